@@ -373,7 +373,6 @@ describe('for all users', () => {
   const notYetTranslated = [
     /\/activity/, // activity
     /\/alerts/, // alerts
-    /\/advertisers|\/campaigns/, // campaigns
     /\/deliveries/, // deliveries
     /\/integration/, // integration
     /\/live/, // live

@@ -1,4 +1,5 @@
 import { advertisers } from '../../../catalog/management/advertisers.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { link, strongLink } from '../../shell/components.ts';
 import { crudPages } from '../../shell/crud/routes.ts';
@@ -11,18 +12,27 @@ export function advertiserPages(app: App, services: PageServices): void {
     path: '/advertisers',
     nav: 'advertisers',
     icon: 'advertisers',
-    title: 'Advertisers',
-    lead: 'Companies whose offers you show. An advertiser has campaigns, a campaign has offers.',
+    get title() {
+      return t('nav.advertisers');
+    },
+    get lead() {
+      return t('campaigns.advertisersLead');
+    },
     writes: 'manager',
-    columns: [{ text: 'Name' }, { text: 'Campaigns', hidden: true }, { text: 'Updated' }],
+    get columns() {
+      return [{ text: t('common.name') }, { text: t('nav.campaigns'), hidden: true }, { text: t('campaigns.updated') }];
+    },
     cells: ({ path, publisher }, row) => [
       strongLink(path(`/advertisers/${row.id}`), String(row.name)),
-      link(path(`/campaigns?advertiser_id=${row.id}`), 'Campaigns'),
+      link(path(`/campaigns?advertiser_id=${row.id}`), t('nav.campaigns')),
       moment(publisher, String(row.updated_at)),
     ],
-    empty: { title: 'No advertisers yet', text: 'Add an advertiser, then a campaign and its offers.' },
+    get empty() {
+      return { title: t('campaigns.noAdvertisers'), text: t('campaigns.noAdvertisersText') };
+    },
     nameOf: (row) => String(row.name),
     read: (fields) => ({ name: fields.text('name') }),
-    fields: (form) => form.input('name', { label: 'Name', required: true, hint: 'Shown with every offer.' }),
+    fields: (form) =>
+      form.input('name', { label: t('common.name'), required: true, hint: t('campaigns.advertiserNameHint') }),
   });
 }

@@ -1,5 +1,6 @@
 import { payoutKinds } from '../../../catalog/rules/rules.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { hiddenField } from '../../shell/actions.ts';
 import { card, copyable } from '../../shell/components.ts';
 import { type Choice, columns, type FormBuilder, fieldGroup, moreFields } from '../../shell/forms.ts';
@@ -7,17 +8,7 @@ import type { Picker } from './options.ts';
 import { competitionFields, rulesFields } from './rules-form.ts';
 import { storedField } from './rules-part.ts';
 
-const payoutTexts: Record<(typeof payoutKinds)[number], string> = {
-  cpc: 'per click',
-  cpa: 'per action',
-  cpm: 'per 1,000 impressions',
-  cps: 'percent of sale',
-};
-
-const payoutChoices = payoutKinds.map((kind) => ({
-  value: kind,
-  text: `${kind.toUpperCase()} – ${payoutTexts[kind]}`,
-}));
+const payoutChoices = () => payoutKinds.map((kind) => ({ value: kind, text: t(`campaigns.payout_${kind}`) }));
 
 /** What the form of a campaign is made of. */
 type CampaignForm = { advertisers: readonly Choice[]; timeZone: string; picker: Picker };
@@ -25,30 +16,35 @@ type CampaignForm = { advertisers: readonly Choice[]; timeZone: string; picker: 
 export const campaignFields = (form: FormBuilder, { advertisers, timeZone, picker }: CampaignForm): Html => html`
   ${hiddenField(storedField, String(form.values[storedField] ?? '{}'))}
   ${columns([
-    form.input('name', { label: 'Name', required: true }),
-    form.select('advertiser_id', { label: 'Advertiser', choices: advertisers }),
+    form.input('name', { label: t('common.name'), required: true }),
+    form.select('advertiser_id', { label: t('campaigns.advertiser'), choices: advertisers }),
   ])}
   ${form.input('landing_url', {
-    label: 'Landing page',
+    label: t('campaigns.landingPage'),
     type: 'url',
     required: true,
     placeholder: 'https://',
-    hint: html`Macros such as <code>{click_id}</code> are replaced on click.`,
+    hint: tHtml('campaigns.landingPageHint', { macro: '{click_id}' }),
   })}
   ${form.checkbox('active', {
-    label: 'Active',
-    hint: 'Paused campaigns are not served. Links already served keep working.',
+    label: t('campaigns.active'),
+    hint: t('campaigns.activeHint'),
   })}
   ${rulesFields(form, timeZone, picker)}
-  ${fieldGroup('Payout and priority', payoutFields(form), priorityFields(form), competitionFields(form, picker))}
+  ${fieldGroup(
+    t('campaigns.payoutAndPriority'),
+    payoutFields(form),
+    priorityFields(form),
+    competitionFields(form, picker),
+  )}
   ${detailFields(form, picker)}`;
 
 const payoutFields = (form: FormBuilder): Html =>
   columns(
     [
-      form.input('payout_amount', { label: 'Amount', type: 'number', min: 0, step: 'any' }),
-      form.input('payout_currency', { label: 'Currency' }),
-      form.select('payout_kind', { label: 'Model', choices: payoutChoices }),
+      form.input('payout_amount', { label: t('campaigns.amount'), type: 'number', min: 0, step: 'any' }),
+      form.input('payout_currency', { label: t('campaigns.currency') }),
+      form.select('payout_kind', { label: t('campaigns.model'), choices: payoutChoices() }),
     ],
     'tight',
   );
@@ -56,13 +52,18 @@ const payoutFields = (form: FormBuilder): Html =>
 const priorityFields = (form: FormBuilder): Html =>
   columns(
     [
-      form.input('priority', { label: 'Priority', type: 'number', min: 0, hint: 'Lower is served first.' }),
-      form.input('weight', { label: 'Weight', type: 'number', min: 0, hint: 'Higher is served first among equals.' }),
+      form.input('priority', {
+        label: t('campaigns.priority'),
+        type: 'number',
+        min: 0,
+        hint: t('campaigns.priorityHint'),
+      }),
+      form.input('weight', { label: t('campaigns.weight'), type: 'number', min: 0, hint: t('campaigns.weightHint') }),
       form.input('opt_out_days', {
-        label: 'Opt-out after “No” (days)',
+        label: t('campaigns.optOutDays'),
         type: 'number',
         min: 1,
-        hint: 'Empty: permanent.',
+        hint: t('campaigns.optOutHint'),
       }),
     ],
     'tight',
@@ -70,20 +71,20 @@ const priorityFields = (form: FormBuilder): Html =>
 
 const detailFields = (form: FormBuilder, picker: Picker): Html =>
   fieldGroup(
-    'Details',
+    t('campaigns.details'),
     columns([
-      form.input('category', { label: 'Category', suggestFrom: picker('categories', '').source }),
-      form.input('tags', { label: 'Tags', picker: picker('tags', form.values.tags) }),
-      form.input('click_id_param', { label: 'Click id parameter', code: true }),
+      form.input('category', { label: t('campaigns.category'), suggestFrom: picker('categories', '').source }),
+      form.input('tags', { label: t('campaigns.tags'), picker: picker('tags', form.values.tags) }),
+      form.input('click_id_param', { label: t('campaigns.clickIdParam'), code: true }),
     ]),
-    form.textarea('offer_description', { label: 'Full description' }),
-    form.checkbox('is_product', { label: 'Product promotion' }),
-    form.checkbox('is_loyalty', { label: 'Eligible as loyalty incentive' }),
+    form.textarea('offer_description', { label: t('campaigns.fullDescription') }),
+    form.checkbox('is_product', { label: t('campaigns.isProduct') }),
+    form.checkbox('is_loyalty', { label: t('campaigns.isLoyalty') }),
   );
 
 /** The stored rules as the API has them. */
 export const rulesJson = (rules: unknown): Html =>
   card(
-    'Rules as JSON',
-    moreFields('Show what the management API returns', copyable(JSON.stringify(rules, null, 2), 'Rules as JSON')),
+    t('campaigns.rulesJson'),
+    moreFields(t('campaigns.rulesJsonShow'), copyable(JSON.stringify(rules, null, 2), t('campaigns.rulesJson'))),
   );

@@ -4,8 +4,9 @@ import { duplicateCampaign } from '../../../catalog/management/duplicate.ts';
 import type { Values, View, Warning } from '../../../catalog/management/resource.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
-import { badge, emptyState, link, linkButton, notice, strongLink } from '../../shell/components.ts';
+import { badge, type Column, emptyState, link, linkButton, notice, strongLink } from '../../shell/components.ts';
 import { type PublisherContext, queryText } from '../../shell/context.ts';
 import { type BulkAction, pauseActions } from '../../shell/crud/definition.ts';
 import { crudPages } from '../../shell/crud/routes.ts';
@@ -46,20 +47,25 @@ export function campaignPages(app: App, services: PageServices): void {
     path: '/campaigns',
     nav: 'campaigns',
     icon: 'campaigns',
-    title: 'Campaigns',
-    lead: 'Landing page, payout, targeting and caps of an advertiser’s offers.',
+    get title() {
+      return t('nav.campaigns');
+    },
+    get lead() {
+      return t('campaigns.lead');
+    },
     writes: 'manager',
     filterNames: ['advertiser_id', 'active'],
     filters: async (context) => {
       const chosen = queryText(context, 'advertiser_id');
-      return filterSelect('advertiser_id', 'Advertiser', await advertiserChoices(context, chosen), chosen);
+      return filterSelect('advertiser_id', t('campaigns.advertiser'), await advertiserChoices(context, chosen), chosen);
     },
-    columns: campaignColumns,
+    get columns() {
+      return campaignColumns();
+    },
     cells: campaignCells,
     figures: weekFigures(deps, { dimension: 'campaign', key: (row) => Number(row.id) }),
-    empty: {
-      title: 'No campaigns yet',
-      text: 'A campaign belongs to an advertiser and defines landing page, payout and targeting of its offers.',
+    get empty() {
+      return { title: t('campaigns.none'), text: t('campaigns.noneText') };
     },
     nameOf: (row) => String(row.name),
     blocked: async (context) => ((await advertiserChoices(context, '')).length > 0 ? null : noAdvertisers(context)),
@@ -84,8 +90,9 @@ export function campaignPages(app: App, services: PageServices): void {
     afterCreate: async (context, view) => {
       const toOffer = context.path(`/offers/new?campaign_id=${view.id}`);
       const isDoubtful = (await warningsOf(context, view)).some(({ path }) => path.startsWith('/rules/'));
-      if (isDoubtful) return { to: context.path(`/campaigns/${view.id}`), done: `${view.name} saved.` };
-      return { to: toOffer, done: `${view.name} saved. Next: add an offer.` };
+      if (isDoubtful)
+        return { to: context.path(`/campaigns/${view.id}`), done: t('crud.saved', { name: String(view.name) }) };
+      return { to: toOffer, done: t('campaigns.savedNext', { name: String(view.name) }) };
     },
     notice: async (context, view) => warningList(await warningsOf(context, view)),
     below: async (context, view) =>
@@ -109,7 +116,7 @@ const tagAction: BulkAction = {
 /** What was saved but may be wrong. */
 function warningList(warnings: readonly Warning[]): Html {
   const text = ({ path, message }: Warning): string =>
-    path === '/payout_currency' ? `The currency ${message}` : message;
+    path === '/payout_currency' ? t('campaigns.currencyWarning', { message }) : message;
   return warnings.length === 0
     ? nothing
     : notice('warn', html`<ul>${warnings.map((warning) => html`<li>${text(warning)}.</li>`)}</ul>`);
@@ -118,36 +125,36 @@ function warningList(warnings: readonly Warning[]): Html {
 const noAdvertisers = ({ path }: PublisherContext): Html =>
   emptyState(
     'advertisers',
-    'Add an advertiser first',
-    'Every campaign belongs to an advertiser.',
-    linkButton(path('/advertisers/new'), 'Add advertiser', 'main'),
+    t('campaigns.advertiserFirst'),
+    t('campaigns.advertiserFirstText'),
+    linkButton(path('/advertisers/new'), t('campaigns.addAdvertiser'), 'main'),
   );
 
 const campaignLinks = (path: PublisherContext['path'], id: unknown): Html => html`
   <p class="actions">
-    ${linkButton(path(`/offers?campaign_id=${id}`), 'Offers')}
-    ${linkButton(path(`/campaigns/${id}/publishers`), 'Publishers')}
-    ${linkButton(path(`/why?campaign=${id}`), 'Why (not) shown')}
+    ${linkButton(path(`/offers?campaign_id=${id}`), t('nav.offers'))}
+    ${linkButton(path(`/campaigns/${id}/publishers`), t('nav.publishers'))}
+    ${linkButton(path(`/why?campaign=${id}`), t('nav.why'))}
   </p>`;
 
-const campaignColumns = [
-  { text: 'Name' },
-  { text: 'Category' },
-  { text: 'Payout' },
-  { text: 'Priority', numeric: true },
-  { text: 'Status' },
-  { text: 'Offers', hidden: true },
+const campaignColumns = (): Column[] => [
+  { text: t('common.name') },
+  { text: t('campaigns.category') },
+  { text: t('campaigns.payout') },
+  { text: t('campaigns.priority'), numeric: true },
+  { text: t('common.status') },
+  { text: t('nav.offers'), hidden: true },
 ];
 
 const campaignCells = ({ path }: PublisherContext, row: View) => [
   html`
     ${strongLink(path(`/campaigns/${row.id}`), String(row.name))}<br>
-    <span class="hint">ID ${Number(row.id)}</span>`,
+    <span class="hint">${t('crud.id', { id: Number(row.id) })}</span>`,
   String(row.category || '–'),
   payoutText(row),
   Number(row.priority),
-  row.active === true ? badge('Active', 'good') : badge('Paused', 'warn'),
-  link(path(`/offers?campaign_id=${row.id}`), 'Offers'),
+  row.active === true ? badge(t('campaigns.active'), 'good') : badge(t('campaigns.pausedState'), 'warn'),
+  link(path(`/offers?campaign_id=${row.id}`), t('nav.offers')),
 ];
 
 function payoutText({ payout_amount: amount, payout_kind: kind, payout_currency: currency }: View): string {

@@ -1,5 +1,6 @@
 import { capEvents, capMetrics, capPeriods, capScopes } from '../../../catalog/rules/rules.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import type { Fields } from '../../shell/fields.ts';
 import type { Choice, FormBuilder, FormValue } from '../../shell/forms.ts';
 import { isNested, type Nested } from '../../shell/nested.ts';
@@ -8,12 +9,15 @@ import type { RulesPart } from './rules-part.ts';
 
 /** Units of a rolling window (minutes), the longest first. */
 const units = [
-  { value: 'day', text: 'days', minutes: 1440 },
-  { value: 'hour', text: 'hours', minutes: 60 },
-  { value: 'minute', text: 'minutes', minutes: 1 },
+  { value: 'day', text: 'campaigns.days', minutes: 1440 },
+  { value: 'hour', text: 'campaigns.hours', minutes: 60 },
+  { value: 'minute', text: 'campaigns.minutes', minutes: 1 },
 ] as const;
 
-const unitChoices = [...units, { value: 'lifetime', text: 'for ever' }];
+const unitChoices = (): Choice[] => [
+  ...units.map(({ value, text }) => ({ value, text: t(text) })),
+  { value: 'lifetime', text: t('campaigns.forEver') },
+];
 
 type CapKind = {
   /** Fields beside those of the window. */
@@ -83,9 +87,9 @@ export const capParts = (prefix: string): readonly RulesPart[] => [
 ];
 
 const choicesOf = (values: readonly string[]): Choice[] =>
-  values.map((value) => ({ value, text: value.replaceAll('_', ' ') }));
+  values.map((value) => ({ value, text: t(`campaigns.cap_${value}` as MessageKey) }));
 
-const eventChoices = capEvents.map((value) => ({ value, text: `${value.replaceAll('_', ' ')}s` }));
+const eventChoices = () => capEvents.map((value) => ({ value, text: t(`campaigns.event_${value}`) }));
 
 /** The campaign first: the first scope is the default of a new cap. */
 const scopes = ['campaign', ...capScopes.filter((scope) => scope !== 'campaign')];
@@ -94,26 +98,26 @@ const scopes = ['campaign', ...capScopes.filter((scope) => scope !== 'campaign')
 export const frequencyCapFields = (form: FormBuilder, prefix: string): Html =>
   rowList(form, {
     name: `${prefix}frequency_caps`,
-    noun: 'Frequency cap',
-    add: 'Add frequency cap',
+    noun: t('campaigns.frequencyCap'),
+    add: t('campaigns.addFrequencyCap'),
     first: 'limit',
     row: (at, of) => html`
-      ${form.input(`${at}.limit`, { label: 'At most', of, type: 'number', min: 1 })}
-      ${form.select(`${at}.event`, { label: 'Event', of, choices: eventChoices })}
-      ${form.input(`${at}.window_minutes`, { label: 'In', of, type: 'number', min: 1 })}
-      ${form.select(`${at}.window_unit`, { label: 'Unit', of, choices: unitChoices })}
-      ${form.select(`${at}.scope`, { label: 'Counted by', of, choices: choicesOf(scopes) })}`,
+      ${form.input(`${at}.limit`, { label: t('campaigns.atMost'), of, type: 'number', min: 1 })}
+      ${form.select(`${at}.event`, { label: t('campaigns.event'), of, choices: eventChoices() })}
+      ${form.input(`${at}.window_minutes`, { label: t('campaigns.within'), of, type: 'number', min: 1 })}
+      ${form.select(`${at}.window_unit`, { label: t('campaigns.unit'), of, choices: unitChoices() })}
+      ${form.select(`${at}.scope`, { label: t('campaigns.countedBy'), of, choices: choicesOf(scopes) })}`,
   });
 
 /** At most so much over all users. */
 export const totalCapFields = (form: FormBuilder, prefix: string): Html =>
   rowList(form, {
     name: `${prefix}total_caps`,
-    noun: 'Budget or total cap',
-    add: 'Add budget or total cap',
+    noun: t('campaigns.totalCap'),
+    add: t('campaigns.addTotalCap'),
     first: 'limit',
     row: (at, of) => html`
-      ${form.input(`${at}.limit`, { label: 'At most', of, type: 'number', min: 0, step: 'any' })}
-      ${form.select(`${at}.metric`, { label: 'Of', of, choices: choicesOf(capMetrics) })}
-      ${form.select(`${at}.per`, { label: 'Per', of, choices: choicesOf(capPeriods) })}`,
+      ${form.input(`${at}.limit`, { label: t('campaigns.atMost'), of, type: 'number', min: 0, step: 'any' })}
+      ${form.select(`${at}.metric`, { label: t('campaigns.of'), of, choices: choicesOf(capMetrics) })}
+      ${form.select(`${at}.per`, { label: t('campaigns.per'), of, choices: choicesOf(capPeriods) })}`,
   });

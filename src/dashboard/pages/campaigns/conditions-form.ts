@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Comparison, type Condition, checkCondition } from '../../../catalog/rules/conditions.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { FieldErrors, Fields } from '../../shell/fields.ts';
 import type { FormBuilder, FormValue } from '../../shell/forms.ts';
 import { joinList, splitList } from '../../shell/list-text.ts';
@@ -19,23 +20,25 @@ const groups = `${name}.groups`;
 type Match = 'any' | 'all';
 type Groups = { match: Match; groups: readonly (readonly Comparison[])[] };
 
-const opChoices = [
-  { value: 'equals', text: 'is' },
-  { value: 'not_equals', text: 'is not' },
-  { value: 'in', text: 'is one of' },
-  { value: 'not_in', text: 'is none of' },
-  { value: 'gt', text: 'is more than' },
-  { value: 'gte', text: 'is at least' },
-  { value: 'lt', text: 'is less than' },
-  { value: 'lte', text: 'is at most' },
-  { value: 'prefix', text: 'begins with' },
-  { value: 'exists', text: 'is given' },
-  { value: 'not_exists', text: 'is not given' },
-] satisfies { value: Comparison['op']; text: string }[];
+const ops = [
+  'equals',
+  'not_equals',
+  'in',
+  'not_in',
+  'gt',
+  'gte',
+  'lt',
+  'lte',
+  'prefix',
+  'exists',
+  'not_exists',
+] as const satisfies readonly Comparison['op'][];
 
-const matchChoices = [
-  { value: 'any', text: 'One group matches, with all of its conditions' },
-  { value: 'all', text: 'Every group matches, with one of its conditions' },
+const opChoices = () => ops.map((value) => ({ value, text: t(`campaigns.op_${value}`) }));
+
+const matchChoices = () => [
+  { value: 'any', text: t('campaigns.matchAny') },
+  { value: 'all', text: t('campaigns.matchAll') },
 ];
 
 const isComparison = (condition: Condition): condition is Comparison => !('all' in condition || 'any' in condition);
@@ -140,20 +143,18 @@ export function conditionFields(form: FormBuilder, attributes: string): Html {
   const count = rowCountIn(form.values, groups);
   const isAll = form.values[`${name}.match`] === 'all';
   const body = html`
-    ${
-      isHidden &&
-      html`
-        <p class="hint">The stored conditions are nested deeper than these fields. They are kept, unless you add
-          conditions here, which replace them. They are shown below as JSON.</p>`
-    }
-    ${count > 1 ? form.select(`${name}.match`, { label: 'Match', choices: matchChoices }) : matchField(isAll)}
+    ${isHidden && html`<p class="hint">${t('campaigns.conditionsNested')}</p>`}
+    ${count > 1 ? matchSelect(form) : matchField(isAll)}
     ${rowGroups(form, attributes, isAll)}`;
   return form.custom(
     name,
-    'Conditions on custom attributes',
-    html`<fieldset class="field"><legend>Conditions on custom attributes</legend>${body}</fieldset>`,
+    t('campaigns.conditions'),
+    html`<fieldset class="field"><legend>${t('campaigns.conditions')}</legend>${body}</fieldset>`,
   );
 }
+
+const matchSelect = (form: FormBuilder): Html =>
+  form.select(`${name}.match`, { label: t('campaigns.match'), choices: matchChoices() });
 
 const matchField = (isAll: boolean): Html =>
   html`<input type="hidden" name="${name}.match" value="${isAll ? 'all' : 'any'}">`;
@@ -163,19 +164,19 @@ function rowGroups(form: FormBuilder, attributes: string, isAll: boolean): Html 
   const group = (_: unknown, index: number): Html => {
     const list = `${groups}.${index}.rows`;
     return html`
-      ${index > 0 && html`<p class="joint">${isAll ? 'and' : 'or'}</p>`}
-      <div class="condition-group" role="group" aria-label="Group ${index + 1}">
+      ${index > 0 && html`<p class="joint">${t(isAll ? 'campaigns.and' : 'campaigns.or')}</p>`}
+      <div class="condition-group" role="group" aria-label="${t('campaigns.group', { number: index + 1 })}">
         ${rowList(form, {
           name: list,
-          noun: count > 1 ? `Group ${index + 1}, condition` : 'Condition',
-          add: isAll ? 'Or…' : 'And…',
+          noun: count > 1 ? t('campaigns.groupCondition', { number: index + 1 }) : t('campaigns.condition'),
+          add: t(isAll ? 'campaigns.orMore' : 'campaigns.andMore'),
           first: 'key',
           row: (at, of) => conditionRow(form, at, of, attributes),
           within: { list: groups, row: index },
         })}
       </div>`;
   };
-  const add = count === 0 ? 'Add condition' : isAll ? 'Add a group (and)' : 'Add a group (or)';
+  const add = count === 0 ? t('campaigns.addCondition') : t(isAll ? 'campaigns.addGroupAnd' : 'campaigns.addGroupOr');
   return html`
     <div class="rows" id="rows-rules-conditions-groups">
       ${Array.from({ length: count }, group)}
@@ -184,6 +185,12 @@ function rowGroups(form: FormBuilder, attributes: string, isAll: boolean): Html 
 }
 
 const conditionRow = (form: FormBuilder, at: string, of: string, attributes: string): Html => html`
-  ${form.input(`${at}.key`, { label: 'Attribute', of, code: true, suggestFrom: attributes, placeholder: 'cart_total' })}
-  ${form.select(`${at}.op`, { label: 'Comparison', of, choices: opChoices })}
-  ${form.input(`${at}.value`, { label: 'Value', of, placeholder: 'Several: a, b' })}`;
+  ${form.input(`${at}.key`, {
+    label: t('campaigns.attribute'),
+    of,
+    code: true,
+    suggestFrom: attributes,
+    placeholder: 'cart_total',
+  })}
+  ${form.select(`${at}.op`, { label: t('campaigns.comparison'), of, choices: opChoices() })}
+  ${form.input(`${at}.value`, { label: t('campaigns.value'), of, placeholder: t('campaigns.valuePlaceholder') })}`;

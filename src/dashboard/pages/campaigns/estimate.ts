@@ -3,6 +3,7 @@ import type { CampaignRules } from '../../../catalog/rules/rules.ts';
 import { checkRules } from '../../../catalog/rules/validate.ts';
 import { eligibilityOf } from '../../../decision/explain/draft-eligibility.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { card, notice } from '../../shell/components.ts';
 import type { PublisherContext } from '../../shell/context.ts';
 import { count, percent } from '../../shell/format.ts';
@@ -12,16 +13,16 @@ import { type RecentSessions, sampledDays } from './recent-sessions.ts';
 export const estimatePanel = ({ path }: PublisherContext): Html => html`
   <div class="sticky">
     ${card(
-      'Reach',
+      t('campaigns.reach'),
       html`
         <div id="estimate" aria-live="polite" hx-post="${path('/campaigns/estimate')}" hx-include="closest .split"
           hx-trigger="load, input delay:500ms from:closest .split, change delay:200ms from:closest .split">
-          <p class="hint">Counting recent sessions…</p>
+          <p class="hint">${t('campaigns.counting')}</p>
         </div>`,
     )}
   </div>`;
 
-const noneEligible = notice('warn', html`<p>No recent session is eligible. Check the targeting for typing errors.</p>`);
+const noneEligible = (): Html => notice('warn', html`<p>${t('campaigns.noneEligible')}</p>`);
 
 /** The estimate of typed rules, which may be incomplete. */
 export async function estimate(
@@ -29,19 +30,21 @@ export async function estimate(
   { publisher }: PublisherContext,
   { rules, is_loyalty }: Values,
 ): Promise<Html> {
-  if (checkRules(rules).length > 0) return html`<p class="hint">Complete the marked fields to see an estimate.</p>`;
+  if (checkRules(rules).length > 0) return html`<p class="hint">${t('campaigns.incomplete')}</p>`;
   const { contexts, share } = await recent(publisher.id);
-  if (contexts.length === 0)
-    return html`<p class="hint">No sessions with a stored decision in the last
-    ${sampledDays} days.</p>`;
+  if (contexts.length === 0) return html`<p class="hint">${t('campaigns.noSessions', { days: sampledDays })}</p>`;
   const isEligible = eligibilityOf({ rules: rules as CampaignRules, isLoyalty: is_loyalty === true }, publisher);
   const eligible = contexts.filter(isEligible).length;
   const shown = (sessions: number): string => count(Math.round(sessions / share));
+  const reach = {
+    eligible: shown(eligible),
+    sessions: shown(contexts.length),
+    days: sampledDays,
+    share: percent(eligible / contexts.length),
+  };
   return html`
-    <p class="reach"><strong>${share < 1 && 'About '}${shown(eligible)}</strong> of ${shown(contexts.length)}
-      sessions of the last ${sampledDays} days are eligible (${percent(eligible / contexts.length)}).</p>
-    <meter min="0" max="1" value="${eligible / contexts.length}" aria-label="Eligible share"></meter>
-    <p class="hint">By targeting, hours and conditions${share < 1 && ', from a sample'}. Start and end, caps, budgets
-      and other campaigns are not counted.</p>
-    ${eligible === 0 && noneEligible}`;
+    <p class="reach">${tHtml(share < 1 ? 'campaigns.eligibleAbout' : 'campaigns.eligible', reach)}</p>
+    <meter min="0" max="1" value="${eligible / contexts.length}" aria-label="${t('campaigns.eligibleShare')}"></meter>
+    <p class="hint">${t(share < 1 ? 'campaigns.reachHintSample' : 'campaigns.reachHint')}</p>
+    ${eligible === 0 && noneEligible()}`;
 }

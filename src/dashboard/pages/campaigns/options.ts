@@ -2,8 +2,10 @@ import { countryCodes } from '../../../catalog/rules/countries.ts';
 import type { Campaign, Offer, Publisher } from '../../../catalog/snapshot/types.ts';
 import type { DecisionContext } from '../../../decision/types.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { DashboardDeps } from '../../ports.ts';
 import { type PublisherContext, queryText } from '../../shell/context.ts';
+import { countryName, perLocale } from '../../shell/format.ts';
 import type { Choice, FormValue, PickerOptions } from '../../shell/forms.ts';
 import { splitList } from '../../shell/list-text.ts';
 import type { Pages } from '../../shell/pages.ts';
@@ -24,9 +26,10 @@ const plain = (values: readonly string[]): Choice[] => values.map((value) => ({ 
 const distinct = (values: Iterable<string | null>): Choice[] =>
   plain([...new Set(values)].filter((value): value is string => value !== null && value !== '').sort());
 
-const countryNames = new Intl.DisplayNames(['en'], { type: 'region' });
-const countries = countryCodes.map((code) => ({ value: code, text: countryNames.of(code) ?? code }));
-countries.sort((a, b) => a.text.localeCompare(b.text));
+const countryLists = perLocale((locale) => {
+  const compare = new Intl.Collator(locale).compare;
+  return countryCodes.map((code) => ({ value: code, text: countryName(code) })).sort((a, b) => compare(a.text, b.text));
+});
 
 const fixed = (values: readonly string[]) => () => plain(values);
 const campaignsOf = ({ offers }: Scope): Campaign[] => [...new Set(offers().map(({ campaign }) => campaign))];
@@ -41,7 +44,7 @@ const seen =
   };
 
 const sources = {
-  countries: () => countries,
+  countries: () => countryLists(''),
   regions: seen(({ geo }) => [geo.region]),
   cities: seen(({ geo }) => [geo.city]),
   postal_codes: seen(({ geo }) => [geo.postalCode?.replaceAll(' ', '') ?? null]),
@@ -122,20 +125,20 @@ export function createPicker(deps: Pick<DashboardDeps, 'catalog'>, { path, publi
   const scope = { ...scopeOf(deps, publisher), recent: () => Promise.reject(new Error('not used for labels')) };
   return (kind, value) => {
     const values = splitList(typeof value === 'string' ? value : '');
-    const unseen = kind === 'placements' ? neverSeen : '';
+    const unseen = kind === 'placements' ? neverSeen() : '';
     const labels = values.length === 0 ? {} : labelsOf(kind, values, scope);
     return { source: path(`/options?kind=${kind}`), labels, unseen };
   };
 }
 
-const neverSeen = ' (never seen)';
+const neverSeen = (): string => t('campaigns.neverSeen');
 
 function labelsOf(kind: OptionKind, values: readonly string[], scope: Scope): Record<string, string> {
   const named = kind === 'countries' || idKinds.has(kind);
   const known = named ? (sources[kind](scope) as readonly Choice[]) : [];
   const texts = new Map(known.map(({ value, text }) => [value, text]));
   const label = (value: string): string | undefined => {
-    if (kind === 'placements') return scope.publisher.placements.has(value) ? undefined : value + neverSeen;
+    if (kind === 'placements') return scope.publisher.placements.has(value) ? undefined : value + neverSeen();
     return texts.get(kind === 'countries' ? value.toUpperCase() : value);
   };
   return Object.fromEntries(

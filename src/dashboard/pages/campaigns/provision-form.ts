@@ -3,6 +3,7 @@ import { etagOf } from '../../../catalog/management/rows.ts';
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { hiddenField, saveForm } from '../../shell/actions.ts';
 import { badge, card, strongLink, table } from '../../shell/components.ts';
 import type { PublisherContext } from '../../shell/context.ts';
@@ -15,7 +16,8 @@ import { partsToForm, readParts, storedField } from './rules-part.ts';
 
 type Publishers = ReadonlyMap<number, Publisher>;
 
-const nameOf = (publishers: Publishers, id: unknown): string => publishers.get(Number(id))?.name ?? `Publisher ${id}`;
+const nameOf = (publishers: Publishers, id: unknown): string =>
+  publishers.get(Number(id))?.name ?? t('campaigns.publisherName', { id: String(id) });
 
 /** `editPath` null: the viewer may not edit. */
 export function provisionTable(
@@ -30,20 +32,22 @@ export function provisionTable(
       editPath === null
         ? html`<strong>${name}</strong>`
         : strongLink(`${editPath}?to=${Number(row.publisher_id)}`, name),
-      row.payout_amount === null ? 'inherited' : `${Number(row.payout_amount)} ${String(campaign.payout_currency)}`,
-      row.priority === null ? 'inherited' : Number(row.priority),
+      row.payout_amount === null
+        ? t('campaigns.inherited')
+        : `${Number(row.payout_amount)} ${String(campaign.payout_currency)}`,
+      row.priority === null ? t('campaigns.inherited') : Number(row.priority),
       capsText(row),
-      row.active === true ? badge('Served', 'good') : badge('Not served', 'warn'),
+      row.active === true ? badge(t('campaigns.served'), 'good') : badge(t('campaigns.notServed'), 'warn'),
     ];
   });
   return table(
-    'Publishers',
+    t('nav.publishers'),
     [
-      { text: 'Publisher' },
-      { text: 'Payout' },
-      { text: 'Priority', numeric: true },
-      { text: 'Caps' },
-      { text: 'Status' },
+      { text: t('layout.publisher') },
+      { text: t('campaigns.payout') },
+      { text: t('campaigns.priority'), numeric: true },
+      { text: t('campaigns.caps') },
+      { text: t('common.status') },
     ],
     cells,
   );
@@ -51,7 +55,7 @@ export function provisionTable(
 
 function capsText({ frequency_caps: frequency, total_caps: totals }: View): string {
   const count = [frequency, totals].flatMap((caps) => (caps as unknown[] | null) ?? []).length;
-  return count === 0 ? 'inherited' : `${count} overridden`;
+  return count === 0 ? t('campaigns.inherited') : t('campaigns.overridden', { count });
 }
 
 const publisherChoices = (publishers: Publishers): Choice[] =>
@@ -60,13 +64,13 @@ const publisherChoices = (publishers: Publishers): Choice[] =>
     .sort((a, b) => a.text.localeCompare(b.text));
 
 export function publisherChooser(action: string, publishers: Publishers): Html {
-  const select = createForm({}).select('to', { label: 'Publisher', choices: publisherChoices(publishers) });
+  const select = createForm({}).select('to', { label: t('layout.publisher'), choices: publisherChoices(publishers) });
   return card(
-    'Serve to another publisher',
+    t('campaigns.serveToAnother'),
     html`
       <form class="filters" method="get" action="${action}">
         ${select}
-        <button class="button">Continue</button>
+        <button class="button">${t('campaigns.continue')}</button>
       </form>`,
   );
 }
@@ -101,28 +105,33 @@ export function provisionCard(context: PublisherContext, editor: Editor): Html {
 }
 
 const provisionFields = (form: FormBuilder, currency: string): Html => html`
-  ${form.checkbox('active', { label: 'Served', hint: 'Links already served keep working.' })}
+  ${form.checkbox('active', { label: t('campaigns.served'), hint: t('campaigns.servedHint') })}
   ${columns(
     [
       form.input('payout_amount', {
-        label: 'Payout',
+        label: t('campaigns.payout'),
         type: 'number',
         min: 0,
         step: 'any',
-        hint: `${currency}. Empty: inherited.`,
+        hint: t('campaigns.payoutHint', { currency }),
       }),
-      form.input('priority', { label: 'Priority', type: 'number', min: 0, hint: 'Empty: inherited.' }),
+      form.input('priority', {
+        label: t('campaigns.priority'),
+        type: 'number',
+        min: 0,
+        hint: t('campaigns.emptyInherited'),
+      }),
     ],
     'tight',
   )}
   ${fieldGroup(
-    'Frequency caps per user',
-    html`<p class="hint">Replace the campaign’s caps. Empty: inherited.</p>`,
+    t('campaigns.capsPerUser'),
+    html`<p class="hint">${t('campaigns.capsPerUserHint')}</p>`,
     frequencyCapFields(form, ''),
   )}
   ${fieldGroup(
-    'Budget and total caps of this publisher',
-    html`<p class="hint">In addition to the campaign’s caps.</p>`,
+    t('campaigns.totalsOfPublisher'),
+    html`<p class="hint">${t('campaigns.totalsOfPublisherHint')}</p>`,
     totalCapFields(form, ''),
   )}`;
 

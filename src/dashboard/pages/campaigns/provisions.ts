@@ -1,6 +1,7 @@
 import { campaigns } from '../../../catalog/management/campaigns.ts';
 import { listProvisions, setProvision } from '../../../catalog/management/provisions.ts';
 import { html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { formOf, keyIn, type PublisherContext, queryText } from '../../shell/context.ts';
 import { versionField } from '../../shell/crud/editor.ts';
@@ -34,8 +35,8 @@ async function save(services: PageServices, context: PublisherContext, fields: F
     const given = readProvision(fields);
     const version = fields.text(versionField) || null;
     await management.write(context, (work) => setProvision(work, String(campaign.id), to, given, version));
-    const name = publishersOf(services).get(Number(to))?.name ?? `Publisher ${to}`;
-    return { to: context.path(`/campaigns/${campaign.id}/publishers`), done: `${name} saved.` };
+    const name = publishersOf(services).get(Number(to))?.name ?? t('campaigns.publisherName', { id: to });
+    return { to: context.path(`/campaigns/${campaign.id}/publishers`), done: t('crud.saved', { name }) };
   } catch (err) {
     const errors = fieldErrorsOf(err);
     return show(services, context, to, { typed: typedValues(form), errors });
@@ -60,16 +61,16 @@ async function show(
       ? publisherChooser(at, publishers)
       : provisionCard(context, { campaign, rows, publishers, to, at, refused });
   return {
-    title: 'Publishers',
-    lead: 'Publishers this campaign is served to. Unset values are inherited from the campaign.',
+    title: t('nav.publishers'),
+    lead: t('campaigns.provisionsLead'),
     nav: 'campaigns',
     trail: [
-      { text: 'Campaigns', href: context.path('/campaigns') },
+      { text: t('nav.campaigns'), href: context.path('/campaigns') },
       { text: String(campaign.name), href: campaignPath },
     ],
     status: (refused?.errors.length ?? 0) === 0 ? 200 : 422,
     body: html`
       ${provisionTable(campaign, rows, publishers, isOperator ? at : null)}
-      ${isOperator ? editor() : html`<p class="hint">Operators serve campaigns to other publishers.</p>`}`,
+      ${isOperator ? editor() : html`<p class="hint">${t('campaigns.operatorsServe')}</p>`}`,
   };
 }

@@ -1,5 +1,6 @@
-import { type Pacing, pacings } from '../../../catalog/rules/rules.ts';
+import { pacings } from '../../../catalog/rules/rules.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { FieldErrors, Fields } from '../../shell/fields.ts';
 import { columns, type FormBuilder, type FormValue, fieldGroup } from '../../shell/forms.ts';
 import { isNested, type Nested } from '../../shell/nested.ts';
@@ -9,12 +10,6 @@ import type { Picker } from './options.ts';
 import { partsToForm, type RulesPart, readParts } from './rules-part.ts';
 import { scheduleErrors, scheduleFields, scheduleParts } from './schedule-form.ts';
 import { exclusionGroupsPart, targetingFields, targetingParts } from './targeting-form.ts';
-
-const pacingTexts: Record<Pacing, string> = {
-  asap: 'As fast as possible',
-  even: 'Even',
-  front_loaded: 'Front-loaded',
-};
 
 const pacingPart: RulesPart = {
   path: 'pacing',
@@ -56,15 +51,15 @@ export const ruleErrors = (errors: FieldErrors, fields: Fields): FieldErrors =>
 export const rulesFields = (form: FormBuilder, timeZone: string, picker: Picker): Html => html`
   ${targetingFields(form, picker, conditionFields(form, picker('attributes', '').source))}
   ${scheduleFields(form, timeZone)}
-  ${fieldGroup('Frequency capping', frequencyCapFields(form, 'rules.'))}
+  ${fieldGroup(t('campaigns.frequencyCapping'), frequencyCapFields(form, 'rules.'))}
   ${fieldGroup(
-    'Budget and pacing',
+    t('campaigns.budgetAndPacing'),
     totalCapFields(form, 'rules.'),
     columns([
       form.select('rules.pacing', {
-        label: 'Pacing',
-        choices: pacings.map((value) => ({ value, text: pacingTexts[value] })),
-        hint: 'How budget and caps are spread over the day.',
+        label: t('campaigns.pacing'),
+        choices: pacings.map((value) => ({ value, text: t(`campaigns.pacing_${value}`) })),
+        hint: t('campaigns.pacingHint'),
       }),
     ]),
   )}`;
@@ -72,11 +67,11 @@ export const rulesFields = (form: FormBuilder, timeZone: string, picker: Picker)
 /** How a campaign competes with others. */
 export const competitionFields = (form: FormBuilder, picker: Picker): Html => html`
   ${form.input('rules.exclusion_groups', {
-    label: 'Exclusion groups',
-    hint: 'Of each group, one response shows one campaign.',
+    label: t('campaigns.exclusionGroups'),
+    hint: t('campaigns.exclusionGroupsHint'),
     picker: picker('groups', form.values['rules.exclusion_groups']),
   })}
   ${form.checkbox('rules.force_priority', {
-    label: 'Always first (force priority)',
-    hint: 'Ranks before all campaigns without force priority.',
+    label: t('campaigns.forcePriority'),
+    hint: t('campaigns.forcePriorityHint'),
   })}`;

@@ -1,6 +1,8 @@
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { minuteOf } from '../../../platform/lib/time-zone.ts';
 import type { FieldErrors, Fields } from '../../shell/fields.ts';
+import { perLocale } from '../../shell/format.ts';
 import { type Choice, chosenOf, columns, type FormBuilder, fieldGroup } from '../../shell/forms.ts';
 import { instantToLocal, localToInstant } from '../../shell/local-time.ts';
 import { isNested } from '../../shell/nested.ts';
@@ -14,7 +16,14 @@ type HourWindow = { days: number[]; from: string; to: string };
 const grid = 'rules.schedule.grid';
 const exact = 'rules.schedule.exact';
 
-const days = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
+const days = [1, 2, 3, 4, 5, 6, 7];
+
+/** 1 January 2024 was a Monday. */
+const dayName = (day: number, style: 'long' | 'short'): string => weekdayFormat(style).format(Date.UTC(2024, 0, day));
+
+const weekdayFormat = perLocale(
+  (locale, style) => new Intl.DateTimeFormat(locale, { weekday: style as 'long' | 'short', timeZone: 'UTC' }),
+);
 const hours = Array.from({ length: 24 }, (_, hour) => hour);
 const timeOfHour = (hour: number): string => `${String(hour).padStart(2, '0')}:00`;
 
@@ -111,62 +120,66 @@ export function scheduleErrors(errors: FieldErrors, fields: Fields): FieldErrors
   });
 }
 
-const zoneChoices: readonly Choice[] = [{ value: '', text: 'The user’s, where it is known' }, ...timeZoneChoices];
+const zoneChoices = (): Choice[] => [{ value: '', text: t('campaigns.zoneOfUser') }, ...timeZoneChoices];
 
 export const scheduleFields = (form: FormBuilder, timeZone: string): Html =>
   fieldGroup(
-    'Schedule',
+    t('campaigns.schedule'),
     columns([
       form.input('rules.schedule.start_at', {
-        label: 'Start',
+        label: t('campaigns.start'),
         type: 'datetime-local',
-        hint: `${timeZone} time. Empty: immediately.`,
+        hint: t('campaigns.startHint', { zone: timeZone }),
       }),
-      form.input('rules.schedule.end_at', { label: 'End', type: 'datetime-local', hint: 'Empty: no end.' }),
+      form.input('rules.schedule.end_at', {
+        label: t('campaigns.end'),
+        type: 'datetime-local',
+        hint: t('campaigns.endHint'),
+      }),
     ]),
-    form.custom(grid, 'Hours', hourGrid(chosenOf(form.values, grid))),
+    form.custom(grid, t('campaigns.hourGrid'), hourGrid(chosenOf(form.values, grid))),
     rowList(form, {
       name: exact,
-      noun: 'Time window',
-      add: 'Add a window by the minute',
+      noun: t('campaigns.timeWindow'),
+      add: t('campaigns.addTimeWindow'),
       first: 'from',
       row: (prefix, of) => windowFields(form, prefix, of),
     }),
     form.select('rules.schedule.time_zone', {
-      label: 'Time zone of the hours',
-      choices: zoneChoices,
-      hint: `Where no zone is known: ${timeZone}.`,
+      label: t('campaigns.hoursZone'),
+      choices: zoneChoices(),
+      hint: t('campaigns.hoursZoneHint', { zone: timeZone }),
     }),
   );
 
 const windowFields = (form: FormBuilder, prefix: string, of: string): Html => html`
-  ${form.input(`${prefix}.from`, { label: 'From', of, placeholder: '09:30' })}
-  ${form.input(`${prefix}.to`, { label: 'To', of, placeholder: '17:45' })}
+  ${form.input(`${prefix}.from`, { label: t('campaigns.from'), of, placeholder: '09:30' })}
+  ${form.input(`${prefix}.to`, { label: t('campaigns.to'), of, placeholder: '17:45' })}
   ${form.checkboxes(`${prefix}.days`, {
-    label: 'Days',
+    label: t('campaigns.daysLabel'),
     of,
-    choices: days.map((day, index) => ({ value: String(index + 1), text: day.slice(0, 3) })),
+    choices: days.map((day) => ({ value: String(day), text: dayName(day, 'short') })),
   })}`;
 
 /** A box for each hour of the week. */
 function hourGrid(chosen: readonly string[]): Html {
   const box = (day: number, hour: number): Html => {
     const value = `${day + 1}-${hour}`;
-    const label = `${days[day]} ${timeOfHour(hour)}`;
+    const label = `${dayName(day + 1, 'long')} ${timeOfHour(hour)}`;
     return html`
       <input type="checkbox" name="${grid}" value="${value}" aria-label="${label}" title="${label}"
         ${chosen.includes(value) && html` checked`}>`;
   };
   return html`
     <fieldset class="field">
-      <legend>Hours</legend>
-      <p class="hint" id="hours-hint">None selected: all hours. Drag to select several.</p>
+      <legend>${t('campaigns.hourGrid')}</legend>
+      <p class="hint" id="hours-hint">${t('campaigns.hourGridHint')}</p>
       <div class="hour-grid" data-hour-grid>
         <span></span>
         ${hours.map((hour) => html`<span class="hour" aria-hidden="true">${hour}</span>`)}
         ${days.map(
           (day, index) => html`
-            <span class="day" aria-hidden="true">${day.slice(0, 3)}</span>
+            <span class="day" aria-hidden="true">${dayName(day, 'short')}</span>
             ${hours.map((hour) => box(index, hour))}`,
         )}
       </div>

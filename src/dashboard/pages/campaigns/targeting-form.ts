@@ -1,25 +1,26 @@
 import type { TargetingKey } from '../../../catalog/rules/rules.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import { columns, type FormBuilder, fieldGroup, moreFields } from '../../shell/forms.ts';
 import { joinList, splitList } from '../../shell/list-text.ts';
 import type { Picker } from './options.ts';
 import type { RulesPart } from './rules-part.ts';
 
-type Dimension = { key: TargetingKey; label: string; hint?: string };
+type Dimension = { key: TargetingKey; hint?: MessageKey };
 
 const main: readonly Dimension[] = [
-  { key: 'countries', label: 'Countries' },
-  { key: 'regions', label: 'Regions' },
-  { key: 'placements', label: 'Placements' },
-  { key: 'devices', label: 'Devices' },
+  { key: 'countries' },
+  { key: 'regions' },
+  { key: 'placements' },
+  { key: 'devices' },
 ];
 
 const further: readonly Dimension[] = [
-  { key: 'cities', label: 'Cities' },
-  { key: 'postal_codes', label: 'Postal codes', hint: 'Such as SW1A1AA, 10*.' },
-  { key: 'platforms', label: 'Platforms' },
-  { key: 'os', label: 'Operating systems' },
-  { key: 'browsers', label: 'Browsers' },
+  { key: 'cities' },
+  { key: 'postal_codes', hint: 'campaigns.postalCodesHint' },
+  { key: 'platforms' },
+  { key: 'os' },
+  { key: 'browsers' },
 ];
 
 const sides = ['include', 'exclude'] as const;
@@ -55,38 +56,38 @@ export const targetingParts: readonly RulesPart[] = [
   identityPart,
 ];
 
-const identityChoices = [
-  { value: 'serve', text: 'Serve' },
-  { value: 'withhold', text: 'Do not serve' },
+const identityChoices = () => [
+  { value: 'serve', text: t('campaigns.serve') },
+  { value: 'withhold', text: t('campaigns.doNotServe') },
 ];
 
 export const targetingFields = (form: FormBuilder, picker: Picker, conditions: Html): Html => {
-  const lists = ({ key, label, hint }: Dimension): Html =>
+  const lists = ({ key, hint }: Dimension): Html =>
     columns([
       form.input(nameOf(key, 'include'), {
-        label,
-        placeholder: 'All',
-        ...(hint !== undefined && { hint }),
+        label: t(`campaigns.target_${key}`),
+        placeholder: t('common.all'),
+        ...(hint !== undefined && { hint: t(hint) }),
         picker: picker(key, form.values[nameOf(key, 'include')]),
       }),
       form.input(nameOf(key, 'exclude'), {
-        label: `Excluded ${label.toLowerCase()}`,
-        placeholder: 'None',
+        label: t(`campaigns.exclude_${key}`),
+        placeholder: t('campaigns.noneExcluded'),
         picker: picker(key, form.values[nameOf(key, 'exclude')]),
       }),
     ]);
   const isUsed = ({ key }: Dimension): boolean => sides.some((side) => (form.values[nameOf(key, side)] ?? '') !== '');
   return fieldGroup(
-    'Targeting',
+    t('campaigns.targeting'),
     main.map(lists),
-    moreFields('Cities, postal codes, platforms, operating systems, browsers', html`${further.map(lists)}`, {
+    moreFields(t('campaigns.moreTargeting'), html`${further.map(lists)}`, {
       isOpen: further.some(isUsed),
     }),
     conditions,
     form.select('rules.without_identity', {
-      label: 'Users without an id',
-      choices: identityChoices,
-      hint: 'Frequency caps cannot be applied without a user id.',
+      label: t('campaigns.withoutId'),
+      choices: identityChoices(),
+      hint: t('campaigns.withoutIdHint'),
     }),
   );
 };
