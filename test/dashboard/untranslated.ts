@@ -55,7 +55,7 @@ export async function storedTexts(pool: Pool): Promise<string> {
     `select quote_ident(table_name) as name from information_schema.tables
     where table_schema = 'public' and table_type = 'BASE TABLE' order by 1`,
   );
-  const texts = new Set(['Perkwire', 'cart_total']);
+  const texts = new Set(['Perkwire', 'cart_total', 'English', 'Deutsch']);
   for (const { name } of tables) {
     const { rows } = await pool.query<{ row: object }>(`select to_jsonb(t) as row from ${name} t limit 300`);
     for (const { row } of rows)
@@ -66,7 +66,9 @@ export async function storedTexts(pool: Pool): Promise<string> {
   return [...texts].join('\n');
 }
 
-const dates = /\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b|\b[AP]M\b/g;
+const days = 'Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun';
+const months = 'Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec';
+const dates = new RegExp(`\\b(?:(?:${days})(?:day)?|${months}|[AP]M)\\b`, 'g');
 const separators = /\s*[,·:;()/|→–+=…&]+\s*|\s+(?=\d)|(?<=\d)\s+/;
 
 /** Texts of a page that are neither in the message files nor stored. */

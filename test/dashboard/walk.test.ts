@@ -378,7 +378,7 @@ describe('for all users', () => {
     /\/live/, // live
     /\/offers/, // offers
     /\/operator\/(publishers|system)/, // operator
-    /\/overview|\/reports|\/placements/, // reports (with figures of the week), setup
+    /\/overview|\/reports|\/placements|\/campaigns$/, // reports (with the figures of lists), setup
     /\/settings\/themes/, // themes
     /\/settings\/webhooks/, // webhooks
     /\/why/, // why

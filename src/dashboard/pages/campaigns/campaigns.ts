@@ -151,7 +151,7 @@ const campaignCells = ({ path }: PublisherContext, row: View) => [
     ${strongLink(path(`/campaigns/${row.id}`), String(row.name))}<br>
     <span class="hint">${t('crud.id', { id: Number(row.id) })}</span>`,
   String(row.category || '–'),
-  payoutText(row),
+  html`<span translate="no">${payoutText(row)}</span>`,
   Number(row.priority),
   row.active === true ? badge(t('campaigns.active'), 'good') : badge(t('campaigns.pausedState'), 'warn'),
   link(path(`/offers?campaign_id=${row.id}`), t('nav.offers')),
