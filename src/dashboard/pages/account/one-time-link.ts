@@ -133,7 +133,9 @@ function passwordForm({ token, user }: Link, email: string, errors: FieldErrors)
       }
       ${newPasswordFields(form)}
       <div class="form-end">
-        <button class="button main wide">${t(user === null ? 'account.createAccount' : 'account.saveAndSignIn')}</button>
+        <button class="button main wide">
+          ${t(user === null ? 'account.createAccount' : 'account.saveAndSignIn')}
+        </button>
       </div>
     </form>`;
 }

@@ -156,7 +156,10 @@ function roleForm<C extends PageContext>(context: C, { path, roles }: UserScope<
   return html`
     <form method="post" action="${context.path(`${path}/${user.id}`)}" class="inline">
       ${csrfField(context.viewer)}${user.disabled && hiddenField('disabled', 'yes')}
-      <select name="role" aria-label="${t('account.roleOf', { email: user.email })}">${optionsOf(choices, user.role)}</select>
+      <select name="role"
+        aria-label="${t('account.roleOf', { email: user.email })}">
+        ${optionsOf(choices, user.role)}
+      </select>
       <button class="button small quiet">${t('account.change')}</button>
     </form>`;
 }
