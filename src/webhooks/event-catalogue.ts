@@ -55,6 +55,13 @@ export async function eventCatalogueRoutes(app: App, { events, publicUrl }: Cata
   );
 }
 
+/** `usp.selection` → `UspSelectionEvent`. */
+const schemaNameOf = ({ name }: EventType): string =>
+  `${name
+    .split(/[._]/)
+    .map((part) => part.charAt(0).toUpperCase() + part.slice(1))
+    .join('')}Event`;
+
 /** The events as OpenAPI lists them under `webhooks`. */
 export const webhooksOf = ({ events, publicUrl }: Catalogue) =>
   Object.fromEntries(
@@ -68,10 +75,13 @@ export const webhooksOf = ({ events, publicUrl }: Catalogue) =>
           tags: ['Webhooks'],
           requestBody: {
             content: {
-              'application/json': { schema: { ...type.payload }, example: sampleOf(type, publicUrl) },
+              'application/json': {
+                schema: { ...type.payload, title: schemaNameOf(type) },
+                example: sampleOf(type, publicUrl),
+              },
             },
           },
-          responses: { 200: { description: 'Delivered; every status of 200 to 299 is.' } },
+          responses: { 200: { description: 'Delivered: any 2xx.' } },
         },
       },
     ]),

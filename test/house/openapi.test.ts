@@ -14,7 +14,7 @@ test('docs/openapi.json describes the routes as they are (npm run openapi writes
   await expect(`${linesOf(description)}\n`).toMatchFileSnapshot('../../docs/openapi.json');
 });
 
-const maxBytes = 225_000;
+const maxBytes = 200_000;
 
 test('docs/openapi.json is short', () => {
   expect(readFileSync(new URL('../../docs/openapi.json', import.meta.url)).length).toBeLessThanOrEqual(maxBytes);
@@ -29,8 +29,8 @@ test('docs/openapi.json has no error by the rules that Redocly recommends', asyn
 });
 
 /** JSON with a line for each operation and schema: short, and readable as a difference. */
-function linesOf(value: unknown, depth = 4): string {
+function linesOf(value: unknown, depth = 3): string {
   if (depth === 0 || typeof value !== 'object' || value === null || Array.isArray(value)) return JSON.stringify(value);
   const fields = Object.entries(value).map(([name, one]) => `${JSON.stringify(name)}:${linesOf(one, depth - 1)}`);
-  return fields.length === 0 ? '{}' : `{\n${fields.join(',\n')}}`;
+  return fields.length === 0 ? '{}' : `{${fields.join(',\n')}}`;
 }

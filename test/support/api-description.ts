@@ -14,8 +14,15 @@ export function readApiDescription<Description>(): Description {
     const { $ref, ...beside } = value as { $ref: string };
     return { ...(resolve(findReference(document, $ref)) as object), ...beside };
   };
-  return resolve(document) as Description;
+  const resolved = resolve(document) as { paths: Record<string, PathItem> };
+  for (const [path, { parameters: shared = [], ...methods }] of Object.entries(resolved.paths)) {
+    for (const operation of Object.values(methods)) operation.parameters = [...shared, ...(operation.parameters ?? [])];
+    resolved.paths[path] = methods as PathItem;
+  }
+  return resolved as Description;
 }
+
+type PathItem = { parameters?: object[] } & { [method: string]: { parameters?: object[] } };
 
 type Extended = { allOf?: Extended[]; properties?: Record<string, object>; required?: string[] };
 

@@ -247,7 +247,7 @@ function listQuerySchema({ filters, searched, sorts, removedAt }: Resource): TOb
     cursor: text('`next_cursor` of the page before.'),
     sort: text(`${Object.keys(sorts).join(', ')}; after a \`-\` descending.`),
     ...(searched.length > 0 && { q: text(`Text to look for in ${searched.join(', ')}.`) }),
-    ...Object.fromEntries(filters.map((name) => [name, text('Only rows with this value.')])),
+    ...Object.fromEntries(filters.map((name) => [name, Type.Optional(Type.String())])),
     ...(removedAt !== undefined && { removed: text('`true`: the removed ones instead.') }),
     publisher_id: publisherIdParameter,
   });

@@ -84,7 +84,7 @@ export type Resource = {
 
 export const orNull = <Schema extends TSchema>(
   schema: Schema,
-  options: { default?: null; description?: string } = {},
+  options: { default?: null; description?: string; title?: string } = {},
 ) => Type.Union([schema, Type.Null()], options);
 
 /** A time set by the server. */
@@ -96,7 +96,9 @@ export const idSchema = Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 });
 /** Fields every kind shows. */
 export const stamps = { created_at: timestamp(), updated_at: timestamp() };
 
-export const removal = { deleted_at: orNull(timestamp(), { description: 'When it was removed; null: it was not.' }) };
+export const removal = {
+  deleted_at: orNull(timestamp(), { title: 'RemovedAt', description: 'When it was removed; null: it was not.' }),
+};
 
 export const schemaNameOf = ({ schemaName, noun }: Resource): string => schemaName ?? pascal(noun);
 

@@ -7,17 +7,24 @@ import { buildAppearance, overlay } from '../snapshot/theme-settings.ts';
 const maxTextLength = 2000;
 const maxNumber = 86_400_000;
 
+/** Names of parts that come several times, in the API reference. */
+const partNames: Record<string, string> = {
+  buttonYes: 'ThemeButton',
+  buttonNo: 'ThemeButton',
+  button: 'ThemeOfferwallButton',
+};
+
 /** The shape of an object of defaults, every key optional: the overrides a theme keeps. */
-function overridesOf(defaults: object): TObject {
+function overridesOf(defaults: object, title?: string): TObject {
   const fields: TProperties = {};
   for (const [name, value] of Object.entries(defaults) as [string, unknown][]) {
-    if (typeof value === 'object' && value !== null) fields[name] = Type.Optional(overridesOf(value));
+    if (typeof value === 'object' && value !== null) fields[name] = Type.Optional(overridesOf(value, partNames[name]));
     else if (typeof value === 'number')
       fields[name] = Type.Optional(Type.Integer({ minimum: -maxNumber, maximum: maxNumber }));
     else if (typeof value === 'boolean') fields[name] = Type.Optional(Type.Boolean());
     else fields[name] = Type.Optional(Type.String({ maxLength: maxTextLength }));
   }
-  return Type.Object(fields, { additionalProperties: false });
+  return Type.Object(fields, { additionalProperties: false, ...(title !== undefined && { title }) });
 }
 
 export const settingsOverrides = overridesOf(defaultSettings);

@@ -1,12 +1,11 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import { errorCatalogue } from '../errors.ts';
 
 /** The error form (docs/interface.md#errors), as documented for every route. */
 export const errorSchema = Type.Object(
   {
     message: Type.String(),
     error: Type.Object({
-      code: Type.String({ examples: Object.keys(errorCatalogue) }),
+      code: Type.String({ examples: ['invalid_request'] }),
       message: Type.String(),
       details: Type.Optional(Type.Array(Type.Object({ path: Type.String(), message: Type.String() }))),
     }),

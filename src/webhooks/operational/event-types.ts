@@ -12,7 +12,11 @@ export const buildOperationalPayload = (
 ): Buffer => Buffer.from(JSON.stringify({ event, timestamp: new Date(nowMs).toISOString(), ...data }));
 
 const dateTime = Type.String({ format: 'date-time' });
-const count = Type.Integer({ minimum: 1, description: 'How often it happened since the last event of this subject.' });
+const count = Type.Integer({
+  title: 'EventCount',
+  minimum: 1,
+  description: 'How often it happened since the last event of this subject.',
+});
 
 const endpointFields = {
   endpoint_id: Type.Integer(),

@@ -15,7 +15,7 @@ const jobView = Type.Object(
 );
 
 export const jobParams = Type.Object({ id: Type.String() });
-export const jobAnswer = Type.Object({ message: Type.String(), data: jobView });
+export const jobAnswer = Type.Object({ message: Type.String(), data: jobView }, { title: 'RedeliveryAnswer' });
 export const jobListAnswer = Type.Object({ message: Type.String(), data: Type.Array(jobView) });
 
 export const countAnswer = Type.Object({

@@ -9,6 +9,7 @@ import {
   operationsById,
   parametersOf,
 } from '../../../src/platform/http/openapi/example-request.ts';
+import { composedExample } from './composed-example.ts';
 import { buildGeneratedClient } from './generated-client.ts';
 import { shortened } from './recorded-example.ts';
 import { type DemoServer, startDemoServer } from './support.ts';
@@ -111,10 +112,13 @@ test('every operation, called with its own example by the keys of the demo, answ
   if (isRecording) record(found);
 });
 
-/** The example of an answer, also where it is a component. */
-function exampleOf({ example, examples }: { example?: unknown; examples?: { demo: { $ref: string } } }): unknown {
+type Media = NonNullable<Answer['content']>[string];
+/** The example of an answer, also where it is a component, or put together from those of its schemas. */
+function exampleOf({ schema, example, examples }: Media): unknown {
   const name = examples?.demo.$ref.split('/').at(-1);
-  return name === undefined ? example : document.components.examples[name]?.value;
+  return name === undefined
+    ? (example ?? composedExample(schema, document))
+    : document.components.examples[name]?.value;
 }
 
 test.skipIf(isRecording)('every operation has an example of its request and answer, which fit their schemas', () => {

@@ -17,7 +17,7 @@ type Description = {
   openapi: string;
   info: { title: string; version: string };
   servers: { url: string }[];
-  paths: Record<string, Record<string, Operation>>;
+  paths: Record<string, { parameters?: Parameter[] } & { [method: string]: Operation }>;
   components: { schemas: Record<string, unknown> };
 };
 
@@ -29,8 +29,11 @@ beforeAll(async () => {
   const answer = await t.app.inject('/docs/json');
   expect(answer.statusCode).toBe(200);
   description = answer.json();
-  operations = Object.entries(description.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ name: `${method} ${path}`, path, method, operation })),
+  operations = Object.entries(description.paths).flatMap(([path, { parameters: shared = [], ...methods }]) =>
+    Object.entries(methods as Record<string, Operation>).map(([method, { parameters = [], ...rest }]) => {
+      const operation = { ...rest, parameters: [...shared, ...parameters] };
+      return { name: `${method} ${path}`, path, method, operation };
+    }),
   );
 });
 afterAll(() => t?.close());

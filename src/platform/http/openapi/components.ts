@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Node, nameAnswers, nameErrorAnswers, nameParameters, tagsOf } from './operation-components.ts';
+import { isNode, type Node, nameAnswers, nameErrorAnswers, nameParameters, tagsOf } from './operation-components.ts';
+import { sharePathParameters } from './path-parameters.ts';
+import { shareExamples } from './share-examples.ts';
 import { shareProperties } from './share-properties.ts';
 
-type Components = Record<'schemas' | 'responses' | 'parameters', Node>;
+type Components = Record<'schemas' | 'responses' | 'parameters' | 'examples', Node>;
 
 /** Keywords whose values are data, not schemas. */
 const dataKeywords = new Set(['default', 'const', 'enum', 'example', 'examples']);
-
-const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * Says once what an OpenAPI description says many times. A schema with a `title` becomes the component of that name, an
@@ -34,7 +34,9 @@ export function nameComponents<Document extends object>(document: Document): Doc
     responses: sorted({ ...nameErrorAnswers(paths), ...nameAnswers(paths) }),
     parameters: sorted(nameParameters(paths)),
   };
+  shareExamples(paths, components as Parameters<typeof shareExamples>[1]);
   const tags = tagsOf(paths).map((name) => ({ name }));
+  sharePathParameters(paths);
   return { ...rewritten, tags, components } as unknown as Document;
 }
 

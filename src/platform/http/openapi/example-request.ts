@@ -10,8 +10,9 @@ export type Operation = {
   requestBody?: { content: Record<string, { example?: unknown }> };
   responses: Record<string, Answer>;
 };
+type PathItem = { parameters?: Parameter[] } & { [method: string]: Operation };
 export type ApiDocument = {
-  paths: Record<string, Record<string, Operation>>;
+  paths: Record<string, PathItem>;
   components: {
     parameters: Record<string, Parameter>;
     responses: Record<string, Answer>;
@@ -20,13 +21,14 @@ export type ApiDocument = {
   };
 };
 
-/** Every operation of a document, by its id. */
+/** Every operation of a document, by its id, with the parameters of its path. */
 export const operationsById = ({ paths }: ApiDocument) =>
   new Map(
-    Object.entries(paths).flatMap(([path, methods]) =>
-      Object.entries(methods).map(
-        ([method, operation]) => [operation.operationId, { path, method, operation }] as const,
-      ),
+    Object.entries(paths).flatMap(([path, { parameters = [], ...methods }]) =>
+      Object.entries(methods as Record<string, Operation>).map(([method, operation]) => {
+        const all = [...parameters, ...(operation.parameters ?? [])];
+        return [operation.operationId, { path, method, operation: { ...operation, parameters: all } }] as const;
+      }),
     ),
   );
 

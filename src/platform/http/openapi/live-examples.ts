@@ -30,7 +30,7 @@ export function createLiveExamples(
   let made: { document: Promise<ApiDocument>; atMs: number } | null = null;
 
   async function make(given: ApiDocument): Promise<ApiDocument> {
-    const document = structuredClone(given);
+    const document = withOwnParameters(structuredClone(given));
     const operations = operationsById(document);
     const call = async (operationId: string, values: Values, body: unknown): Promise<Answer> => {
       const operation = operations.get(operationId);
@@ -38,15 +38,17 @@ export function createLiveExamples(
       return answerOf(app, exampleRequestOf(given, operation, keys, values, body));
     };
     for (const [operationId, { from = {}, bodies = {} }] of Object.entries(requests)) {
-      const operation = operations.get(operationId)?.operation;
-      if (operation === undefined) continue;
+      const found = operations.get(operationId);
+      if (found === undefined) continue;
+      const { path, method, operation } = found;
       const callWith = (id: string, known: Values) => call(id, known, bodies[id]);
       const values = await valuesFrom(from, callWith, filters).catch(() => ({}) as Values);
-      operation.parameters = operation.parameters?.map((one, at) => {
+      const parameters = operation.parameters.map((one, at) => {
         const parameter = parametersOf(given, operation)[at] ?? one;
         const example = values[parameter.name];
         return example === undefined ? one : { ...parameter, example };
-      }) as NonNullable<typeof operation.parameters>;
+      });
+      Object.assign(document.paths[path]?.[method] ?? {}, { parameters });
       for (const [pointer, value] of Object.entries(values))
         if (pointer.startsWith('/')) setAt(bodyExampleOf(operation), pointer, value);
     }
@@ -57,6 +59,14 @@ export function createLiveExamples(
     if (made === null || now() - made.atMs > keptMs) made = { document: make(document), atMs: now() };
     return made.document;
   };
+}
+
+/** Moves the parameters of paths to their operations, which have values of their own for them. */
+function withOwnParameters(document: ApiDocument): ApiDocument {
+  for (const { path, method, operation } of operationsById(document).values())
+    Object.assign(document.paths[path]?.[method] ?? {}, { parameters: operation.parameters });
+  for (const item of Object.values(document.paths)) delete item.parameters;
+  return document;
 }
 
 /** Each call is made once for an operation, so that its values belong together. */

@@ -2,8 +2,15 @@ import { STATUS_CODES } from 'node:http';
 import { errorCatalogue } from '../../errors.ts';
 
 export type Node = Record<string, unknown>;
+
+export const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
 type Answer = Node & { description?: string; content?: Record<string, { schema: Node }> };
 type Operation = { tags?: string[]; parameters?: Node[]; responses: Record<string, Answer> };
+
+/** What is shorter (bytes of JSON) is not worth a reference. */
+const minNamedBytes = 80;
 
 const errorSchemaRef = '#/components/schemas/Error';
 
@@ -44,7 +51,8 @@ export function nameAnswers(paths: Record<string, Node>): Node {
   const operations = operationsOf(paths);
   const nameOf = (status: string, { content }: Answer): string | undefined => {
     const schema = content?.['application/json']?.schema.$ref;
-    return typeof schema === 'string' ? schema.replace(/.*\//, '') + (status === '200' ? '' : status) : undefined;
+    const name = content?.['image/png'] === undefined ? schema : 'Image';
+    return typeof name === 'string' ? name.replace(/.*\//, '') + (status === '200' ? '' : status) : undefined;
   };
   const all = operations.flatMap(({ responses }) =>
     Object.entries(responses).map(([status, value]) => ({ name: nameOf(status, value), value })),
@@ -62,10 +70,7 @@ function describeError(status: string): string {
   return `- ${status} ${STATUS_CODES[status]}: ${codes.map(([code]) => `\`${code}\``).join(', ')}.`;
 }
 
-/**
- * Replaces parameters that several operations have by references; of parameters of the same name, those of the most
- * frequent form. @returns the parameters by name
- */
+/** Replaces parameters that several operations have by references. @returns the parameters by name */
 export function nameParameters(paths: Record<string, Node>): Node {
   const operations = operationsOf(paths).filter(({ parameters }) => parameters !== undefined) as Required<Operation>[];
   for (const operation of operations)
@@ -80,7 +85,7 @@ export function nameParameters(paths: Record<string, Node>): Node {
   return components;
 }
 
-/** @returns the most frequent form of each name that comes more than once, and references to it by its JSON */
+/** @returns what comes more than once, by its name, further forms of it numbered; and references to it by its JSON */
 function nameRepeated(section: string, all: { name: string | undefined; value: Node }[]) {
   const forms = new Map<string, { name: string | undefined; value: Node; uses: number }>();
   for (const { name, value } of all) {
@@ -89,10 +94,14 @@ function nameRepeated(section: string, all: { name: string | undefined; value: N
   }
   const components: Node = {};
   const references = new Map<string, Node>();
+  const formsOf = new Map<string, number>();
   for (const [text, { name, value, uses }] of [...forms].sort(([, a], [, b]) => b.uses - a.uses)) {
-    if (uses === 1 || name === undefined || name in components) continue;
-    components[name] = value;
-    references.set(text, { $ref: `#/components/${section}/${name}` });
+    if (uses === 1 || name === undefined || text.length < minNamedBytes) continue;
+    const number = (formsOf.get(name) ?? 0) + 1;
+    formsOf.set(name, number);
+    const component = number === 1 ? name : `${name}.${number}`;
+    components[component] = value;
+    references.set(text, { $ref: `#/components/${section}/${component}` });
   }
   return { components, references };
 }

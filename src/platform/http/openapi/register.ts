@@ -9,7 +9,8 @@ import { createLiveExamples, type LiveExamples } from './live-examples.ts';
 const description = `Personalised offers at checkout, exact beacons, User Selected Perks and signed webhooks.
 
 Every error answer has the form of the schema **Error**. The examples run against the demo (\`npm start\`) as they
-stand: there, ids and tokens in them are of this moment, and "Authorize" is filled in.`;
+stand: there, ids and tokens in them are of this moment, and "Authorize" is filled in. A parameter of a list that is
+named like a field keeps the rows that have its value. The [guides](/docs/guides) say more.`;
 
 const license = { name: 'Apache-2.0', identifier: 'Apache-2.0' };
 

@@ -40,7 +40,16 @@ export function shareProperties(schemas: Record<string, Node>, ...rest: unknown[
 }
 
 /** Components that have much in common beside the forms of resources, by the name of what they share. */
-const families: Record<string, string[]> = { OfferFields: ['Offer', 'ListedOffer'] };
+const families: Record<string, string[]> = {
+  OfferFields: ['Offer', 'ListedOffer'],
+  WalletEventFields: ['OfferSavedEvent', 'OfferRemovedEvent'],
+  EndpointEventFields: [
+    'EndpointFailingEvent',
+    'EndpointDisabledEvent',
+    'EndpointRecoveredEvent',
+    'DeliveryExhaustedEvent',
+  ],
+};
 
 /** By component name: the fields that the forms of a resource, or a family, agree on, but for defaults. */
 function sharedFields(schemas: Record<string, Node>): Record<string, Properties> {
