@@ -84,7 +84,7 @@ async function storeAll(reader: Awaited<ReturnType<LogConnection['read']>>, stor
   const messages = reader.messages[Symbol.asyncIterator]();
   const readNext = (): ReturnType<typeof messages.next> => {
     const coming = messages.next();
-    coming.catch(() => {}); // nobody waits for it where storing fails first
+    coming.catch(() => {}); // unhandled where storing fails first
     return coming;
   };
   let next = readNext();
