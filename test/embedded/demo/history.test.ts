@@ -50,6 +50,18 @@ test('the made-up history fills every day of two weeks, marked, and reports agre
   expect(differences).toEqual([]);
 });
 
+test('the form of a campaign estimates its reach from the history', async () => {
+  const manager = await signInAs(t, 'manager');
+  const { body } = await manager.post(`/dashboard/p/${t.publisher.id}/campaigns/estimate`, {
+    'rules.targeting.countries.include': 'GB',
+  });
+  const [, eligible = '', all = ''] = /<strong>([\d,]+)<\/strong> of ([\d,]+)\s+sessions/.exec(body) ?? [];
+  expect(Number(eligible), body).toBeGreaterThan(0);
+  expect(Number(all.replace(',', ''))).toBe(
+    await count('sessions', `created_at >= to_timestamp(${nowMs / 1000 - 7 * 86_400})`),
+  );
+});
+
 test('is written once, and never beside real sessions', async () => {
   const before = await count('sessions');
   await writeHistory(t.deps);

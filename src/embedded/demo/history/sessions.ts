@@ -52,6 +52,9 @@ const plans = [
 const visitors = 900;
 const emptyShare = 0.06;
 
+/** The request alone, which estimates of reach are made from: of no catalogue, since nothing was decided. */
+const requestOnly = { catalogVersion: 0, scores: [], inputs: {} } as const;
+
 type SessionSource = { publisher: Publisher; offers: readonly Offer[]; userKeys: UserKeys; random: Random };
 
 /** The sessions of the last 14 days but the last hour, oldest first. */
@@ -93,7 +96,7 @@ function makeUpSession({ publisher, offers, userKeys, random }: SessionSource, a
     offers: isEmpty ? [] : pickOffers(offers, publisher.offersPerResponse, random),
     decided: [],
     emptyReason: isEmpty ? 'nothing_eligible' : null,
-    decision: null,
+    decision: requestOnly,
     custom: new Map([[madeUpMark.name, madeUpMark.value] as const, ['plan', plan] as const]),
     macros: {},
     dev: false,
