@@ -36,19 +36,22 @@ export function actionButton({ request }: PageContext, action: ActionButton): Ht
 type SaveForm = {
   button?: string;
   cancel?: string;
-  multipart?: boolean;
+  /** Page with the form, where its errors are shown at another address. */
+  page?: string;
+  /** The route answers `rowsField` with the form as it was typed; drafts.js has forms with rows drawn by it. */
+  rows?: boolean;
   /** Attributes of the form element. */
   attributes?: Html;
   /** Buttons after the first. */
   extra?: Html;
 };
 
-/** A form that saves, with its buttons in a row at the end. */
+/** A form that saves, with its buttons in a row at the end. What is typed outlives the session (drafts.js). */
 export function saveForm({ request }: PageContext, to: string, body: Html, options: SaveForm = {}): Html {
-  const { button = t('common.save'), cancel, multipart = false, attributes = nothing, extra = nothing } = options;
-  const encoding = multipart && html` enctype="multipart/form-data"`;
+  const { button = t('common.save'), cancel, page = '', rows = false, attributes = nothing, extra = nothing } = options;
+  const kept = html`data-keep="${page}"${rows && html` data-rows`}`;
   return html`
-    <form method="post" action="${to}" class="form"${encoding} novalidate ${attributes}>
+    <form method="post" action="${to}" class="form" novalidate ${kept}${attributes}>
       ${csrfField(viewerOf(request))}
       ${body}
       <div class="form-end">

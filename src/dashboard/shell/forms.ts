@@ -20,6 +20,8 @@ type FieldOptions = {
   max?: number;
   step?: string;
   code?: boolean;
+  /** Never stored in the browser, not even as a draft. */
+  secret?: boolean;
   autofocus?: boolean;
   /** What repeated fields of this label belong to, such as "Frequency cap 2"; names them in the summary of errors. */
   of?: string;
@@ -139,6 +141,7 @@ function controlAttributes(state: FormState, name: string, options: FieldOptions
     html`${placeholder !== undefined && html` placeholder="${placeholder}"`}`,
     html`${(options.autofocus === true || (name !== '' && state.focus === name)) && html` autofocus`}`,
     html`${options.code === true && html` spellcheck="false" class="code"`}`,
+    html`${options.secret === true && html` data-secret`}`,
   ]}`;
 }
 

@@ -154,7 +154,7 @@ function buttons(context: PageContext, path: string, user: User, passwordSignIn:
 function roleForm<C extends PageContext>(context: C, { path, roles }: UserScope<C>, user: User): Html {
   const choices = roles.map(({ value }) => ({ value, text: roleName(value) }));
   return html`
-    <form method="post" action="${context.path(`${path}/${user.id}`)}" class="inline">
+    <form method="post" action="${context.path(`${path}/${user.id}`)}" class="inline" data-keep>
       ${csrfField(context.viewer)}${user.disabled && hiddenField('disabled', 'yes')}
       <select name="role"
         aria-label="${t('account.roleOf', { email: user.email })}">

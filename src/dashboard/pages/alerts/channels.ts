@@ -39,9 +39,13 @@ export function channelsCard(
       type: 'url',
       required: true,
       placeholder: 'https://hooks.slack.com/…',
+      secret: true,
     })}
     ${kindBoxes(form, 'Tell it when')}`;
-  const add = saveForm(context, context.path('/alerts/channels'), fields, { button: 'Add and send a first message' });
+  const add = saveForm(context, context.path('/alerts/channels'), fields, {
+    button: 'Add and send a first message',
+    page: context.path('/alerts'),
+  });
   const isOpen = errors.length > 0 || channels.length === 0;
   const body = html`
     ${channels.length > 0 && channelTable(context, channels, canWrite)}

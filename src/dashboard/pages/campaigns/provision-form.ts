@@ -101,7 +101,7 @@ export function provisionCard(context: PublisherContext, editor: Editor): Html {
     ${hiddenField(storedField, String(values[storedField]))}
     ${form.summary()}
     ${fields}`;
-  return card(nameOf(publishers, to), saveForm(context, at, body, { cancel: at }));
+  return card(nameOf(publishers, to), saveForm(context, at, body, { cancel: at, page: `${at}?to=${to}`, rows: true }));
 }
 
 const provisionFields = (form: FormBuilder, currency: string): Html => html`

@@ -120,7 +120,7 @@ function uploadForm(context: PublisherContext, offer: View): Html {
     </div>`;
   return html`
     <form class="form upload" method="post" enctype="multipart/form-data"
-      action="${context.path(`/offers/${offer.id}/pictures`)}">
+      action="${context.path(`/offers/${offer.id}/pictures`)}" data-keep>
       ${csrfField(context.viewer)}
       ${columns([file, form.select('creative_type', { label: 'Type', choices: kinds })])}
       ${form.checkbox('is_primary', { label: 'Make primary' })}

@@ -44,6 +44,7 @@ const headerFields = (form: FormBuilder): Html => html`
     label: 'Headers',
     rows: 3,
     code: true,
+    secret: true,
     placeholder: 'x-team: perks',
     hint: 'Sent with each request, one a line. Values are not shown again: a name without one keeps what is stored.',
   })}

@@ -26,7 +26,7 @@ export function bulkForm<C extends PageContext>(crud: Crud<C>, context: C): Html
     return field === undefined ? press : html`<span>${createForm({}).input(name, { label: t(field) })}${press}</span>`;
   };
   return html`
-    <form class="bulk" id="${formId}" method="post" action="${listPath(crud, context)}/bulk">
+    <form class="bulk" id="${formId}" method="post" action="${listPath(crud, context)}/bulk" data-keep>
       ${csrfField(viewerOf(context.request))}
       <label><input type="checkbox" data-select-all="key"> ${t('crud.selectAll')}</label>
       ${(crud.bulk ?? []).map(button)}

@@ -89,7 +89,8 @@ async function formCard<C extends PageContext>(
   const hidden = view !== null && hiddenField(versionField, version || etagOf(view));
   const options = {
     cancel: listPath(crud, context),
-    attributes: html`data-keep${crud.previewed === true && html` data-previewed`}`,
+    rows: true,
+    attributes: html`${crud.previewed === true && html` data-previewed`}`,
     ...(crud.previewed === true && {
       extra: html`<a class="button to-preview" href="#preview">${t('common.preview')}</a>`,
     }),

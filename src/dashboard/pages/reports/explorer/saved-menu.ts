@@ -81,7 +81,7 @@ export function savedMenu(context: PublisherContext, state: ExplorerState, saved
     saved.length === 0 ? 'Save' : 'Saved reports',
     html`
       ${saved.length > 0 && html`<ul>${saved.map(one)}</ul>`}
-      <form method="post" action="${path('/reports/saved')}">
+      <form method="post" action="${path('/reports/saved')}" data-keep>
         ${csrfField(viewer)}${hiddenField('query', queryOf(state))}
         ${form.input('name', { label: 'Save this report as', required: true })}
         <button class="button small main">Save</button>
