@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { startOpenTelemetry } from '../../../src/platform/tracing/open-telemetry.ts';
 import { saveUrlOf, showOneTo } from '../../perks/wallet/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { clickIdOf } from '../../tracking/conversions/support.ts';
@@ -93,6 +94,28 @@ test('a trace leads from the caller over fetch or wrap to the last webhook attem
       .map(({ name }) => name)
       .sort(),
   ).toEqual(['commit', 'decide']);
+});
+
+test('a share of the traces that begin here is sampled; of those that callers began, what they decided', async () => {
+  const collector = await startCollector();
+  const draws = [0.009, 0.01, 0.5, 0.999];
+  const setting = { endpoint: collector.endpoint, headers: {}, serviceName: 'perks', ratio: 0.01 } as const;
+  const tracing = startOpenTelemetry(
+    { ...setting, sampler: 'parentbased_traceidratio' },
+    () => {},
+    () => draws.shift() ?? 1,
+  );
+  const names = ['drawn', 'at the ratio', 'above it', 'far above it'];
+  const [drawn, ...rest] = names.map((name) => tracing.start(name, 'server', null));
+  expect([drawn?.traceparent, ...rest]).toEqual([expect.stringMatching(/-01$/), null, null, null]);
+  drawn?.child('part', performance.now(), performance.now());
+  drawn?.end({});
+  tracing.start('of a caller', 'server', `00-${callersTrace}-${callersSpan}-01`)?.end({});
+  const unsampled = `00-${callersTrace}-${callersSpan}-00`;
+  expect(tracing.start('passed on', 'server', unsampled)?.traceparent).toBe(unsampled);
+  await tracing.close();
+  await collector.close();
+  expect(collector.spans.map(({ name }) => name).sort()).toEqual(['drawn', 'of a caller', 'part']);
 });
 
 test('webhooks of wallet, conversion and trigger belong to the trace of their call', async () => {
