@@ -54,7 +54,12 @@ export function createApi(call: Call): Api {
 
   return {
     url,
-    call: async (method, path, asked = {}) => (await ask(method, path, asked)).json(),
+    call: async (method, path, asked = {}) => {
+      const answer = await ask(method, path, asked);
+      return answer.json().catch(() => {
+        throw new CommandError(exitCodes.unavailable, `The answer of ${url} was cut off, or is no JSON.`);
+      });
+    },
     stream: async (path, signal) => {
       const { body } = await ask('GET', path, { signal });
       return body as AsyncIterable<Uint8Array>;

@@ -141,10 +141,17 @@ test('from two tarballs: listens, verifies, breaks the server, is told, repairs 
     },
   ]);
 
+  const tail = start(['deliveries', 'tail', '--json']);
+  const tailed: Line[] = [];
+  createInterface({ input: tail.stdout as never }).on('line', (line) => tailed.push(JSON.parse(line) as Line));
+  await expect.poll(() => tailed.length).toBeGreaterThan(0);
   await server.kill();
+  await once(tail.stderr as never, 'data');
   server = await startServer(server.port);
   const afterCut = await trigger();
   await expect.poll(received).toContain(afterCut);
+  await expect.poll(() => tailed.map(({ webhook_id: id }) => id)).toContain(afterCut);
+  expect(await endChild(tail, 'SIGTERM')).toBe(0);
 
   const ended = once(listening.child, 'exit');
   listening.child.kill('SIGTERM');

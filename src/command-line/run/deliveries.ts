@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Api, createApi } from '../api.ts';
-import { type Call, exitCodes, idOption, type Run, textOption, usageError } from '../command.ts';
+import { type Call, CommandError, exitCodes, idOption, type Run, textOption, usageError } from '../command.ts';
 
 const path = '/manage/v1/deliveries';
 const statuses = ['pending', 'delivered', 'failed', 'held'];
@@ -33,7 +33,7 @@ function statusesOf(call: Call): string[] {
   return asked;
 }
 
-/** Shows deliveries, and every change of them, oldest first. */
+/** Shows deliveries, and every change of them, oldest first; also after the service was away. */
 export const tailDeliveries: Run = async (call) => {
   const { signal, options, out } = call;
   const api = createApi(call);
@@ -46,9 +46,15 @@ export const tailDeliveries: Run = async (call) => {
     ...(asked.length === 1 && { status: asked[0] }),
   };
   const seen = new Map<string, string>();
+  let isCut = false;
   for (let isFirst = true; !signal.aborted; isFirst = false) {
-    const { data } = (await api.call('GET', path, { query })) as { data: { deliveries: Delivery[] } };
-    const rows = data.deliveries.filter(({ status }) => asked.length === 0 || asked.includes(status)).reverse();
+    const read = api.call('GET', path, { query }) as Promise<{ data: { deliveries: Delivery[] } }>;
+    const page = isFirst ? await read : await read.catch(nullIfUnavailable);
+    if (page === null && !isCut) out.note('The connection was cut off. Looking again every second; nothing is lost.');
+    isCut = page === null;
+    const rows = (page?.data.deliveries ?? [])
+      .filter(({ status }) => asked.length === 0 || asked.includes(status))
+      .reverse();
     for (const row of isFirst ? rows.slice(-last) : rows.filter((row) => seen.get(row.id) !== stateOf(row))) {
       out.data(row);
       out.line(lineOf(row));
@@ -60,6 +66,11 @@ export const tailDeliveries: Run = async (call) => {
   }
   return exitCodes.ok;
 };
+
+function nullIfUnavailable(err: unknown): null {
+  if (err instanceof CommandError && err.exitCode === exitCodes.unavailable) return null;
+  throw err;
+}
 
 const stateOf = ({ status, tries }: Delivery): string => `${status} ${tries}`;
 

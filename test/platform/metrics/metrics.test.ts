@@ -82,6 +82,20 @@ describe('GET /metrics', () => {
   });
 });
 
+test('a flood of made-up paths and methods adds no series of its own', async () => {
+  const seriesOf = async () =>
+    (await scrape(`Bearer ${token}`)).body.match(/^perkwire_http_request\w+_count.*$/gm) ?? [];
+  await t.app.inject({ method: 'GET', url: '/made-up' });
+  await t.app.inject({ method: 'POST', url: '/made-up' });
+  const before = await seriesOf();
+  for (let index = 0; index < 20; index += 1)
+    await t.app.inject({ method: index % 2 === 0 ? 'GET' : 'POST', url: `/made-up/${index}?name=${index}` });
+  const after = await seriesOf();
+  expect(after.length).toBe(before.length);
+  expect(after.join('\n')).toContain('route="unknown",status="4xx"');
+  expect(after.join('\n')).not.toContain('made-up');
+});
+
 /** The value of a series, as the page shows it; null: it does not. */
 const seriesOf = (page: string, series: string): number | null => {
   const line = page.split('\n').find((each) => each.startsWith(`${series} `));
