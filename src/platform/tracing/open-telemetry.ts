@@ -99,7 +99,8 @@ const format = ({ traceId, spanId, traceFlags }: SpanContext): string =>
   `00-${traceId}-${spanId}-${traceFlags & TraceFlags.SAMPLED ? '01' : '00'}`;
 
 function samplerOf({ sampler, ratio }: TracingSetting): Sampler {
-  if (sampler === 'parentbased_traceidratio') return new ParentBasedSampler({ root: new AlwaysOnSampler() }); // isLeftOut
+  // Those that `isLeftOut` leaves.
+  if (sampler === 'parentbased_traceidratio') return new ParentBasedSampler({ root: new AlwaysOnSampler() });
   const name = sampler.replace('parentbased_', '');
   const root =
     name === 'always_on'
