@@ -542,3 +542,19 @@ test('the system page shows processes, queue and partitions to operators only', 
   await heartbeat.stop();
   expect((await operator.get('/dashboard/operator/system')).body).not.toContain('4242');
 });
+
+test('a reader sees the dashboard in the language they have set, else in the browser’s', async () => {
+  const reader = await signInAs(t, 'admin');
+  const account = (language: string) => reader.get('/dashboard/account', { 'accept-language': language });
+  const german = await account('fr, de-AT;q=0.9, en;q=0.5');
+  expect(german.body).toContain('<html lang="de" data-locale="de-AT"');
+  expect(german.body).toContain('Passwort ändern');
+  expect(String(german.headers.vary)).toContain('accept-language');
+  expect((await account('fr')).body).toContain('<html lang="en" data-locale="en-GB"');
+  await reader.post('/dashboard/account/language', { language: 'de' });
+  expect((await account('en-US')).body).toContain('<html lang="de" data-locale="de-DE"');
+  const refused = await reader.post('/dashboard/account/password', { current: 'x', password: 'short', again: 'short' });
+  expect(refused.body).toContain('Verwenden Sie mindestens 10 Zeichen.');
+  await reader.post('/dashboard/account/language', { language: '' });
+  expect((await account('en-US')).body).toContain('<html lang="en" data-locale="en-US"');
+});
