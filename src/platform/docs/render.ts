@@ -74,7 +74,9 @@ export function renderMarkdown(markdown: string, file: string, { publicUrl, isDe
       table({ header, rows }: Tokens.Table) {
         const row = (cells: Tokens.TableCell[], start: string, end: string) =>
           `<tr>${cells.map(({ tokens }) => start + this.parser.parseInline(tokens) + end).join('')}</tr>`;
-        const head = `<thead>${row(header, '<th scope="col">', '</th>')}</thead>`;
+        // A heading without text would be read out as one.
+        const headings = row(header, '<th scope="col">', '</th>').replaceAll('<th scope="col"></th>', '<td></td>');
+        const head = `<thead>${headings}</thead>`;
         const body = `<tbody>${rows.map((cells) => row(cells, '<td>', '</td>')).join('')}</tbody>`;
         return `<div class="table" role="group" aria-label="Table" tabindex="0"><table>${head}${body}</table></div>\n`;
       },
