@@ -42,7 +42,7 @@ const user = 'postgres';
 /** @throws where a program is missing, saying how it is installed */
 export async function startPatroniCluster(): Promise<PatroniCluster> {
   const binDir = postgresBinaries();
-  for (const program of ['patroni', 'etcd']) requireProgram(program);
+  for (const program of ['patroni', 'etcd']) requireProgram(program, 'failover', install);
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-failover-'));
   await chmod(folder, 0o755);
   const ids = { uid: idOf('-u'), gid: idOf('-g') };
@@ -103,9 +103,10 @@ export function postgresBinaries(): string {
   return join(root, newest, 'bin');
 }
 
-function requireProgram(program: string): void {
+/** @throws where the program is missing, saying what needs it and how it is installed */
+export function requireProgram(program: string, neededBy: string, how: string): void {
   const found = (process.env.PATH ?? '').split(':').some((folder) => existsSync(join(folder, program)));
-  if (!found) throw new Error(`the scenario "failover" needs ${program}: ${install}`);
+  if (!found) throw new Error(`"${neededBy}" needs ${program}: ${how}`);
 }
 
 /** The user or group id of the account that PostgreSQL runs as. */

@@ -42,7 +42,7 @@ export async function erase(t: TestApp & { clock: { ms: number } }, body: object
  * Where a text stands anywhere in the database: in any column of any row, also inside bytes.
  * @returns the tables
  */
-export async function tablesWith({ pool }: TestApp, text: string): Promise<string[]> {
+export async function tablesWith({ pool }: Pick<TestApp, 'pool'>, text: string): Promise<string[]> {
   const { rows: tables } = await pool.query<{ name: string }>(
     "select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace order by 1",
   );

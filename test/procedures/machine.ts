@@ -2,22 +2,35 @@ import { execFileSync } from 'node:child_process';
 import { chmod, chown, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { idOf, postgresBinaries } from '../chaos/patroni.ts';
 import { freePort } from '../support/server-process.ts';
 
-/** A machine with a PostgreSQL of its own, as the operating system brings it, and an empty database. */
-export type Machine = { url: string; folder: string; close: () => Promise<void> };
+/** A machine with a PostgreSQL of its own, and an empty database. */
+export type Machine = {
+  url: string;
+  folder: string;
+  /** @returns its URL */
+  createDatabase: (name: string) => Promise<string>;
+  close: () => Promise<void>;
+};
 
 /** The programs of PostgreSQL first. */
 export const programPath = (): string => `${postgresBinaries()}:${process.env.PATH}`;
 
-/** @throws where no PostgreSQL is installed, saying how it is */
-export async function startMachine(): Promise<Machine> {
-  const binDir = postgresBinaries();
+/** Whom PostgreSQL runs as; undefined: as ourselves. */
+export const accountIds = (): { uid: number; gid: number } | undefined =>
+  process.getuid?.() === 0 ? { uid: idOf('-u'), gid: idOf('-g') } : undefined;
+
+/**
+ * @param binDir of its programs; default: those that the operating system brings
+ * @throws where no PostgreSQL is installed, saying how it is
+ */
+export async function startMachine(binDir = postgresBinaries()): Promise<Machine> {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-machine-'));
   await chmod(folder, 0o755);
-  const ids = process.getuid?.() === 0 ? { uid: idOf('-u'), gid: idOf('-g') } : {};
-  if ('uid' in ids) await chown(folder, ids.uid as number, ids.gid as number);
+  const ids = accountIds();
+  if (ids !== undefined) await chown(folder, ids.uid, ids.gid);
   const [data, port] = [join(folder, 'data'), await freePort()];
   const run = (program: string, ...args: string[]): void => {
     execFileSync(join(binDir, program), args, { ...ids, cwd: folder, stdio: 'ignore' });
@@ -26,10 +39,18 @@ export async function startMachine(): Promise<Machine> {
   const settings = `-c unix_socket_directories=${folder} -c max_connections=200`;
   const options = `-p ${port} -c listen_addresses=127.0.0.1 ${settings}`;
   run('pg_ctl', 'start', '--wait', '--pgdata', data, '--log', join(folder, 'log'), '--options', options);
-  run('createdb', '--host', '127.0.0.1', '--port', String(port), '--username', 'postgres', 'perkwire');
+  const urlOf = (name: string): string => `postgres://postgres@127.0.0.1:${port}/${name}`;
+  const createDatabase = async (name: string): Promise<string> => {
+    const client = new pg.Client({ connectionString: urlOf('postgres') });
+    await client.connect();
+    await client.query(`create database ${name}`);
+    await client.end();
+    return urlOf(name);
+  };
   return {
-    url: `postgres://postgres@127.0.0.1:${port}/perkwire`,
+    url: await createDatabase('perkwire'),
     folder,
+    createDatabase,
     close: async () => {
       run('pg_ctl', 'stop', '--mode', 'immediate', '--pgdata', data);
       await rm(folder, { recursive: true, force: true });

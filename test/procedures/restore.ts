@@ -11,10 +11,10 @@ import {
   expectOk,
   openPool,
   runCommands,
-  type Service,
   startNewService,
   startService,
   startUsers,
+  verifyReports,
 } from './service.ts';
 
 /**
@@ -79,21 +79,4 @@ async function addPicture(pool: pg.Pool, folder: string): Promise<string> {
   const id = rows[0]?.id as number;
   await saveOriginal(pool, createImageStore({ kind: 'folder', path: folder }), id, await drawStripes(60, 40));
   return `/images/${id}.png?width=30`;
-}
-
-const reportLimitMs = 120_000;
-
-/** Waits until every session is in the reports, of before the backup and of after; then compares all sums. */
-async function verifyReports({ env }: Service, pool: pg.Pool): Promise<string> {
-  const sql = `select (select count(*)::int from sessions) as stored,
-    (select sum(sessions)::int from minute_rollups) as reported`;
-  const endMs = performance.now() + reportLimitMs;
-  for (;;) {
-    const { rows } = await pool.query<{ stored: number; reported: number }>(sql);
-    const [counts] = rows;
-    if (counts !== undefined && counts.stored === counts.reported)
-      return (await runCommands('npm run --silent reports:verify', env)).trim();
-    if (performance.now() > endMs) throw new Error(`reports are not exact: ${JSON.stringify(counts)}`);
-    await new Promise((resolve) => setTimeout(resolve, 250));
-  }
 }

@@ -1,16 +1,18 @@
 import { parseArgs } from 'node:util';
+import { bucket } from './bucket.ts';
 import { hour } from './hour.ts';
+import { postgres } from './postgres-versions.ts';
 import { restore } from './restore.ts';
 import { rotate } from './rotate.ts';
 import { upgrade } from './upgrade.ts';
 
 /*
- * npm run procedures [-- rotate restore upgrade hour]
+ * npm run procedures [-- rotate restore upgrade postgres bucket hour]
  *
  * Follows the procedures of docs/operations.md to the letter, under load, and a newcomer's first hour with
  * the packages. Exits with 1 where one does not hold.
  */
-const procedures: Record<string, () => Promise<string>> = { rotate, restore, upgrade, hour };
+const procedures: Record<string, () => Promise<string>> = { rotate, restore, upgrade, postgres, bucket, hour };
 const { positionals } = parseArgs({ allowPositionals: true });
 for (const name of positionals.length > 0 ? positionals : Object.keys(procedures)) {
   const procedure = procedures[name];

@@ -21,13 +21,15 @@ process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL'); // does nothing to one that has ended
 });
 
+type ServiceAnswer = { status: number; location: string; body: Buffer };
+
 /** Two processes behind a balancer, so that one can be replaced while the other serves. */
 export type Service = {
   env: Env;
   /** Replaces one process after the other; from then on they have these variables too. */
   roll: (variables: Env, folder?: string) => Promise<void>;
   /** An answer of the service, at its public or a relative address. A connection that is refused is tried again. */
-  call: (method: 'GET' | 'POST' | 'PUT', url: string, body?: object) => Promise<{ status: number; body: Buffer }>;
+  call: (method: 'GET' | 'POST' | 'PUT', url: string, body?: object) => Promise<ServiceAnswer>;
   stop: () => Promise<void>;
 };
 
@@ -63,7 +65,11 @@ export async function startService(databaseUrl: string, variables: Env = {}): Pr
               ? {}
               : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
           });
-          return { status: answer.statusCode, body: Buffer.from(await answer.body.arrayBuffer()) };
+          return {
+            status: answer.statusCode,
+            location: String(answer.headers.location ?? ''),
+            body: Buffer.from(await answer.body.arrayBuffer()),
+          };
         } catch (err) {
           if (tries === 5) throw err;
         }
@@ -196,6 +202,23 @@ export async function verify(
   if (!verdict.ok || rows[0]?.seen !== users.pixels.length)
     throw new Error(`something was lost: ${JSON.stringify({ ...verdict, seen: rows[0]?.seen })}`);
   return `${users.wrapped.length} wraps, ${users.pixels.length} beacons: ${refused} refused and repeated, 0 lost`;
+}
+
+const reportLimitMs = 120_000;
+
+/** Waits until every session is in the reports, of before the backup and of after; then compares all sums. */
+export async function verifyReports({ env }: Service, pool: pg.Pool): Promise<string> {
+  const sql = `select (select count(*)::int from sessions) as stored,
+    (select sum(sessions)::int from minute_rollups) as reported`;
+  const endMs = performance.now() + reportLimitMs;
+  for (;;) {
+    const { rows } = await pool.query<{ stored: number; reported: number }>(sql);
+    const [counts] = rows;
+    if (counts !== undefined && counts.stored === counts.reported)
+      return (await runCommands('npm run --silent reports:verify', env)).trim();
+    if (performance.now() > endMs) throw new Error(`reports are not exact: ${JSON.stringify(counts)}`);
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
 }
 
 export const openPool = (url: string): pg.Pool => {

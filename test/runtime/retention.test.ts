@@ -5,7 +5,10 @@ import { dayMs, dayOf } from '../../src/platform/lib/time.ts';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import { applyRetention } from '../../src/runtime/retention.ts';
 import { applyWebhookRetention } from '../../src/webhooks/retention.ts';
+import { erase, tablesWith } from '../privacy/support.ts';
+import { activity, rollUpAll } from '../reports/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { clickOffer, createTimedApp, track } from '../tracking/conversions/support.ts';
 
 const startMs = Date.UTC(2031, 4, 10, 12);
 
@@ -28,14 +31,17 @@ beforeEach(async () => {
   await t.pool.query('delete from delivery_queue');
 });
 
-async function daysOf(parent: string): Promise<string[]> {
-  const { rows } = await t.pool.query<{ day: string }>(
+async function daysOf(parent: string, pool = t.pool): Promise<string[]> {
+  const { rows } = await pool.query<{ day: string }>(
     `select to_char(to_date(right(c.relname, 8), 'YYYYMMDD'), 'YYYY-MM-DD') as day
     from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = $1::regclass order by 1`,
     [parent],
   );
   return rows.map((row) => row.day);
 }
+
+const daysBetween = (fromMs: number, toMs: number): string[] =>
+  Array.from({ length: Math.round((toMs - fromMs) / dayMs) + 1 }, (_, index) => dayOf(fromMs + index * dayMs));
 
 async function addSession(atMs: number, dev: boolean): Promise<string> {
   const id = newUuid7(atMs);
@@ -146,4 +152,44 @@ test('a dev session that an erasure has locked delays no retention, and is delet
   });
   await applyAt(nowMs);
   expect(await left()).toEqual([]);
+});
+
+test('over 100 days days are made ahead and dropped, reports stay as they were, and nothing of an erased user is left', async () => {
+  const sim = await createTimedApp();
+  const { clock, pool } = sim;
+  try {
+    const fromMs = Math.floor(clock.ms / dayMs) * dayMs + dayMs / 2;
+    const [from, to] = [dayOf(fromMs), dayOf(fromMs + 100 * dayMs)];
+    /** Every answer of the reports, for as long as rows of that day are kept, and after. */
+    const reported = (until: string) =>
+      activity(sim, { from, to: until, aggregatedBy: 'day', groupBy: ['campaign', 'placement'] });
+    /** A worker that was stopped for less than a week finds the days that were made ahead. */
+    const work = async (day: number): Promise<void> => {
+      clock.ms = fromMs + day * dayMs;
+      await ensurePartitions(pool, clock.ms);
+      await applyRetention({ ...sim.deps, now: () => clock.ms });
+    };
+    for (let day = 0; day < 30; day += 5) {
+      await work(day);
+      const click = await clickOffer(sim, { pub_user_id: 'erased-later', cart: `cart-${day}` });
+      await track(sim, { click_id: click.clickId, payout: '5', txn_id: `order-${day}` });
+      await clickOffer(sim, { pub_user_id: 'stays' });
+      await rollUpAll(sim, clock.ms);
+    }
+    const before = await reported(to);
+    expect(before.length).toBeGreaterThan(5);
+    await erase(sim, { pub_user_id: 'erased-later' });
+    for (let day = 30; day <= 100; day += 5) await work(day);
+    await rollUpAll(sim, clock.ms);
+
+    expect(await daysOf('sessions', pool)).toEqual(daysBetween(clock.ms - 90 * dayMs, clock.ms + 7 * dayMs));
+    expect(await daysOf('deliveries', pool)).toEqual(daysBetween(clock.ms - 30 * dayMs, clock.ms + 7 * dayMs));
+    const { rows } = await pool.query<{ first: string }>('select min(day)::text as first from events');
+    expect(rows).toEqual([{ first: dayOf(fromMs + 10 * dayMs) }]);
+    expect(await reported(to)).toEqual(before);
+    for (const trace of ['erased-later', 'cart-15', 'order-15']) expect(await tablesWith(sim, trace)).toEqual([]);
+    expect(await tablesWith(sim, 'stays')).toContain('sessions');
+  } finally {
+    await sim.close();
+  }
 });

@@ -1,7 +1,8 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
+import { secondSweepMs } from '../../src/privacy/erasures.ts';
 import { rollUp } from '../../src/reports/rollup/roll-up.ts';
-import { eraseNext } from '../privacy/support.ts';
+import { eraseNext, tablesWith } from '../privacy/support.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { requestOver } from '../support/request.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
@@ -18,12 +19,15 @@ type Offer = {
 };
 
 const clock = { ms: Date.now() };
+const lastRound = 3;
 const users = Array.from({ length: 6 }, (_, index) => `racer-${index}`);
+/** What a user could be found by. */
+const traces = ['racer-', 'cart-of-', 'txn-of-'];
 
 /**
  * Everything that locks something, for the same few users and campaigns, in an order that differs from call to call.
  */
-async function storm(apps: readonly TestApp[], round: number): Promise<number[]> {
+async function storm(apps: readonly TestApp[], round: number, erased: readonly string[]): Promise<number[]> {
   let count = round;
   const pick = <T>(from: readonly T[]): T => from[count++ % from.length] as T;
   const call = async (method: 'GET' | 'POST' | 'PUT', url: string, payload?: object) => {
@@ -43,6 +47,7 @@ async function storm(apps: readonly TestApp[], round: number): Promise<number[]>
         placement: 'checkout',
         pub_user_id: pick(users),
         plan: pick(['a', 'b']),
+        cart: `cart-of-${count}`,
       })
     ).json().data as {
       session_id: string;
@@ -56,17 +61,18 @@ async function storm(apps: readonly TestApp[], round: number): Promise<number[]>
   const clickIds = clicks.flatMap(
     ({ headers }) => /[?&][\w.-]+=([\w-]{51})(?:&|$)/.exec(String(headers.location))?.[1] ?? [],
   );
-  await Promise.all(clickIds.map((click_id) => call('POST', '/track', { click_id, payout: '1.5', txn_id: 'first' })));
-  const erasing = pick(users);
+  await Promise.all(
+    clickIds.map((click_id) => call('POST', '/track', { click_id, payout: '1.5', txn_id: 'txn-of-first' })),
+  );
   await Promise.all([
     ...shown.map(({ beacons }) => call('GET', beacons.no_thanks_click)),
     ...shown.map(({ save_for_later_url: url }) => call('POST', url)),
     ...sessions.map(({ session_id: id }) => call('POST', `/sdk/v4/usp/session/${id}.json`, { action: 'wrap' })),
     ...clickIds.flatMap((click_id) => [
-      call('POST', '/track', { click_id, payout: '1.5', txn_id: 'first', void: true }),
-      call('POST', '/track', { click_id, payout: '1.5', txn_id: 'second' }),
+      call('POST', '/track', { click_id, payout: '1.5', txn_id: 'txn-of-first', void: true }),
+      call('POST', '/track', { click_id, payout: '1.5', txn_id: 'txn-of-second' }),
     ]),
-    call('POST', '/manage/v1/privacy/erasure', { pub_user_id: erasing }),
+    ...erased.map((user) => call('POST', '/manage/v1/privacy/erasure', { pub_user_id: user })),
     ...apps.flatMap((one) => [eraseNext(one.deps), rollUp(one.pool, clock.ms, 1e6), fetchOne()]),
     ...Array.from({ length: 12 }, fetchOne),
   ]);
@@ -74,7 +80,7 @@ async function storm(apps: readonly TestApp[], round: number): Promise<number[]>
   return statuses;
 }
 
-test('concurrent fetches, beacons, wraps, saves, conversions, voids, rollups and erasures never deadlock', async () => {
+test('concurrent calls, voids, rollups and erasures never deadlock, and nothing of the erased users is left', async () => {
   const clone = await cloneDatabase();
   const first = await createTestApp({ databaseUrl: clone.url, now: () => clock.ms });
   const second = await createTestApp({ databaseUrl: clone.url, now: () => clock.ms });
@@ -86,8 +92,9 @@ test('concurrent fetches, beacons, wraps, saves, conversions, voids, rollups and
     );
     await first.pool.query('update campaigns set opt_out_days = 1');
     for (const { deps } of [first, second]) await deps.catalog.refresh();
-    for (let round = 0; round < 4; round++) {
-      const statuses = await storm([first, second], round * 5);
+    for (let round = 0; round <= lastRound; round++) {
+      const erased = round === lastRound ? users : users.slice(round, round + 1);
+      const statuses = await storm([first, second], round * 5, erased);
       expect(statuses.filter((status) => status >= 500)).toEqual([]);
       expect(statuses.filter((status) => status < 400).length).toBeGreaterThan(100);
       await first.pool.query("update user_history set opt_outs = '{}'");
@@ -97,6 +104,11 @@ test('concurrent fetches, beacons, wraps, saves, conversions, voids, rollups and
       'select count(*)::int as n from conversions where void and payout_micros < 0',
     );
     expect(voids[0].n).toBeGreaterThan(10);
+    expect(await tablesWith(first, 'racer-')).toContain('sessions');
+    while (await eraseNext(first.deps));
+    clock.ms += secondSweepMs;
+    while (await eraseNext(first.deps));
+    for (const trace of traces) expect([trace, await tablesWith(first, trace)]).toEqual([trace, []]);
   } finally {
     await second.close();
     await first.close();
