@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ImageStoreSetting } from '../../config.ts';
 import type { Executor } from '../../platform/db/pool.ts';
+import { AppError } from '../../platform/errors.ts';
 import { createFolderStore } from './folder-store.ts';
 import type { ImageStore } from './image-store.ts';
 import { createS3Store } from './s3-store.ts';
@@ -20,6 +21,7 @@ export function createImageStore(setting: ImageStoreSetting): ImageStore | null 
 /**
  * Stores the picture of a creative. The bytes are in the image store before the row names them; a rolled back row
  * leaves them there unused.
+ * @throws AppError unavailable when the image store does not take them
  */
 export async function saveOriginal(
   executor: Executor,
@@ -28,7 +30,13 @@ export async function saveOriginal(
   bytes: Buffer,
 ): Promise<void> {
   const digest = createHash('sha256').update(bytes).digest();
-  await store?.put(digest.toString('hex'), bytes);
+  await store?.put(digest.toString('hex'), bytes).catch((cause: unknown) => {
+    throw new AppError('unavailable', {
+      message: 'The image store is temporarily unavailable.',
+      retryAfterS: 5,
+      cause,
+    });
+  });
   await executor.query({
     name: 'save_image',
     text: `insert into creative_images (creative_id, bytes, sha256) values ($1, $2, $3)

@@ -146,7 +146,10 @@ describe('pictures kept outside the database', () => {
   test('are not lost quietly: a store that refuses to keep them fails the save', async () => {
     const path = await storePicture(testApp, Buffer.from('old'), 'png');
     const id = Number(/\d+/.exec(path)?.[0]);
-    await expect(saveOriginal(testApp.pool, createImageStore(s3('wrong')), id, randomBytes(10))).rejects.toThrow('403');
+    await expect(saveOriginal(testApp.pool, createImageStore(s3('wrong')), id, randomBytes(10))).rejects.toMatchObject({
+      status: 503,
+      cause: { message: expect.stringContaining('403') },
+    });
     const { rows } = await testApp.pool.query('select bytes from creative_images where creative_id = $1', [id]);
     expect(rows).toEqual([{ bytes: Buffer.from('old') }]);
   });
