@@ -154,7 +154,7 @@ test('a dev session that an erasure has locked delays no retention, and is delet
   expect(await left()).toEqual([]);
 });
 
-test('over 100 days days are made ahead and dropped, reports stay as they were, and nothing of an erased user is left', async () => {
+test('over 100 days partitions come and go, reports stay, and nothing of an erased user is left', async () => {
   const sim = await createTimedApp();
   const { clock, pool } = sim;
   try {
