@@ -2,6 +2,7 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { dayOf } from '../../platform/lib/time.ts';
 import { dayOfUuid7, firstUuid7At } from '../../platform/lib/uuid7.ts';
 import type { Timing } from '../dispatcher/send/result.ts';
+import type { Outcome } from '../dispatcher/settle/settle.ts';
 import type { DeliveryStatus } from './filter.ts';
 import type { Page } from './walk.ts';
 
@@ -68,7 +69,7 @@ export type Attempt = {
   generation: number;
   started_at: Date;
   finished_at: Date | null;
-  outcome: string | null;
+  outcome: Outcome['outcome'] | null;
   status_code: number | null;
   error_class: string | null;
   error_message: string | null;

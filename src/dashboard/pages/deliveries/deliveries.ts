@@ -1,6 +1,7 @@
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { readCursor, readDeliveryId, writeCursor } from '../../../webhooks/deliveries/request.ts';
 import { findAttempts, findDelivery, readDeliveries } from '../../../webhooks/deliveries/store.ts';
@@ -74,8 +75,8 @@ async function listPage({ deps, failFast }: Scope, context: PublisherContext): P
   const nextUrl = next && `${at}?${new URLSearchParams([...query, ['cursor', writeCursor(next)]])}`;
   const canRedeliver = hasRole(context.viewer.user.role, 'manager');
   return {
-    title: 'Deliveries',
-    lead: 'Webhook deliveries to your endpoints, newest first.',
+    title: t('deliveries.title'),
+    lead: t('deliveries.lead'),
     nav: 'deliveries',
     status: errors.length > 0 ? 422 : 200,
     body: isEmpty
@@ -83,7 +84,7 @@ async function listPage({ deps, failFast }: Scope, context: PublisherContext): P
       : html`
         <form class="filters" method="get" action="${at}" role="search">
           ${filterFields(createForm(typed, errors), publisher.timeZone, { events: deps.events, endpoints })}
-          <button class="button">Apply</button>
+          <button class="button">${t('common.apply')}</button>
         </form>
         ${deliveryTable(context, rows, endpoints, next !== null)}
         ${pager(cursor === '' ? null : `${at}?${query}`, nextUrl)}
@@ -94,19 +95,19 @@ async function listPage({ deps, failFast }: Scope, context: PublisherContext): P
 const noDeliveries = ({ path }: PublisherContext): Html =>
   emptyState(
     'deliveries',
-    'No deliveries yet',
-    'Add a webhook endpoint. Deliveries and their attempts appear here after the first event.',
-    linkButton(path('/settings/webhooks'), 'Add endpoint', 'main'),
+    t('deliveries.none'),
+    t('deliveries.noneLead'),
+    linkButton(path('/settings/webhooks'), t('webhooks.add'), 'main'),
   );
 
-const columns = [
-  { text: 'Created' },
-  { text: 'Event' },
-  { text: 'Endpoint' },
-  { text: 'Status' },
-  { text: 'Attempts', numeric: true },
-  { text: 'Last response' },
-  { text: 'User id' },
+const columns = () => [
+  { text: t('deliveries.created') },
+  { text: t('deliveries.event') },
+  { text: t('deliveries.endpoint') },
+  { text: t('deliveries.status') },
+  { text: t('deliveries.attempts'), numeric: true },
+  { text: t('deliveries.lastResponse') },
+  { text: t('deliveries.userId') },
 ];
 
 /** A page can be empty although more follow: a filtered query reads a limited number of rows. */
@@ -118,11 +119,11 @@ function deliveryTable(
 ): Html {
   if (rows.length > 0)
     return table(
-      'Deliveries',
-      columns,
+      t('deliveries.title'),
+      columns(),
       rows.map((row) => deliveryCells(context, row, labelOf(endpoints, row.endpoint_id))),
     );
-  return hasNext ? html`<p class="hint">No matches on this page. Continue with the next one.</p>` : noMatches();
+  return hasNext ? html`<p class="hint">${t('deliveries.noMatchesHere')}</p>` : noMatches();
 }
 
 /** Endpoints go with the last of their deliveries. */
@@ -134,7 +135,7 @@ const deliveryCells = ({ publisher, path }: PublisherContext, row: DeliveryView,
     ${strongLink(path(`/deliveries/${row.id}`), moment(publisher, row.created_at, 'second'))}
     ${row.dev && badge('dev', 'warn')}`,
   row.event,
-  html`${endpoint.name} ${endpoint.status !== 'active' && badge(endpoint.status, 'warn')}`,
+  html`${endpoint.name} ${endpoint.status !== 'active' && badge(t(`endpointStatus.${endpoint.status}`), 'warn')}`,
   statusBadge(row.status),
   row.tries,
   row.last_status === null ? (row.last_error ?? '–') : String(row.last_status),

@@ -1,4 +1,5 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { viewOfWholeDelivery } from '../../../webhooks/deliveries/view.ts';
 import type { EndpointLabel } from '../../../webhooks/endpoints/store.ts';
 import { hasRole } from '../../auth/users.ts';
@@ -21,21 +22,21 @@ export function deliveryPage(context: PublisherContext, delivery: WholeDelivery)
     hx-trigger="every 2s"`;
   const attempts =
     delivery.attempts.length === 0
-      ? html`<p class="hint">No attempts yet.</p>`
+      ? html`<p class="hint">${t('deliveries.noAttempts')}</p>`
       : timeline(delivery.attempts, publisher);
   return {
-    title: 'Delivery',
+    title: t('deliveries.delivery'),
     lead: html`<code>${delivery.webhook_id}</code>`,
     nav: 'deliveries',
-    trail: [{ text: 'Deliveries', href: path('/deliveries') }],
+    trail: [{ text: t('deliveries.title'), href: path('/deliveries') }],
     body: html`
       <div id="delivery"${delivery.status === 'pending' && refresh}>${detailsCard(context, delivery, at)}</div>
       <div class="columns wide">
-        ${card('Payload', payloadBlock(delivery))}
+        ${card(t('deliveries.payload'), payloadBlock(delivery))}
         <div id="answer">${answerCard(delivery)}</div>
       </div>
       <div id="attempts">
-        ${card('Attempts', attempts, { lead: 'All attempts have the same id and body; each is signed anew.' })}
+        ${card(t('deliveries.attempts'), attempts, { lead: t('deliveries.attemptsLead') })}
       </div>`,
   };
 }
@@ -43,19 +44,19 @@ export function deliveryPage(context: PublisherContext, delivery: WholeDelivery)
 function detailsCard(context: PublisherContext, delivery: WholeDelivery, at: string): Html {
   const { publisher, viewer } = context;
   const canRedeliver = hasRole(viewer.user.role, 'manager') && delivery.erased_at === null;
-  const text = delivery.status === 'pending' ? 'Retry now' : 'Redeliver';
+  const text = delivery.status === 'pending' ? t('deliveries.retryNow') : t('deliveries.redeliver');
   const redeliver = () => actionButton(context, { to: `${at}/replay`, text, kind: 'main' });
   return card(
-    'Details',
+    t('deliveries.details'),
     descriptionList([
-      ['Status', statusBadge(delivery.status)],
-      ['Event', delivery.event],
-      ['Endpoint', endpointCell(context, delivery)],
-      ['Created', moment(publisher, delivery.created_at, 'second')],
-      ['Finished', momentOr(publisher, delivery.finished_at)],
-      ['Next attempt', momentOr(publisher, delivery.next_try_at)],
-      ['User id', delivery.pub_user_id ?? '–'],
-      ['Session id', html`<code>${delivery.session_id ?? '–'}</code>`],
+      [t('deliveries.status'), statusBadge(delivery.status)],
+      [t('deliveries.event'), delivery.event],
+      [t('deliveries.endpoint'), endpointCell(context, delivery)],
+      [t('deliveries.created'), moment(publisher, delivery.created_at, 'second')],
+      [t('deliveries.finished'), momentOr(publisher, delivery.finished_at)],
+      [t('deliveries.nextAttempt'), momentOr(publisher, delivery.next_try_at)],
+      [t('deliveries.userId'), delivery.pub_user_id ?? '–'],
+      [t('deliveries.sessionId'), html`<code>${delivery.session_id ?? '–'}</code>`],
     ]),
     { actions: canRedeliver ? redeliver() : nothing },
   );
@@ -64,32 +65,35 @@ function detailsCard(context: PublisherContext, delivery: WholeDelivery, at: str
 /** A removed endpoint has no page. */
 function endpointCell({ path }: PublisherContext, { endpoint, endpoint_id: id }: WholeDelivery): Html {
   const { name, status } = endpoint;
-  if (status === 'removed') return html`${name} ${badge('removed', 'bad')}`;
+  if (status === 'removed') return html`${name} ${badge(t('endpointStatus.removed'), 'bad')}`;
   return html`
     ${link(path(`/settings/webhooks/${id}`), name)}
-    ${status !== 'active' && badge(status, 'warn')}`;
+    ${status !== 'active' && badge(t(`endpointStatus.${status}`), 'warn')}`;
 }
 
 function payloadBlock({ payload, attempts }: WholeDelivery): Html {
   const request = attempts.findLast((attempt) => attempt.request !== null)?.request ?? null;
   const block =
     payload === null
-      ? html`<p class="hint">Erased at the user’s request.</p>`
-      : codeBlock('Payload', formatJson(payload));
+      ? html`<p class="hint">${t('deliveries.erased')}</p>`
+      : codeBlock(t('deliveries.payload'), formatJson(payload));
   if (request === null) return block;
-  const lead = html`<p class="hint">The newest attempt, with its signature. Your own headers’ values are hidden.</p>`;
+  const lead = html`<p class="hint">${t('deliveries.curlLead')}</p>`;
   return html`
     ${block}
-    ${moreFields('Copy as curl', html`${lead}${copyable(asCurl(request, payload), 'curl command')}`)}`;
+    ${moreFields(
+      t('deliveries.copyAsCurl'),
+      html`${lead}${copyable(asCurl(request, payload), t('deliveries.curlCommand'))}`,
+    )}`;
 }
 
 /** The newest answer. */
 function answerCard({ attempts }: WholeDelivery): Html {
   const newest = attempts.findLast(({ outcome }) => outcome !== null);
   const { response = null, error = null } = newest ?? {};
-  if (response !== null) return card('Answer', answerBlock(response));
-  const text = error === null ? 'None yet.' : `${error.class}: ${error.message}`;
-  return card('Answer', html`<p class="hint">${text}</p>`);
+  if (response !== null) return card(t('deliveries.answer'), answerBlock(response));
+  const text = error === null ? t('deliveries.noAnswer') : `${error.class}: ${error.message}`;
+  return card(t('deliveries.answer'), html`<p class="hint">${text}</p>`);
 }
 
 function formatJson(text: string): string {

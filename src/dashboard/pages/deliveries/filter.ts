@@ -1,5 +1,6 @@
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
 import { isUuid7 } from '../../../platform/lib/uuid7.ts';
 import { type DeliveryFilter, type DeliveryStatus, deliveryStatuses } from '../../../webhooks/deliveries/filter.ts';
@@ -35,12 +36,13 @@ export function readFilter(
     const text = typed[name] ?? '';
     if (text === '') return null;
     const atMs = Date.parse(localToInstant(text, timeZone));
-    if (Number.isNaN(atMs)) errors.push({ path: `/${name}`, message: 'must be a date and time' });
+    if (Number.isNaN(atMs)) errors.push({ path: `/${name}`, message: t('deliveries.mustBeTime') });
     return Number.isNaN(atMs) ? null : Math.min(Math.max(atMs, 0), nowMs + dayMs);
   };
   const statuses = Object.hasOwn(statusChoices, status) ? statusChoices[status] : undefined;
   const session = sessionId.toLowerCase();
-  if (session !== '' && !isUuid7(session)) errors.push({ path: '/session_id', message: 'must be a session id' });
+  if (session !== '' && !isUuid7(session))
+    errors.push({ path: '/session_id', message: t('deliveries.mustBeSessionId') });
   return {
     filter: {
       publisherId: id,
@@ -56,25 +58,25 @@ export function readFilter(
   };
 }
 
-const choices = (values: readonly string[]): Choice[] => [
-  { value: '', text: 'Any' },
-  ...values.map((value) => ({ value, text: value })),
+const choices = <V extends string>(values: readonly V[], textOf: (value: V) => string): Choice[] => [
+  { value: '', text: t('deliveries.any') },
+  ...values.map((value) => ({ value, text: textOf(value) })),
 ];
 
 /** What can be chosen: event types, and endpoints with their names by id. */
 export type FilterChoices = { events: EventTypes; endpoints: ReadonlyMap<number, EndpointLabel> };
 
 export const filterFields = (form: FormBuilder, timeZone: string, { events, endpoints }: FilterChoices): Html => html`
-  ${form.select('status', { label: 'Status', choices: choices(Object.keys(statusChoices)) })}
-  ${form.select('event', { label: 'Event', choices: choices([...events.keys()]) })}
-  ${form.select('endpoint', {
-    label: 'Endpoint',
-    choices: [
-      { value: '', text: 'Any' },
-      ...[...endpoints].map(([id, { name }]) => ({ value: String(id), text: `${name} (${id})` })),
-    ],
+  ${form.select('status', {
+    label: t('deliveries.status'),
+    choices: choices(['waiting', ...deliveryStatuses], (status) => t(`deliveryStatus.${status}`)),
   })}
-  ${form.input('from', { label: `From (${timeZone})`, type: 'datetime-local' })}
-  ${form.input('to', { label: 'To', type: 'datetime-local' })}
-  ${form.input('pub_user_id', { label: 'User id' })}
-  ${form.input('session_id', { label: 'Session id' })}`;
+  ${form.select('event', { label: t('deliveries.event'), choices: choices([...events.keys()], String) })}
+  ${form.select('endpoint', {
+    label: t('deliveries.endpoint'),
+    choices: choices([...endpoints.keys()].map(String), (id) => `${endpoints.get(Number(id))?.name} (${id})`),
+  })}
+  ${form.input('from', { label: t('deliveries.from', { timeZone }), type: 'datetime-local' })}
+  ${form.input('to', { label: t('deliveries.to'), type: 'datetime-local' })}
+  ${form.input('pub_user_id', { label: t('deliveries.userId') })}
+  ${form.input('session_id', { label: t('deliveries.sessionId') })}`;

@@ -1,4 +1,5 @@
 import type { Html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { actionButton } from '../../shell/actions.ts';
 import { card } from '../../shell/components.ts';
 import type { PublisherContext } from '../../shell/context.ts';
@@ -6,15 +7,15 @@ import type { TypedFilter } from './filter.ts';
 
 /** Sends all deliveries again that match the filter of the list. */
 export function redeliverCard(context: PublisherContext, typed: TypedFilter): Html {
-  const status = typed.status || 'failed, held and pending';
-  const text = status === 'delivered' ? 'Redeliver all matches' : 'Retry all matches now';
+  const status = typed.status || 'all';
+  const text = status === 'delivered' ? t('deliveries.redeliverMatches') : t('deliveries.retryMatches');
   const button = actionButton(context, {
     to: context.path('/deliveries/replay'),
     text,
     values: typed,
-    confirm: `All ${status} deliveries that match the filter will be sent now with their original ids.`,
+    confirm: t('deliveries.redeliverConfirm', { status }),
   });
   return card(text, button, {
-    lead: `Sends the ${status} deliveries of the filter above, within the limits of their endpoints.`,
+    lead: t('deliveries.redeliverLead', { status }),
   });
 }

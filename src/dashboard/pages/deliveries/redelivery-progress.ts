@@ -1,4 +1,5 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { RedeliveryJob } from '../../../webhooks/redelivery/jobs.ts';
 import { hasRole } from '../../auth/users.ts';
 import { actionButton } from '../../shell/actions.ts';
@@ -13,11 +14,11 @@ export function redeliveryProgress(context: PublisherContext, job: RedeliveryJob
   const at = path(`/deliveries/replays/${job.id}`);
   const refresh = isRunning && html` hx-get="${at}" hx-trigger="every 1s" hx-swap="outerHTML"`;
   const canCancel = isRunning && hasRole(viewer.user.role, 'manager');
-  const cancel = () => actionButton(context, { to: `${at}/cancel`, text: 'Cancel', small: true });
+  const cancel = () => actionButton(context, { to: `${at}/cancel`, text: t('common.cancel'), small: true });
   return html`
     <div id="redelivery"${refresh}>
-      ${card('Progress', progress(context, job), { actions: canCancel ? cancel() : nothing })}
-      ${!isRunning && html`<p>${linkButton(path('/deliveries'), 'Back to deliveries')}</p>`}
+      ${card(t('deliveries.progress'), progress(context, job), { actions: canCancel ? cancel() : nothing })}
+      ${!isRunning && html`<p>${linkButton(path('/deliveries'), t('deliveries.back'))}</p>`}
     </div>`;
 }
 
@@ -26,11 +27,11 @@ function progress({ publisher }: PublisherContext, job: RedeliveryJob): Html {
   const max = Math.max(1, job.total);
   const value = job.status === 'done' ? max : job.queued;
   return html`
-    <progress class="bar" max="${max}" value="${value}" aria-label="Progress"></progress>
+    <progress class="bar" max="${max}" value="${value}" aria-label="${t('deliveries.progress')}"></progress>
     ${descriptionList([
-      ['Status', badge(job.status, tone)],
-      ['Queued', `${count(job.queued)} of ${count(job.total)}`],
-      ['Started', moment(publisher, job.createdAt, 'second')],
-      ['Finished', momentOr(publisher, job.finishedAt)],
+      [t('deliveries.status'), badge(t(`redeliveryStatus.${job.status}`), tone)],
+      [t('deliveries.queued'), t('deliveries.queuedOf', { queued: count(job.queued), total: count(job.total) })],
+      [t('deliveries.started'), moment(publisher, job.createdAt, 'second')],
+      [t('deliveries.finished'), momentOr(publisher, job.finishedAt)],
     ])}`;
 }

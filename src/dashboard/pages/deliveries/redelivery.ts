@@ -1,6 +1,7 @@
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { transaction } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { isUuid7 } from '../../../platform/lib/uuid7.ts';
 import type { App } from '../../../platform/ports.ts';
 import { cancelJob, createJob, findJob, type RedeliveryJob } from '../../../webhooks/redelivery/jobs.ts';
@@ -31,7 +32,7 @@ async function redeliver({ deps, failFast }: Scope, context: PublisherContext): 
     await failFast(() =>
       transaction(deps.pool, (executor) => redeliverOne(executor, context.publisher.id, id, deps.now())),
     );
-    return { to, done: 'Attempt queued.' };
+    return { to, done: t('deliveries.attemptQueued') };
   } catch (err) {
     if (err instanceof AppError && err.status === 409) return { to, failed: err.message };
     throw err;
@@ -46,7 +47,7 @@ async function redeliverMatches(
   const to = context.path('/deliveries');
   const typed: TypedFilter = Object.fromEntries(filterNames.map((name) => [name, fields.text(name)]));
   const { filter, errors } = readFilter(typed, context.publisher, deps.now(), deps.events);
-  if (errors.length > 0) return { to, failed: 'Invalid filter.' };
+  if (errors.length > 0) return { to, failed: t('deliveries.invalidFilter') };
   const statuses = filter.statuses ?? ['failed', 'held', 'pending'];
   try {
     const job = await failFast(() =>
@@ -73,9 +74,9 @@ async function progressPage(scope: Scope, context: PublisherContext): Promise<Pa
   const progress = redeliveryProgress(context, await jobOf(scope, context));
   if (isFragmentRequest(context.request)) return { fragment: progress };
   return {
-    title: 'Redelivery',
+    title: t('deliveries.redelivery'),
     nav: 'deliveries',
-    trail: [{ text: 'Deliveries', href: context.path('/deliveries') }],
+    trail: [{ text: t('deliveries.title'), href: context.path('/deliveries') }],
     body: progress,
   };
 }
@@ -88,8 +89,6 @@ async function cancel(scope: Scope, context: PublisherContext): Promise<PageResu
   );
   return {
     to: context.path(`/deliveries/replays/${job.id}`),
-    ...(isCancelled
-      ? { done: 'Redelivery cancelled. Deliveries already queued are still sent.' }
-      : { failed: 'The redelivery had already finished.' }),
+    ...(isCancelled ? { done: t('deliveries.cancelled') } : { failed: t('deliveries.alreadyFinished') }),
   };
 }

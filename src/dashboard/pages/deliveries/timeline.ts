@@ -1,5 +1,7 @@
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
+import type { DeliveryStatus } from '../../../webhooks/deliveries/filter.ts';
 import type { viewOfWholeDelivery } from '../../../webhooks/deliveries/view.ts';
 import { badge, codeBlock, type Tone } from '../../shell/components.ts';
 import { moment } from '../../shell/format.ts';
@@ -8,8 +10,13 @@ import { headersText, timingList } from '../webhooks/test-result.ts';
 
 type AttemptView = ReturnType<typeof viewOfWholeDelivery>['attempts'][number];
 
-const tones: Readonly<Record<string, Tone>> = { delivered: 'good', failed: 'bad', held: 'warn', pending: 'info' };
-export const statusBadge = (status: string): Html => badge(status, tones[status] ?? 'plain');
+const tones: Readonly<Record<DeliveryStatus, Tone>> = {
+  delivered: 'good',
+  failed: 'bad',
+  held: 'warn',
+  pending: 'info',
+};
+export const statusBadge = (status: DeliveryStatus): Html => badge(t(`deliveryStatus.${status}`), tones[status]);
 
 /** The attempts of a delivery, oldest first, each with request and response. */
 export const timeline = (attempts: readonly AttemptView[], publisher: Publisher): Html =>
@@ -18,18 +25,18 @@ export const timeline = (attempts: readonly AttemptView[], publisher: Publisher)
 function attemptItem(attempt: AttemptView, publisher: Publisher): Html {
   const { outcome, error, response, timing } = attempt;
   const isDelivered = outcome === 'delivered';
-  const state = outcome ?? (attempt.finished_at === null ? 'in progress' : 'unknown');
+  const state = outcome ?? (attempt.finished_at === null ? 'in_progress' : 'unknown');
   const kind = isDelivered ? 'good' : outcome === null ? '' : 'bad';
   const next = attempt.next_try_at;
   return html`
     <li class="${kind}">
       <strong>${moment(publisher, attempt.started_at, 'second')}</strong>
-      ${badge(state.replaceAll('_', ' '), kind || 'info')}
+      ${badge(t(`attemptOutcome.${state}`), kind || 'info')}
       ${response !== null && badge(String(response.status))}
       ${timing !== null && html`<span>${timing.total_ms} ms</span>`}
       ${error !== null && html`<span>${error.class}: ${error.message}</span>`}
-      ${next !== null && html`<span class="hint">next attempt ${moment(publisher, next, 'second')}</span>`}
-      ${moreFields('Request and answer', attemptDetails(attempt))}
+      ${next !== null && html`<span class="hint">${tHtml('deliveries.nextAttemptAt', { time: moment(publisher, next, 'second') })}</span>`}
+      ${moreFields(t('deliveries.requestAndAnswer'), attemptDetails(attempt))}
     </li>`;
 }
 
@@ -38,16 +45,16 @@ function attemptDetails({ timing, request, response, remote_address: address }: 
   return html`
     ${timing !== null && timingList(timing)}
     <div class="columns wide">
-      ${requestText !== null && html`<div><h3>Request</h3>${codeBlock('Request', requestText)}</div>`}
-      ${response !== null && html`<div><h3>Answer</h3>${answerBlock(response)}</div>`}
+      ${requestText !== null && html`<div><h3>${t('deliveries.request')}</h3>${codeBlock(t('deliveries.request'), requestText)}</div>`}
+      ${response !== null && html`<div><h3>${t('deliveries.answer')}</h3>${answerBlock(response)}</div>`}
     </div>
-    ${address !== null && html`<p class="hint">Sent to ${address}.</p>`}`;
+    ${address !== null && html`<p class="hint">${t('deliveries.sentTo', { address })}</p>`}`;
 }
 
 /** Status, headers and body of an answer. */
 export function answerBlock(response: NonNullable<AttemptView['response']>): Html {
   const { status, headers, body, body_bytes: bytes, truncated } = response;
   return html`
-    ${codeBlock('Answer', `${status}\n${headersText(headers)}\n\n${body ?? ''}`)}
-    ${truncated && html`<p class="hint">Truncated; received ${bytes} bytes.</p>`}`;
+    ${codeBlock(t('deliveries.answer'), `${status}\n${headersText(headers)}\n\n${body ?? ''}`)}
+    ${truncated && html`<p class="hint">${t('deliveries.truncated', { bytes })}</p>`}`;
 }
