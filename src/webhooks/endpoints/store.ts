@@ -1,6 +1,7 @@
 import type { Condition } from '../../catalog/rules/conditions.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { Method } from '../dispatcher/send/target-url.ts';
+import type { DisableReason } from '../dispatcher/settle/schedule.ts';
 import type { SealedHeaders, SealedSecrets } from './secrets.ts';
 
 /** Settings of an endpoint besides its URL and method. */
@@ -43,7 +44,7 @@ export type Endpoint = EndpointSettings & {
    * Why it is not enabled, such as `gone`: the receiver answered 410. null while it is enabled, and when it was
    * disabled by hand.
    */
-  disabledReason: string | null;
+  disabledReason: DisableReason | 'failing' | null;
   /** null: not paused. */
   pausedAt: Date | null;
   /** Deliveries a second until the backlog of a pause is delivered; null: no limit. */

@@ -1,6 +1,7 @@
 import type { Condition } from '../../../catalog/rules/conditions.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import { defaultSteps } from '../../../webhooks/dispatcher/settle/schedule.ts';
 import { requireUsableFilter } from '../../../webhooks/endpoints/filter.ts';
 import { maxSteps } from '../../../webhooks/endpoints/schemas.ts';
@@ -12,19 +13,25 @@ import { columns, type FormBuilder, type FormValues, moreFields } from '../../sh
 /** An endpoint with its health. */
 export type FoundEndpoint = Awaited<ReturnType<typeof listEndpoints>>[number];
 
+/** Title of an event for readers of the dashboard. */
+export const eventTitle = (name: string): string => t(`events.${name.replaceAll('.', '_')}` as MessageKey);
+
+/** What it is sent for. */
+export const eventLead = (name: string): string => t(`events.${name.replaceAll('.', '_')}_lead` as MessageKey);
+
 /** `events`: what can be chosen; null for a default endpoint, which gets its event. */
 export const endpointFields = (form: FormBuilder, events: EventTypes | null): Html => html`
   ${
     events !== null &&
     form.checkboxes('events', {
-      label: 'Events',
-      choices: [...events.values()].map(({ name, title }) => ({ value: name, text: `${title} (${name})` })),
+      label: t('webhooks.events'),
+      choices: [...events.values()].map(({ name }) => ({ value: name, text: `${eventTitle(name)} (${name})` })),
     })
   }
   ${columns(
     [
       form.select('method', {
-        label: 'Method',
+        label: t('webhooks.method'),
         choices: ['POST', 'GET'].map((value) => ({ value, text: value })),
       }),
       form.input('url', { label: 'URL', type: 'url', required: true, placeholder: 'https://' }),
@@ -32,67 +39,67 @@ export const endpointFields = (form: FormBuilder, events: EventTypes | null): Ht
     'method',
   )}
   ${form.checkbox('enabled', {
-    label: 'Enabled',
-    hint: 'While disabled, pending deliveries are held and can be redelivered later.',
+    label: t('webhooks.enabled'),
+    hint: t('webhooks.enabledHint'),
   })}
-  ${moreFields('Description and filter', filterFields(form))}
-  ${moreFields('Headers and signature', headerFields(form))}
-  ${moreFields('Retries, limits and ordering', limitFields(form))}`;
+  ${moreFields(t('webhooks.descriptionAndFilter'), filterFields(form))}
+  ${moreFields(t('webhooks.headersAndSignature'), headerFields(form))}
+  ${moreFields(t('webhooks.retriesAndLimits'), limitFields(form))}`;
 
 const headerFields = (form: FormBuilder): Html => html`
   ${form.textarea('headers', {
-    label: 'Headers',
+    label: t('webhooks.headers'),
     rows: 3,
     code: true,
     secret: true,
     placeholder: 'x-team: perks',
-    hint: 'Sent with each request, one a line. Values are not shown again: a name without one keeps what is stored.',
+    hint: t('webhooks.headersHint'),
   })}
   ${form.checkbox('signature_v1a', {
-    label: 'Also sign with ed25519',
-    hint: 'For receivers that verify with a public key.',
+    label: t('webhooks.signV1a'),
+    hint: t('webhooks.signV1aHint'),
   })}`;
 
 const filterFields = (form: FormBuilder): Html => html`
-  ${form.input('description', { label: 'Description', maxLength: 200, placeholder: 'Data warehouse' })}
+  ${form.input('description', { label: t('webhooks.description'), maxLength: 200, placeholder: t('webhooks.descriptionExample') })}
   ${form.textarea('filter', {
-    label: 'Filter',
+    label: t('webhooks.filter'),
     rows: 5,
     code: true,
     placeholder: '{ "key": "body.selected", "op": "equals", "value": 1 }',
-    hint: 'A condition in JSON: only events whose payload satisfies it are sent. Empty: all.',
+    hint: t('webhooks.filterHint'),
   })}`;
 
 const limitFields = (form: FormBuilder): Html => html`
   ${form.input('retry_steps_s', {
-    label: 'Retry schedule (seconds)',
+    label: t('webhooks.retrySchedule'),
     placeholder: defaultSteps.join(' '),
-    hint: 'Waits before each attempt, the first 0; up to 20, and 7 days together. Empty: the default.',
+    hint: t('webhooks.retryScheduleHint'),
   })}
   ${columns(
     [
       form.input('deadline_s', {
-        label: 'Timeout (seconds)',
+        label: t('webhooks.timeout'),
         type: 'number',
         min: 1,
         max: 30,
         step: 'any',
-        hint: 'For the whole request.',
+        hint: t('webhooks.timeoutHint'),
       }),
-      form.input('max_in_flight', { label: 'Concurrent requests', type: 'number', min: 1, max: 100 }),
+      form.input('max_in_flight', { label: t('webhooks.concurrency'), type: 'number', min: 1, max: 100 }),
       form.input('rate_limit_per_s', {
-        label: 'Requests per second',
+        label: t('webhooks.rate'),
         type: 'number',
         min: 0.01,
         step: 'any',
-        hint: 'Empty: unlimited.',
+        hint: t('webhooks.rateHint'),
       }),
     ],
     'tight',
   )}
   ${form.checkbox('strict_order', {
-    label: 'Strict ordering',
-    hint: 'One delivery at a time; a retry blocks the following ones.',
+    label: t('webhooks.strictOrder'),
+    hint: t('webhooks.strictOrderHint'),
   })}`;
 
 export const endpointToForm = (found: FoundEndpoint | null): FormValues => ({
@@ -137,18 +144,18 @@ export function readSettings(fields: Fields) {
   const bounded = (name: string, label: string, min: number, max: number, whole: boolean): number => {
     const value = fields.number(name);
     if (typeof value === 'number' && value >= min && value <= max && (!whole || Number.isInteger(value))) return value;
-    throw invalid(name, `${label} must be ${min} to ${max}`);
+    throw invalid(name, t('webhooks.mustBeBetween', { label, min, max }));
   };
   return {
     url: fields.text('url'),
     method: methodOf(fields),
     enabled: fields.checked('enabled'),
-    deadlineMs: bounded('deadline_s', 'The timeout', 1, 30, false) * 1000,
-    maxInFlight: bounded('max_in_flight', 'Concurrent requests', 1, 100, true),
+    deadlineMs: bounded('deadline_s', t('webhooks.timeoutName'), 1, 30, false) * 1000,
+    maxInFlight: bounded('max_in_flight', t('webhooks.concurrency'), 1, 100, true),
     rateLimitPerS:
       fields.text('rate_limit_per_s') === ''
         ? null
-        : bounded('rate_limit_per_s', 'Requests per second', 0.01, 10_000, false),
+        : bounded('rate_limit_per_s', t('webhooks.rate'), 0.01, 10_000, false),
     strictOrder: fields.checked('strict_order'),
     description: fields.text('description').slice(0, 200),
     filter: readFilter(fields.text('filter').trim()),
@@ -170,7 +177,7 @@ function readHeaderLines(text: string): Record<string, string | null> {
     .filter((line) => line.trim() !== '')
     .map((line): [string, string | null] => {
       const [name = '', ...rest] = line.split(':');
-      if (rest.length === 0) throw invalid('headers', `“${line.trim()}” must have the form “name: value”`);
+      if (rest.length === 0) throw invalid('headers', t('webhooks.headerForm', { line: line.trim() }));
       return [name.trim(), rest.join(':').trim() || null];
     });
   return Object.fromEntries(entries);
@@ -180,7 +187,7 @@ function readSteps(text: string): number[] | null {
   const parts = text.split(/[\s,]+/).filter((part) => part !== '');
   if (parts.length === 0) return null;
   if (parts.length > maxSteps || parts.some((part) => !/^\d{1,6}$/.test(part)))
-    throw invalid('retry_steps_s', `must be up to ${maxSteps} whole numbers`);
+    throw invalid('retry_steps_s', t('webhooks.mustBeSteps', { max: maxSteps }));
   return parts.map(Number);
 }
 
@@ -190,7 +197,7 @@ function readFilter(text: string): Condition | null {
   try {
     filter = JSON.parse(text);
   } catch {
-    throw invalid('filter', 'The filter must be JSON');
+    throw invalid('filter', t('webhooks.mustBeJson'));
   }
   requireUsableFilter(filter);
   return filter as Condition;

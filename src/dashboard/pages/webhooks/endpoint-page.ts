@@ -1,4 +1,5 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { endpointName, maxEndpoints } from '../../../webhooks/endpoints/store.ts';
 import { viewOfState } from '../../../webhooks/endpoints/view.ts';
 import type { EventType, EventTypes } from '../../../webhooks/events.ts';
@@ -20,7 +21,7 @@ import type { PublisherContext } from '../../shell/context.ts';
 import type { FieldErrors } from '../../shell/fields.ts';
 import { createForm, type FormValues, moreFields } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
-import { endpointFields, endpointToForm, type FoundEndpoint } from './endpoint-form.ts';
+import { endpointFields, endpointToForm, eventLead, eventTitle, type FoundEndpoint } from './endpoint-form.ts';
 import { statusCard, statusTone } from './status-card.ts';
 
 export const basePath = '/settings/webhooks';
@@ -42,12 +43,10 @@ export type EndpointTarget = {
   event: EventType | null;
   found: FoundEndpoint | null;
   /** What each of its events looks like, as JSON. */
-  samples: readonly { title: string; payload: string }[];
+  samples: readonly { event: string; payload: string }[];
   /** Charts of its attempts. */
   activity: Html;
 };
-
-const lead = 'Postbacks and webhooks to your servers. Requests are signed according to Standard Webhooks.';
 
 export function endpointPage(
   context: PublisherContext,
@@ -58,10 +57,11 @@ export function endpointPage(
   const at = context.path(`${basePath}/${ref}`);
   const canEdit = hasRole(context.viewer.user.role, 'admin');
   const form = endpointForm(context, { at, found, canEdit, events: event === null ? events : null }, state);
-  const title = found === null ? 'Add endpoint' : event === null ? endpointName(found.endpoint) : 'Endpoint';
+  const title =
+    found === null ? t('webhooks.add') : event === null ? endpointName(found.endpoint) : t('webhooks.endpoint');
   return {
-    title: 'Webhooks',
-    lead,
+    title: t('webhooks.title'),
+    lead: t('webhooks.lead'),
     nav: 'webhooks',
     status: (state.errors ?? []).length > 0 ? 422 : 200,
     assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
@@ -69,7 +69,7 @@ export function endpointPage(
       ${endpointTabs(context, events, event?.name ?? null)}
       ${state.secret !== undefined && secretNotice(state.secret)}
       ${found !== null && statusCard(context, found, at)}
-      ${card(title, form, { lead: event?.description ?? 'Gets the checked events, beside other endpoints.' })}
+      ${card(title, form, { lead: event === null ? t('webhooks.ownLead') : eventLead(event.name) })}
       ${activity}
       ${samples.length > 0 && sampleCard(samples)}`,
   };
@@ -84,69 +84,74 @@ export function endpointListPage(context: PublisherContext, events: EventTypes, 
       strongLink(context.path(`${basePath}/${endpoint.event ?? endpoint.id}`), endpointName(endpoint)),
       html`<code>${endpoint.url}</code>`,
       endpoint.events.join(', '),
-      badge(state.status, statusTone(state)),
+      badge(t(`endpointStatus.${state.status}`), statusTone(state)),
       state.pending,
       state.held,
     ];
   });
-  const add = linkButton(context.path(`${basePath}/new`), 'Add endpoint', 'main');
+  const add = linkButton(context.path(`${basePath}/new`), t('webhooks.add'), 'main');
   return {
-    title: 'Webhooks',
-    lead,
+    title: t('webhooks.title'),
+    lead: t('webhooks.lead'),
     nav: 'webhooks',
     body: html`
       ${endpointTabs(context, events, null)}
-      ${card('All endpoints', rows.length === 0 ? noEndpoints : table('Endpoints', listColumns, rows), {
-        lead: `Several endpoints may get the same event; up to ${maxEndpoints} in all.`,
-        ...(canEdit && { actions: add }),
-      })}`,
+      ${card(
+        t('webhooks.all'),
+        rows.length === 0 ? noEndpoints() : table(t('webhooks.endpoints'), listColumns(), rows),
+        {
+          lead: t('webhooks.allLead', { max: maxEndpoints }),
+          ...(canEdit && { actions: add }),
+        },
+      )}`,
   };
 }
 
-const noEndpoints = html`<p class="hint">No endpoints yet.</p>`;
+const noEndpoints = (): Html => html`<p class="hint">${t('webhooks.none')}</p>`;
 
-const listColumns = [
-  { text: 'Endpoint' },
-  { text: 'URL' },
-  { text: 'Events' },
-  { text: 'Status' },
-  { text: 'Pending', numeric: true },
-  { text: 'Held', numeric: true },
+const listColumns = () => [
+  { text: t('webhooks.endpoint') },
+  { text: t('webhooks.url') },
+  { text: t('webhooks.events') },
+  { text: t('webhooks.status') },
+  { text: t('webhooks.pending'), numeric: true },
+  { text: t('webhooks.held'), numeric: true },
 ];
 
 /** One tab for the default endpoint of each event, and one for all. */
 function endpointTabs({ path }: PublisherContext, events: EventTypes, current: string | null): Html {
-  return tabs('Events', [
-    ...[...events.values()].flatMap(({ name, title, isOperational }) =>
+  return tabs(t('webhooks.events'), [
+    ...[...events.values()].flatMap(({ name, isOperational }) =>
       isOperational && name !== current
         ? []
         : [
             {
-              text: title,
+              text: eventTitle(name),
               href: path(`${basePath}/${name}`),
               current: name === current,
             },
           ],
     ),
-    { text: 'All endpoints', href: path(`${basePath}/all`), current: current === null },
+    { text: t('webhooks.all'), href: path(`${basePath}/all`), current: current === null },
   ]);
 }
 
 const sampleCard = (samples: EndpointTarget['samples']): Html =>
   card(
-    'Sample payload',
-    html`${samples.map(({ title, payload }) =>
-      moreFields(title, codeBlock(`Sample payload of ${title}`, JSON.stringify(JSON.parse(payload), null, 2))),
-    )}`,
-    { lead: html`Made-up values, as “Test Endpoint” sends them. ${link('/docs/events', 'Schemas of all events')}.` },
+    t('webhooks.sample'),
+    html`${samples.map(({ event, payload }) => {
+      const label = t('webhooks.sampleOf', { event: eventTitle(event) });
+      return moreFields(eventTitle(event), codeBlock(label, JSON.stringify(JSON.parse(payload), null, 2)));
+    })}`,
+    { lead: tHtml('webhooks.sampleLead', { link: (text) => link('/docs/events', text) }) },
   );
 
 const secretNotice = (secret: string): Html =>
   notice(
     'done',
     html`
-      <p><strong>Signing secret created.</strong> Your server verifies signatures with it. It is not shown again.</p>
-      ${copyable(secret, 'signing secret')}`,
+      <p>${tHtml('webhooks.secretCreated')}</p>
+      ${copyable(secret, t('webhooks.signingSecret'))}`,
   );
 
 type FormTarget = { at: string; found: FoundEndpoint | null; canEdit: boolean; events: EventTypes | null };
@@ -161,7 +166,7 @@ function endpointForm(
   if (!canEdit) return readOnlyFields(fields);
   const testButton = html`
     <button class="button" formaction="${at}/test" hx-post="${at}/test" hx-target="#test-result" hx-swap="innerHTML"
-      hx-disabled-elt="this">Test Endpoint</button>`;
+      hx-disabled-elt="this">${t('webhooks.test')}</button>`;
   return html`
     ${saveForm(context, at, html`${form.summary()}${fields}`, { extra: testButton })}
     <div id="test-result" class="below" aria-live="polite">${result}</div>`;

@@ -3,6 +3,7 @@ import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Executor, transaction } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { readActivity } from '../../../webhooks/activity/activity.ts';
 import { enableEndpoint, pauseEndpoint, resumeEndpoint, rotateSecret } from '../../../webhooks/endpoints/actions.ts';
@@ -65,7 +66,7 @@ export function webhookPages(app: App, services: PageServices): void {
   });
   pages.post(`${endpointPath}/remove`, 'admin', async (context) => {
     await change(scope, context, removeEndpoint);
-    return { to: context.path(`${basePath}/all`), done: 'Endpoint removed.' };
+    return { to: context.path(`${basePath}/all`), done: t('webhooks.removed') };
   });
 
   const action = (name: string, done: (waiting: string) => string, work: EndpointWork<unknown>): void =>
@@ -74,19 +75,15 @@ export function webhookPages(app: App, services: PageServices): void {
       const { found } = await targetOfPage(scope, context, refOf(scope, context));
       return { to: ownPath(context), done: done(countWaiting(found?.health ?? { pending: 0, held: 0 })) };
     });
-  action(
-    'pause',
-    (waiting) => `Endpoint paused. Waiting until it is resumed: ${waiting}, and new ones.`,
-    pauseEndpoint,
-  );
+  action('pause', (waiting) => t('webhooks.paused', { waiting }), pauseEndpoint);
   action(
     'resume',
-    (waiting) => `Endpoint resumed. Sent as their attempts are due: ${waiting}.`,
+    (waiting) => t('webhooks.resumed', { waiting }),
     (executor, key) => resumeEndpoint(executor, key, null),
   );
   action(
     'enable',
-    (waiting) => `Endpoint enabled. Waiting for “Retry now”: ${waiting}.`,
+    (waiting) => t('webhooks.enabledDone', { waiting }),
     (executor, key) => enableEndpoint(executor, key, true),
   );
 }
@@ -151,8 +148,8 @@ async function targetOfPage(
   const { publisher } = context;
   const sampled =
     event === null ? (found?.endpoint.events ?? []).flatMap((one) => deps.events.get(one) ?? []) : [event];
-  const samples = sampled.map(({ title, sample }) => ({
-    title,
+  const samples = sampled.map(({ name, sample }) => ({
+    event: name,
     payload: sample({ publisher, publicUrl: deps.config.publicUrl, nowMs: deps.now() }).toString('utf8'),
   }));
   const activity = found === null ? nothing : await activityOf({ deps, failFast }, context, found.endpoint.id);
@@ -163,7 +160,7 @@ async function save(scope: Scope, context: PublisherContext, fields: Fields): Pr
   try {
     const { endpoint, secret } = await store(scope, context, fields);
     const ref = endpoint.event ?? endpoint.id;
-    if (secret === null) return { to: context.path(`${basePath}/${ref}`), done: 'Endpoint saved.' };
+    if (secret === null) return { to: context.path(`${basePath}/${ref}`), done: t('webhooks.saved') };
     return endpointPage(context, scope.deps.events, await targetOfPage(scope, context, ref), { secret });
   } catch (err) {
     return show(scope, context, { typed: typedEndpoint(fields), errors: fieldErrorsOf(err).map(inField) });
@@ -218,7 +215,7 @@ function store(scope: Scope, context: PublisherContext, fields: Fields): Promise
 
 function requireSome(events: string[]): string[] {
   if (events.length > 0) return events;
-  throw new AppError('invalid_endpoint', { details: [{ path: '/events', message: 'Choose at least one event' }] });
+  throw new AppError('invalid_endpoint', { details: [{ path: '/events', message: t('webhooks.chooseEvent') }] });
 }
 
 /** Sends a test event to the URL as it is typed. The result replaces a part of the page where scripts run. */
@@ -250,8 +247,7 @@ function testedEvent({ deps: { events } }: Scope, name: string | undefined): Eve
 }
 
 function testError(err: unknown): string {
-  if (err instanceof AppError && err.code === 'too_many_requests')
-    return 'Too many tests. At most 10 per minute; try again shortly.';
+  if (err instanceof AppError && err.code === 'too_many_requests') return t('webhooks.tooManyTests');
   const [error]: FieldErrors = fieldErrorsOf(err);
-  return `The URL ${error?.message ?? 'cannot be used'}.`;
+  return t('webhooks.urlError', { reason: error?.message ?? t('webhooks.cannotBeUsed') });
 }

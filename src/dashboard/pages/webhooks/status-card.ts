@@ -1,10 +1,11 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { viewOfState } from '../../../webhooks/endpoints/view.ts';
 import { hasRole } from '../../auth/users.ts';
 import { actionButton } from '../../shell/actions.ts';
 import { badge, card, descriptionList, link, notice, type Tone } from '../../shell/components.ts';
 import type { PublisherContext } from '../../shell/context.ts';
-import { moment, momentOr, plural } from '../../shell/format.ts';
+import { moment, momentOr } from '../../shell/format.ts';
 import type { FoundEndpoint } from './endpoint-form.ts';
 
 type EndpointState = ReturnType<typeof viewOfState>;
@@ -16,30 +17,30 @@ export function statusTone({ status, warning }: EndpointState): Tone {
 
 /** How many deliveries wait, in words; they are counted up to a limit. */
 export const countWaiting = ({ pending, held }: Pick<EndpointState, 'pending' | 'held'>): string =>
-  plural(pending + held, 'delivery', 'deliveries');
+  t('webhooks.deliveries', { count: pending + held });
 
 /** State of an endpoint: what waits, and what can be done. `at`: its page. */
 export function statusCard(context: PublisherContext, { endpoint, health }: FoundEndpoint, at: string): Html {
   const { publisher, path } = context;
   const state = viewOfState(endpoint, health);
   const deliveries = (status: string, count: number) =>
-    link(path(`/deliveries?status=${status}&endpoint=${endpoint.id}`), plural(count, 'delivery', 'deliveries'));
+    link(path(`/deliveries?status=${status}&endpoint=${endpoint.id}`), t('webhooks.deliveries', { count }));
   const reason = endpoint.disabledReason;
   const status = html`
-    ${badge(state.status, statusTone(state))}
-    ${reason !== null && html`<span class="hint">${reason}</span>`}
-    ${state.breaker === 'open' && badge('circuit breaker open', 'bad')}`;
+    ${badge(t(`endpointStatus.${state.status}`), statusTone(state))}
+    ${reason !== null && html`<span class="hint">${t(`disableReason.${reason}`)}</span>`}
+    ${state.breaker === 'open' && badge(t('webhooks.breakerOpen'), 'bad')}`;
   const list = descriptionList([
-    ['Status', status],
-    ['Pending', deliveries('pending', state.pending)],
-    ['Held', deliveries('held', state.held)],
-    ['Last success', momentOr(publisher, state.last_success_at, 'none')],
-    ['Consecutive failures', state.failures],
+    [t('webhooks.status'), status],
+    [t('webhooks.pending'), deliveries('pending', state.pending)],
+    [t('webhooks.held'), deliveries('held', state.held)],
+    [t('webhooks.lastSuccess'), momentOr(publisher, state.last_success_at, t('webhooks.never'))],
+    [t('webhooks.failures'), state.failures],
     ...(health.breakerOpenUntil === null
       ? []
-      : [['Next probe', moment(publisher, health.breakerOpenUntil, 'second')] as const]),
+      : [[t('webhooks.nextProbe'), moment(publisher, health.breakerOpenUntil, 'second')] as const]),
   ]);
-  return card('Status', html`${pauseNotice(context, endpoint, state)}${list}`, {
+  return card(t('webhooks.status'), html`${pauseNotice(context, endpoint, state)}${list}`, {
     actions: endpointActions(context, endpoint, state, at),
   });
 }
@@ -50,8 +51,10 @@ function pauseNotice({ publisher }: PublisherContext, { pausedAt }: FoundEndpoin
     'warn',
     html`
       <p>
-        Paused since ${moment(publisher, pausedAt, 'second')}.
-        Waiting until it is resumed: ${countWaiting(state)}.
+        ${tHtml('webhooks.pausedSince', {
+          time: moment(publisher, pausedAt, 'second'),
+          waiting: countWaiting(state),
+        })}
       </p>`,
   );
 }
@@ -67,11 +70,11 @@ function endpointActions(
   const retry = () =>
     actionButton(context, {
       to: context.path('/deliveries/replay'),
-      text: 'Retry now',
+      text: t('webhooks.retryNow'),
       kind: 'main',
       small: true,
       values: { status: 'waiting', endpoint: endpoint.id },
-      confirm: `${countWaiting(state)} will be sent now, within the limits of the endpoint.`,
+      confirm: t('webhooks.retryConfirm', { waiting: countWaiting(state) }),
     });
   return html`${canRetry && retry()}${hasRole(role, 'admin') && adminActions(context, endpoint, state, at)}`;
 }
@@ -84,24 +87,21 @@ function adminActions(
 ): Html {
   const action = (name: string, text: string, confirm?: string): Html =>
     actionButton(context, { to: `${at}/${name}`, text, small: true, ...(confirm !== undefined && { confirm }) });
-  const waiting = state.pending > 0 ? `${countWaiting(state)} and new ones` : 'New deliveries';
+  const waiting =
+    state.pending > 0 ? t('webhooks.theseAndNew', { waiting: countWaiting(state) }) : t('webhooks.newDeliveries');
   return html`
-    ${!endpoint.enabled && action('enable', 'Enable')}
+    ${!endpoint.enabled && action('enable', t('webhooks.enable'))}
     ${
       endpoint.pausedAt === null
-        ? action('pause', 'Pause', `${waiting} wait until it is resumed. Nothing is lost.`)
-        : action('resume', 'Resume')
+        ? action('pause', t('webhooks.pause'), t('webhooks.pauseConfirm', { waiting }))
+        : action('resume', t('webhooks.resume'))
     }
-    ${action(
-      'rotate',
-      'Rotate secret',
-      'A new signing secret is created and shown once. The current one stays valid for 24 hours.',
-    )}
+    ${action('rotate', t('webhooks.rotate'), t('webhooks.rotateConfirm'))}
     ${actionButton(context, {
       to: `${at}/remove`,
-      text: 'Remove',
+      text: t('common.remove'),
       kind: 'danger',
       small: true,
-      confirm: 'It gets no new deliveries, and its pending ones are held.',
+      confirm: t('webhooks.removeConfirm'),
     })}`;
 }

@@ -1,4 +1,5 @@
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { TestOutcome } from '../../../webhooks/endpoints/test-endpoint.ts';
 import type { TimingView } from '../../../webhooks/endpoints/timing-view.ts';
 import { badge, codeBlock, descriptionList, notice } from '../../shell/components.ts';
@@ -7,15 +8,15 @@ import { badge, codeBlock, descriptionList, notice } from '../../shell/component
 export function testResult({ delivered, status, error, timing, headers, body }: TestOutcome): Html {
   const summary = html`
     <p>
-      <strong>${delivered ? 'Test delivered.' : 'Test failed.'}</strong>
+      <strong>${delivered ? t('webhooks.testDelivered') : t('webhooks.testFailed')}</strong>
       ${status !== null && badge(String(status), delivered ? 'good' : 'bad')}
       ${error !== null && `${error.class}: ${error.message}`}
     </p>`;
   return html`
     ${notice(delivered ? 'done' : 'failed', summary)}
     ${timing !== null && timingList(timing)}
-    ${headers !== null && html`<h3>Headers</h3>${codeBlock('Response headers', headersText(headers))}`}
-    ${body !== null && html`<h3>Body</h3>${codeBlock('Response body', body === '' ? '(empty)' : body)}`}`;
+    ${headers !== null && html`<h3>${t('webhooks.headers')}</h3>${codeBlock(t('webhooks.responseHeaders'), headersText(headers))}`}
+    ${body !== null && html`<h3>${t('webhooks.body')}</h3>${codeBlock(t('webhooks.responseBody'), body === '' ? t('webhooks.emptyBody') : body)}`}`;
 }
 
 export const headersText = (headers: Readonly<Record<string, string>>): string =>
@@ -27,9 +28,9 @@ const milliseconds = (ms: number | null): string => (ms === null ? '–' : `${ms
 
 export const timingList = (timing: TimingView): Html =>
   descriptionList([
-    ['DNS lookup', milliseconds(timing.dns_ms)],
-    ['Connect', milliseconds(timing.connect_ms)],
-    ['TLS handshake', milliseconds(timing.tls_ms)],
-    ['Time to first byte', milliseconds(timing.first_byte_ms)],
-    ['Total', milliseconds(timing.total_ms)],
+    [t('webhooks.dnsLookup'), milliseconds(timing.dns_ms)],
+    [t('webhooks.connect'), milliseconds(timing.connect_ms)],
+    [t('webhooks.tlsHandshake'), milliseconds(timing.tls_ms)],
+    [t('webhooks.firstByte'), milliseconds(timing.first_byte_ms)],
+    [t('webhooks.total'), milliseconds(timing.total_ms)],
   ]);
