@@ -374,14 +374,12 @@ describe('for all users', () => {
     /^\/docs\//, // documents, which are English
     /\/activity/, // activity
     /\/alerts/, // alerts
-    /\/deliveries/, // deliveries
     /\/integration/, // integration
     /\/live/, // live
     /\/offers/, // offers
     /\/operator\/(publishers|system)/, // operator
-    /\/overview|\/reports|\/placements|\/campaigns$/, // reports (with the figures of lists), setup
+    /\/overview/, // setup
     /\/settings\/themes/, // themes
-    /\/settings\/webhooks/, // webhooks
     /\/why/, // why
   ];
 

@@ -66,7 +66,7 @@ type Row = {
   url: string;
   method: Method;
   enabled: boolean;
-  disabled_reason: string | null;
+  disabled_reason: Endpoint['disabledReason'];
   paused_at: Date | null;
   resume_rate_per_s: number | null;
   headers: SealedHeaders;

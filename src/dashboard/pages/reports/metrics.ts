@@ -1,4 +1,5 @@
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
 import { type Metrics, sumOf } from '../../../reports/metrics.ts';
 import type { ActivityRow } from '../../../reports/query/types.ts';
@@ -12,12 +13,12 @@ export type FormatMoney = (value: number) => string;
 type Metric = { name: string; text: string; format: (value: number) => string; isRate: boolean };
 
 const metrics = (money: FormatMoney): Metric[] => [
-  { name: 'sessions', text: 'Sessions', format: count, isRate: false },
-  { name: 'impressions', text: 'Impressions', format: count, isRate: false },
-  { name: 'clicks', text: 'Clicks', format: count, isRate: false },
-  { name: 'ctr', text: 'CTR', format: percent, isRate: true },
-  { name: 'revenue', text: 'Revenue', format: money, isRate: false },
-  { name: 'fill_rate', text: 'Fill rate', format: percent, isRate: true },
+  { name: 'sessions', text: t('metrics.sessions'), format: count, isRate: false },
+  { name: 'impressions', text: t('metrics.impressions'), format: count, isRate: false },
+  { name: 'clicks', text: t('metrics.clicks'), format: count, isRate: false },
+  { name: 'ctr', text: t('metrics.ctr'), format: percent, isRate: true },
+  { name: 'revenue', text: t('metrics.revenue'), format: money, isRate: false },
+  { name: 'fill_rate', text: t('metrics.fill_rate'), format: percent, isRate: true },
 ];
 
 const tile = (text: string, value: string, below?: Html): Html =>
@@ -36,7 +37,7 @@ export function todayTiles({ today, lastWeek }: TodayAndLastWeek, money: FormatM
     return tile(text, format(value), change(value, previous, isRate));
   });
   return html`
-    <h2 class="section">Today vs. same day last week</h2>
+    <h2 class="section">${t('reports.todayVsLastWeek')}</h2>
     <div class="stats">${tiles}</div>`;
 }
 
@@ -45,11 +46,12 @@ const minChange = 0.0005;
 
 /** Rates change by percentage points, other metrics by a share. */
 function change(value: number, previous: number, isRate: boolean): Html {
-  if (previous === 0) return html`<small>none last week</small>`;
+  if (previous === 0) return html`<small>${t('reports.noneLastWeek')}</small>`;
   const by = isRate ? value - previous : value / previous - 1;
-  if (Math.abs(by) < minChange) return html`<small>unchanged</small>`;
-  const text = isRate ? `${Math.abs(by * 100).toFixed(1)} points` : percent(Math.abs(by));
-  const direction = by > 0 ? html`<span class="sr">up</span> ▲` : html`<span class="sr">down</span> ▼`;
+  if (Math.abs(by) < minChange) return html`<small>${t('reports.unchanged')}</small>`;
+  const text = isRate ? t('reports.points', { points: Math.abs(by * 100) }) : percent(Math.abs(by));
+  const direction =
+    by > 0 ? html`<span class="sr">${t('reports.up')}</span> ▲` : html`<span class="sr">${t('reports.down')}</span> ▼`;
   return html`<small class="${by > 0 ? 'up' : 'down'}">${direction} ${text}</small>`;
 }
 
@@ -57,20 +59,20 @@ function change(value: number, previous: number, isRate: boolean): Html {
 export function charts(rows: readonly ActivityRow[], from: string, days: number): Html {
   const byDay = withEmptyDays(rows, from, days);
   const activity = chart({
-    caption: 'Activity by day',
+    caption: t('reports.activityByDay'),
     rows: byDay,
     series: [
-      { label: 'Sessions', of: (m) => m.sessions },
-      { label: 'Impressions', of: (m) => m.impressions },
-      { label: 'Clicks', of: (m) => m.clicks },
+      { label: t('metrics.sessions'), of: (m) => m.sessions },
+      { label: t('metrics.impressions'), of: (m) => m.impressions },
+      { label: t('metrics.clicks'), of: (m) => m.clicks },
     ],
   });
   const revenue = chart({
-    caption: 'Revenue by day',
+    caption: t('reports.revenueByDay'),
     rows: byDay,
-    series: [{ label: 'Revenue', of: (m) => m.revenue }],
+    series: [{ label: t('metrics.revenue'), of: (m) => m.revenue }],
   });
-  return html`${card('Activity', activity)}${card('Revenue', revenue)}`;
+  return html`${card(t('reports.activity'), activity)}${card(t('metrics.revenue'), revenue)}`;
 }
 
 /** A day without activity has no row; in a chart it is zero. */

@@ -4,6 +4,7 @@ import { embeddedDemoIds } from '../../../embedded/demo/catalogue.ts';
 import { madeUpMark } from '../../../embedded/demo/history/sessions.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
 import { offsetMs } from '../../../platform/lib/time-zone.ts';
 import type { App } from '../../../platform/ports.ts';
@@ -11,9 +12,9 @@ import { metricNames, sumOf } from '../../../reports/metrics.ts';
 import { queryLiveMinutes } from '../../../reports/query/live.ts';
 import { createReportService, currencyOf } from '../../../reports/query/service.ts';
 import { type MetricsView, metricsView } from '../../../reports/query/view.ts';
-import { emptyState, linkButton, notice, tabs } from '../../shell/components.ts';
+import { emptyState, link, linkButton, notice, tabs } from '../../shell/components.ts';
 import { type PublisherContext, queryText } from '../../shell/context.ts';
-import { count, plural } from '../../shell/format.ts';
+import { count } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
 import { type PageServices, publisherPages } from '../../shell/pages.ts';
 import { checklistPages, setupChecklist } from '../setup/checklist.ts';
@@ -66,19 +67,19 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
     ${rangeTabs(context, days)}
     ${metricTiles(total, money)}
     ${charts(overTime.rows, from, days)}
-    ${breakdown('By placement', 'Placement', byPlacement, (id) => String(id), money)}
-    ${breakdown('By offer', 'Offer', byOffer, (id) => offerName(scope.deps, context, Number(id)), money)}`;
+    ${breakdown(t('reports.byPlacement'), t('dimensions.placement'), byPlacement, (id) => String(id), money)}
+    ${breakdown(t('reports.byOffer'), t('dimensions.offer'), byOffer, (id) => offerName(scope.deps, context, Number(id)), money)}`;
   return {
-    title: 'Overview',
-    lead: `${publisher.name}. Times in ${publisher.timeZone}.`,
+    title: t('reports.overview'),
+    lead: t('reports.overviewLead', { publisher: publisher.name, zone: publisher.timeZone }),
     nav: 'overview',
-    actions: linkButton(context.path('/reports'), 'Explore reports'),
+    actions: linkButton(context.path('/reports'), t('reports.explore')),
     assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
     body: html`
       ${checklist}
       ${newAlerts > 0 && alertsNotice(context, newAlerts)}
       ${live}
-      ${publisher.sdkId === embeddedDemoIds.sdkId && madeUpNotice}
+      ${publisher.sdkId === embeddedDemoIds.sdkId && madeUpNotice()}
       ${total.sessions === 0 ? noActivity(context) : await activity()}`,
   };
 }
@@ -88,29 +89,26 @@ const dayOf = ({ timeZone }: Publisher, atMs: number): string =>
   new Date(atMs + offsetMs(timeZone, atMs)).toISOString().slice(0, 10);
 
 const alertsNotice = ({ path }: PublisherContext, alerts: number): Html =>
-  notice('warn', html`<p>${plural(alerts, 'new alert')}. <a href="${path('/alerts')}">Look at them</a></p>`);
+  notice(
+    'warn',
+    html`<p>${tHtml('reports.newAlerts', { count: alerts, a: (text) => link(path('/alerts'), text) })}</p>`,
+  );
 
-const madeUpNotice = notice(
-  'info',
-  html`<p>
-    Demo data: the two weeks before the first start are made up. Their sessions carry the custom attribute
-    <code>${madeUpMark.name}</code> = <code>${madeUpMark.value}</code>.
-  </p>`,
-);
+const madeUpNotice = (): Html => notice('info', html`<p>${tHtml('reports.madeUp', { ...madeUpMark })}</p>`);
 
 const noActivity = ({ path }: PublisherContext): Html =>
   emptyState(
     'overview',
-    'No activity yet',
-    'Sessions, impressions, clicks and revenue appear here after the first request.',
-    linkButton(path('/integration'), 'Go to integration', 'main'),
+    t('reports.noActivity'),
+    t('reports.noActivityLead'),
+    linkButton(path('/integration'), t('reports.goToIntegration'), 'main'),
   );
 
 const rangeTabs = ({ path }: PublisherContext, days: number): Html =>
   tabs(
-    'Range',
+    t('reports.range'),
     ranges.map((range) => ({
-      text: `${range} days`,
+      text: t('reports.days', { days: Number(range) }),
       href: `${path('/overview')}?days=${range}`,
       current: Number(range) === days,
     })),
@@ -126,8 +124,12 @@ async function liveCounters({ deps, failFast }: Scope, { publisher, path }: Publ
     <p class="live" hx-get="${path('/overview/live')}" hx-trigger="every 5s" hx-swap="outerHTML">
       <span class="live-dot"></span>
       <span>
-        Last ${liveMinutes} minutes: <strong>${sum('sessions')}</strong> sessions,
-        <strong>${sum('impressions')}</strong> impressions, <strong>${sum('clicks')}</strong> clicks
+        ${tHtml('reports.live', {
+          minutes: liveMinutes,
+          sessions: sum('sessions'),
+          impressions: sum('impressions'),
+          clicks: sum('clicks'),
+        })}
       </span>
     </p>`;
 }
@@ -149,8 +151,8 @@ async function todayAndLastWeek(
 
 function offerName({ catalog }: Scope['deps'], { path }: PublisherContext, id: number): Html | string {
   const offer = catalog.current().offers.get(id);
-  if (offer === undefined) return `Offer ${id}`;
+  if (offer === undefined) return t('reports.offer', { id: String(id) });
   return html`
-    <a href="${path(`/offers/${id}`)}">${offer.copy.title || `Offer ${id}`}</a><br>
+    <a href="${path(`/offers/${id}`)}">${offer.copy.title || t('reports.offer', { id: String(id) })}</a><br>
     <span class="hint">${offer.campaign.advertiserName}</span>`;
 }

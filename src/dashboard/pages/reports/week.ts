@@ -2,6 +2,7 @@ import type { View } from '../../../catalog/management/resource.ts';
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { getOrInsert } from '../../../platform/lib/get-or-insert.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
 import { sumOf } from '../../../reports/metrics.ts';
@@ -47,10 +48,12 @@ export function weekFigures(
     });
   const moneyOf = ({ id }: Publisher) => moneyFormat(currencyOf(catalog.current(), id));
   return {
-    columns: [
-      { text: 'Impressions, 7 days', numeric: true },
-      { text: 'Revenue, 7 days', numeric: true },
-    ],
+    get columns() {
+      return [
+        { text: t('reports.impressions7Days'), numeric: true },
+        { text: t('reports.revenue7Days'), numeric: true },
+      ];
+    },
     cells: async ({ publisher }, rows) => {
       const [weeks, money] = [await read(publisher, rows), moneyOf(publisher)];
       return (row) => ['impressions', 'revenue'].map((name) => figure(name, weeks(row), money));
@@ -91,7 +94,7 @@ function weekCard(week: Week, money: (value: number) => string, reportUrl: strin
       ${sparkline(valuesOf(name, week))}
     </div>`;
   const tiles = ['sessions', 'impressions', 'clicks', 'ctr', 'revenue'].map(tile);
-  return card('Last 7 days', html`<div class="stats">${tiles}</div>`, {
-    actions: linkButton(reportUrl, 'Explore', 'quiet'),
+  return card(t('ranges.7d'), html`<div class="stats">${tiles}</div>`, {
+    actions: linkButton(reportUrl, t('reports.exploreOne'), 'quiet'),
   });
 }

@@ -34,7 +34,7 @@ export const endpointFields = (form: FormBuilder, events: EventTypes | null): Ht
         label: t('webhooks.method'),
         choices: ['POST', 'GET'].map((value) => ({ value, text: value })),
       }),
-      form.input('url', { label: 'URL', type: 'url', required: true, placeholder: 'https://' }),
+      form.input('url', { label: t('webhooks.url'), type: 'url', required: true, placeholder: 'https://' }),
     ],
     'method',
   )}

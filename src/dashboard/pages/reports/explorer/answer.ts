@@ -1,5 +1,6 @@
 import type { Publisher } from '../../../../catalog/snapshot/types.ts';
-import { AppError } from '../../../../platform/errors.ts';
+import { AppError, type ErrorDetail } from '../../../../platform/errors.ts';
+import { t } from '../../../../platform/i18n/messages.ts';
 import { getOrInsert } from '../../../../platform/lib/get-or-insert.ts';
 import { type DimensionName, type MetricName, sumOf } from '../../../../reports/metrics.ts';
 import {
@@ -9,8 +10,10 @@ import {
   type ExploreQuery,
   missingSums,
 } from '../../../../reports/query/explore.ts';
+import { maxDays, maxDaysByHour } from '../../../../reports/query/request.ts';
 import type { ReportService } from '../../../../reports/query/service.ts';
 import { type MetricsView, metricsView } from '../../../../reports/query/view.ts';
+import { perLocale } from '../../../shell/format.ts';
 import { changeOf, metricOf, sumsOfMetric } from './metrics.ts';
 import { type Names, valueText } from './names.ts';
 import { type Periods, periodsOf } from './periods.ts';
@@ -60,16 +63,22 @@ export async function answerOf(
 function problemOf(err: AppError, state: ExplorerState): Problem {
   const [detail] = err.details ?? [];
   if (err.code === 'report_too_large')
-    return { text: err.message, fix: { text: 'Show the last 7 days', state: { ...state, range: '7d' } } };
-  const fix = state.interval === 'hour' ? { text: 'Show it by day', state: { ...state, interval: null } } : null;
-  const subject = detail?.path === '/to' ? 'The last day' : 'The first day';
-  const text = /at most/.test(detail?.message ?? '')
-    ? `${detail?.message.replace('here', state.interval === 'hour' ? 'by the hour' : 'in one report')}.`
-    : `${subject} ${detail?.message ?? 'is invalid'}.`;
+    return { text: err.message, fix: { text: t('reports.showLastWeek'), state: { ...state, range: '7d' } } };
+  const isByHour = state.interval === 'hour';
+  const fix = isByHour ? { text: t('reports.showByDay'), state: { ...state, interval: null } } : null;
   return {
-    text: text.charAt(0).toUpperCase() + text.slice(1),
-    fix: fix ?? { text: 'Show the last 7 days', state: { ...state, range: '7d' } },
+    text: textOf(detail, isByHour),
+    fix: fix ?? { text: t('reports.showLastWeek'), state: { ...state, range: '7d' } },
   };
+}
+
+function textOf(detail: ErrorDetail | undefined, isByHour: boolean): string {
+  if (detail !== undefined && /at most/.test(detail.message))
+    return isByHour
+      ? t('reports.tooManyDaysByHour', { days: maxDaysByHour })
+      : t('reports.tooManyDays', { days: maxDays });
+  const reason = detail?.message ?? t('reports.isInvalid');
+  return detail?.path === '/to' ? t('reports.lastDayError', { reason }) : t('reports.firstDayError', { reason });
 }
 
 /** The question to the sums; what has none is a problem. */
@@ -93,13 +102,13 @@ export function exploreQueryOf({ state, publisher, names }: Asked, periods: Peri
   const missing = used.size > 1 ? 'attribute' : missingSums(query);
   if (missing === 'hours')
     return {
-      text: 'By the hour, at most two of placement, offer, country and device can be combined.',
-      fix: { text: 'Show it by day', state: { ...state, interval: 'day' } },
+      text: t('reports.tooManyByHour'),
+      fix: { text: t('reports.showByDay'), state: { ...state, interval: 'day' } },
     };
   if (missing === 'attribute')
     return {
-      text: 'A custom attribute cannot be combined with other dimensions here: there are sums of each attribute alone.',
-      fix: { text: 'Show the attribute alone', state: alone(state, attribute ?? state.by) },
+      text: t('reports.attributeAlone'),
+      fix: { text: t('reports.showAttributeAlone'), state: alone(state, attribute ?? state.by) },
     };
   return query;
 }
@@ -168,7 +177,7 @@ function byAdvertiser(groups: Explored['groups'], names: Names): Explored['group
 }
 
 /** Of thousands of names, ten times as fast as `localeCompare`. */
-const byName = new Intl.Collator('en');
+const byName = perLocale((locale) => new Intl.Collator(locale));
 
 /** Most first, what fell most first, or by name; equal ones by name. */
 function orderOf(state: ExplorerState): (a: AnswerRow, b: AnswerRow) => number {
@@ -177,5 +186,6 @@ function orderOf(state: ExplorerState): (a: AnswerRow, b: AnswerRow) => number {
     if (state.sort === 'change') return before === null ? 0 : -changeOf(metric, now, before).by;
     return state.sort === 'most' ? (now[metric.name] ?? 0) : 0;
   };
-  return (a, b) => rankOf(b) - rankOf(a) || byName.compare(a.text, b.text) || (a.value < b.value ? -1 : 1);
+  const names = byName('');
+  return (a, b) => rankOf(b) - rankOf(a) || names.compare(a.text, b.text) || (a.value < b.value ? -1 : 1);
 }

@@ -1,11 +1,12 @@
 import { type Html, html, nothing } from '../../../../platform/http/html.ts';
+import { t } from '../../../../platform/i18n/messages.ts';
 import { drawnChart } from '../../../shell/chart.ts';
 import { card } from '../../../shell/components.ts';
 import type { Answer, AnswerRow } from './answer.ts';
 import { changeOf, type FormatMoney, formatMetric, metricOf, type ReportMetric } from './metrics.ts';
 import { rangeText } from './periods.ts';
 import type { ExplorerState } from './state.ts';
-import { comparisonText, type HrefOf } from './toolbar.ts';
+import { comparisonOf, type HrefOf } from './toolbar.ts';
 
 export type Writing = { money: FormatMoney; currency: string | null; timeZone: string; href: HrefOf };
 
@@ -25,7 +26,10 @@ export function metricTiles(state: ExplorerState, { total }: Answer, { money, hr
 export function changeText(metric: ReportMetric, now: AnswerRow['now'], before: AnswerRow['now']): Html {
   const { direction, text } = changeOf(metric, now, before);
   if (direction === 'same' || direction === 'new') return html`<small>${text}</small>`;
-  const word = direction === 'up' ? html`<span class="sr">up</span>▲` : html`<span class="sr">down</span>▼`;
+  const word =
+    direction === 'up'
+      ? html`<span class="sr">${t('reports.up')}</span>▲`
+      : html`<span class="sr">${t('reports.down')}</span>▼`;
   const isGood = (direction === 'up') !== (metric.isBad === true);
   return html`<small class="${isGood ? 'up' : 'down'}">${word} ${text}</small>`;
 }
@@ -42,9 +46,8 @@ export function chartCard(state: ExplorerState, answer: Answer, writing: Writing
 
 function leadOf(state: ExplorerState, { periods }: Answer): string {
   const days = rangeText(periods.days);
-  return periods.before === null
-    ? days
-    : `${days}; ${comparisonText(state, periods).toLowerCase()}: ${rangeText(periods.before)}`;
+  if (periods.before === null || state.compare === 'none') return days;
+  return t(`reports.days_${comparisonOf(state.compare, periods)}`, { days, before: rangeText(periods.before) });
 }
 
 function timeChart(state: ExplorerState, { slots, periods }: Answer, { money, currency, timeZone }: Writing): Html {
@@ -53,12 +56,12 @@ function timeChart(state: ExplorerState, { slots, periods }: Answer, { money, cu
   const before = slots.map((slot) => slot.before?.[metric.name] ?? null);
   const isCompared = periods.before !== null;
   return drawnChart({
-    caption: `${metric.text} by ${periods.interval}`,
-    heading: periods.interval === 'day' ? 'Day' : 'Hour',
+    caption: t(`reports.metricBy_${periods.interval}`, { metric: metric.text }),
+    heading: t(`reports.${periods.interval}`),
     times: slots,
     series: [
       { label: metric.text, values },
-      ...(isCompared ? [{ label: 'Before', values: before, isDashed: true }] : []),
+      ...(isCompared ? [{ label: t('reports.before'), values: before, isDashed: true }] : []),
     ],
     kind: state.view === 'bar' ? 'bar' : 'line',
     ...(periods.interval === 'hour' && { zone: timeZone }),
@@ -89,6 +92,6 @@ function bars(state: ExplorerState, { rows }: Answer, { money }: Writing): Html 
         ${before !== null && changeText(metric, now, before)}
       </span>
     </li>`;
-  if (shown.length === 0) return html`<p class="hint">No activity.</p>`;
+  if (shown.length === 0) return html`<p class="hint">${t('reports.noActivityHere')}</p>`;
   return html`<ul class="bars" aria-label="${metric.text}">${shown.map(bar)}</ul>`;
 }

@@ -1,6 +1,7 @@
 import { createFailFast } from '../../../../platform/db/fail-fast.ts';
 import { AppError } from '../../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../../platform/http/html.ts';
+import { t } from '../../../../platform/i18n/messages.ts';
 import type { App } from '../../../../platform/ports.ts';
 import { attributeKeys } from '../../../../reports/query/explore.ts';
 import { createReportService, currencyOf, type ReportService } from '../../../../reports/query/service.ts';
@@ -17,7 +18,7 @@ import { namesOf } from './names.ts';
 import { groupTabs, rowsTable } from './rows.ts';
 import { savedMenu, savedReportPages } from './saved-menu.ts';
 import { listSavedReports, type SavedReport } from './saved-reports.ts';
-import { type ExplorerState, queryOf, readState } from './state.ts';
+import { type ExplorerState, queryOf, readState, views } from './state.ts';
 import { filterChips, shareMenu, toolbar } from './toolbar.ts';
 
 const reportsPath = '/reports';
@@ -126,16 +127,13 @@ const problemNotice = ({ text, fix }: Problem, href: (state: ExplorerState) => s
 
 function remarks({ periods, isUneven }: Answer): Html {
   if (!periods.isRunning || periods.before === null) return nothing;
-  const text = isUneven
-    ? 'Today is not over: the last day is compared with a whole one, because more than two dimensions have no hours.'
-    : 'Today is not over: totals and rows are compared with the same hours of the last day before.';
+  const text = isUneven ? t('reports.todayWhole') : t('reports.todayHours');
   return html`<p class="hint">${text}</p>`;
 }
 
 function viewSwitch(state: ExplorerState, href: (state: ExplorerState) => string): Html {
-  const texts = { line: 'Line', bar: 'Bars', table: 'Table only' } as const;
-  const one = ([view, text]: [string, string]) => html`
-    <a id="view-${view}" href="${href({ ...state, view: view as ExplorerState['view'] })}"
-      ${view === state.view && html` aria-current="true"`}>${text}</a>`;
-  return html`<p class="order" role="group" aria-label="View">${Object.entries(texts).map(one)}</p>`;
+  const one = (view: ExplorerState['view']) => html`
+    <a id="view-${view}" href="${href({ ...state, view })}"
+      ${view === state.view && html` aria-current="true"`}>${t(`reports.view_${view}`)}</a>`;
+  return html`<p class="order" role="group" aria-label="${t('reports.view')}">${views.map(one)}</p>`;
 }

@@ -1,6 +1,7 @@
 import { countPerkStages, type PerkStages } from '../../../../perks/usp/funnel.ts';
 import { AppError } from '../../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../../platform/http/html.ts';
+import { t } from '../../../../platform/i18n/messages.ts';
 import { dayMs } from '../../../../platform/lib/time.ts';
 import type { PlatformDeps } from '../../../../platform/ports.ts';
 import type { Metrics } from '../../../../reports/metrics.ts';
@@ -47,9 +48,11 @@ export async function funnelFragment(
     ]);
     const keptFromMs = nowMs - deps.config.retentionRawDays * dayMs;
     const isPartly = Date.parse(periods.days.from) < keptFromMs;
-    const kept = isPartly ? ` Perks are known of the last ${deps.config.retentionRawDays} days.` : '';
-    const lead = `${rangeText(periods.days)}, in sessions.${kept}`;
-    return { fragment: card('Perk funnel', funnel(total.now, perks), { lead }) };
+    const days = rangeText(periods.days);
+    const lead = isPartly
+      ? t('reports.funnelLeadPartly', { days, kept: deps.config.retentionRawDays })
+      : t('reports.funnelLead', { days });
+    return { fragment: card(t('reports.funnel'), funnel(total.now, perks), { lead }) };
   } catch (err) {
     if (err instanceof AppError && err.status === 400) return { fragment: nothing };
     throw err;
@@ -77,11 +80,11 @@ async function stagesOf(executor: Parameters<typeof countPerkStages>[0], query: 
 
 function funnel({ sessions, filled_sessions: shown }: Metrics, { selected, confirmed, delivered }: PerkStages): Html {
   const stages = [
-    ['Sessions', sessions],
-    ['Offers shown', shown],
-    ['Perks selected', selected],
-    ['Confirmed', confirmed],
-    ['Delivered', delivered],
+    [t('metrics.sessions'), sessions],
+    [t('reports.stageShown'), shown],
+    [t('reports.stageSelected'), selected],
+    [t('reports.stageConfirmed'), confirmed],
+    [t('reports.stageDelivered'), delivered],
   ] as const;
   const most = Math.max(...stages.map(([, value]) => value), 1);
   const ofBefore = (index: number): string => {
@@ -99,16 +102,16 @@ function funnel({ sessions, filled_sessions: shown }: Metrics, { selected, confi
       <span class="numeric">${count(value)} ${index > 0 && html`<small>${ofBefore(index)}</small>`}</span>
     </li>`;
   return html`
-    <ul class="bars" aria-label="Perk funnel">${stages.map(bar)}</ul>
+    <ul class="bars" aria-label="${t('reports.funnel')}">${stages.map(bar)}</ul>
     ${moreFields(
-      'Show as table',
+      t('layout.showAsTable'),
       table(
-        'Perk funnel',
+        t('reports.funnel'),
         [
-          { text: 'Stage' },
-          { text: 'Sessions', numeric: true },
-          { text: 'Of the stage before', numeric: true },
-          { text: 'Of all', numeric: true },
+          { text: t('reports.stage') },
+          { text: t('metrics.sessions'), numeric: true },
+          { text: t('reports.ofStageBefore'), numeric: true },
+          { text: t('reports.ofAll'), numeric: true },
         ],
         stages.map(([text, value], index) => [
           text,

@@ -1,6 +1,8 @@
+import type en from '../../../../platform/i18n/en.json';
+import { t } from '../../../../platform/i18n/messages.ts';
 import type { MetricName } from '../../../../reports/metrics.ts';
 import type { MetricsView } from '../../../../reports/query/view.ts';
-import { count, percent } from '../../../shell/format.ts';
+import { count, percent, perLocale } from '../../../shell/format.ts';
 
 /** How the values of a metric are written. */
 type MetricKind = 'count' | 'money' | 'rate';
@@ -8,22 +10,29 @@ type MetricKind = 'count' | 'money' | 'rate';
 /** `isBad`: less is better. */
 export type ReportMetric = { name: string; text: string; kind: MetricKind; isBad?: boolean };
 
+const metric = (name: keyof (typeof en)['metrics'], kind: MetricKind, isBad = false): ReportMetric => ({
+  ...{ name, kind, isBad },
+  get text() {
+    return t(`metrics.${name}`);
+  },
+});
+
 /** Every metric that can be chosen (docs/guides/reports.md), in the order of the columns. */
 export const reportMetrics: readonly ReportMetric[] = [
-  { name: 'sessions', text: 'Sessions', kind: 'count' },
-  { name: 'filled_sessions', text: 'Filled sessions', kind: 'count' },
-  { name: 'fill_rate', text: 'Fill rate', kind: 'rate' },
-  { name: 'impressions', text: 'Impressions', kind: 'count' },
-  { name: 'clicks', text: 'Clicks', kind: 'count' },
-  { name: 'ctr', text: 'CTR', kind: 'rate' },
-  { name: 'conversions', text: 'Conversions', kind: 'count' },
-  { name: 'cvr', text: 'CVR', kind: 'rate' },
-  { name: 'revenue', text: 'Revenue', kind: 'money' },
-  { name: 'rpm', text: 'RPM', kind: 'money' },
-  { name: 'selections', text: 'Selections', kind: 'count' },
-  { name: 'saves', text: 'Saves', kind: 'count' },
-  { name: 'no_thanks', text: 'No thanks', kind: 'count', isBad: true },
-  { name: 'closes', text: 'Closes', kind: 'count', isBad: true },
+  metric('sessions', 'count'),
+  metric('filled_sessions', 'count'),
+  metric('fill_rate', 'rate'),
+  metric('impressions', 'count'),
+  metric('clicks', 'count'),
+  metric('ctr', 'rate'),
+  metric('conversions', 'count'),
+  metric('cvr', 'rate'),
+  metric('revenue', 'money'),
+  metric('rpm', 'money'),
+  metric('selections', 'count'),
+  metric('saves', 'count'),
+  metric('no_thanks', 'count', true),
+  metric('closes', 'count', true),
 ];
 
 /** The sums that a metric is computed from. */
@@ -56,11 +65,20 @@ export type Change = { direction: 'up' | 'down' | 'same' | 'new'; text: string; 
 export function changeOf({ name, kind }: ReportMetric, now: MetricsView, before: MetricsView): Change {
   const [value, previous] = [now[name] ?? 0, before[name] ?? 0];
   const by = value - previous;
-  if (previous === 0) return value === 0 ? { direction: 'same', text: '–', by } : { direction: 'new', text: 'new', by };
+  if (previous === 0)
+    return value === 0 ? { direction: 'same', text: '–', by } : { direction: 'new', text: t('reports.new'), by };
   const share = kind === 'rate' ? by : by / Math.abs(previous);
-  if (Math.abs(share) < minChange) return { direction: 'same', text: 'unchanged', by };
-  const text = kind === 'rate' ? `${Math.abs(by * 100).toFixed(1)} points` : percentOf(Math.abs(share));
+  if (Math.abs(share) < minChange) return { direction: 'same', text: t('reports.unchanged'), by };
+  const text = kind === 'rate' ? t('reports.points', { points: Math.abs(by * 100) }) : percentOf(Math.abs(share));
   return { direction: by > 0 ? 'up' : 'down', text, by };
 }
 
-const percentOf = (share: number): string => `${(share * 100).toFixed(share < 10 ? 1 : 0)}%`;
+const shareFormat = perLocale(
+  (locale, digits) =>
+    new Intl.NumberFormat(locale, {
+      ...{ style: 'percent', useGrouping: false },
+      ...{ minimumFractionDigits: Number(digits), maximumFractionDigits: Number(digits) },
+    }),
+);
+
+const percentOf = (share: number): string => shareFormat(share < 10 ? '1' : '0').format(share);

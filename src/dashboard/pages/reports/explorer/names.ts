@@ -1,5 +1,7 @@
 import type { Campaign, Offer, Publisher, Snapshot } from '../../../../catalog/snapshot/types.ts';
+import { t } from '../../../../platform/i18n/messages.ts';
 import { unknownValue } from '../../../../reports/query/source.ts';
+import { countryName } from '../../../shell/format.ts';
 import { attributeOf, type ExplorerDimension } from './state.ts';
 
 /** What a publisher's ids stand for. Of offers that the publisher neither owns nor shows, only the id is known. */
@@ -32,22 +34,10 @@ export function namesOf({ offers }: Snapshot, { id: publisherId }: Publisher): N
   };
 }
 
-const dimensionTexts: Readonly<Record<ExplorerDimension | 'time', string>> = {
-  time: 'Time',
-  placement: 'Placement',
-  advertiser: 'Advertiser',
-  campaign: 'Campaign',
-  offer: 'Offer',
-  country: 'Country',
-  device: 'Device',
-  os: 'OS',
-};
-
 /** `Placement`; a custom attribute by its key. */
 export const dimensionText = (name: string): string =>
-  attributeOf(name) ?? dimensionTexts[name as ExplorerDimension] ?? name;
+  attributeOf(name) ?? t(`dimensions.${name as ExplorerDimension | 'time'}`);
 
-const regions = new Intl.DisplayNames('en-GB', { type: 'region', fallback: 'code' });
 const systems: Readonly<Record<string, string>> = { ios: 'iOS', macos: 'macOS', ipados: 'iPadOS', linux: 'Linux' };
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
@@ -56,22 +46,25 @@ export function valueText(names: Names, by: string, value: string): { text: stri
   const id = Number(value);
   if (by === 'offer') {
     const offer = names.offer(id);
-    const text = offer?.copy.title || offer?.copy.shortHeadline || `Offer ${id}`;
-    return { text, detail: offer === undefined ? '' : `${offer.campaign.name} · ID ${id}` };
+    const text = offer?.copy.title || offer?.copy.shortHeadline || t('reports.offer', { id: String(id) });
+    return {
+      text,
+      detail: offer === undefined ? '' : t('reports.nameAndId', { name: offer.campaign.name, id: String(id) }),
+    };
   }
   if (by === 'campaign') {
     const campaign = names.campaign(id);
-    if (campaign === undefined) return { text: `Campaign ${id}`, detail: '' };
-    return { text: campaign.name, detail: `${campaign.advertiserName} · ID ${id}` };
+    if (campaign === undefined) return { text: t('reports.campaign', { id: String(id) }), detail: '' };
+    return { text: campaign.name, detail: t('reports.nameAndId', { name: campaign.advertiserName, id: String(id) }) };
   }
-  if (by === 'advertiser') return { text: names.advertiser(id) ?? 'Removed advertisers', detail: '' };
+  if (by === 'advertiser') return { text: names.advertiser(id) ?? t('reports.removedAdvertisers'), detail: '' };
   return { text: wordOf(by, value), detail: '' };
 }
 
 function wordOf(by: string, value: string): string {
   const isKnown = by === 'country' || by === 'device' || by === 'os';
-  if (isKnown && value === unknownValue) return 'Unknown';
-  if (by === 'country') return /^[A-Z]{2}$/.test(value) ? (regions.of(value) ?? value) : value;
+  if (isKnown && value === unknownValue) return t('reports.unknown');
+  if (by === 'country') return countryName(value);
   if (by === 'device') return capital(value);
   return by === 'os' ? (systems[value] ?? capital(value)) : value;
 }

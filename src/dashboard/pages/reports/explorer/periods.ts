@@ -3,6 +3,7 @@ import { type DayRange, readDayRange } from '../../../../platform/http/day-range
 import { dayMs, hourMs } from '../../../../platform/lib/time.ts';
 import { offsetMs } from '../../../../platform/lib/time-zone.ts';
 import { dateIn, maxDays, maxDaysByHour } from '../../../../reports/query/request.ts';
+import { perLocale } from '../../../shell/format.ts';
 import type { RangeName } from './ranges.ts';
 import type { ExplorerState } from './state.ts';
 
@@ -63,17 +64,22 @@ function daysOf(range: RangeName, today: string): DayRange {
   return { from: plusDays(today, 1 - Number.parseInt(range, 10)), to: today };
 }
 
-const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
-const dayWithYear = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
-const weekday = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'UTC' });
+const dayKinds = {
+  day: { day: 'numeric', month: 'short' },
+  dayWithYear: { dateStyle: 'medium' },
+  weekday: { weekday: 'short', day: 'numeric', month: 'short' },
+} as const;
+const dayFormat = perLocale(
+  (locale, kind) => new Intl.DateTimeFormat(locale, { ...dayKinds[kind as keyof typeof dayKinds], timeZone: 'UTC' }),
+);
 
 /** `9–15 Nov 2026` in words. */
 export function rangeText({ from, to }: DayRange): string {
   const [first, last] = [Date.parse(from), Date.parse(to)];
-  if (from === to) return dayWithYear.format(first);
+  if (from === to) return dayFormat('dayWithYear').format(first);
   const isSameYear = from.slice(0, 4) === to.slice(0, 4);
-  return `${(isSameYear ? day : dayWithYear).format(first)} – ${dayWithYear.format(last)}`;
+  return `${dayFormat(isSameYear ? 'day' : 'dayWithYear').format(first)} – ${dayFormat('dayWithYear').format(last)}`;
 }
 
 /** `Mon 9 Nov`. */
-export const dayText = (date: string): string => weekday.format(Date.parse(date));
+export const dayText = (date: string): string => dayFormat('weekday').format(Date.parse(date));

@@ -1,11 +1,11 @@
 import { type Html, html, nothing } from '../../../../platform/http/html.ts';
+import { t, tHtml } from '../../../../platform/i18n/messages.ts';
 import { type Cell, link, noMatches, table } from '../../../shell/components.ts';
-import { plural } from '../../../shell/format.ts';
 import type { Answer, AnswerRow } from './answer.ts';
 import { changeText, type Writing } from './charts.ts';
 import { changeOf, formatMetric, metricOf } from './metrics.ts';
 import { dimensionText } from './names.ts';
-import { attributeOf, drillDown, type ExplorerState, explorerDimensions } from './state.ts';
+import { attributeOf, drillDown, type ExplorerDimension, type ExplorerState, explorerDimensions } from './state.ts';
 
 /** Rows shown before all are asked for (count). */
 const fewRows = 50;
@@ -17,19 +17,22 @@ export function groupTabs(state: ExplorerState, attributes: readonly string[], {
       ${name === state.by && html` aria-current="page"`}>${dimensionText(name)}</a>`;
   const names = ['time', ...explorerDimensions, ...attributes];
   const shown = names.includes(state.by) ? names : [...names, state.by];
-  return html`<nav class="tabs" aria-label="Group by">${shown.map(tab)}</nav>`;
+  return html`<nav class="tabs" aria-label="${t('reports.groupBy')}">${shown.map(tab)}</nav>`;
 }
 
 /** The order of the rows, which a click changes. */
 function orderLinks(state: ExplorerState, { periods }: Answer, { href }: Writing): Html {
   if (state.by === 'time') return nothing;
-  const texts = { most: 'Most first', change: 'Largest drop first', name: 'By name' } as const;
-  const shown = Object.entries(texts).filter(([sort]) => sort !== 'change' || periods.before !== null);
-  const one = ([sort, text]: [string, string]) => html`
-    <a id="sort-${sort}" href="${href({ ...state, sort: sort as ExplorerState['sort'] })}"
-      ${sort === state.sort && html` aria-current="true"`}>${text}</a>`;
-  return html`<p class="order" role="group" aria-label="Order">${shown.map(one)}</p>`;
+  const sorts = (['most', 'change', 'name'] as const).filter((sort) => sort !== 'change' || periods.before !== null);
+  const one = (sort: ExplorerState['sort']) => html`
+    <a id="sort-${sort}" href="${href({ ...state, sort })}"
+      ${sort === state.sort && html` aria-current="true"`}>${t(`reports.sort_${sort}`)}</a>`;
+  return html`<p class="order" role="group" aria-label="${t('reports.order')}">${sorts.map(one)}</p>`;
 }
+
+/** Caption of the table. */
+const byText = (by: string): string =>
+  t('reports.byAttribute', { attribute: attributeOf(by) ?? t(`dimensions.lower_${by as ExplorerDimension | 'time'}`) });
 
 /** The rows with all metrics; a click on one opens it. */
 export function rowsTable(state: ExplorerState, answer: Answer, writing: Writing): Html {
@@ -50,10 +53,10 @@ export function rowsTable(state: ExplorerState, answer: Answer, writing: Writing
   return html`
     ${summary(state, answer, writing)}
     ${orderLinks(state, answer, writing)}
-    ${table(`By ${dimensionText(state.by).toLowerCase()}`, columns, shown.map(cells))}
+    ${table(byText(state.by), columns, shown.map(cells))}
     ${
       shown.length < rows.length &&
-      html`<p class="below">${link(href({ ...state, all: true }), `Show all ${plural(rows.length, 'row')}`)}</p>`
+      html`<p class="below">${link(href({ ...state, all: true }), t('reports.showAllRows', { count: rows.length }))}</p>`
     }`;
 }
 
@@ -87,10 +90,7 @@ function summary(state: ExplorerState, { rows, total }: Answer, { money, href }:
   const amount = (value: number): string => formatMetric(metric, Math.abs(value), money);
   const isLinked = attributeOf(state.by) !== null || !(state.by === 'advertiser' && most.value === '0');
   const name = isLinked ? link(href(drillDown(state, most.value)), most.text) : most.text;
-  const words = sign < 0 ? ['down by', 'lost'] : ['up by', 'gained'];
+  const values = { metric: metric.text, amount: amount(change.by), change: change.text, name, part: amount(of(most)) };
   return html`
-    <p class="insight">
-      ${metric.text} ${words[0]} <strong>${amount(change.by)}</strong> (${change.text}).
-      ${name} alone ${words[1]} <strong>${amount(of(most))}</strong>.
-    </p>`;
+    <p class="insight">${sign < 0 ? tHtml('reports.insightDown', values) : tHtml('reports.insightUp', values)}</p>`;
 }

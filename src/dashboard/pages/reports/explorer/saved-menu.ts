@@ -1,6 +1,7 @@
 import { createFailFast } from '../../../../platform/db/fail-fast.ts';
 import { AppError } from '../../../../platform/errors.ts';
 import { type Html, html } from '../../../../platform/http/html.ts';
+import { t } from '../../../../platform/i18n/messages.ts';
 import { hasRole } from '../../../auth/users.ts';
 import type { DashboardDeps } from '../../../ports.ts';
 import { actionButton, csrfField, hiddenField } from '../../../shell/actions.ts';
@@ -27,7 +28,7 @@ export function savedReportPages(pages: Pages<PublisherContext>, { pool, dbHealt
     const ofUser = isManager(context) ? null : viewer.user.id;
     if (!(await failFast(() => removeReport(pool, { publisherId: publisher.id, id, ofUser }))))
       throw new AppError('not_found');
-    return { to: path('/reports'), done: 'Report removed.' };
+    return { to: path('/reports'), done: t('reports.reportRemoved') };
   });
 }
 
@@ -40,11 +41,11 @@ async function save(
   const query = queryOf(readState(Object.fromEntries(readQuery(fields.text('query')))));
   const [name, to] = [fields.text('name'), path(`/reports${query}`)];
   if (name === '' || [...name].length > maxNameLength)
-    return { to, failed: `Not saved: a name has 1 to ${maxNameLength} characters.` };
-  if (query.length > maxQueryLength) return { to, failed: 'Not saved: the report has too many filters.' };
+    return { to, failed: t('reports.badName', { max: maxNameLength }) };
+  if (query.length > maxQueryLength) return { to, failed: t('reports.tooManyFilters') };
   const report = { publisherId: publisher.id, userId: viewer.user.id, name, query, mayReplaceAll: isManager(context) };
-  if (await store(report)) return { to, done: `${name} saved.` };
-  return { to, failed: 'Not saved: another user has a report of this name, or there are too many.' };
+  if (await store(report)) return { to, done: t('crud.saved', { name }) };
+  return { to, failed: t('reports.nameTaken') };
 }
 
 /** The values of a query by name, those of repeated parameters as lists. */
@@ -69,22 +70,22 @@ export function savedMenu(context: PublisherContext, state: ExplorerState, saved
         (userId === viewer.user.id || isManager(context)) &&
         actionButton(context, {
           to: path(`/reports/saved/${id}/remove`),
-          text: 'Remove',
+          text: t('common.remove'),
           kind: 'quiet',
           small: true,
-          confirm: `The saved report ${name} will be removed for all users.`,
+          confirm: t('reports.removeConfirm', { name }),
         })
       }
     </li>`;
   return dropdown(
     'saved',
-    saved.length === 0 ? 'Save' : 'Saved reports',
+    saved.length === 0 ? t('common.save') : t('reports.savedReports'),
     html`
       ${saved.length > 0 && html`<ul>${saved.map(one)}</ul>`}
       <form method="post" action="${path('/reports/saved')}" data-keep>
         ${csrfField(viewer)}${hiddenField('query', queryOf(state))}
-        ${form.input('name', { label: 'Save this report as', required: true })}
-        <button class="button small main">Save</button>
+        ${form.input('name', { label: t('reports.saveAs'), required: true })}
+        <button class="button small main">${t('common.save')}</button>
       </form>`,
   );
 }

@@ -10,7 +10,7 @@ const attributePrefix = 'custom.';
 export const explorerDimensions = ['placement', 'advertiser', 'campaign', 'offer', 'country', 'device', 'os'] as const;
 export type ExplorerDimension = (typeof explorerDimensions)[number];
 
-const views = ['line', 'bar', 'table'] as const;
+export const views = ['line', 'bar', 'table'] as const;
 const comparisons = ['previous', 'week', 'none'] as const;
 
 /** The question a page of the explorer answers. Its URL holds all of it. */

@@ -1,4 +1,5 @@
 import { type Html, html, nothing } from '../../../../platform/http/html.ts';
+import { t } from '../../../../platform/i18n/messages.ts';
 import { hiddenField } from '../../../shell/actions.ts';
 import { badge, copyable } from '../../../shell/components.ts';
 import { createForm } from '../../../shell/forms.ts';
@@ -6,7 +7,7 @@ import { icon } from '../../../shell/icons.ts';
 import { reportMetrics } from './metrics.ts';
 import { dimensionText, type Names, valueText } from './names.ts';
 import { type Periods, rangeText } from './periods.ts';
-import { rangeTexts } from './ranges.ts';
+import { rangeName, rangeNames } from './ranges.ts';
 import { type ExplorerState, queryOf, withoutFilter } from './state.ts';
 
 /** The URL of a state. */
@@ -41,11 +42,12 @@ export const toolbar = (state: ExplorerState, periods: Periods | null, href: Hre
 function rangeMenu(state: ExplorerState, periods: Periods | null, href: HrefOf, action: string): Html {
   const { from, to } = periods?.days ?? state;
   const form = createForm({ from, to });
-  const text = state.range !== null ? rangeTexts[state.range] : periods === null ? 'Range' : rangeText(periods.days);
-  const ranges = Object.entries(rangeTexts).map(([name, words]) => ({
-    text: words,
-    href: href({ ...state, range: name as keyof typeof rangeTexts, interval: null }),
-    current: state.range === name,
+  const text =
+    state.range !== null ? rangeName(state.range) : periods === null ? t('reports.range') : rangeText(periods.days);
+  const ranges = rangeNames.map((range) => ({
+    text: rangeName(range),
+    href: href({ ...state, range, interval: null }),
+    current: state.range === range,
   }));
   return dropdown(
     'range',
@@ -54,52 +56,48 @@ function rangeMenu(state: ExplorerState, periods: Periods | null, href: HrefOf, 
       ${entries(ranges)}
       <form method="get" action="${action}">
         ${hiddenState(state, ['range', 'from', 'to', 'interval'])}
-        ${form.input('from', { label: 'First day', type: 'date', required: true })}
-        ${form.input('to', { label: 'Last day', type: 'date', required: true })}
-        <button class="button small main">Show</button>
+        ${form.input('from', { label: t('reports.firstDay'), type: 'date', required: true })}
+        ${form.input('to', { label: t('reports.lastDay'), type: 'date', required: true })}
+        <button class="button small main">${t('reports.show')}</button>
       </form>`,
   );
 }
 
-/** What the range is compared with, in words. */
-export function comparisonText(state: ExplorerState, periods: Periods | null): string {
-  if (state.compare === 'none') return 'No comparison';
-  if (state.compare === 'previous') return 'Previous period';
-  return periods === null || periods.length <= 7 ? 'Same days last week' : 'Same weekdays before';
-}
+/** What the range is compared with: weeks of one week, or the same weekdays of several. */
+export const comparisonOf = <C extends ExplorerState['compare']>(compare: C, periods: Periods | null) =>
+  compare === 'week' && periods !== null && periods.length > 7 ? ('weekdays' as const) : compare;
 
 function comparisonMenu(state: ExplorerState, periods: Periods | null, href: HrefOf): Html {
   const list = (['previous', 'week', 'none'] as const).map((compare) => ({
-    text: comparisonText({ ...state, compare }, periods),
+    text: t(`reports.compare_${comparisonOf(compare, periods)}`),
     href: href({ ...state, compare }),
     current: state.compare === compare,
   }));
-  const text = comparisonText(state, periods);
-  return dropdown('comparison', state.compare === 'none' ? text : `vs. ${text.toLowerCase()}`, entries(list));
+  return dropdown('comparison', t(`reports.versus_${comparisonOf(state.compare, periods)}`), entries(list));
 }
 
 function intervalMenu(state: ExplorerState, periods: Periods | null, href: HrefOf): Html {
   const current = periods?.interval ?? state.interval ?? 'day';
   const list = (['day', 'hour'] as const).map((interval) => ({
-    text: interval === 'day' ? 'By day' : 'By hour',
+    text: t(`reports.by_${interval}`),
     href: href({ ...state, interval }),
     current: current === interval,
   }));
-  return dropdown('interval', current === 'day' ? 'By day' : 'By hour', entries(list));
+  return dropdown('interval', t(`reports.by_${current}`), entries(list));
 }
 
 const metricsMenu = (state: ExplorerState, action: string): Html =>
   dropdown(
     'metrics',
-    'Metrics',
+    t('reports.metrics'),
     html`
       <form method="get" action="${action}">
         ${hiddenState(state, ['metrics'])}
         ${createForm({ metrics: state.metrics }).checkboxes('metrics', {
-          label: 'Metrics',
+          label: t('reports.metrics'),
           choices: reportMetrics.map(({ name, text }) => ({ value: name, text })),
         })}
-        <button class="button small main">Show</button>
+        <button class="button small main">${t('reports.show')}</button>
       </form>`,
   );
 
@@ -107,10 +105,10 @@ const metricsMenu = (state: ExplorerState, action: string): Html =>
 export const shareMenu = (url: string): Html =>
   dropdown(
     'share',
-    'Share',
+    t('reports.share'),
     html`
-      <p class="hint">Opens exactly this report, for users of this publisher.</p>
-      ${copyable(url, 'Link to this report')}`,
+      <p class="hint">${t('reports.shareLead')}</p>
+      ${copyable(url, t('reports.link'))}`,
   );
 
 /** The filters, each with a link that removes it. */
@@ -123,12 +121,12 @@ export function filterChips(state: ExplorerState, names: Names, href: HrefOf): H
     return html`
       <li>
         ${badge(label, 'info')}
-        <a href="${href(withoutFilter(state, name, value))}" aria-label="Remove filter ${label}">×</a>
+        <a href="${href(withoutFilter(state, name, value))}" aria-label="${t('reports.removeFilter', { label })}">×</a>
       </li>`;
   };
   return html`
-    <ul class="chips" aria-label="Filters">
+    <ul class="chips" aria-label="${t('reports.filters')}">
       ${all.map(chip)}
-      ${all.length > 1 && html`<li><a href="${href({ ...state, filters: {} })}">Remove all</a></li>`}
+      ${all.length > 1 && html`<li><a href="${href({ ...state, filters: {} })}">${t('reports.removeAll')}</a></li>`}
     </ul>`;
 }
