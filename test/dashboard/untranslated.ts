@@ -74,7 +74,8 @@ const separators = /\s*[,·:;()/|→–+=…&]+\s*|\s+(?=\d)|(?<=\d)\s+/;
 /** Texts of a page that are neither in the message files nor stored. */
 export async function untranslatedTexts(tab: Page, url: string, cookie: string, stored: string): Promise<string[]> {
   const answer = await fetch(url, { headers: { cookie, 'accept-language': pseudoLocale }, redirect: 'manual' });
-  if (answer.status >= 300 && answer.status !== 404) return [`${url}: answered ${answer.status}`];
+  if (answer.status >= 300 && answer.status !== 404 && answer.status !== 422)
+    return [`${url}: answered ${answer.status}`];
   const found = (await tab.evaluate(`(${listOutside})(${JSON.stringify(await answer.text())})`)) as [string, string][];
   return found
     .filter(([text]) =>

@@ -66,8 +66,8 @@ async function explorerPage(scope: Scope, context: PublisherContext): Promise<Pa
     scope.failFast(() => listSavedReports(pool, publisherId)),
   ]);
   return {
-    title: 'Reports',
-    lead: `Activity of ${context.publisher.name}. Times in ${context.publisher.timeZone}.`,
+    title: t('reports.title'),
+    lead: t('reports.lead', { publisher: context.publisher.name, zone: context.publisher.timeZone }),
     nav: 'reports',
     assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
     status: 'text' in answer ? 422 : 200,
@@ -120,7 +120,7 @@ const fixed = (state: ExplorerState, { periods }: Answer): ExplorerState => ({
 });
 
 const csvLink = (path: string, state: ExplorerState): Html =>
-  html`<a class="button small" href="${path}${queryOf(state)}" download>CSV</a>`;
+  html`<a class="button small" href="${path}${queryOf(state)}" download translate="no">CSV</a>`;
 
 const problemNotice = ({ text, fix }: Problem, href: (state: ExplorerState) => string): Html =>
   notice('warn', html`<p>${text}</p>${fix !== null && linkButton(href(fix.state), fix.text)}`);
