@@ -35,17 +35,23 @@ function attemptItem(attempt: AttemptView, publisher: Publisher): Html {
       ${response !== null && badge(String(response.status))}
       ${timing !== null && html`<span>${timing.total_ms} ms</span>`}
       ${error !== null && html`<span>${error.class}: ${error.message}</span>`}
-      ${next !== null && html`<span class="hint">${tHtml('deliveries.nextAttemptAt', { time: moment(publisher, next, 'second') })}</span>`}
+      ${next !== null && nextAttempt(publisher, next)}
       ${moreFields(t('deliveries.requestAndAnswer'), attemptDetails(attempt))}
     </li>`;
 }
+
+const nextAttempt = (publisher: Publisher, at: string): Html =>
+  html`<span class="hint">${tHtml('deliveries.nextAttemptAt', { time: moment(publisher, at, 'second') })}</span>`;
+
+const requestBlock = (text: string): Html =>
+  html`<div><h3>${t('deliveries.request')}</h3>${codeBlock(t('deliveries.request'), text)}</div>`;
 
 function attemptDetails({ timing, request, response, remote_address: address }: AttemptView): Html {
   const requestText = request && `${request.method} ${request.url}\n${headersText(request.headers)}`;
   return html`
     ${timing !== null && timingList(timing)}
     <div class="columns wide">
-      ${requestText !== null && html`<div><h3>${t('deliveries.request')}</h3>${codeBlock(t('deliveries.request'), requestText)}</div>`}
+      ${requestText !== null && requestBlock(requestText)}
       ${response !== null && html`<div><h3>${t('deliveries.answer')}</h3>${answerBlock(response)}</div>`}
     </div>
     ${address !== null && html`<p class="hint">${t('deliveries.sentTo', { address })}</p>`}`;

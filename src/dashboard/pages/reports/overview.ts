@@ -62,13 +62,14 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
   ]);
   const money = moneyFormat(currencyOf(scope.deps.catalog.current(), publisher.id));
   const total = metricsView(sumOf(overTime.rows));
+  const nameOfOffer = (id: string | number) => offerName(scope.deps, context, Number(id));
   const activity = async () => html`
     ${todayTiles(await todayAndLastWeek(scope, publisher), money)}
     ${rangeTabs(context, days)}
     ${metricTiles(total, money)}
     ${charts(overTime.rows, from, days)}
     ${breakdown(t('reports.byPlacement'), t('dimensions.placement'), byPlacement, (id) => String(id), money)}
-    ${breakdown(t('reports.byOffer'), t('dimensions.offer'), byOffer, (id) => offerName(scope.deps, context, Number(id)), money)}`;
+    ${breakdown(t('reports.byOffer'), t('dimensions.offer'), byOffer, nameOfOffer, money)}`;
   return {
     title: t('reports.overview'),
     lead: t('reports.overviewLead', { publisher: publisher.name, zone: publisher.timeZone }),

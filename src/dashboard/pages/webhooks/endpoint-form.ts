@@ -61,7 +61,11 @@ const headerFields = (form: FormBuilder): Html => html`
   })}`;
 
 const filterFields = (form: FormBuilder): Html => html`
-  ${form.input('description', { label: t('webhooks.description'), maxLength: 200, placeholder: t('webhooks.descriptionExample') })}
+  ${form.input('description', {
+    label: t('webhooks.description'),
+    maxLength: 200,
+    placeholder: t('webhooks.descriptionExample'),
+  })}
   ${form.textarea('filter', {
     label: t('webhooks.filter'),
     rows: 5,

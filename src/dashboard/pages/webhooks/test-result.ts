@@ -15,9 +15,12 @@ export function testResult({ delivered, status, error, timing, headers, body }: 
   return html`
     ${notice(delivered ? 'done' : 'failed', summary)}
     ${timing !== null && timingList(timing)}
-    ${headers !== null && html`<h3>${t('webhooks.headers')}</h3>${codeBlock(t('webhooks.responseHeaders'), headersText(headers))}`}
-    ${body !== null && html`<h3>${t('webhooks.body')}</h3>${codeBlock(t('webhooks.responseBody'), body === '' ? t('webhooks.emptyBody') : body)}`}`;
+    ${headers !== null && block(t('webhooks.headers'), t('webhooks.responseHeaders'), headersText(headers))}
+    ${body !== null && block(t('webhooks.body'), t('webhooks.responseBody'), body || t('webhooks.emptyBody'))}`;
 }
+
+const block = (heading: string, label: string, text: string): Html =>
+  html`<h3>${heading}</h3>${codeBlock(label, text)}`;
 
 export const headersText = (headers: Readonly<Record<string, string>>): string =>
   Object.entries(headers)

@@ -54,11 +54,11 @@ export function rowsTable(state: ExplorerState, answer: Answer, writing: Writing
     ${summary(state, answer, writing)}
     ${orderLinks(state, answer, writing)}
     ${table(byText(state.by), columns, shown.map(cells))}
-    ${
-      shown.length < rows.length &&
-      html`<p class="below">${link(href({ ...state, all: true }), t('reports.showAllRows', { count: rows.length }))}</p>`
-    }`;
+    ${shown.length < rows.length && showAll(rows.length, href({ ...state, all: true }))}`;
 }
+
+const showAll = (rows: number, href: string): Html =>
+  html`<p class="below">${link(href, t('reports.showAllRows', { count: rows }))}</p>`;
 
 function nameCell(
   state: ExplorerState,
@@ -92,5 +92,7 @@ function summary(state: ExplorerState, { rows, total }: Answer, { money, href }:
   const name = isLinked ? link(href(drillDown(state, most.value)), most.text) : most.text;
   const values = { metric: metric.text, amount: amount(change.by), change: change.text, name, part: amount(of(most)) };
   return html`
-    <p class="insight">${sign < 0 ? tHtml('reports.insightDown', values) : tHtml('reports.insightUp', values)}</p>`;
+    <p class="insight">
+      ${sign < 0 ? tHtml('reports.insightDown', values) : tHtml('reports.insightUp', values)}
+    </p>`;
 }
