@@ -101,21 +101,15 @@ Estimated from a sample.';
 comment on column campaign_outcomes.outcome is 'shown, or the first rule that failed.';
 
 create table cap_reservations (
-  session_id uuid not null,
-  offer_id integer not null,
-  publisher_id integer not null,
-  campaign_id integer not null,
-  periods text[] not null,
-  impressions smallint not null,
-  micros bigint not null,
-  expires_at timestamptz not null,
-  primary key (session_id, offer_id, publisher_id)
-) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
-create index cap_reservations_expiry on cap_reservations (expires_at);
+  session_id uuid primary key,
+  reserved text not null
+) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 comment on table cap_reservations is
-  'The part of campaign_usage that is reserved for responses whose paying event is still to come.';
-comment on column cap_reservations.publisher_id is 'As in campaign_usage.';
-comment on column cap_reservations.periods is 'Those of campaign_usage it is counted in.';
+  'The parts of campaign_usage that are reserved for responses whose paying events are still to come. They end a minute
+after the time in session_id, a UUIDv7.';
+comment on column cap_reservations.reserved is
+  'JSON: [time zone, [[offer, campaign, publisher (0: over all), impressions, micros] each]] each. Time zone and time of
+the session give the periods of campaign_usage it is counted in.';
 
 create table decision_states (
   id text primary key,

@@ -6,7 +6,7 @@ import { bigints, dates, integers, texts, uuids } from '../../platform/db/binary
 import type { Executor } from '../../platform/db/pool.ts';
 import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { ActiveCaps } from './active-caps.ts';
-import { deleteReservations, insertReservations, type Reservation, reservationDeltas } from './reservations.ts';
+import { settleReservations } from './reservations.ts';
 import { type Amounts, addUsage, deltasOf, noAmounts, periodNames, type UsageDelta } from './usage.ts';
 
 /** An event that counts: inserted just now, for the first time, and not suspicious. */
@@ -111,18 +111,25 @@ async function settle(
   events: readonly CountedEvent[],
   others: readonly UsageDelta[],
 ): Promise<void> {
-  const settling = events.filter((event) => event.kind === 'impression' || isPaid(event));
-  const settled = settling.length === 0 ? [] : await deleteReservations(executor, settling);
-  const paid = new Set(settling.filter(isPaid).map((event) => `${event.sessionId} ${event.offerId}`));
-  const stillReserved: Reservation[] = settled
-    .filter(({ sessionId, offerId, micros }) => micros > 0 && !paid.has(`${sessionId} ${offerId}`))
-    .map((reservation) => ({ ...reservation, impressions: 0 }));
-  await insertReservations(executor, stillReserved);
-  const deltas: UsageDelta[] = [
-    ...others,
-    ...settled.flatMap((each) => reservationDeltas(each, -1)),
-    ...stillReserved.flatMap((each) => reservationDeltas(each, 1)),
-  ];
+  /** By "session offer": whether it is paid. */
+  const settling = new Map<string, boolean>();
+  const sessionIds = new Set<string>();
+  for (const event of events) {
+    const isPaying = isPaid(event);
+    if (event.kind !== 'impression' && !isPaying) continue;
+    const key = `${event.sessionId} ${event.offerId}`;
+    settling.set(key, isPaying || settling.get(key) === true);
+    sessionIds.add(event.sessionId);
+  }
+  const deltas: UsageDelta[] = [...others];
+  if (sessionIds.size > 0) {
+    const released = await settleReservations(executor, [...sessionIds], (reservation) => {
+      const isPaidNow = settling.get(`${reservation.sessionId} ${reservation.offerId}`);
+      if (isPaidNow === undefined) return reservation;
+      return isPaidNow || reservation.micros <= 0 ? null : { ...reservation, impressions: 0 };
+    });
+    deltas.push(...released);
+  }
   for (const event of events) {
     for (const total of activeCaps.totalsOf(event.campaign, event.publisherId)) {
       deltas.push(...deltasOf(total, periodNames(total.timeZone, event.atMs), amountsOf(event)));

@@ -3,20 +3,20 @@ import { transaction } from '../../platform/db/pool.ts';
 import { deleteExpiredReservations, reservationDeltas } from './reservations.ts';
 import { addUsage } from './usage.ts';
 
-/** Reservations released in one transaction (count). */
-const maxExpired = 2000;
+/** Sessions whose reservations are released in one transaction (count). */
+const maxExpired = 500;
 
 /** Gives the amounts of expired reservations back to their campaigns. */
 export async function releaseExpiredReservations(pool: pg.Pool, nowMs: number): Promise<void> {
   let released: number;
   do {
     released = await transaction(pool, async (executor) => {
-      const expired = await deleteExpiredReservations(executor, nowMs, maxExpired);
+      const { sessions, reservations } = await deleteExpiredReservations(executor, nowMs, maxExpired);
       await addUsage(
         executor,
-        expired.flatMap((reservation) => reservationDeltas(reservation, -1)),
+        reservations.flatMap((reservation) => reservationDeltas(reservation, -1)),
       );
-      return expired.length;
+      return sessions;
     });
   } while (released === maxExpired);
 }

@@ -1,22 +1,28 @@
 import type { DecidedOffer } from '../../decision/types.ts';
-import { bigints, integers, smallints, texts, timestamps, uuids } from '../../platform/db/binary-array.ts';
+import { texts, uuids } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
+import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
+import { firstUuid7After, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { ActiveCaps, LimitedTotal } from './active-caps.ts';
 import { reservationMs } from './history.ts';
 import { noAmounts, periodNames, type UsageDelta } from './usage.ts';
 
-/** The part of a campaign's totals that is reserved for an answer until the paying event, or until it expires. */
+/**
+ * The part of a campaign's totals that is reserved for an answer until the paying event, or until it expires
+ * (`reservationMs` after the time of its session).
+ */
 export type Reservation = {
   sessionId: string;
   offerId: number;
   campaignId: number;
   /** null: the campaign's own total. */
   publisherId: number | null;
+  /** With the time of the session it gives the periods. */
+  timeZone: string;
   /** The periods it is counted in. */
   periods: readonly string[];
   impressions: number;
   micros: number;
-  expiresAtMs: number;
   /** The slice that granted it; null: it was added to the usage of the campaign. Not stored. */
   sliceId: string | null;
 };
@@ -37,10 +43,10 @@ export const reservationsOf = (
       offerId: offer.id,
       campaignId: offer.campaign.id,
       publisherId: total.publisherId,
+      timeZone: total.timeZone,
       periods: periodNames(total.timeZone, nowMs),
       impressions: 1,
       micros: Math.ceil(reserveMicros),
-      expiresAtMs: nowMs + reservationMs,
       sliceId: null,
     },
   }));
@@ -56,91 +62,124 @@ export const reservationDeltas = (reservation: Reservation, sign: 1 | -1): Usage
     micros: sign * reservation.micros,
   }));
 
-export const reservationColumns =
-  'session_id, offer_id, publisher_id, campaign_id, periods, impressions, micros, expires_at';
+/*
+ * A session has one row with all that it reserves: with a row for each offer, a fetch that showed five capped offers
+ * cost the database three times one without caps (docs/performance.md#total-caps-and-budgets).
+ */
 
-/** The rows that `reservationValues` gives, with the slices that granted them, as a query. @param first parameter */
-export const givenReservationsSql = (first: number): string => `
-select session_id, offer_id, publisher_id, campaign_id, string_to_array(periods, ',') as periods, impressions, micros,
-  expires_at, slice_id
-from unnest(${['uuid', 'integer', 'integer', 'integer', 'text', 'smallint', 'bigint', 'timestamptz', 'uuid']
-  .map((type, index) => `$${first + index}::${type}[]`)
-  .join(', ')}) as given (${reservationColumns}, slice_id)`;
+/** As stored, by time zone: [offer, campaign, publisher or 0, impressions, micros]. */
+type Stored = [timeZone: string, [number, number, number, number, number][]][];
 
-export const reservationValues = (reservations: readonly Reservation[]): Buffer[] => [
-  uuids(reservations, (each) => each.sessionId),
-  integers(reservations, (each) => each.offerId),
-  integers(reservations, (each) => each.publisherId ?? 0),
-  integers(reservations, (each) => each.campaignId),
-  texts(reservations, (each) => each.periods.join(',')),
-  smallints(reservations, (each) => each.impressions),
-  bigints(reservations, (each) => Math.round(each.micros)),
-  timestamps(reservations, (each) => each.expiresAtMs),
-  uuids(reservations, (each) => each.sliceId),
-];
+type Row = { session_id: string; reserved: string };
+
+/** What a session reserves, as its row has it. */
+function writeReserved(reservations: readonly Reservation[]): string {
+  const byZone = new Map<string, Stored[number][1]>();
+  for (const { timeZone, offerId, campaignId, publisherId, impressions, micros } of reservations)
+    getOrInsert(byZone, timeZone, () => []).push([offerId, campaignId, publisherId ?? 0, impressions, micros]);
+  return JSON.stringify([...byZone] satisfies Stored);
+}
+
+function readReserved({ session_id: sessionId, reserved }: Row): Reservation[] {
+  const atMs = timeOfUuid7(sessionId);
+  return (JSON.parse(reserved) as Stored).flatMap(([timeZone, ofZone]) => {
+    const periods = periodNames(timeZone, atMs);
+    return ofZone.map(([offerId, campaignId, publisherId, impressions, micros]) => ({
+      ...{ sessionId, offerId, campaignId, publisherId: publisherId === 0 ? null : publisherId },
+      ...{ timeZone, periods, impressions, micros, sliceId: null },
+    }));
+  });
+}
+
+/** Rows of `cap_reservations`, by session. */
+export function reservedBySession(reservations: readonly Reservation[]): Map<string, string> {
+  const bySession = new Map<string, Reservation[]>();
+  for (const each of reservations) getOrInsert(bySession, each.sessionId, () => []).push(each);
+  return new Map([...bySession].map(([sessionId, reserved]) => [sessionId, writeReserved(reserved)]));
+}
 
 const insertSql = `
-insert into cap_reservations (${reservationColumns})
-select ${reservationColumns} from (${givenReservationsSql(1)}) given`;
+insert into cap_reservations (session_id, reserved) select unnest($1::uuid[]), unnest($2::text[])`;
 
+/** Stores all that sessions reserve. */
 export async function insertReservations(executor: Executor, reservations: readonly Reservation[]): Promise<void> {
   if (reservations.length === 0) return;
-  await executor.query({ name: 'insert_reservations', text: insertSql, values: reservationValues(reservations) });
+  const rows = [...reservedBySession(reservations)];
+  const values = [uuids(rows, ([sessionId]) => sessionId), texts(rows, ([, reserved]) => reserved)];
+  await executor.query({ name: 'insert_reservations', text: insertSql, values });
 }
 
-/* Rows are locked in the order of their keys before they are deleted, which avoids deadlocks. */
-const deleteSql = `
-delete from cap_reservations where ctid = any(array(
-  select ctid from cap_reservations where (session_id, offer_id) in (select * from unnest($1::uuid[], $2::integer[]))
-  order by session_id, offer_id, publisher_id for update
-)) returning ${reservationColumns}`;
+/* Rows are locked in the order of their keys, which avoids deadlocks. */
+const lockSql = `
+select session_id, reserved from cap_reservations where session_id = any($1::uuid[]) order by session_id for update`;
 
-/** Deletes the reservations of offers of sessions. @returns those that were still there */
-export async function deleteReservations(
+const settleSql = `
+with settled as (delete from cap_reservations where session_id = any($1::uuid[]))
+update cap_reservations set reserved = given.reserved
+from unnest($2::uuid[], $3::text[]) as given (session_id, reserved)
+where cap_reservations.session_id = given.session_id`;
+
+/**
+ * Settles reservations of sessions.
+ * @param remainderOf what stays of a reservation: itself, a smaller one, or null
+ * @returns the usage that this releases
+ */
+export async function settleReservations(
   executor: Executor,
-  shown: readonly { sessionId: string; offerId: number }[],
-): Promise<Reservation[]> {
-  const values = [uuids(shown, (each) => each.sessionId), integers(shown, (each) => each.offerId)];
-  const { rows } = await executor.query<Row>({ name: 'delete_reservations', text: deleteSql, values });
-  return rows.map(toReservation);
+  sessionIds: readonly string[],
+  remainderOf: (reservation: Reservation) => Reservation | null,
+): Promise<UsageDelta[]> {
+  const values = [uuids(sessionIds, (id) => id)];
+  const { rows } = await executor.query<Row>({ name: 'lock_reservations', text: lockSql, values });
+  const released: UsageDelta[] = [];
+  const settled: string[] = [];
+  const reduced: [sessionId: string, reserved: string][] = [];
+  for (const row of rows) {
+    const before = readReserved(row);
+    const after = before.flatMap((reservation) => {
+      const remainder = remainderOf(reservation);
+      if (remainder === reservation) return remainder;
+      released.push(...reservationDeltas(reservation, -1));
+      if (remainder !== null) released.push(...reservationDeltas(remainder, 1));
+      return remainder ?? [];
+    });
+    if (after.length === 0) settled.push(row.session_id);
+    else reduced.push([row.session_id, writeReserved(after)]);
+  }
+  if (released.length > 0)
+    await executor.query({
+      name: 'settle_reservations',
+      text: settleSql,
+      values: [
+        uuids(settled, (id) => id),
+        uuids(reduced, ([sessionId]) => sessionId),
+        texts(reduced, ([, reserved]) => reserved),
+      ],
+    });
+  return released;
 }
 
-/** Deletes expired reservations, except those that another process is deleting. @returns those it deleted */
+/* Ids of sessions are in the order of their time, so the primary key finds what has expired. */
+const expiredSql = `
+delete from cap_reservations where session_id = any(array(
+  select session_id from cap_reservations where session_id < $1::uuid
+  order by session_id limit $2 for update skip locked
+)) returning session_id, reserved`;
+
+/**
+ * Deletes the expired reservations of sessions, except those that another process is changing.
+ * @param limit sessions (count)
+ * @returns what they reserved, and how many sessions
+ */
 export async function deleteExpiredReservations(
   executor: Executor,
   nowMs: number,
   limit: number,
-): Promise<Reservation[]> {
+): Promise<{ sessions: number; reservations: Reservation[] }> {
   const { rows } = await executor.query<Row>({
     name: 'delete_expired_reservations',
-    text: `delete from cap_reservations where ctid = any(array(
-      select ctid from cap_reservations where expires_at <= to_timestamp($1::float8)
-      order by expires_at limit $2 for update skip locked
-    )) returning ${reservationColumns}`,
-    values: [nowMs / 1000, limit],
+    text: expiredSql,
+    values: [firstUuid7After(new Date(nowMs - reservationMs)), limit],
   });
-  return rows.map(toReservation);
+  return { sessions: rows.length, reservations: rows.flatMap(readReserved) };
 }
-
-type Row = {
-  session_id: string;
-  offer_id: number;
-  publisher_id: number;
-  campaign_id: number;
-  periods: string[];
-  impressions: number;
-  micros: string;
-  expires_at: Date;
-};
-
-const toReservation = (row: Row): Reservation => ({
-  sessionId: row.session_id,
-  offerId: row.offer_id,
-  campaignId: row.campaign_id,
-  publisherId: row.publisher_id === 0 ? null : row.publisher_id,
-  periods: row.periods,
-  impressions: row.impressions,
-  micros: Number(row.micros),
-  expiresAtMs: row.expires_at.getTime(),
-  sliceId: null,
-});

@@ -1,10 +1,10 @@
 import type pg from 'pg';
 import type { OptOuts } from '../../decision/types.ts';
-import { dates, uuids } from '../../platform/db/binary-array.ts';
+import { bigints, dates, smallints, texts, uuids } from '../../platform/db/binary-array.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { changeSessions } from '../../reports/rollup/recount.ts';
-import { givenReservationsSql, type Reservation, reservationColumns, reservationValues } from '../caps/reservations.ts';
+import { type Reservation, reservedBySession } from '../caps/reservations.ts';
 import type { SessionRecord } from './session-record.ts';
 import { givenSessionsSql, sessionColumns, sessionValues, sessionValuesCount } from './session-rows.ts';
 
@@ -47,15 +47,20 @@ with opted_out as (
 ), held as (
   select id from cap_slices where id = any($${slicesAt}::uuid[]) order by id for update
 ), kept as (
-  select * from (${givenReservationsSql(slicesAt + 3)}) reservation
-  join unnest($${slicesAt + 1}::uuid[], $${slicesAt + 2}::uuid[]) as session (session_id, user_key) using (session_id)
+  select session_id, reserved
+  from unnest($${slicesAt + 1}::uuid[], $${slicesAt + 2}::uuid[], $${slicesAt + 3}::text[])
+    as session (session_id, user_key, reserved)
   where ${areHeld} and not exists (select from opted_out where opted_out.user_key = session.user_key)
 ), reserved as (
-  insert into cap_reservations (${reservationColumns}) select ${reservationColumns} from kept
+  insert into cap_reservations (session_id, reserved) select session_id, reserved from kept where reserved is not null
 ), spent as (
   update cap_slices slice set impressions = slice.impressions - sum.impressions, micros = slice.micros - sum.micros
   from (
-    select slice_id, sum(impressions)::bigint as impressions, sum(micros)::bigint as micros from kept group by slice_id
+    select slice_id, sum(impressions)::bigint as impressions, sum(micros)::bigint as micros
+    from unnest($${slicesAt + 4}::uuid[], $${slicesAt + 5}::uuid[], $${slicesAt + 6}::smallint[],
+        $${slicesAt + 7}::bigint[])
+      as granted (session_id, slice_id, impressions, micros)
+    join kept using (session_id) group by slice_id
   ) sum
   where slice.id = sum.slice_id
 ), written as (
@@ -85,6 +90,7 @@ export async function insertUnlessOptedOut(
     });
     return { written: true, optOuts: optOutsOf(rows) };
   }
+  const reserved = reservedBySession(reservations);
   const sliceIds = [...new Set(reservations.flatMap(({ sliceId }) => sliceId ?? []))];
   const { rows } = await executor.query<{ written: boolean } & (OptOutRow | NoRow)>({
     name: 'insert_reserved',
@@ -94,7 +100,11 @@ export async function insertUnlessOptedOut(
       uuids(sliceIds, (id) => id),
       uuids(sessions, ({ id }) => id),
       uuids(sessions, ({ userKey }) => userKey),
-      ...reservationValues(reservations),
+      texts(sessions, ({ id }) => reserved.get(id) ?? null),
+      uuids(reservations, ({ sessionId }) => sessionId),
+      uuids(reservations, ({ sliceId }) => sliceId),
+      smallints(reservations, ({ impressions }) => impressions),
+      bigints(reservations, ({ micros }) => micros),
     ],
   });
   return {

@@ -13,7 +13,7 @@ import { addUsage, periodNames } from '../../../src/offers/caps/usage.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { createRandom } from '../../../src/platform/lib/random.ts';
 import { hourMs, minuteMs } from '../../../src/platform/lib/time.ts';
-import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
+import { newUuid7, timeOfUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 import { clonePool } from '../../support/database.ts';
 import { createTwins, type TestApp } from '../../support/test-app.ts';
@@ -133,8 +133,8 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
       return known.get(campaignId, null, period).impressions + 1 > limit;
     });
     if (isReached) return;
-    const shown = { sessionId: newUuid7(nowMs), offerId: 1, campaignId, publisherId: null, periods };
-    const reservation = { ...shown, impressions: 1, micros: 700, expiresAtMs: nowMs + minuteMs, sliceId: null };
+    const shown = { sessionId: newUuid7(nowMs), offerId: 1, campaignId, publisherId: null, timeZone: 'UTC', periods };
+    const reservation = { ...shown, impressions: 1, micros: 700, sliceId: null };
     const sliceId = process.slices.grant(total(), reservation);
     if (sliceId !== null) return void process.batch.push({ ...reservation, sliceId });
     if (!mayRowByRow) return;
@@ -174,13 +174,13 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
   async function settle(): Promise<void> {
     const settled = live.splice(0, 1 + below(20));
     const { campaign } = [...snapshot.offers.values()][0] as { campaign: Campaign };
-    const events = settled.map(({ sessionId, expiresAtMs }) => ({
+    const events = settled.map(({ sessionId }) => ({
       kind: 'impression' as const,
       sessionId,
       publisherId: 1,
       offerId: 1,
       campaign,
-      atMs: expiresAtMs - minuteMs, // counted where it was reserved
+      atMs: timeOfUuid7(sessionId), // counted where it was reserved
     }));
     await transaction(pool, (executor) => countEvents(executor, caps(), events));
     counts.settled += settled.length;
@@ -188,8 +188,9 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
 
   const release = async (laterMs: number): Promise<void> => {
     nowMs += laterMs;
-    const expired = live.filter(({ expiresAtMs }) => expiresAtMs <= nowMs);
-    live = live.filter(({ expiresAtMs }) => expiresAtMs > nowMs);
+    const isExpired = ({ sessionId }: Reservation): boolean => timeOfUuid7(sessionId) + minuteMs <= nowMs;
+    const expired = live.filter(isExpired);
+    live = live.filter((each) => !isExpired(each));
     addTruth(expired, -1);
     await releaseExpiredReservations(pool, nowMs);
   };

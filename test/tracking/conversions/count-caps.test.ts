@@ -26,7 +26,11 @@ afterAll(() => t.close());
 async function spent(campaignId: number): Promise<number> {
   const { rows } = await t.pool.query(
     `select (select coalesce(sum(micros), 0) from campaign_usage where campaign_id = $1 and period = 'lifetime')
-      - (select coalesce(sum(micros), 0) from cap_reservations where campaign_id = $1) as micros`,
+      - (
+        select coalesce(sum((one ->> 4)::bigint), 0) from cap_reservations,
+          jsonb_path_query(reserved::jsonb, '$[*][1][*]') as one
+        where (one ->> 1)::integer = $1
+      ) as micros`,
     [campaignId],
   );
   return Number(rows[0].micros);

@@ -168,14 +168,10 @@ describe.skipIf(!hasNats)('the event log', () => {
     const clickId = await clickIdOf(t, offer.click_url);
     await t.pool.query("update event_log_positions set stored_until = now() - interval '1 minute'");
     await t.deps.eventLog?.refresh(t.pool);
-    await t.pool.query(
-      `insert into cap_reservations
-      select $1, offer_id, 0, $3, '{}', 1, 0, now() - age
-      from (values ($2::integer, interval '30 seconds'), (0, interval '2 minutes')) as given (offer_id, age)`,
-      [offer.sessionId, offer.id, offer.campaign_id],
-    );
+    const ids = [90_000, 180_000].map((ageMs) => newUuid7(Date.now() - ageMs));
+    await t.pool.query("insert into cap_reservations select id, '[]' from unnest($1::uuid[]) as id", [ids]);
     const reserved = async () =>
-      (await t.pool.query('select 1 from cap_reservations where session_id = $1', [offer.sessionId])).rowCount;
+      (await t.pool.query('select 1 from cap_reservations where session_id = any($1)', [ids])).rowCount;
     await expect.poll(reserved).toBe(1); // the one of before the events that are not stored yet
     expect((await track(t, { click_id: clickId, event: 'sale' })).statusCode).toBe(503);
     await startConsumer();
