@@ -76,8 +76,9 @@ export async function createHistories(
   for (let from = 0; from < users; from += slice) {
     await pool.query(
       `with seen as materialized (
-        select o.id % 97 as slot, jsonb_agg(jsonb_build_array('impression', o.id, o.campaign_id, c.advertiser_id,
-          $6::bigint, 1)) as exposures
+        select o.id % 97 as slot, string_agg('\\x01'::bytea || int4send(o.id) || int4send(o.campaign_id)
+          || int4send(c.advertiser_id) || substr(int8send($6::bigint), 3) || int4send(1) || int8send(0), '')
+          as exposures
         from offers o join campaigns c on c.id = o.campaign_id where o.publisher_id = $1 group by 1
       )
       insert into user_history (user_key, publisher_id, exposures, updated_at)

@@ -58,18 +58,18 @@ create table user_history (
   user_key uuid primary key,
   publisher_id integer not null,
   opt_outs jsonb not null default '{}',
-  exposures jsonb not null default '[]',
-  reservations jsonb not null default '{}',
+  exposures bytea not null default '',
   updated_at timestamptz not null,
   earlier_key uuid
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
+alter table user_history alter column exposures set storage external;
 create index user_history_earlier_key on user_history (earlier_key) where earlier_key is not null;
 comment on table user_history is 'What decisions know of a user.';
 comment on column user_history.opt_outs is 'Campaign id → end in epoch seconds, or null for good.';
 comment on column user_history.exposures is
-  '[event, offer, campaign, advertiser, epoch ms, count] each; only what a frequency cap counts.';
+  'Records of 31 bytes: events that a frequency cap counts, and impressions still to come
+(src/offers/caps/history-records.ts).';
 comment on column user_history.earlier_key is 'The key under the pepper before, which older sessions have; null: none.';
-comment on column user_history.reservations is '"session offer" → such an exposure, of an impression still to come.';
 
 create table campaign_usage (
   campaign_id integer not null,

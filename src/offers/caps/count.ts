@@ -2,10 +2,11 @@ import { rulesOf } from '../../catalog/event-kinds.ts';
 import type { CapEvent, PayoutKind } from '../../catalog/rules/rules.ts';
 import { eventRevenueMicros } from '../../catalog/snapshot/provisioning.ts';
 import type { Campaign } from '../../catalog/snapshot/types.ts';
-import { bigints, dates, integers, texts, uuids } from '../../platform/db/binary-array.ts';
+import { bigints, byteas, dates, integers, uuids } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { ActiveCaps } from './active-caps.ts';
+import { exposureRecord } from './history-records.ts';
 import { settleReservations } from './reservations.ts';
 import { type Amounts, addUsage, deltasOf, noAmounts, periodNames, type UsageDelta } from './usage.ts';
 
@@ -50,16 +51,11 @@ export async function countEvents(
   if (forTotals.length + others.length > 0) await settle(executor, activeCaps, forTotals, others);
 }
 
-/* An impression that came is no longer reserved; null marks it for users without a row yet. */
 const exposuresSql = `
-insert into user_history as known (user_key, publisher_id, exposures, reservations, updated_at)
-select s.user_key, e.publisher_id,
-  jsonb_agg(jsonb_build_array(e.kind, e.offer_id, e.campaign_id, e.advertiser_id, e.at_ms, 1) order by e.at_ms),
-  coalesce(jsonb_object_agg(e.session_id || ' ' || e.offer_id, null) filter (where e.kind = 'impression'), '{}'),
-  to_timestamp(max(e.at_ms) / 1000.0)
-from unnest($1::date[], $2::uuid[], $3::integer[], $4::integer[], $5::integer[], $6::integer[], $7::text[],
-    $8::bigint[])
-  as e (day, session_id, publisher_id, offer_id, campaign_id, advertiser_id, kind, at_ms)
+insert into user_history as known (user_key, publisher_id, exposures, updated_at)
+select s.user_key, e.publisher_id, string_agg(e.record, '' order by e.at_ms), to_timestamp(max(e.at_ms) / 1000.0)
+from unnest($1::date[], $2::uuid[], $3::integer[], $4::bytea[], $5::bigint[])
+  as e (day, session_id, publisher_id, record, at_ms)
 cross join lateral (
   select user_key from sessions where day = any($1::date[]) and day = e.day and id = e.session_id offset 0
 ) s
@@ -68,8 +64,13 @@ group by s.user_key, e.publisher_id
 order by s.user_key
 on conflict (user_key) do update set
   exposures = known.exposures || excluded.exposures,
-  reservations = known.reservations - array(select jsonb_object_keys(excluded.reservations)),
   updated_at = greatest(known.updated_at, excluded.updated_at)`;
+
+/** The record of an event. That of an impression settles the reservation of its session. */
+const recordOf = ({ kind, sessionId, offerId, campaign, atMs }: CountedEvent): Buffer => {
+  const { id: campaignId, advertiserId } = campaign;
+  return exposureRecord({ event: kind, offerId, campaignId, advertiserId, atMs }, sessionId);
+};
 
 async function addExposures(executor: Executor, events: readonly CountedEvent[]): Promise<void> {
   await executor.query({
@@ -79,10 +80,7 @@ async function addExposures(executor: Executor, events: readonly CountedEvent[])
       dates(events, (event) => timeOfUuid7(event.sessionId)),
       uuids(events, (event) => event.sessionId),
       integers(events, (event) => event.publisherId),
-      integers(events, (event) => event.offerId),
-      integers(events, (event) => event.campaign.id),
-      integers(events, (event) => event.campaign.advertiserId),
-      texts(events, (event) => event.kind),
+      byteas(events, recordOf),
       bigints(events, (event) => Math.floor(event.atMs)),
     ],
   });

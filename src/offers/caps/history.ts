@@ -1,11 +1,8 @@
-import type { CapEvent } from '../../catalog/rules/rules.ts';
 import { type Exposure, noHistory, type OptOuts, type UserHistory } from '../../decision/types.ts';
-import { integers, texts, uuids } from '../../platform/db/binary-array.ts';
+import { bigints, byteas, integers, uuids } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs } from '../../platform/lib/time.ts';
-
-/** How long an answer reserves its impressions, unless they come before (milliseconds). */
-export const reservationMs = 60_000;
+import { exposureRecord, type Reserved, readRecords, reservedRecord } from './history-records.ts';
 
 /** The longest window of a cap (milliseconds); older exposures count for caps without a window only. */
 const longestWindowMs = 180 * dayMs;
@@ -13,28 +10,27 @@ const longestWindowMs = 180 * dayMs;
 /** Exposures stored one by one (count). Older ones are merged with the time of the newest, so no cap is exceeded. */
 const maxSingle = 256;
 
-/** As stored: [event, offer, campaign, advertiser, epoch ms, count]. */
-type StoredExposure = [CapEvent, number, number, number, number, number];
+/** Records of reservations that are over (count): beyond these a history is written anew, without them. */
+const maxStale = 24;
 
-type HistoryRow = {
-  user_key: string;
-  opt_outs: OptOuts;
-  exposures: StoredExposure[];
-  /** null: the impression came. */
-  reservations: Record<string, StoredExposure | null>;
-};
+type HistoryRow = { user_key: string; opt_outs: OptOuts; exposures: Buffer; version: string };
 
-/** A locked history while a batch is decided; it includes the reservations the batch has made so far. */
+/** A history while a batch is decided; it includes the reservations the batch has made so far. */
 export type OpenHistory = {
   userKey: string;
+  publisherId: number;
   optOuts: OptOuts;
   exposures: Exposure[];
-  /** By "session offer". */
-  reservations: Map<string, Exposure>;
-  changed: boolean;
+  reserved: Reserved[];
+  /** Records of the reservations that the batch has made. */
+  added: Buffer[];
+  /** The transaction that wrote the row; 0: there was none. */
+  version: number;
+  /** Whether it should be written anew, which needs a lock. */
+  isBloated: boolean;
 };
 
-const columns = 'user_key, opt_outs, exposures, reservations';
+const columns = 'user_key, opt_outs, exposures, xmin::text as version';
 
 /*
  * Writes each row as it is, and so locks it, in the order of the keys, whether it exists or not: all writers lock users
@@ -63,87 +59,117 @@ export async function lockHistories(
     nowMs / 1000,
   ];
   const { rows } = await executor.query<HistoryRow>({ name: 'lock_histories', text: lockSql, values });
-  return new Map(rows.map((row) => [row.user_key, openHistory(row, nowMs)]));
+  return new Map(rows.map((row) => [row.user_key, openHistory(row, users.get(row.user_key) ?? 0, nowMs)]));
 }
+
+const readSql = `select ${columns} from user_history where user_key = any($1::uuid[])`;
+
+/** Reads the histories of users without locking them; of new users there are empty ones. */
+export async function readHistories(
+  executor: Executor,
+  users: ReadonlyMap<string, number>,
+  nowMs: number,
+): Promise<Map<string, OpenHistory>> {
+  const values = [uuids([...users.keys()], (userKey) => userKey)];
+  const { rows } = await executor.query<HistoryRow>({ name: 'read_histories', text: readSql, values });
+  const found = new Map(rows.map((row) => [row.user_key, row]));
+  return new Map(
+    [...users].map(([userKey, publisherId]) => [
+      userKey,
+      openHistory(found.get(userKey) ?? newRow(userKey), publisherId, nowMs),
+    ]),
+  );
+}
+
+const newRow = (userKey: string): HistoryRow => ({
+  user_key: userKey,
+  opt_outs: noHistory.optOuts,
+  exposures: Buffer.alloc(0),
+  version: '0',
+});
 
 /** Reads a user's history without locking it. */
 export async function readHistory(executor: Executor, userKey: string, nowMs: number): Promise<UserHistory> {
-  const { rows } = await executor.query<HistoryRow>(`select ${columns} from user_history where user_key = $1`, [
-    userKey,
-  ]);
-  return rows[0] === undefined ? noHistory : historyOf(openHistory(rows[0], nowMs));
+  const { rows } = await executor.query<HistoryRow>({ name: 'read_histories', text: readSql, values: [[userKey]] });
+  return rows[0] === undefined ? noHistory : historyOf(openHistory(rows[0], 0, nowMs));
 }
 
-function openHistory(row: HistoryRow, nowMs: number): OpenHistory {
-  const reservations = new Map<string, Exposure>();
-  for (const [key, stored] of Object.entries(row.reservations)) {
-    if (stored !== null && stored[4] + reservationMs > nowMs) reservations.set(key, toExposure(stored));
-  }
+function openHistory(row: HistoryRow, publisherId: number, nowMs: number): OpenHistory {
+  const { exposures, reserved, stale } = readRecords(row.exposures, nowMs);
   return {
     userKey: row.user_key,
+    publisherId,
     optOuts: row.opt_outs,
-    exposures: row.exposures.map(toExposure),
-    reservations,
-    changed: false,
+    exposures,
+    reserved,
+    added: [],
+    version: Number(row.version),
+    isBloated: stale > maxStale || exposures.length > 2 * maxSingle,
   };
 }
 
-const toExposure = ([event, offerId, campaignId, advertiserId, atMs, count]: StoredExposure): Exposure => ({
-  event,
-  offerId,
-  campaignId,
-  advertiserId,
-  atMs,
-  ...(count === 1 ? {} : { count }),
-});
-
-const toStored = ({ event, offerId, campaignId, advertiserId, atMs, count = 1 }: Exposure): StoredExposure => [
-  event,
-  offerId,
-  campaignId,
-  advertiserId,
-  atMs,
-  count,
-];
-
 /** The history as a decision sees it: a reserved impression counts like one that was seen. */
-export const historyOf = ({ optOuts, exposures, reservations }: OpenHistory): UserHistory => ({
+export const historyOf = ({ optOuts, exposures, reserved }: OpenHistory): UserHistory => ({
   optOuts,
-  exposures: reservations.size === 0 ? [...exposures] : [...exposures, ...reservations.values()],
+  exposures: reserved.length === 0 ? [...exposures] : [...exposures, ...reserved.map(({ exposure }) => exposure)],
 });
 
 /** Reserves the impression of an offer that is about to be shown. */
-export function reserveImpression(history: OpenHistory, sessionId: string, exposure: Omit<Exposure, 'event'>): void {
-  history.reservations.set(`${sessionId} ${exposure.offerId}`, { ...exposure, event: 'impression' });
-  history.changed = true;
+export function reserveImpression(history: OpenHistory, sessionId: string, given: Omit<Exposure, 'event'>): void {
+  const exposure: Exposure = { ...given, event: 'impression' };
+  const record = reservedRecord(exposure, sessionId);
+  history.reserved.push({ exposure, record });
+  history.added.push(record);
 }
 
 const saveSql = `
-update user_history set exposures = given.exposures::jsonb, reservations = given.reservations::jsonb
-from unnest($1::uuid[], $2::text[], $3::text[]) as given (user_key, exposures, reservations)
+update user_history set exposures = given.exposures
+from unnest($1::uuid[], $2::bytea[]) as given (user_key, exposures)
 where user_history.user_key = given.user_key`;
 
-const storeReservations = (reservations: ReadonlyMap<string, Exposure>): Record<string, StoredExposure> =>
-  Object.fromEntries([...reservations].map(([key, exposure]) => [key, toStored(exposure)]));
-
-/** Writes back the histories that changed; they must be locked. */
+/** Writes the histories that changed anew; they must be locked. */
 export async function saveHistories(
   executor: Executor,
   histories: Iterable<OpenHistory>,
   nowMs: number,
 ): Promise<void> {
-  const changed = [...histories].filter((history) => history.changed);
+  const changed = [...histories].filter(({ added, isBloated }) => added.length > 0 || isBloated);
   if (changed.length === 0) return;
+  const recordsOf = ({ exposures, reserved }: OpenHistory): Buffer[] => [
+    ...trimExposures(exposures, nowMs).map((exposure) => exposureRecord(exposure, null)),
+    ...reserved.map(({ record }) => record),
+  ];
   await executor.query({
     name: 'save_histories',
     text: saveSql,
-    values: [
-      uuids(changed, ({ userKey }) => userKey),
-      texts(changed, ({ exposures }) => JSON.stringify(trimExposures(exposures, nowMs).map(toStored))),
-      texts(changed, ({ reservations }) => JSON.stringify(storeReservations(reservations))),
-    ],
+    values: [uuids(changed, ({ userKey }) => userKey), byteas(changed, (history) => Buffer.concat(recordsOf(history)))],
   });
 }
+
+/**
+ * SQL that appends to histories what `appendValues` gives, where nobody has written them since they were read, and
+ * returns the keys of these: others have to be locked and decided again. A history that was deleted meanwhile begins
+ * anew with what is appended. Users are locked in the order of their keys, as everywhere.
+ * @param first number of the first parameter
+ */
+export const appendSql = (first: number): string => `
+insert into user_history as known (user_key, publisher_id, exposures, updated_at)
+select user_key, publisher_id, exposures, to_timestamp($${first + 4}::float8)
+from unnest($${first}::uuid[], $${first + 1}::integer[], $${first + 2}::bytea[])
+  as given (user_key, publisher_id, exposures)
+order by user_key
+on conflict (user_key) do update set
+  exposures = known.exposures || excluded.exposures, updated_at = greatest(known.updated_at, excluded.updated_at)
+where (known.user_key, known.xmin::text::bigint) in (select unnest($${first}::uuid[]), unnest($${first + 3}::bigint[]))
+returning user_key`;
+
+export const appendValues = (changed: readonly OpenHistory[], nowMs: number): unknown[] => [
+  uuids(changed, ({ userKey }) => userKey),
+  integers(changed, ({ publisherId }) => publisherId),
+  byteas(changed, ({ added }) => Buffer.concat(added)),
+  bigints(changed, ({ version }) => version),
+  nowMs / 1000,
+];
 
 /** Bounds a history: exposures that are old, or too many, are merged by offer and event. Pure. */
 export function trimExposures(exposures: readonly Exposure[], nowMs: number): readonly Exposure[] {

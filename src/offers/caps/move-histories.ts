@@ -5,16 +5,11 @@ import { lockHistories } from './history.ts';
 /** A user of a publisher whose key has changed (docs/operations.md#rotating-the-user-pepper). */
 export type MovedUser = { publisherId: number; userKey: string; earlierKeys: readonly string[] };
 
-/*
- * Of what both rows say of a campaign or session, the present row is newer; but an impression that came under the
- * earlier key is no longer reserved.
- */
+/* Of what both rows say of a campaign, the present row is newer. */
 const mergeSql = `
 update user_history present set
   opt_outs = earlier.opt_outs || present.opt_outs,
   exposures = earlier.exposures || present.exposures,
-  reservations = earlier.reservations
-    || (present.reservations - array(select jsonb_object_keys(earlier.reservations))),
   updated_at = greatest(present.updated_at, earlier.updated_at),
   earlier_key = earlier.user_key
 from unnest($1::uuid[], $2::uuid[]) as moved (from_key, to_key)

@@ -4,7 +4,7 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { firstUuid7After, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { ActiveCaps, LimitedTotal } from './active-caps.ts';
-import { reservationMs } from './history.ts';
+import { reservationMs } from './history-records.ts';
 import { noAmounts, periodNames, type UsageDelta } from './usage.ts';
 
 /**

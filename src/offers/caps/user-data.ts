@@ -1,5 +1,7 @@
+import type { Exposure } from '../../decision/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { EraseOfUser, EraseWithSessions, ErasureSweep, ExportRows } from '../../platform/user-data.ts';
+import { readRecords } from './history-records.ts';
 
 /** Deletes the user's history of exposures and opt-outs. */
 export const eraseHistoryOfUser: EraseOfUser = async (pool, sweep, onErased) => {
@@ -34,10 +36,23 @@ async function deleteHistories(
 
 /** Exposures, reservations and opt-outs under the keys of the user's sessions. */
 export const exportHistory: ExportRows = async (executor, { userKeys }) => {
-  const { rows } = await executor.query(
-    `select to_jsonb(h) - 'user_key' - 'earlier_key' - 'publisher_id' as entry from user_history h
+  const { rows } = await executor.query<{ exposures: Buffer; entry: Record<string, unknown> }>(
+    `select exposures, to_jsonb(h) - 'user_key' - 'earlier_key' - 'publisher_id' as entry from user_history h
     where user_key = any($1::uuid[]) or earlier_key = any($1::uuid[])`,
     [userKeys],
   );
-  return rows;
+  return rows.map(({ exposures: stored, entry }) => {
+    const { exposures, reserved } = readRecords(stored, 0);
+    const reservations = reserved.map(({ exposure }) => toEntry(exposure));
+    return { entry: { ...entry, exposures: exposures.map(toEntry), reservations } };
+  });
 };
+
+const toEntry = ({ event, offerId, campaignId, advertiserId, atMs, count = 1 }: Exposure): Record<string, unknown> => ({
+  event,
+  offer_id: offerId,
+  campaign_id: campaignId,
+  advertiser_id: advertiserId,
+  at: new Date(atMs).toISOString(),
+  count,
+});

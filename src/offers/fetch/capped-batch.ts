@@ -60,8 +60,7 @@ export async function commitCapped(
   exhausted: ReadonlySet<string>,
 ): Promise<CommittedBatch> {
   const nowMs = now();
-  const newest = batch.reduce((a, b) => (b.snapshot.version > a.snapshot.version ? b : a)).snapshot;
-  const activeCaps = activeCapsOf(newest);
+  const activeCaps = activeCapsOfBatch(batch);
   const known = await usage.known(activeCaps);
   const assumed = exhausted.size === 0 ? known.fork() : withExhausted(known, exhausted, activeCaps, nowMs);
   const ledger: Ledger = { table: assumed.fork(), deltas: [], reservations: [], nowMs };
@@ -77,7 +76,10 @@ export async function commitCapped(
       states.note(pending.snapshot, sources.model);
       const session = decideSession(pending, sources, nowMs);
       sampleOutcome(outcomes, pending, sources, session);
-      if (!pending.dev) reserve(session, users.locked.get(pending.userKey ?? ''), { activeCaps, slices, ledger });
+      if (pending.dev) return session;
+      const history = users.locked.get(pending.userKey ?? '');
+      if (history !== undefined) reserveImpressions(session, history, activeCaps);
+      reserveTotals(session, { activeCaps, slices, ledger });
       return session;
     });
     const granted = ledger.reservations.filter(({ sliceId }) => sliceId !== null);
@@ -100,6 +102,10 @@ export async function commitCapped(
     throw err;
   });
 }
+
+/** The caps of the newest catalogue that fetches of a batch were opened with. */
+export const activeCapsOfBatch = (batch: readonly PendingFetch[]): ActiveCaps =>
+  activeCapsOf(batch.reduce((a, b) => (b.snapshot.version > a.snapshot.version ? b : a)).snapshot);
 
 const totalOf = ({ campaignId, publisherId }: Reservation): string => totalsKey(campaignId, publisherId);
 
@@ -138,19 +144,26 @@ async function openUsers(
 /** What a batch takes of campaigns' totals; `table` shows the next decision of the batch what slices did not grant. */
 type Ledger = { table: UsageTable; deltas: UsageDelta[]; reservations: Reservation[]; nowMs: number };
 
-/** Reserves usage for the offers of a session: impressions of the user, and totals of the campaigns. */
-function reserve(
+/** Reserves impressions of the user for the offers of a session, as far as caps count them. */
+export function reserveImpressions(
+  { id, publisherId, decided, createdAtMs }: SessionRecord,
+  history: OpenHistory,
+  activeCaps: ActiveCaps,
+): void {
+  for (const { offer } of decided) {
+    const { id: campaignId, advertiserId } = offer.campaign;
+    if (!activeCaps.countsForUser(offer.campaign, publisherId, 'impression')) continue;
+    reserveImpression(history, id, { offerId: offer.id, campaignId, advertiserId, atMs: createdAtMs });
+  }
+}
+
+/** Reserves totals of campaigns for the offers of a session. */
+function reserveTotals(
   { id, publisherId, decided }: SessionRecord,
-  history: OpenHistory | undefined,
   { activeCaps, slices, ledger }: { activeCaps: ActiveCaps; slices: Pick<Slices, 'grant'>; ledger: Ledger },
 ): void {
   const { nowMs } = ledger;
   for (const shown of decided) {
-    const { campaign } = shown.offer;
-    if (history !== undefined && activeCaps.countsForUser(campaign, publisherId, 'impression')) {
-      const { id: campaignId, advertiserId } = campaign;
-      reserveImpression(history, id, { offerId: shown.offer.id, campaignId, advertiserId, atMs: nowMs });
-    }
     for (const { total, reservation } of reservationsOf(activeCaps, shown, { sessionId: id, publisherId, nowMs })) {
       const sliceId = slices.grant(total, reservation);
       ledger.reservations.push({ ...reservation, sliceId });

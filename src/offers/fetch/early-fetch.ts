@@ -29,7 +29,7 @@ export type FetchPathDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'now' | 'batch
 /** Sessions of one transaction (count). */
 export const maxSessions = 128;
 
-const noTotals: Totals = new Map();
+export const noTotals: Totals = new Map();
 
 /** A fetch with what its offers reserve of totals: granted of slices, for its first write only. */
 type EarlyFetch = DecidedFetch & { reservations: readonly Reservation[] };
@@ -152,5 +152,6 @@ function decideOfSlices(
   return { pending, session, reservations };
 }
 
-const hasTotalCaps = ({ snapshot, publisher, dev }: PendingFetch): boolean =>
+/** Whether total caps apply. */
+export const hasTotalCaps = ({ snapshot, publisher, dev }: PendingFetch): boolean =>
   !dev && activeCapsOf(snapshot).hasTotalCaps(publisher.id);

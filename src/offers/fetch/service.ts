@@ -12,7 +12,7 @@ import { createAnswerPool } from '../render/answer-pool.ts';
 import { createQrCodes } from '../render/qr.ts';
 import { createRenderer, type Renderer } from '../render/render.ts';
 import { createCappedFetch } from './capped-fetch.ts';
-import { createEarlyFetch } from './early-fetch.ts';
+import { createEarlyFetch, type FetchPath, hasTotalCaps } from './early-fetch.ts';
 import { createExplain, type Explain } from './explain.ts';
 import { createInputNow } from './input-now.ts';
 import { createLateAnswers, withinDeadline } from './late-answers.ts';
@@ -21,6 +21,7 @@ import { createFetchOpener, type PendingFetch, type WallLink } from './pending-f
 import type { FetchResult } from './render-sessions.ts';
 import type { FetchOffersRequest } from './request.ts';
 import type { SessionRecord } from './session-record.ts';
+import { createUserCappedFetch } from './user-capped-fetch.ts';
 
 /** Decides which offers are shown, commits the session, and renders the answer. */
 export type OfferService = {
@@ -52,8 +53,15 @@ export function createOfferService(deps: OfferDeps): OfferService {
   const late = createLateAnswers({ pool: flushPool, dbHealth, logger, now, batchMeters, renderer });
   const shared = { pool: flushPool, dbHealth, now, batchMeters };
   const pathDeps = { ...shared, model, states, outcomes: deps.outcomes, renderer, late };
-  const capped = createCappedFetch({ ...pathDeps, usage, slices, eventsStoredUntil: deps.eventsStoredUntil });
+  const { eventsStoredUntil } = deps;
+  const capped = createCappedFetch({ ...pathDeps, usage, slices, eventsStoredUntil });
+  const userCapped = createUserCappedFetch({ ...pathDeps, eventsStoredUntil, capped });
   const early = createEarlyFetch({ ...pathDeps, usage, slices, capped });
+
+  function pathOf(pending: PendingFetch): FetchPath {
+    if (!hasUserCaps(pending)) return early;
+    return hasTotalCaps(pending) ? capped : userCapped;
+  }
 
   async function commit(pending: PendingFetch): Promise<FetchResult> {
     const { publisher, request, dev } = pending;
@@ -61,7 +69,7 @@ export function createOfferService(deps: OfferDeps): OfferService {
     pending.placement = typeof placement === 'string' ? placement : await placement;
     const moved = userKeys.isRotating ? movingUsers.settle(pending) : null;
     if (moved !== null) await moved;
-    const result = await (hasUserCaps(pending) ? capped : early).add(pending);
+    const result = await pathOf(pending).add(pending);
     measure(deps.fetchMeter, pending, result.session);
     traceDecision(pending, result.session);
     return result;
@@ -88,6 +96,7 @@ export function createOfferService(deps: OfferDeps): OfferService {
     drain: async () => {
       await movingUsers.drain();
       await early.drain();
+      await userCapped.drain();
       await capped.drain();
       await late.drain();
       await states.drain();

@@ -4,6 +4,7 @@ import { bigints, dates, smallints, texts, uuids } from '../../platform/db/binar
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { changeSessions } from '../../reports/rollup/recount.ts';
+import { appendSql, appendValues, type OpenHistory } from '../caps/history.ts';
 import { type Reservation, reservedBySession } from '../caps/reservations.ts';
 import type { SessionRecord } from './session-record.ts';
 import { givenSessionsSql, sessionColumns, sessionValues, sessionValuesCount } from './session-rows.ts';
@@ -15,6 +16,39 @@ ${givenSessionsSql}`;
 /** Inserts many sessions in one statement. */
 export async function insertSessions(executor: Executor, sessions: readonly SessionRecord[]): Promise<void> {
   await executor.query({ name: 'insert_sessions', text: insertSql, values: sessionValues(sessions) });
+}
+
+const changedAt = sessionValuesCount + 1;
+const insertUnlessChangedSql = `
+with appended as (
+  ${appendSql(changedAt)}
+), missed as (
+  select unnest($${changedAt}::uuid[]) as user_key except select user_key from appended
+), written as (
+  insert into sessions (${sessionColumns})
+  ${givenSessionsSql}
+  where not exists (select from missed where missed.user_key = given.user_key)
+)
+select user_key from missed`;
+
+/**
+ * Inserts the sessions of users whose histories nobody has written since they were read, with what they reserve of
+ * them, in one statement.
+ * @param histories those that get reservations
+ * @returns the keys of the other users, of whom nothing is written
+ */
+export async function insertUnlessChanged(
+  executor: Executor,
+  sessions: readonly SessionRecord[],
+  histories: readonly OpenHistory[],
+  nowMs: number,
+): Promise<Set<string>> {
+  const { rows } = await executor.query<{ user_key: string }>({
+    name: 'insert_unless_changed',
+    text: insertUnlessChangedSql,
+    values: [...sessionValues(sessions), ...appendValues(histories, nowMs)],
+  });
+  return new Set(rows.map((row) => row.user_key));
 }
 
 /** Whether a publisher has any session. */

@@ -70,18 +70,30 @@ export const timestamps = arrayOf<number>(1184, 8, (bytes, ms, at) =>
   writeInt64(bytes, Math.round((ms - epochMs) * 1000), at),
 );
 
-const textOid = 25;
+/** Arrays of a type whose values take as many bytes as they have. */
+function variableArrayOf<Value>(
+  oid: number,
+  lengthOf: (value: Value) => number,
+  write: (bytes: Buffer, value: Value, at: number) => number,
+): BinaryArray<Value> {
+  return (items, pick) => {
+    const values = items.map(pick);
+    const size = values.reduce<number>((sum, value) => sum + 4 + (value === null ? 0 : lengthOf(value)), 0);
+    const bytes = Buffer.allocUnsafe(headLength + size);
+    let at = headLength;
+    for (const value of values) {
+      const length = value === null ? 0 : write(bytes, value, at + 4);
+      bytes.writeInt32BE(value === null ? lengthOfNull : length, at);
+      at += 4 + length;
+    }
+    writeHead(bytes, { oid, count: items.length, hasNull: values.includes(null) });
+    return bytes;
+  };
+}
 
-export const texts: BinaryArray<string> = (items, pick) => {
-  const values = items.map(pick);
-  const size = values.reduce<number>((sum, value) => sum + 4 + (value === null ? 0 : Buffer.byteLength(value)), 0);
-  const bytes = Buffer.allocUnsafe(headLength + size);
-  let at = headLength;
-  for (const value of values) {
-    const length = value === null ? 0 : bytes.write(value, at + 4);
-    bytes.writeInt32BE(value === null ? lengthOfNull : length, at);
-    at += 4 + length;
-  }
-  writeHead(bytes, { oid: textOid, count: items.length, hasNull: values.includes(null) });
-  return bytes;
-};
+export const texts = variableArrayOf<string>(25, Buffer.byteLength, (bytes, value, at) => bytes.write(value, at));
+export const byteas = variableArrayOf<Buffer>(
+  17,
+  (value) => value.length,
+  (bytes, value, at) => value.copy(bytes, at),
+);

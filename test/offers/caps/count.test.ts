@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Exposure } from '../../../src/decision/types.ts';
+import { readHistory } from '../../../src/offers/caps/history.ts';
 import { addUsage } from '../../../src/offers/caps/usage.ts';
+import { dayMs } from '../../../src/platform/lib/time.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { browser, call, fetchOffers, googlebot, type ShownOffer } from '../../tracking/journey.ts';
 
@@ -20,13 +23,12 @@ async function withRules(rules: object, payout = { kind: 'cpm', amount: 2000 }):
   await t.deps.catalog.refresh();
 }
 
-const exposuresOf = async (pubUserId: string): Promise<unknown[][]> => {
-  const { rows } = await t.pool.query(
-    `select exposures from user_history
-      where user_key = (select user_key from sessions where pub_user_id = $1 limit 1)`,
+const exposuresOf = async (pubUserId: string): Promise<Exposure[]> => {
+  const { rows } = await t.pool.query<{ user_key: string }>(
+    'select user_key from sessions where pub_user_id = $1 limit 1',
     [pubUserId],
   );
-  return rows[0]?.exposures ?? [];
+  return [...(await readHistory(t.pool, rows[0]?.user_key as string, Date.now() + dayMs)).exposures];
 };
 
 const usageOf = async (campaignId: number) => {
@@ -52,8 +54,13 @@ describe('the history of a user', () => {
     await Promise.all(Array.from({ length: 64 }, () => call(t, offer.pixel)));
     await call(t, offer.pixel);
     const [exposure, ...more] = await exposuresOf('ada');
-    expect(exposure?.slice(0, 3)).toEqual(['impression', offer.id, offer.campaign_id]);
-    expect(exposure?.[5]).toBe(1);
+    expect(exposure).toEqual({
+      event: 'impression',
+      offerId: offer.id,
+      campaignId: offer.campaign_id,
+      advertiserId: expect.any(Number),
+      atMs: expect.any(Number),
+    });
     expect(more).toEqual([]);
   });
 
@@ -67,9 +74,9 @@ describe('the history of a user', () => {
     expect(await exposuresOf('bob')).toEqual([]);
     const again = await show('bob');
     await call(t, again.beacons.no_thanks_click);
-    expect((await exposuresOf('bob')).map(([kind]) => kind)).toEqual(['no_thanks']);
+    expect((await exposuresOf('bob')).map(({ event }) => event)).toEqual(['no_thanks']);
     const { rows } = await t.pool.query(
-      "select opt_outs from user_history where exposures <> '[]' order by updated_at desc limit 1",
+      "select opt_outs from user_history where exposures <> '' order by updated_at desc limit 1",
     );
     expect(rows[0].opt_outs).toEqual({ [again.campaign_id]: null });
   });
@@ -85,7 +92,7 @@ describe('the history of a user', () => {
     );
     await t.deps.catalog.refresh();
     for (const offer of offers) await call(t, offer.pixel);
-    expect((await exposuresOf('cyd')).map((exposure) => exposure[1])).toEqual(
+    expect((await exposuresOf('cyd')).map(({ offerId }) => offerId)).toEqual(
       offers.slice(0, 2).map((offer) => offer.id),
     );
   });

@@ -51,6 +51,29 @@ test('an offer whose impression is not reported may be shown again after a minut
   expect(await show(campaignId, 'ada')).toBeNull();
 });
 
+test('fetches of one user at once show a campaign as often as its cap allows, also after impressions', async () => {
+  const campaignId = await setRules({
+    frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 2, window_minutes: 10 }],
+  });
+  const showMany = async () =>
+    (await Promise.all(Array.from({ length: 8 }, () => show(campaignId, 'eve')))).filter(Boolean);
+  const first = await showMany();
+  expect(first).toHaveLength(2);
+  await call(t, (first[0] as ShownOffer).pixel);
+  expect(await showMany()).toHaveLength(0);
+  nowMs += 61_000; // one was seen, the other is free again
+  expect(await showMany()).toHaveLength(1);
+  // Reservations that are over are removed once they are many: nothing else changes.
+  for (let minute = 0; minute < 15; minute += 1) {
+    nowMs += 601_000;
+    expect(await showMany()).toHaveLength(2);
+  }
+  const { rows } = await t.pool.query<{ bytes: number }>(
+    'select octet_length(exposures) as bytes from user_history order by 1 desc',
+  );
+  expect(rows[0]?.bytes).toBeLessThan(31 * 40);
+});
+
 test('a cap has a rolling window', async () => {
   const campaignId = await setRules({
     frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: 10 }],

@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Exposure } from '../../../src/decision/types.ts';
 import { trimExposures } from '../../../src/offers/caps/history.ts';
+import { exposureRecord, readRecords, reservedRecord } from '../../../src/offers/caps/history-records.ts';
+import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 
 const dayMs = 86_400_000;
 const nowMs = 1_800_000_000_000;
@@ -63,5 +65,42 @@ describe('a history that is trimmed', () => {
       return { event: 'impression', offerId, campaignId: offerId, advertiserId: 1, atMs: nowMs - index };
     });
     expect(trimExposures(many, nowMs).length).toBeLessThanOrEqual(256 + 7);
+  });
+});
+
+describe('a stored history', () => {
+  const ofSession = (sessionId: string, offerId: number, atMs: number) => {
+    const seen: Exposure = { event: 'impression', offerId, campaignId: 2, advertiserId: 3, atMs };
+    return { seen, reserved: reservedRecord(seen, sessionId), came: exposureRecord(seen, sessionId) };
+  };
+  const session = newUuid7(nowMs);
+  const first = ofSession(session, 1, nowMs);
+  const second = ofSession(session, 7, nowMs);
+  const other = ofSession(newUuid7(nowMs), 1, nowMs);
+
+  test('has its exposures as they were given', () => {
+    fc.assert(
+      fc.property(exposures, fc.integer({ min: 1, max: 100_000 }), (list, count) => {
+        const given = list.map((one, index) => (index === 0 && count > 1 ? { ...one, count } : one));
+        const stored = Buffer.concat(given.map((one) => exposureRecord(one, null)));
+        expect(readRecords(stored, nowMs)).toEqual({ exposures: given, reserved: [], stale: 0 });
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('has a reservation until the impression of the same session and offer comes', () => {
+    const reserved = [first.reserved, second.reserved, other.reserved];
+    const before = readRecords(Buffer.concat(reserved), nowMs);
+    expect(before.reserved.map(({ exposure }) => exposure)).toEqual([first.seen, second.seen, other.seen]);
+    const after = readRecords(Buffer.concat([...reserved, first.came]), nowMs);
+    expect(after.exposures).toEqual([first.seen]);
+    expect(after.reserved.map(({ record }) => record)).toEqual([second.reserved, other.reserved]);
+    expect(after.stale).toBe(1);
+  });
+
+  test('has a reservation for a minute at most', () => {
+    expect(readRecords(first.reserved, nowMs + 59_999).reserved).toHaveLength(1);
+    expect(readRecords(first.reserved, nowMs + 60_000)).toEqual({ exposures: [], reserved: [], stale: 1 });
   });
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { askExport } from '../../privacy/support.ts';
 import { googlebot } from '../journey.ts';
 import { type Clicked, clickOffer, createTimedApp, track } from './support.ts';
 
@@ -63,16 +64,13 @@ test('conversions are spent from the budget of their campaign once, and voids gi
 
 test('conversions are stored in the history of the user if a cap counts them', async () => {
   await track(t, { click_id: click.clickId, event: 'kept' });
-  const { rows } = await t.pool.query(
-    'select exposures from user_history h join sessions s using (user_key) where s.id = $1',
-    [click.sessionId],
-  );
-  expect(rows[0].exposures.filter(([kind]: [string]) => kind === 'conversion')).toContainEqual([
-    'conversion',
-    click.id,
-    click.campaign_id,
-    expect.any(Number),
-    t.clock.ms,
-    1,
-  ]);
+  const { data } = (await askExport(t, { ad_fp: 'spender' })).json();
+  expect(data.history[0].entry.exposures).toContainEqual({
+    event: 'conversion',
+    offer_id: click.id,
+    campaign_id: click.campaign_id,
+    advertiser_id: expect.any(Number),
+    at: new Date(t.clock.ms).toISOString(),
+    count: 1,
+  });
 });
