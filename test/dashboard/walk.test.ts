@@ -376,7 +376,6 @@ describe('for all users', () => {
     /\/alerts/, // alerts
     /\/integration/, // integration
     /\/live/, // live
-    /\/offers/, // offers
     /\/operator\/(publishers|system)/, // operator
     /\/overview/, // setup
     /\/settings\/themes/, // themes

@@ -4,21 +4,22 @@ import { createUploadedCreative, creatives } from '../../../catalog/management/c
 import { offers } from '../../../catalog/management/offers.ts';
 import type { View } from '../../../catalog/management/resource.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { hasRole } from '../../auth/users.ts';
 import { actionButton, csrfField } from '../../shell/actions.ts';
 import { badge, card } from '../../shell/components.ts';
 import { keyIn, type PublisherContext } from '../../shell/context.ts';
 import { type Fields, fieldErrorsOf } from '../../shell/fields.ts';
-import { columns, createForm } from '../../shell/forms.ts';
+import { type Choice, columns, createForm } from '../../shell/forms.ts';
 import type { PageResult, PageServices, Pages } from '../../shell/pages.ts';
 import type { Upload } from '../../shell/uploads.ts';
 
 type Images = ReturnType<typeof createImageStore>;
 
-const kinds = [
-  { value: 'offer_image', text: 'Offer (square)' },
-  { value: 'hero_image', text: 'Hero (wide)' },
-  { value: 'icon_image', text: 'Icon (small square)' },
+const kinds = (): Choice[] => [
+  { value: 'offer_image', text: t('offers.offerImage') },
+  { value: 'hero_image', text: t('offers.heroImage') },
+  { value: 'icon_image', text: t('offers.iconImage') },
 ];
 
 const creativesPath = ({ path }: PublisherContext, offerId: unknown): string =>
@@ -35,12 +36,12 @@ export function registerCreatives(pages: Pages<PublisherContext>, services: Page
 
   pages.post('/pictures/:key/primary', 'manager', async (context) => {
     const view = await management.update(context, creatives, keyIn(context), { is_primary: true }, null);
-    return { to: creativesPath(context, view.offer_id), done: 'Primary image changed.' };
+    return { to: creativesPath(context, view.offer_id), done: t('offers.primaryChanged') };
   });
 
   pages.post('/pictures/:key/remove', 'manager', async (context) => {
     const view = await management.remove(context, creatives, keyIn(context));
-    return { to: creativesPath(context, view.offer_id), done: 'Image removed.' };
+    return { to: creativesPath(context, view.offer_id), done: t('offers.imageRemoved') };
   });
 }
 
@@ -53,7 +54,7 @@ async function saveUpload(
 ): Promise<PageResult> {
   const offer = await management.get(context, offers, keyIn(context));
   const to = creativesPath(context, offer.id);
-  if (upload === null) return { to, failed: 'Choose a file first.' };
+  if (upload === null) return { to, failed: t('offers.chooseFile') };
   try {
     const image = await readUpload(upload.bytes, upload.declaredType);
     const given = {
@@ -62,10 +63,11 @@ async function saveUpload(
       is_primary: fields.checked('is_primary'),
     };
     await management.write(context, (work) => createUploadedCreative(work, given, image, images));
-    return { to, done: `Image saved (${image.size.width} × ${image.size.height} pixels).` };
+    const { width, height } = image.size;
+    return { to, done: t('offers.imageSaved', { width, height }) };
   } catch (err) {
     const [error] = fieldErrorsOf(err);
-    return { to, failed: `Upload failed: the image ${error?.message ?? 'cannot be used'}.` };
+    return { to, failed: t('offers.uploadFailed', { reason: error?.message ?? t('webhooks.cannotBeUsed') }) };
   }
 }
 
@@ -79,22 +81,21 @@ export async function creativesCard(
   const canEdit = hasRole(context.viewer.user.role, 'manager');
   const list =
     rows.length === 0
-      ? html`<p class="hint">No images yet. Offers with an image perform better.</p>`
+      ? html`<p class="hint">${t('offers.noImages')}</p>`
       : html`<ul class="creatives">${rows.map((row) => creativeItem(context, row, canEdit))}</ul>`;
   const body = html`${list}${canEdit && uploadForm(context, offer)}`;
-  const lead = 'PNG, JPEG, WebP or SVG, up to 5 MB. Images are resized for each format.';
-  return html`<div id="creatives">${card('Images', body, { lead })}</div>`;
+  return html`<div id="creatives">${card(t('offers.images'), body, { lead: t('offers.imagesLead') })}</div>`;
 }
 
 function creativeItem(context: PublisherContext, row: View, canEdit: boolean): Html {
   const source = row.path === null ? String(row.url) : `${String(row.path)}?width=240`;
-  const kind = kinds.find(({ value }) => value === row.creative_type)?.text ?? '';
+  const kind = kinds().find(({ value }) => value === row.creative_type)?.text ?? '';
   return html`
     <li>
       <img src="${source}" alt="${kind}" width="120" loading="lazy">
       <span>${kind}</span>
       <small>${Number(row.width)} × ${Number(row.height)}, ${String(row.type)}</small>
-      ${row.is_primary === true && badge('Primary', 'info')}
+      ${row.is_primary === true && badge(t('offers.primary'), 'info')}
       ${canEdit && creativeActions(context, row)}
     </li>`;
 }
@@ -102,10 +103,11 @@ function creativeItem(context: PublisherContext, row: View, canEdit: boolean): H
 function creativeActions(context: PublisherContext, row: View): Html {
   const path = context.path(`/pictures/${row.id}`);
   const button = { small: true, kind: 'quiet' } as const;
-  const remove = { to: `${path}/remove`, text: 'Remove', confirm: 'The image will no longer be served.' };
+  const remove = { to: `${path}/remove`, text: t('common.remove'), confirm: t('offers.removeImageConfirm') };
+  const makePrimary = { to: `${path}/primary`, text: t('offers.makePrimary') };
   return html`
     <div class="actions">
-      ${row.is_primary !== true && actionButton(context, { ...button, to: `${path}/primary`, text: 'Make primary' })}
+      ${row.is_primary !== true && actionButton(context, { ...button, ...makePrimary })}
       ${actionButton(context, { ...button, ...remove })}
     </div>`;
 }
@@ -115,15 +117,15 @@ function uploadForm(context: PublisherContext, offer: View): Html {
   const accept = 'image/png,image/jpeg,image/webp,image/svg+xml';
   const file = html`
     <div class="field">
-      <div class="label"><label for="f-image">File</label></div>
+      <div class="label"><label for="f-image">${t('offers.file')}</label></div>
       <input type="file" id="f-image" name="image" accept="${accept}" required>
     </div>`;
   return html`
     <form class="form upload" method="post" enctype="multipart/form-data"
       action="${context.path(`/offers/${offer.id}/pictures`)}" data-keep>
       ${csrfField(context.viewer)}
-      ${columns([file, form.select('creative_type', { label: 'Type', choices: kinds })])}
-      ${form.checkbox('is_primary', { label: 'Make primary' })}
-      <div class="form-end"><button class="button">Upload</button></div>
+      ${columns([file, form.select('creative_type', { label: t('offers.imageType'), choices: kinds() })])}
+      ${form.checkbox('is_primary', { label: t('offers.makePrimary') })}
+      <div class="form-end"><button class="button">${t('offers.upload')}</button></div>
     </form>`;
 }

@@ -1,5 +1,6 @@
 import { offerLimits } from '../../../catalog/offer-limits.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { columns, type FormBuilder, fieldGroup } from '../../shell/forms.ts';
 
 /** The texts of an offer that users see. */
@@ -19,55 +20,63 @@ export const offerTexts = [
 export const offerFields = (form: FormBuilder): Html => html`
   ${copyFields(form)}
   ${fieldGroup(
-    'Compact formats',
-    form.input('short_headline', { label: 'Short headline', ...offerLimits.short_headline }),
-    form.textarea('short_description', { label: 'Short description', ...offerLimits.short_description, rows: 2 }),
+    t('offers.compactFormats'),
+    form.input('short_headline', { label: t('offers.shortHeadline'), ...offerLimits.short_headline }),
+    form.textarea('short_description', {
+      label: t('offers.shortDescription'),
+      ...offerLimits.short_description,
+      rows: 2,
+    }),
   )}
   ${fieldGroup(
-    'Legal',
-    form.input('mini_text', { label: 'Disclaimer', ...offerLimits.mini_text, hint: 'Only if required.' }),
+    t('offers.legal'),
+    form.input('mini_text', {
+      label: t('offers.disclaimer'),
+      ...offerLimits.mini_text,
+      hint: t('offers.disclaimerHint'),
+    }),
     form.textarea('terms_and_conditions', {
-      label: 'Terms and conditions',
+      label: t('offers.terms'),
       ...offerLimits.terms_and_conditions,
       rows: 4,
-      hint: 'HTML. Unsafe elements are removed on save.',
+      hint: t('offers.termsHint'),
     }),
-    form.input('loyalty_requirements', { label: 'Loyalty requirements', ...offerLimits.loyalty_requirements }),
+    form.input('loyalty_requirements', { label: t('offers.loyaltyRequirements'), ...offerLimits.loyalty_requirements }),
   )}
   ${servingFields(form)}`;
 
 const copyFields = (form: FormBuilder): Html => html`
   <fieldset class="group first">
-    <legend>Copy</legend>
+    <legend>${t('offers.texts')}</legend>
     ${form.input('title', {
-      label: 'Headline',
+      label: t('offers.headline'),
       ...offerLimits.title,
-      hint: html`Macros such as <code>{{first_name|there}}</code> are replaced.`,
+      hint: tHtml('offers.macrosHint', { macro: '{{first_name|there}}' }),
     })}
-    ${form.textarea('description', { label: 'Description', ...offerLimits.description })}
+    ${form.textarea('description', { label: t('offers.description'), ...offerLimits.description })}
     ${columns([
-      form.input('cta_yes', { label: 'Yes button', ...offerLimits.cta_yes }),
-      form.input('cta_no', { label: 'No button', ...offerLimits.cta_no }),
+      form.input('cta_yes', { label: t('offers.yesButton'), ...offerLimits.cta_yes }),
+      form.input('cta_no', { label: t('offers.noButton'), ...offerLimits.cta_no }),
     ])}
   </fieldset>`;
 
 const servingFields = (form: FormBuilder): Html =>
   fieldGroup(
-    'Serving',
-    form.checkbox('active', { label: 'Active' }),
+    t('offers.serving'),
+    form.checkbox('active', { label: t('campaigns.active') }),
     columns([
       form.input('weight', {
-        label: 'Weight',
+        label: t('campaigns.weight'),
         type: 'number',
         min: 0,
-        hint: 'Among the campaign’s offers, higher is served first.',
+        hint: t('offers.weightHint'),
       }),
-      form.input('adv_pixel_url', { label: 'Advertiser impression URL', type: 'url', placeholder: 'https://' }),
+      form.input('adv_pixel_url', { label: t('offers.advertiserPixel'), type: 'url', placeholder: 'https://' }),
     ]),
-    form.checkbox('wallet_enabled', { label: 'Can be saved to the wallet' }),
-    form.checkbox('offerwall_enabled', { label: 'Shown on the offerwall' }),
+    form.checkbox('wallet_enabled', { label: t('offers.walletEnabled') }),
+    form.checkbox('offerwall_enabled', { label: t('offers.offerwallEnabled') }),
     columns([
-      form.input('useraction_cta', { label: 'Secondary action', ...offerLimits.useraction_cta }),
-      form.input('useraction_url', { label: 'Secondary action URL', type: 'url', placeholder: 'https://' }),
+      form.input('useraction_cta', { label: t('offers.secondaryAction'), ...offerLimits.useraction_cta }),
+      form.input('useraction_url', { label: t('offers.secondaryActionUrl'), type: 'url', placeholder: 'https://' }),
     ]),
   );

@@ -1,21 +1,22 @@
 import type { View } from '../../../catalog/management/resource.ts';
 import type { Offer } from '../../../catalog/snapshot/types.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { hasRole } from '../../auth/users.ts';
 import { actionButton } from '../../shell/actions.ts';
-import { badge, type Cell, link, linkButton, strongLink } from '../../shell/components.ts';
+import { badge, type Cell, type Column, link, linkButton, strongLink } from '../../shell/components.ts';
 import type { PublisherContext } from '../../shell/context.ts';
 
-export const offerColumns = [
-  { text: 'Offer' },
-  { text: 'Campaign' },
-  { text: 'Weight', numeric: true },
-  { text: 'Status' },
-  { text: 'Actions', hidden: true },
+export const offerColumns = (): Column[] => [
+  { text: t('dimensions.offer') },
+  { text: t('dimensions.campaign') },
+  { text: t('campaigns.weight'), numeric: true },
+  { text: t('common.status') },
+  { text: t('common.actions'), hidden: true },
 ];
 
 export const offerName = (row: { [name: string]: unknown }): string =>
-  String(row.title || row.short_headline || `Offer ${row.id}`);
+  String(row.title || row.short_headline || t('offers.unnamed', { id: String(row.id) }));
 
 /** `offer`: as the snapshot has it. */
 export function offerCells(context: PublisherContext, row: View, offer: Offer | undefined): Cell[] {
@@ -27,7 +28,7 @@ export function offerCells(context: PublisherContext, row: View, offer: Offer | 
         ${thumbnail(offer)}
         <span>
           ${strongLink(path(`/offers/${row.id}`), offerName(row))}
-          <small>${campaign?.advertiserName ?? ''} · ID ${Number(row.id)}</small>
+          <small>${campaign?.advertiserName ?? ''} · ${t('crud.id', { id: Number(row.id) })}</small>
         </span>
       </div>`,
     campaign === undefined ? '–' : link(path(`/campaigns/${campaign.id}`), campaign.name),
@@ -35,7 +36,7 @@ export function offerCells(context: PublisherContext, row: View, offer: Offer | 
     statusBadge(row.active === true, campaign?.active !== false),
     html`
       <div class="row-actions">
-        ${linkButton(path(`/why?offer=${row.id}`), 'Why?', 'quiet')}
+        ${linkButton(path(`/why?offer=${row.id}`), t('offers.why'), 'quiet')}
         ${pauseButton(context, row.id, row.active === true)}
       </div>`,
   ];
@@ -53,15 +54,17 @@ function thumbnail(offer: Offer | undefined): Html {
 }
 
 function statusBadge(isActive: boolean, isCampaignActive: boolean): Html {
-  if (!isActive) return badge('Paused', 'warn');
-  return isCampaignActive ? badge('Active', 'good') : badge('Campaign paused', 'warn');
+  if (!isActive) return badge(t('campaigns.pausedState'), 'warn');
+  return isCampaignActive
+    ? badge(t('campaigns.active'), 'good')
+    : badge(t('campaigns.outcome_campaign_paused'), 'warn');
 }
 
 function pauseButton(context: PublisherContext, id: unknown, isActive: boolean): Html {
   if (!hasRole(context.viewer.user.role, 'manager')) return nothing;
   return actionButton(context, {
     to: context.path(`/offers/${id}/active`),
-    text: isActive ? 'Pause' : 'Resume',
+    text: isActive ? t('crud.pause') : t('offers.resume'),
     small: true,
     values: { active: isActive ? 'no' : 'yes' },
   });

@@ -5,10 +5,11 @@ import type { Values } from '../../../catalog/management/resource.ts';
 import type { Offer } from '../../../catalog/snapshot/types.ts';
 import { buildCreativeView } from '../../../offers/render/view.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { emptyState, linkButton } from '../../shell/components.ts';
 import { keyIn, type PublisherContext, queryText } from '../../shell/context.ts';
-import { pauseActions } from '../../shell/crud/definition.ts';
+import { nounOf, pauseActions } from '../../shell/crud/definition.ts';
 import { crudPages } from '../../shell/crud/routes.ts';
 import type { Fields } from '../../shell/fields.ts';
 import { type Choice, filterSelect } from '../../shell/forms.ts';
@@ -20,9 +21,9 @@ import { offerFields, offerTexts } from './offer-form.ts';
 import { offerCells, offerColumns, offerName } from './offer-list.ts';
 import { offerPreview, previewPanel } from './preview.ts';
 
-const statusChoices = [
-  { value: 'true', text: 'Active' },
-  { value: 'false', text: 'Paused' },
+const statusChoices = (): Choice[] => [
+  { value: 'true', text: t('campaigns.active') },
+  { value: 'false', text: t('campaigns.pausedState') },
 ];
 
 /** Offers: a campaign's copy and creatives, with a live preview. */
@@ -40,34 +41,42 @@ export function offerPages(app: App, services: PageServices): void {
     path: '/offers',
     nav: 'offers',
     icon: 'offers',
-    title: 'Offers',
-    lead: 'The copy and creatives users see. A campaign can have several offers.',
+    get title() {
+      return t('nav.offers');
+    },
+    get lead() {
+      return t('offers.lead');
+    },
     writes: 'manager',
     assets: ['preview.js'],
     filterNames: ['campaign_id', 'active'],
     filters: async (context) => {
       const chosen = queryText(context, 'campaign_id');
       return html`
-        ${filterSelect('campaign_id', 'Campaign', await campaignChoices(context, chosen), chosen)}
-        ${filterSelect('active', 'Status', statusChoices, queryText(context, 'active'))}`;
+        ${filterSelect('campaign_id', t('dimensions.campaign'), await campaignChoices(context, chosen), chosen)}
+        ${filterSelect('active', t('common.status'), statusChoices(), queryText(context, 'active'))}`;
     },
-    columns: offerColumns,
+    get columns() {
+      return offerColumns();
+    },
     cells: (context, row) => offerCells(context, row, stored(row.id)),
     figures: weekFigures(deps, { dimension: 'offer', key: (row) => Number(row.id) }),
-    empty: { title: 'No offers yet', text: 'An offer is the copy and image users see. It belongs to a campaign.' },
+    get empty() {
+      return { title: t('offers.none'), text: t('offers.noneText') };
+    },
     nameOf: offerName,
     blocked: async (context) => ((await campaignChoices(context, '')).length > 0 ? null : noCampaigns(context)),
     initial: (context) => ({
       campaign_id: queryText(context, 'campaign_id'),
-      cta_yes: 'Yes, please',
-      cta_no: 'No, thanks',
+      cta_yes: t('offers.sampleYes'),
+      cta_no: t('offers.sampleNo'),
     }),
     read: readOffer,
     fields: async (form, context, { view, values }) => html`
       ${
         view === null &&
         form.select('campaign_id', {
-          label: 'Campaign',
+          label: t('dimensions.campaign'),
           choices: await campaignChoices(context, values.campaign_id),
         })
       }
@@ -78,9 +87,9 @@ export function offerPages(app: App, services: PageServices): void {
     bulk: pauseActions,
     afterCreate: ({ path }, view) => ({
       to: `${path(`/offers/${view.id}`)}#creatives`,
-      done: 'Offer saved. Next: upload an image.',
+      done: t('offers.savedNext'),
     }),
-    actions: ({ path }, view) => linkButton(path(`/why?offer=${view.id}`), 'Why (not) shown'),
+    actions: ({ path }, view) => linkButton(path(`/why?offer=${view.id}`), t('nav.why')),
     below: (context, view) => creativesCard(services, context, view),
   });
 }
@@ -89,16 +98,17 @@ function registerPause(pages: Pages<PublisherContext>, { management }: PageServi
   pages.post('/offers/:key/active', 'manager', async (context, fields) => {
     const active = fields.text('active') === 'yes';
     const view = await management.update(context, offers, keyIn(context), { active }, null);
-    return { to: context.path('/offers'), done: `${offerName(view)} ${active ? 'resumed' : 'paused'}.` };
+    const name = offerName(view);
+    return { to: context.path('/offers'), done: t(active ? 'offers.resumed' : 'offers.paused', { name }) };
   });
 }
 
 const noCampaigns = ({ path }: PublisherContext): Html =>
   emptyState(
     'campaigns',
-    'Add a campaign first',
-    'It defines landing page, payout and targeting of the offer.',
-    linkButton(path('/campaigns/new'), 'Add campaign', 'main'),
+    t('offers.campaignFirst'),
+    t('offers.campaignFirstText'),
+    linkButton(path('/campaigns/new'), t('crud.add', { noun: nounOf(campaigns) }), 'main'),
   );
 
 const readOffer = (fields: Fields): Values => ({
@@ -122,7 +132,7 @@ function preview(
   const input = { publisher, theme: publisher.defaultTheme, publicUrl };
   const base = offerPreview(input, {
     offerId: offer?.id ?? null,
-    advertiserName: offer?.campaign.advertiserName ?? 'Advertiser',
+    advertiserName: offer?.campaign.advertiserName ?? t('dimensions.advertiser'),
     creatives: (offer?.creatives ?? []).map((creative) => buildCreativeView(creative, publicUrl)),
   });
   return previewPanel(path('/preview'), base);

@@ -6,6 +6,8 @@ import { indexOf } from '../../../decision/index/eligibility.ts';
 import { privacyUrlOf } from '../../../offers/render/render.ts';
 import { buildOfferView } from '../../../offers/render/view.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { reader } from '../../../platform/i18n/reader.ts';
 import type { AssetUrl } from '../../shell/assets.ts';
 import { describePath } from '../themes/appearance-fields.ts';
 import { offerTexts } from './offer-form.ts';
@@ -53,10 +55,10 @@ const placeholder = (publicUrl: string, id: number, name: string, title: string)
   campaign_id: id,
   title,
   advertiser_name: name,
-  description: 'A short text about the offer.',
+  description: t('offers.sampleText'),
   click_url: `${publicUrl}/`,
-  cta_yes: 'Yes, please',
-  cta_no: 'No, thanks',
+  cta_yes: t('offers.sampleYes'),
+  cta_no: t('offers.sampleNo'),
   creatives: [],
 });
 
@@ -67,7 +69,9 @@ function sampleOffers({ publisher, publicUrl }: PreviewInput, exceptId: number |
     .slice(0, count)
     .map(({ offer }) => untrackedView(publisher, offer, publicUrl));
   while (real.length < count)
-    real.push(placeholder(publicUrl, 2_000_000_000 + real.length, placeholderNames[real.length] ?? '', 'Sample offer'));
+    real.push(
+      placeholder(publicUrl, 2_000_000_000 + real.length, placeholderNames[real.length] ?? '', t('offers.sampleTitle')),
+    );
   return real;
 }
 
@@ -99,14 +103,14 @@ export const offerPreview = (
 
 /** The preview beside a form, which must have the attribute `data-previewed`. */
 export const previewPanel = (frameUrl: string, base: PreviewBase): Html => html`
-  <aside class="preview sticky" id="preview" data-frame="${frameUrl}" aria-label="Preview">
+  <aside class="preview sticky" id="preview" data-frame="${frameUrl}" aria-label="${t('common.preview')}">
     <div class="preview-head">
-      <h2>Preview</h2>
+      <h2>${t('common.preview')}</h2>
       ${switches(base)}
     </div>
-    <div class="preview-stage"><iframe title="Unit preview"></iframe></div>
+    <div class="preview-stage"><iframe title="${t('offers.unitPreview')}"></iframe></div>
     <div class="preview-state" role="status">${previewState(base)}</div>
-    <p class="hint">Rendered by the SDK with your unsaved changes. Not tracked.</p>
+    <p class="hint">${t('offers.previewHint')}</p>
   </aside>`;
 
 /** What the frame shows, and texts in it that are hard to read. */
@@ -114,44 +118,44 @@ export function previewState(base: PreviewBase): Html {
   const found = base.kind === 'theme' ? lowContrasts(base.styles, base.appearance) : [];
   return html`<div data-preview="${JSON.stringify(base)}">${
     found.length > 0 &&
-    html`<div class="notice warn"><p>Hard to read (below 4.5:1):</p>
+    html`<div class="notice warn"><p>${t('offers.hardToRead')}</p>
       <ul>${found.map(lowContrast)}</ul></div>`
   }</div>`;
 }
 
 const lowContrast = ({ path, on, ratio }: LowContrast): Html =>
-  html`<li>${describePath(path)} on ${describePath(on)}, ${ratio}:1</li>`;
+  html`<li>${t('offers.lowContrast', { text: describePath(path), background: describePath(on), ratio })}</li>`;
 
 /** Switches of the preview: name → its values with their labels. The first is chosen at first. */
 function switches({ unit }: PreviewBase): Html {
   const units = [
-    ['mou', 'Multi'],
-    ['sou', 'Single'],
+    ['mou', t('offers.multi')],
+    ['sou', t('offers.single')],
   ] as const;
   const all: [name: string, label: string, values: readonly (readonly [string, string])[]][] = [
-    ['unit', 'Unit', unit === 'mou' ? units : units.toReversed()],
+    ['unit', t('settings.unit'), unit === 'mou' ? units : units.toReversed()],
     [
       'size',
-      'Screen',
+      t('offers.screen'),
       [
-        ['phone', 'Phone'],
-        ['desktop', 'Desktop'],
+        ['phone', t('offers.phone')],
+        ['desktop', t('offers.desktop')],
       ],
     ],
     [
       'scheme',
-      'Device colours',
+      t('offers.deviceColours'),
       [
-        ['light', 'Light'],
-        ['dark', 'Dark'],
+        ['light', t('offers.light')],
+        ['dark', t('offers.dark')],
       ],
     ],
     [
       'dir',
-      'Direction',
+      t('offers.direction'),
       [
-        ['ltr', 'LTR'],
-        ['rtl', 'RTL'],
+        ['ltr', t('offers.ltr')],
+        ['rtl', t('offers.rtl')],
       ],
     ],
   ];
@@ -168,15 +172,15 @@ function switches({ unit }: PreviewBase): Html {
 /** The document inside the frame. */
 export const previewFrame = (asset: AssetUrl): string =>
   html`<!doctype html>
-<html lang="en">
+<html lang="${reader().language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Preview</title>
+<title>${t('common.preview')}</title>
 <link rel="stylesheet" href="${asset('preview.css')}">
 <script src="${asset('preview-frame.js')}"></script>
 <script defer src="/sdk/launcher.js"></script>
 </head>
-<body><main id="unit" aria-label="Unit"></main></body>
+<body><main id="unit" aria-label="${t('settings.unit')}"></main></body>
 </html>
 `.markup;

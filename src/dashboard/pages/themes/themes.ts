@@ -19,9 +19,8 @@ import { appearanceFields, appearanceToForm, jsonField, readAppearance } from '.
 /** Appearance and behaviour of units, and the User Selected Perks toggles (docs/interface.md#settings-and-styles). */
 export function themePages(app: App, services: PageServices): void {
   const { publicUrl } = services.deps.config;
-  const frame = previewFrame(services.asset);
   app.get('/dashboard/p/:publisherId/preview', { schema: { hide: true } }, async (_request, reply) =>
-    reply.headers(pageHeaders(publicUrl, "'self'")).send(frame),
+    reply.headers(pageHeaders(publicUrl, "'self'")).send(previewFrame(services.asset)),
   );
 
   const pages = publisherPages(app, services);
