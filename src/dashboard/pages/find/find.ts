@@ -7,6 +7,7 @@ import { themes } from '../../../catalog/management/themes.ts';
 import { findDecision } from '../../../offers/decision-log/re-decide.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { AppError } from '../../../platform/errors.ts';
+import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import { isPossibleUuid7 } from '../../../platform/lib/uuid7.ts';
 import type { App } from '../../../platform/ports.ts';
 import { readDeliveryId } from '../../../webhooks/deliveries/request.ts';
@@ -23,17 +24,22 @@ const maxPublishers = 20;
 const maxLength = 200;
 
 /** What is named, with the page of a row below the publisher's. */
-const kinds: readonly { title: string; resource: Resource; path: string; nameOf: (row: View) => unknown }[] = [
-  { title: 'Campaigns', resource: campaigns, path: '/campaigns', nameOf: ({ name }) => name },
-  { title: 'Offers', resource: offers, path: '/offers', nameOf: ({ title, id }) => title || `Offer ${id}` },
+const kinds: readonly { title: MessageKey; resource: Resource; path: string; nameOf: (row: View) => unknown }[] = [
+  { title: 'nav.campaigns', resource: campaigns, path: '/campaigns', nameOf: ({ name }) => name },
   {
-    title: 'Placements',
+    title: 'nav.offers',
+    resource: offers,
+    path: '/offers',
+    nameOf: ({ title, id }) => title || t('find.offer', { id: String(id) }),
+  },
+  {
+    title: 'nav.placements',
     resource: placements,
     path: '/settings/placements',
     nameOf: ({ display_name, name }) => display_name || name,
   },
-  { title: 'Advertisers', resource: advertisers, path: '/advertisers', nameOf: ({ name }) => name },
-  { title: 'Themes', resource: themes, path: '/settings/themes', nameOf: ({ name }) => name },
+  { title: 'nav.advertisers', resource: advertisers, path: '/advertisers', nameOf: ({ name }) => name },
+  { title: 'nav.themes', resource: themes, path: '/settings/themes', nameOf: ({ name }) => name },
 ];
 
 type Scope = PageServices & { failFast: ReturnType<typeof createFailFast> };
@@ -72,7 +78,7 @@ async function everything(scope: Scope, context: PublisherContext, text: string)
 const contains = (text: string, part: string): boolean => text.toLowerCase().includes(part.toLowerCase());
 
 const pageGroup = ({ viewer }: PageContext, publisherId: number | null, text: string): FoundGroup => ({
-  title: 'Pages',
+  title: t('common.pages'),
   entries: pagesFor(publisherId, viewer)
     .filter((page) => contains(page.text, text))
     .map((page) => ({ ...page, detail: '' })),
@@ -86,10 +92,10 @@ function publisherGroup({ deps }: Scope, context: PageContext, text: string): Fo
   const found = all.filter(({ id, name, sdkId }) => contains(name, text) || sdkId === text || String(id) === text);
   found.sort((a, b) => a.name.localeCompare(b.name, 'en'));
   return {
-    title: 'Publishers',
+    title: t('nav.publishers'),
     entries: found
       .slice(0, maxPublishers)
-      .map(({ id, name }) => ({ text: name, detail: `Publisher ${id}`, href: publisherPath(id, page) })),
+      .map(({ id, name }) => ({ text: name, detail: t('find.publisher', { id }), href: publisherPath(id, page) })),
   };
 }
 
@@ -103,7 +109,7 @@ async function rowGroup(
   const byId = /^[1-9]\d{0,8}$/.test(text) && resource.key === 'id' ? await rowOf(text) : [];
   const others = rows.filter(({ id }) => byId[0] === undefined || id !== byId[0].id);
   return {
-    title,
+    title: t(title),
     entries: [...byId, ...others].map((row) => ({
       text: String(nameOf(row)),
       detail: String(row[resource.key]),
@@ -128,21 +134,24 @@ async function endpointGroup({ deps, failFast }: Scope, { publisher, path }: Pub
   );
   const entries = found.slice(0, maxOfKind).map(([id, { name, status }]) => ({
     text: name,
-    detail: status === 'active' ? `Endpoint ${id}` : `Endpoint ${id}, ${status}`,
+    detail:
+      status === 'active'
+        ? t('find.endpoint', { id })
+        : t('find.endpointIs', { id, status: t(`endpointStatus.${status}`) }),
     href: path(`/deliveries?endpoint=${id}`),
   }));
-  return { title: 'Webhook endpoints', entries };
+  return { title: t('find.endpoints'), entries };
 }
 
 /** A delivery or a session, by its id or by the `webhook-id` of a delivery. */
 async function idGroup({ deps, failFast }: Scope, { publisher, path }: PublisherContext, text: string) {
   const { pool, now } = deps;
-  const found: FoundGroup = { title: 'By id', entries: [] };
+  const found: FoundGroup = { title: t('find.byId'), entries: [] };
   const id = readDeliveryId(text, now());
   const delivery = id === null ? null : await failFast(() => findDelivery(pool, publisher.id, id));
   if (delivery !== null)
     found.entries.push({
-      text: `Delivery of ${delivery.event}`,
+      text: t('find.delivery', { event: delivery.event }),
       detail: text,
       href: path(`/deliveries/${delivery.id}`),
     });
@@ -157,8 +166,8 @@ async function idGroup({ deps, failFast }: Scope, { publisher, path }: Publisher
   );
   if (isKnown)
     found.entries.push({
-      text: 'Why its offers were shown',
-      detail: `Session ${session}`,
+      text: t('find.whyShown'),
+      detail: t('find.session', { id: session }),
       href: path(`/why?session=${session}`),
     });
   return found;
@@ -168,12 +177,16 @@ async function idGroup({ deps, failFast }: Scope, { publisher, path }: Publisher
 function userGroup({ path }: PublisherContext, text: string): FoundGroup {
   const user = encodeURIComponent(text);
   return {
-    title: 'User',
+    title: t('find.user'),
     entries: [
-      { text: `Deliveries of user “${text}”`, detail: 'pub_user_id', href: path(`/deliveries?pub_user_id=${user}`) },
       {
-        text: `Why user “${text}” gets an offer or not`,
-        detail: 'pub_user_id or ad_fp',
+        text: t('find.deliveriesOf', { user: text }),
+        detail: 'pub_user_id',
+        href: path(`/deliveries?pub_user_id=${user}`),
+      },
+      {
+        text: t('find.whyOf', { user: text }),
+        detail: t('find.userIds'),
         href: path(`/why?user=${user}`),
       },
     ],
