@@ -375,7 +375,6 @@ describe('for all users', () => {
     /\/activity/, // activity
     /\/alerts/, // alerts
     /\/integration/, // integration
-    /\/live/, // live
     /\/operator\/(publishers|system)/, // operator
     /\/overview/, // setup
     /\/settings\/themes/, // themes

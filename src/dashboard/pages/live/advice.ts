@@ -1,53 +1,48 @@
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import type { LiveCall } from '../../../offers/live-calls/live-calls.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { type MessageKey, t, tHtml } from '../../../platform/i18n/messages.ts';
 import { link } from '../../shell/components.ts';
 import { publisherPath } from '../../shell/context.ts';
 
 type Advice = (path: (rest: string) => string) => Html;
 
-const keys: Advice = (path) =>
-  html`Give the key this permission, or use another one: ${link(path('/settings/keys'), 'API keys')}.`;
-const enable =
-  (what: string): Advice =>
-  (path) =>
-    html`Switch ${what} on in the ${link(path('/settings'), 'settings')}, or do not make this call.`;
 const send =
-  (text: string): Advice =>
+  (key: MessageKey): Advice =>
   () =>
-    html`${text}`;
-const session = send('Use the session_id of the last answer of fetch-offers, with the same key or account.');
+    html`${t(key)}`;
+/** Advice with a link to a page of the publisher. */
+const go =
+  (key: MessageKey, page: string): Advice =>
+  (path) =>
+    tHtml(key, { a: (text) => link(path(page), text) });
+const session = send('live.useSession');
 
 /** What to do about a refusal, by the code of its error. */
 const byCode: Readonly<Record<string, Advice>> = {
-  missing_placement: send(
-    'Send "placement", the name of the page or screen where the unit stands, such as "checkout".',
-  ),
-  pub_user_id_is_pii: send(
-    'Send an id of your own for the user, such as its row’s number; never an address or a phone number.',
-  ),
-  pub_user_id_required: send('Send the "pub_user_id" that the fetch was made with.'),
-  malformed_json: send('Send valid JSON; strings that are put together by hand often lack a quote.'),
-  unsupported_media_type: send('Send the header “content-type: application/json”.'),
-  body_too_large: send('Send fewer or shorter attributes.'),
-  permission_denied: keys,
-  usp_not_enabled: enable('User Selected Perks'),
-  wallet_not_enabled: enable('the wallet'),
-  offerwall_not_enabled: enable('the offerwall'),
+  missing_placement: send('live.sendPlacement'),
+  pub_user_id_is_pii: send('live.sendOwnId'),
+  pub_user_id_required: send('live.sendUserId'),
+  malformed_json: send('live.sendJson'),
+  unsupported_media_type: send('live.sendContentType'),
+  body_too_large: send('live.sendLess'),
+  permission_denied: go('live.givePermission', '/settings/keys'),
+  usp_not_enabled: go('live.enableUsp', '/settings'),
+  wallet_not_enabled: go('live.enableWallet', '/settings'),
+  offerwall_not_enabled: go('live.enableOfferwall', '/settings'),
   session_not_found: session,
   session_expired: session,
-  session_wrapped: send('The perks of this session are confirmed; a new choice needs a new fetch.'),
-  campaign_not_in_session: send('Use a campaign_id of the offers that this session’s answer had.'),
-  too_many_requests: (path) =>
-    html`Wait as long as “retry-after” says, or raise the key’s limit: ${link(path('/settings/keys'), 'API keys')}.`,
-  unavailable: send('Nothing to change: call again after “retry-after”.'),
-  internal: send('Nothing to change here: tell the operator the request_id of the answer.'),
+  session_wrapped: send('live.fetchAgain'),
+  campaign_not_in_session: send('live.useCampaign'),
+  too_many_requests: go('live.waitOrRaise', '/settings/keys'),
+  unavailable: send('live.callAgain'),
+  internal: send('live.tellOperator'),
 };
 
 /** What to do about what was ignored or dropped, by its field. */
 const byField: Readonly<Record<string, Advice>> = {
-  '/country': send('Send the country as two or three letters, such as “DE”.'),
-  '/themeId': (path) => html`Use the id or the key of a theme: ${link(path('/settings/themes'), 'Themes')}.`,
+  '/country': send('live.sendCountry'),
+  '/themeId': go('live.useTheme', '/settings/themes'),
 };
 
 /** Each field or reason that a call was refused or changed for, with what to do about it. */

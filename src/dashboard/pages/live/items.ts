@@ -1,32 +1,33 @@
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import type { LiveCall } from '../../../offers/live-calls/live-calls.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { badge, codeBlock, link } from '../../shell/components.ts';
 import { publisherPath } from '../../shell/context.ts';
-import { moment, plural } from '../../shell/format.ts';
+import { moment } from '../../shell/format.ts';
 import { moreFields } from '../../shell/forms.ts';
 import { adviceOf } from './advice.ts';
 import type { LiveRequest } from './requests.ts';
 
-const eventTexts = { impression: 'impression', click: 'click', no_thanks: 'no thanks', close: 'close' } as const;
+const eventKinds = ['impression', 'click', 'no_thanks', 'close'] as const;
 
 /** An answered fetch with its events; with request and answer where they were recorded. */
 export function sessionItem(request: LiveRequest, call: LiveCall | undefined, publisher: Publisher): Html {
   const why = publisherPath(publisher.id, `/why?session=${request.sessionId}`);
   const { sessionId, country, wrappedAt } = request;
-  const events = Object.entries(eventTexts).flatMap(([kind, text]) => {
+  const events = eventKinds.flatMap((kind) => {
     const count = request.events[kind] ?? 0;
-    return count === 0 ? [] : [badge(`${count} ${text}`, kind === 'click' ? 'good' : 'info')];
+    return count === 0 ? [] : [badge(t(`live.event_${kind}`, { count }), kind === 'click' ? 'good' : 'info')];
   });
   return html`<li id="request-${sessionId}" data-kind="${call === undefined ? 'answered' : kindOf(call)}">
     ${moment(publisher, request.at, 'second')}
     ${call !== undefined && stateBadge(call)}
     <strong>${request.placement}</strong>
-    <span>${plural(request.offers, 'offer')}</span>
+    <span>${t('live.offers', { count: request.offers })}</span>
     ${country !== null && html`<span>${country}</span>`}
-    ${request.dev && badge('dev', 'warn')}
+    ${request.dev && badge(t('live.dev'), 'warn')}
     ${events}
-    ${wrappedAt !== null && badge(`confirmed, ${plural(request.selected ?? 0, 'perk')}`, 'good')}
+    ${wrappedAt !== null && badge(t('live.confirmed', { count: request.selected ?? 0 }), 'good')}
     <code class="hint">${link(why, sessionId)}</code>
     ${call !== undefined && callDetails(call, publisher)}
   </li>`;
@@ -49,8 +50,8 @@ const kindOf = ({ status, notes }: LiveCall): Kind =>
 
 function stateBadge(call: LiveCall): Html {
   const kind = kindOf(call);
-  if (kind === 'refused') return badge('refused', 'bad');
-  return kind === 'partly' ? badge('accepted in part', 'warn') : nothing;
+  if (kind === 'refused') return badge(t('live.refused'), 'bad');
+  return kind === 'partly' ? badge(t('live.partly'), 'warn') : nothing;
 }
 
 function callDetails(call: LiveCall, publisher: Publisher): Html {
@@ -58,11 +59,11 @@ function callDetails(call: LiveCall, publisher: Publisher): Html {
   return html`
     ${advice.length > 0 && html`<ul class="advice">${advice.map((one) => html`<li>${one}</li>`)}</ul>`}
     ${moreFields(
-      'Request and answer',
+      t('live.requestAndAnswer'),
       html`
         <div class="columns wide">
-          <div><h3>Request</h3>${codeBlock('Request', requestText(call))}</div>
-          <div><h3>Answer</h3>${codeBlock('Answer', answerText(call))}</div>
+          <div><h3>${t('live.request')}</h3>${codeBlock(t('live.request'), requestText(call))}</div>
+          <div><h3>${t('live.answer')}</h3>${codeBlock(t('live.answer'), answerText(call))}</div>
         </div>`,
     )}`;
 }
@@ -72,8 +73,10 @@ function requestText({ method, path, query, body }: LiveCall): string {
     ([name, value]) => `${name}=${value}`,
   );
   const url = parameters.length === 0 ? path : `${path}?${parameters.join('&')}`;
-  return `${method} ${url}\n\n${body === null ? '(no JSON body)' : JSON.stringify(body, null, 2)}`;
+  return `${method} ${url}\n\n${body === null ? t('live.noBody') : JSON.stringify(body, null, 2)}`;
 }
 
-const answerText = ({ status, ms, answer }: LiveCall): string =>
-  `${status} in ${ms} ms\n\n${answer === null ? '(no JSON, or too long)' : JSON.stringify(answer, null, 2)}`;
+function answerText({ status, ms, answer }: LiveCall): string {
+  const body = answer === null ? t('live.noAnswer') : JSON.stringify(answer, null, 2);
+  return `${t('live.statusAndTime', { status, ms })}\n\n${body}`;
+}

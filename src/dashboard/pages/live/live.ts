@@ -1,6 +1,8 @@
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import { createEventStreams, type StreamEvent } from '../../../platform/http/event-streams.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
+import { asReader, type Reader, reader } from '../../../platform/i18n/reader.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
 import type { App } from '../../../platform/ports.ts';
 import { card, emptyState } from '../../shell/components.ts';
@@ -19,33 +21,33 @@ export function livePages(app: App, services: PageServices): void {
   publisherPages(app, services).get('/live', 'analyst', async (context) => {
     const notices = await findNotices(pool, context.publisher.id, now() - noticesLookbackMs);
     return {
-      title: 'Live',
-      lead: 'Every call with one of your keys as it comes, refused ones too.',
+      title: t('nav.live'),
+      lead: t('live.lead'),
       nav: 'live',
       body: html`
         ${liveCard(context)}
         ${card(
-          'Ignored, dropped or refused',
+          t('live.notices'),
           notices.length === 0
-            ? emptyState('check', 'Nothing', 'All requests of the last 24 hours were taken as they came.')
+            ? emptyState('check', t('live.noNotices'), t('live.noNoticesText'))
             : noticeTable(notices, context),
-          { lead: 'Offer requests of the last 24 hours: the field and the reason, never its value.' },
+          { lead: t('live.noticesLead') },
         )}`,
     };
   });
   app.get('/dashboard/p/:publisherId/live/stream', { schema: { hide: true } }, (request, reply) => {
     const publisher = request.viewedPublisher;
     if (publisher === null) return reply.callNotFound();
-    streams.open(reply, { owner: `user ${request.viewer?.user.id}`, next: opened(services, publisher) });
+    streams.open(reply, { owner: `user ${request.viewer?.user.id}`, next: opened(services, publisher, reader()) });
   });
 }
 
 /** The first answer tells the page that calls are recorded from now on. */
-function opened({ deps }: PageServices, publisher: Publisher): () => Promise<StreamEvent[]> {
+function opened({ deps }: PageServices, publisher: Publisher, who: Reader): () => Promise<StreamEvent[]> {
   const next = watchCalls(deps, publisher);
   let isOpen = false;
   return async () => {
-    const events = await next();
+    const events = await asReader(who, next);
     if (isOpen) return events;
     isOpen = true;
     return [{ name: 'watching', data: '' }, ...events];
@@ -53,30 +55,29 @@ function opened({ deps }: PageServices, publisher: Publisher): () => Promise<Str
 }
 
 const kinds = [
-  ['', 'All calls'],
-  ['refused', 'Refused'],
-  ['partly', 'Accepted in part'],
-  ['answered', 'Answered'],
-] as const;
+  ['', 'live.allCalls'],
+  ['refused', 'live.kindRefused'],
+  ['partly', 'live.kindPartly'],
+  ['answered', 'live.kindAnswered'],
+] as const satisfies readonly (readonly [string, MessageKey])[];
 
 /** The list that fills itself; also on the integration page. */
 export const liveCard = ({ path }: PublisherContext): Html =>
   card(
-    'Live calls',
+    t('live.calls'),
     html`
       <div class="stream-tools">
-        <select data-stream-kind aria-label="Kind of calls">
-          ${kinds.map(([value, text]) => html`<option value="${value}">${text}</option>`)}
+        <select data-stream-kind aria-label="${t('live.kind')}">
+          ${kinds.map(([value, text]) => html`<option value="${value}">${t(text)}</option>`)}
         </select>
-        <input type="search" data-stream-filter aria-label="Filter live calls" placeholder="Filter, such as checkout">
-        <button type="button" class="button" data-stream-pause aria-pressed="false">Pause</button>
+        <input type="search" data-stream-filter aria-label="${t('live.filter')}"
+          placeholder="${t('live.filterExample')}">
+        <button type="button" class="button" data-stream-pause aria-pressed="false">${t('live.pause')}</button>
       </div>
-      <p class="waiting" data-waiting><span class="live-dot"></span><span data-waiting-text>Connecting…</span></p>
+      <p class="waiting" data-waiting>
+        <span class="live-dot"></span><span data-waiting-text>${t('live.connecting')}</span>
+      </p>
       <ol class="stream" data-stream="${path('/live/stream')}" aria-live="polite"
-        aria-label="Calls, newest first"></ol>`,
-    {
-      lead:
-        'Offer requests of the last minute and every call from now on, with request and answer while this page is ' +
-        'open. Secrets and identifiers of users are masked. Development requests appear only here.',
-    },
+        aria-label="${t('live.list')}"></ol>`,
+    { lead: t('live.callsLead') },
   );

@@ -1,5 +1,6 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { badge, table } from '../../shell/components.ts';
 import type { PublisherContext } from '../../shell/context.ts';
 import { count, moment } from '../../shell/format.ts';
@@ -20,12 +21,18 @@ export async function findNotices(executor: Executor, publisherId: number, since
 
 export const noticeTable = (notices: readonly LiveNotice[], { publisher }: PublisherContext): Html =>
   table(
-    'Ignored, dropped or refused',
-    [{ text: 'Field' }, { text: 'Reason' }, { text: 'Result' }, { text: 'Requests', numeric: true }, { text: 'Last' }],
+    t('live.notices'),
+    [
+      { text: t('live.field') },
+      { text: t('live.reason') },
+      { text: t('live.result') },
+      { text: t('live.requests'), numeric: true },
+      { text: t('live.last') },
+    ],
     notices.map(({ path, message, refused, count: times, last_at: lastAt }) => [
       path === '' ? '–' : html`<code>${path.replace(/^\//, '')}</code>`,
       message,
-      refused ? badge('refused', 'bad') : badge('accepted in part', 'warn'),
+      refused ? badge(t('live.refused'), 'bad') : badge(t('live.partly'), 'warn'),
       count(Number(times)),
       moment(publisher, lastAt, 'second'),
     ]),
