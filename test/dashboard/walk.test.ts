@@ -378,7 +378,6 @@ describe('for all users', () => {
     /\/operator\/(publishers|system)/, // operator
     /\/overview/, // setup
     /\/settings\/themes/, // themes
-    /\/why/, // why
   ];
 
   test.each(devices)('no page violates an axe rule or is wider than the screen: %s', async (_name, options, rules) => {

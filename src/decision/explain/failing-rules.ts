@@ -7,7 +7,7 @@ import type { DecisionInput } from '../types.ts';
 import { describeExclusion } from './wording.ts';
 
 /** A rule that an offer fails, and the same in words. */
-export type FailingRule = { rule: string; reason: string };
+export type FailingRule = { rule: Exclusion['rule']; reason: string };
 
 /**
  * Every rule that keeps an offer out of a decision, in the order in which they apply; a decision itself stops at the

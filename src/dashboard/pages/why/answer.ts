@@ -1,11 +1,13 @@
+import type { Offer } from '../../../catalog/snapshot/types.ts';
 import { explain } from '../../../decision/explain/explain.ts';
 import { type FailingRule, failingRules } from '../../../decision/explain/failing-rules.ts';
 import type { DecisionContext, DecisionInput, Explanation } from '../../../decision/types.ts';
 import type { UserDecision } from '../../../offers/decision-log/user-decisions.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { badge, descriptionList, link, notice, strongLink, table } from '../../shell/components.ts';
 import type { PublisherContext } from '../../shell/context.ts';
-import { moment, plural } from '../../shell/format.ts';
+import { moment } from '../../shell/format.ts';
 import type { FoundDecision } from './find-decision.ts';
 import type { Question } from './question.ts';
 
@@ -19,10 +21,7 @@ export function answerOf(context: PublisherContext, found: FoundDecision, questi
   const explanations = explain(input);
   const own = ownOf(explanations, question);
   const isAsked = question.offer !== '' || question.campaign !== '';
-  const notServed = notice(
-    'failed',
-    html`<p><strong>Not shown:</strong> the offer is not served to this publisher.</p>`,
-  );
+  const notServed = notice('failed', html`<p>${tHtml('why.notServed')}</p>`);
   return html`
     ${warning}
     ${own !== undefined ? verdict(own, input) : isAsked && notServed}
@@ -41,50 +40,59 @@ function verdict(own: Explanation, input: DecisionInput): Html {
   const { position, reason, rule, rank } = own;
   const failing = failingRules(input, own.offer.id);
   const isShown = position !== null;
-  const first = failing[0]?.reason ?? reason;
+  const notShown = tHtml('why.notShownBecause', { reason: inEnglish(failing[0]?.reason ?? reason) });
   return html`
     <div class="notice verdict ${isShown ? 'done' : 'failed'}" role="status">
-      <p><strong>${isShown ? `Shown at position ${position}` : 'Not shown'}:</strong>
-        ${isShown ? `“${titleOf(own)}” was the best choice there, rank ${rank}.` : first}</p>
+      <p>${isShown ? tHtml('why.shown', { position, title: titleOf(own), rank: rank ?? '' }) : notShown}</p>
     </div>
     ${!isShown && rules(failing, rule, reason)}`;
 }
 
 /** All rules that fail; without any, what the ranking said. */
 function rules(failing: readonly FailingRule[], rule: string | null, reason: string): Html {
-  const entries = failing.length > 0 ? failing : [{ rule: rule ?? '', reason }];
-  const lead =
-    failing.length > 0
-      ? `${plural(failing.length, 'rule fails', 'rules fail')}; each alone keeps the offer from being shown.`
-      : 'No rule fails: the offer takes part, and competition decides.';
+  const entries = failing.length > 0 ? failing : [{ rule: rule as FailingRule['rule'], reason }];
+  const lead = failing.length > 0 ? t('why.rulesFail', { count: failing.length }) : t('why.noRuleFails');
   return html`
-    <h2 class="section">Why</h2>
+    <h2 class="section">${t('why.why')}</h2>
     <p class="hint">${lead}</p>
     <ol class="reasons">
-      ${entries.map((one) => html`<li>${badge(one.rule.replaceAll('_', ' '))}<span>${one.reason}</span></li>`)}
+      ${entries.map((one) => html`<li>${badge(t(`why.rule_${one.rule}`))}${inEnglish(one.reason)}</li>`)}
     </ol>`;
 }
 
-const titleOf = ({ offer }: Explanation): string => offer.copy.title || `Offer ${offer.id}`;
+/** Reasons are those of the API, which is in English. */
+const inEnglish = (reason: string): Html => html`<span lang="en" translate="no">${reason}</span>`;
 
-const kinds = { session: 'Stored decision', user: 'This user, now', visitor: 'Made-up visitor, now' };
+/** Values as the API has them. */
+const asIs = (values: readonly string[]): Html => html`<span translate="no">${values.join(', ')}</span>`;
+
+export const offerTitle = ({ id, copy }: Offer): string => copy.title || t('why.offerName', { id });
+const titleOf = ({ offer }: Explanation): string => offerTitle(offer);
 
 function visitorCard({ publisher }: PublisherContext, { kind, at }: FoundDecision, visitor: DecisionContext): Html {
   const place = [visitor.geo.country, visitor.geo.region, visitor.geo.city].filter((part) => part !== null);
   const device = [visitor.device, visitor.os, visitor.platform].filter((part) => part !== null);
   const custom = [...visitor.custom].map(([name, value]) => `${name}=${value}`);
   return html`
-    <h2 class="section">Decided for</h2>
+    <h2 class="section">${t('why.decidedFor')}</h2>
     ${descriptionList([
-      ['Decision', at === null ? kinds[kind] : html`${kinds[kind]}, ${moment(publisher, at, 'second')}`],
-      ['Placement', visitor.placement],
-      ['Place', place.join(', ') || 'unknown'],
-      ['Device', device.join(', ') || 'unknown'],
-      ['Attributes', custom.join(', ') || 'none'],
+      [
+        t('why.decision'),
+        at === null ? t(`why.kind_${kind}`) : html`${t(`why.kind_${kind}`)}, ${moment(publisher, at, 'second')}`,
+      ],
+      [t('why.placement'), asIs([visitor.placement])],
+      [t('why.place'), place.length > 0 ? asIs(place) : t('why.unknown')],
+      [t('why.device'), device.length > 0 ? asIs(device) : t('why.unknown')],
+      [t('why.attributes'), custom.length > 0 ? asIs(custom) : t('why.none')],
     ])}`;
 }
 
-const columns = [{ text: 'Offer' }, { text: 'Outcome' }, { text: 'Rank', numeric: true }, { text: 'First reason' }];
+const columns = () => [
+  { text: t('why.offer') },
+  { text: t('why.outcome') },
+  { text: t('why.rank'), numeric: true },
+  { text: t('why.firstReason') },
+];
 
 function competition(
   { path }: PublisherContext,
@@ -95,23 +103,27 @@ function competition(
     const href = path(`/offers/${one.offer.id}`);
     return [
       one === own ? strongLink(href, titleOf(one)) : link(href, titleOf(one)),
-      one.position === null ? badge('Not shown') : badge(`Position ${one.position}`, 'good'),
+      one.position === null ? badge(t('why.notShown')) : badge(t('why.position', { position: one.position }), 'good'),
       one.rank ?? nothing,
-      one.reason,
+      one.position === null ? inEnglish(one.reason) : t('why.shownAt', { position: one.position }),
     ];
   };
   const shown = explanations.slice(0, maxOffers);
   return html`
-    <h2 class="section">What it ranked against</h2>
-    ${table('Offers of the decision', columns, shown.map(row))}
+    <h2 class="section">${t('why.competition')}</h2>
+    ${table(t('why.offers'), columns(), shown.map(row))}
     <p class="hint">
-      ${explanations.length > maxOffers && `The first ${maxOffers} of ${explanations.length} offers.`}
-      Caps, budgets, opt-outs and pacing are the real ones. Offers of equal priority are ordered by chance and expected
-      revenue, anew on each request.
+      ${explanations.length > maxOffers && t('why.firstOf', { shown: maxOffers, total: explanations.length })}
+      ${t('why.competitionHint')}
     </p>`;
 }
 
-const sessionColumns = [{ text: 'Time' }, { text: 'Placement' }, { text: 'Offers shown' }, { text: 'Decision' }];
+const sessionColumns = () => [
+  { text: t('why.time') },
+  { text: t('why.placement') },
+  { text: t('why.offersShown') },
+  { text: t('why.decision') },
+];
 
 function sessionList(context: PublisherContext, sessions: readonly UserDecision[], { offer }: Question): Html {
   const { publisher, path } = context;
@@ -119,10 +131,12 @@ function sessionList(context: PublisherContext, sessions: readonly UserDecision[
   const rows = sessions.map(({ sessionId, at, placement, offerIds, kept }) => [
     moment(publisher, at, 'second'),
     placement,
-    offerIds.length === 0 ? 'none' : html`${offerIds.map((id) => html`${link(path(`/offers/${id}`), String(id))} `)}`,
-    kept ? link(path(`/why?session=${sessionId}${offerOf}`), 'Explain this decision') : 'not stored',
+    offerIds.length === 0
+      ? t('why.none')
+      : html`${offerIds.map((id) => html`${link(path(`/offers/${id}`), String(id))} `)}`,
+    kept ? link(path(`/why?session=${sessionId}${offerOf}`), t('why.explainThis')) : t('why.notStored'),
   ]);
   return html`
-    <h2 class="section">Sessions of this user</h2>
-    ${table('Sessions', sessionColumns, rows)}`;
+    <h2 class="section">${t('why.sessionsOf')}</h2>
+    ${table(t('why.sessions'), sessionColumns(), rows)}`;
 }

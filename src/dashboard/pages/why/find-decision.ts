@@ -5,6 +5,7 @@ import { findUserDecisions, type UserDecision } from '../../../offers/decision-l
 import { createInputNow } from '../../../offers/fetch/input-now.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { AppError } from '../../../platform/errors.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { isPossibleUuid7, timeOfUuid7 } from '../../../platform/lib/uuid7.ts';
 import { createUserKeys } from '../../../platform/security/user-key.ts';
 import type { DashboardDeps } from '../../ports.ts';
@@ -27,7 +28,6 @@ export type FoundDecision = {
 export type FindDecision = (publisher: Publisher, question: Question) => Promise<FoundDecision>;
 
 const maxSessions = 10;
-const notKept = 'This decision is not stored: decisions are kept for a week, and those of erased users are not kept.';
 
 /** Finds what a question is about: a stored decision, a user now, or a made-up visitor now. */
 export function createFindDecision(deps: DashboardDeps): FindDecision {
@@ -38,16 +38,16 @@ export function createFindDecision(deps: DashboardDeps): FindDecision {
 
   async function ofSession(publisher: Publisher, id: string | null): Promise<FoundDecision> {
     const missing = { input: null, kind: 'session', at: null, sessions: [] } as const;
-    if (id === null || !isPossibleUuid7(id, now())) return { ...missing, problem: 'There is no such session.' };
+    if (id === null || !isPossibleUuid7(id, now())) return { ...missing, problem: t('why.noSession') };
     try {
       const stored = await failFast(() => findDecision(pool, publisher.id, id));
       const input = await failFast(() => inputOf(pool, stored));
-      return { ...missing, input, at: new Date(stored.createdAtMs), problem: input === null ? notKept : null };
+      return { ...missing, input, at: new Date(stored.createdAtMs), problem: input === null ? t('why.notKept') : null };
     } catch (err) {
       if (err instanceof AppError && err.code === 'session_not_found')
-        return { ...missing, problem: 'There is no such session.' };
+        return { ...missing, problem: t('why.noSession') };
       if (err instanceof AppError && err.code === 'decision_not_kept')
-        return { ...missing, at: new Date(timeOfUuid7(id)), problem: notKept };
+        return { ...missing, at: new Date(timeOfUuid7(id)), problem: t('why.notKept') };
       throw err;
     }
   }
@@ -65,10 +65,7 @@ export function createFindDecision(deps: DashboardDeps): FindDecision {
       kind: 'user',
       at: null,
       sessions,
-      problem:
-        sessions.length > 0
-          ? null
-          : 'No session of this user is known: the visitor below stands in for their place and device.',
+      problem: sessions.length > 0 ? null : t('why.unknownUser'),
     };
   }
 

@@ -1,10 +1,11 @@
 import type { Offer } from '../../../catalog/snapshot/types.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import type { PublisherContext } from '../../shell/context.ts';
 import { type Choice, columns, createForm, moreFields } from '../../shell/forms.ts';
 import { type PageServices, publisherPages } from '../../shell/pages.ts';
-import { answerOf } from './answer.ts';
+import { answerOf, offerTitle } from './answer.ts';
 import { createFindDecision } from './find-decision.ts';
 import { type Question, questionIn } from './question.ts';
 
@@ -18,8 +19,8 @@ export function whyPages(app: App, services: PageServices): void {
     const question = questionIn(context);
     const found = await findDecision(context.publisher, question);
     return {
-      title: 'Why (not) shown',
-      lead: 'The decision about an offer, with the real caps, budgets, opt-outs and pacing. Nothing is counted.',
+      title: t('nav.why'),
+      lead: t('why.lead'),
       nav: 'why',
       body: html`${questionForm(context, question)}${answerOf(context, found, question)}`,
     };
@@ -27,7 +28,7 @@ export function whyPages(app: App, services: PageServices): void {
 }
 
 const choices = (values: readonly string[]): Choice[] => [
-  { value: '', text: 'Any' },
+  { value: '', text: t('why.any') },
   ...values.map((value) => ({ value, text: value })),
 ];
 
@@ -39,28 +40,31 @@ function questionForm({ publisher, path }: PublisherContext, question: Question)
     <form class="card why" method="get" action="${path('/why')}">
       ${question.campaign !== '' && html`<input type="hidden" name="campaign" value="${question.campaign}">`}
       ${columns([
-        form.select('offer', { label: 'Offer', choices: [{ value: '', text: 'All' }, ...offers.map(offerChoice)] }),
-        form.input('user', { label: 'User', hint: 'Their pub_user_id or ad_fp, as you send it.' }),
-        form.input('session', { label: 'Session id', hint: 'Explains the stored decision of the session.' }),
+        form.select('offer', {
+          label: t('why.offer'),
+          choices: [{ value: '', text: t('common.all') }, ...offers.map(offerChoice)],
+        }),
+        form.input('user', { label: t('why.user'), hint: t('why.userHint') }),
+        form.input('session', { label: t('why.sessionId'), hint: t('why.sessionHint') }),
       ])}
       ${moreFields(
-        'Made-up visitor',
+        t('why.visitor'),
         html`
           ${columns([
-            form.select('placement', { label: 'Placement', choices: placements }),
-            form.input('country', { label: 'Country', placeholder: 'US' }),
-            form.input('region', { label: 'Region', placeholder: 'US-CA' }),
-            form.input('city', { label: 'City', placeholder: 'San Diego' }),
-            form.select('platform', { label: 'Platform', choices: choices(['web', 'ios', 'android']) }),
-            form.select('device', { label: 'Device', choices: choices(['desktop', 'mobile', 'tablet', 'tv']) }),
+            form.select('placement', { label: t('why.placement'), choices: placements }),
+            form.input('country', { label: t('why.country'), placeholder: t('why.countryExample') }),
+            form.input('region', { label: t('why.region'), placeholder: t('why.regionExample') }),
+            form.input('city', { label: t('why.city'), placeholder: t('why.cityExample') }),
+            form.select('platform', { label: t('why.platform'), choices: choices(['web', 'ios', 'android']) }),
+            form.select('device', { label: t('why.device'), choices: choices(['desktop', 'mobile', 'tablet', 'tv']) }),
           ])}
-          ${form.input('custom', { label: 'Custom attributes', placeholder: 'cart_total=50, plan=plus' })}`,
+          ${form.input('custom', { label: t('why.custom'), placeholder: t('why.customExample') })}`,
       )}
-      <button class="button main">Explain</button>
+      <button class="button main">${t('why.explain')}</button>
     </form>`;
 }
 
-const offerChoice = ({ id, copy, campaign }: Offer): Choice => ({
-  value: String(id),
-  text: `${copy.title || `Offer ${id}`} · ${campaign.advertiserName} (${id})`,
+const offerChoice = (offer: Offer): Choice => ({
+  value: String(offer.id),
+  text: `${offerTitle(offer)} · ${offer.campaign.advertiserName} (${offer.id})`,
 });
