@@ -1,33 +1,35 @@
+import { type MessageKey, t } from '../platform/i18n/messages.ts';
+import { reader } from '../platform/i18n/reader.ts';
 import type { Alert } from './kinds.ts';
 
 /** An alert in words. `path` is that of the page to look at, below the publisher's pages of the dashboard. */
 export type AlertText = { title: string; reason: string; path: string };
 
-const disabledBecause: Readonly<Record<string, string>> = {
-  gone: 'It answered 410: it wants no more deliveries.',
-  asked: 'Its answer asked to be disabled.',
-  failing: 'It failed for days.',
+const disabledBecause: Readonly<Record<string, MessageKey>> = {
+  gone: 'alerts.disabledGone',
+  asked: 'alerts.disabledAsked',
+  failing: 'alerts.disabledFailing',
 };
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : String(value ?? ''));
 
 /** A time in the publisher's zone. */
 function timeIn(timeZone: string, at: unknown): string {
-  const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone });
+  const format = new Intl.DateTimeFormat(reader().locale, { dateStyle: 'medium', timeStyle: 'short', timeZone });
   return `${format.format(new Date(text(at)))} (${timeZone})`;
 }
 
-const number = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 2 });
-
 /** An amount; in a currency where one is known. */
-const amount = (value: unknown, currency: unknown): string =>
-  typeof currency === 'string'
-    ? new Intl.NumberFormat('en-GB', { style: 'currency', currency }).format(Number(value))
-    : number.format(Number(value));
+function amount(value: unknown, currency: unknown): string {
+  const options =
+    typeof currency === 'string' ? { style: 'currency' as const, currency } : { maximumFractionDigits: 2 };
+  return new Intl.NumberFormat(reader().locale, options).format(Number(value));
+}
 
-const percent = new Intl.NumberFormat('en-GB', { style: 'percent', maximumFractionDigits: 1 });
+const percent = (value: number): string =>
+  new Intl.NumberFormat(reader().locale, { style: 'percent', maximumFractionDigits: 1 }).format(value);
 
-/** Title, reason and page of an alert. */
+/** Title, reason and page of an alert, in the language of the reader. */
 export function describe({ kind, data }: Pick<Alert, 'kind' | 'data'>, timeZone: string): AlertText {
   if (kind.startsWith('endpoint.')) return describeEndpoint(kind, data, timeZone);
   if (kind.startsWith('placement.')) return describePlacement(kind, data, timeZone);
@@ -35,36 +37,30 @@ export function describe({ kind, data }: Pick<Alert, 'kind' | 'data'>, timeZone:
   const name = text(data.name);
   if (kind === 'campaign.ended')
     return {
-      title: `Campaign ended: ${name}`,
-      reason: `Its schedule ended on ${timeIn(timeZone, data.ended_at)}.`,
+      title: t('alerts.campaignEnded', { name }),
+      reason: t('alerts.campaignEndedReason', { time: timeIn(timeZone, data.ended_at) }),
       path,
     };
-  const per = data.per === 'lifetime' ? 'in all' : `for this ${text(data.per)}`;
-  const limit = amount(data.limit, data.currency);
+  const used = { limit: amount(data.limit, data.currency), per: text(data.per) };
   if (kind === 'budget.80')
-    return { title: `80% of a budget used: ${name}`, reason: `At least 80% of ${limit} ${per} are used.`, path };
-  return {
-    title: `Budget used up: ${name}`,
-    reason: `All of ${limit} ${per} is used; it is not shown until then.`,
-    path,
-  };
+    return { title: t('alerts.budget80', { name }), reason: t('alerts.budget80Reason', used), path };
+  return { title: t('alerts.budget100', { name }), reason: t('alerts.budget100Reason', used), path };
 }
 
 function describeEndpoint(kind: string, data: Alert['data'], timeZone: string): AlertText {
   const name = text(data.description) || text(data.url);
   const path = `/settings/webhooks/${Number(data.endpoint_id)}`;
   if (kind === 'endpoint.recovered')
-    return { title: `Webhook endpoint works again: ${name}`, reason: 'A call succeeded.', path };
-  if (kind === 'endpoint.disabled')
-    return {
-      title: `Webhook endpoint disabled: ${name}`,
-      reason: `${disabledBecause[text(data.reason)] ?? ''} Its deliveries are held until it is enabled again.`.trim(),
-      path,
-    };
-  const failures = `${Number(data.failures)} calls in a row have failed`;
+    return { title: t('alerts.endpointRecovered', { name }), reason: t('alerts.endpointRecoveredReason'), path };
+  if (kind === 'endpoint.disabled') {
+    const because = disabledBecause[text(data.reason)];
+    const reasons = [because === undefined ? '' : t(because), t('alerts.endpointDisabledReason')];
+    return { title: t('alerts.endpointDisabled', { name }), reason: reasons.join(' ').trim(), path };
+  }
+  const since = timeIn(timeZone, data.failing_since);
   return {
-    title: `Webhook endpoint failing: ${name}`,
-    reason: `${failures} since ${timeIn(timeZone, data.failing_since)}. Deliveries are retried.`,
+    title: t('alerts.endpointFailing', { name }),
+    reason: t('alerts.endpointFailingReason', { failures: Number(data.failures), since }),
     path,
   };
 }
@@ -74,13 +70,16 @@ function describePlacement(kind: string, data: Alert['data'], timeZone: string):
   const [now, before] = [Number(data.now), Number(data.before)];
   const isRevenue = kind === 'placement.revenue';
   const metric = isRevenue ? 'revenue' : 'fill_rate';
-  const format = (value: number): string => (isRevenue ? amount(value, data.currency) : percent.format(value));
+  const format = (value: number): string => (isRevenue ? amount(value, data.currency) : percent(value));
   const query = new URLSearchParams({ range: 'today', compare: 'week', by: 'campaign', placement, metric });
   return {
-    title: `${isRevenue ? 'Revenue' : 'Fill rate'} of ${placement} down by ${percent.format(1 - now / before)}`,
-    reason:
-      `${format(now)} in the ${Number(data.hours)} hours until ${timeIn(timeZone, data.until)}; ` +
-      `in the same hours of last week ${format(before)}.`,
+    title: t(isRevenue ? 'alerts.revenueDown' : 'alerts.fillRateDown', { placement, share: percent(1 - now / before) }),
+    reason: t('alerts.downReason', {
+      now: format(now),
+      hours: Number(data.hours),
+      until: timeIn(timeZone, data.until),
+      before: format(before),
+    }),
     path: `/reports?${query}`,
   };
 }

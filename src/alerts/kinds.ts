@@ -1,16 +1,17 @@
+import type { MessageKey } from '../platform/i18n/messages.ts';
 import type { OperationalEvent } from '../webhooks/operational/raise.ts';
 
-/** What people can be told of, with the words of the form (docs/interface.md#alerts). */
+/** What people can be told of, with the words of the form as messages (docs/interface.md#alerts). */
 export const alertKinds = {
-  'endpoint.failing': 'A webhook endpoint fails',
-  'endpoint.disabled': 'A webhook endpoint is disabled',
-  'endpoint.recovered': 'A webhook endpoint works again',
-  'budget.80': '80% of a budget are used',
-  'budget.100': 'A budget is used up',
-  'campaign.ended': 'A campaign has ended',
-  'placement.fill_rate': 'Fill rate of a placement down by half',
-  'placement.revenue': 'Revenue of a placement down by half',
-} as const;
+  'endpoint.failing': 'alerts.kindEndpointFailing',
+  'endpoint.disabled': 'alerts.kindEndpointDisabled',
+  'endpoint.recovered': 'alerts.kindEndpointRecovered',
+  'budget.80': 'alerts.kindBudget80',
+  'budget.100': 'alerts.kindBudget100',
+  'campaign.ended': 'alerts.kindCampaignEnded',
+  'placement.fill_rate': 'alerts.kindFillRate',
+  'placement.revenue': 'alerts.kindRevenue',
+} as const satisfies Readonly<Record<string, MessageKey>>;
 
 export type AlertKind = keyof typeof alertKinds;
 

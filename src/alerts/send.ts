@@ -1,8 +1,10 @@
 import type { Config } from '../config.ts';
 import type { Executor } from '../platform/db/pool.ts';
+import { t } from '../platform/i18n/messages.ts';
+import { inLanguage, isReaderLanguage } from '../platform/i18n/reader.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
 import type { Sender } from '../webhooks/dispatcher/send/sender.ts';
-import { describe } from './describe.ts';
+import { type AlertText, describe } from './describe.ts';
 import type { Alert } from './kinds.ts';
 import { urlContext } from './rules.ts';
 
@@ -28,6 +30,8 @@ type Due = Pick<Alert, 'kind' | 'data'> & {
   url_sealed: Buffer | null;
   /** null: not a mail, or the user has no access any more. */
   email: string | null;
+  /** Of a mail; null: the default one, as for channels. */
+  language: string | null;
 };
 
 /**
@@ -44,7 +48,7 @@ with due as (
   from due where (m.alert_id, m.rule_id) = (due.alert_id, due.rule_id)
   returning m.alert_id, m.rule_id, m.attempts
 )
-select t.*, a.kind, a.data, a.publisher_id, p.name as publisher, p.time_zone, r.url_sealed, u.email
+select t.*, a.kind, a.data, a.publisher_id, p.name as publisher, p.time_zone, r.url_sealed, u.email, u.language
 from taken t join alerts a on a.id = t.alert_id join alert_rules r on r.id = t.rule_id
 join publishers p on p.id = a.publisher_id
 left join users u on u.id = r.user_id and not u.disabled
@@ -77,26 +81,24 @@ const settle = async (
 
 /** @returns why it was not sent, without addresses; null: it was, or nobody is to be told any more */
 async function sendOne({ mailer, secretBox, sender, config }: SendDeps, message: Due): Promise<string | null> {
-  const { title, reason, path } = describe(message, message.time_zone);
   const pages = `${config.publicUrl}/dashboard/p/${message.publisher_id}`;
-  const links = { page: `${pages}${path}`, inbox: `${pages}/alerts` };
+  const written = <T>(write: (alert: AlertText, links: Links) => T): T =>
+    inLanguage(isReaderLanguage(message.language) ? message.language : null, () => {
+      const alert = describe(message, message.time_zone);
+      return write(alert, { page: `${pages}${alert.path}`, inbox: `${pages}/alerts` });
+    });
   if (message.url_sealed !== null) {
     const url = secretBox.open(message.url_sealed, urlContext);
-    return post(sender, url, slackText(message.publisher, { title, reason }, links));
+    const text = written((alert, links) => slackText(message.publisher, alert, links));
+    return post(sender, url, text);
   }
   if (message.email === null) return null;
   if (mailer === null) return 'no mail server is set';
-  const text = `${title}
-
-${reason}
-
-Look at it:
-${links.page}
-
-Mute it, or change what you are told of:
-${links.inbox}
-`;
-  return mailer.send({ to: message.email, subject: `${message.publisher}: ${title}`, text }).then(
+  const mail = written(({ title, reason }, links) => ({
+    subject: `${message.publisher}: ${title}`,
+    text: t('mails.alertText', { title, reason, ...links }),
+  }));
+  return mailer.send({ to: message.email, ...mail }).then(
     () => null,
     () => 'the mail server did not take it',
   );
@@ -107,8 +109,14 @@ const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceA
 
 type Links = { page: string; inbox: string };
 
-export const slackText = (publisher: string, { title, reason }: { title: string; reason: string }, links: Links) =>
-  `*${escaped(`${publisher}: ${title}`)}*\n${escaped(reason)}\n<${links.page}|Look at it> · <${links.inbox}|Mute>`;
+export function slackText(
+  publisher: string,
+  { title, reason }: Omit<AlertText, 'path'>,
+  { page, inbox }: Links,
+): string {
+  const links = `<${page}|${t('alerts.lookAtIt')}> · <${inbox}|${t('alerts.muteIt')}>`;
+  return `*${escaped(`${publisher}: ${title}`)}*\n${escaped(reason)}\n${links}`;
+}
 
 /** Posts a text to a Slack-compatible webhook, as guarded as webhooks are. @returns why it failed, or null */
 export async function post(sender: Sender, url: string, text: string): Promise<string | null> {

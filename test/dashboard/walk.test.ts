@@ -373,7 +373,6 @@ describe('for all users', () => {
   const notYetTranslated = [
     /^\/docs\//, // documents, which are English
     /\/activity/, // activity
-    /\/alerts/, // alerts
     /\/integration/, // integration
     /\/operator\/(publishers|system)/, // operator
     /\/overview/, // setup

@@ -13,6 +13,8 @@ import { post, slackText } from '../../../alerts/send.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { inLanguage } from '../../../platform/i18n/reader.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
 import type { App } from '../../../platform/ports.ts';
 import { takeTestToken } from '../../../webhooks/endpoints/test-limit.ts';
@@ -42,25 +44,25 @@ export function alertPages(app: App, services: PageServices): void {
   pages.get('/alerts', 'analyst', (context) => alertsPage(scope, context));
   pages.post('/alerts/read', 'analyst', async (context) => {
     await scope.failFast(() => readAlerts(pool, readerOf(context)));
-    return back(context, 'All alerts are read.');
+    return back(context, t('alerts.allRead'));
   });
   pages.post('/alerts/mail', 'analyst', async (context, fields) => {
     const kinds = fields.all('kinds').filter(isAlertKind);
     await scope.failFast(() => setMailRule(pool, { ...readerOf(context), kinds }, now()));
-    return back(context, kinds.length === 0 ? 'You get no mails of alerts.' : 'Mails of alerts saved.');
+    return back(context, kinds.length === 0 ? t('alerts.noMails') : t('alerts.mailsSaved'));
   });
   pages.post('/alerts/channels', 'manager', (context, fields) => createChannel(scope, context, fields));
   pages.post('/alerts/channels/:key/remove', 'manager', async (context) => {
     const id = idIn(context);
     if (!(await scope.failFast(() => removeChannel(pool, context.publisher.id, id)))) throw new AppError('not_found');
-    return back(context, 'Channel removed.');
+    return back(context, t('alerts.channelRemoved'));
   });
   pages.post('/alerts/:key/mute', 'manager', async (context, fields) => {
     const isMuted = fields.text('mute') !== 'no';
     const untilMs = isMuted ? now() + muteDays * dayMs : now();
     const mute = { publisherId: context.publisher.id, alertId: idIn(context), untilMs };
     if (!(await scope.failFast(() => muteAlerts(pool, mute)))) throw new AppError('not_found');
-    return back(context, isMuted ? `Muted for ${muteDays} days.` : 'No longer muted.');
+    return back(context, isMuted ? t('alerts.mutedFor', { days: muteDays }) : t('alerts.unmuted'));
   });
 }
 
@@ -83,8 +85,8 @@ async function alertsPage(
   );
   const shown = alerts.map((alert) => ({ ...alert, ...describe(alert, publisher.timeZone) }));
   return {
-    title: 'Alerts',
-    lead: 'What needs a look, and who is told of it. Each cause is told once.',
+    title: t('nav.alerts'),
+    lead: t('alerts.lead'),
     nav: 'alerts',
     status: (refused.errors ?? []).length > 0 ? 422 : 200,
     body: html`
@@ -94,13 +96,17 @@ async function alertsPage(
   };
 }
 
+/** In the language of the messages that follow, which is not that of whoever adds the channel. */
+const helloText = (publisher: string, links: Parameters<typeof slackText>[2]): string =>
+  inLanguage(null, () => slackText(publisher, { title: t('alerts.hello'), reason: t('alerts.helloReason') }, links));
+
 /** The first message is a test: a channel that does not answer is not saved. */
 async function createChannel(scope: Scope, context: PublisherContext, fields: Fields): Promise<PageResult> {
   const { pool, secretBox, sender, config, now } = scope.deps;
   const typed = { name: fields.text('name'), url: fields.text('url'), kinds: fields.all('kinds').filter(isAlertKind) };
   const refuse = (path: string, message: string) => alertsPage(scope, context, { typed, errors: [{ path, message }] });
-  if (typed.name === '' || typed.name.length > 80) return refuse('/name', 'must have 1 to 80 characters');
-  if (typed.kinds.length === 0) return refuse('/kinds', 'must have at least one');
+  if (typed.name === '' || typed.name.length > 80) return refuse('/name', t('alerts.mustHaveLength'));
+  if (typed.kinds.length === 0) return refuse('/kinds', t('alerts.mustHaveOne'));
   try {
     requireUsableUrl(typed.url, urlRulesOf(config));
   } catch (err) {
@@ -109,11 +115,10 @@ async function createChannel(scope: Scope, context: PublisherContext, fields: Fi
   await scope.failFast(() => takeTestToken(pool, context.publisher.id, now()));
   const inbox = `${config.publicUrl}${context.path('/alerts')}`;
   const links = { page: inbox, inbox };
-  const hello = { title: 'Alerts are on', reason: 'This channel is told of alerts from now on.' };
-  const error = await post(sender, typed.url, slackText(context.publisher.name, hello, links));
-  if (error !== null) return refuse('/url', `took no message: ${error}`);
+  const error = await post(sender, typed.url, helloText(context.publisher.name, links));
+  if (error !== null) return refuse('/url', t('alerts.tookNoMessage', { error }));
   const urlSealed = secretBox.seal(typed.url, urlContext);
   const channel = { publisherId: context.publisher.id, name: typed.name, kinds: typed.kinds, urlSealed };
-  if (!(await scope.failFast(() => addChannel(pool, channel, now())))) return refuse('/name', 'is one too many');
-  return { to: context.path('/alerts'), done: `${typed.name} added. It got a first message.` };
+  if (!(await scope.failFast(() => addChannel(pool, channel, now())))) return refuse('/name', t('alerts.oneTooMany'));
+  return { to: context.path('/alerts'), done: t('alerts.channelAdded', { name: typed.name }) };
 }

@@ -1,6 +1,7 @@
 import { type AlertKind, alertKinds } from '../../../alerts/kinds.ts';
 import { type Channel, maxChannels } from '../../../alerts/rules.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { hasRole } from '../../auth/users.ts';
 import { actionButton, saveForm } from '../../shell/actions.ts';
 import { badge, card, table } from '../../shell/components.ts';
@@ -11,16 +12,16 @@ import { createForm, type FormBuilder, type FormValues, moreFields } from '../..
 const kindBoxes = (form: FormBuilder, label: string): Html =>
   form.checkboxes('kinds', {
     label,
-    choices: Object.entries(alertKinds).map(([value, text]) => ({ value, text })),
+    choices: Object.entries(alertKinds).map(([value, text]) => ({ value, text: t(text) })),
   });
 
 /** What the viewer is mailed of. */
 export function mailCard(context: PublisherContext, kinds: readonly AlertKind[], hasMail: boolean): Html {
   const { path, viewer } = context;
   const body = hasMail
-    ? saveForm(context, path('/alerts/mail'), kindBoxes(createForm({ kinds }), 'Mail me when'))
-    : html`<p class="hint">This installation sends no mails: SMTP_URL is not set.</p>`;
-  return card('Mail', body, { lead: `To ${viewer.user.email}, for you alone.` });
+    ? saveForm(context, path('/alerts/mail'), kindBoxes(createForm({ kinds }), t('alerts.mailMe')))
+    : html`<p class="hint">${t('alerts.noMailServer')}</p>`;
+  return card(t('alerts.mail'), body, { lead: t('alerts.mailLead', { email: viewer.user.email }) });
 }
 
 /** The publisher's Slack-compatible webhooks. */
@@ -33,43 +34,48 @@ export function channelsCard(
   const form = createForm(typed, errors);
   const fields = html`
     ${form.summary()}
-    ${form.input('name', { label: 'Name', required: true, hint: 'Such as #checkout-team.' })}
+    ${form.input('name', { label: t('common.name'), required: true, hint: t('alerts.nameHint') })}
     ${form.input('url', {
-      label: 'Webhook URL',
+      label: t('alerts.webhookUrl'),
       type: 'url',
       required: true,
-      placeholder: 'https://hooks.slack.com/…',
+      placeholder: t('alerts.urlExample'),
       secret: true,
     })}
-    ${kindBoxes(form, 'Tell it when')}`;
+    ${kindBoxes(form, t('alerts.tellIt'))}`;
   const add = saveForm(context, context.path('/alerts/channels'), fields, {
-    button: 'Add and send a first message',
+    button: t('alerts.addAndSend'),
     page: context.path('/alerts'),
   });
   const isOpen = errors.length > 0 || channels.length === 0;
   const body = html`
     ${channels.length > 0 && channelTable(context, channels, canWrite)}
-    ${canWrite && channels.length < maxChannels && (isOpen ? add : moreFields('Add a channel', add))}
-    ${!canWrite && channels.length === 0 && html`<p class="hint">None.</p>`}`;
-  return card('Channels', body, {
-    lead: 'Slack, and all that takes its incoming webhooks, such as Mattermost, or Discord at a URL with /slack.',
-  });
+    ${canWrite && channels.length < maxChannels && (isOpen ? add : moreFields(t('alerts.addChannel'), add))}
+    ${!canWrite && channels.length === 0 && html`<p class="hint">${t('alerts.noChannels')}</p>`}`;
+  return card(t('alerts.channels'), body, { lead: t('alerts.channelsLead') });
 }
 
 function channelTable(context: PublisherContext, channels: readonly Channel[], canWrite: boolean): Html {
   const remove = ({ id, name }: Channel) =>
     actionButton(context, {
       to: context.path(`/alerts/channels/${id}/remove`),
-      text: 'Remove',
+      text: t('common.remove'),
       small: true,
-      confirm: `${name} is told of no more alerts.`,
+      confirm: t('alerts.removeConfirm', { name }),
     });
-  const columns = [{ text: 'Channel' }, { text: 'Told when' }, { text: 'State' }, { text: 'Actions', hidden: true }];
+  const columns = [
+    { text: t('alerts.channel') },
+    { text: t('alerts.toldWhen') },
+    { text: t('alerts.state') },
+    { text: t('common.actions'), hidden: true },
+  ];
   const cells = channels.map((channel) => [
     channel.name,
-    channel.kinds.map((kind) => alertKinds[kind]).join(', '),
-    channel.error === null ? badge('Works', 'good') : badge(`Failed: ${channel.error}`, 'bad'),
+    channel.kinds.map((kind) => t(alertKinds[kind])).join(', '),
+    channel.error === null
+      ? badge(t('alerts.works'), 'good')
+      : badge(t('alerts.failed', { error: channel.error }), 'bad'),
     canWrite ? remove(channel) : nothing,
   ]);
-  return table('Channels', columns, cells);
+  return table(t('alerts.channels'), columns, cells);
 }
