@@ -376,7 +376,6 @@ describe('for all users', () => {
     /\/integration/, // integration
     /\/operator\/(publishers|system)/, // operator
     /\/overview/, // setup
-    /\/settings\/themes/, // themes
   ];
 
   test.each(devices)('no page violates an axe rule or is wider than the screen: %s', async (_name, options, rules) => {

@@ -1,3 +1,4 @@
+import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import type { Choice } from '../../shell/forms.ts';
 
 /**
@@ -6,27 +7,27 @@ import type { Choice } from '../../shell/forms.ts';
  */
 export type AppearanceField = {
   path: string;
-  label: string;
-  hint?: string;
-  choices?: readonly Choice[];
+  label: MessageKey;
+  hint?: MessageKey;
+  choices?: () => readonly Choice[];
   also?: readonly string[];
   number?: boolean;
 };
 
 /** `short`: its values need little room. */
-export type FieldSet = { title: string; hint?: string; short?: boolean; fields: readonly AppearanceField[] };
+export type FieldSet = { title: MessageKey; hint?: MessageKey; short?: boolean; fields: readonly AppearanceField[] };
 
-const choicesOf = (values: readonly string[]): Choice[] =>
-  values.map((value) => ({ value, text: value.replaceAll('_', ' ') }));
+const choicesOf = (values: readonly string[]) => (): Choice[] =>
+  values.map((value) => ({ value, text: t(`themes.value_${value.replaceAll(' ', '_')}` as MessageKey) }));
 
-const fonts: readonly Choice[] = [
-  { value: 'system-ui', text: 'System' },
-  { value: 'Helvetica Neue, Helvetica, Arial, sans-serif', text: 'Helvetica, Arial' },
-  { value: 'Verdana, Geneva, sans-serif', text: 'Verdana' },
-  { value: 'Trebuchet MS, Tahoma, sans-serif', text: 'Trebuchet' },
-  { value: 'ui-rounded, Nunito, system-ui', text: 'Rounded' },
-  { value: 'Georgia, serif', text: 'Georgia' },
-  { value: 'Palatino, Palatino Linotype, serif', text: 'Palatino' },
+const fonts = (): Choice[] => [
+  { value: 'system-ui', text: t('themes.fontSystem') },
+  { value: 'Helvetica Neue, Helvetica, Arial, sans-serif', text: t('themes.fontHelvetica') },
+  { value: 'Verdana, Geneva, sans-serif', text: t('themes.fontVerdana') },
+  { value: 'Trebuchet MS, Tahoma, sans-serif', text: t('themes.fontTrebuchet') },
+  { value: 'ui-rounded, Nunito, system-ui', text: t('themes.fontRounded') },
+  { value: 'Georgia, serif', text: t('themes.fontGeorgia') },
+  { value: 'Palatino, Palatino Linotype, serif', text: t('themes.fontPalatino') },
 ];
 
 const corners = ['top_right', 'bottom_right', 'bottom_left'].map((corner) => `styles.popup.borderRadius.${corner}`);
@@ -38,110 +39,114 @@ const colours = (root: string): AppearanceField[] => {
   const no = `${root}.offerText.buttonNo`;
   const tile = `${root}.offerwall.tile`;
   return [
-    { path: `${root}.popup.background`, label: 'Background' },
-    { path: `${root}.header.background`, label: 'Heading background' },
-    { path: `${root}.header.textColor`, label: 'Heading' },
-    { path: `${root}.header.lead_in_text_color`, label: 'Subheading' },
-    { path: `${root}.offerText.textColor`, label: 'Text' },
-    { path: `${tile}.mou_tile_background_color`, label: 'Card' },
-    { path: `${tile}.offerwall_mou_tile_background_hover_color`, label: 'Card, hover' },
-    { path: `${tile}.offerwall_mou_border_color`, label: 'Card border' },
+    { path: `${root}.popup.background`, label: 'themes.background' },
+    { path: `${root}.header.background`, label: 'themes.headingBackground' },
+    { path: `${root}.header.textColor`, label: 'themes.heading' },
+    { path: `${root}.header.lead_in_text_color`, label: 'themes.subheading' },
+    { path: `${root}.offerText.textColor`, label: 'themes.text' },
+    { path: `${tile}.mou_tile_background_color`, label: 'themes.card' },
+    { path: `${tile}.offerwall_mou_tile_background_hover_color`, label: 'themes.cardHover' },
+    { path: `${tile}.offerwall_mou_border_color`, label: 'themes.cardBorder' },
     {
       path: `${yes}.background`,
-      label: 'Yes button',
+      label: 'offers.yesButton',
       also: [`${yes}.stroke`, multi('background'), multi('stroke')],
     },
-    { path: `${yes}.hover`, label: 'Yes button, hover', also: [multi('hover')] },
-    { path: `${yes}.color`, label: 'Yes button text', also: [multi('color')] },
-    { path: `${no}.background`, label: 'No button' },
-    { path: `${no}.hover`, label: 'No button, hover' },
-    { path: `${no}.stroke`, label: 'No button border' },
-    { path: `${no}.color`, label: 'No button text' },
-    { path: `${root}.footer.textColor`, label: 'Footer' },
+    { path: `${yes}.hover`, label: 'themes.yesButtonHover', also: [multi('hover')] },
+    { path: `${yes}.color`, label: 'themes.yesButtonText', also: [multi('color')] },
+    { path: `${no}.background`, label: 'offers.noButton' },
+    { path: `${no}.hover`, label: 'themes.noButtonHover' },
+    { path: `${no}.stroke`, label: 'themes.noButtonBorder' },
+    { path: `${no}.color`, label: 'themes.noButtonText' },
+    { path: `${root}.footer.textColor`, label: 'themes.footer' },
   ];
 };
 
 /** The settings and styles with fields of their own; all others can be set as JSON. */
 export const groups: readonly FieldSet[] = [
   {
-    title: 'Texts',
-    hint: 'Texts that you leave as they are appear in the language of the page.',
+    title: 'themes.texts',
+    hint: 'themes.textsHint',
     fields: [
-      { path: 'styles.header.text', label: 'Heading' },
-      { path: 'styles.header.lead_in_text', label: 'Subheading' },
-      { path: 'settings.usp_cta_text', label: 'Perk checkbox' },
-      { path: 'settings.perkswallet_cta', label: 'Save for later' },
-      { path: 'settings.offerwall_cta', label: 'More offers' },
-      { path: 'styles.footer.text', label: 'Footer' },
+      { path: 'styles.header.text', label: 'themes.heading' },
+      { path: 'styles.header.lead_in_text', label: 'themes.subheading' },
+      { path: 'settings.usp_cta_text', label: 'themes.perkCheckbox' },
+      { path: 'settings.perkswallet_cta', label: 'themes.saveForLater' },
+      { path: 'settings.offerwall_cta', label: 'themes.moreOffers' },
+      { path: 'styles.footer.text', label: 'themes.footer' },
     ],
   },
   {
-    title: 'Type and shape',
+    title: 'themes.typeAndShape',
     short: true,
     fields: [
-      { path: 'styles.offerText.font', label: 'Font', choices: fonts },
-      { path: 'settings.offerText.fontSizeTitle', label: 'Title size (px)', number: true },
-      { path: 'settings.offerText.fontSizeDescription', label: 'Text size (px)', number: true },
+      { path: 'styles.offerText.font', label: 'themes.font', choices: fonts },
+      { path: 'settings.offerText.fontSizeTitle', label: 'themes.titleSize', number: true },
+      { path: 'settings.offerText.fontSizeDescription', label: 'themes.textSize', number: true },
       {
         path: 'settings.offerText.tileTextAlignment',
-        label: 'Text alignment',
+        label: 'themes.textAlignment',
         choices: choicesOf(['left', 'center', 'right']),
       },
-      { path: 'styles.popup.borderRadius.top_left', label: 'Corner radius (px)', also: corners, number: true },
-      { path: 'styles.offerwall.tile_radius', label: 'Card radius (px)' },
-      { path: 'settings.offerText.buttonRadius', label: 'Button radius (px)', number: true },
-      { path: 'styles.offerText.offerwall_mou_button_radius', label: 'Button radius in cards (px)' },
-      { path: 'appearance.width', label: 'Width (px)', hint: '0: that of the layout.' },
-      { path: 'appearance.spacing', label: 'Spacing', choices: choicesOf(['compact', 'normal', 'relaxed']) },
-      { path: 'styles.offerwall.mou_tile_gap', label: 'Gap between cards (px)' },
-      { path: 'settings.ad_animation', label: 'Animation', choices: choicesOf(['fade', 'slide', 'none']) },
+      { path: 'styles.popup.borderRadius.top_left', label: 'themes.cornerRadius', also: corners, number: true },
+      { path: 'styles.offerwall.tile_radius', label: 'themes.cardRadius' },
+      { path: 'settings.offerText.buttonRadius', label: 'themes.buttonRadius', number: true },
+      { path: 'styles.offerText.offerwall_mou_button_radius', label: 'themes.buttonRadiusInCards' },
+      { path: 'appearance.width', label: 'themes.width', hint: 'themes.widthHint' },
+      { path: 'appearance.spacing', label: 'themes.spacing', choices: choicesOf(['compact', 'normal', 'relaxed']) },
+      { path: 'styles.offerwall.mou_tile_gap', label: 'themes.cardGap' },
+      { path: 'settings.ad_animation', label: 'themes.animation', choices: choicesOf(['fade', 'slide', 'none']) },
     ],
   },
-  { title: 'Colours', fields: colours('styles') },
+  { title: 'themes.colours', fields: colours('styles') },
   {
-    title: 'Dark mode',
-    hint: 'Colours of the dark palette. Apps with strict typed clients: see the interface documentation first.',
+    title: 'themes.darkMode',
+    hint: 'themes.darkModeHint',
     fields: [
       {
         path: 'appearance.color_scheme',
-        label: 'Colour scheme',
-        choices: [
-          { value: 'light', text: 'Light' },
-          { value: 'dark', text: 'Dark' },
-          { value: 'system', text: 'As the user’s device' },
+        label: 'themes.colourScheme',
+        choices: () => [
+          { value: 'light', text: t('offers.light') },
+          { value: 'dark', text: t('offers.dark') },
+          { value: 'system', text: t('themes.asDevice') },
         ],
       },
       ...colours('appearance.dark'),
     ],
   },
   {
-    title: 'Behaviour',
+    title: 'themes.behaviour',
     short: true,
     fields: [
-      { path: 'styles.popup.image_position', label: 'Image position', choices: choicesOf(['top', 'left', 'right']) },
+      {
+        path: 'styles.popup.image_position',
+        label: 'themes.imagePosition',
+        choices: choicesOf(['top', 'left', 'right']),
+      },
       {
         path: 'settings.ad_position',
-        label: 'Dialog position',
+        label: 'themes.dialogPosition',
         choices: choicesOf(['center', 'top', 'bottom', 'bottom left', 'bottom right']),
       },
-      { path: 'settings.button_order', label: 'Button order', choices: choicesOf(['yes_first', 'no_first']) },
+      { path: 'settings.button_order', label: 'themes.buttonOrder', choices: choicesOf(['yes_first', 'no_first']) },
       {
         path: 'settings.progress_bar_type',
-        label: 'Progress indicator',
+        label: 'themes.progress',
         choices: choicesOf(['dots', 'bar', 'none']),
       },
-      { path: 'settings.delay', label: 'Delay (ms)', hint: 'Passes while the offers load.' },
+      { path: 'settings.delay', label: 'themes.delay', hint: 'themes.delayHint' },
       {
         path: 'settings.usp_confirmation_event',
-        label: 'Confirmation event',
-        hint: 'DOM event that confirms the perks.',
+        label: 'themes.confirmationEvent',
+        hint: 'themes.confirmationEventHint',
       },
-      { path: 'settings.show_close', label: 'Close button' },
-      { path: 'settings.close_ad_on_click_outside', label: 'Close on click outside' },
-      { path: 'settings.darken_bg', label: 'Darken page behind' },
-      { path: 'settings.show_ads_on_exit', label: 'Show on exit intent' },
-      { path: 'styles.popup.showImage', label: 'Images' },
-      { path: 'styles.offerText.hide_adv_name', label: 'Hide advertiser name' },
+      { path: 'settings.show_close', label: 'themes.closeButton' },
+      { path: 'settings.close_ad_on_click_outside', label: 'themes.closeOnClickOutside' },
+      { path: 'settings.darken_bg', label: 'themes.darkenPage' },
+      { path: 'settings.show_ads_on_exit', label: 'themes.showOnExit' },
+      { path: 'styles.popup.showImage', label: 'offers.images' },
+      { path: 'styles.offerText.hide_adv_name', label: 'themes.hideAdvertiser' },
     ],
   },
 ];
@@ -152,7 +157,7 @@ export const allFields: readonly AppearanceField[] = groups.flatMap(({ fields })
 export function describePath(path: string): string {
   for (const { title, fields } of groups) {
     const found = fields.find((field) => field.path === path || field.also?.includes(path));
-    if (found !== undefined) return `${title}: ${found.label}`;
+    if (found !== undefined) return t('themes.fieldOf', { group: t(title), field: t(found.label) });
   }
   return path;
 }

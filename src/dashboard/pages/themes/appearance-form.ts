@@ -1,6 +1,7 @@
 import { defaultAppearance, defaultSettings, defaultStyles } from '@perkwire/client';
 import { darkStylesOf } from '../../../catalog/snapshot/theme-settings.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import type { Fields } from '../../shell/fields.ts';
 import { columns, type FormBuilder, type FormValue, fieldGroup, moreFields } from '../../shell/forms.ts';
 import {
@@ -83,29 +84,29 @@ export function appearanceFields(form: FormBuilder): Html {
   return html`
     ${groups.map(({ title, hint, short, fields }) =>
       fieldGroup(
-        title,
-        hint === undefined ? [] : html`<p class="hint">${hint}</p>`,
+        t(title),
+        hint === undefined ? [] : html`<p class="hint">${t(hint)}</p>`,
         columns(
           fields.filter((field) => !isCheckbox(field)).map((field) => control(form, field)),
           fields.some(({ path }) => isColour(plainDefaultOf(path))) ? 'narrow' : short === true ? 'aligned' : '',
         ),
-        fields.filter(isCheckbox).map(({ path, label }) => form.checkbox(path, { label })),
+        fields.filter(isCheckbox).map(({ path, label }) => form.checkbox(path, { label: t(label) })),
       ),
     )}
     ${moreFields(
-      'All other settings (JSON)',
+      t('themes.otherSettings'),
       form.textarea(jsonField, {
-        label: 'Further settings and styles',
+        label: t('themes.furtherSettings'),
         rows: 8,
         code: true,
-        hint: html`Example: <code>{"styles":{"popup":{"shadow":"none"}}}</code>. All others keep their defaults.`,
+        hint: tHtml('themes.furtherSettingsHint', { example: '{"styles":{"popup":{"shadow":"none"}}}' }),
       }),
     )}`;
 }
 
 function control(form: FormBuilder, { path, label, hint, choices, number }: AppearanceField): Html {
-  const options = { label, ...(hint !== undefined && { hint }) };
-  if (choices !== undefined) return form.select(path, { ...options, choices });
+  const options = { label: t(label), ...(hint !== undefined && { hint: t(hint) }) };
+  if (choices !== undefined) return form.select(path, { ...options, choices: choices() });
   const value = plainDefaultOf(path);
   if (typeof value === 'number' || number === true) return form.input(path, { ...options, type: 'number', min: 0 });
   return form.input(path, { ...options, type: isColour(value) ? 'color' : 'text' });

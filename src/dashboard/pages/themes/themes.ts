@@ -3,13 +3,14 @@ import { themes } from '../../../catalog/management/themes.ts';
 import { maxThemeKeyLength } from '../../../catalog/snapshot/names.ts';
 import type { Publisher, Theme, Unit } from '../../../catalog/snapshot/types.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
-import { badge, type Cell, strongLink } from '../../shell/components.ts';
+import { badge, type Cell, type Column, strongLink } from '../../shell/components.ts';
 import type { PublisherContext } from '../../shell/context.ts';
 import { crudPages } from '../../shell/crud/routes.ts';
 import type { Fields } from '../../shell/fields.ts';
 import { moment } from '../../shell/format.ts';
-import { columns, type FormBuilder, type FormValues, fieldGroup } from '../../shell/forms.ts';
+import { type Choice, columns, type FormBuilder, type FormValues, fieldGroup } from '../../shell/forms.ts';
 import { pageHeaders } from '../../shell/headers.ts';
 import { isNested } from '../../shell/nested.ts';
 import { type PageServices, publisherPages } from '../../shell/pages.ts';
@@ -36,21 +37,20 @@ export function themePages(app: App, services: PageServices): void {
     path: '/settings/themes',
     nav: 'themes',
     icon: 'themes',
-    title: 'Themes',
-    lead: 'Appearance and behaviour of units. Used by placement, by request, or as the default.',
+    get title() {
+      return t('nav.themes');
+    },
+    get lead() {
+      return t('themes.lead');
+    },
     writes: 'admin',
     assets: ['preview.js'],
-    columns: [
-      { text: 'Name' },
-      { text: 'Key' },
-      { text: 'Unit' },
-      { text: 'User Selected Perks' },
-      { text: 'Updated' },
-    ],
+    get columns() {
+      return themeColumns();
+    },
     cells: themeCells,
-    empty: {
-      title: 'No themes yet',
-      text: 'Without a theme, units have the default appearance and show single offers.',
+    get empty() {
+      return { title: t('themes.none'), text: t('themes.noneText') };
     },
     nameOf: (row) => String(row.name),
     initial: ({ publisher }) => ({ unit: 'mou', is_default: publisher.themes.size === 0 }),
@@ -62,13 +62,23 @@ export function themePages(app: App, services: PageServices): void {
   });
 }
 
+const themeColumns = (): Column[] => [
+  { text: t('common.name') },
+  { text: t('themes.key') },
+  { text: t('settings.unit') },
+  { text: t('settings.usp') },
+  { text: t('campaigns.updated') },
+];
+
 const themeCells = ({ path, publisher }: PublisherContext, row: View): Cell[] => [
   html`
     ${strongLink(path(`/settings/themes/${row.id}`), String(row.name))}
-    ${row.is_default === true && badge('Default', 'info')}`,
+    ${row.is_default === true && badge(t('themes.default'), 'info')}`,
   html`<code>${String(row.key)}</code>`,
-  row.unit === 'mou' ? 'Multi offer unit' : 'Single offer unit',
-  row.usp_enabled === true ? badge(row.usp_check_all === true ? 'On, all selected' : 'On', 'good') : 'Off',
+  row.unit === 'mou' ? t('themes.multiOfferUnit') : t('themes.singleOfferUnit'),
+  row.usp_enabled === true
+    ? badge(t(row.usp_check_all === true ? 'themes.onAllSelected' : 'common.on'), 'good')
+    : t('common.off'),
   moment(publisher, String(row.updated_at)),
 ];
 
@@ -93,39 +103,39 @@ const readTheme = (fields: Fields): Values => ({
   ...readAppearance(fields),
 });
 
-const unitChoices = [
-  { value: 'mou', text: 'Multi offer unit – several at once' },
-  { value: 'sou', text: 'Single offer unit – one after another' },
+const unitChoices = (): Choice[] => [
+  { value: 'mou', text: t('themes.multiOfferChoice') },
+  { value: 'sou', text: t('themes.singleOfferChoice') },
 ];
 
 const themeFields = (form: FormBuilder, { offersPerResponse, uspEnabled }: Publisher): Html => html`
   ${columns([
-    form.input('name', { label: 'Name', required: true }),
+    form.input('name', { label: t('common.name'), required: true }),
     form.input('key', {
-      label: 'Key',
+      label: t('themes.key'),
       maxLength: maxThemeKeyLength,
-      hint: 'Names the theme in requests and pages (themeId), beside its id. Empty: made of the name.',
+      hint: t('themes.keyHint'),
     }),
   ])}
   ${columns([
-    form.select('unit', { label: 'Unit', choices: unitChoices }),
+    form.select('unit', { label: t('settings.unit'), choices: unitChoices() }),
     form.input('offers_per_response', {
-      label: 'Number of offers',
+      label: t('settings.offerCount'),
       type: 'number',
       min: 1,
       max: 10,
-      hint: `Empty: inherited from settings (${offersPerResponse}).`,
+      hint: t('themes.offerCountHint', { count: offersPerResponse }),
     }),
   ])}
   ${form.checkbox('is_default', {
-    label: 'Default theme',
-    hint: 'Used when neither the request nor the placement names a theme.',
+    label: t('settings.defaultTheme'),
+    hint: t('themes.defaultHint'),
   })}
   ${fieldGroup(
-    'User Selected Perks',
-    uspEnabled ? [] : html`<p class="hint">Not enabled for this publisher: without effect until an operator does.</p>`,
-    form.checkbox('usp_enabled', { label: 'User Selected Perks', hint: 'Multi offer unit only.' }),
-    form.checkbox('usp_check_all', { label: 'Check All Offers for USP', hint: 'All offers start selected.' }),
+    t('settings.usp'),
+    uspEnabled ? [] : html`<p class="hint">${t('themes.uspNotEnabled')}</p>`,
+    form.checkbox('usp_enabled', { label: t('settings.usp'), hint: t('themes.uspHint') }),
+    form.checkbox('usp_check_all', { label: t('themes.uspCheckAll'), hint: t('themes.uspCheckAllHint') }),
   )}
   ${appearanceFields(form)}`;
 
