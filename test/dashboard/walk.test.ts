@@ -375,7 +375,6 @@ describe('for all users', () => {
     /\/activity/, // activity
     /\/integration/, // integration
     /\/operator\/(publishers|system)/, // operator
-    /\/overview/, // setup
   ];
 
   test.each(devices)('no page violates an axe rule or is wider than the screen: %s', async (_name, options, rules) => {
