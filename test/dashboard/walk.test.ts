@@ -372,9 +372,6 @@ describe('for all users', () => {
   /** By folder of `src/dashboard/pages`. */
   const notYetTranslated = [
     /^\/docs\//, // documents, which are English
-    /\/activity/, // activity
-    /\/integration/, // integration
-    /\/operator\/(publishers|system)/, // operator
   ];
 
   test.each(devices)('no page violates an axe rule or is wider than the screen: %s', async (_name, options, rules) => {

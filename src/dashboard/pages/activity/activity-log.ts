@@ -2,6 +2,7 @@ import { auditLog } from '../../../catalog/management/audit.ts';
 import type { View } from '../../../catalog/management/resource.ts';
 import { isRevertible, revertEntry } from '../../../catalog/management/revert.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { dispatcherLabel } from '../../../webhooks/dispatcher/settle/disabling.ts';
 import { resetLabel, signInLabel, singleSignOnLabel } from '../../auth/account-audit.ts';
@@ -25,8 +26,8 @@ type LogScope<C extends PageContext> = {
   requires: Role;
   resources: LoggedResources;
   zoneOf: (context: C) => Zone;
-  title: string;
-  lead: string;
+  title: MessageKey;
+  lead: MessageKey;
   /** Whether its entries can be undone. */
   revertible: boolean;
 };
@@ -42,8 +43,8 @@ export function activityPages(app: App, services: PageServices): void {
     requires: 'admin',
     resources: publisherResources,
     zoneOf: ({ publisher }) => publisher,
-    title: 'Activity log',
-    lead: 'All configuration changes, newest first. Entries are immutable and contain no secrets.',
+    title: 'nav.activity',
+    lead: 'activity.lead',
     revertible: true,
   });
   registerScope(services, {
@@ -53,8 +54,8 @@ export function activityPages(app: App, services: PageServices): void {
     requires: 'operator',
     resources: operatorResources,
     zoneOf: () => utc,
-    title: 'Operator activity',
-    lead: 'Changes of operator accounts, newest first, in UTC. Changes of a publisher are in its own activity log.',
+    title: 'nav.operatorActivity',
+    lead: 'activity.operatorLead',
     revertible: false,
   });
 }
@@ -73,10 +74,10 @@ async function revert<C extends PageContext>(
   const to = context.path(path);
   try {
     await management.write(context, (work) => revertEntry(work, keyIn(context)));
-    return { to, done: 'Reverted.' };
+    return { to, done: t('activity.reverted') };
   } catch (err) {
     const [error] = fieldErrorsOf(err);
-    return { to, failed: `Not reverted: ${error?.message ?? 'it was changed since'}.` };
+    return { to, failed: t('activity.notReverted', { reason: error?.message ?? t('activity.changedSince') }) };
   }
 }
 
@@ -100,9 +101,9 @@ async function logPage<C extends PageContext>(
   const revertButton = (row: View): Html =>
     actionButton(context, {
       to: `${context.path(path)}/${row.id}/revert`,
-      text: row.action === 'remove' ? 'Restore' : 'Revert',
+      text: row.action === 'remove' ? t('crud.restore') : t('activity.revert'),
       small: true,
-      confirm: row.action === 'remove' ? 'It comes back as it was.' : 'The changed fields get their former values.',
+      confirm: row.action === 'remove' ? t('activity.restoreConfirm') : t('activity.revertConfirm'),
     });
   const entryScope = {
     path: context.path,
@@ -111,13 +112,13 @@ async function logPage<C extends PageContext>(
     undo: (row: View) => (scope.revertible && isRevertible(row) ? revertButton(row) : nothing),
   };
   const entries = html`
-    <ol class="card activity" aria-label="Entries">${rows.map((row) => entry(entryScope, row))}</ol>`;
+    <ol class="card activity" aria-label="${t('activity.entries')}">${rows.map((row) => entry(entryScope, row))}</ol>`;
   return {
-    title,
-    lead,
+    title: t(title),
+    lead: t(lead),
     nav,
     body: isEmpty
-      ? emptyLog
+      ? emptyLog()
       : html`
         ${filterForm(context.path(path), resources, filter.resource ?? '')}
         ${rows.length === 0 ? noMatches() : entries}
@@ -125,21 +126,17 @@ async function logPage<C extends PageContext>(
   };
 }
 
-const emptyLog = emptyState(
-  'activity',
-  'No activity yet',
-  'Changes of offers, settings, keys and webhooks appear here.',
-);
+const emptyLog = (): Html => emptyState('activity', t('activity.none'), t('activity.noneText'));
 
 function filterForm(action: string, resources: LoggedResources, resource: string): Html {
   const choices = [
-    { value: '', text: 'All' },
-    ...Object.entries(resources).map(([value, { title }]) => ({ value, text: title })),
+    { value: '', text: t('common.all') },
+    ...Object.entries(resources).map(([value, { title }]) => ({ value, text: t(title) })),
   ];
   return html`
     <form class="filters" method="get" action="${action}" role="search">
-      ${createForm({ resource }).select('resource', { label: 'Resource', choices })}
-      <button class="button">Apply</button>
+      ${createForm({ resource }).select('resource', { label: t('activity.resource'), choices })}
+      <button class="button">${t('common.apply')}</button>
     </form>`;
 }
 
@@ -162,33 +159,38 @@ const entry = (scope: EntryScope, row: View): Html => html`
   </li>`;
 
 /** Parts of the service that change rows by themselves. */
-const systemActors: Readonly<Record<string, string>> = {
-  [dispatcherLabel]: 'by webhook dispatcher',
-  [signInLabel]: 'by sign-in lockout',
-  [resetLabel]: 'by password reset',
-  [singleSignOnLabel]: 'by single sign-on',
+const systemActors: Readonly<Record<string, MessageKey>> = {
+  [dispatcherLabel]: 'activity.byDispatcher',
+  [signInLabel]: 'activity.bySignInLockout',
+  [resetLabel]: 'activity.byPasswordReset',
+  [singleSignOnLabel]: 'activity.bySingleSignOn',
 };
 
-function actorText({ actor_kind: kind, actor_label: label }: View): string {
-  if (kind === 'system') return systemActors[String(label)] ?? `by command ${label}`;
-  return `by ${kind === 'key' ? 'API key ' : ''}${label}`;
+function actorText({ actor_kind: kind, actor_label }: View): string {
+  const label = String(actor_label);
+  if (kind === 'system') {
+    const part = Object.hasOwn(systemActors, label) ? systemActors[label] : undefined;
+    return part === undefined ? t('activity.byCommand', { label }) : t(part);
+  }
+  return kind === 'key' ? t('activity.byKey', { label }) : t('activity.by', { label });
 }
 
-const actions: Readonly<Record<string, { text: string; tone: Tone }>> = {
-  create: { text: 'Created', tone: 'good' },
-  update: { text: 'Changed', tone: 'info' },
-  remove: { text: 'Removed', tone: 'bad' },
-  restore: { text: 'Restored', tone: 'good' },
-  sign_in: { text: 'Signed in', tone: 'plain' },
-  lock: { text: 'Locked', tone: 'bad' },
+const actions: Readonly<Record<string, { text: MessageKey; tone: Tone }>> = {
+  create: { text: 'activity.created', tone: 'good' },
+  update: { text: 'activity.changed', tone: 'info' },
+  remove: { text: 'activity.removed', tone: 'bad' },
+  restore: { text: 'activity.restored', tone: 'good' },
+  sign_in: { text: 'activity.signedIn', tone: 'plain' },
+  lock: { text: 'activity.locked', tone: 'bad' },
 };
 
 /** Action and resource, with a link to its page unless it was removed. */
 function whatChanged({ path, resources }: EntryScope, row: View): Html {
   const [name, id, action] = [String(row.resource), String(row.resource_id), String(row.action)];
   const resource = Object.hasOwn(resources, name) ? resources[name] : undefined;
-  const { text, tone } = actions[action] ?? { text: action, tone: 'plain' as const };
-  const named = `${resource?.singular ?? name} ${id}`;
+  const known = Object.hasOwn(actions, action) ? actions[action] : undefined;
+  const named = `${resource === undefined ? name : t(resource.singular)} ${id}`;
   const to = action === 'remove' ? null : (resource?.pathOf?.(id) ?? null);
-  return html`${badge(text, tone)} ${to === null ? named : link(path(to), named)}`;
+  const what = badge(known === undefined ? action : t(known.text), known?.tone);
+  return html`${what} ${to === null ? named : link(path(to), named)}`;
 }

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { View } from '../../../catalog/management/resource.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
-import { moment, plural } from '../../shell/format.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { moment } from '../../shell/format.ts';
 import { moreFields } from '../../shell/forms.ts';
 
 /** An entry with more values is collapsed. */
@@ -18,17 +19,21 @@ export function changeList(zone: Zone, { action, changes }: View): Html {
     .flatMap(([name, change]) => differences(name.replaceAll('_', ' '), change.old, change.new));
   const items = values.map(
     ([name, old, current]) => html`
-      <div><dt>${name}</dt><dd>${valueText(String(action), shown(zone, old), shown(zone, current))}</dd></div>`,
+      <div>
+        <dt translate="no">${name}</dt>
+        <dd>${valueText(String(action), shown(zone, old), shown(zone, current))}</dd>
+      </div>`,
   );
   const list = html`<dl class="changes">${items}</dl>`;
-  return values.length <= maxExpanded ? list : moreFields(plural(values.length, 'value'), list);
+  return values.length <= maxExpanded ? list : moreFields(t('activity.values', { count: values.length }), list);
 }
 
 function valueText(action: string, old: Html | string, current: Html | string): Html | string {
   if (action === 'create') return current;
   if (action === 'remove') return old;
   return html`
-    <del>${old}</del> <span aria-hidden="true">→</span><span class="sr"> changed to </span> <ins>${current}</ins>`;
+    <del>${old}</del> <span aria-hidden="true">→</span><span class="sr"> ${t('activity.changedTo')} </span>
+    <ins>${current}</ins>`;
 }
 
 type Difference = [name: string, old: unknown, current: unknown];
@@ -59,13 +64,13 @@ const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 
 /** A value as text; times in the publisher's time zone. */
 function shown(zone: Zone, value: unknown): Html | string {
-  if (value === null || value === '') return 'none';
-  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (value === null || value === '') return t('activity.noValue');
+  if (typeof value === 'boolean') return value ? t('activity.yes') : t('activity.no');
   if (typeof value === 'string' && instant.test(value) && !Number.isNaN(Date.parse(value)))
     return moment(zone, value, 'second');
   if (typeof value !== 'object') return truncate(String(value));
   if (isNested(value) && Object.keys(value).length > 0) return html`<code>${truncate(JSON.stringify(value))}</code>`;
-  return truncate(Object.values(value).join(', ')) || 'none';
+  return truncate(Object.values(value).join(', ')) || t('activity.noValue');
 }
 
 const truncate = (text: string): string =>

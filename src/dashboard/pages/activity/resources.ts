@@ -1,40 +1,42 @@
+import type { MessageKey } from '../../../platform/i18n/messages.ts';
+
 /** Resources in the audit log: names, and the path of their page; null: they have none. */
 export type LoggedResources = Readonly<
-  Record<string, { title: string; singular: string; pathOf: ((id: string) => string) | null }>
+  Record<string, { title: MessageKey; singular: MessageKey; pathOf: ((id: string) => string) | null }>
 >;
 
 export const publisherResources: LoggedResources = {
-  offers: { title: 'Offers', singular: 'Offer', pathOf: (id) => `/offers/${id}` },
-  creatives: { title: 'Creatives', singular: 'Creative', pathOf: null },
-  campaigns: { title: 'Campaigns', singular: 'Campaign', pathOf: (id) => `/campaigns/${id}` },
+  offers: { title: 'nav.offers', singular: 'activity.offer', pathOf: (id) => `/offers/${id}` },
+  creatives: { title: 'activity.creatives', singular: 'activity.creative', pathOf: null },
+  campaigns: { title: 'nav.campaigns', singular: 'activity.campaign', pathOf: (id) => `/campaigns/${id}` },
   provisions: {
-    title: 'Campaign publishers',
-    singular: 'Campaign publisher',
+    title: 'activity.provisions',
+    singular: 'activity.provision',
     pathOf: (id) => `/campaigns/${id.split('/', 1)}/publishers`,
   },
-  advertisers: { title: 'Advertisers', singular: 'Advertiser', pathOf: (id) => `/advertisers/${id}` },
-  themes: { title: 'Themes', singular: 'Theme', pathOf: (id) => `/settings/themes/${id}` },
+  advertisers: { title: 'nav.advertisers', singular: 'activity.advertiser', pathOf: (id) => `/advertisers/${id}` },
+  themes: { title: 'nav.themes', singular: 'activity.theme', pathOf: (id) => `/settings/themes/${id}` },
   placements: {
-    title: 'Placements',
-    singular: 'Placement',
+    title: 'nav.placements',
+    singular: 'activity.placement',
     pathOf: (id) => `/settings/placements/${encodeURIComponent(id)}`,
   },
   'sequence-rules': {
-    title: 'Sequence rules',
-    singular: 'Sequence rule',
+    title: 'nav.sequenceRules',
+    singular: 'activity.sequenceRule',
     pathOf: (id) => `/settings/sequence-rules/${id}`,
   },
   'webhook-endpoints': {
-    title: 'Webhooks',
-    singular: 'Webhook',
+    title: 'nav.webhooks',
+    singular: 'activity.webhook',
     pathOf: (id) => `/settings/webhooks/${encodeURIComponent(id)}`,
   },
-  keys: { title: 'API keys', singular: 'API key', pathOf: () => '/settings/keys' },
-  users: { title: 'Users', singular: 'User', pathOf: () => '/settings/users' },
-  publishers: { title: 'Settings', singular: 'Settings', pathOf: () => '/settings' },
-  catalogue: { title: 'Imports', singular: 'Import', pathOf: null },
+  keys: { title: 'nav.keys', singular: 'activity.key', pathOf: () => '/settings/keys' },
+  users: { title: 'nav.users', singular: 'activity.user', pathOf: () => '/settings/users' },
+  publishers: { title: 'nav.settings', singular: 'activity.settings', pathOf: () => '/settings' },
+  catalogue: { title: 'activity.imports', singular: 'activity.import', pathOf: null },
 };
 
 export const operatorResources: LoggedResources = {
-  users: { title: 'Operators', singular: 'Operator', pathOf: () => '/operator/users' },
+  users: { title: 'nav.operators', singular: 'activity.operator', pathOf: () => '/operator/users' },
 };

@@ -1,5 +1,6 @@
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { card, copyable, descriptionList, link, tabs } from '../../shell/components.ts';
 import { type PublisherContext, queryText } from '../../shell/context.ts';
@@ -30,28 +31,27 @@ function integrationPage(context: PublisherContext, publicUrl: string, checklist
   }));
   const { guide } = current;
   return {
-    title: 'Integration',
-    lead: 'Add a snippet to your site or app. Requests appear below as they arrive.',
+    title: t('nav.integration'),
+    lead: t('integration.lead'),
     nav: 'integration',
     body: html`
       ${checklist}
       ${credentialsCard(context, publicUrl)}
-      ${tabs('Snippets', snippetTabs)}
-      ${copyable(current.text, `${current.title} snippet`)}
-      ${guide !== null && html`<p class="hint below">${link(`/docs/guides/${guide}`, 'Guide')}</p>`}
+      ${tabs(t('integration.snippets'), snippetTabs)}
+      ${copyable(current.text, t('integration.snippetOf', { title: current.title }))}
+      ${guide !== null && html`<p class="hint below">${link(`/docs/guides/${guide}`, t('integration.guide'))}</p>`}
       ${liveCard(context)}`,
   };
 }
 
 function credentialsCard({ publisher, path }: PublisherContext, publicUrl: string): Html {
-  const apiKeys = link(path('/settings/keys'), 'API key');
   return card(
-    'Credentials',
+    t('integration.credentials'),
     descriptionList([
-      ['SDK id', html`<code>${publisher.sdkId}</code>`],
-      ['Base URL', html`<code>${publicUrl}</code>`],
-      ['Offers per response', publisher.offersPerResponse],
+      [t('integration.sdkId'), html`<code>${publisher.sdkId}</code>`],
+      [t('integration.baseUrl'), html`<code>${publicUrl}</code>`],
+      [t('integration.offersPerResponse'), publisher.offersPerResponse],
     ]),
-    { lead: html`The SDK id is public and only fetches offers. For everything else, create an ${apiKeys}.` },
+    { lead: tHtml('integration.credentialsLead', { keys: (text) => link(path('/settings/keys'), text) }) },
   );
 }

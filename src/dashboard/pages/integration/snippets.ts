@@ -1,4 +1,5 @@
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 
 export type Snippet = { key: string; title: string; text: string; guide: string | null };
 
@@ -7,7 +8,7 @@ export function snippetsFor({ sdkId }: Publisher, publicUrl: string): readonly S
   return [
     {
       key: 'curl',
-      title: 'curl',
+      title: t('integration.curl'),
       guide: null,
       text: `curl -s '${publicUrl}/native/v4/offers.json?api_key=${sdkId}' \\
   -H 'content-type: application/json' \\
@@ -15,7 +16,7 @@ export function snippetsFor({ sdkId }: Publisher, publicUrl: string): readonly S
     },
     {
       key: 'web',
-      title: 'Web',
+      title: t('integration.web'),
       guide: 'web',
       text: `<script>
   window.AdUser = { placement: 'checkout', pub_user_id: 'user-1' };
@@ -25,7 +26,7 @@ export function snippetsFor({ sdkId }: Publisher, publicUrl: string): readonly S
     },
     {
       key: 'perkswall',
-      title: 'Perkswall',
+      title: t('integration.perkswall'),
       guide: 'web',
       text: `<div id="perkswall"></div>
 <script>
@@ -39,7 +40,7 @@ export function snippetsFor({ sdkId }: Publisher, publicUrl: string): readonly S
     },
     {
       key: 'flutter',
-      title: 'Flutter',
+      title: t('integration.flutter'),
       guide: 'flutter',
       text: `const sdkId = '${sdkId}';
 const service = '${publicUrl}';
@@ -53,7 +54,7 @@ final answer = await http.post(
     },
     {
       key: 'react-native',
-      title: 'React Native',
+      title: t('integration.reactNative'),
       guide: 'react-native',
       text: `import { fetchOffers } from '@perkwire/client';
 

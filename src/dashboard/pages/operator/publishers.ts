@@ -1,6 +1,7 @@
 import { publishers } from '../../../catalog/management/publishers.ts';
 import type { View } from '../../../catalog/management/resource.ts';
 import { html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { badge, type Cell, linkButton, strongLink } from '../../shell/components.ts';
 import { type PageContext, publisherPath } from '../../shell/context.ts';
@@ -15,32 +16,39 @@ export function publisherAdminPages(app: App, services: PageServices): void {
     path: '/operator/publishers',
     nav: 'publishers',
     icon: 'publishers',
-    title: 'Publishers',
-    lead: 'Open a publisher to manage its offers, settings and users.',
+    get title() {
+      return t('nav.publishers');
+    },
+    get lead() {
+      return t('operator.publishersLead');
+    },
     reads: 'operator',
     writes: 'operator',
-    columns: [
-      { text: 'Name' },
-      { text: 'SDK id' },
-      { text: 'Features' },
-      { text: 'Time zone' },
-      { text: 'Actions', hidden: true },
-    ],
+    get columns() {
+      return publisherColumns();
+    },
     cells: publisherCells,
-    empty: {
-      title: 'No publishers yet',
-      text: 'A publisher is a shop or an app that shows offers. All other data belong to a publisher.',
+    get empty() {
+      return { title: t('operator.noPublishers'), text: t('operator.noPublishersText') };
     },
     nameOf: (row) => String(row.name),
     read: (fields) => readPublisher(fields, true),
     fields: (form) => publisherFields(form, true),
     afterCreate: (_context, view) => ({
       to: publisherPath(Number(view.id), '/settings/keys'),
-      done: `${String(view.name)} created. Next: create an API key.`,
+      done: t('operator.publisherCreated', { name: String(view.name) }),
     }),
     removable: false,
   });
 }
+
+const publisherColumns = () => [
+  { text: t('common.name') },
+  { text: t('operator.sdkId') },
+  { text: t('settings.features') },
+  { text: t('settings.timeZone') },
+  { text: t('common.actions'), hidden: true },
+];
 
 function publisherCells({ path }: PageContext, row: View): Cell[] {
   const overview = publisherPath(Number(row.id), '/overview');
@@ -48,17 +56,17 @@ function publisherCells({ path }: PageContext, row: View): Cell[] {
   return [
     html`
       ${strongLink(overview, String(row.name))}
-      ${row.unit_enabled !== true && badge('Disabled', 'bad')}
-      ${row.test_mode === true && badge('Test mode', 'warn')}`,
+      ${row.unit_enabled !== true && badge(t('common.disabled'), 'bad')}
+      ${row.test_mode === true && badge(t('settings.testMode'), 'warn')}`,
     html`<code>${String(row.sdk_id)}</code>`,
     features.length === 0
       ? '–'
-      : html`${features.map((name) => html`${badge(name === 'usp' ? 'USP' : name, 'good')} `)}`,
+      : html`${features.map((name) => html`${badge(t(`operator.feature_${name}`), 'good')} `)}`,
     String(row.time_zone),
     html`
       <div class="row-actions">
-        ${linkButton(overview, 'Open')}
-        ${linkButton(path(`/operator/publishers/${Number(row.id)}`), 'Edit', 'quiet')}
+        ${linkButton(overview, t('operator.open'))}
+        ${linkButton(path(`/operator/publishers/${Number(row.id)}`), t('operator.edit'), 'quiet')}
       </div>`,
   ];
 }

@@ -1,8 +1,9 @@
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { badge, type Cell, card, descriptionList, table } from '../../shell/components.ts';
-import { count, moment, utc } from '../../shell/format.ts';
+import { count, moment, perLocale, utc } from '../../shell/format.ts';
 import { commonPages, type PageServices } from '../../shell/pages.ts';
 import { type Partitions, type Queue, type RunningProcess, readSystem, type SystemState } from './system-state.ts';
 
@@ -14,20 +15,20 @@ export function systemPages(app: App, services: PageServices): void {
   pages.get('/operator/system', 'operator', async ({ path }) => {
     const state = await failFast(() => readSystem(pool, now()));
     return {
-      title: 'System',
-      lead: 'All processes on this database. Refreshes every 5 seconds. Times in UTC.',
+      title: t('nav.system'),
+      lead: t('operator.systemLead'),
       nav: 'system',
       body: html`
         <div id="system" hx-get="${path('/operator/system')}" hx-select="#system" hx-swap="outerHTML"
           hx-trigger="every 5s">
           ${healthCard(state)}
           ${section(
-            'Processes',
-            processColumns,
+            t('operator.processes'),
+            processColumns(),
             state.processes.map((one) => processCells(one, state.catalogVersion)),
           )}
-          ${section('Delivery queue', queueColumns, queuesOf(state).map(queueCells))}
-          ${section('Partitions', partitionColumns, state.partitions.map(partitionCells))}
+          ${section(t('operator.queue'), queueColumns(), queuesOf(state).map(queueCells))}
+          ${section(t('operator.partitions'), partitionColumns(), state.partitions.map(partitionCells))}
         </div>`,
     };
   });
@@ -38,14 +39,17 @@ function healthCard({ database, processes, queues, catalogVersion }: SystemState
   const running = processes.filter(({ isRunning }) => isRunning);
   const hasWorker = running.some(({ roles }) => roles.includes('worker'));
   return card(
-    'Health',
+    t('operator.health'),
     descriptionList([
-      ['Database', html`${badge('available', 'good')} PostgreSQL ${database.version}`],
-      ['Database size', bytes(database.bytes)],
-      ['Processes', html`${running.length} ${!hasWorker && badge('no worker', 'bad')}`],
-      ['Pending deliveries', sum('waiting')],
-      ['Due now', sum('due')],
-      ['Catalogue version', catalogVersion],
+      [
+        t('operator.database'),
+        html`${badge(t('operator.available'), 'good')} ${t('operator.postgres', { version: database.version })}`,
+      ],
+      [t('operator.databaseSize'), bytes(database.bytes)],
+      [t('operator.processes'), html`${running.length} ${!hasWorker && badge(t('operator.noWorker'), 'bad')}`],
+      [t('operator.pendingDeliveries'), sum('waiting')],
+      [t('operator.dueNow'), sum('due')],
+      [t('operator.catalogueVersion'), catalogVersion],
     ]),
   );
 }
@@ -54,25 +58,31 @@ const section = (title: string, columns: Parameters<typeof table>[1], rows: read
   <h2 class="section">${title}</h2>
   ${table(title, columns, rows)}`;
 
-const processColumns = [
-  { text: 'Process' },
-  { text: 'Roles' },
-  { text: 'Catalogue version', numeric: true },
-  { text: 'Started' },
-  { text: 'Status' },
+const processColumns = () => [
+  { text: t('operator.process') },
+  { text: t('operator.roles') },
+  { text: t('operator.catalogueVersion'), numeric: true },
+  { text: t('operator.started') },
+  { text: t('common.status') },
 ];
 
 const processCells = (one: RunningProcess, catalogVersion: number): Cell[] => [
   html`<strong>${one.host}</strong> <span class="hint">${one.pid}</span>`,
   one.roles.join(', '),
-  html`${one.catalogVersion} ${one.catalogVersion !== catalogVersion && badge('behind', 'warn')}`,
+  html`${one.catalogVersion} ${one.catalogVersion !== catalogVersion && badge(t('operator.behind'), 'warn')}`,
   moment(utc, one.startedAt),
   one.isRunning
-    ? badge('Running', 'good')
-    : html`${badge('Not responding', 'bad')} <span class="hint">since ${moment(utc, one.seenAt, 'second')}</span>`,
+    ? badge(t('operator.running'), 'good')
+    : html`
+      ${badge(t('operator.notResponding'), 'bad')}
+      <span class="hint">${tHtml('operator.since', { time: moment(utc, one.seenAt, 'second') })}</span>`,
 ];
 
-const queueColumns = [{ text: 'Lane' }, { text: 'Pending', numeric: true }, { text: 'Due now', numeric: true }];
+const queueColumns = () => [
+  { text: t('operator.lane') },
+  { text: t('operator.pending'), numeric: true },
+  { text: t('operator.dueNow'), numeric: true },
+];
 
 /** An empty queue has no rows. */
 const queuesOf = ({ queues }: SystemState): Queue[] =>
@@ -80,12 +90,12 @@ const queuesOf = ({ queues }: SystemState): Queue[] =>
 
 const queueCells = ({ lane, waiting, due }: Queue): Cell[] => [lane, count(waiting), count(due)];
 
-const partitionColumns = [
-  { text: 'Table' },
-  { text: 'Days', numeric: true },
-  { text: 'First' },
-  { text: 'Last' },
-  { text: 'Size', numeric: true },
+const partitionColumns = () => [
+  { text: t('operator.table') },
+  { text: t('operator.days'), numeric: true },
+  { text: t('operator.first') },
+  { text: t('operator.last') },
+  { text: t('operator.size'), numeric: true },
 ];
 
 const partitionCells = (one: Partitions): Cell[] => [
@@ -102,5 +112,15 @@ const isoDay = (text: string): string => text.replace(/^(\d{4})(\d{2})(\d{2})$/,
 function bytes(value: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   const power = value < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(value) / 3));
-  return `${(value / 1000 ** power).toFixed(power === 0 ? 0 : 1)} ${units[power]}`;
+  const size = sizeFormat(power === 0 ? 'whole' : 'decimal').format(value / 1000 ** power);
+  return t('operator.bytes', { size, unit: units[power] ?? '' });
 }
+
+const sizeFormat = perLocale((locale, kind) => {
+  const digits = kind === 'whole' ? 0 : 1;
+  return new Intl.NumberFormat(locale, {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+    useGrouping: false,
+  });
+});
