@@ -96,7 +96,7 @@ async function alertsPage(
   };
 }
 
-/** In the language of the messages that follow, which is not that of whoever adds the channel. */
+/** In the language of the messages that follow, which is not that of the user who adds the channel. */
 const helloText = (publisher: string, links: Parameters<typeof slackText>[2]): string =>
   inLanguage(null, () => slackText(publisher, { title: t('alerts.hello'), reason: t('alerts.helloReason') }, links));
 
