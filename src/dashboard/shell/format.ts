@@ -65,7 +65,3 @@ export const percent = (value: number): string => numberFormat('share').format(v
 /** Name of a country, such as "Germany" of DE; the code itself where it is none. */
 export const countryName = (code: string): string =>
   /^[A-Z]{2}$/.test(code) ? (regionNames('').of(code) ?? code) : code;
-
-/** English only: until every text comes from the message files. */
-export const plural = (value: number, one: string, many = `${one}s`): string =>
-  `${numberFormat('whole').format(value)} ${value === 1 ? one : many}`;
