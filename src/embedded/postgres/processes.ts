@@ -6,7 +6,8 @@ const run = promisify(execFile);
 
 /**
  * Distinguishes a process from a later one with the same pid: its start time where the system shows it.
- * `undefined` when no such process lives; a zombie counts as dead, since it may never be reaped in a container.
+ * `undefined` when no such process lives; a zombie counts as dead, since it may never be reaped in a container, and so
+ * does a process that is ending, of which the system shows no command line any more.
  */
 export async function processIdentity(pid: number): Promise<string | undefined> {
   if (!signalReaches(pid)) return undefined;
@@ -42,13 +43,17 @@ function signalReaches(pid: number): boolean {
   }
 }
 
+/** PF_EXITING, in the flags of proc(5). */
+const endingFlag = 0x4;
+
 async function linuxIdentity(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
   if (stat === undefined) return undefined;
   // The command name stands in parentheses and may hold spaces; the fields that follow it start with the state (field 3
   // of proc(5)).
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
+  const isEnding = (Number(fields[6]) & endingFlag) !== 0;
+  if (fields[0] === 'Z' || fields[0] === 'X' || isEnding) return undefined;
   const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '');
   return `${boot.trim()}:${fields[19]}`;
 }
