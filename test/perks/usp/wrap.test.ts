@@ -2,6 +2,7 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { dayMs } from '../../../src/platform/lib/time.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
+import { endpointIdsOf } from '../../../src/webhooks/outbox-channel.ts';
 import { untilWaiting } from '../../support/locks.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { addEndpoint, deliveriesOf, insertSession, type UspCalls, uspCalls } from './calls.ts';
@@ -42,13 +43,17 @@ const payloadOf = (delivery: { payload: Buffer } | undefined): Payload => JSON.p
 const parallel = <T>(count: number, call: (index: number, calls: UspCalls) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => call(index, index % 2 === 0 ? usp : uspCalls(other))));
 
-/** Waits for `expected` notifications on the outbox channel during and after `work`. @returns their number */
+/**
+ * Waits for `expected` notifications of this test's endpoint during and after `work`; those of a test before may come
+ * late. @returns their number
+ */
 async function notifications(work: () => Promise<void>, expected = 0): Promise<number> {
   const client = new pg.Client({ connectionString: t.databaseUrl });
   await client.connect();
+  const { rows } = await client.query<{ id: number }>('select id from webhook_endpoints');
   let count = 0;
-  client.on('notification', () => {
-    count += 1;
+  client.on('notification', ({ payload }) => {
+    if (endpointIdsOf(payload ?? '').includes(Number(rows[0]?.id))) count += 1;
   });
   await client.query('listen perkwire_outbox');
   await work();
