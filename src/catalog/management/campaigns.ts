@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { campaignLimits } from '../offer-limits.ts';
 import { type CampaignRules, campaignRules, payoutKinds } from '../rules/rules.ts';
+import { problem } from '../rules/schema-errors.ts';
 import { checkRules } from '../rules/validate.ts';
 import { normaliseName } from '../snapshot/names.ts';
 import { advertisers } from './advertisers.ts';
@@ -10,7 +11,6 @@ import { offers } from './offers.ts';
 import { idSchema, orNull, type Resource, removal, stamps, type Values, type View, type Warning } from './resource.ts';
 import { columnsOf, viewOf } from './rows.ts';
 import type { Work } from './unit-of-work.ts';
-import { problem } from './validation-messages.ts';
 
 /** What an advertiser promotes: where it leads, what it pays, and the rules of who sees it. */
 export const campaigns: Resource = {

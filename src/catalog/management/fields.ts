@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { ErrorDetail } from '../../platform/errors.ts';
-import { problem } from './validation-messages.ts';
+import { problem } from '../rules/schema-errors.ts';
 
 /** Field shapes that several kinds of rows share. */
 

@@ -1,11 +1,11 @@
 import { Type } from '@sinclair/typebox';
 import { AppError } from '../../platform/errors.ts';
+import { problem } from '../rules/schema-errors.ts';
 import { maxPlacementLength, normaliseName } from '../snapshot/names.ts';
 import { maxPlacements } from '../snapshot/placements.ts';
 import { offersPerResponse, percentage, text } from './fields.ts';
 import { idSchema, orNull, type Resource, stamps } from './resource.ts';
 import { themes } from './themes.ts';
-import { problem } from './validation-messages.ts';
 
 /**
  * Where a unit is shown. Their names are what fetch-offers is called with; an unknown one is created on first sight.

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
 import { isTimeZone } from '../../platform/lib/time-zone.ts';
+import { problem } from '../rules/schema-errors.ts';
 import { isFrameHost } from '../snapshot/convert.ts';
 import { checkDecimals, checkUrls, flag, maxUrlLength, nameField, text } from './fields.ts';
 import { orNull, type Resource, stamps } from './resource.ts';
 import { isOperator } from './unit-of-work.ts';
-import { problem } from './validation-messages.ts';
 
 /** Publishers: an operator makes them and sees all; others see and set their own. */
 export const publishers: Resource = {

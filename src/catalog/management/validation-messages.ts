@@ -1,93 +1,13 @@
 import type { TSchema } from '@sinclair/typebox';
-import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value';
 import type { ErrorDetail } from '../../platform/errors.ts';
+import { schemaErrors } from '../rules/schema-errors.ts';
 import { findUnreadable } from '../rules/validate.ts';
 
 /** Errors reported at most (count). */
 const maxDetails = 50;
 
-/** Schema keyword: what is wrong with a text that does not match the pattern. */
-export const problem = 'x-problem';
-
-/**
- * The errors of a value by path, in words for its author; empty when it is valid. Lengths are counted as PostgreSQL
- * counts them, in characters and not in UTF-16 units.
- */
+/** The errors of a value by path, in words for its author; empty when it is valid. */
 export function checkValue(schema: TSchema, value: unknown): ErrorDetail[] {
   const unreadable = findUnreadable(value, '');
-  if (unreadable.length > 0) return unreadable.slice(0, maxDetails);
-  const details: ErrorDetail[] = [];
-  for (const detail of problemsOf(Value.Errors(schema, value))) {
-    if (details.length >= maxDetails) break;
-    if (!details.some(({ path }) => path === detail.path)) details.push(detail);
-  }
-  return details;
-}
-
-function* problemsOf(errors: Iterable<ValueError>): Generator<ErrorDetail> {
-  for (const error of errors) {
-    if (error.type === ValueErrorType.Union) yield* problemsOfUnion(error);
-    else if (!fitsInCharacters(error)) yield { path: error.path, message: messageOf(error) };
-  }
-}
-
-/** Of several shapes the first is the main one; others, such as null, are named beside it. */
-function problemsOfUnion({ path, schema, errors }: ValueError): ErrorDetail[] {
-  const branches = errors.map((branch) => [...problemsOf(branch)]);
-  if (branches.some((branch) => branch.length === 0)) return [];
-  const choices = (schema.anyOf as TSchema[]).map((one) => one.const as unknown);
-  if (choices.every((choice) => choice !== undefined))
-    return [{ path, message: `must be one of ${choices.join(', ')}` }];
-  const nullable = (schema.anyOf as TSchema[]).some((one) => one.type === 'null');
-  return (branches[0] ?? []).map((detail) =>
-    nullable && detail.path === path ? { path, message: `${detail.message}, or null` } : detail,
-  );
-}
-
-const charactersIn = (value: unknown): number => [...String(value)].length;
-
-const fitsInCharacters = ({ type, schema, value }: ValueError): boolean =>
-  type === ValueErrorType.StringMaxLength && charactersIn(value) <= schema.maxLength;
-
-function messageOf({ type, schema, value, message }: ValueError): string {
-  switch (type) {
-    case ValueErrorType.ObjectRequiredProperty:
-      return 'is required';
-    case ValueErrorType.ObjectAdditionalProperties:
-      return 'is not known here';
-    case ValueErrorType.StringMaxLength:
-      return `must be at most ${schema.maxLength} characters long; it has ${charactersIn(value)}`;
-    case ValueErrorType.StringMinLength:
-      return schema.minLength === 1 ? 'must not be empty' : `must be at least ${schema.minLength} characters long`;
-    case ValueErrorType.StringPattern:
-      return (schema[problem] as string | undefined) ?? `must match ${schema.pattern}`;
-    case ValueErrorType.String:
-      return 'must be a text';
-    case ValueErrorType.Boolean:
-      return 'must be true or false';
-    case ValueErrorType.Integer:
-      return 'must be a whole number';
-    case ValueErrorType.Number:
-      return 'must be a number';
-    case ValueErrorType.Object:
-      return 'must be an object';
-    case ValueErrorType.Array:
-      return 'must be a list';
-    case ValueErrorType.Literal:
-      return `must be ${JSON.stringify(schema.const)}`;
-    case ValueErrorType.ArrayMaxItems:
-      return `must list at most ${schema.maxItems}`;
-    case ValueErrorType.ArrayMinItems:
-      return `must list at least ${schema.minItems}`;
-    case ValueErrorType.ArrayUniqueItems:
-      return 'lists something twice';
-    case ValueErrorType.IntegerMinimum:
-    case ValueErrorType.NumberMinimum:
-      return `must be ${schema.minimum} or more`;
-    case ValueErrorType.IntegerMaximum:
-    case ValueErrorType.NumberMaximum:
-      return `must be ${schema.maximum} or less`;
-    default:
-      return message.replace(/^Expected/, 'must be');
-  }
+  return unreadable.length > 0 ? unreadable.slice(0, maxDetails) : schemaErrors(schema, value, maxDetails);
 }

@@ -18,6 +18,7 @@ import {
   type TotalCap,
   totalCaps,
 } from './rules.ts';
+import { schemaErrors } from './schema-errors.ts';
 
 const maxDetails = 20;
 
@@ -99,17 +100,8 @@ const empty = (path: string): ErrorDetail => ({ path, message: 'is empty; leave 
 function checked<T>(schema: TSchema, value: unknown, check: (value: T) => ErrorDetail[]): ErrorDetail[] {
   const unreadable = findUnreadable(value, '');
   if (unreadable.length > 0) return unreadable.slice(0, maxDetails);
-  if (!Value.Check(schema, value)) {
-    const errors: ErrorDetail[] = [];
-    for (const { path, message } of Value.Errors(schema, value)) {
-      if (errors.length < maxDetails && !errors.some((error) => error.path === path))
-        errors.push({
-          path,
-          message: message.replace(/^Expected/, 'must be').replace(/^Unexpected property$/, 'is not known'),
-        });
-    }
-    return errors;
-  }
+  const errors = Value.Check(schema, value) ? [] : schemaErrors(schema, value, maxDetails);
+  if (errors.length > 0) return errors;
   return check(value as T).slice(0, maxDetails);
 }
 

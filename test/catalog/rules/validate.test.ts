@@ -55,8 +55,8 @@ describe('rules that make sense are accepted', () => {
 
 describe('rules that make no sense are refused, in words', () => {
   test.each<[string, unknown, string]>([
-    ['no object', 'x', ' must be object'],
-    ['an unknown member', { targetting: {} }, '/targetting is not known'],
+    ['no object', 'x', ' must be an object'],
+    ['an unknown member', { targetting: {} }, '/targetting is not known here'],
     [
       'an empty list',
       { targeting: { countries: { include: [] } } },
@@ -142,20 +142,16 @@ describe('rules that make no sense are refused, in words', () => {
       { schedule: { hours: [{ days: [], from: '09:00', to: '10:00' }] } },
       '/schedule/hours/0/days is empty; leave it out or list something',
     ],
-    [
-      'a negative cap',
-      { frequency_caps: [{ ...cap, limit: -1 }] },
-      '/frequency_caps/0/limit must be integer to be greater or equal to 1',
-    ],
+    ['a negative cap', { frequency_caps: [{ ...cap, limit: -1 }] }, '/frequency_caps/0/limit must be 1 or more'],
     [
       'a window without length',
       { frequency_caps: [{ ...cap, window_minutes: 0 }] },
-      '/frequency_caps/0/window_minutes must be union value',
+      '/frequency_caps/0/window_minutes must be 1 or more, or null',
     ],
     [
       'a window beyond 180 days',
       { frequency_caps: [{ ...cap, window_minutes: 259_201 }] },
-      '/frequency_caps/0/window_minutes must be union value',
+      '/frequency_caps/0/window_minutes must be 259200 or less, or null',
     ],
     [
       'the same cap twice',
@@ -165,7 +161,7 @@ describe('rules that make no sense are refused, in words', () => {
     [
       'a negative budget',
       { total_caps: [{ metric: 'budget', per: 'day', limit: -5 }] },
-      '/total_caps/0/limit must be number to be greater than 0',
+      '/total_caps/0/limit must be more than 0',
     ],
     [
       'half an impression',
