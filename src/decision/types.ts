@@ -134,16 +134,3 @@ export type DecidedOffer = {
 export type EmptyReason = 'unit_off' | 'percentage' | 'no_campaigns' | 'nothing_eligible' | 'sequence_rules';
 
 export type Decision = { offers: readonly DecidedOffer[]; emptyReason: EmptyReason | null };
-
-export type Explanation = {
-  offer: Offer;
-  /** Place among the eligible offers, from 1; null: excluded. */
-  rank: number | null;
-  score: number | null;
-  /** From 1; null: not shown. */
-  position: number | null;
-  /** The first rule that excludes it; null: it is shown. */
-  rule: string | null;
-  /** `rule` in words. */
-  reason: string;
-};

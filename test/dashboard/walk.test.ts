@@ -356,6 +356,10 @@ describe('for all users', () => {
       ),
     );
   };
+  /** What htmx and the finder load into pages. */
+  const fragments = ['/find', '/find?q=basil', '/find?q=shopper-7', '/setup', '/overview/live', '/reports/funnel'].map(
+    (path) => `/dashboard/p/1${path}`,
+  );
   const others = [
     '/dashboard/sign-in',
     '/dashboard/account',
@@ -396,7 +400,7 @@ describe('for all users', () => {
     const stored = await storedTexts(demo.t.pool);
     const tab = await context.newPage();
     const found: string[] = [];
-    for (const path of [...paths, ...(await pathsOfDeliveries()), ...others]) {
+    for (const path of [...paths, ...fragments, ...(await pathsOfDeliveries()), ...others]) {
       // Guides are English.
       if (path.startsWith('/docs/')) continue;
       const from = path.endsWith('sign-in') ? '' : cookie;

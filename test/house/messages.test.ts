@@ -54,6 +54,16 @@ test('every message is used', () => {
   expect([...english.keys()].filter((key) => !isUsed(key))).toEqual([]);
 });
 
+/** Placeholders of messages and of templates alike. */
+const anyValue = (text: string): string => text.replaceAll(/(\{\w+(, number)?\}|\?)+/g, '?');
+
+test('every text of the API that has a translation is still one of the API', () => {
+  const strings = new Set([...sources.values()].flatMap(({ strings }) => strings.map(({ text }) => anyValue(text))));
+  const texts = Object.values(messages.en.apiTexts ?? {}).map(anyValue);
+  expect(texts.length).toBeGreaterThan(100);
+  expect(texts.filter((text) => !strings.has(text))).toEqual([]);
+});
+
 type Node = { type: string; [key: string]: unknown };
 
 /** Calls of `t` and `tHtml` whose key and arguments are written out. */

@@ -16,6 +16,8 @@ export type SessionClient = {
 const maxUserAgentLength = 512;
 const maxDeviceLength = 80;
 
+export const unknownBrowser = 'Unknown browser';
+
 export const describeClient = (userAgent: string, address: string, geo: Geo): SessionClient => ({
   device: deviceOf(userAgent),
   network: networkOf(address),
@@ -23,10 +25,9 @@ export const describeClient = (userAgent: string, address: string, geo: Geo): Se
 });
 
 function deviceOf(userAgent: string): string {
-  const unknown = 'Unknown browser';
-  if (userAgent === '') return unknown;
+  if (userAgent === '') return unknownBrowser;
   const { browser, os } = bowser.parse(userAgent.slice(0, maxUserAgentLength));
-  const name = browser.name || unknown;
+  const name = browser.name || unknownBrowser;
   return (os.name ? `${name} on ${os.name}` : name).replaceAll('\0', '').slice(0, maxDeviceLength);
 }
 

@@ -5,6 +5,7 @@ import { t } from '../../platform/i18n/messages.ts';
 import { asReader } from '../../platform/i18n/reader.ts';
 import { loggedUrl } from '../../platform/logger.ts';
 import type { App } from '../../platform/ports.ts';
+import { apiText } from './api-text.ts';
 import { linkButton } from './components.ts';
 import { pageHeaders } from './headers.ts';
 import { renderCard, renderPage } from './layout.ts';
@@ -21,7 +22,7 @@ export function registerErrorPages(app: App, { deps, asset, cookies }: PageServi
       if (error.retryAfterS !== undefined) reply.header('retry-after', String(error.retryAfterS));
       reply.code(error.status).headers(pageHeaders(deps.config.publicUrl));
       const title = titleOf(error);
-      const text = error.status === 404 ? t('errors.notFoundText') : error.message;
+      const text = error.status === 404 ? t('errors.notFoundText') : apiText(error.message);
       const body = html`
       <div class="empty">
         <p>${text}</p>

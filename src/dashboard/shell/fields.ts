@@ -1,4 +1,5 @@
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
+import { apiText } from './api-text.ts';
 
 /** The submitted fields by name; unchecked boxes are absent. */
 export type Fields = {
@@ -43,9 +44,12 @@ export function rowCountOf(names: Iterable<string>, list: string): number {
 /** Validation errors by field; paths are JSON pointers: `/rules/country` is an error of the field `rules.country`. */
 export type FieldErrors = readonly ErrorDetail[];
 
-/** The validation errors of a refused change; rethrows every other error. */
+/** The validation errors of a refused change, in the language of the reader; rethrows every other error. */
 export function fieldErrorsOf(err: unknown): FieldErrors {
   if (err instanceof AppError && err.status < 500 && err.status !== 403 && err.status !== 404)
-    return err.details ?? [{ path: '/', message: err.message }];
+    return (err.details ?? [{ path: '/', message: err.message }]).map(({ path, message }) => ({
+      path,
+      message: apiText(message),
+    }));
   throw err;
 }

@@ -30,19 +30,21 @@ const dateFormat = perLocale((locale, kind) => {
   return new Intl.DateTimeFormat(locale, { dateStyle: 'medium', ...time, timeZone: zone });
 });
 
-/** A time in the publisher's time zone. */
-export function moment(
-  { timeZone }: Pick<Publisher, 'timeZone'>,
-  at: Date | string,
-  precision: Precision = 'minute',
-): Html {
+type Zone = Pick<Publisher, 'timeZone'>;
+
+/** A time in the publisher's time zone, as text. */
+export const momentText = ({ timeZone }: Zone, at: Date | number, precision: Precision = 'minute'): string =>
+  dateFormat(`${precision} ${timeZone}`).format(at);
+
+/** The same with its machine-readable form. */
+export function moment(zone: Zone, at: Date | string, precision: Precision = 'minute'): Html {
   const date = new Date(at);
   const iso = date.toISOString();
-  return html`<time datetime="${iso}" title="${iso}">${dateFormat(`${precision} ${timeZone}`).format(date)}</time>`;
+  return html`<time datetime="${iso}" title="${iso}">${momentText(zone, date, precision)}</time>`;
 }
 
 /** A time that may be absent, such as the end of what is still running. */
-export const momentOr = (zone: Pick<Publisher, 'timeZone'>, at: Date | string | null, absent = '–'): Html | string =>
+export const momentOr = (zone: Zone, at: Date | string | null, absent = '–'): Html | string =>
   at === null ? absent : moment(zone, at, 'second');
 
 /** For pages without a publisher. */

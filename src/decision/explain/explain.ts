@@ -1,9 +1,22 @@
+import type { Offer } from '../../catalog/snapshot/types.ts';
 import { run } from '../decide.ts';
 import type { Candidate } from '../index/compile.ts';
 import { indexOf } from '../index/eligibility.ts';
 import type { Exclusion } from '../index/exclusion.ts';
-import type { DecisionInput, Explanation } from '../types.ts';
-import { describeExclusion } from './wording.ts';
+import type { DecisionInput } from '../types.ts';
+import { type Reason, reasonOf, shownReason } from './reason.ts';
+
+export type Explanation = {
+  offer: Offer;
+  /** Place among the eligible offers, from 1; null: excluded. */
+  rank: number | null;
+  score: number | null;
+  /** From 1; null: not shown. */
+  position: number | null;
+  /** The first rule that excludes it; null: it is shown. */
+  rule: string | null;
+  reason: Reason;
+};
 
 /**
  * For each offer provisioned to the publisher, why it is shown or not: the decision itself, traced. Shown offers come
@@ -29,13 +42,13 @@ export function explain(input: DecisionInput): Explanation[] {
     const position = positions.get(offer) ?? null;
     const exclusion = exclusions.get(candidate);
     if (exclusion === undefined || position !== null)
-      return { offer, rank, score, position, rule: null, reason: `Shown at position ${position}.` };
-    const reason = describeExclusion(exclusion, candidate, input);
+      return { offer, rank, score, position, rule: null, reason: shownReason(position ?? 0) };
+    const reason = reasonOf(exclusion, candidate, input);
     return { offer, rank, score, position, rule: exclusion.rule, reason };
   }
 
   const notServed = withheld.map(({ offer, rule }): Explanation => {
-    const reason = describeExclusion({ rule }, null, input);
+    const reason = reasonOf({ rule }, null, input);
     return { offer, rank: null, score: null, position: null, rule, reason };
   });
   return [...candidates.map(explanationOf), ...notServed].sort(byPositionThenRank);

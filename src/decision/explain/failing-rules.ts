@@ -4,10 +4,10 @@ import type { Exclusion } from '../index/exclusion.ts';
 import { indexExclusions } from '../index/index-filters.ts';
 import { postExclusions } from '../rules/post-filters.ts';
 import type { DecisionInput } from '../types.ts';
-import { describeExclusion } from './wording.ts';
+import { type Reason, reasonOf } from './reason.ts';
 
-/** A rule that an offer fails, and the same in words. */
-export type FailingRule = { rule: Exclusion['rule']; reason: string };
+/** A rule that an offer fails, and what it says. */
+export type FailingRule = { rule: Exclusion['rule']; reason: Reason };
 
 /**
  * Every rule that keeps an offer out of a decision, in the order in which they apply; a decision itself stops at the
@@ -17,7 +17,7 @@ export function failingRules(input: DecisionInput, offerId: number): FailingRule
   const index = indexOf(input.publisher);
   const toFailing = (exclusion: Exclusion): FailingRule => ({
     rule: exclusion.rule,
-    reason: describeExclusion(exclusion, candidate ?? null, input),
+    reason: reasonOf(exclusion, candidate ?? null, input),
   });
   const candidate = index.candidates.find(({ offer }) => offer.id === offerId);
   if (candidate === undefined)

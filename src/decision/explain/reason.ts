@@ -1,198 +1,144 @@
 import type { Condition } from '../../catalog/rules/conditions.ts';
-import type { FrequencyCap, TargetingKey } from '../../catalog/rules/rules.ts';
+import type { FrequencyCap } from '../../catalog/rules/rules.ts';
 import { minuteOfWeek } from '../../platform/lib/time-zone.ts';
-import type { Candidate, CompiledTotalCap } from '../index/compile.ts';
+import type { Candidate } from '../index/compile.ts';
 import type { Exclusion } from '../index/exclusion.ts';
 import type { DecisionInput } from '../types.ts';
 
-/** An exclusion in words for campaign managers. `candidate` null: the offer is withheld from the index. */
-export function describeExclusion(exclusion: Exclusion, candidate: Candidate | null, input: DecisionInput): string {
-  switch (exclusion.rule) {
-    case 'campaign_paused':
-      return 'The campaign is paused.';
-    case 'offer_paused':
-      return 'The offer is paused.';
-    case 'provisioning_paused':
-      return 'The campaign is switched off for this publisher.';
-    case 'rules_invalid':
-      return "The campaign's rules are invalid. Save them again.";
-    case 'unit_off':
-      return 'The unit is switched off.';
-    case 'percentage':
-      return 'The user is not in the share that gets offers.';
-    case 'campaign_id':
-      return `The request asks for campaign ${exclusion.campaignId} only.`;
-    case 'loyalty_not_wanted':
-      return 'It is an incentive campaign, and the request excludes these (loyaltyboost 0).';
-    case 'loyalty_only':
-      return 'It is not an incentive campaign, and the request asks for these only (loyaltyboost 2).';
-    case 'no_creative':
-      return 'It has no image, and the request asks for offers with one.';
-    case 'not_on_offerwall':
-      return 'It is not enabled for the offerwall.';
-    case 'no_identity':
-      return 'The user is unknown, and the campaign is withheld from unknown users.';
+/** What a reason says: a key, and the arguments of the text that readers get in their language. */
+export type Reason = { key: ReasonKey; values: ReasonValues };
+
+/** Most rules have one text; some have one for each case. */
+export type ReasonKey =
+  | Exclude<Exclusion['rule'], 'targeting'>
+  | 'targeting_unknown'
+  | 'targeting_excluded'
+  | 'targeting_missed'
+  | 'opted_out_until'
+  | 'budget'
+  | 'shown';
+
+export type ReasonValues = Readonly<Record<string, ReasonValue>>;
+
+/** A text stands as it is, a number chooses a plural; everything else is written for its reader. */
+export type ReasonValue =
+  | string
+  | number
+  | { as: 'count'; value: number }
+  | { as: 'share'; value: number }
+  | { as: 'moment'; atMs: number }
+  /** 0 is Monday. */
+  | { as: 'weekday'; day: number }
+  | { as: 'timeOfDay'; minute: number }
+  /** `currency` null: it stands beside another amount. */
+  | { as: 'amount'; micros: number; currency: string | null }
+  | { as: 'list'; values: readonly (string | number | boolean)[] }
+  | { as: 'condition'; condition: Condition };
+
+/** Why an offer is shown. */
+export const shownReason = (position: number): Reason => ({ key: 'shown', values: { position: String(position) } });
+
+/** Why an offer is not shown. `candidate` null: it is withheld from the index. */
+export function reasonOf(exclusion: Exclusion, candidate: Candidate | null, input: DecisionInput): Reason {
+  const { rule } = exclusion;
+  switch (rule) {
     case 'targeting':
-      return targetingInWords(exclusion.key, exclusion.value, candidate);
+      return targetingReason(exclusion, candidate);
+    case 'campaign_id':
+      return { key: rule, values: { id: String(exclusion.campaignId) } };
     case 'not_started':
-      return `The campaign starts at ${timeInWords(candidate?.rules.startMs)}.`;
+      return { key: rule, values: { time: moment(candidate?.rules.startMs) } };
     case 'ended':
-      return `The campaign ended at ${timeInWords(candidate?.rules.endMs)}.`;
+      return { key: rule, values: { time: moment(candidate?.rules.endMs) } };
     case 'hours':
-      return `It is ${weekTimeInWords(exclusion.timeZone, input.context.nowMs)}, outside of the campaign's hours.`;
+      return { key: rule, values: { ...weekTime(exclusion.timeZone, input.context.nowMs), zone: exclusion.timeZone } };
     case 'conditions':
-      return `The custom attributes do not match the campaign's condition: ${neededAttributes(candidate)}.`;
+      return { key: rule, values: { condition: conditionOf(candidate) } };
     case 'opted_out':
       return exclusion.untilMs === null
-        ? 'The user declined the campaign.'
-        : `The user declined the campaign until ${timeInWords(exclusion.untilMs)}.`;
+        ? { key: rule, values: {} }
+        : { key: 'opted_out_until', values: { time: moment(exclusion.untilMs) } };
     case 'frequency_cap':
-      return frequencyInWords(exclusion.cap, exclusion.count);
+      return { key: rule, values: frequencyValues(exclusion.cap, exclusion.count) };
     case 'total_cap':
-      return totalInWords(exclusion.cap, exclusion.used, candidate, input.context.nowMs);
+      return totalReason(exclusion, candidate, input.context.nowMs);
     case 'pacing':
-      return (
-        'The campaign is ahead of its pacing plan: it takes part in ' +
-        `${percent(exclusion.probability)} of decisions now.`
-      );
+      return { key: rule, values: { share: { as: 'share', value: exclusion.probability } } };
     case 'same_campaign':
-      return `Offer ${exclusion.shown.offer.id} of the same campaign is shown.`;
-    case 'same_advertiser':
-      return (
-        `${nameOf(exclusion.shown)} of the same advertiser, ` +
-        `${exclusion.shown.offer.campaign.advertiserName}, is shown.`
-      );
+      return { key: rule, values: { id: String(exclusion.shown.offer.id) } };
+    case 'same_advertiser': {
+      const { name, advertiserName } = exclusion.shown.offer.campaign;
+      return { key: rule, values: { name, advertiser: advertiserName } };
+    }
     case 'exclusion_group':
-      return `${nameOf(exclusion.shown)} of the same exclusion group, ${exclusion.group}, is shown.`;
+      return { key: rule, values: { name: exclusion.shown.offer.campaign.name, group: exclusion.group } };
     case 'sequence_denied':
-      return `Sequence rule ${exclusion.ruleId} denies it the remaining positions.`;
-    case 'sequence_reserved':
-      return 'Sequence rules reserve the remaining positions for other offers.';
+      return { key: rule, values: { id: String(exclusion.ruleId) } };
+    case 'positions_filled':
+      return { key: rule, values: { count: exclusion.count, positions: count(exclusion.count) } };
     default:
-      return exclusion.count === 1
-        ? 'A better offer took the only position.'
-        : `Better offers took all ${exclusion.count} positions.`;
+      return { key: rule, values: {} };
   }
 }
 
-const nameOf = ({ offer }: Candidate): string => `Campaign “${offer.campaign.name}”`;
+type Of<Rule extends Exclusion['rule']> = Extract<Exclusion, { rule: Rule }>;
 
-const targets: Record<TargetingKey, { one: string; of: string }> = {
-  countries: { one: 'Country', of: 'country' },
-  regions: { one: 'Region', of: 'region' },
-  cities: { one: 'City', of: 'city' },
-  postal_codes: { one: 'Postal code', of: 'postal code' },
-  placements: { one: 'Placement', of: 'placement' },
-  platforms: { one: 'Platform', of: 'platform' },
-  os: { one: 'Operating system', of: 'operating system' },
-  browsers: { one: 'Browser', of: 'browser' },
-  devices: { one: 'Device', of: 'device' },
-};
+const count = (value: number): ReasonValue => ({ as: 'count', value });
+const moment = (atMs = 0): ReasonValue => ({ as: 'moment', atMs });
+const list = (values: readonly (string | number | boolean)[] = []): ReasonValue => ({ as: 'list', values });
 
-function targetingInWords(key: TargetingKey, value: string | null, candidate: Candidate | null): string {
+function targetingReason({ key, value }: Of<'targeting'>, candidate: Candidate | null): Reason {
   const { include, exclude } = candidate?.rules.targeting[key] ?? {};
-  const { one, of } = targets[key];
-  if (value === null)
-    return `The ${of} of the user is unknown, and the campaign requires one of its list (${few(include)}).`;
-  const excluded =
-    exclude?.some((text) => text.toLowerCase() === value.toLowerCase()) === true || include === undefined;
-  return excluded
-    ? `${one} ${value} is excluded by the campaign (${few(exclude)}).`
-    : `${one} ${value} is not in the campaign's list (${few(include)}).`;
+  if (value === null) return { key: 'targeting_unknown', values: { key, list: list(include) } };
+  const isExcluded = include === undefined || exclude?.some((one) => one.toLowerCase() === value.toLowerCase());
+  return isExcluded === true
+    ? { key: 'targeting_excluded', values: { key, value, list: list(exclude) } }
+    : { key: 'targeting_missed', values: { key, value, list: list(include) } };
 }
 
-/** The first values of a list, and the number of the others. */
-function few(values: readonly (string | number | boolean)[] = []): string {
-  const shown = values.slice(0, 10).join(', ');
-  return values.length > 10 ? `${shown} and ${values.length - 10} more` : shown;
-}
-
-const timeInWords = (atMs = 0): string => `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
-
-const days = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
-
-function weekTimeInWords(zone: string, nowMs: number): string {
+function weekTime(zone: string, nowMs: number): ReasonValues {
   const minute = minuteOfWeek(zone, nowMs);
-  const [hours, minutes] = [Math.floor(minute / 60) % 24, minute % 60].map((part) => String(part).padStart(2, '0'));
-  return `${days[Math.floor(minute / 1440)]} ${hours}:${minutes} in ${zone}`;
+  return {
+    weekday: { as: 'weekday', day: Math.floor(minute / 1440) },
+    time: { as: 'timeOfDay', minute: minute % 1440 },
+  };
 }
 
-const operators: Record<string, string> = {
-  equals: 'is',
-  not_equals: 'is not',
-  in: 'is one of',
-  not_in: 'is none of',
-  lt: 'is below',
-  lte: 'is at most',
-  gt: 'is above',
-  gte: 'is at least',
-  prefix: 'begins with',
-  exists: 'is set',
-  not_exists: 'is not set',
-};
+const conditionOf = (candidate: Candidate | null): ReasonValue => ({
+  as: 'condition',
+  condition: candidate?.rules.conditions ?? { all: [] },
+});
 
-function conditionInWords(condition: Condition): string {
-  if ('all' in condition) return condition.all.map(partInWords).join(' and ');
-  if ('any' in condition) return condition.any.map(partInWords).join(' or ');
-  const value =
-    'value' in condition ? ` ${Array.isArray(condition.value) ? few(condition.value) : condition.value}` : '';
-  return `${condition.key} ${operators[condition.op]}${value}`;
+function frequencyValues({ scope, event, limit, window_minutes: minutes }: FrequencyCap, seen: number): ReasonValues {
+  const [unit, length] = minutes === null ? (['ever', 0] as const) : durationOf(minutes);
+  return {
+    ...{ scope, event, count: seen, times: count(seen) },
+    ...{ unit, duration: length, length: count(length), limit: count(limit) },
+  };
 }
 
-const partInWords = (part: Condition): string =>
-  'key' in part ? conditionInWords(part) : `(${conditionInWords(part)})`;
-
-const events: Record<FrequencyCap['event'], string> = {
-  impression: 'saw',
-  click: 'clicked',
-  no_thanks: 'declined',
-  conversion: 'converted with',
-};
-
-function frequencyInWords({ scope, event, limit, window_minutes }: FrequencyCap, seen: number): string {
-  const window = window_minutes === null ? '' : ` within ${durationInWords(window_minutes)}`;
-  return `The user ${events[event]} the ${scope} ${times(seen)}${window}; the cap is ${limit}.`;
+/** In the largest unit without a rest. */
+function durationOf(minutes: number): readonly [unit: string, length: number] {
+  if (minutes % 1440 === 0) return ['day', minutes / 1440];
+  return minutes % 60 === 0 ? ['hour', minutes / 60] : ['minute', minutes];
 }
 
-const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);
-
-const neededAttributes = (candidate: Candidate | null): string =>
-  conditionInWords(candidate?.rules.conditions ?? { all: [] });
-
-function durationInWords(minutes: number): string {
-  const [count, unit] =
-    minutes % 1440 === 0 ? [minutes / 1440, 'day'] : minutes % 60 === 0 ? [minutes / 60, 'hour'] : [minutes, 'minute'];
-  return `${count} ${unit}${count === 1 ? '' : 's'}`;
-}
-
-const periodNames: Record<CompiledTotalCap['cap']['per'], string> = {
-  hour: 'Hourly',
-  day: 'Daily',
-  month: 'Monthly',
-  lifetime: 'Lifetime',
-};
-
-function totalInWords(
-  { cap, limit, zone }: CompiledTotalCap,
-  used: number,
+function totalReason(
+  { cap: { cap, limit, zone }, used }: Of<'total_cap'>,
   candidate: Candidate | null,
   nowMs: number,
-): string {
-  const since = sinceInWords(cap.per, zone, nowMs);
+): Reason {
+  const hour = cap.per === 'hour' ? Math.floor((minuteOfWeek(zone, nowMs) % 1440) / 60) : 0;
+  const since = { per: cap.per, zone, since: { as: 'timeOfDay', minute: hour * 60 } } as const;
   if (cap.metric !== 'budget')
-    return `${periodNames[cap.per]} cap used: ${used} of ${limit} ${cap.metric} of the campaign${since}.`;
-  const money = (micros: number): string => (micros / 1_000_000).toFixed(2);
-  const rest = used < limit ? '; the rest does not pay for another event' : '';
-  const currency = candidate?.payout.currency ?? '';
-  return `${periodNames[cap.per]} budget used: ${money(used)} of ${money(limit)} ${currency}${since}${rest}.`;
+    return { key: 'total_cap', values: { ...since, metric: cap.metric, used: count(used), limit: count(limit) } };
+  return {
+    key: 'budget',
+    values: {
+      ...since,
+      used: { as: 'amount', micros: used, currency: null },
+      limit: { as: 'amount', micros: limit, currency: candidate?.payout.currency ?? null },
+      rest: used < limit ? 'yes' : 'no',
+    },
+  };
 }
-
-/** Since when a period counts, such as ` since 00:00 in Europe/Berlin`. */
-function sinceInWords(per: CompiledTotalCap['cap']['per'], zone: string, nowMs: number): string {
-  if (per === 'lifetime') return '';
-  if (per === 'month') return ` since the first of the month in ${zone}`;
-  const hour = per === 'day' ? 0 : Math.floor(minuteOfWeek(zone, nowMs) / 60) % 24;
-  return ` since ${String(hour).padStart(2, '0')}:00 in ${zone}`;
-}
-
-const percent = (share: number): string => `${Number((share * 100).toPrecision(2))} %`;

@@ -2,7 +2,7 @@ import type { FrequencyCap } from '../../catalog/rules/rules.ts';
 import type { Candidate, CompiledTotalCap } from './compile.ts';
 import type { IndexedKey, Withheld } from './eligibility.ts';
 
-/** Why an offer is not shown; `describeExclusion` puts it in words. */
+/** Why an offer is not shown; `reasonOf` says it to people. */
 export type Exclusion =
   | { rule: Withheld['rule'] | 'unit_off' | 'percentage' }
   | { rule: 'campaign_id'; campaignId: number }

@@ -1,10 +1,11 @@
 import { type TSchema, Type } from '@sinclair/typebox';
 import { callOf, publisherIdParameter } from '../../catalog/management/http.ts';
-import type { Explanation } from '../../decision/types.ts';
+import type { Explanation } from '../../decision/explain/explain.ts';
 import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { OfferDeps } from '../ports.ts';
+import { apiReason } from './reason-text.ts';
 import { clientOf, readFetchOffers } from './request.ts';
 import { fetchOffersBody, fetchOffersQuery } from './request-schema.ts';
 import type { OfferService } from './service.ts';
@@ -51,7 +52,7 @@ const toView = ({ offer, position, rank, score, rule, reason }: Explanation) => 
   rank,
   score,
   rule,
-  reason,
+  reason: apiReason(reason),
 });
 
 /** Explains what a fetch-offers request would be shown. */

@@ -47,7 +47,7 @@ describe('the activity log', () => {
     const [changed, added] = await rows();
     expect(changed).toBe(
       `Changed Theme ${theme} by API key Test key 2 Mar 2026, 02:15:15 ` +
-        'name Before &lt;b&gt; → changed to After &lt;i&gt; offers per response none → changed to 5',
+        'Name Before &lt;b&gt; → changed to After &lt;i&gt; Number of offers none → changed to 5',
     );
     expect(added).toMatch(`Created Theme ${theme}`);
     expect((await admin.get(page)).body).toContain(`href="/dashboard/p/${me.publisherId}/settings/themes/${theme}"`);

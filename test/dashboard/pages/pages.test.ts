@@ -177,7 +177,7 @@ describe('the catalogue', () => {
     const second = await admin.post(own('/offers/1'), { ...fields, title: 'Mine' });
     expect(second.statusCode).toBe(409);
     expect(second.body).toContain('Someone else changed this');
-    expect(second.body).toMatch(/<td>title<\/td><td>Theirs<\/td><td>Mine<\/td>/);
+    expect(second.body).toMatch(/<td>Headline<\/td><td>Theirs<\/td><td>Mine<\/td>/);
     expect(second.body).toMatch(/name="title"[^>]* value="Mine"/);
     const newVersion = /name="_version" value="([^"]+)"/.exec(second.body)?.[1]?.replaceAll('&quot;', '"') ?? '';
     expect((await admin.post(own('/offers/1'), { ...fields, _version: newVersion, title: 'Mine' })).statusCode).toBe(
@@ -555,6 +555,9 @@ test('a reader sees the dashboard in the language they have set, else in the bro
   expect((await account('en-US')).body).toContain('<html lang="de" data-locale="de-DE"');
   const refused = await reader.post('/dashboard/account/password', { current: 'x', password: 'short', again: 'short' });
   expect(refused.body).toContain('Verwenden Sie mindestens 10 Zeichen.');
+  const advertiser = await reader.post(`/dashboard/p/${t.publisher.id}/advertisers`, { name: 'x'.repeat(2000) });
+  expect(advertiser.statusCode).toBe(422);
+  expect(advertiser.body).toMatch(/Darf höchstens [\d.]+ Zeichen haben; es sind 2\.000\./);
   await reader.post('/dashboard/account/language', { language: '' });
   expect((await account('en-US')).body).toContain('<html lang="en" data-locale="en-US"');
 });

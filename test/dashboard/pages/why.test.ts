@@ -29,9 +29,12 @@ async function setRules(campaignId: number, rules: object): Promise<void> {
 }
 
 /** What the page says: the verdict, and all rules that fail. */
-async function ask(query: Record<string, string>): Promise<{ verdict: string; rules: string[]; body: string }> {
+async function ask(
+  query: Record<string, string>,
+  language = 'en',
+): Promise<{ verdict: string; rules: string[]; body: string }> {
   const path = `/dashboard/p/${t.publisher.id}/why?${new URLSearchParams(query)}`;
-  const { statusCode, body } = await support.get(path);
+  const { statusCode, body } = await support.get(path, { 'accept-language': language });
   expect(statusCode, body).toBe(200);
   const plain = (markup: string): string =>
     markup
@@ -119,6 +122,15 @@ test('a made-up visitor gets every reason at once, with the use of real caps', a
   const { verdict, rules } = await ask({ offer: offerId, country: 'US', custom: 'plan=basic' });
   expect(verdict).toBe("Not shown: Country US is not in the campaign's list (FR).");
   expect(rules.map((text) => text.split(' ')[0])).toEqual(['targeting', 'ended', 'conditions', 'total']);
+
+  const german = await ask({ offer: offerId, country: 'US', custom: 'plan=basic' }, 'de-DE');
+  expect(german.verdict).toBe('Nicht gezeigt: Land US steht nicht in der Liste der Kampagne (FR).');
+  expect(german.rules).toEqual([
+    'Targeting Land US steht nicht in der Liste der Kampagne (FR).',
+    'beendet Die Kampagne endete am 01.01.2026, 00:00.',
+    'Bedingungen Die eigenen Attribute erfüllen die Bedingung der Kampagne nicht: plan ist pro.',
+    'Gesamt-Cap Tageslimit erreicht: 5 von 5 Impressions der Kampagne seit 00:00 Uhr (UTC).',
+  ]);
 });
 
 test('a session of another publisher, or none, is not found; hostile text stays text', async () => {

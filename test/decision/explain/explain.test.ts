@@ -4,6 +4,7 @@ import type { Campaign, Offer, Publisher } from '../../../src/catalog/snapshot/t
 import { decide } from '../../../src/decision/decide.ts';
 import { explain } from '../../../src/decision/explain/explain.ts';
 import type { Geo } from '../../../src/decision/types.ts';
+import { apiReason } from '../../../src/offers/fetch/reason-text.ts';
 import {
   campaignOf,
   type InputOptions,
@@ -24,7 +25,10 @@ const reasons = (
   publisher: Partial<Publisher> = {},
 ): Record<number, string> =>
   Object.fromEntries(
-    explain(inputOf(publisherWith(offers, publisher), options)).map(({ offer, reason }) => [offer.id, reason]),
+    explain(inputOf(publisherWith(offers, publisher), options)).map(({ offer, reason }) => [
+      offer.id,
+      apiReason(reason),
+    ]),
   );
 
 const reason = (rules: CampaignRules, options: InputOptions = {}, over: Partial<Campaign> = {}): string =>

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { CampaignRules } from '../../../src/catalog/rules/rules.ts';
 import { explain } from '../../../src/decision/explain/explain.ts';
 import { failingRules } from '../../../src/decision/explain/failing-rules.ts';
+import { apiReason } from '../../../src/offers/fetch/reason-text.ts';
 import { campaignOf, inputOf, noonMs, offersOf, publisherWith, useOf } from '../support.ts';
 
 const everything: CampaignRules = {
@@ -38,7 +39,7 @@ test('every rule that an offer fails is named once, in the order in which they a
     ...['targeting', 'ended', 'targeting', 'conditions', 'opted_out'],
     ...['frequency_cap', 'frequency_cap', 'total_cap', 'total_cap'],
   ]);
-  expect(failingRules(input, 1).map(({ reason }) => reason)).toContain(
+  expect(failingRules(input, 1).map(({ reason }) => apiReason(reason))).toContain(
     'Daily cap used: 10 of 10 impressions of the campaign since 00:00 in UTC.',
   );
 });

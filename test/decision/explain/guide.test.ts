@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { CampaignRules } from '../../../src/catalog/rules/rules.ts';
 import { explain } from '../../../src/decision/explain/explain.ts';
+import { apiReason } from '../../../src/offers/fetch/reason-text.ts';
 import { campaignOf, inputOf, noonMs, offersOf, pays, publisherWith, sequenceRule, useOf } from '../support.ts';
 
 test('the worked example of the guide is what explain answers', () => {
@@ -41,7 +42,7 @@ test('the worked example of the guide is what explain answers', () => {
     },
     totals: new Map([['5', useOf({ budget: { day: 99_800_000 } })]]),
   });
-  const given = explain(input).map(({ offer, reason }) => [offer.id, reason] as const);
+  const given = explain(input).map(({ offer, reason }) => [offer.id, apiReason(reason)] as const);
   expect([...given].sort((a, b) => a[0] - b[0])).toEqual(promised);
   expect(promised).toHaveLength(10);
 });

@@ -6,7 +6,7 @@ import { t } from '../../../platform/i18n/messages.ts';
 import { inLanguage } from '../../../platform/i18n/reader.ts';
 import type { App } from '../../../platform/ports.ts';
 import { auditAccount } from '../../auth/account-audit.ts';
-import type { SessionClient } from '../../auth/session-client.ts';
+import { type SessionClient, unknownBrowser } from '../../auth/session-client.ts';
 import {
   endSession,
   endSessionOf,
@@ -121,8 +121,15 @@ export async function sessionsCard({ deps }: PageServices, context: PageContext)
   });
 }
 
+/** A stored name, such as "Firefox on Linux", in the language of the reader. */
+function deviceText(device: string): string {
+  const [name = '', os] = device.split(' on ');
+  const browser = name === unknownBrowser ? t('account.unknownBrowser') : name;
+  return os === undefined ? browser : t('account.deviceOn', { browser, os });
+}
+
 const row = (context: PageContext, session: ListedSession, isCurrent: boolean): Html[] => [
-  html`<strong>${session.device}</strong>${isCurrent && html` ${badge(t('account.thisSession'), 'good')}`}`,
+  html`<strong>${deviceText(session.device)}</strong>${isCurrent && html` ${badge(t('account.thisSession'), 'good')}`}`,
   html`${placeOf(session)}`,
   moment(utc, session.createdAt),
   moment(utc, session.lastSeenAt),

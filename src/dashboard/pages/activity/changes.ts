@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { View } from '../../../catalog/management/resource.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
+import { fieldName } from '../../shell/field-names.ts';
 import { moment } from '../../shell/format.ts';
 import { moreFields } from '../../shell/forms.ts';
 
@@ -16,7 +17,7 @@ export type Zone = { timeZone: string };
 export function changeList(zone: Zone, { action, changes }: View): Html {
   const values = Object.entries(changes as Record<string, { old: unknown; new: unknown }>)
     .filter(([name]) => name !== 'id')
-    .flatMap(([name, change]) => differences(name.replaceAll('_', ' '), change.old, change.new));
+    .flatMap(([name, change]) => differences(fieldName(name), change.old, change.new));
   const items = values.map(
     ([name, old, current]) => html`
       <div>

@@ -20,6 +20,7 @@ import type { App } from '../../../platform/ports.ts';
 import { takeTestToken } from '../../../webhooks/endpoints/test-limit.ts';
 import { requireUsableUrl, urlRulesOf } from '../../../webhooks/endpoints/url-rules.ts';
 import type { DashboardDeps } from '../../ports.ts';
+import { apiText } from '../../shell/api-text.ts';
 import { keyIn, type PublisherContext } from '../../shell/context.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf } from '../../shell/fields.ts';
 import type { FormValues } from '../../shell/forms.ts';
@@ -116,7 +117,7 @@ async function createChannel(scope: Scope, context: PublisherContext, fields: Fi
   const inbox = `${config.publicUrl}${context.path('/alerts')}`;
   const links = { page: inbox, inbox };
   const error = await post(sender, typed.url, helloText(context.publisher.name, links));
-  if (error !== null) return refuse('/url', t('alerts.tookNoMessage', { error }));
+  if (error !== null) return refuse('/url', t('alerts.tookNoMessage', { error: apiText(error) }));
   const urlSealed = secretBox.seal(typed.url, urlContext);
   const channel = { publisherId: context.publisher.id, name: typed.name, kinds: typed.kinds, urlSealed };
   if (!(await scope.failFast(() => addChannel(pool, channel, now())))) return refuse('/name', t('alerts.oneTooMany'));

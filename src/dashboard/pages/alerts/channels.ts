@@ -4,6 +4,7 @@ import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { hasRole } from '../../auth/users.ts';
 import { actionButton, saveForm } from '../../shell/actions.ts';
+import { apiText } from '../../shell/api-text.ts';
 import { badge, card, table } from '../../shell/components.ts';
 import type { PublisherContext } from '../../shell/context.ts';
 import type { FieldErrors } from '../../shell/fields.ts';
@@ -74,7 +75,7 @@ function channelTable(context: PublisherContext, channels: readonly Channel[], c
     channel.kinds.map((kind) => t(alertKinds[kind])).join(', '),
     channel.error === null
       ? badge(t('alerts.works'), 'good')
-      : badge(t('alerts.failed', { error: channel.error }), 'bad'),
+      : badge(t('alerts.failed', { error: apiText(channel.error) }), 'bad'),
     canWrite ? remove(channel) : nothing,
   ]);
   return table(t('alerts.channels'), columns, cells);

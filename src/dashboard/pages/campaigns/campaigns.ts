@@ -6,6 +6,7 @@ import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
+import { apiText } from '../../shell/api-text.ts';
 import { badge, type Column, emptyState, link, linkButton, notice, strongLink } from '../../shell/components.ts';
 import { type PublisherContext, queryText } from '../../shell/context.ts';
 import { type BulkAction, pauseActions } from '../../shell/crud/definition.ts';
@@ -116,7 +117,7 @@ const tagAction: BulkAction = {
 /** What was saved but may be wrong. */
 function warningList(warnings: readonly Warning[]): Html {
   const text = ({ path, message }: Warning): string =>
-    path === '/payout_currency' ? t('campaigns.currencyWarning', { message }) : message;
+    path === '/payout_currency' ? t('campaigns.currencyWarning', { message: apiText(message) }) : apiText(message);
   return warnings.length === 0
     ? nothing
     : notice('warn', html`<ul>${warnings.map((warning) => html`<li>${text(warning)}.</li>`)}</ul>`);

@@ -4,6 +4,7 @@ import type { viewOfWholeDelivery } from '../../../webhooks/deliveries/view.ts';
 import type { EndpointLabel } from '../../../webhooks/endpoints/store.ts';
 import { hasRole } from '../../auth/users.ts';
 import { actionButton } from '../../shell/actions.ts';
+import { apiText } from '../../shell/api-text.ts';
 import { badge, card, codeBlock, copyable, descriptionList, link } from '../../shell/components.ts';
 import type { PublisherContext } from '../../shell/context.ts';
 import { moment, momentOr } from '../../shell/format.ts';
@@ -92,7 +93,7 @@ function answerCard({ attempts }: WholeDelivery): Html {
   const newest = attempts.findLast(({ outcome }) => outcome !== null);
   const { response = null, error = null } = newest ?? {};
   if (response !== null) return card(t('deliveries.answer'), answerBlock(response));
-  const text = error === null ? t('deliveries.noAnswer') : `${error.class}: ${error.message}`;
+  const text = error === null ? t('deliveries.noAnswer') : `${error.class}: ${apiText(error.message)}`;
   return card(t('deliveries.answer'), html`<p class="hint">${text}</p>`);
 }
 

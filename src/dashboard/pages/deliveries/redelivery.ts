@@ -6,6 +6,7 @@ import { isUuid7 } from '../../../platform/lib/uuid7.ts';
 import type { App } from '../../../platform/ports.ts';
 import { cancelJob, createJob, findJob, type RedeliveryJob } from '../../../webhooks/redelivery/jobs.ts';
 import { redeliverOne } from '../../../webhooks/redelivery/redeliver-one.ts';
+import { apiText } from '../../shell/api-text.ts';
 import { type PublisherContext, pathText } from '../../shell/context.ts';
 import type { Fields } from '../../shell/fields.ts';
 import { isFragmentRequest, type PageResult, type PageServices, publisherPages } from '../../shell/pages.ts';
@@ -34,7 +35,7 @@ async function redeliver({ deps, failFast }: Scope, context: PublisherContext): 
     );
     return { to, done: t('deliveries.attemptQueued') };
   } catch (err) {
-    if (err instanceof AppError && err.status === 409) return { to, failed: err.message };
+    if (err instanceof AppError && err.status === 409) return { to, failed: apiText(err.message) };
     throw err;
   }
 }
@@ -57,7 +58,7 @@ async function redeliverMatches(
     );
     return { to: context.path(`/deliveries/replays/${job.id}`) };
   } catch (err) {
-    if (err instanceof AppError && err.code === 'too_many_replays') return { to, failed: err.message };
+    if (err instanceof AppError && err.code === 'too_many_replays') return { to, failed: apiText(err.message) };
     throw err;
   }
 }

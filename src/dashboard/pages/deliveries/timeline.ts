@@ -3,6 +3,7 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import type { DeliveryStatus } from '../../../webhooks/deliveries/filter.ts';
 import type { viewOfWholeDelivery } from '../../../webhooks/deliveries/view.ts';
+import { apiText } from '../../shell/api-text.ts';
 import { badge, codeBlock, type Tone } from '../../shell/components.ts';
 import { moment } from '../../shell/format.ts';
 import { moreFields } from '../../shell/forms.ts';
@@ -34,7 +35,7 @@ function attemptItem(attempt: AttemptView, publisher: Publisher): Html {
       ${badge(t(`attemptOutcome.${state}`), kind || 'info')}
       ${response !== null && badge(String(response.status))}
       ${timing !== null && html`<span>${timing.total_ms} ms</span>`}
-      ${error !== null && html`<span>${error.class}: ${error.message}</span>`}
+      ${error !== null && html`<span>${error.class}: ${apiText(error.message)}</span>`}
       ${next !== null && nextAttempt(publisher, next)}
       ${moreFields(t('deliveries.requestAndAnswer'), attemptDetails(attempt))}
     </li>`;

@@ -2,6 +2,7 @@ import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import type { LiveCall } from '../../../offers/live-calls/live-calls.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t, tHtml } from '../../../platform/i18n/messages.ts';
+import { apiText } from '../../shell/api-text.ts';
 import { link } from '../../shell/components.ts';
 import { publisherPath } from '../../shell/context.ts';
 
@@ -56,4 +57,4 @@ export function adviceOf({ error, notes }: LiveCall, { id }: Publisher): Html[] 
 }
 
 const fieldText = ({ path, message }: { path: string; message: string }): Html =>
-  html`${path !== '' && html`<code>${path.replace(/^\//, '')}</code>`} ${message}.`;
+  html`${path !== '' && html`<code>${path.replace(/^\//, '')}</code>`} ${apiText(message)}.`;

@@ -2,6 +2,7 @@ import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import type { LiveCall } from '../../../offers/live-calls/live-calls.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
+import { apiText } from '../../shell/api-text.ts';
 import { badge, codeBlock, link } from '../../shell/components.ts';
 import { publisherPath } from '../../shell/context.ts';
 import { moment } from '../../shell/format.ts';
@@ -40,7 +41,7 @@ export const callItem = ({ id, at, call }: { id: string; at: Date; call: LiveCal
     ${stateBadge(call)}
     <code>${call.method} ${call.path}</code>
     <span>${call.status}</span>
-    ${call.error !== null && html`<span>${call.error.message}</span>`}
+    ${call.error !== null && html`<span>${apiText(call.error.message)}</span>`}
     ${callDetails(call, publisher)}
   </li>`;
 

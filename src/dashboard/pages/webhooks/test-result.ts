@@ -2,6 +2,7 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { TestOutcome } from '../../../webhooks/endpoints/test-endpoint.ts';
 import type { TimingView } from '../../../webhooks/endpoints/timing-view.ts';
+import { apiText } from '../../shell/api-text.ts';
 import { badge, codeBlock, descriptionList, notice } from '../../shell/components.ts';
 
 /** The response to a test: status, timing, headers and the first 4 KiB of the body. */
@@ -10,7 +11,7 @@ export function testResult({ delivered, status, error, timing, headers, body }: 
     <p>
       <strong>${delivered ? t('webhooks.testDelivered') : t('webhooks.testFailed')}</strong>
       ${status !== null && badge(String(status), delivered ? 'good' : 'bad')}
-      ${error !== null && `${error.class}: ${error.message}`}
+      ${error !== null && `${error.class}: ${apiText(error.message)}`}
     </p>`;
   return html`
     ${notice(delivered ? 'done' : 'failed', summary)}

@@ -1,7 +1,7 @@
 import type { Offer } from '../../../catalog/snapshot/types.ts';
-import { explain } from '../../../decision/explain/explain.ts';
+import { type Explanation, explain } from '../../../decision/explain/explain.ts';
 import { type FailingRule, failingRules } from '../../../decision/explain/failing-rules.ts';
-import type { DecisionContext, DecisionInput, Explanation } from '../../../decision/types.ts';
+import type { DecisionContext, DecisionInput } from '../../../decision/types.ts';
 import type { UserDecision } from '../../../offers/decision-log/user-decisions.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
@@ -10,6 +10,7 @@ import type { PublisherContext } from '../../shell/context.ts';
 import { moment } from '../../shell/format.ts';
 import type { FoundDecision } from './find-decision.ts';
 import type { Question } from './question.ts';
+import { reasonFor } from './reason.ts';
 
 const maxOffers = 100;
 
@@ -24,7 +25,7 @@ export function answerOf(context: PublisherContext, found: FoundDecision, questi
   const notServed = notice('failed', html`<p>${tHtml('why.notServed')}</p>`);
   return html`
     ${warning}
-    ${own !== undefined ? verdict(own, input) : isAsked && notServed}
+    ${own !== undefined ? verdict(context, own, input) : isAsked && notServed}
     ${visitorCard(context, found, input.context)}
     ${competition(context, explanations, own)}
     ${found.sessions.length > 0 && sessionList(context, found.sessions, question)}`;
@@ -36,32 +37,29 @@ function ownOf(explanations: readonly Explanation[], { offer, campaign }: Questi
   return campaign === '' ? undefined : explanations.find((one) => one.offer.campaign.id === Number(campaign));
 }
 
-function verdict(own: Explanation, input: DecisionInput): Html {
+function verdict({ publisher }: PublisherContext, own: Explanation, input: DecisionInput): Html {
   const { position, reason, rule, rank } = own;
   const failing = failingRules(input, own.offer.id);
   const isShown = position !== null;
-  const notShown = tHtml('why.notShownBecause', { reason: inEnglish(failing[0]?.reason ?? reason) });
+  const entries = failing.length > 0 ? failing : [{ rule: rule as FailingRule['rule'], reason }];
+  const texts = entries.map((one) => ({ rule: one.rule, text: reasonFor(publisher, one.reason) }));
+  const notShown = tHtml('why.notShownBecause', { reason: texts[0]?.text ?? '' });
   return html`
     <div class="notice verdict ${isShown ? 'done' : 'failed'}" role="status">
       <p>${isShown ? tHtml('why.shown', { position, title: titleOf(own), rank: rank ?? '' }) : notShown}</p>
     </div>
-    ${!isShown && rules(failing, rule, reason)}`;
+    ${!isShown && rules(texts, failing.length)}`;
 }
 
 /** All rules that fail; without any, what the ranking said. */
-function rules(failing: readonly FailingRule[], rule: string | null, reason: string): Html {
-  const entries = failing.length > 0 ? failing : [{ rule: rule as FailingRule['rule'], reason }];
-  const lead = failing.length > 0 ? t('why.rulesFail', { count: failing.length }) : t('why.noRuleFails');
+function rules(texts: readonly { rule: FailingRule['rule']; text: string }[], failing: number): Html {
   return html`
     <h2 class="section">${t('why.why')}</h2>
-    <p class="hint">${lead}</p>
+    <p class="hint">${failing > 0 ? t('why.rulesFail', { count: failing }) : t('why.noRuleFails')}</p>
     <ol class="reasons">
-      ${entries.map((one) => html`<li>${badge(t(`why.rule_${one.rule}`))}${inEnglish(one.reason)}</li>`)}
+      ${texts.map(({ rule, text }) => html`<li>${badge(t(`why.rule_${rule}`))}<span>${text}</span></li>`)}
     </ol>`;
 }
-
-/** Reasons are those of the API, which is in English. */
-const inEnglish = (reason: string): Html => html`<span lang="en" translate="no">${reason}</span>`;
 
 /** Values as the API has them. */
 const asIs = (values: readonly string[]): Html => html`<span translate="no">${values.join(', ')}</span>`;
@@ -95,7 +93,7 @@ const columns = () => [
 ];
 
 function competition(
-  { path }: PublisherContext,
+  { path, publisher }: PublisherContext,
   explanations: readonly Explanation[],
   own: Explanation | undefined,
 ): Html {
@@ -105,7 +103,7 @@ function competition(
       one === own ? strongLink(href, titleOf(one)) : link(href, titleOf(one)),
       one.position === null ? badge(t('why.notShown')) : badge(t('why.position', { position: one.position }), 'good'),
       one.rank ?? nothing,
-      one.position === null ? inEnglish(one.reason) : t('why.shownAt', { position: one.position }),
+      reasonFor(publisher, one.reason),
     ];
   };
   const shown = explanations.slice(0, maxOffers);

@@ -7,6 +7,7 @@ import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { actionButton, hiddenField, readOnlyFields, saveForm } from '../actions.ts';
 import { table } from '../components.ts';
 import type { PageContext } from '../context.ts';
+import { fieldName } from '../field-names.ts';
 import type { FieldErrors } from '../fields.ts';
 import { createForm, type FormValues } from '../forms.ts';
 import type { Page } from '../layout.ts';
@@ -133,6 +134,6 @@ export function conflictNotice(stored: View, typed: Values): Html {
     ${table(
       t('crud.differences'),
       [{ text: t('crud.field') }, { text: t('crud.stored') }, { text: t('crud.yours') }],
-      differing.map(([name, value]) => [name.replaceAll('_', ' '), shown(stored[name]), shown(value)]),
+      differing.map(([name, value]) => [fieldName(name), shown(stored[name]), shown(value)]),
     )}`;
 }

@@ -13,6 +13,7 @@ import {
 import { maxDays, maxDaysByHour } from '../../../../reports/query/request.ts';
 import type { ReportService } from '../../../../reports/query/service.ts';
 import { type MetricsView, metricsView } from '../../../../reports/query/view.ts';
+import { apiText } from '../../../shell/api-text.ts';
 import { perLocale } from '../../../shell/format.ts';
 import { changeOf, metricOf, sumsOfMetric } from './metrics.ts';
 import { type Names, valueText } from './names.ts';
@@ -63,7 +64,7 @@ export async function answerOf(
 function problemOf(err: AppError, state: ExplorerState): Problem {
   const [detail] = err.details ?? [];
   if (err.code === 'report_too_large')
-    return { text: err.message, fix: { text: t('reports.showLastWeek'), state: { ...state, range: '7d' } } };
+    return { text: apiText(err.message), fix: { text: t('reports.showLastWeek'), state: { ...state, range: '7d' } } };
   const isByHour = state.interval === 'hour';
   const fix = isByHour ? { text: t('reports.showByDay'), state: { ...state, interval: null } } : null;
   return {
@@ -77,7 +78,7 @@ function textOf(detail: ErrorDetail | undefined, isByHour: boolean): string {
     return isByHour
       ? t('reports.tooManyDaysByHour', { days: maxDaysByHour })
       : t('reports.tooManyDays', { days: maxDays });
-  const reason = detail?.message ?? t('reports.isInvalid');
+  const reason = detail === undefined ? t('reports.isInvalid') : apiText(detail.message);
   return detail?.path === '/to' ? t('reports.lastDayError', { reason }) : t('reports.firstDayError', { reason });
 }
 

@@ -1,0 +1,86 @@
+import type { Condition } from '../../catalog/rules/conditions.ts';
+import type { Reason, ReasonValue } from '../../decision/explain/reason.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import { inLanguage } from '../../platform/i18n/reader.ts';
+
+/** How the values of a reason are written for its reader. */
+export type ReasonFormat = {
+  count: (value: number) => string;
+  /** Of a share from 0 to 1. */
+  share: (value: number) => string;
+  moment: (atMs: number) => string;
+  /** 0 is Monday. */
+  weekday: (day: number) => string;
+  timeOfDay: (minute: number) => string;
+  /** `currency` null: none is named. */
+  amount: (micros: number, currency: string | null) => string;
+};
+
+/** Values of a list that are named (count); of the others, their number is. */
+const maxListed = 10;
+
+/** A reason in words for campaign managers, in the language of the reader. */
+export const reasonText = ({ key, values }: Reason, format: ReasonFormat): string =>
+  t(
+    `reasons.${key}`,
+    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, valueText(value, format)])),
+  );
+
+function valueText(value: ReasonValue, format: ReasonFormat): string | number {
+  if (typeof value !== 'object') return value;
+  switch (value.as) {
+    case 'moment':
+      return format.moment(value.atMs);
+    case 'weekday':
+      return format.weekday(value.day);
+    case 'timeOfDay':
+      return format.timeOfDay(value.minute);
+    case 'amount':
+      return format.amount(value.micros, value.currency);
+    case 'list':
+      return listText(value.values);
+    case 'condition':
+      return conditionText(value.condition);
+    default:
+      return format[value.as](value.value);
+  }
+}
+
+/** The first values of a list, and the number of the others. */
+function listText(values: readonly (string | number | boolean)[]): string {
+  const listed = values.slice(0, maxListed).join(', ');
+  return values.length > maxListed
+    ? t('reasons.andMore', { values: listed, more: String(values.length - maxListed) })
+    : listed;
+}
+
+function conditionText(condition: Condition): string {
+  if ('all' in condition) return joined(condition.all, 'and');
+  if ('any' in condition) return joined(condition.any, 'or');
+  const { key, op } = condition;
+  const value = 'value' in condition ? [condition.value].flat() : [];
+  return t(`reasons.op_${op}`, { key, value: listText(value) });
+}
+
+function joined(parts: readonly Condition[], word: 'and' | 'or'): string {
+  const [first = '', ...others] = parts.map((part) =>
+    'key' in part ? conditionText(part) : `(${conditionText(part)})`,
+  );
+  return others.reduce((left, right) => t(`reasons.${word}`, { left, right }), first);
+}
+
+const days = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
+const twoDigits = (value: number): string => String(value).padStart(2, '0');
+
+/** The same for machines and people everywhere. */
+const apiFormat: ReasonFormat = {
+  count: String,
+  share: (value) => `${Number((value * 100).toPrecision(2))} %`,
+  moment: (atMs) => `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`,
+  weekday: (day) => days[day] ?? '',
+  timeOfDay: (minute) => `${twoDigits(Math.floor(minute / 60))}:${twoDigits(minute % 60)}`,
+  amount: (micros, currency) => `${(micros / 1_000_000).toFixed(2)}${currency === null ? '' : ` ${currency}`}`,
+};
+
+/** A reason as the API has it, in English. */
+export const apiReason = (reason: Reason): string => inLanguage('en', () => reasonText(reason, apiFormat));
