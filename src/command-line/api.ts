@@ -1,4 +1,4 @@
-import { type Call, CommandError, exitCodes, idOption, textOption } from './command.ts';
+import { type Call, CommandError, exitCodes, idOption, textOption, usageError } from './command.ts';
 
 type Asked = { query?: Readonly<Record<string, string | number | undefined>>; body?: unknown; signal?: AbortSignal };
 
@@ -20,12 +20,10 @@ export function createApi(call: Call): Api {
   const key = textOption(call, 'key') || env.PERKWIRE_KEY || '';
   const publisher = idOption(call, 'publisher');
   if (!/^https?:\/\//.test(url) || !URL.canParse(url))
-    throw new CommandError(exitCodes.usage, `${url} is no URL of a service. Set --url or PERKWIRE_URL.`);
+    throw usageError(`${url} is no URL of a service, such as ${defaultUrl}. Set --url or PERKWIRE_URL.`);
   if (key === '')
-    throw new CommandError(
-      exitCodes.usage,
-      'An API key with the permission "configurations" is needed: PERKWIRE_KEY, or --key.',
-    );
+    throw usageError('An API key with the permission "configurations" is needed: PERKWIRE_KEY, or --key.');
+  if (!/^[\x21-\x7e]+$/.test(key)) throw usageError('The API key has characters that no key has. Copy it again.');
 
   async function ask(method: string, path: string, { query = {}, body, signal }: Asked): Promise<Response> {
     const target = new URL(url + path);

@@ -74,6 +74,6 @@ export function textOption({ options }: Pick<Call, 'options'>, name: string): st
 export function idOption(call: Pick<Call, 'options'>, name: string): number | null {
   const text = textOption(call, name);
   if (text === '') return null;
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw usageError(`--${name} must be a number.`);
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw usageError(`--${name} must be a whole number from 1.`);
   return Number(text);
 }

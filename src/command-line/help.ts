@@ -30,8 +30,8 @@ export function overview(commands: readonly Command[]): string {
     '',
     ...commands.map(({ name, about }) => `  ${name.padEnd(width)}  ${about}`),
     '',
-    'perkwire COMMAND --help shows its options. Exit codes: 0 done, 1 a problem was found, 2 wrong usage,',
-    '3 refused, 4 the service or the database is not available.',
+    'perkwire COMMAND --help shows its options, perkwire --version the release. Exit codes: 0 done, 1 a problem',
+    'was found, 2 wrong usage, 3 refused, 4 the service or the database is not available.',
   ].join('\n');
 }
 

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { ConfigError } from '../config.ts';
 import { isDatabaseUnavailable } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import { StartupError } from '../platform/startup-error.ts';
@@ -14,9 +15,10 @@ type Environment = Pick<Call, 'env' | 'stdin' | 'stderr' | 'signal'> & { outputO
 export async function runCommandLine(argv: readonly string[], { outputOf, ...given }: Environment): Promise<number> {
   const plain = outputOf(false);
   try {
-    const command = findCommand(argv);
-    if (command === null) return showOverview(argv, plain);
-    const { values, positionals } = parse(command, argv.slice(command.name.split(' ').length));
+    const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
+    const command = findCommand(words);
+    if (command === null) return showOverview(words, plain);
+    const { values, positionals } = parse(command, words.slice(command.name.split(' ').length));
     if (values.help === true) {
       plain.line(helpOf(command));
       return exitCodes.ok;
@@ -35,16 +37,15 @@ function findCommand(argv: readonly string[]): Command | null {
 }
 
 function showOverview(argv: readonly string[], out: Output): number {
-  const [first] = argv;
+  const [first = '--help', second = '--help'] = argv;
+  const group = commands.filter(({ name }) => name.startsWith(`${first} `));
   if (first === '--version' || first === '-v') out.line(version);
-  else if (first === undefined || first === '--help' || first === '-h' || first === 'help')
-    out.line(overview(commands));
+  else if (first === '--help' || first === '-h') out.line(overview(commands));
+  else if (first.startsWith('-')) throw usageError(`Options such as ${first} follow the command. See: perkwire --help`);
+  else if (group.length > 0 && (second === '--help' || second === '-h')) out.line(overview(group));
   else {
-    const group = commands.filter(({ name }) => name.startsWith(`${first} `));
-    if (group.length === 0) throw usageError(`There is no command "${argv.join(' ')}". See: perkwire --help`);
-    const [second] = argv.slice(1);
-    out.line(overview(group));
-    return second === undefined || second === '--help' || second === '-h' ? exitCodes.ok : exitCodes.usage;
+    const typed = argv.filter((word) => !word.startsWith('-')).join(' ');
+    throw usageError(`There is no command "${typed}". See: perkwire ${group.length > 0 ? `${first} ` : ''}--help`);
   }
   return exitCodes.ok;
 }
@@ -55,10 +56,12 @@ function parse(command: Command, args: string[]): { values: Values; positionals:
     { type, ...(short !== undefined && { short }) },
   ]);
   try {
-    const { values, positionals } = parseArgs({ args, options: Object.fromEntries(options), allowPositionals: true });
+    const allowPositionals = command.args !== undefined;
+    const { values, positionals } = parseArgs({ args, options: Object.fromEntries(options), allowPositionals });
     return { values: values as Values, positionals };
   } catch (err) {
-    throw usageError(`${(err as Error).message.split('. ')[0]}. See: perkwire ${command.name} --help`);
+    // What follows the first sentence is advice for programmers.
+    throw usageError(`${(err as Error).message.split(/\.\s/)[0]}. See: perkwire ${command.name} --help`);
   }
 }
 
@@ -68,6 +71,10 @@ function report(err: Error, out: Output, signal: AbortSignal): number {
     err instanceof AppError ? (err.details ?? []).map(({ path, message }) => `\n  ${path} ${message}`) : [];
   out.note(`${err.message}${details.join('')}`);
   if (err instanceof CommandError) return err.exitCode;
-  if (err instanceof StartupError || isDatabaseUnavailable(err)) return exitCodes.unavailable;
-  return err instanceof AppError ? exitCodes.refused : exitCodes.problem;
+  if (err instanceof ConfigError) return exitCodes.usage;
+  if (err instanceof AppError || isOfFile(err)) return exitCodes.refused;
+  return err instanceof StartupError || isDatabaseUnavailable(err) ? exitCodes.unavailable : exitCodes.problem;
 }
+
+/** A file that cannot be read or written. */
+const isOfFile = (err: Error & { path?: unknown }): boolean => typeof err.path === 'string';

@@ -8,10 +8,14 @@ import { commands } from '../../src/command-line/commands.ts';
 import { createOutput } from '../../src/command-line/output.ts';
 import { runCommandLine } from '../../src/command-line/run-command-line.ts';
 
-async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+type Ended = { code: number; out: string; err: string };
+
+const run = (...args: string[]): Promise<Ended> => runWith({}, ...args);
+
+async function runWith(env: Record<string, string>, ...args: string[]): Promise<Ended> {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const outputOf = (isJson: boolean) => createOutput(isJson, { stdout, stderr });
-  const code = await runCommandLine(args, { env: {}, stdin, stderr, signal: new AbortController().signal, outputOf });
+  const code = await runCommandLine(args, { env, stdin, stderr, signal: new AbortController().signal, outputOf });
   return { code, out: String(stdout.read() ?? ''), err: String(stderr.read() ?? '') };
 }
 
@@ -26,14 +30,34 @@ test('every command explains itself, and the completion of bash leads to it', as
   };
   expect(complete('deliveries r')).toEqual(['retry']);
   expect(complete('deliveries retry --e')).toEqual(['--event', '--endpoint']);
+  expect(complete('deliveries retry msg_1 --j')).toEqual(['--json']);
+  expect(complete('completion f')).toEqual(['fish']);
   const overview = (await run('--help')).out;
   for (const { name, about, options } of commands) {
     expect(overview).toContain(`  ${name} `);
     const { code, out } = await run(...name.split(' '), '--help');
     expect([code, out]).toEqual([0, expect.stringContaining(about)]);
     for (const option of Object.keys(options)) expect(out).toContain(`--${option}`);
+    expect(await run('help', ...name.split(' '))).toEqual({ code: 0, out, err: '' });
   }
-  expect(await run('nonsense')).toMatchObject({ code: 2, out: '', err: expect.stringContaining('nonsense') });
+});
+
+test('a mistyped call says what is wrong on standard error, where help is, and exits with 2', async () => {
+  const calls = {
+    nonsense: 'There is no command "nonsense". See: perkwire --help',
+    'catalogue exprt': 'There is no command "catalogue exprt". See: perkwire catalogue --help',
+    '--json doctor': 'Options such as --json follow the command. See: perkwire --help',
+    'doctor now': "Unexpected argument 'now'. See: perkwire doctor --help",
+    'listen --forwrd x': "Unknown option '--forwrd'. See: perkwire listen --help",
+    'deliveries tail --key k --last 0': '--last must be a whole number from 1.',
+    'deliveries tail --key schlüssel': 'The API key has characters that no key has. Copy it again.',
+    'secrets status': /^The configuration has .+ problem/,
+  };
+  for (const [typed, said] of Object.entries(calls)) {
+    const message = typeof said === 'string' ? `${said}\n` : expect.stringMatching(said);
+    const env = { ROLES: 'nothing' };
+    expect([typed, await runWith(env, ...typed.split(' '))]).toEqual([typed, { code: 2, out: '', err: message }]);
+  }
 });
 
 test('catalogue diff names what differs, row by row and field by field, and exits with 1', async () => {
@@ -70,8 +94,12 @@ test('catalogue diff names what differs, row by row and field by field, and exit
       .map((line) => JSON.parse(line).change),
   ).toEqual(['changed', 'removed', 'added']);
   expect(await run('catalogue', 'diff', 'package.json', before)).toMatchObject({
-    code: 1,
+    code: 3,
     err: expect.stringMatching(/no catalogue/),
+  });
+  expect(await run('catalogue', 'diff', before, join(folder, 'c.json'))).toMatchObject({
+    code: 3,
+    err: expect.stringMatching(/no such file/),
   });
   await rm(folder, { recursive: true });
 });

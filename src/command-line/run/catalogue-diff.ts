@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Call, exitCodes, type Run, usageError } from '../command.ts';
+import { type Call, CommandError, exitCodes, type Run, usageError } from '../command.ts';
 import { readCatalogue, readJson } from './catalogue.ts';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -35,7 +35,7 @@ const currentCatalogue = async (call: Call): Promise<Catalogue> =>
 
 function catalogueOf(value: unknown, name: string): Catalogue {
   if (typeof value === 'object' && value !== null && 'perkwire_catalogue' in value) return value as Catalogue;
-  throw new Error(`${name} is no catalogue file.`);
+  throw new CommandError(exitCodes.refused, `${name} is no catalogue file.`);
 }
 
 const signs = { added: '+', removed: '-', changed: '~' } as const;

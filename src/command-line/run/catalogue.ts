@@ -10,7 +10,7 @@ import {
 } from '../../catalog/management/catalogue/by-database.ts';
 import { parseImageStore } from '../../config/image-store.ts';
 import { createApi } from '../api.ts';
-import { type Call, exitCodes, idOption, type Run, usageError } from '../command.ts';
+import { type Call, CommandError, exitCodes, idOption, type Run, usageError } from '../command.ts';
 
 const exportPath = '/manage/v1/catalogue/export';
 
@@ -95,12 +95,13 @@ async function importContent(
   return (answer as { data: { publisher_id?: number } }).data.publisher_id ?? null;
 }
 
-/** @throws Error with the file's name */
+/** @throws CommandError with the file's name */
 export async function readJson(file: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(file, 'utf8'));
   } catch (err) {
-    if (err instanceof SyntaxError) throw new Error(`${file} is not valid JSON: ${err.message}`);
+    if (err instanceof SyntaxError)
+      throw new CommandError(exitCodes.refused, `${file} is not valid JSON: ${err.message}`);
     throw err;
   }
 }

@@ -3,13 +3,21 @@ import { commonOptions, optionsOf } from '../help.ts';
 
 type Commands = readonly Command[];
 
-const optionNames = (command: Command): string =>
-  Object.keys({ ...optionsOf(command), ...commonOptions })
-    .map((name) => `--${name}`)
-    .join(' ');
+type Candidates = {
+  words: string;
+  next: readonly string[];
+  /** The words are a whole command: arguments may stand between. */
+  isCommand: boolean;
+};
 
-/** What may follow a beginning of command words: the next words, or the options of the whole command. */
-function candidates(commands: Commands): [words: string, next: string][] {
+/** The arguments where they are a choice, such as `bash|zsh|fish`, and the options. */
+const argumentsOf = (command: Command): string[] => [
+  ...(/^\w+(\|\w+)+$/.test(command.args ?? '') ? (command.args ?? '').split('|') : []),
+  ...Object.keys({ ...optionsOf(command), ...commonOptions }).map((name) => `--${name}`),
+];
+
+/** What may follow a beginning of command words: the next words, or what the whole command takes. */
+function candidates(commands: Commands): Candidates[] {
   const next = new Map<string, Set<string>>();
   for (const { name } of commands) {
     const words = name.split(' ');
@@ -19,14 +27,17 @@ function candidates(commands: Commands): [words: string, next: string][] {
     }
   }
   return [
-    ...[...next].map(([before, words]): [string, string] => [before, [...words].join(' ')]),
-    ...commands.map((command): [string, string] => [command.name, optionNames(command)]),
+    ...[...next].map(([words, following]) => ({ words, next: [...following], isCommand: false })),
+    ...commands.map((command) => ({ words: command.name, next: argumentsOf(command), isCommand: true })),
   ];
 }
 
 const cases = (commands: Commands): string =>
   candidates(commands)
-    .map(([words, next]) => `    "${words}") next="${next}" ;;`)
+    .map(({ words, next, isCommand }) => {
+      const pattern = isCommand ? `"${words}" | "${words} "*` : `"${words}"`;
+      return `    ${pattern}) next="${next.join(' ')}" ;;`;
+    })
     .join('\n');
 
 const bash = (commands: Commands): string => `_perkwire() {
@@ -43,9 +54,12 @@ const zsh = (commands: Commands): string => `autoload -U +X bashcompinit && bash
 
 const fish = (commands: Commands): string =>
   candidates(commands)
-    .map(([words, next]) => {
-      const seen = words === '' ? '__fish_use_subcommand' : `string match -q -- "perkwire ${words}*" (commandline -cp)`;
-      return `complete -c perkwire -f -n '${seen}' -a '${next}'`;
+    .map(({ words, next, isCommand }) => {
+      const begin = ['perkwire', words].filter((part) => part !== '').join(' ');
+      const typed = isCommand ? `^${begin} ` : `^${begin} [^ ]*\\$`;
+      const files = isCommand ? '' : ' -f';
+      const condition = `string match -rq -- "${typed}" (commandline -cp)`;
+      return `complete -c perkwire${files} -n '${condition}' -a '${next.join(' ')}'`;
     })
     .join('\n');
 

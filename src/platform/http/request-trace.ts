@@ -34,13 +34,17 @@ export function endRequest(span: Span, { method, route, status, id }: AnsweredRe
   );
 }
 
-/** Traces the requests that the framework serves. */
+/** Machines ask for these all day, and nobody looks at such traces. */
+const isProbe = (route: string): boolean => route.startsWith('/health/') || route === '/metrics';
+
+/** Traces the requests that the framework serves, but probes and scrapes. */
 export function traceRequests(app: App, tracing: Tracing): void {
   app.decorateRequest('trace', null);
   if (!tracing.isOn) return;
   const spans = new WeakMap<object, Span>();
   app.addHook('onRequest', async (request) => {
-    const span = startRequest(tracing, request, request.routeOptions.url ?? 'unknown');
+    const { url: route = 'unknown' } = request.routeOptions;
+    const span = isProbe(route) ? null : startRequest(tracing, request, route);
     if (span === null) return;
     request.trace = span;
     spans.set(request, span);

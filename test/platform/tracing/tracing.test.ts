@@ -38,6 +38,7 @@ test('a trace leads from the caller over fetch or wrap to the last webhook attem
   const hook = await startHook((response, _taken, count) => void response.writeHead(count === 1 ? 500 : 200).end());
   const dispatcher = await startTestDispatcher(t, { tracing: t.deps.tracing });
   await setEndpoint(t, hook);
+  await t.app.inject('/health/live');
   const sessionId = await fetchAndWrap(t, 'user-1', `00-${callersTrace}-${callersSpan}-01`);
   await expect.poll(() => hook.taken.length).toBe(2);
   const unsampled = `00-${callersTrace.replaceAll('0', '1')}-${callersSpan}-00`;
@@ -79,6 +80,7 @@ test('a trace leads from the caller over fetch or wrap to the last webhook attem
     '',
   );
 
+  expect(named(collector.spans, 'GET /health/live')).toEqual([]);
   const fetches = named(collector.spans, 'POST /native/v4/offers.json');
   expect(fetches).toHaveLength(3);
   const decided = collector.spans.find((span) => span.attributes['perkwire.session_id'] === sessionId);
