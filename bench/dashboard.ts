@@ -1,3 +1,5 @@
+import { mkdir } from 'node:fs/promises';
+import { loadavg } from 'node:os';
 import { startSession } from '../src/dashboard/auth/sessions.ts';
 import { createUser } from '../src/dashboard/auth/users.ts';
 import { ensurePartitions } from '../src/platform/db/partitions.ts';
@@ -6,14 +8,18 @@ import { newUuid7 } from '../src/platform/lib/uuid7.ts';
 import { startServerProcess } from '../test/support/server-process.ts';
 import { createPublisher } from './catalogue.ts';
 import { seedOfferSums } from './offer-sums.ts';
+import { type Processor, readProcessor, takenSince } from './processor.ts';
 import { writeTable } from './report.ts';
-import { openStage } from './stage.ts';
+import { openStage, type Stage } from './stage.ts';
 
-/**
- * `npm run bench:dashboard [offers] [deliveries]`: how long each page and each list of the management API takes in a
- * full installation.
+/*
+ * How long each page and each list of the management API takes in a full installation.
+ *   npm run bench:dashboard                           all of it
+ *   npm run bench:dashboard -- seed FOLDER            the database only, which is kept in the folder
+ *   npm run bench:dashboard -- ask FOLDER [/reports]  asks the database of the folder, only for addresses with this text
  */
-const [offers = 10_000, deliveries = 1_000_000] = process.argv.slice(2).map(Number);
+const [command, folder, only = ''] = process.argv.slice(2);
+const [offers, deliveries] = [10_000, 1_000_000];
 const calls = 40;
 const days = 31;
 const pageLimitMs = 100;
@@ -72,72 +78,85 @@ const lists = [
 ];
 
 const key = 'bench-dashboard';
-const stage = await openStage();
-try {
-  const { pool } = stage;
+
+async function seed({ pool, ...stage }: Stage): Promise<void> {
   const nowMs = Date.now();
   await ensurePartitions(pool, nowMs);
   const publisherId = await createPublisher(pool, { key, campaigns: offers });
-  await fillDeliveries(publisherId, nowMs);
+  await fillDeliveries(pool, publisherId, nowMs);
   const firstDay = dayOf(nowMs - (days - 1) * 86_400_000);
-  const sums = await seedOfferSums(stage, { publisherId, firstDay, days });
+  await seedOfferSums({ pool, ...stage }, { publisherId, firstDay, days });
   await pool.query('analyze');
-  const user = await createUser(pool, {
-    email: 'bench@example.com',
-    role: 'operator',
-    publisherId: null,
-    passwordHash: 'x',
-    nowMs,
-  });
-  const client = { device: 'Bench', network: '127.0.0.0/24', country: null };
-  const session = { userId: user?.id ?? 0, client, previous: null, nowMs };
-  const cookie = `perkwire_session=${await startSession(pool, session)}`;
-  const server = await startServerProcess({ databaseUrl: stage.databaseUrl });
+}
+
+async function ask({ pool, databaseUrl }: Stage): Promise<void> {
+  const { rows: found } = await pool.query<{ publisher: number; delivery: string; sums: string; deliveries: string }>(
+    `select publisher_id as publisher, id as delivery, (select count(*) from rollups) as sums,
+      (select count(*) from deliveries) as deliveries from deliveries where status = 'failed' limit 1`,
+  );
+  const seeded = found[0] as (typeof found)[0];
+  const publisherPages = [...pages, `/deliveries/${seeded.delivery}`];
+  const cookie = await signIn(pool);
+  const server = await startServerProcess({ databaseUrl });
+  const processor = () => readProcessor(pool, server.child.pid as number);
   const rows: string[][] = [];
   try {
     for (const path of [
-      ...pages.map((page) => `/dashboard/p/${publisherId}${page}`),
+      ...publisherPages.map((page) => `/dashboard/p/${seeded.publisher}${page}`),
       '/dashboard/operator/publishers',
       '/dashboard/operator/system',
-      `/dashboard/p/${publisherId}/deliveries/${await someDelivery()}`,
       ...lists.map((list) => `/manage/v1${list}`),
-    ]) {
-      const times: number[] = [];
-      for (let call = 0; call < calls; call++) {
-        const startMs = performance.now();
-        const answer = await fetch(server.url + path, {
-          headers: path.startsWith('/manage') ? { authorization: `Bearer ${key}` } : { cookie },
-        });
-        await answer.text();
-        if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}`);
-        times.push(performance.now() - startMs);
-      }
-      times.sort((a, b) => a - b);
-      const limitMs = path.includes('/reports') ? explorerLimitMs : pageLimitMs;
-      const at = (share: number): number => times[Math.floor(share * (times.length - 1))] ?? 0;
-      rows.push([path, at(0.5).toFixed(1), at(0.95).toFixed(1), String(limitMs), at(0.95) <= limitMs ? 'yes' : 'NO']);
+    ].filter((path) => path.includes(only))) {
+      const headers: Record<string, string> = path.startsWith('/manage')
+        ? { authorization: `Bearer ${key}` }
+        : { cookie };
+      rows.push([path.replace(seeded.delivery, 'ID'), ...(await measure(server.url + path, headers, processor))]);
     }
   } finally {
     await server.stop();
   }
+  const [load = 0] = loadavg();
   await writeTable(
-    'dashboard',
-    ['Page', 'p50 ms', 'p95 ms', 'limit', 'kept'],
+    only === '' ? 'dashboard' : null,
+    ['Page', 'p50 ms', 'p95 ms', 'processor: server ms', 'database ms', 'limit', 'kept'],
     rows,
-    `\n${offers} offers, ${deliveries} deliveries, ${sums} sums of ${days} days.`,
+    `\n${offers} offers, ${seeded.deliveries} deliveries, ${seeded.sums} sums of ${days} days; ${calls} calls each, load average ${load.toFixed(1)} at the end.`,
   );
-} finally {
-  await stage.close();
 }
 
-async function someDelivery(): Promise<string> {
-  const { rows } = await stage.pool.query<{ id: string }>("select id from deliveries where status = 'failed' limit 1");
-  return rows[0]?.id ?? '';
+async function signIn(pool: Stage['pool']): Promise<string> {
+  const nowMs = Date.now();
+  const email = `${nowMs}@example.com`;
+  const user = await createUser(pool, { email, role: 'operator', publisherId: null, passwordHash: 'x', nowMs });
+  const client = { device: 'Bench', network: '127.0.0.0/24', country: null };
+  return `perkwire_session=${await startSession(pool, { userId: user?.id ?? 0, client, previous: null, nowMs })}`;
+}
+
+/** @returns median, 95th percentile, processor times, the limit, and whether it was kept */
+async function measure(
+  url: string,
+  headers: Record<string, string>,
+  processor: () => Promise<Processor>,
+): Promise<string[]> {
+  const times: number[] = [];
+  const before = await processor();
+  for (let call = 0; call < calls; call++) {
+    const startMs = performance.now();
+    const answer = await fetch(url, { headers });
+    await answer.text();
+    if (answer.status !== 200) throw new Error(`${url} answered ${answer.status}`);
+    times.push(performance.now() - startMs);
+  }
+  const used = takenSince(before, await processor(), calls);
+  times.sort((a, b) => a - b);
+  const limitMs = url.includes('/reports') ? explorerLimitMs : pageLimitMs;
+  const at = (share: number): number => times[Math.floor(share * (times.length - 1))] ?? 0;
+  return [at(0.5).toFixed(1), at(0.95).toFixed(1), ...used, String(limitMs), at(0.95) <= limitMs ? 'yes' : 'NO'];
 }
 
 /** Over the last two days; one in a hundred failed. Each was tried once. */
-async function fillDeliveries(publisherId: number, nowMs: number): Promise<void> {
-  const { rows } = await stage.pool.query<{ id: number }>(
+async function fillDeliveries(pool: Stage['pool'], publisherId: number, nowMs: number): Promise<void> {
+  const { rows } = await pool.query<{ id: number }>(
     `insert into webhook_endpoints (publisher_id, event, url, method, secret_sealed, enabled) values ($1,
       'usp.selection', 'https://shop.example/hook', 'POST', '\\x00', true) returning id`,
     [publisherId],
@@ -145,7 +164,7 @@ async function fillDeliveries(publisherId: number, nowMs: number): Promise<void>
   for (let from = 0; from < deliveries; from += batch) {
     const count = Math.min(batch, deliveries - from);
     const times = Array.from({ length: count }, (_, index) => nowMs - ((from + index) / deliveries) * 2 * 86_400_000);
-    await stage.pool.query(
+    await pool.query(
       `insert into deliveries (day, id, publisher_id, endpoint_id, event, pub_user_id, payload, status, attempts,
         created_at, finished_at)
       select (to_timestamp(t / 1000) at time zone 'UTC')::date, id, $1, $2, 'usp.selection', 'user-' || (n % 5000),
@@ -155,10 +174,19 @@ async function fillDeliveries(publisherId: number, nowMs: number): Promise<void>
       [publisherId, rows[0]?.id, times.map((atMs) => newUuid7(atMs)), times],
     );
   }
-  await stage.pool.query(
+  await pool.query(
     `insert into delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id, started_at, finished_at,
       outcome, status_code, total_ms)
     select day, id, 1, publisher_id, endpoint_id, created_at, finished_at, status, case status when 'failed' then 400
       else 200 end, 35 from deliveries`,
   );
+}
+
+if (folder !== undefined) await mkdir(folder, { recursive: true });
+const stage = await openStage(folder);
+try {
+  if (command !== 'ask') await seed(stage);
+  if (command !== 'seed') await ask(stage);
+} finally {
+  await stage.close();
 }

@@ -1,8 +1,9 @@
 import pg from 'pg';
 import { metricNames } from '../src/reports/metrics.ts';
 import { compactRollups } from '../src/reports/rollup/compact.ts';
-import { dayBit, keptGrains } from '../src/reports/rollup/grains.ts';
+import { dayBit, keptGrains, weekBit } from '../src/reports/rollup/grains.ts';
 import type { Stage } from './stage.ts';
+import { addWeeks } from './weeks.ts';
 
 type Seeds = { publisherId: number; firstDay: string; days: number };
 
@@ -45,6 +46,9 @@ from generate_series(0, ${buckets - 1}) h, ${series(hasPlacement, sizes.placemen
 where random() < ${share}`;
 }
 
+/** Weeks are added up of days. */
+const seededGrains = keptGrains.filter((grain) => !(grain & weekBit));
+
 const keySql = Object.entries(values).flatMap(([key, size]) =>
   [0, dayBit].map(
     (grain) => `
@@ -75,7 +79,7 @@ export async function seedReports(
     );
     await client.query('select create_report_partitions($1::date - 1, $1::date + $2::integer)', [firstDay, days]);
     await client.query(
-      `create temporary table one_day as select *, ${metrics} from (${keptGrains.map(grainSql).join(' union all ')})
+      `create temporary table one_day as select *, ${metrics} from (${seededGrains.map(grainSql).join(' union all ')})
         as rows order by at, random()`,
     );
     await client.query(
@@ -100,6 +104,7 @@ export async function seedReports(
         [firstDay, day, publisherId],
       );
     }
+    await addWeeks(client);
     await client.query(
       `insert into reconciliation select $1::date + n, publisher, kind, reason, 10000
       from generate_series(0, $2::integer - 1) n, generate_series($3::integer, $3::integer + 499) publisher,

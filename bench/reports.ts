@@ -1,8 +1,9 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { hashKey } from '../src/platform/http/auth.ts';
 import { dayOf } from '../src/platform/lib/time.ts';
 import { startServerProcess } from '../test/support/server-process.ts';
 import { createPublisher } from './catalogue.ts';
+import { type Processor, readProcessor, takenSince } from './processor.ts';
 import { writeTable } from './report.ts';
 import { seedReports } from './report-seeds.ts';
 import { openStage, type Stage } from './stage.ts';
@@ -119,28 +120,6 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
   );
 }
 
-/** Processor time taken so far by the server, and by each process of the database for it (milliseconds). */
-type Processor = { server: number; database: ReadonlyMap<number, number> };
-
-async function readProcessor(pool: Stage['pool'], serverPid: number): Promise<Processor> {
-  const { rows } = await pool.query<{ pid: number }>(
-    "select pid from pg_stat_activity where backend_type = 'client backend'",
-  );
-  const ofPid = async (pid: number): Promise<number> => {
-    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-    const [user, system] = stat.slice(stat.lastIndexOf(')')).split(' ').slice(12, 14).map(Number);
-    return 10 * ((user ?? 0) + (system ?? 0)); // in ticks of 10 ms
-  };
-  const database = new Map(await Promise.all(rows.map(async ({ pid }) => [pid, await ofPid(pid)] as const)));
-  return { server: await ofPid(serverPid), database };
-}
-
-/** What was taken since, for one of the repeats; not of connections that ended meanwhile, whose time nobody knows. */
-function takenSince(before: Processor, after: Processor): string[] {
-  const ofDatabase = [...after.database].reduce((sum, [pid, ms]) => sum + ms - (before.database.get(pid) ?? 0), 0);
-  return [after.server - before.server, ofDatabase].map((ms) => (ms / repeats).toFixed(0));
-}
-
 async function measure(url: string, processor: () => Promise<Processor>): Promise<string[]> {
   const taken: number[] = [];
   const before = await processor();
@@ -152,7 +131,7 @@ async function measure(url: string, processor: () => Promise<Processor>): Promis
     taken.push(performance.now() - startMs);
     if (!answer.ok) throw new Error(text);
   }
-  const used = takenSince(before, await processor());
+  const used = takenSince(before, await processor(), repeats);
   taken.sort((a, b) => a - b);
   const at = (share: number): string =>
     (taken[Math.min(taken.length - 1, Math.floor(taken.length * share))] as number).toFixed(0);

@@ -4,8 +4,9 @@ import { type Metrics, metricNames } from '../../src/reports/metrics.ts';
 import { queryActivity } from '../../src/reports/query/query.ts';
 import type { ActivityQuery, ActivityRow } from '../../src/reports/query/types.ts';
 import { type Difference, verifyRollups } from '../../src/reports/reconcile/verify.ts';
-import { dayBit, keptGrains } from '../../src/reports/rollup/grains.ts';
+import { dayBit, keptGrains, weekBit } from '../../src/reports/rollup/grains.ts';
 import { rollUp } from '../../src/reports/rollup/roll-up.ts';
+import { weekStartSql } from '../../src/reports/rollup/weeks.ts';
 import type { TestApp } from '../support/test-app.ts';
 
 /** Rolls up until everything committed is in the reports. @returns events that were found (count) */
@@ -81,7 +82,7 @@ export async function addSums({ pool, publisher }: TestApp, facts: readonly Hour
     await pool.query(
       `insert into rollups (publisher_id, grain, bucket, placement, offer_id, country, device, os, campaign_id,
         ${metricNames.join(', ')})
-      select publisher_id, ${grain}, date_trunc('${grain & dayBit ? 'day' : 'hour'}', at, 'UTC'),
+      select publisher_id, ${grain}, ${bucketOf(grain)},
         ${kept(1, 'placement', "''")}, ${kept(2, 'offer_id', '0')}, ${kept(4, 'country', "''")},
         ${kept(8, 'device', "''")}, ${kept(8, 'os', "''")}, ${kept(2, 'campaign_id', '0')},
         ${metricNames.map((name) => `sum(${name})`).join(', ')}
@@ -90,6 +91,11 @@ export async function addSums({ pool, publisher }: TestApp, facts: readonly Hour
       [JSON.stringify(rows)],
     );
   }
+}
+
+function bucketOf(grain: number): string {
+  if (grain & weekBit) return weekStartSql('at');
+  return `date_trunc('${grain & dayBit ? 'day' : 'hour'}', at, 'UTC')`;
 }
 
 function typeOf(column: string): string {

@@ -1,9 +1,11 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import type { DayRange } from '../../platform/http/day-range.ts';
 import { type DimensionName, type MetricName, type Metrics, metricNames, sumOf, sumSql } from '../metrics.ts';
-import { groupSql, queryActivity, readRange } from './query.ts';
+import { groupSql, groupTextSql, isIdDimension, parseText, queryActivity, readRange } from './query.ts';
 import { tooLarge } from './read-only.ts';
+import { groupReader, type Line, readLines } from './row-lines.ts';
 import { sourceOf, sourceSql } from './source.ts';
+import { type Span, spansOf } from './spans.ts';
 import type { ActivityQuery, ActivityRow } from './types.ts';
 
 /** A question of the report explorer: a range of days beside the one it is compared with. */
@@ -33,7 +35,7 @@ export type Explored = {
   groups: readonly (Compared & { value: string | number })[];
 };
 
-/** Values of one dimension in one answer (count). */
+/** Values of one dimension in one answer (count); each may have sums of both ranges. */
 const maxGroups = 20_000;
 
 const activityOf = (query: ExploreQuery, days: DayRange, groupBy: ActivityQuery['groupBy']): ActivityQuery => ({
@@ -83,42 +85,60 @@ export async function exploreTop(
   executor: Executor,
   { metric, limit, ...query }: TopQuery,
 ): Promise<{ value: string | number; metrics: Metrics }[]> {
-  const order = `order by ${metric} desc, value limit ${limit}`;
   const one: ExploreQuery = { ...query, aggregatedBy: 'day', before: null, beforeUntilMs: null };
-  const groups = await readGroups(executor, one, order);
-  return groups.map(({ value, now: metrics }) => ({ value, metrics }));
+  const top: Top = { order: `order by ${metric} desc, value`, limit };
+  const { by } = query;
+  if (!isIdDimension(by)) return (await readGroups(executor, one, top)).map(toTop);
+  // Of thousands of offers only the metric is added up.
+  const most = await readGroups(executor, { ...one, metrics: [metric] }, top);
+  const filters = { ...query.filters, [by]: most.map(({ value }) => value) };
+  return (await readGroups(executor, { ...one, filters }, top)).map(toTop);
 }
 
-type GroupRow = Partial<Metrics> & { value: string | number; is_before: number };
+const toTop = ({ value, now }: Explored['groups'][number]) => ({ value, metrics: now });
+
+/** The first rows in an order. */
+type Top = { order: string; limit: number };
 
 async function readGroups(
   executor: Executor,
   query: ExploreQuery,
-  order = `limit ${maxGroups + 1}`,
+  { order, limit }: Top = { order: '', limit: 2 * maxGroups + 1 },
 ): Promise<Explored['groups']> {
   const values: unknown[] = [query.publisherId];
   const parts = await partsOf(executor, query);
-  const sources = parts.map(({ isBefore, activity, start, end }) => {
-    const range = [`$${values.push(start)}`, `$${values.push(end)}`] as const;
-    const rows = sourceSql(sourceOf(activity), { ...activity, aggregatedBy: 'hour' }, values, range);
-    return `select ${isBefore ? 1 : 0} as is_before, part.* from (${rows}) as part`;
-  });
+  const sources = parts.flatMap(({ isBefore, activity, start, end }) =>
+    spansOf({ source: sourceOf(activity), start, end }).map((span) => {
+      const range = [`$${values.push(span.start)}`, `$${values.push(span.end)}`] as const;
+      const rows = sourceSql(span.source, { ...activity, aggregatedBy: 'hour' }, values, range);
+      return `select ${isBefore} as is_before, part.* from (${rows}) as part`;
+    }),
+  );
   const value = query.by === null ? "''" : groupSql(query.by, true);
   const columns = [`${value} as value`, 'is_before', ...query.metrics.map((name) => `${sumSql(name)} as ${name}`)];
-  const { rows } = await executor.query<GroupRow>({
-    text: `select ${columns.join(', ')} from (${sources.join(' union all ')}) as source
-      group by 1, 2 ${order}`,
+  const readGroup = groupReader();
+  const { rows } = await executor.query<{ is_before: number; lines: Line[] }>({
+    text: `select is_before::int, string_agg(${lineSql(query)}, E'\n' ${order}) as lines from (
+        select ${columns.join(', ')} from (${sources.join(' union all ')}) as source
+        group by 1, 2 ${order} limit ${limit}
+      ) as summed group by is_before`,
     values,
-    types: { getTypeParser: (type: number) => (type === textType ? String : Number) as never },
+    types: parseText((lines) => readLines(lines, readGroup)),
   });
-  if (rows.length > maxGroups)
+  const linesOf = (isBefore: 0 | 1): Line[] => rows.find((row) => row.is_before === isBefore)?.lines ?? [];
+  const groups = compare(linesOf(0), query.before === null ? null : linesOf(1));
+  if (groups.length > maxGroups)
     throw tooLarge(`There are more than ${maxGroups} values. Ask for fewer days, or filter.`);
-  return compare(rows, query.before !== null);
+  return groups;
 }
 
-const textType = 25;
+/** A group as a line, for `readLines`: metrics that are not asked for are 0. */
+function lineSql({ by, metrics }: ExploreQuery): string {
+  const sums = metricNames.map((name) => (metrics.includes(name) ? name : '0'));
+  return `concat_ws(',', ${sums.join(', ')}) || E'\t' || ${groupTextSql(by ?? 'custom', 'value')}`;
+}
 
-type Part = { isBefore: boolean; activity: ActivityQuery; start: Date; end: Date };
+type Part = Omit<Span, 'source'> & { isBefore: boolean; activity: ActivityQuery };
 
 /** The ranges of sums that are added up: days, and the hours of a day that is compared in part. */
 async function partsOf(executor: Executor, query: ExploreQuery): Promise<Part[]> {
@@ -144,17 +164,18 @@ async function partsOf(executor: Executor, query: ExploreQuery): Promise<Part[]>
 const zero: Metrics = Object.freeze(sumOf([]));
 const hasActivity = (metrics: Metrics): boolean => metricNames.some((name) => metrics[name] !== 0);
 
-function compare(rows: readonly GroupRow[], isCompared: boolean): Explored['groups'] {
-  const groups = new Map<string | number, { value: string | number; now: Metrics; before: Metrics | null }>();
-  for (const { value, is_before: isBefore, ...metrics } of rows) {
-    let group = groups.get(value);
-    if (group === undefined) {
-      group = { value, now: zero, before: isCompared ? zero : null };
-      groups.set(value, group);
-    }
-    group[isBefore === 1 ? 'before' : 'now'] = { ...zero, ...metrics };
+/** @param before null: not compared */
+function compare(now: readonly Line[], before: readonly Line[] | null): Explored['groups'] {
+  const groups = new Map<string | number | undefined, Explored['groups'][number]>();
+  for (const { group, metrics } of now) {
+    const [value = ''] = group;
+    groups.set(value, { value, now: metrics, before: before === null ? null : zero });
   }
-  return [...groups.values()].filter(({ now, before }) => hasActivity(now) || (before !== null && hasActivity(before)));
+  for (const { group, metrics } of before ?? []) {
+    const [value = ''] = group;
+    groups.set(value, { value, now: groups.get(value)?.now ?? zero, before: metrics });
+  }
+  return [...groups.values()].filter((one) => hasActivity(one.now) || (one.before !== null && hasActivity(one.before)));
 }
 
 /** The custom attributes that a publisher's sums have. */

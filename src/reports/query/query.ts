@@ -65,11 +65,11 @@ type TimeRow = { start_s: number; local_s: number; lines: Line[] };
 const textType = 25;
 
 /** Text is parsed as it arrives, while the database works on the rest. */
-const parseText = (parse: (text: string) => unknown): pg.CustomTypesConfig => ({
+export const parseText = (parse: (text: string) => unknown): pg.CustomTypesConfig => ({
   getTypeParser: (type: number) => (type === textType ? parse : Number),
 });
 
-const isIdDimension = (name: DimensionName | 'custom'): name is 'campaign' | 'offer' =>
+export const isIdDimension = (name: DimensionName | 'custom'): name is 'campaign' | 'offer' =>
   name === 'campaign' || name === 'offer';
 
 /** A dimension's values as they are answered. */
@@ -81,7 +81,7 @@ export function groupSql(name: DimensionName | 'custom', hasAllValues: boolean):
 }
 
 /** Text as JSON, which has neither a tab nor a line break. */
-const groupTextSql = (name: DimensionName | 'custom', column: string): string =>
+export const groupTextSql = (name: DimensionName | 'custom', column: string): string =>
   isIdDimension(name) ? column : `to_json(${column})`;
 
 function rowsOfTime({ start_s, local_s, lines }: TimeRow, { aggregatedBy }: ActivityQuery): ActivityRow[] {

@@ -1,4 +1,4 @@
-import { type Metrics, metricNames } from '../metrics.ts';
+import { type Metrics, sumOf } from '../metrics.ts';
 import { createWriter } from './byte-writer.ts';
 import type { ActivityRow, ReportRequest } from './types.ts';
 
@@ -9,53 +9,30 @@ const unit = 1_000_000;
 const rounded = (value: number): number => Math.round(value * unit) / unit;
 const rate = (part: number, whole: number): number => (whole === 0 ? 0 : rounded(part / whole));
 
-export const metricsView = (metrics: Metrics): MetricsView =>
-  Object.fromEntries(viewValues(metrics).map((value, index) => [viewNames[index] as string, value]));
+/** Written out: with a loop over the names a report takes a quarter longer to write. */
+export const metricsView = (metrics: Metrics): MetricsView => ({
+  sessions: metrics.sessions,
+  filled_sessions: metrics.filled_sessions,
+  impressions: metrics.impressions,
+  clicks: metrics.clicks,
+  no_thanks: metrics.no_thanks,
+  closes: metrics.closes,
+  saves: metrics.saves,
+  selections: metrics.selections,
+  conversions: metrics.conversions,
+  revenue: revenueOf(metrics),
+  ctr: rate(metrics.clicks, metrics.impressions),
+  cvr: rate(metrics.conversions, metrics.clicks),
+  rpm: rate(revenueOf(metrics) * 1000, metrics.sessions),
+  fill_rate: rate(metrics.filled_sessions, metrics.sessions),
+});
 
-export const viewNames: readonly string[] = [
-  ...metricNames.filter((name) => name !== 'revenue_micros'),
-  'revenue',
-  'ctr',
-  'cvr',
-  'rpm',
-  'fill_rate',
-];
+const revenueOf = ({ revenue_micros }: Metrics): number => revenue_micros / unit;
 
-/** In the order of `viewNames`. Written out: with a loop over the names a report takes a quarter longer to write. */
-function viewValues(metrics: Metrics): number[] {
-  const {
-    sessions,
-    filled_sessions,
-    impressions,
-    clicks,
-    no_thanks,
-    closes,
-    saves,
-    selections,
-    conversions,
-    revenue_micros,
-  } = metrics;
-  const revenue = revenue_micros / unit;
-  const rates = [
-    rate(clicks, impressions),
-    rate(conversions, clicks),
-    rate(revenue * 1000, sessions),
-    rate(filled_sessions, sessions),
-  ];
-  return [
-    sessions,
-    filled_sessions,
-    impressions,
-    clicks,
-    no_thanks,
-    closes,
-    saves,
-    selections,
-    conversions,
-    revenue,
-    ...rates,
-  ];
-}
+const viewValues = (metrics: Metrics): number[] => Object.values(metricsView(metrics));
+
+/** In the order of the values. */
+export const viewNames: readonly string[] = Object.keys(metricsView(sumOf([])));
 
 type Pieces = Generator<Buffer, void, undefined>;
 

@@ -2,7 +2,8 @@ import type pg from 'pg';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { metricNames } from '../metrics.ts';
-import { keptGrains } from './grains.ts';
+import { keptGrains, weekBit } from './grains.ts';
+import { nextWeekStartMs, weekStartMs } from './weeks.ts';
 
 /** Days that may still change (count): in the westernmost time zone a day ends half a day after Greenwich. */
 const openDays = 2;
@@ -69,9 +70,14 @@ async function compactNextDay(executor: Executor, lastDay: string): Promise<bool
 }
 
 async function compactDay(executor: Executor, { publisher_id, day }: NextDay): Promise<void> {
-  const rewrite = (text: string, piece: string | number): Promise<void> =>
-    skipIfTooLarge(executor, { text, values: [publisher_id, day, piece] });
-  for (const grain of keptGrains) await rewrite(rewriteGrainSql, grain);
+  const rewrite = (text: string, piece: string | number, from = day): Promise<void> =>
+    skipIfTooLarge(executor, { text, values: [publisher_id, from, piece] });
+  const dayStartMs = Date.parse(day);
+  const endsWeek = nextWeekStartMs(dayStartMs) === dayStartMs + dayMs;
+  for (const grain of keptGrains) {
+    if ((grain & weekBit) === 0) await rewrite(rewriteGrainSql, grain);
+    else if (endsWeek) await rewrite(rewriteGrainSql, grain, dayOf(weekStartMs(dayStartMs)));
+  }
   const { rows } = await executor.query<{ key: string }>(
     `select distinct key from custom_values
     where publisher_id = $1 and day between $2::date - 1 and $2::date + 1 order by key`,

@@ -10,8 +10,11 @@ export const dimensionBits: Record<DimensionName, number> = {
   os: 8,
 };
 
-/** Set where the bucket is a day of the publisher's time zone; else it is an hour. */
+/** Set where the bucket is a day of the publisher's time zone; else it is an hour, or a week. */
 export const dayBit = 16;
+
+/** Set where the bucket is a week (`weeks.ts`). */
+export const weekBit = 32;
 
 const columnsOfBit: readonly (readonly [bit: number, columns: readonly string[]])[] = [
   [1, ['placement']],
@@ -25,22 +28,33 @@ const dimensionsOf = (mask: number): number => columnsOfBit.filter(([bit]) => ma
 
 /**
  * The grains that are kept: up to two dimensions by the hour, and from one on by the day, which is 24 times less to
- * read. Three by the hour would be nearly as many rows as events.
+ * read. Three by the hour would be nearly as many rows as events. Offers, of which there may be thousands, also by the
+ * week, alone and beside one dimension.
  */
 export const keptGrains: readonly number[] = masks.flatMap((mask) => [
   ...(dimensionsOf(mask) <= 2 ? [mask] : []),
   ...(dimensionsOf(mask) >= 1 ? [mask | dayBit] : []),
+  ...((mask & dimensionBits.offer) !== 0 && dimensionsOf(mask) <= 2 ? [mask | weekBit] : []),
 ]);
+
+const timeColumnOf = (grain: number): string => {
+  if (grain & weekBit) return 'week_start';
+  return grain & dayBit ? 'day_start' : 'hour_start';
+};
 
 /** The columns of the statement that a grain groups by. */
 export const grainColumns = (grain: number): string =>
   [
     'publisher_id',
-    grain & dayBit ? 'day_start' : 'hour_start',
+    timeColumnOf(grain),
     ...columnsOfBit.filter(([bit]) => grain & bit).flatMap(([, columns]) => columns),
   ].join(', ');
 
 /** The grain of a group, in a statement that groups by the columns of all kept grains. */
-export const grainOfGroupSql = [...columnsOfBit.map(([bit, [column]]) => [bit, column]), [dayBit, 'day_start']]
+export const grainOfGroupSql = [
+  ...columnsOfBit.map(([bit, [column]]) => [bit, column]),
+  [dayBit, 'day_start'],
+  [weekBit, 'week_start'],
+]
   .map(([bit, column]) => `case when grouping(${column}) = 0 then ${bit} else 0 end`)
   .join(' + ');

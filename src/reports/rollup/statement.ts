@@ -9,6 +9,7 @@ import {
   sumsSql,
 } from '../metrics.ts';
 import { dayBit, grainColumns, grainOfGroupSql, keptGrains } from './grains.ts';
+import { weekStartSql } from './weeks.ts';
 
 /*
  * How events become sums: one statement of common table expressions, each of which reads those before it.
@@ -106,6 +107,7 @@ const grainSumsCte = `
 base_sums as (
   select publisher_id, date_trunc('hour', quarter_hour, zone) as hour_start,
     date_trunc('day', quarter_hour, zone) as day_start,
+    ${weekStartSql("date_trunc('day', quarter_hour, zone)")} as week_start,
     placement, offer_id, campaign_id, country, device, os, served, ${metricColumns}
   from (
     select publisher_id, zone, ${quarterHourOf('at')} as quarter_hour, placement, offer_id,
@@ -116,7 +118,7 @@ base_sums as (
 grain_sums as (
   select publisher_id,
     (${grainOfGroupSql})::smallint as grain,
-    case when grouping(day_start) = 0 then day_start else hour_start end as bucket,
+    coalesce(hour_start, day_start, week_start) as bucket,
     coalesce(placement, '') as placement, coalesce(offer_id, 0) as offer_id, coalesce(country, '') as country,
     coalesce(device, '') as device, coalesce(os, '') as os,
     case when grouping(offer_id) = 0 then max(campaign_id) else 0 end as campaign_id,

@@ -117,11 +117,15 @@ test('verifying names the rollup that was changed, and how', async () => {
   expect(await disagreements()).toEqual([]);
   await first.pool.query("update rollups set sessions = sessions + 1 where grain = 5 and placement = 'cart'");
   await first.pool.query('delete from rollups where grain = 4');
+  await first.pool.query(
+    'update rollups set clicks = 3 where grain = 34 and offer_id = (select min(offer_id) from rollups where grain = 34)',
+  );
   await first.pool.query('update custom_rollups set impressions = 7 where grain = 0');
   await first.pool.query("update reconciliation set count = count + 2 where kind = 'served'");
   await first.pool.query("update reconciliation set count = count - 3 where reason = 'dev'");
   const found = await disagreements();
-  expect(found).toHaveLength(6);
+  expect(found).toHaveLength(7);
+  expect(found.find((line) => line.includes('grain=34'))).toMatch(/clicks: 3 → 0$/);
   expect(found.find((line) => line.includes('key=plan'))).toMatch(/grain=0 .*impressions: 7 → 0$/);
   expect(found.find((line) => line.includes('kind=served reason= '))).toMatch(/count: (\d) → (?!\1)\d$/);
   expect(found.filter((line) => line.includes('reason=dev'))).toHaveLength(2);

@@ -15,14 +15,14 @@ import type { ReportService } from '../../../../reports/query/service.ts';
 import { type MetricsView, metricsView } from '../../../../reports/query/view.ts';
 import { apiText } from '../../../shell/api-text.ts';
 import { perLocale } from '../../../shell/format.ts';
-import { changeOf, metricOf, sumsOfMetric } from './metrics.ts';
+import { differenceOf, metricOf, sumsOfMetric } from './metrics.ts';
 import { type Names, valueText } from './names.ts';
 import { type Periods, periodsOf } from './periods.ts';
 import { attributeOf, type ExplorerState } from './state.ts';
 import { type Slot, slotsOf } from './time-slots.ts';
 
 /** One row of the table: the metrics of a value, and those of the range before. */
-export type AnswerRow = { value: string; text: string; detail: string; now: MetricsView; before: MetricsView | null };
+export type AnswerRow = { value: string; text: string; now: MetricsView; before: MetricsView | null };
 
 export type Answer = {
   periods: Periods;
@@ -153,12 +153,13 @@ const viewOf = ({ now, before }: Compared): { now: MetricsView; before: MetricsV
 const timeRows = (slots: readonly Slot[]): AnswerRow[] =>
   slots
     .filter(({ now }) => now !== null)
-    .map(({ value, text, now, before }) => ({ value, text, detail: '', now: now as MetricsView, before }));
+    .map(({ value, text, now, before }) => ({ value, text, now: now as MetricsView, before }));
 
 function groupRows({ state, names }: Asked, { groups }: Explored): AnswerRow[] {
   const rows = (state.by === 'advertiser' ? byAdvertiser(groups, names) : groups).map((group) => {
     const value = String(group.value);
-    return { value, ...valueText(names, state.by, value), ...viewOf(group) };
+    const { now, before } = viewOf(group);
+    return { value, text: valueText(names, state.by, value), now, before };
   });
   return rows.sort(orderOf(state));
 }
@@ -184,7 +185,7 @@ const byName = perLocale((locale) => new Intl.Collator(locale));
 function orderOf(state: ExplorerState): (a: AnswerRow, b: AnswerRow) => number {
   const metric = metricOf(state.metric);
   const rankOf = ({ now, before }: AnswerRow): number => {
-    if (state.sort === 'change') return before === null ? 0 : -changeOf(metric, now, before).by;
+    if (state.sort === 'change') return before === null ? 0 : -differenceOf(metric, now, before);
     return state.sort === 'most' ? (now[metric.name] ?? 0) : 0;
   };
   const names = byName('');

@@ -108,7 +108,7 @@ function body({ deps }: Scope, context: PublisherContext, { asked, answer, attri
           ${chartCard(state, answer, writing)}
           ${funnelCard(context, state)}
           ${groupTabs(state, keys, writing)}
-          ${rowsTable(state, answer, writing)}`
+          ${rowsTable(state, answer, writing, names)}`
     }`;
 }
 

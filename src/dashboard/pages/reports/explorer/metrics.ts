@@ -59,18 +59,23 @@ export function formatMetric({ kind }: ReportMetric, value: number, money: Forma
 /** Smaller changes count as none. */
 const minChange = 0.0005;
 
-export type Change = { direction: 'up' | 'down' | 'same' | 'new'; text: string; by: number };
+export type Change = { direction: 'up' | 'down' | 'same' | 'new'; text: string };
 
-/** Rates change by percentage points, other metrics by a share. `by` sorts. */
-export function changeOf({ name, kind }: ReportMetric, now: MetricsView, before: MetricsView): Change {
+/** By how much a metric changed, which sorts. */
+export const differenceOf = ({ name }: ReportMetric, now: MetricsView, before: MetricsView): number =>
+  (now[name] ?? 0) - (before[name] ?? 0);
+
+/** Rates change by percentage points, other metrics by a share. */
+export function changeOf(metric: ReportMetric, now: MetricsView, before: MetricsView): Change {
+  const { name, kind } = metric;
   const [value, previous] = [now[name] ?? 0, before[name] ?? 0];
-  const by = value - previous;
+  const by = differenceOf(metric, now, before);
   if (previous === 0)
-    return value === 0 ? { direction: 'same', text: '–', by } : { direction: 'new', text: t('reports.new'), by };
+    return value === 0 ? { direction: 'same', text: '–' } : { direction: 'new', text: t('reports.new') };
   const share = kind === 'rate' ? by : by / Math.abs(previous);
-  if (Math.abs(share) < minChange) return { direction: 'same', text: t('reports.unchanged'), by };
+  if (Math.abs(share) < minChange) return { direction: 'same', text: t('reports.unchanged') };
   const text = kind === 'rate' ? t('reports.points', { points: Math.abs(by * 100) }) : percentOf(Math.abs(share));
-  return { direction: by > 0 ? 'up' : 'down', text, by };
+  return { direction: by > 0 ? 'up' : 'down', text };
 }
 
 const shareFormat = perLocale(

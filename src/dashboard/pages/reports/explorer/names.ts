@@ -41,24 +41,24 @@ export const dimensionText = (name: string): string =>
 const systems: Readonly<Record<string, string>> = { ios: 'iOS', macos: 'macOS', ipados: 'iPadOS', linux: 'Linux' };
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** The text of a value, and a second line that tells equal names apart. */
-export function valueText(names: Names, by: string, value: string): { text: string; detail: string } {
+/** The text of a value. */
+export function valueText(names: Names, by: string, value: string): string {
   const id = Number(value);
   if (by === 'offer') {
     const offer = names.offer(id);
-    const text = offer?.copy.title || offer?.copy.shortHeadline || t('reports.offer', { id: String(id) });
-    return {
-      text,
-      detail: offer === undefined ? '' : t('reports.nameAndId', { name: offer.campaign.name, id: String(id) }),
-    };
+    return offer?.copy.title || offer?.copy.shortHeadline || t('reports.offer', { id: String(id) });
   }
-  if (by === 'campaign') {
-    const campaign = names.campaign(id);
-    if (campaign === undefined) return { text: t('reports.campaign', { id: String(id) }), detail: '' };
-    return { text: campaign.name, detail: t('reports.nameAndId', { name: campaign.advertiserName, id: String(id) }) };
-  }
-  if (by === 'advertiser') return { text: names.advertiser(id) ?? t('reports.removedAdvertisers'), detail: '' };
-  return { text: wordOf(by, value), detail: '' };
+  if (by === 'campaign') return names.campaign(id)?.name ?? t('reports.campaign', { id: String(id) });
+  if (by === 'advertiser') return names.advertiser(id) ?? t('reports.removedAdvertisers');
+  return wordOf(by, value);
+}
+
+/** A second line that tells equal names apart; '' for none. */
+export function valueDetail(names: Names, by: string, value: string): string {
+  const id = Number(value);
+  const name = by === 'offer' ? names.offer(id)?.campaign.name : names.campaign(id)?.advertiserName;
+  const hasDetail = (by === 'offer' || by === 'campaign') && name !== undefined;
+  return hasDetail ? t('reports.nameAndId', { name, id: String(id) }) : '';
 }
 
 function wordOf(by: string, value: string): string {

@@ -3,8 +3,8 @@ import { t, tHtml } from '../../../../platform/i18n/messages.ts';
 import { type Cell, link, noMatches, table } from '../../../shell/components.ts';
 import type { Answer, AnswerRow } from './answer.ts';
 import { changeText, type Writing } from './charts.ts';
-import { changeOf, formatMetric, metricOf } from './metrics.ts';
-import { dimensionText } from './names.ts';
+import { changeOf, differenceOf, formatMetric, metricOf } from './metrics.ts';
+import { dimensionText, type Names, valueDetail } from './names.ts';
 import { attributeOf, drillDown, type ExplorerDimension, type ExplorerState, explorerDimensions } from './state.ts';
 
 /** Rows shown before all are asked for (count). */
@@ -35,14 +35,14 @@ const byText = (by: string): string =>
   t('reports.byAttribute', { attribute: attributeOf(by) ?? t(`dimensions.lower_${by as ExplorerDimension | 'time'}`) });
 
 /** The rows with all metrics; a click on one opens it. */
-export function rowsTable(state: ExplorerState, answer: Answer, writing: Writing): Html {
+export function rowsTable(state: ExplorerState, answer: Answer, writing: Writing, names: Names): Html {
   const { rows } = answer;
   if (rows.length === 0) return noMatches();
   const shown = state.all ? rows : rows.slice(0, fewRows);
   const metrics = state.metrics.map(metricOf);
   const { money, href } = writing;
-  const cells = ({ now, before, ...row }: AnswerRow): Cell[] => [
-    nameCell(state, answer, row, writing),
+  const cells = ({ value, text, now, before }: AnswerRow): Cell[] => [
+    nameCell(state, answer, { value, text, detail: valueDetail(names, state.by, value) }, writing),
     ...metrics.map(
       (metric) => html`
         ${formatMetric(metric, now[metric.name] ?? 0, money)}
@@ -63,7 +63,7 @@ const showAll = (rows: number, href: string): Html =>
 function nameCell(
   state: ExplorerState,
   { periods }: Answer,
-  { value, text, detail }: Pick<AnswerRow, 'value' | 'text' | 'detail'>,
+  { value, text, detail }: { value: string; text: string; detail: string },
   { href }: Writing,
 ): Html {
   const below = detail !== '' && html`<br><small>${detail}</small>`;
@@ -83,14 +83,15 @@ function summary(state: ExplorerState, { rows, total }: Answer, { money, href }:
   if (!isSum || state.by === 'time' || total.before === null || rows.length < 2) return nothing;
   const change = changeOf(metric, total.now, total.before);
   if (change.direction !== 'up' && change.direction !== 'down') return nothing;
-  const sign = Math.sign(change.by);
-  const of = ({ now, before }: AnswerRow): number => (before === null ? 0 : changeOf(metric, now, before).by * sign);
+  const by = differenceOf(metric, total.now, total.before);
+  const sign = Math.sign(by);
+  const of = ({ now, before }: AnswerRow): number => (before === null ? 0 : differenceOf(metric, now, before) * sign);
   const most = rows.reduce((best, row) => (of(row) > of(best) ? row : best));
   if (of(most) <= 0) return nothing;
   const amount = (value: number): string => formatMetric(metric, Math.abs(value), money);
   const isLinked = attributeOf(state.by) !== null || !(state.by === 'advertiser' && most.value === '0');
   const name = isLinked ? link(href(drillDown(state, most.value)), most.text) : most.text;
-  const values = { metric: metric.text, amount: amount(change.by), change: change.text, name, part: amount(of(most)) };
+  const values = { metric: metric.text, amount: amount(by), change: change.text, name, part: amount(of(most)) };
   return html`
     <p class="insight">
       ${sign < 0 ? tHtml('reports.insightDown', values) : tHtml('reports.insightUp', values)}

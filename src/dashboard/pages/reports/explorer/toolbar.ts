@@ -116,7 +116,7 @@ export function filterChips(state: ExplorerState, names: Names, href: HrefOf): H
   const all = Object.entries(state.filters).flatMap(([name, values]) => values.map((value) => [name, value] as const));
   if (all.length === 0) return nothing;
   const chip = ([name, value]: readonly [string, string]) => {
-    const { text } = valueText(names, name, value);
+    const text = valueText(names, name, value);
     const label = `${dimensionText(name)}: ${text}`;
     return html`
       <li>

@@ -1,0 +1,38 @@
+import { dayMs } from '../../platform/lib/time.ts';
+import { sumsSql } from '../metrics.ts';
+import { dayBit, keptGrains, weekBit } from './grains.ts';
+
+/*
+ * A week of sums is 7 days from the 1st, 8th, 15th, 22nd or 29th of a UTC month, or what is left of the month. It holds
+ * the sums of the days that begin in it, whatever their time zone, so a range of days can be read as weeks and the days
+ * beside them. No week reaches into another month: it is dropped together with its days.
+ */
+
+const weekDays = 7;
+
+/** The start of the week that a time is in. */
+export const weekStartSql = (at: string): string =>
+  `date_bin('${weekDays} days', ${at}, date_trunc('month', ${at}, 'UTC'))`;
+
+/** The start of the week that a time is in (epoch ms). */
+export function weekStartMs(atMs: number): number {
+  const at = new Date(atMs);
+  const date = at.getUTCDate();
+  return Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), date - ((date - 1) % weekDays));
+}
+
+/** The start of the next week (epoch ms). */
+export function nextWeekStartMs(atMs: number): number {
+  const start = new Date(weekStartMs(atMs));
+  const nextMonthMs = Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + 1);
+  return Math.min(start.getTime() + weekDays * dayMs, nextMonthMs);
+}
+
+const weekGrains = keptGrains.filter((grain) => grain & weekBit);
+
+/** What weeks must be, in the columns of `rollups`: their days added up. @param days a condition on the days' rows */
+export const weeksOfDaysSql = (days: string): string => `
+select publisher_id, (grain + ${weekBit - dayBit})::smallint as grain, ${weekStartSql('bucket')} as bucket,
+  placement, offer_id, country, device, os, max(campaign_id) as campaign_id, ${sumsSql}
+from rollups where grain in (${weekGrains.map((grain) => grain - weekBit + dayBit).join(', ')}) and ${days}
+group by 1, 2, 3, placement, offer_id, country, device, os`;
