@@ -252,10 +252,20 @@ function count(sessions: readonly Session[], { groupBy, filters, aggregatedBy }:
   return sums;
 }
 
-/** Sums of offers and of campaigns from some day on, which are read from weeks and the days beside them. */
-async function explored(by: 'offer' | 'campaign', filters: ActivityQuery['filters'], timeZone: string, from: string) {
+/** From and to; whole weeks, parts of them, and both. */
+const ranges = [
+  ['2026-03-20', '2026-04-04'],
+  ['2026-03-22', '2026-03-28'],
+  ['2026-03-26', '2026-03-30'],
+  ['2026-03-28', '2026-03-29'],
+  ['2026-03-29', '2026-03-31'],
+] as const;
+type Range = (typeof ranges)[number];
+
+/** Sums of offers and of campaigns over some days, which are read from weeks and the days beside them. */
+async function explored(by: 'offer' | 'campaign', filters: Question['filters'], timeZone: string, [from, to]: Range) {
   const question = { publisherId, timeZone, by, filters, aggregatedBy: 'day', metrics: metricNames } as const;
-  const range = { days: { from, to: '2026-04-04' }, before: null, beforeUntilMs: null };
+  const range = { days: { from, to }, before: null, beforeUntilMs: null };
   const { groups } = await explore(testApp.pool, { ...question, ...range, customKey: null, customValues: null });
   const sums = groups.map(({ value, now }) => [
     value,
@@ -265,11 +275,11 @@ async function explored(by: 'offer' | 'campaign', filters: ActivityQuery['filter
 }
 
 /** The same of a report by the day. */
-function overDays(byDay: Expected, from: string): Expected {
+function overDays(byDay: Expected, [from, to]: Range): Expected {
   const sums: Expected = {};
   for (const [key, amounts] of Object.entries(byDay)) {
     const [day = '', value = ''] = key.split(' ');
-    if (day >= from) sums[value] = added(sums[value], amounts);
+    if (day >= from && day <= to) sums[value] = added(sums[value], amounts);
   }
   return sums;
 }
@@ -295,9 +305,9 @@ test('any report of any activity equals counting one by one', async () => {
         expect(await differences()).toEqual([]);
         for (const by of ['offer', 'campaign'] as const)
           for (const filters of [{}, { country: ['US'] }])
-            for (const from of ['2026-03-20', '2026-03-28', '2026-03-29']) {
+            for (const range of ranges) {
               const expected = count(sessions, { groupBy: [by], filters, aggregatedBy: 'day' }, timeZone);
-              expect(await explored(by, filters, timeZone, from)).toEqual(overDays(expected, from));
+              expect(await explored(by, filters, timeZone, range)).toEqual(overDays(expected, range));
             }
         for (const question of [...questions, ...byKey]) {
           const usesKey = question.groupBy.includes('custom');
