@@ -14,13 +14,13 @@ import { openStage, type Stage } from './stage.ts';
 
 /*
  * How long each page and each list of the management API takes in a full installation.
- *   npm run bench:dashboard                           all of it
- *   npm run bench:dashboard -- seed FOLDER            the database only, which is kept in the folder
- *   npm run bench:dashboard -- ask FOLDER [/reports]  asks the database of the folder, only for addresses with this text
+ *   npm run bench:dashboard                              all of it
+ *   npm run bench:dashboard -- seed FOLDER               the database only, which is kept in the folder
+ *   npm run bench:dashboard -- ask FOLDER [40 /reports]  asks it, so many times each, for addresses with this text
  */
-const [command, folder, only = ''] = process.argv.slice(2);
+const [command, folder, times, only = ''] = process.argv.slice(2);
 const [offers, deliveries] = [10_000, 1_000_000];
-const calls = 40;
+const calls = Number(times ?? 40);
 const days = 31;
 const pageLimitMs = 100;
 const explorerLimitMs = 300;
@@ -116,11 +116,12 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
     await server.stop();
   }
   const [load = 0] = loadavg();
+  const seeds = `${offers} offers, ${seeded.deliveries} deliveries, ${seeded.sums} sums of ${days} days`;
   await writeTable(
-    only === '' ? 'dashboard' : null,
+    only === '' && times === undefined ? 'dashboard' : null,
     ['Page', 'p50 ms', 'p95 ms', 'processor: server ms', 'database ms', 'limit', 'kept'],
     rows,
-    `\n${offers} offers, ${seeded.deliveries} deliveries, ${seeded.sums} sums of ${days} days; ${calls} calls each, load average ${load.toFixed(1)} at the end.`,
+    `\n${seeds}; ${calls} calls each, load average ${load.toFixed(1)} at the end.`,
   );
 }
 

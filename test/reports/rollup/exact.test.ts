@@ -117,9 +117,8 @@ test('verifying names the rollup that was changed, and how', async () => {
   expect(await disagreements()).toEqual([]);
   await first.pool.query("update rollups set sessions = sessions + 1 where grain = 5 and placement = 'cart'");
   await first.pool.query('delete from rollups where grain = 4');
-  await first.pool.query(
-    'update rollups set clicks = 3 where grain = 34 and offer_id = (select min(offer_id) from rollups where grain = 34)',
-  );
+  const offer = '(select min(offer_id) from rollups where grain = 34)';
+  await first.pool.query(`update rollups set clicks = 3 where grain = 34 and offer_id = ${offer}`);
   await first.pool.query('update custom_rollups set impressions = 7 where grain = 0');
   await first.pool.query("update reconciliation set count = count + 2 where kind = 'served'");
   await first.pool.query("update reconciliation set count = count - 3 where reason = 'dev'");
