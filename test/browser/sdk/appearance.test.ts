@@ -1,13 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { type DemoServer, startDemoServer } from '../../embedded/demo/support.ts';
+import { violations } from '../../support/axe.ts';
 import { lacks, launchBrowser, newContext } from '../../support/browser.ts';
 
-/** Evaluated, not loaded: the pages' policies allow no script of others. */
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const sdkId = '0123456789abcdef';
 
 /** `npm run docs:images` renews the pictures of the documentation. */
@@ -131,19 +128,6 @@ const surfaces: readonly Surface[] = [
     ready: '#perks .tile',
   },
 ];
-
-/** What axe finds on the whole page, shadow roots included. */
-async function violations(page: Page): Promise<string[]> {
-  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe);
-  return page.evaluate(async () => {
-    type Result = { violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] };
-    const { axe } = window as unknown as { axe: { run: () => Promise<Result> } };
-    const result = await axe.run();
-    return result.violations.flatMap(({ id, nodes }) =>
-      nodes.map((node) => `${id}: ${node.html} ${node.failureSummary ?? ''}`),
-    );
-  });
-}
 
 /** Waits until the images in view are there. */
 const untilImagesAreLoaded = (page: Page): Promise<unknown> =>

@@ -1,11 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { violations } from '../../support/axe.ts';
 import { lacks } from '../../support/browser.ts';
 import { type Stage, serveAdvertisers, startStage } from './support.ts';
 
-const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const sdkId = '0123456789abcdef';
 
 let stage: Stage;
@@ -225,20 +223,9 @@ describe('the hosted offerwall', () => {
     const { query } = await linkOfUnit();
     const { page } = await openWall(`${query}&open=1`, { width, height });
     await page.getByRole('dialog').waitFor();
-    const violations = async (): Promise<string[]> => {
-      const result = await page.evaluate(() =>
-        (
-          window as unknown as {
-            axe: { run: () => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-          }
-        ).axe.run(),
-      );
-      return result.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}`));
-    };
-    await page.evaluate(readFileSync(axePath, 'utf8')); // the page's policy refuses a script tag
-    expect(await violations()).toEqual([]);
+    expect(await violations(page)).toEqual([]);
     await page.keyboard.press('Escape');
-    expect(await violations()).toEqual([]);
+    expect(await violations(page)).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)).toBe(true);
   });
 });
