@@ -205,7 +205,7 @@ describe('an event', () => {
     for (let count = 0; count < 19; count++) await add({ url: hanging.url, deadline_ms: 30_000 });
     await add({ url: healthy.url });
     for (let count = 0; count < 10; count++) await me.enqueueDelivery();
-    await dispatcher({ concurrency: 40, drainLimitMs: 0 });
+    await dispatcher({ concurrency: t.deps.config.workerConcurrency, drainLimitMs: 0 });
     await until(() => healthy.taken.length, 10);
     expect(new Set(healthy.taken.map(({ headers }) => headers['webhook-id'])).size).toBe(10);
   });
