@@ -1,7 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
-import { expect, inject } from 'vitest';
+import { expect, inject, onTestFinished } from 'vitest';
 import { closeContexts, newContext, openBrowser } from '../../support/browser.ts';
 import { freePort } from '../../support/server-process.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
@@ -72,8 +72,15 @@ export async function startStage(): Promise<Stage> {
     return pageUrl + path;
   };
 
+  /** Of one test: pages that stay open cost the tests after it their time. */
+  async function openContext(): Promise<BrowserContext> {
+    const context = await newContext(browser);
+    onTestFinished(() => context.close());
+    return context;
+  }
+
   async function open(setup: PageSetup = {}): Promise<OpenPage> {
-    const context = setup.context ?? (await newContext(browser));
+    const context = setup.context ?? (await openContext());
     const page = await context.newPage();
     if (setup.viewport !== undefined) await page.setViewportSize(setup.viewport);
     const requests: Request[] = [];
@@ -95,7 +102,7 @@ export async function startStage(): Promise<Stage> {
     url,
     browser,
     pageUrl,
-    newContext: () => newContext(browser),
+    newContext: openContext,
     open,
     urlOf,
     close: async () => {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { closeContexts, newContext, openBrowser } from '../../support/browser.ts';
 import { type DemoServer, startDemoServer } from './support.ts';
 
@@ -17,6 +17,7 @@ afterAll(async () => {
 
 async function open(path: string, options: BrowserContextOptions = {}): Promise<{ page: Page; problems: string[] }> {
   const context = await newContext(browser, { viewport: { width: 1360, height: 1100 }, ...options });
+  onTestFinished(() => context.close());
   await context.route(/\.example\//, (route) =>
     route.fulfill({ status: 200, contentType: 'text/html', body: 'advertiser' }),
   );
