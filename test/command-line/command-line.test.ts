@@ -2,22 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import { commands } from '../../src/command-line/commands.ts';
-import { createOutput } from '../../src/command-line/output.ts';
-import { runCommandLine } from '../../src/command-line/run-command-line.ts';
+import { runCommand } from './support.ts';
 
-type Ended = { code: number; out: string; err: string };
-
-const run = (...args: string[]): Promise<Ended> => runWith({}, ...args);
-
-async function runWith(env: Record<string, string>, ...args: string[]): Promise<Ended> {
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-  const outputOf = (isJson: boolean) => createOutput(isJson, { stdout, stderr });
-  const code = await runCommandLine(args, { env, stdin, stderr, signal: new AbortController().signal, outputOf });
-  return { code, out: String(stdout.read() ?? ''), err: String(stderr.read() ?? '') };
-}
+const run = (...args: string[]) => runCommand(args);
 
 test('every command explains itself, and the completion of bash leads to it', async () => {
   const { out: script } = await run('completion', 'bash');
@@ -56,7 +45,7 @@ test('a mistyped call says what is wrong on standard error, where help is, and e
   for (const [typed, said] of Object.entries(calls)) {
     const message = typeof said === 'string' ? `${said}\n` : expect.stringMatching(said);
     const env = { ROLES: 'nothing' };
-    expect([typed, await runWith(env, ...typed.split(' '))]).toEqual([typed, { code: 2, out: '', err: message }]);
+    expect([typed, await runCommand(typed.split(' '), env)]).toEqual([typed, { code: 2, out: '', err: message }]);
   }
 });
 

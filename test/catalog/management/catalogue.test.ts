@@ -1,8 +1,8 @@
-import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runCommand } from '../../command-line/support.ts';
 import { type Caller, createManagementApp, type ManagementApp } from './support.ts';
 
 type Row = Record<string, unknown>;
@@ -203,15 +203,7 @@ describe('a catalogue', () => {
 });
 
 describe('npm run catalogue', () => {
-  const run = (...args: string[]) =>
-    new Promise<{ code: number; out: string; err: string }>((resolve) => {
-      execFile(
-        process.execPath,
-        ['--import', 'tsx', 'src/command-line/main.ts', 'catalogue', ...args],
-        { env: { ...process.env, DATABASE_URL: t.databaseUrl } },
-        (err, out, errText) => resolve({ code: err === null ? 0 : Number(err.code ?? 1), out, err: errText }),
-      );
-    });
+  const run = (...args: string[]) => runCommand(['catalogue', ...args], { DATABASE_URL: t.databaseUrl });
 
   test('export writes the file the API answers; import makes a publisher of it', async () => {
     const file = join(folder, 'demo.json');
