@@ -1,17 +1,9 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createRandom } from '../../src/platform/lib/random.ts';
 import { clonePool } from '../support/database.ts';
 import { freePort, type ServerProcess, startServerProcess } from '../support/server-process.ts';
-
-/** A small generator, so that a seed tells the whole story of a run. */
-function random(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9) >>> 0;
-    return state / 2 ** 32;
-  };
-}
 
 let receiver: Server;
 const receivedIds: string[] = [];
@@ -30,10 +22,14 @@ afterAll(() => {
 type Fetched = { data: { session_id: string; offers: { id: number; campaign_id: number; pixel: string }[] } };
 
 const kills = 6;
+/** How long the load runs before a kill, at most. */
+const longestRunMs = 300;
+/** Before a user calls again whom the server did not answer: as many as there are would cost its start half a core. */
+const awayPauseMs = 100;
 
 describe('a kill -9 loses nothing that was answered', () => {
   test(`beacons and wraps under way, ${kills} times`, async () => {
-    const draw = random(11);
+    const draw = createRandom(11);
     const { url: databaseUrl, pool, close } = await clonePool(2);
     const port = await freePort();
     let server: ServerProcess = await startServerProcess({ databaseUrl, port });
@@ -73,7 +69,7 @@ describe('a kill -9 loses nothing that was answered', () => {
           pub_user_id: name,
         });
         if (fetched?.status !== 200) {
-          await new Promise((resolve) => setTimeout(resolve, 20));
+          await new Promise((resolve) => setTimeout(resolve, awayPauseMs));
           continue;
         }
         const { session_id, offers } = (fetched.json as Fetched).data;
@@ -98,7 +94,7 @@ describe('a kill -9 loses nothing that was answered', () => {
     };
     for (let kill = 0; kill < kills; kill++) {
       await untilMore();
-      await new Promise((resolve) => setTimeout(resolve, draw() * 700));
+      await new Promise((resolve) => setTimeout(resolve, draw() * longestRunMs));
       await server.kill();
       server = await startServerProcess({ databaseUrl, port });
     }
