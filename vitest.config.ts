@@ -13,7 +13,8 @@ export default defineConfig({
     hookTimeout: testLimitMs,
     teardownTimeout: conditionLimitMs,
     expect: { poll: { timeout: conditionLimitMs, interval: 20 } },
-    maxWorkers: 2,
+    // One more than the cores of a small machine: a third of the files' time is waiting.
+    maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     // Files share the modules of their worker: importing the server anew for each file took a quarter of the run.
     isolate: false,

@@ -2,21 +2,27 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** The files that take longest, longest first: begun last, one of them would run alone at the end. */
 const longest = [
-  'chaos/chaos',
   'dashboard/walk',
+  'chaos/chaos',
+  'browser/sdk/clients',
+  'e2e/set-ups',
   'e2e/kill',
-  'embedded/postgres/embedded',
-  'browser/sdk/host',
   'e2e/replay-kill',
-  'reports/rollup/exact',
+  'browser/sdk/host',
+  'embedded/demo/walk',
+  'runtime/processes',
+  'e2e/command-line',
+  'browser/sdk/appearance',
+  'browser/sdk/units',
+  'embedded/postgres/embedded',
+  'tracking/log/event-log',
+  'reports/rollup/time-zones',
+  'runtime/startup',
+  'platform/db/pool',
   'offers/decision-log/re-decide',
   'e2e/readme',
-  'reports/rollup/ranges',
-  'catalog/management/catalogue',
-  'platform/http/graceful-close',
-  'embedded/demo/walk',
-  'dashboard/auth/sign-in',
-  'reports/rollup/time-zones',
+  'catalog/management/creatives',
+  'platform/db/health',
 ];
 
 export class LongestFirst extends BaseSequencer {
