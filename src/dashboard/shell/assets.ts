@@ -4,10 +4,12 @@ import { immutable, loadStaticText, type StaticText, sendStaticText } from '../.
 import type { App } from '../../platform/ports.ts';
 
 const { resolve } = createRequire(import.meta.url);
-const own = (name: string): URL => new URL(`../../../assets/dashboard/${name}`, import.meta.url);
+const asset = (path: string): URL => new URL(`../../../assets/${path}`, import.meta.url);
+const own = (name: string): URL => asset(`dashboard/${name}`);
 
 /** Every file the pages load; libraries come from their packages. */
 const files = {
+  'tokens.css': asset('tokens.css'),
   'dashboard.css': own('dashboard.css'),
   'dashboard.js': own('dashboard.js'),
   'drafts.js': own('drafts.js'),

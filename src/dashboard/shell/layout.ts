@@ -97,7 +97,7 @@ type DocumentParts = {
 };
 
 function renderDocument({ title, asset, assets, content, csrf }: DocumentParts): string {
-  const names: AssetName[] = ['dashboard.css', 'htmx.js', 'dashboard.js', 'drafts.js', ...assets];
+  const names: AssetName[] = ['tokens.css', 'dashboard.css', 'htmx.js', 'dashboard.js', 'drafts.js', ...assets];
   const tag = (name: AssetName) =>
     name.endsWith('.css')
       ? html`<link rel="stylesheet" href="${asset(name)}">`

@@ -3,7 +3,7 @@ import { logo } from '../http/logo.ts';
 import { type Guide, guideGroups, guidesPath } from './guides.ts';
 import type { Rendered } from './render.ts';
 
-export type GuideAssets = { style: string; script: string };
+export type GuideAssets = { styles: readonly string[]; script: string };
 
 type Parts = { guide: Guide; rendered: Rendered; assets: GuideAssets; isDemo: boolean };
 
@@ -17,7 +17,7 @@ export const renderGuidePage = ({ guide, rendered, assets, isDemo }: Parts): str
 <meta name="color-scheme" content="light dark">
 <title>${guide.title} · Perkwire guides</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="${assets.style}">
+${assets.styles.map((style) => html`<link rel="stylesheet" href="${style}">`)}
 <script defer src="${assets.script}"></script>
 </head>
 <body>

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { extname } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { Type } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
@@ -82,19 +83,19 @@ async function searchIndex(renderedOf: (guide: Guide) => Promise<Rendered>): Pro
 
 const pictureTypes: Record<string, string> = { png: 'image/png', webp: 'image/webp' };
 
-/** @returns the addresses of style and script, which hold hashes of their contents */
+/** @returns the addresses of styles and script, which hold hashes of their contents */
 async function registerAssets(app: App): Promise<GuideAssets> {
   const files = new Map<string, { content: StaticText; type: string }>();
-  const add = async (name: string, extension: string, type: string): Promise<string> => {
-    const content = await loadStaticText(new URL(`assets/docs/${name}.${extension}`, root));
-    if (content === null) throw new Error(`assets/docs/${name}.${extension} is missing`);
-    const hashed = `${name}.${content.hash}.${extension}`;
+  const add = async (path: string, type: string): Promise<string> => {
+    const content = await loadStaticText(new URL(path, root));
+    if (content === null) throw new Error(`${path} is missing`);
+    const hashed = `${content.hash}${extname(path)}`;
     files.set(hashed, { content, type });
     return `${guidesPath}/assets/${hashed}`;
   };
   const assets = {
-    style: await add('guides', 'css', 'text/css'),
-    script: await add('guides', 'js', 'text/javascript'),
+    styles: [await add('assets/tokens.css', 'text/css'), await add('assets/docs/guides.css', 'text/css')],
+    script: await add('assets/docs/guides.js', 'text/javascript'),
   };
   const params = Type.Object({ name: Type.String() });
 
