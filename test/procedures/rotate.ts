@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { startChaosPostgres } from '../chaos/postgres.ts';
 import { processSecrets } from '../support/server-process.ts';
 import { stepsOf } from './document.ts';
-import { addEndpoint, expectOk, openPool, runCommands, startNewService, startUsers, verify } from './service.ts';
+import { expectOk, runCommands, underLoad } from './service.ts';
 
 const secrets = [
   { heading: 'Rotating the token keys', name: 'TOKEN_KEYS', fresh: () => `2:${randomBytes(32).toString('hex')}` },
@@ -14,13 +13,8 @@ const secrets = [
 const wrapsPerStep = 20;
 
 /** Every secret is replaced while users fetch offers, see them and wrap: nothing is refused or becomes unreadable. */
-export async function rotate(): Promise<string> {
-  const postgres = await startChaosPostgres();
-  const pool = openPool(postgres.url);
-  const service = await startNewService(postgres.url, pool);
-  const receiver = await addEndpoint(service, pool);
-  const users = startUsers(service);
-  try {
+export const rotate = (): Promise<string> =>
+  underLoad(async (service, users) => {
     await users.more(wrapsPerStep);
     for (const { heading, name, fresh } of secrets) {
       const values: Record<string, string> = { old: processSecrets[name], new: fresh() };
@@ -38,13 +32,4 @@ export async function rotate(): Promise<string> {
       if (service.env[name] !== values.new) throw new Error(`"${heading}" does not end with the new value`);
     }
     await runCommands('npm run --silent secrets -- status', service.env); // fails where something cannot be read
-    await users.stop();
-    return await verify({ pool, receiver }, users);
-  } finally {
-    await users.stop().catch(() => {});
-    await service.stop();
-    receiver.close();
-    await pool.end();
-    await postgres.close();
-  }
-}
+  });

@@ -6,6 +6,7 @@ import { Agent, request } from 'undici';
 import { createPublisher } from '../../bench/catalogue.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { createRandom } from '../../src/platform/lib/random.ts';
+import { startChaosPostgres } from '../chaos/postgres.ts';
 import { type ChaosReceiver, startChaosReceiver } from '../chaos/receiver.ts';
 import { judge } from '../chaos/verdict.ts';
 import { processSecrets, type ServerProcess, startServerProcess } from '../support/server-process.ts';
@@ -226,3 +227,26 @@ export const openPool = (url: string): pg.Pool => {
   pool.on('error', () => {});
   return pool;
 };
+
+/**
+ * Follows a procedure on a new service while users fetch offers, see them and wrap.
+ * @returns the verdict on their wraps, webhooks and reports; throws where something is lost
+ */
+export async function underLoad(follow: (service: Service, users: Users) => Promise<void>): Promise<string> {
+  const postgres = await startChaosPostgres();
+  const pool = openPool(postgres.url);
+  const service = await startNewService(postgres.url, pool);
+  const receiver = await addEndpoint(service, pool);
+  const users = startUsers(service);
+  try {
+    await follow(service, users);
+    await users.stop();
+    return await verify({ pool, receiver }, users);
+  } finally {
+    await users.stop().catch(() => {});
+    await service.stop();
+    receiver.close();
+    await pool.end();
+    await postgres.close();
+  }
+}

@@ -1,9 +1,8 @@
 import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { startChaosPostgres } from '../chaos/postgres.ts';
 import { stepsOf } from './document.ts';
-import { addEndpoint, openPool, runCommands, startNewService, startUsers, verify } from './service.ts';
+import { runCommands, underLoad } from './service.ts';
 
 /** A column that a later release adds. */
 const nextMigration = 'alter table publishers add column of_the_next_release text;\n';
@@ -22,34 +21,24 @@ async function makeNextRelease(): Promise<string> {
 
 /** The next release replaces this one under load, and this one that: nothing is refused or lost. */
 export async function upgrade(): Promise<string> {
-  const postgres = await startChaosPostgres();
   const next = await makeNextRelease();
-  const pool = openPool(postgres.url);
-  const service = await startNewService(postgres.url, pool);
-  const receiver = await addEndpoint(service, pool);
-  const users = startUsers(service);
   try {
-    await users.more(40);
-    for (const step of stepsOf('Upgrading, and going back')) {
-      process.stdout.write(`  ${'commands' in step ? step.commands : step.variable}\n`);
-      if ('commands' in step) {
-        await runCommands(step.commands, service.env, next);
-        await users.more(40); // this release on the schema of the next
-        await service.roll({}, next);
-      } else {
-        await failsToStart(service.env);
-        await service.roll({ [step.variable]: step.value });
-      }
+    return await underLoad(async (service, users) => {
       await users.more(40);
-    }
-    await users.stop();
-    return await verify({ pool, receiver }, users);
+      for (const step of stepsOf('Upgrading, and going back')) {
+        process.stdout.write(`  ${'commands' in step ? step.commands : step.variable}\n`);
+        if ('commands' in step) {
+          await runCommands(step.commands, service.env, next);
+          await users.more(40); // this release on the schema of the next
+          await service.roll({}, next);
+        } else {
+          await failsToStart(service.env);
+          await service.roll({ [step.variable]: step.value });
+        }
+        await users.more(40);
+      }
+    });
   } finally {
-    await users.stop().catch(() => {});
-    await service.stop();
-    receiver.close();
-    await pool.end();
-    await postgres.close();
     await rm(next, { recursive: true, force: true });
   }
 }

@@ -4,13 +4,12 @@ import { eraseSessions } from '../../../src/offers/fetch/user-data.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { dimensionNames, metricNames } from '../../../src/reports/metrics.ts';
 import { explore } from '../../../src/reports/query/explore.ts';
-import { queryActivity } from '../../../src/reports/query/query.ts';
 import type { ActivityQuery } from '../../../src/reports/query/types.ts';
 import { verifyRollups } from '../../../src/reports/reconcile/verify.ts';
 import { compactRollups } from '../../../src/reports/rollup/compact.ts';
 import { rebucketNext } from '../../../src/reports/rollup/rebucket.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
-import { rollUpAll } from '../support.ts';
+import { activity, rollUpAll } from '../support.ts';
 
 let testApp: TestApp;
 beforeAll(async () => {
@@ -86,19 +85,7 @@ async function insertSessions(sessions: readonly Session[]): Promise<void> {
 }
 
 const ask = (asked: Partial<ActivityQuery>) =>
-  queryActivity(testApp.pool, {
-    publisherId,
-    from: '2026-03-01',
-    to: '2026-04-04',
-    aggregatedBy: 'day',
-    groupBy: [],
-    filters: {},
-    customKey: null,
-    customValues: null,
-    timeZone: 'UTC',
-    buckets: 'day',
-    ...asked,
-  });
+  activity(testApp, { publisherId, from: '2026-03-01', to: '2026-04-04', ...asked });
 
 const at = (time: string): Session => ({
   atMs: Date.parse(time),
