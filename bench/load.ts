@@ -28,8 +28,7 @@ const readBytes = 128 * 1024;
 /**
  * Keep-alive connections that each send one request after the other, over plain sockets that read into one buffer each:
  * cheap enough to leave the machine to the server that is measured. Every connection finishes its last request, so that
- * answers can be counted
- * against rows.
+ * answers can be counted against rows.
  */
 export async function runLoad({ port, connections, durationMs, next }: LoadOptions): Promise<LoadResult> {
   const latencies: number[] = [];

@@ -10,8 +10,7 @@ import { openStage, type Stage } from './stage.ts';
 
 /*
  * Reports over what 100 million events of one publisher leave behind in 31 days: 50 offers (25 campaigns), 20
- * placements, 30
- * countries, 10 kinds of devices, one custom attribute with 20 values and one with 1,000.
+ * placements, 30 countries, 10 kinds of devices, one custom attribute with 20 values and one with 1,000.
  *   npm run bench:reports                       all of it, about five minutes
  *   npm run bench:reports -- seed FOLDER        the database only, which is kept in the folder
  *   npm run bench:reports -- ask FOLDER [60]    asks the database of the folder, so many times each

@@ -29,12 +29,10 @@ const calmMs = 8000;
 
 /**
  * How long a claim takes with `rows` deliveries waiting, half of them for `blocked` endpoints with an open breaker, the
- * others for 200
- * in good standing, in as many partitions as there are after a month. The claims are those of a worker with its 512
- * slots free; the calls end
- * at once, outside the measurement, and what they leave behind in the tables stays: the queue is not vacuumed. `commit`
- * is a transaction of
- * one row beside each claim: what the disk takes by itself.
+ * others for 200 in good standing, in as many partitions as there are after a month. The claims are those of a worker
+ * with its 512 slots free; the calls end at once, outside the measurement, and what they leave behind in the tables
+ * stays: the queue is not vacuumed. `commit` is a transaction of one row beside each claim: what the disk takes by
+ * itself.
  */
 export async function benchClaims(stage: Stage, { rows, claims, blocked }: Load): Promise<ClaimResult> {
   await stage.pool.query('select create_day_partitions(current_date - 30, current_date + 7)');

@@ -26,8 +26,7 @@ export async function probe(address: Address): Promise<string> {
 
 /**
  * Asks until the server is ready, refuses our password (28P01), is gone or the time is up, and returns the last answer
- * as
- * `probe` does, or 'exited'.
+ * as `probe` does, or 'exited'.
  */
 export async function waitUntilReady(
   address: Address,

@@ -6,8 +6,7 @@ type Told = { event: WalletEvent; item: { pubUserId: string; offerId: number }; 
 
 /**
  * The bytes of a wallet webhook (docs/interface.md#wallet): the offer as its user saw it. `view` null: the catalogue no
- * longer knows
- * it, so its texts are empty. Pure.
+ * longer knows it, so its texts are empty. Pure.
  */
 export function buildWalletPayload({ event, item, atMs }: Told, view: OfferView | null): Buffer {
   return Buffer.from(

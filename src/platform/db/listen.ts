@@ -5,8 +5,7 @@ const reconnectMs = 500;
 
 /**
  * Calls back with the payload of each NOTIFY on a channel, over a connection of its own that is opened again when it
- * breaks. After every
- * (re)connect it calls back once with an empty one, because something may have been missed.
+ * breaks. After every (re)connect it calls back once with an empty one, because something may have been missed.
  * @returns stops listening
  */
 export function listen(server: ServerUrl, channel: string, onNotify: (payload: string) => void): () => Promise<void> {

@@ -19,9 +19,8 @@ const maxSecretBytes = 64;
 
 /**
  * The `webhook-signature` header: one `v1,<base64 HMAC-SHA256>` per secret, in the given order, separated by spaces, so
- * that a
- * receiver that knows any one of them can verify during a rotation; then one `v1a,<base64 ed25519>` per key. Signed are
- * the bytes `id.timestamp.` and the body as sent.
+ * that a receiver that knows any one of them can verify during a rotation; then one `v1a,<base64 ed25519>` per key.
+ * Signed are the bytes `id.timestamp.` and the body as sent.
  * @throws when there is no secret, or the timestamp is not in whole seconds
  * @see Standard Webhooks 1.0, "Signature scheme"
  */

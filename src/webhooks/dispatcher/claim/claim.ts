@@ -96,42 +96,21 @@ export type ClaimRequest = Allowance &
     takeOver: boolean;
   };
 
+/** What the statement takes, in the order of its parameters. */
+const parameters = [
+  ...(['workerId', 'lane', 'endpointIds', 'trusted', 'untrusted', 'perUnproven', 'busyIds', 'busyCounts'] as const),
+  ...(['slowIds', 'limitedIds', 'limitedCounts', 'takeOver'] as const),
+];
+
 /** Leases deliveries that are due at some endpoints to a worker. */
 export async function claim(
   executor: Executor,
   request: ClaimRequest,
 ): Promise<{ claimed: Claimed[]; candidates: Candidate[] }> {
-  const {
-    workerId,
-    lane,
-    endpointIds,
-    trusted,
-    untrusted,
-    perUnproven,
-    busyIds,
-    busyCounts,
-    slowIds,
-    limitedIds,
-    limitedCounts,
-    takeOver,
-  } = request;
   const { rows } = await executor.query<Row>({
     name: 'claim_deliveries',
     text: claimStatement,
-    values: [
-      workerId,
-      lane,
-      endpointIds,
-      trusted,
-      untrusted,
-      perUnproven,
-      busyIds,
-      busyCounts,
-      slowIds,
-      limitedIds,
-      limitedCounts,
-      takeOver,
-    ],
+    values: parameters.map((name) => request[name]),
   });
   const candidates = new Map(
     rows.map((row) => [row.endpoint_id, { endpointId: row.endpoint_id, trusted: row.trusted, room: row.room }]),

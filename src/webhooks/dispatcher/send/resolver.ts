@@ -11,10 +11,8 @@ const maxAttempts = 2;
 
 /**
  * Looks names up over the network, without a thread: the system's own resolver has four for the whole process, so four
- * names
- * whose servers never answer would delay all the others. What DNS does not know goes to the system, for its hosts
- * file and
- * search domains; names without a dot go there at once.
+ * names whose servers never answer would delay all the others. What DNS does not know goes to the system, for its hosts
+ * file and search domains; names without a dot go there at once.
  */
 export function createLookup(): Lookup {
   const resolver = new Resolver({ timeout: timeoutMs, tries: maxAttempts });

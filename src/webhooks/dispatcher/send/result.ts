@@ -9,16 +9,15 @@ export const maxKeptBytes = 16_384;
 
 /**
  * Why no answer came. `timeout`: the deadline passed, wherever the call stood. `dns`, `connect`, `tls`: no connection.
- * `reset`: the
- * connection broke. `protocol`: not HTTP/1.1, or a head over 16 KiB. `local`: our doing (cancelled, closed, out of
- * sockets or memory, no resolver, no proxy).
+ * `reset`: the connection broke. `protocol`: not HTTP/1.1, or a head over 16 KiB. `local`: our doing (cancelled,
+ * closed, out of sockets or memory, no resolver, no proxy).
  */
 export type ErrorClass = RemoteErrorClass | 'local';
 
 /**
  * Milliseconds. `dnsMs` is next to nothing where the host is an address; `connectMs` (TCP) and `tlsMs` are null on a
- * connection used before, or none;
- * `firstByteMs` runs from the start of the call to the response's head, and is null where none came.
+ * connection used before, or none; `firstByteMs` runs from the start of the call to the response's head, and is null
+ * where none came.
  */
 export type Timing = {
   dnsMs: number;

@@ -21,11 +21,9 @@ const maxFieldBytes = 600;
 
 /**
  * The address of a call, made from the endpoint's URL and the payload alone, so that it is the same on every attempt.
- * Macros
- * are filled with fields of the payload or the custom keys in it, percent-encoded; unknown ones become empty. A GET
- * call also
- * carries the fields and the signed payload as parameters, except for postbacks whose URL has macros: it is called as
- * written.
+ * Macros are filled with fields of the payload or the custom keys in it, percent-encoded; unknown ones become empty. A
+ * GET call also carries the fields and the signed payload as parameters, except for postbacks whose URL has macros: it
+ * is called as written.
  */
 export function targetUrl(target: Target): string {
   const { event, url, method, payload, payloadUrl } = target;
