@@ -58,7 +58,7 @@ await writeFile(new URL('dist/sdk/unit.json', root), JSON.stringify(shared));
 const ownMembers = [
   ...['removeListeners', 'customFailed', 'useOwnFrame', 'stopWatching', 'cancelAutoShow', 'ignoreReload'],
   ...['startPending', 'onStorageFailure', 'storageKey', 'scriptBase', 'slotElement', 'setContent', 'allSelected'],
-  ...['wrapSent', 'confirming', 'noThanks', 'onLink', 'redraw', 'updateSelection', 'fetchOffers', 'privacyUrl'],
+  ...['wrapSent', 'confirming', 'onLink', 'redraw', 'updateSelection', 'fetchOffers', 'privacyUrl'],
   ...['emitter', 'announced', 'unitFile', 'onClose', 'onChange', 'onEnd', 'announce'],
   ...['mounted', 'opened', 'remaining', 'shown', 'ended', 'multi', 'sending', 'given', 'stored', 'frame', 'taken'],
   ...['reported', 'problems', 'failed', 'tiles', 'answer', 'session', 'closed', 'startWhen', 'onReady', 'impression'],

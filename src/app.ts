@@ -17,6 +17,7 @@ import { createOfferService } from './offers/fetch/service.ts';
 import { recordLiveCalls } from './offers/live-calls/record.ts';
 import { offerwallPageRoutes } from './offers/offerwall/page-routes.ts';
 import { offerwallRoutes } from './offers/offerwall/routes.ts';
+import { offerSchemas } from './offers/render/schemas.ts';
 import { uspSelection } from './perks/usp/event-type.ts';
 import { uspRoutes } from './perks/usp/routes.ts';
 import { offerRemoved, offerSaved } from './perks/wallet/event-types.ts';
@@ -32,7 +33,7 @@ import { shedIdleConnections } from './platform/http/idle-connections.ts';
 import { registerOpenApi } from './platform/http/openapi/register.ts';
 import { registerRequestLog } from './platform/http/request-log.ts';
 import { traceRequests } from './platform/http/request-trace.ts';
-import { sharedSchemas } from './platform/http/schemas.ts';
+import { errorSchema } from './platform/http/schemas.ts';
 import { createServer } from './platform/http/server.ts';
 import { countRequests, metricsRoutes } from './platform/metrics/routes.ts';
 import type { App } from './platform/ports.ts';
@@ -73,7 +74,7 @@ export type AppOptions = {
 /** The HTTP side: every plugin and feature, registered by hand, in order. */
 export async function buildApp(deps: Deps, { serveApi, demoReceiver }: AppOptions): Promise<App> {
   const { app, direct } = createServer(deps);
-  for (const schema of sharedSchemas) app.addSchema(schema);
+  for (const schema of [errorSchema, ...offerSchemas]) app.addSchema(schema);
   registerErrorHandling(app, deps.failures);
   registerRequestLog(app, deps.logger);
   traceRequests(app, deps.tracing);

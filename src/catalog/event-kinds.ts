@@ -5,8 +5,11 @@ import type { TokenUse } from '../platform/security/check-tracking-token.ts';
 type EventKindRules = {
   /** The report metric that counts it. */
   metric: string;
-  /** Path of the image beacon that records it, with id and summary for the API reference. */
-  beacon?: { path: string; operationId: string; summary: string };
+  /**
+   * The image beacon that records it. `name`: its member of an offer's `beacons`; absent: it is the offer's `pixel`.
+   * Id and summary are for the API reference.
+   */
+  beacon?: { path: string; name?: string; operationId: string; summary: string };
   /** Which tracking tokens record it; absent: it is recorded by calls that need no token of their own. */
   token?: TokenUse;
   /** Frequency caps can count it. */
@@ -17,12 +20,17 @@ type EventKindRules = {
   paidBy?: { payout: 'cpc' | 'cpm'; per: number };
   /** Opts the user out of the campaign. */
   optOut?: true;
+  /** Reports show fewer of them as better. */
+  fewerIsBetter?: true;
 };
 
 const beaconToken: TokenUse = { maxAgeMs: dayMs, acceptsQrCode: false };
 const clickToken: TokenUse = { maxAgeMs: 30 * dayMs, acceptsQrCode: true };
 
-/** Every kind of event that is stored with its session and offer (docs/interface.md#tracking). */
+/**
+ * Every kind of event that is stored with its session and offer (docs/interface.md#tracking). What else a new one needs
+ * stands in docs/architecture.md#adding-a-beacon-kind.
+ */
 export const eventKinds = {
   impression: {
     metric: 'impressions',
@@ -43,17 +51,20 @@ export const eventKinds = {
     metric: 'no_thanks',
     beacon: {
       path: '/event/record/no_thanks_click',
+      name: 'no_thanks_click',
       operationId: 'recordNoThanks',
       summary: 'Record a "no thanks", and opt the user out of the campaign',
     },
     token: beaconToken,
     frequencyCap: true,
     optOut: true,
+    fewerIsBetter: true,
   },
   close: {
     metric: 'closes',
-    beacon: { path: '/event/record/close', operationId: 'recordClose', summary: 'Record a close' },
+    beacon: { path: '/event/record/close', name: 'close', operationId: 'recordClose', summary: 'Record a close' },
     token: beaconToken,
+    fewerIsBetter: true,
   },
   save: { metric: 'saves' },
   selection: { metric: 'selections' },
@@ -80,3 +91,19 @@ export const kindsWith = <Rule extends keyof EventKindRules>(rule: Rule): KindsW
 
 /** The rules of any kind, absent ones undefined. */
 export const rulesOf = (kind: EventKind): EventKindRules => eventKinds[kind];
+
+type Beacon = NonNullable<EventKindRules['beacon']>;
+
+/** The names of the beacons in `beacons` of an offer. */
+type BeaconName = Extract<(typeof eventKinds)[KindsWith<'beacon'>]['beacon'], { name: string }>['name'];
+
+const namedBeacons = kindsWith('beacon')
+  .flatMap((kind) => {
+    const { name, path }: Beacon = eventKinds[kind].beacon;
+    return name === undefined ? [] : [{ name, path }];
+  })
+  .sort((a, b) => (a.name < b.name ? -1 : 1));
+
+/** A member for each of an offer's `beacons`, by name, made of its path. */
+export const eachBeacon = <Value>(make: (path: string) => Value): Record<BeaconName, Value> =>
+  Object.fromEntries(namedBeacons.map(({ name, path }) => [name, make(path)])) as Record<BeaconName, Value>;

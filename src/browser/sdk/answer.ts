@@ -91,7 +91,7 @@ function readOffer(given: unknown): Offer | null {
     cta_yes: texts.cta_yes || defaultAnswers.cta_yes,
     cta_no: texts.cta_no || defaultAnswers.cta_no,
     terms_and_conditions: textOf(from.terms_and_conditions),
-    beacons: { close: urlOf(beacons.close), no_thanks_click: urlOf(beacons.no_thanks_click) },
+    beacons: mapped(Object.keys(beacons) as (keyof Offer['beacons'])[], (name) => urlOf(beacons[name])),
     creatives: Array.isArray(from.creatives) ? from.creatives.map(readCreative).filter(({ url }) => url !== '') : [],
   };
 }

@@ -6,8 +6,8 @@ import type { Offer } from './types.ts';
 export type Beacons = {
   /** `pixel` and `adv_pixel_url`, once for each offer. */
   impression: (offer: Offer) => void;
-  noThanks: (offer: Offer) => void;
-  close: (offer: Offer) => void;
+  /** One of the offer's `beacons`, once; an answer that the page injected may lack it. */
+  send: (name: keyof Offer['beacons'], offer: Offer) => void;
   /** Ids of the offers whose impression was sent. */
   seenOfferIds: ReadonlySet<number>;
 };
@@ -20,8 +20,8 @@ export function createBeacons(
 ): Beacons {
   const seenOfferIds = new Set(alreadySeenIds);
   const sentUrls = new Set<string>();
-  const send = (url: string): void => {
-    if (url === '' || sentUrls.has(url)) return;
+  const send = (url: string | undefined): void => {
+    if (!url || sentUrls.has(url)) return;
     sentUrls.add(url);
     withRetries(() => sendOnce(url, origin)).catch(onFailure);
   };
@@ -33,8 +33,7 @@ export function createBeacons(
       send(offer.pixel);
       send(offer.adv_pixel_url);
     },
-    noThanks: (offer) => send(offer.beacons.no_thanks_click),
-    close: (offer) => send(offer.beacons.close),
+    send: (name, offer) => send(offer.beacons[name]),
   };
 }
 

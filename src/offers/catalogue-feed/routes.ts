@@ -3,8 +3,9 @@ import { callerOf } from '../../catalog/caller.ts';
 import type { CatalogDeps } from '../../catalog/ports.ts';
 import { AppError } from '../../platform/errors.ts';
 import { namesEtag } from '../../platform/http/etag.ts';
-import { errorAnswers, offerSchema } from '../../platform/http/schemas.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
+import { offerSchema } from '../render/schemas.ts';
 import { buildCatalogueView, type CatalogueQuery, etagOf, pageOf } from './service.ts';
 
 /** Offers of one page (count). */

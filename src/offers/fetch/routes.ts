@@ -1,9 +1,10 @@
 import { callerOf } from '../../catalog/caller.ts';
 import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
-import { errorAnswers, fetchOffersAnswer } from '../../platform/http/schemas.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import { noteRefusals } from '../notices/note-refusals.ts';
 import type { OfferDeps } from '../ports.ts';
+import { fetchOffersAnswer } from '../render/schemas.ts';
 import { readNoted } from './request.ts';
 import { fetchOffersBody, fetchOffersQuery } from './request-schema.ts';
 import type { OfferService } from './service.ts';

@@ -4,13 +4,14 @@ import { callerOf } from '../../catalog/caller.ts';
 import { campaignLimits } from '../../catalog/offer-limits.ts';
 import { AppError } from '../../platform/errors.ts';
 import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
-import { errorAnswers, fetchOffersAnswer } from '../../platform/http/schemas.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import { clientOf, readNoted } from '../fetch/request.ts';
 import { fetchOffersBody, fetchOffersQuery } from '../fetch/request-schema.ts';
 import type { OfferService } from '../fetch/service.ts';
 import { noteRefusals } from '../notices/note-refusals.ts';
 import type { OfferDeps } from '../ports.ts';
+import { fetchOffersAnswer } from '../render/schemas.ts';
 import { createOfferwall } from './service.ts';
 import type { WallPageRequest } from './wall.ts';
 

@@ -1,3 +1,4 @@
+import { eachBeacon, eventKinds } from '../../catalog/event-kinds.ts';
 import type { Creative, Offer, OfferCopy, Publisher } from '../../catalog/snapshot/types.ts';
 import { withOldOfferNames } from './legacy-names.ts';
 
@@ -35,16 +36,13 @@ export function buildOfferView(context: ViewContext) {
     image: (creatives.find((creative) => creative.is_primary) ?? creatives[0])?.url ?? '',
     mini_text: copy.miniText,
     terms_and_conditions: offer.termsAndConditions,
-    pixel: `${publicUrl}/sdk/v2/impression/p.png?t=${token}&cbuster=%7Bcbuster%7D`,
+    pixel: `${publicUrl}${eventKinds.impression.beacon.path}?t=${token}&cbuster=%7Bcbuster%7D`,
     cta_yes: copy.ctaYes,
     cta_no: copy.ctaNo,
     useraction_cta: offer.useractionCta,
     useraction_url: offer.useractionUrl,
     adv_pixel_url: offer.advPixelUrl,
-    beacons: {
-      close: `${publicUrl}/event/record/close?t=${token}`,
-      no_thanks_click: `${publicUrl}/event/record/no_thanks_click?t=${token}`,
-    },
+    beacons: eachBeacon((path) => `${publicUrl}${path}?t=${token}`),
     creatives,
     offerwall_enabled: publisher.offerwallEnabled && offer.offerwallEnabled,
     wallet_enabled: walletEnabled,

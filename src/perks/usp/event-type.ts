@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import { eachBeacon } from '../../catalog/event-kinds.ts';
 import { firstUuid7At } from '../../platform/lib/uuid7.ts';
 import type { EventType, SampleContext } from '../../webhooks/events.ts';
 import { sampleOffer, sampleUserId } from '../sample-offer.ts';
@@ -45,7 +46,7 @@ const campaign = Type.Object({
   offerwall_enabled: Type.Boolean(),
   wallet_enabled: Type.Boolean(),
   tags: Type.Array(Type.String()),
-  beacons: Type.Object({ close: text(), no_thanks_click: text() }),
+  beacons: Type.Object(eachBeacon(() => text())),
   creatives: Type.Array(creative),
   useraction_cta: textOrNull,
   useraction_url: textOrNull,

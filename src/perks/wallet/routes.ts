@@ -1,8 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import { callerOf } from '../../catalog/caller.ts';
 import { createQrCodes } from '../../offers/render/qr.ts';
+import { offerSchema } from '../../offers/render/schemas.ts';
 import { AppError } from '../../platform/errors.ts';
-import { errorAnswers, noNulNotBlank, offerSchema } from '../../platform/http/schemas.ts';
+import { errorAnswers, noNulNotBlank } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { TrackingDeps } from '../../tracking/ports.ts';
 import { walletErrorPages } from './error-pages.ts';

@@ -1,4 +1,4 @@
-import { type Metrics, sumOf } from '../metrics.ts';
+import { type Metrics, metricNames } from '../metrics.ts';
 import { createWriter } from './byte-writer.ts';
 import type { ActivityRow, ReportRequest } from './types.ts';
 
@@ -9,34 +9,31 @@ const unit = 1_000_000;
 const rounded = (value: number): number => Math.round(value * unit) / unit;
 const rate = (part: number, whole: number): number => (whole === 0 ? 0 : rounded(part / whole));
 
-/** Written out: with a loop over the names a report takes a quarter longer to write. */
-export const metricsView = (metrics: Metrics): MetricsView => ({
-  sessions: metrics.sessions,
-  filled_sessions: metrics.filled_sessions,
-  impressions: metrics.impressions,
-  clicks: metrics.clicks,
-  no_thanks: metrics.no_thanks,
-  closes: metrics.closes,
-  saves: metrics.saves,
-  selections: metrics.selections,
-  conversions: metrics.conversions,
-  revenue: revenueOf(metrics),
-  ctr: rate(metrics.clicks, metrics.impressions),
-  cvr: rate(metrics.conversions, metrics.clicks),
-  rpm: rate(revenueOf(metrics) * 1000, metrics.sessions),
-  fill_rate: rate(metrics.filled_sessions, metrics.sessions),
-});
+/** The columns of a report behind its groups: the counts in the order of the metrics, then money and rates. */
+const columns: readonly { name: string; of: (metrics: Metrics) => number }[] = [
+  ...metricNames
+    .filter((name) => name !== 'revenue_micros')
+    .map((name) => ({ name, of: (metrics: Metrics) => metrics[name] })),
+  { name: 'revenue', of: ({ revenue_micros }) => revenue_micros / unit },
+  { name: 'ctr', of: ({ clicks, impressions }) => rate(clicks, impressions) },
+  { name: 'cvr', of: ({ conversions, clicks }) => rate(conversions, clicks) },
+  { name: 'rpm', of: ({ revenue_micros, sessions }) => rate((revenue_micros / unit) * 1000, sessions) },
+  { name: 'fill_rate', of: ({ filled_sessions, sessions }) => rate(filled_sessions, sessions) },
+];
 
-const revenueOf = ({ revenue_micros }: Metrics): number => revenue_micros / unit;
+export const viewNames: readonly string[] = columns.map(({ name }) => name);
 
-const viewValues = (metrics: Metrics): number[] => Object.values(metricsView(metrics));
+const zeros: MetricsView = Object.fromEntries(viewNames.map((name) => [name, 0]));
 
-/** In the order of the values. */
-export const viewNames: readonly string[] = Object.keys(metricsView(sumOf([])));
+export function metricsView(metrics: Metrics): MetricsView {
+  const view = { ...zeros }; // with its members in place it is filled several times as fast
+  for (const { name, of } of columns) view[name] = of(metrics);
+  return view;
+}
 
 type Pieces = Generator<Buffer, void, undefined>;
 
-const metricKeys = viewNames.map((name) => Buffer.from(`,${JSON.stringify(name)}:`));
+const members = columns.map(({ name, of }) => ({ key: Buffer.from(`,${JSON.stringify(name)}:`), of }));
 const [comma, endOfItem, endOfLine] = [Buffer.from(','), Buffer.from('}'), Buffer.from('\r\n')];
 
 /**
@@ -59,10 +56,9 @@ export function* toJsonItems({ query, names }: ReportRequest, rows: readonly Act
     writer.put(timeBytes(time));
     for (let index = 0; index < group.length; index++)
       writer.put((groupBytes[index] as ToBytes)(group[index] as string | number));
-    const values = viewValues(metrics);
-    for (let index = 0; index < values.length; index++) {
-      writer.put(metricKeys[index] as Buffer);
-      writer.number(values[index] as number);
+    for (const { key, of } of members) {
+      writer.put(key);
+      writer.number(of(metrics));
     }
     writer.put(endOfItem);
     if (writer.isFull()) yield writer.take();
@@ -81,9 +77,9 @@ export function* toCsv({ query, names }: ReportRequest, rows: readonly ActivityR
   for (const { time, group, metrics } of rows) {
     writer.put(timeBytes(time));
     for (const value of group) writer.put(cellBytes(value));
-    for (const value of viewValues(metrics)) {
+    for (const { of } of columns) {
       writer.put(comma);
-      writer.number(value);
+      writer.number(of(metrics));
     }
     writer.put(endOfLine);
     if (writer.isFull()) yield writer.take();

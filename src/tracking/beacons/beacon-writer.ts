@@ -8,11 +8,11 @@ const minCheckMs = 10_000;
 const maxCheckMs = 3_600_000;
 
 /**
- * Stores impressions and closes, each once and in no transaction but their own. The check for conflicts is a quarter of
- * what a batch costs PostgreSQL, and most events come once. So a batch without an event seen before is inserted without
- * the check. If the database has one of its events after all, from another process or from long ago, it stores nothing
- * of the batch, which is inserted again, with the check. From then on every batch is checked, for longer each time, so
- * that repeats cannot have batches written twice all the time.
+ * Stores beacons that opt nobody out, each once and in no transaction but their own. The check for conflicts is a
+ * quarter of what a batch costs PostgreSQL, and most events come once. So a batch without an event seen before is
+ * inserted without the check. If the database has one of its events after all, from another process or from long ago,
+ * it stores nothing of the batch, which is inserted again, with the check. From then on every batch is checked, for
+ * longer each time, so that repeats cannot have batches written twice all the time.
  */
 export function createBeaconWriter(now: () => number = performance.now.bind(performance)) {
   const seen = createSeenFilter();

@@ -35,7 +35,8 @@ const parameters = [
 export const beaconPaths = (): ApiPaths =>
   Object.fromEntries(
     kindsWith('beacon').map((kind) => {
-      const { path, ...about } = eventKinds[kind].beacon;
-      return [path, { get: { ...about, tags: ['Tracking'], security: [], parameters: [...parameters], responses } }];
+      const { path, operationId, summary } = eventKinds[kind].beacon;
+      const about = { operationId, summary, tags: ['Tracking'], security: [] };
+      return [path, { get: { ...about, parameters: [...parameters], responses } }];
     }),
   );

@@ -4,7 +4,7 @@ import { Value } from '@sinclair/typebox/value';
 import jsQR from 'jsqr';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type FetchOffersAnswer, fetchOffersAnswer, sharedSchemas } from '../../../src/platform/http/schemas.ts';
+import { type FetchOffersAnswer, fetchOffersAnswer, offerSchemas } from '../../../src/offers/render/schemas.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { enteredFiles } from './entered-files.ts';
 
@@ -44,7 +44,7 @@ describe('the answer', () => {
   test('has every documented field with the documented type', async () => {
     const { body } = await post({ placement: 'checkout', pub_user_id: 'u-1' });
     expect(
-      [...Value.Errors(fetchOffersAnswer, sharedSchemas, body)].map(({ path, message }) => `${path} ${message}`),
+      [...Value.Errors(fetchOffersAnswer, offerSchemas, body)].map(({ path, message }) => `${path} ${message}`),
     ).toEqual([]);
     expect(body.data.count).toBe(3);
     expect(body.data.styles.settings).toEqual(body.data.settings);
@@ -68,7 +68,7 @@ describe('the answer', () => {
         { placement: 'checkout', pub_user_id: 'u', first_name: '"<&>"'.repeat(90) },
         { query: `api_key=demo-key&loyaltyboost=1&campaignId=${id}` },
       );
-      expect(Value.Check(fetchOffersAnswer, sharedSchemas, body)).toBe(true);
+      expect(Value.Check(fetchOffersAnswer, offerSchemas, body)).toBe(true);
       expect(body.data.count).toBe(1);
     }
     await t.pool.query('update publishers set offers_per_response = 3');

@@ -50,7 +50,7 @@ export function createActions(unit: UnitState, { redraw, end, announce }: Action
     },
     reject: (offer = currentOffer(unit)) => {
       if (unit.ended || !unit.remaining.has(offer)) return;
-      beacons.noThanks(offer);
+      beacons.send('no_thanks_click', offer);
       emit('ad_not_taken', positionOf(unit, offer));
       if (unit.multi) decline(offer);
       else next();

@@ -21,7 +21,7 @@ export function openUnit(options: UnitOptions): Unit {
   const actions = createActions(state, {
     redraw: () => draw(unit, true),
     end: (closing) => {
-      for (const offer of closing) beacons.close(offer);
+      for (const offer of closing) beacons.send('close', offer);
       removeUnit(unit);
       emit('closed_ads', { current: unit.index + 1, total: unit.offers.length });
       onEnd();

@@ -35,7 +35,7 @@ export function startWall(options: WallOptions): void {
     { rootMargin: `${preloadDistancePx}px` },
   ).observe(more);
   window.addEventListener('pagehide', () => {
-    if (wall.lastSeen !== null) beacons.close(wall.lastSeen);
+    if (wall.lastSeen !== null) beacons.send('close', wall.lastSeen);
   });
   void loadMore(wall);
 }

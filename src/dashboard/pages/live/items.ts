@@ -1,3 +1,4 @@
+import { kindsWith } from '../../../catalog/event-kinds.ts';
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import type { LiveCall } from '../../../offers/live-calls/live-calls.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
@@ -10,13 +11,11 @@ import { moreFields } from '../../shell/forms.ts';
 import { adviceOf } from './advice.ts';
 import type { LiveRequest } from './requests.ts';
 
-const eventKinds = ['impression', 'click', 'no_thanks', 'close'] as const;
-
 /** An answered fetch with its events; with request and answer where they were recorded. */
 export function sessionItem(request: LiveRequest, call: LiveCall | undefined, publisher: Publisher): Html {
   const why = publisherPath(publisher.id, `/why?session=${request.sessionId}`);
   const { sessionId, country, wrappedAt } = request;
-  const events = eventKinds.flatMap((kind) => {
+  const events = kindsWith('token').flatMap((kind) => {
     const count = request.events[kind] ?? 0;
     return count === 0 ? [] : [badge(t(`live.event_${kind}`, { count }), kind === 'click' ? 'good' : 'info')];
   });

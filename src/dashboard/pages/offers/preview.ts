@@ -1,5 +1,6 @@
 import type { OfferAppearance, OfferSettings, OfferStyles } from '@perkwire/client';
 import { type LowContrast, lowContrasts } from '../../../catalog/contrast.ts';
+import { eachBeacon } from '../../../catalog/event-kinds.ts';
 import { buildAppearance, buildSettings, buildStyles } from '../../../catalog/snapshot/theme-settings.ts';
 import type { Offer, Publisher, Theme } from '../../../catalog/snapshot/types.ts';
 import { indexOf } from '../../../decision/index/eligibility.ts';
@@ -31,7 +32,7 @@ function untrackedView(publisher: Publisher, offer: Offer, publicUrl: string): o
     ...view,
     pixel: '',
     adv_pixel_url: '',
-    beacons: { close: '', no_thanks_click: '' },
+    beacons: eachBeacon(() => ''),
     save_for_later_url: null,
   };
 }

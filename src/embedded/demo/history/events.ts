@@ -1,3 +1,4 @@
+import { eventRevenueMicros } from '../../../catalog/snapshot/provisioning.ts';
 import type { Offer } from '../../../catalog/snapshot/types.ts';
 import type { SessionRecord } from '../../../offers/fetch/session-record.ts';
 import type { Random } from '../../../platform/lib/random.ts';
@@ -65,13 +66,6 @@ function addOffer(
 }
 
 function eventOf(session: SessionRecord, offer: Offer, kind: TrackedEvent['kind'], atMs: number): TrackedEvent {
-  const { kind: payoutKind, amountMicros } = offer.campaign.payout;
-  const revenueMicros =
-    kind === 'click' && payoutKind === 'cpc'
-      ? amountMicros
-      : kind === 'impression' && payoutKind === 'cpm'
-        ? Math.round(amountMicros / 1000)
-        : 0;
   return {
     kind,
     claims: {
@@ -85,7 +79,7 @@ function eventOf(session: SessionRecord, offer: Offer, kind: TrackedEvent['kind'
     sessionId: session.id,
     atMs,
     suspicious: null,
-    revenueMicros,
+    revenueMicros: eventRevenueMicros(kind, offer.campaign, session.publisherId),
   };
 }
 

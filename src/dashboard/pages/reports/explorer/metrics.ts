@@ -1,3 +1,4 @@
+import { eventKinds, kindsWith, rulesOf } from '../../../../catalog/event-kinds.ts';
 import type en from '../../../../platform/i18n/en.json';
 import { t } from '../../../../platform/i18n/messages.ts';
 import type { MetricName } from '../../../../reports/metrics.ts';
@@ -17,8 +18,7 @@ const metric = (name: keyof (typeof en)['metrics'], kind: MetricKind, isBad = fa
   },
 });
 
-/** Every metric that can be chosen (docs/guides/reports.md), in the order of the columns. */
-export const reportMetrics: readonly ReportMetric[] = [
+const mainMetrics = [
   metric('sessions', 'count'),
   metric('filled_sessions', 'count'),
   metric('fill_rate', 'rate'),
@@ -29,10 +29,14 @@ export const reportMetrics: readonly ReportMetric[] = [
   metric('cvr', 'rate'),
   metric('revenue', 'money'),
   metric('rpm', 'money'),
-  metric('selections', 'count'),
-  metric('saves', 'count'),
-  metric('no_thanks', 'count', true),
-  metric('closes', 'count', true),
+];
+
+/** Every metric that can be chosen (docs/guides/reports.md), in the order of the columns; other events come last. */
+export const reportMetrics: readonly ReportMetric[] = [
+  ...mainMetrics,
+  ...kindsWith('metric')
+    .map((kind) => metric(eventKinds[kind].metric, 'count', rulesOf(kind).fewerIsBetter))
+    .filter(({ name }) => mainMetrics.every((main) => main.name !== name)),
 ];
 
 /** The sums that a metric is computed from. */
