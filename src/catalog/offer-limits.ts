@@ -6,7 +6,7 @@ type TextLimit = {
   idealLength?: number;
 };
 
-/** Limits of an offer's texts, by column (docs/interface.md#text-limits). The database checks `maxLength`, too. */
+/** Text limits of an offer, by column (docs/interface.md#text-limits). The database checks `maxLength`, too. */
 export const offerLimits = {
   title: { maxLength: 90, idealLength: 40 },
   description: { maxLength: 220, idealLength: 140 },
@@ -20,7 +20,7 @@ export const offerLimits = {
   terms_and_conditions: { maxLength: 20_000 },
 } as const satisfies Record<string, TextLimit>;
 
-/** Limits of a campaign's texts, by column; `tag` is one of `tags` (characters). The database checks the others. */
+/** Text limits of a campaign, by column; `tag` is one of `tags` (characters). The database checks the others. */
 export const campaignLimits = { category: 100, tag: 100, offer_description: 2000 } as const;
 
 export type LimitedText = keyof typeof offerLimits;

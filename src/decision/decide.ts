@@ -9,8 +9,8 @@ import { sequenceOf } from './rank/sequence.ts';
 import { isInDeliveryShare, unitOf } from './rules/unit.ts';
 import type { DecidedOffer, Decision, DecisionInput, EmptyReason } from './types.ts';
 
-/** What an explanation records beside the decision. */
-export type Trace = {
+/** What an explanation hears of a decision while it is made. */
+export type Observer = {
   /** A rule excludes a candidate; the first one reported for it counts. */
   onExcluded: (candidate: Candidate, exclusion: Exclusion) => void;
   /** An eligible candidate, best first. */
@@ -23,12 +23,12 @@ export type Trace = {
  */
 export const decide = (input: DecisionInput): Decision => run(input, null);
 
-/** `decide`, reporting on every candidate to a trace: decisions and explanations share this code. */
-export function run(input: DecisionInput, trace: Trace | null): Decision {
+/** `decide`, with an observer that is told of every candidate: decisions and explanations share this code. */
+export function run(input: DecisionInput, observer: Observer | null): Decision {
   const { publisher, theme, context } = input;
   const index = indexOf(publisher);
   const relaxed = context.dev || publisher.testMode;
-  const onExcluded = trace?.onExcluded;
+  const onExcluded = observer?.onExcluded;
 
   const off = whyOff(input, relaxed);
   if (off !== null) {
@@ -39,7 +39,7 @@ export function run(input: DecisionInput, trace: Trace | null): Decision {
   if (onExcluded) reportIndexExclusions(index, input, relaxed, onExcluded);
   const stream = candidateStream({ index, bits, input, relaxed, onExcluded });
   const { chosen, blocked } = fillPositions({
-    stream: trace === null ? stream : traced(stream, trace),
+    stream: observer === null ? stream : observed(stream, observer),
     count: context.count ?? unitOf(publisher, theme, context.placement).offersPerResponse,
     onOfferwall: context.surface === 'offerwall',
     sequence: relaxed ? null : sequenceOf(publisher, context.placement),
@@ -67,7 +67,7 @@ function reportIndexExclusions(
   index: EligibilityIndex,
   { context }: DecisionInput,
   relaxed: boolean,
-  onExcluded: Trace['onExcluded'],
+  onExcluded: Observer['onExcluded'],
 ): void {
   const exclusionOf = indexExclusionOf(index, context, relaxed);
   for (const candidate of index.candidates) {
@@ -76,7 +76,7 @@ function reportIndexExclusions(
   }
 }
 
-function* traced(stream: Iterable<RankedCandidate>, { onRanked }: Trace): Generator<RankedCandidate, void> {
+function* observed(stream: Iterable<RankedCandidate>, { onRanked }: Observer): Generator<RankedCandidate, void> {
   for (const ranked of stream) {
     onRanked(ranked.candidate, ranked.score);
     yield ranked;

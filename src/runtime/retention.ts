@@ -21,7 +21,7 @@ const steps: readonly { room: string; apply: RetentionStep }[] = [
 
 type RetentionDeps = Pick<PlatformDeps, 'pool' | 'config' | 'logger' | 'now'>;
 
-/** Deletes what each room keeps no longer. Any number of processes may do it. */
+/** Drops old rows: each room deletes what it keeps no longer. Any number of processes may do it. */
 export async function applyRetention({ pool, config, logger, now }: RetentionDeps): Promise<void> {
   for (const { room, apply } of steps) {
     const deleted = await apply(pool, config, now());

@@ -68,3 +68,19 @@ test('no comment refers to a document that is not in the repository', () => {
     .filter((path) => elsewhere.test(readText(path)));
   expect(found).toEqual([]);
 });
+
+/** Text on one line, without the marks of comments. */
+const flat = (text: string): string => text.replace(/\s+(\*|\/\/)?\s*/g, ' ').toLowerCase();
+
+test('each search of "Where is …?" finds the file that answers', () => {
+  const [, section = ''] = readText('docs/architecture.md').split('## Where is …?');
+  const rows = [...section.matchAll(/^\| .+ \| `(.+)` \| (.+) \|$/gm)];
+  expect(rows.length).toBeGreaterThanOrEqual(15);
+  const broken = rows.flatMap(([, words = '', links = '']) =>
+    [...links.matchAll(/\]\(([^)#]+)/g)]
+      .map(([, target = '']) => posix.join('docs', target))
+      .filter((path) => !flat(readText(path)).includes(words))
+      .map((path) => `${path} does not say "${words}".`),
+  );
+  expect(broken).toEqual([]);
+});

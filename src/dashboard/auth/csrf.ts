@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The token every form of a session must contain. The session cannot be derived from it. */
+/** The CSRF token that every form of a session must contain. The session cannot be derived from it. */
 export const csrfTokenOf = (sessionToken: string): string =>
   createHmac('sha256', sessionToken).update('csrf').digest('base64url');
 

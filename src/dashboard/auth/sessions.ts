@@ -5,7 +5,7 @@ import type { SessionClient } from './session-client.ts';
 import { createToken, hashToken } from './tokens.ts';
 import { type User, type UserRow, userColumns, userOf } from './users.ts';
 
-/** A session ends this long after sign-in (milliseconds). */
+/** Lifetime of a dashboard session, from sign-in (milliseconds). */
 export const sessionLifetimeMs = 7 * dayMs;
 /** A session ends after this long without a request (milliseconds). */
 export const sessionIdleTimeoutMs = dayMs;

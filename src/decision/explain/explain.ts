@@ -19,7 +19,7 @@ export type Explanation = {
 };
 
 /**
- * For each offer provisioned to the publisher, why it is shown or not: the decision itself, traced. Shown offers come
+ * For each offer provisioned to the publisher, why it is shown or not: the decision itself, observed. Shown offers come
  * first, then the other eligible ones by rank, then those excluded.
  */
 export function explain(input: DecisionInput): Explanation[] {

@@ -14,7 +14,7 @@ const categoryPriorTrials = 100;
 const offerPriorMinTrials = 20;
 const offerPriorMaxTrials = 200;
 
-/** An offer's own counts are not used before it has had this many impressions: until then they are mostly noise. */
+/** The warm-up: an offer's own counts are not used before it has had so many impressions, as they are mostly noise. */
 export const warmUpImpressions = 100;
 
 const noCounts: Counts = { impressions: 0, clicks: 0, conversions: 0 };

@@ -6,7 +6,7 @@ import { addUsage } from './usage.ts';
 /** Sessions whose reservations are released in one transaction (count). */
 const maxExpired = 500;
 
-/** Gives the amounts of expired reservations back to their campaigns. */
+/** Releases cap reservations whose time is up without an event: their amounts go back to the campaigns. */
 export async function releaseExpiredReservations(pool: pg.Pool, nowMs: number): Promise<void> {
   let released: number;
   do {

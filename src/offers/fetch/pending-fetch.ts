@@ -82,8 +82,8 @@ export function createFetchOpener(
 }
 
 /**
- * Reads the context of a request's client. A given country takes precedence over the country of the address; region,
- * city and time zone of the address then apply only if they lie in the given country.
+ * Reads the context of a request's client. A given country wins over the country of the IP address; region, city and
+ * time zone of the address then apply only if they lie in the given country (docs/interface.md#request-body).
  */
 function createClientContextReader(
   geo: Geo,

@@ -18,8 +18,9 @@ export type PayloadContext = {
 type PayloadSession = Pick<UspSession, 'id' | 'pubUserId' | 'offerIds' | 'campaignIds' | 'macros' | 'dev'>;
 
 /**
- * The webhook's bytes (docs/interface.md#usp-webhook-payload): the selected campaigns in the order shown, with the
- * texts, tokens and URLs of the fetch answer. An empty selection is valid. Pure.
+ * The payload of the webhook (docs/interface.md#usp-webhook-payload): the selected campaigns in the order shown, with
+ * the texts, tokens and URLs of the fetch answer. An empty selection is valid. Pure. A new field also stands in the
+ * schema, `event-type.ts`, and in the type for receivers, `packages/client/src/webhook-events.ts`.
  */
 export function buildUspPayload(session: PayloadSession, selected: readonly number[], context: PayloadContext): Buffer {
   const chosen = new Set(selected);

@@ -11,9 +11,11 @@ import { createUspService, type UspCall } from './service.ts';
 import type { SelectionChange, UspSession } from './sessions.ts';
 
 const toggles = [
-  { action: 'select', operationId: 'selectOffer', summary: 'Select an offer', message: 'Offer selected' },
-  { action: 'unselect', operationId: 'unselectOffer', summary: 'Unselect an offer', message: 'Offer unselected' },
+  { action: 'select', to: 'selected', operationId: 'selectOffer', summary: 'Select an offer' },
+  { action: 'unselect', to: 'unselected', operationId: 'unselectOffer', summary: 'Unselect an offer' },
 ] as const;
+
+const noChange: SelectionChange = { selected: [], unselected: [] };
 
 const sessionPath = '/sdk/v4/usp/session/:session_id.json';
 const tags = ['User Selected Perks'];
@@ -27,13 +29,16 @@ export async function uspRoutes(app: App, deps: TrackingDeps): Promise<void> {
   app.addHook('onRequest', noStore);
   app.addHook('preValidation', emptyBodyByDefault);
 
-  for (const { action, operationId, summary, message } of toggles) {
+  for (const { action, to, operationId, summary } of toggles) {
     const url = `/sdk/v4/usp/:session_id/:campaign_id/${action}.json`;
     const schema = { ...shared, operationId, summary, params: campaignParams, body: userBody };
     app.post(url, { preValidation, schema }, async (request) => {
       const { session_id, campaign_id } = request.params;
-      const data = await usp.change(callOf(request, session_id), (session) => toggleOf(action, campaign_id, session));
-      return { message, data };
+      const data = await usp.change(callOf(request, session_id), (session) => ({
+        ...noChange,
+        [to]: shownIn(session, [campaign_id]),
+      }));
+      return { message: `Offer ${to}`, data };
     });
   }
 
@@ -48,7 +53,10 @@ export async function uspRoutes(app: App, deps: TrackingDeps): Promise<void> {
     const { selected = [], unselected = [] } = request.body;
     refuseContradiction(selected, unselected);
     const call = callOf(request, request.params.session_id);
-    const data = await usp.change(call, (session) => changeOf({ selected, unselected }, session));
+    const data = await usp.change(call, (session) => ({
+      selected: shownIn(session, selected),
+      unselected: shownIn(session, unselected),
+    }));
     return { message: 'Selection changed', data };
   });
 
@@ -90,16 +98,15 @@ function refuseContradiction(selected: readonly number[], unselected: readonly n
   throw new AppError('invalid_request', { details: [{ path: '/unselected', message }] });
 }
 
-/** @throws AppError campaign_not_in_session, also for a malformed id */
-function toggleOf(action: 'select' | 'unselect', campaignId: string, { campaignIds }: UspSession): SelectionChange {
-  const ids = campaignIds.filter((id) => String(id) === campaignId);
-  if (ids.length === 0) throw new AppError('campaign_not_in_session');
-  return action === 'select' ? { selected: ids, unselected: [] } : { selected: [], unselected: ids };
-}
-
-/** @throws AppError campaign_not_in_session when any of the ids is not */
-function changeOf(change: SelectionChange, { campaignIds }: UspSession): SelectionChange {
-  if (![...change.selected, ...change.unselected].every((id) => campaignIds.includes(id)))
-    throw new AppError('campaign_not_in_session');
-  return change;
-}
+/**
+ * The ids of campaigns that the session showed. Any other is an unknown campaign, whether it exists or not
+ * (docs/interface.md#unknown-campaigns).
+ * @param given as the path or the body has them
+ * @throws AppError campaign_not_in_session (404)
+ */
+const shownIn = ({ campaignIds }: UspSession, given: readonly (number | string)[]): number[] =>
+  given.map((text) => {
+    const id = campaignIds.find((shown) => String(shown) === String(text));
+    if (id === undefined) throw new AppError('campaign_not_in_session');
+    return id;
+  });

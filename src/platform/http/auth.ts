@@ -10,7 +10,7 @@ declare module 'fastify' {
   }
 }
 
-/** What a key is good for. `id` and `ratePerS` (calls per second) null: no rate limit. */
+/** What a key is good for. `ratePerS`: rate limit of the key (calls a second, and as many at once); null: none. */
 export type KeyGrant<Caller, Permission extends string> = {
   id: string | null;
   permissions: ReadonlySet<Permission>;

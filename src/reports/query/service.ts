@@ -43,11 +43,11 @@ export type ReportService = {
 
 /** Rows of one report (count). */
 const maxRows = 50_000;
+const message = 'Too many reports are running.';
 /**
  * Reports at once in one process, so that they never use up the connections that beacons need: from rollups, and from
  * raw rows, which occupy a processor for as long as they take (count). Publishers take turns, and none gets all.
  */
-const message = 'Too many reports are running.';
 const limitFromRollups = createLimiter({
   maxConcurrent: 3,
   maxConcurrentPerClient: 2,

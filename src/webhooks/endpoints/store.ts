@@ -1,7 +1,7 @@
 import type { Condition } from '../../catalog/rules/conditions.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { Method } from '../dispatcher/send/target-url.ts';
-import type { DisableReason } from '../dispatcher/settle/schedule.ts';
+import type { DisableReason } from '../dispatcher/settle/retry-schedule.ts';
 import type { SealedHeaders, SealedSecrets } from './secrets.ts';
 
 /** Settings of an endpoint besides its URL and method. */

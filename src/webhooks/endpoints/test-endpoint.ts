@@ -5,7 +5,7 @@ import { buildRequest } from '../dispatcher/send/request.ts';
 import type { SendResult } from '../dispatcher/send/result.ts';
 import type { Sender } from '../dispatcher/send/sender.ts';
 import type { Method } from '../dispatcher/send/target-url.ts';
-import { classify } from '../dispatcher/settle/schedule.ts';
+import { classify } from '../dispatcher/settle/retry-schedule.ts';
 import type { EventType } from '../events.ts';
 import { type TimingView, viewOfTiming } from './timing-view.ts';
 

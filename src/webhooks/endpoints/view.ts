@@ -1,5 +1,5 @@
 import type { SecretBox } from '../../platform/security/secret-box.ts';
-import { defaultSteps } from '../dispatcher/settle/schedule.ts';
+import { defaultSteps } from '../dispatcher/settle/retry-schedule.ts';
 import { v1aPublicKey } from './secrets.ts';
 import type { Endpoint, EndpointHealth } from './store.ts';
 

@@ -2,7 +2,7 @@ import type { Condition } from '../../../catalog/rules/conditions.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
-import { defaultSteps } from '../../../webhooks/dispatcher/settle/schedule.ts';
+import { defaultSteps } from '../../../webhooks/dispatcher/settle/retry-schedule.ts';
 import { requireUsableFilter } from '../../../webhooks/endpoints/filter.ts';
 import { maxSteps } from '../../../webhooks/endpoints/schemas.ts';
 import type { listEndpoints } from '../../../webhooks/endpoints/store.ts';

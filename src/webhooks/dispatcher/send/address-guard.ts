@@ -96,10 +96,9 @@ function isGlobal(address: Address): boolean {
 }
 
 /**
- * Whether an address may be called: it is plain global unicast, or within `allowNets`. Every form that carries an IPv4
- * address inside IPv6
- * for a translator or tunnel to unwrap is refused, except that an IPv4-mapped one may be called where its IPv4 is in
- * `allowNets`.
+ * The guard against private addresses: whether one may be called. It must be plain global unicast, or within
+ * `allowNets`. Every form that carries an IPv4 address inside IPv6, for a translator or tunnel to unwrap, is refused,
+ * except that an IPv4-mapped one may be called where its IPv4 is in `allowNets`.
  * @param ip in its usual spelling (four decimals, or IPv6); anything else, or an IPv6 zone, is refused
  */
 export function isAllowedAddress(ip: string, allowNets: readonly Net[]): boolean {
@@ -156,8 +155,8 @@ export function checkUrl(
 
 /**
  * The addresses to connect to, all vetted. A name is looked up once; one forbidden answer blocks it, whatever the
- * others are. The caller
- * must connect to these addresses and not look the name up again, or it can be given others (DNS rebinding).
+ * others are. The caller must connect to these addresses and not look the name up again, or it can be given others (DNS
+ * rebinding).
  */
 export async function resolveTarget(
   url: URL,

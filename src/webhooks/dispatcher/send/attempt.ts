@@ -3,7 +3,7 @@ import type { Tracing } from '../../../platform/tracing/tracing.ts';
 import { openHeaders, openSecrets, openV1aKeys } from '../../endpoints/secrets.ts';
 import type { PayloadLinks } from '../../message/payload-link.ts';
 import type { Claimed } from '../claim/claim.ts';
-import { classify, defaultSteps, nextAttempt } from '../settle/schedule.ts';
+import { classify, defaultSteps, nextAttempt } from '../settle/retry-schedule.ts';
 import type { Outcome, RequestHead, Settlement } from '../settle/settle.ts';
 import { endAttempt, startAttempt } from './attempt-trace.ts';
 import { buildRequest, type HttpCall } from './request.ts';

@@ -5,7 +5,7 @@ import type { Claimed } from '../claim/claim.ts';
 import type { Timing } from '../send/result.ts';
 import type { Method } from '../send/target-url.ts';
 import { auditDisabled, raiseDisabled } from './disabling.ts';
-import type { AttemptFailure, DisableReason } from './schedule.ts';
+import type { AttemptFailure, DisableReason } from './retry-schedule.ts';
 
 /** The outcome of an attempt. */
 export type Outcome =

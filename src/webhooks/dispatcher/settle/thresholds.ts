@@ -1,5 +1,6 @@
 /*
- * When a failing endpoint is called less, and when no more (docs/interface.md#webhooks).
+ * Thresholds of the circuit breaker, and of failing endpoints that are warned of and disabled
+ * (docs/guides/dispatcher.md).
  */
 
 /** A call without a response for so long counts as a time-out, whatever its error (milliseconds). */

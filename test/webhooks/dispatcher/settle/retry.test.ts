@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createSecretBox } from '../../../../src/platform/security/secret-box.ts';
-import { defaultSteps } from '../../../../src/webhooks/dispatcher/settle/schedule.ts';
+import { defaultSteps } from '../../../../src/webhooks/dispatcher/settle/retry-schedule.ts';
 import type { Dispatcher } from '../../../../src/webhooks/dispatcher/worker.ts';
 import { createTestApp, type TestApp } from '../../../support/test-app.ts';
 import { closedPort } from '../send/receivers.ts';

@@ -1,7 +1,7 @@
 import type { ErrorClass, SendResult } from '../send/result.ts';
 import { maxRetryAfterMs, parseRetryAfter } from '../send/retry-after.ts';
 
-/** Waits before each attempt (seconds): ten attempts over about 76 h (docs/interface.md#webhooks). */
+/** The retry schedule: waits before each attempt (seconds), ten over about 76 h (docs/interface.md#retries). */
 export const defaultSteps: readonly number[] = [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
 /** Each wait is its step ±20 %, so that deliveries that failed together are not retried together. */
@@ -56,7 +56,7 @@ export type Verdict =
     };
 
 /**
- * What the response to an attempt means (docs/interface.md#webhooks): 2xx delivered, 410 disables the endpoint, all
+ * What the response to an attempt means (docs/interface.md#retries): 2xx delivered, 410 disables the endpoint, all
  * else is retried. `webhook-delivery: disable` disables with any status. Whether an attempt is left, {@link
  * nextAttempt} decides.
  * @param nowMs epoch milliseconds, for a `retry-after` that is a date
