@@ -9,6 +9,8 @@ export type Found = { url: string; connection: Connection };
 const answerTimeoutMs = 1_000;
 /** How long further servers are waited for once one is found to be writable (milliseconds). */
 const othersTimeoutMs = 100;
+/** While a server is silent, how often those that answered are asked again: one may be promoted (milliseconds). */
+const againMs = 200;
 
 /** Timelines are the first 8 hex digits of a WAL file's name; each promotion begins a new one. */
 const roleSql = `
@@ -32,13 +34,20 @@ export class ReadOnlyError extends Error {
  */
 export async function findWritable({ all }: Pick<Servers, 'all'>, applicationName: string): Promise<Found> {
   const candidates: Candidate[] = [];
-  const errors: Error[] = [];
-  const asked = all.map((url) =>
-    ask(url, applicationName).then(
-      (candidate) => candidates.push(candidate),
-      (err: Error) => errors.push(err),
-    ),
-  );
+  /** By the number of the server; what it answered last. */
+  const errors = new Map<number, Error>();
+  const isOneSilent = (): boolean => candidates.length === 0 && errors.size < all.length;
+  const askUntilFound = async (url: string, index: number): Promise<void> => {
+    do {
+      try {
+        return void candidates.push(await ask(url, applicationName));
+      } catch (err) {
+        errors.set(index, err as Error);
+      }
+      if (isOneSilent()) await sleep(againMs);
+    } while (isOneSilent());
+  };
+  const asked = all.map(askUntilFound);
   const answered = Promise.all(asked);
   await Promise.any([
     answered,
@@ -49,7 +58,10 @@ export async function findWritable({ all }: Pick<Servers, 'all'>, applicationNam
   void answered.then(() => {
     for (const { connection } of candidates) if (connection !== best?.connection) connection.destroy();
   });
-  if (best === undefined) throw errors.find((err) => err instanceof ReadOnlyError) ?? errors[0];
+  if (best === undefined) {
+    const answers = [...errors.values()];
+    throw answers.find((err) => err instanceof ReadOnlyError) ?? answers[0];
+  }
   return best;
 }
 

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { findWritable } from '../../../src/platform/db/find-writable.ts';
 import { startDatabaseHealth } from '../../../src/platform/db/health.ts';
 import { listen } from '../../../src/platform/db/listen.ts';
 import { createPool } from '../../../src/platform/db/pool.ts';
@@ -67,4 +69,23 @@ test('every connection goes to a server that can be written to, and follows when
   await unlisten();
   await pool.end();
   await dbHealth.stop();
+  second.heal();
+});
+
+test('a server that begins to take writes is found while another is silent', async () => {
+  const [first, second] = proxies as [DatabaseProxy, DatabaseProxy];
+  first.freeze();
+  const find = async (): Promise<string> => {
+    second.cut();
+    const found = findWritable({ all: [first.url, second.url] }, 'perkwire-test');
+    void found.catch(() => {});
+    await sleep(20); // until it was refused
+    second.heal();
+    const { url, connection } = await found;
+    connection.destroy();
+    return url;
+  };
+  // A busy machine may take longer for it than silent servers are waited for.
+  await expect.poll(() => find().catch(String)).toBe(second.url);
+  first.heal();
 });
