@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import { findWritableUrl } from '../../src/platform/db/find-writable.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { createPool } from '../../src/platform/db/pool.ts';
@@ -8,8 +9,11 @@ import { type PatroniCluster, startPatroniCluster, ttlS } from './patroni.ts';
 import { openStageOn } from './stage.ts';
 import { judge, type Verdict } from './verdict.ts';
 
-/** What happened to the service in one failure (milliseconds). `refusedIn`: the slowest refusal once it was known. */
-type Failure = { kind: string; backInMs: number; refused: number; refusedInMs: number };
+/**
+ * What happened to the service in one failure (milliseconds). `databaseIn`: when the cluster itself committed again.
+ * `refusedIn`: the slowest refusal once it was known.
+ */
+type Failure = { kind: string; backInMs: number; databaseInMs: number; refused: number; refusedInMs: number };
 
 type Failover = Verdict & { failures: Failure[]; beacons: number; beaconsLost: number };
 
@@ -42,15 +46,17 @@ export async function failoverRun(seed: number, { endpoints }: { endpoints: numb
   await migrate(await findWritableUrl(cluster.url));
   const stage = await openStageOn(cluster, endpoints, createRandom(seed));
   const load = startLoad(stage, Number.POSITIVE_INFINITY);
+  const commits = startCommits(cluster.url);
   const failures: Failure[] = [];
   try {
     for (const [kind, harm] of Object.entries(kinds)) {
       await sleep(calmMs);
-      failures.push(await fail(kind, () => harm(cluster), cluster, load.calls));
+      const calls = { service: load.calls, database: commits.calls };
+      failures.push(await fail(kind, () => harm(cluster), cluster, calls));
       process.stdout.write(`\n  ${JSON.stringify(failures.at(-1))}`);
     }
     await sleep(calmMs);
-    await load.stop();
+    await Promise.all([load.stop(), commits.stop()]);
     const url = await findWritableUrl(cluster.url);
     const pool = createPool({ url, size: 2, applicationName: 'chaos', onError: () => {}, queryTimeoutMs: 60_000 });
     const verdict = await judge({ pool, receiver: stage.receiver }, load.wrapped);
@@ -64,35 +70,81 @@ export async function failoverRun(seed: number, { endpoints }: { endpoints: numb
     const ok = verdict.ok && beaconsLost === 0 && onTime;
     return { ...verdict, failures, beacons: load.seen.length, beaconsLost, ok };
   } finally {
-    await load.stop();
+    await Promise.all([load.stop(), commits.stop()]);
     await stage.close();
   }
 }
+
+type Calls = { service: readonly Call[]; database: readonly Call[] };
 
 async function fail(
   kind: string,
   harm: () => Promise<string>,
   cluster: PatroniCluster,
-  calls: readonly Call[],
+  calls: Calls,
 ): Promise<Failure> {
-  const from = calls.length;
+  const from = { service: calls.service.length, database: calls.database.length };
   const startMs = performance.now();
   const name = await harm();
   await sleep(backLimitMs + 5000);
   await cluster.mend(name);
-  const since = calls.slice(from);
-  const failed = since.filter(({ status }) => status !== 200);
+  const service = calls.service.slice(from.service);
+  const failed = service.filter(isFailed);
   const firstMs = Math.min(...failed.map(({ atMs, tookMs }) => atMs + tookMs));
   const known = failed.filter(({ atMs }) => atMs > firstMs && atMs - firstMs > detectionMs);
-  // The service is back with the first of 20 answers in a row.
-  const back = since.find(
-    ({ atMs, status }, index) =>
-      status === 200 && atMs > firstMs && since.slice(index, index + 20).every((call) => call.status === 200),
-  );
   return {
     kind,
-    backInMs: failed.length === 0 ? 0 : Math.round((back?.atMs ?? Number.POSITIVE_INFINITY) - startMs),
+    backInMs: backIn(service, startMs),
+    databaseInMs: backIn(calls.database.slice(from.database), startMs),
     refused: failed.length,
     refusedInMs: Math.round(Math.max(0, ...known.map(({ tookMs }) => tookMs))),
+  };
+}
+
+const isFailed = ({ status }: Call): boolean => status !== 200;
+
+/** When the first of 10 calls in a row succeeded after the first that failed; 0 where none failed (milliseconds). */
+function backIn(calls: readonly Call[], startMs: number): number {
+  const first = calls.find(isFailed);
+  if (first === undefined) return 0;
+  const failedMs = first.atMs + first.tookMs;
+  const back = calls.find(
+    ({ atMs }, index) => atMs > failedMs && calls.slice(index, index + 10).every((call) => !isFailed(call)),
+  );
+  return Math.round((back?.atMs ?? Number.POSITIVE_INFINITY) - startMs);
+}
+
+/** Commits on the writable server again and again, each time over a new connection. */
+function startCommits(url: string): { calls: Call[]; stop: () => Promise<void> } {
+  const calls: Call[] = [];
+  let running = true;
+  const commit = async (): Promise<void> => {
+    const connectionString = await findWritableUrl(url);
+    const client = new pg.Client({ connectionString, connectionTimeoutMillis: 1000, query_timeout: 1000 });
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      await client.query("select pg_logical_emit_message(true, 'perkwire', '')");
+    } finally {
+      void client.end().catch(() => {});
+    }
+  };
+  const work = (async () => {
+    while (running) {
+      const atMs = performance.now();
+      const status = await commit().then(
+        () => 200,
+        () => 0,
+      );
+      calls.push({ atMs, tookMs: performance.now() - atMs, status });
+      await sleep(200);
+    }
+  })();
+  return {
+    calls,
+    stop: () => {
+      running = false;
+      return work;
+    },
   };
 }

@@ -132,12 +132,19 @@ async function startNode({ name, folder, binDir, etcdPort, ids }: NodeOptions): 
   await mkdir(home);
   await chown(home, ids.uid, ids.gid);
   const rest = `127.0.0.1:${restPort}`;
-  const parameters = { unix_socket_directories: home, max_connections: 200, wal_sender_timeout: '5s' };
+  const parameters = {
+    unix_socket_directories: home,
+    max_connections: 200,
+    wal_sender_timeout: '5s',
+    // Until a replica follows the new leader, synchronous commits wait: by default up to 5 s.
+    wal_retrieve_retry_interval: '500ms',
+  };
   const settings = {
     scope: 'perkwire',
     name,
     restapi: { listen: rest, connect_address: new URL(toRest.url).host },
-    etcd3: { hosts: [new URL(toEtcd.url).host] },
+    // Not the address that etcd names, past the proxy.
+    etcd3: { hosts: [new URL(toEtcd.url).host], use_proxies: true },
     bootstrap: {
       dcs: {
         ...{ ttl: ttlS, loop_wait: 2, retry_timeout: 5, synchronous_mode: true, synchronous_mode_strict: true },
