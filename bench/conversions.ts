@@ -3,7 +3,7 @@ import { createClickIdCodec } from '../src/tracking/clicks/click-id.ts';
 import { processSecrets } from '../test/support/server-process.ts';
 import { getRequest, type LoadResult } from './load.ts';
 import type { Row } from './report.ts';
-import type { openStage } from './stage.ts';
+import { type openStage, untilRolledUp } from './stage.ts';
 
 /** Measures calls of `next`, after a warm-up; as `measure` of the bench does. */
 export type Measure = (what: string, connections: number, port: number, next: () => string) => Promise<LoadResult>;
@@ -66,6 +66,7 @@ async function makeClicks({ pool }: Awaited<ReturnType<typeof openStage>>, click
     select ($1::timestamptz at time zone 'utc')::date, id, $4, 'click', $3, $5, 1, $1 from unnest($2::uuid[]) id`,
     values,
   );
+  await untilRolledUp(pool);
   return ids.map((sessionId) =>
     getRequest(
       `/track?click_id=${codec.mint({ sessionId, offerId: offer.id })}` +

@@ -2,9 +2,11 @@ import { spawn } from 'node:child_process';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../src/embedded/postgres/index.ts';
 import { migrate } from '../src/platform/db/migrate.ts';
+import { rollupLagMs } from '../src/reports/rollup/metrics.ts';
 import { endChild, freePort } from '../test/support/server-process.ts';
 
 export type Stage = { folder: string; databaseUrl: string; pool: pg.Pool; close: () => Promise<void> };
@@ -50,4 +52,10 @@ export async function startBare(
     child.once('exit', () => reject(new Error('the bare server did not start')));
   });
   return { port, stop: () => endChild(child, 'SIGTERM') };
+}
+
+/** Waits until rows that were made ahead are in the reports, so that their rollup is not measured. */
+export async function untilRolledUp(pool: pg.Pool): Promise<void> {
+  await pool.query('vacuum analyze sessions, events');
+  while ((await rollupLagMs(pool, Date.now())) > 0) await sleep(200);
 }

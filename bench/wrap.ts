@@ -5,7 +5,7 @@ import { newUuid7 } from '../src/platform/lib/uuid7.ts';
 import type { Measure } from './conversions.ts';
 import { type LoadResult, postRequest } from './load.ts';
 import type { Row } from './report.ts';
-import type { openStage } from './stage.ts';
+import { type openStage, untilRolledUp } from './stage.ts';
 
 const wraps = 300;
 
@@ -132,6 +132,7 @@ async function openSessions({ pool }: Awaited<ReturnType<typeof openStage>>, por
     from sessions s, unnest($2::uuid[]) copy (id) where s.day = $3 and s.id = $1`,
     [data.session_id, ids, dayOf(nowMs)],
   );
+  await untilRolledUp(pool);
   return ids;
 }
 
