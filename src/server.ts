@@ -103,11 +103,18 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
   logger.info({ roles, port: config.port, embedded, firstStart }, 'ready');
   link?.ready();
   if (embedded && serveApi && first) {
-    // After readiness: a first start need not wait for it.
-    await writeHistory(deps).catch((err) => logger.warn({ err }, 'the history of the demo was not made up'));
-    const dashboardLink = await retryStart(() => firstOperatorLink(deps.pool, config.publicUrl, deps.now()));
-    printWelcome(config, dashboardLink, (text) => process.stdout.write(text));
+    // After readiness: a first start need not wait for it. A stop does.
+    const welcomed = welcome(deps, logger);
+    parts.add('welcome', () => welcomed);
+    await welcomed;
   }
+}
+
+/** Fills the demo and prints how to go on. */
+async function welcome(deps: Deps, logger: Logger): Promise<void> {
+  await writeHistory(deps).catch((err) => logger.warn({ err }, 'the history of the demo was not made up'));
+  const dashboardLink = await retryStart(() => firstOperatorLink(deps.pool, deps.config.publicUrl, deps.now()));
+  printWelcome(deps.config, dashboardLink, (text) => process.stdout.write(text));
 }
 
 /** The schema of this program in the server that is writable now: after a failover all of it is looked at again. */
