@@ -8,7 +8,7 @@ import { sourceOf, sourceSql } from './source.ts';
 import { type Span, spansOf } from './spans.ts';
 import type { ActivityQuery, ActivityRow } from './types.ts';
 
-/** A question of the report explorer: a range of days beside the one it is compared with. */
+/** A question of the report explorer: a range of days beside an earlier one it is compared with. */
 export type ExploreQuery = Pick<
   ActivityQuery,
   'publisherId' | 'aggregatedBy' | 'filters' | 'customKey' | 'customValues' | 'timeZone'
@@ -107,15 +107,19 @@ async function readGroups(
 ): Promise<Explored['groups']> {
   const values: unknown[] = [query.publisherId];
   const parts = await partsOf(executor, query);
-  const sources = parts.flatMap(({ isBefore, activity, start, end }) =>
+  const startOfNow = `$${values.push(parts[0]?.start)}`;
+  const sources = parts.flatMap(({ activity, start, end }) =>
     spansOf({ source: sourceOf(activity), start, end }).map((span) => {
       const range = [`$${values.push(span.start)}`, `$${values.push(span.end)}`] as const;
-      const rows = sourceSql(span.source, { ...activity, aggregatedBy: 'hour' }, values, range);
-      return `select ${isBefore} as is_before, part.* from (${rows}) as part`;
+      return sourceSql(span.source, { ...activity, aggregatedBy: 'hour' }, values, range);
     }),
   );
   const value = query.by === null ? "''" : groupSql(query.by, true);
-  const columns = [`${value} as value`, 'is_before', ...query.metrics.map((name) => `${sumSql(name)} as ${name}`)];
+  const columns = [
+    `${value} as value`,
+    `bucket < ${startOfNow} as is_before`,
+    ...query.metrics.map((name) => `${sumSql(name)} as ${name}`),
+  ];
   const readGroup = groupReader();
   const { rows } = await executor.query<{ is_before: number; lines: Line[] }>({
     text: `select is_before::int, string_agg(${lineSql(query)}, E'\n' ${order}) as lines from (
@@ -138,26 +142,26 @@ function lineSql({ by, metrics }: ExploreQuery): string {
   return `concat_ws(',', ${sums.join(', ')}) || E'\t' || ${groupTextSql(by ?? 'custom', 'value')}`;
 }
 
-type Part = Omit<Span, 'source'> & { isBefore: boolean; activity: ActivityQuery };
+type Part = Omit<Span, 'source'> & { activity: ActivityQuery };
 
-/** The ranges of sums that are added up: days, and the hours of a day that is compared in part. */
+/** The ranges of sums that are added up: first the days, then earlier days, and the hours of one compared in part. */
 async function partsOf(executor: Executor, query: ExploreQuery): Promise<Part[]> {
   const groupBy = groupByOf(query);
   const byDay = (days: DayRange): ActivityQuery => ({ ...activityOf(query, days, groupBy), aggregatedBy: 'day' });
   const rangeOf = (days: DayRange) => readRange(executor, { ...days, timeZone: query.timeZone });
   const current = await rangeOf(query.days);
-  const parts: Part[] = [{ isBefore: false, activity: byDay(query.days), start: current.start, end: current.end }];
+  const parts: Part[] = [{ activity: byDay(query.days), start: current.start, end: current.end }];
   const { before, beforeUntilMs } = query;
   if (before === null) return parts;
   const whole = await rangeOf(before);
   if (beforeUntilMs === null || !canCompareHours(query))
-    return [...parts, { isBefore: true, activity: byDay(before), start: whole.start, end: whole.end }];
+    return [...parts, { activity: byDay(before), start: whole.start, end: whole.end }];
   const { start: lastDay } = await rangeOf({ from: before.to, to: before.to });
   const byHour = { ...byDay(before), aggregatedBy: 'hour' } as const;
   return [
     ...parts,
-    { isBefore: true, activity: byDay(before), start: whole.start, end: lastDay },
-    { isBefore: true, activity: byHour, start: lastDay, end: new Date(beforeUntilMs) },
+    { activity: byDay(before), start: whole.start, end: lastDay },
+    { activity: byHour, start: lastDay, end: new Date(beforeUntilMs) },
   ];
 }
 

@@ -31,6 +31,11 @@ export function metricsView(metrics: Metrics): MetricsView {
   return view;
 }
 
+const columnOf = new Map(columns.map((column) => [column.name, column]));
+
+/** One value of the view, by its name. */
+export const viewValue = (name: string, metrics: Metrics): number => columnOf.get(name)?.of(metrics) ?? 0;
+
 type Pieces = Generator<Buffer, void, undefined>;
 
 const members = columns.map(({ name, of }) => ({ key: Buffer.from(`,${JSON.stringify(name)}:`), of }));

@@ -2,7 +2,7 @@ import type { Publisher } from '../../../../catalog/snapshot/types.ts';
 import { AppError, type ErrorDetail } from '../../../../platform/errors.ts';
 import { t } from '../../../../platform/i18n/messages.ts';
 import { getOrInsert } from '../../../../platform/lib/get-or-insert.ts';
-import { type DimensionName, type MetricName, sumOf } from '../../../../reports/metrics.ts';
+import { type DimensionName, type MetricName, type Metrics, sumOf } from '../../../../reports/metrics.ts';
 import {
   type Compared,
   canCompareHours,
@@ -12,7 +12,7 @@ import {
 } from '../../../../reports/query/explore.ts';
 import { maxDays, maxDaysByHour } from '../../../../reports/query/request.ts';
 import type { ReportService } from '../../../../reports/query/service.ts';
-import { type MetricsView, metricsView } from '../../../../reports/query/view.ts';
+import { viewValue } from '../../../../reports/query/view.ts';
 import { apiText } from '../../../shell/api-text.ts';
 import { perLocale } from '../../../shell/format.ts';
 import { differenceOf, metricOf, sumsOfMetric } from './metrics.ts';
@@ -21,12 +21,12 @@ import { type Periods, periodsOf } from './periods.ts';
 import { attributeOf, type ExplorerState } from './state.ts';
 import { type Slot, slotsOf } from './time-slots.ts';
 
-/** One row of the table: the metrics of a value, and those of the range before. */
-export type AnswerRow = { value: string; text: string; now: MetricsView; before: MetricsView | null };
+/** One row of the table: the sums of a value, and those of the range before. */
+export type AnswerRow = Compared & { value: string; text: string };
 
 export type Answer = {
   periods: Periods;
-  total: { now: MetricsView; before: MetricsView | null };
+  total: Compared;
   rows: readonly AnswerRow[];
   slots: readonly Slot[];
   /** The range ends today, and the last day of the other one is compared whole. */
@@ -53,7 +53,7 @@ export async function answerOf(
     const slots = slotsOf(periods, explored, publisher.timeZone, nowMs);
     const rows = state.by === 'time' ? timeRows(slots) : groupRows(asked, explored);
     const isUneven = periods.beforeUntilMs !== null && !canCompareHours(query);
-    return { periods, total: viewOf(explored.total), rows, slots, isUneven };
+    return { periods, total: explored.total, rows, slots, isUneven };
   } catch (err) {
     if (err instanceof AppError && err.status === 400) return problemOf(err, state);
     throw err;
@@ -145,23 +145,19 @@ function filtersOf({ filters }: ExplorerState, { campaignsOf }: Names): ExploreQ
   };
 }
 
-const viewOf = ({ now, before }: Compared): { now: MetricsView; before: MetricsView | null } => ({
-  now: metricsView(now),
-  before: before === null ? null : metricsView(before),
-});
-
 const timeRows = (slots: readonly Slot[]): AnswerRow[] =>
   slots
     .filter(({ now }) => now !== null)
-    .map(({ value, text, now, before }) => ({ value, text, now: now as MetricsView, before }));
+    .map(({ value, text, now, before }) => ({ value, text, now: now as Metrics, before }));
 
 function groupRows({ state, names }: Asked, { groups }: Explored): AnswerRow[] {
-  const rows = (state.by === 'advertiser' ? byAdvertiser(groups, names) : groups).map((group) => {
-    const value = String(group.value);
-    const { now, before } = viewOf(group);
-    return { value, text: valueText(names, state.by, value), now, before };
+  const rankOf = rankingOf(state);
+  const rows = (state.by === 'advertiser' ? byAdvertiser(groups, names) : groups).map(({ value: id, now, before }) => {
+    const value = String(id);
+    return { value, text: valueText(names, state.by, value), now, before, rank: rankOf(now, before) };
   });
-  return rows.sort(orderOf(state));
+  const collator = byName('');
+  return rows.sort((a, b) => b.rank - a.rank || collator.compare(a.text, b.text) || (a.value < b.value ? -1 : 1));
 }
 
 /** 0 stands for the advertisers of removed campaigns. */
@@ -182,12 +178,9 @@ function byAdvertiser(groups: Explored['groups'], names: Names): Explored['group
 const byName = perLocale((locale) => new Intl.Collator(locale));
 
 /** Most first, what fell most first, or by name; equal ones by name. */
-function orderOf(state: ExplorerState): (a: AnswerRow, b: AnswerRow) => number {
-  const metric = metricOf(state.metric);
-  const rankOf = ({ now, before }: AnswerRow): number => {
-    if (state.sort === 'change') return before === null ? 0 : -differenceOf(metric, now, before);
-    return state.sort === 'most' ? (now[metric.name] ?? 0) : 0;
-  };
-  const names = byName('');
-  return (a, b) => rankOf(b) - rankOf(a) || names.compare(a.text, b.text) || (a.value < b.value ? -1 : 1);
+function rankingOf({ metric: name, sort }: ExplorerState): (now: Metrics, before: Metrics | null) => number {
+  const metric = metricOf(name);
+  if (sort === 'most') return (now) => viewValue(metric.name, now);
+  if (sort === 'change') return (now, before) => (before === null ? 0 : -differenceOf(metric, now, before));
+  return () => 0;
 }

@@ -1,5 +1,7 @@
 import { type Html, html, nothing } from '../../../../platform/http/html.ts';
 import { t } from '../../../../platform/i18n/messages.ts';
+import type { Metrics } from '../../../../reports/metrics.ts';
+import { viewValue } from '../../../../reports/query/view.ts';
 import { drawnChart } from '../../../shell/chart.ts';
 import { card } from '../../../shell/components.ts';
 import type { Answer, AnswerRow } from './answer.ts';
@@ -16,14 +18,14 @@ export function metricTiles(state: ExplorerState, { total }: Answer, { money, hr
     <a class="stat" id="metric-${metric.name}" href="${href({ ...state, metric: metric.name })}"
       ${metric.name === state.metric && html` aria-current="true"`}>
       <span>${metric.text}</span>
-      <strong>${formatMetric(metric, total.now[metric.name] ?? 0, money)}</strong>
+      <strong>${formatMetric(metric, viewValue(metric.name, total.now), money)}</strong>
       ${total.before !== null && changeText(metric, total.now, total.before)}
     </a>`;
   return html`<div class="stats">${state.metrics.map((name) => tile(metricOf(name)))}</div>`;
 }
 
 /** `▼ 12.3%`, in the colour of good or bad news. */
-export function changeText(metric: ReportMetric, now: AnswerRow['now'], before: AnswerRow['now']): Html {
+export function changeText(metric: ReportMetric, now: Metrics, before: Metrics): Html {
   const { direction, text } = changeOf(metric, now, before);
   if (direction === 'same' || direction === 'new') return html`<small>${text}</small>`;
   const word =
@@ -52,8 +54,9 @@ function leadOf(state: ExplorerState, { periods }: Answer): string {
 
 function timeChart(state: ExplorerState, { slots, periods }: Answer, { money, currency, timeZone }: Writing): Html {
   const metric = metricOf(state.metric);
-  const values = slots.map(({ now }) => now?.[metric.name] ?? null);
-  const before = slots.map((slot) => slot.before?.[metric.name] ?? null);
+  const amountOf = (metrics: Metrics | null): number | null => metrics && viewValue(metric.name, metrics);
+  const values = slots.map(({ now }) => amountOf(now));
+  const before = slots.map((slot) => amountOf(slot.before));
   const isCompared = periods.before !== null;
   return drawnChart({
     caption: t(`reports.metricBy_${periods.interval}`, { metric: metric.text }),
@@ -75,7 +78,7 @@ const maxBars = 12;
 /** Bars of the values with most, drawn by the server, each above that of the range before. */
 function bars(state: ExplorerState, { rows }: Answer, { money }: Writing): Html {
   const metric = metricOf(state.metric);
-  const of = (values: AnswerRow['before']): number => Math.max(values?.[metric.name] ?? 0, 0);
+  const of = (metrics: Metrics | null): number => (metrics === null ? 0 : Math.max(viewValue(metric.name, metrics), 0));
   const shown = [...rows].sort((a, b) => of(b.now) - of(a.now)).slice(0, maxBars);
   const most = Math.max(...shown.flatMap(({ now, before }) => [of(now), of(before)]), Number.MIN_VALUE);
   const rect = (value: number, kind: string) =>
@@ -88,7 +91,7 @@ function bars(state: ExplorerState, { rows }: Answer, { money }: Writing): Html 
         ${before !== null && html`<svg class="thin" aria-hidden="true">${rect(of(before), 'before')}</svg>`}
       </span>
       <span class="numeric">
-        ${formatMetric(metric, now[metric.name] ?? 0, money)}
+        ${formatMetric(metric, viewValue(metric.name, now), money)}
         ${before !== null && changeText(metric, now, before)}
       </span>
     </li>`;

@@ -1,4 +1,4 @@
-import { csvCell } from '../../../../reports/query/view.ts';
+import { csvCell, viewValue } from '../../../../reports/query/view.ts';
 import type { Answer, AnswerRow } from './answer.ts';
 import type { Names } from './names.ts';
 import { attributeOf, type ExplorerState } from './state.ts';
@@ -35,6 +35,9 @@ function groupColumns({ by }: ExplorerState, interval: string, names: Names): Co
 
 const metricColumns = ({ metrics }: ExplorerState, isCompared: boolean): Column[] =>
   metrics.flatMap((name) => [
-    { heading: name, of: ({ now }: AnswerRow) => now[name] ?? 0 },
-    ...(isCompared ? [{ heading: `${name}_before`, of: ({ before }: AnswerRow) => before?.[name] ?? 0 }] : []),
+    { heading: name, of: ({ now }: AnswerRow) => viewValue(name, now) },
+    ...(isCompared ? [{ heading: `${name}_before`, of: ({ before }: AnswerRow) => valueOrZero(name, before) }] : []),
   ]);
+
+const valueOrZero = (name: string, metrics: AnswerRow['before']): number =>
+  metrics === null ? 0 : viewValue(name, metrics);

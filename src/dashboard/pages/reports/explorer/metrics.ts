@@ -1,8 +1,8 @@
 import { eventKinds, kindsWith, rulesOf } from '../../../../catalog/event-kinds.ts';
 import type en from '../../../../platform/i18n/en.json';
 import { t } from '../../../../platform/i18n/messages.ts';
-import type { MetricName } from '../../../../reports/metrics.ts';
-import type { MetricsView } from '../../../../reports/query/view.ts';
+import type { MetricName, Metrics } from '../../../../reports/metrics.ts';
+import { viewValue } from '../../../../reports/query/view.ts';
 import { count, percent, perLocale } from '../../../shell/format.ts';
 
 /** How the values of a metric are written. */
@@ -66,13 +66,13 @@ const minChange = 0.0005;
 export type Change = { direction: 'up' | 'down' | 'same' | 'new'; text: string };
 
 /** By how much a metric changed, which sorts. */
-export const differenceOf = ({ name }: ReportMetric, now: MetricsView, before: MetricsView): number =>
-  (now[name] ?? 0) - (before[name] ?? 0);
+export const differenceOf = ({ name }: ReportMetric, now: Metrics, before: Metrics): number =>
+  viewValue(name, now) - viewValue(name, before);
 
 /** Rates change by percentage points, other metrics by a share. */
-export function changeOf(metric: ReportMetric, now: MetricsView, before: MetricsView): Change {
+export function changeOf(metric: ReportMetric, now: Metrics, before: Metrics): Change {
   const { name, kind } = metric;
-  const [value, previous] = [now[name] ?? 0, before[name] ?? 0];
+  const [value, previous] = [viewValue(name, now), viewValue(name, before)];
   const by = differenceOf(metric, now, before);
   if (previous === 0)
     return value === 0 ? { direction: 'same', text: '–' } : { direction: 'new', text: t('reports.new') };

@@ -1,5 +1,6 @@
 import { type Html, html, nothing } from '../../../../platform/http/html.ts';
 import { t, tHtml } from '../../../../platform/i18n/messages.ts';
+import { viewValue } from '../../../../reports/query/view.ts';
 import { type Cell, link, noMatches, table } from '../../../shell/components.ts';
 import type { Answer, AnswerRow } from './answer.ts';
 import { changeText, type Writing } from './charts.ts';
@@ -45,7 +46,7 @@ export function rowsTable(state: ExplorerState, answer: Answer, writing: Writing
     nameCell(state, answer, { value, text, detail: valueDetail(names, state.by, value) }, writing),
     ...metrics.map(
       (metric) => html`
-        ${formatMetric(metric, now[metric.name] ?? 0, money)}
+        ${formatMetric(metric, viewValue(metric.name, now), money)}
         ${before !== null && html`<br>${changeText(metric, now, before)}`}`,
     ),
   ];

@@ -1,10 +1,9 @@
 import type { DayRange } from '../../../../platform/http/day-range.ts';
 import { dayMs, hourMs } from '../../../../platform/lib/time.ts';
 import { offsetMs, periodOf } from '../../../../platform/lib/time-zone.ts';
-import { sumOf } from '../../../../reports/metrics.ts';
+import { type Metrics, sumOf } from '../../../../reports/metrics.ts';
 import type { Explored } from '../../../../reports/query/explore.ts';
 import type { ActivityRow } from '../../../../reports/query/types.ts';
-import { type MetricsView, metricsView } from '../../../../reports/query/view.ts';
 import { dayText, type Periods } from './periods.ts';
 
 /** A day or hour of the chart. `now` is null in the future, `before` where nothing is compared. */
@@ -14,8 +13,8 @@ export type Slot = {
   text: string;
   /** Start (epoch ms); of days, that of the same day in UTC. */
   atMs: number;
-  now: MetricsView | null;
-  before: MetricsView | null;
+  now: Metrics | null;
+  before: Metrics | null;
 };
 
 /** Every day or hour of the range, those without activity too, beside that of the range before. */
@@ -33,14 +32,11 @@ export function slotsOf(periods: Periods, explored: Explored, timeZone: string, 
 
 type Time = { value: string; text: string; atMs: number; startMs: number };
 
-const none = metricsView(sumOf([]));
+const none = sumOf([]);
 
-function readerOf(rows: readonly ActivityRow[]): (time: Time) => MetricsView {
+function readerOf(rows: readonly ActivityRow[]): (time: Time) => Metrics {
   const byTime = new Map(rows.map(({ time, startMs, metrics }) => [time.length === 10 ? time : startMs, metrics]));
-  return ({ value, startMs }) => {
-    const metrics = byTime.get(value.length === 10 ? value : startMs);
-    return metrics === undefined ? none : metricsView(metrics);
-  };
+  return ({ value, startMs }) => byTime.get(value.length === 10 ? value : startMs) ?? none;
 }
 
 function timesOf({ from, to }: DayRange, interval: Periods['interval'], timeZone: string): Time[] {
