@@ -12,6 +12,7 @@ import { type PublisherContext, queryText } from '../../shell/context.ts';
 import { type BulkAction, pauseActions } from '../../shell/crud/definition.ts';
 import { crudPages } from '../../shell/crud/routes.ts';
 import type { Fields } from '../../shell/fields.ts';
+import { percent, perLocale } from '../../shell/format.ts';
 import { type Choice, type FormValue, filterSelect } from '../../shell/forms.ts';
 import { joinList, splitList } from '../../shell/list-text.ts';
 import { choicesOf } from '../../shell/management.ts';
@@ -158,8 +159,14 @@ const campaignCells = ({ path }: PublisherContext, row: View) => [
   link(path(`/offers?campaign_id=${row.id}`), t('nav.offers')),
 ];
 
+/** Payouts have up to six decimals. */
+const payoutFormat = perLocale(
+  (locale, currency) => new Intl.NumberFormat(locale, { style: 'currency', currency, maximumFractionDigits: 6 }),
+);
+
 function payoutText({ payout_amount: amount, payout_kind: kind, payout_currency: currency }: View): string {
-  return `${Number(amount)} ${kind === 'cps' ? '%' : String(currency)} ${String(kind).toUpperCase()}`;
+  const text = kind === 'cps' ? percent(Number(amount) / 100) : payoutFormat(String(currency)).format(Number(amount));
+  return `${text}\u00a0${String(kind).toUpperCase()}`;
 }
 
 const readCampaign = (fields: Fields, timeZone: string): Values => ({
