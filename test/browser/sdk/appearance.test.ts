@@ -3,7 +3,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { type DemoServer, startDemoServer } from '../../embedded/demo/support.ts';
 import { violations } from '../../support/axe.ts';
-import { lacks, launchBrowser, newContext } from '../../support/browser.ts';
+import { closeContexts, lacks, newContext, openBrowser } from '../../support/browser.ts';
 
 const sdkId = '0123456789abcdef';
 
@@ -14,10 +14,10 @@ let demo: DemoServer;
 let browser: Browser;
 beforeAll(async () => {
   demo = await startDemoServer();
-  browser = await launchBrowser(inject('templateUrl'));
+  browser = await openBrowser(inject('templateUrl'));
 });
 afterAll(async () => {
-  await browser?.close();
+  await closeContexts(browser);
   await demo?.close();
 });
 
