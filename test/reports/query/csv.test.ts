@@ -5,7 +5,7 @@ import { createWriter } from '../../../src/reports/query/byte-writer.ts';
 import type { ActivityRow, ReportRequest } from '../../../src/reports/query/types.ts';
 import { toCsv, toJsonItems } from '../../../src/reports/query/view.ts';
 
-const metrics: Metrics = {
+const counts = {
   sessions: 3,
   filled_sessions: 2,
   impressions: 4,
@@ -15,8 +15,8 @@ const metrics: Metrics = {
   saves: 0,
   selections: 0,
   conversions: -1,
-  revenue_micros: -1_250_000,
 };
+const metrics: Metrics = { ...counts, revenue_micros: -1_250_000 };
 const request = { names: ['plan'], query: { aggregatedBy: 'hour' } } as unknown as ReportRequest;
 const rowOf = (value: string): ActivityRow => ({
   time: '2026-11-21T13:00:00+05:45',
@@ -54,17 +54,7 @@ test('a report of thousands of rows is whole, as JSON and as CSV', () => {
     date: '2026-11-21',
     hour: '2026-11-21T13:00:00+05:45',
     plan: '"1500\u2028',
-    ...{
-      sessions: 3,
-      filled_sessions: 2,
-      impressions: 4,
-      clicks: 1,
-      no_thanks: 0,
-      closes: 0,
-      saves: 0,
-      selections: 0,
-      conversions: -1,
-    },
+    ...counts,
     ...{ revenue: -1.25, ctr: 0.25, cvr: -1, rpm: -416.666667, fill_rate: 0.666667 },
   });
   expect(
