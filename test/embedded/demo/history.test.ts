@@ -11,8 +11,9 @@ import { call, fetchOffers, type ShownOffer } from '../../tracking/journey.ts';
 let t: TestApp;
 let nowMs: number;
 beforeAll(async () => {
-  t = await createTestApp();
-  nowMs = t.deps.now();
+  nowMs = Date.now();
+  // A clock that stands, or a session would leave the last seven days between two requests.
+  t = await createTestApp({ now: () => nowMs });
   await t.pool.query(
     "update campaigns set payout_kind = case when id % 2 = 0 then 'cpa' else 'cpc' end, payout_amount = 0.5",
   );
