@@ -107,7 +107,8 @@ async function readGroups(
 ): Promise<Explored['groups']> {
   const values: unknown[] = [query.publisherId];
   const parts = await partsOf(executor, query);
-  const startOfNow = `$${values.push(parts[0]?.start)}`;
+  const isCompared = query.before !== null;
+  const isBefore = isCompared ? `bucket < $${values.push(parts[0]?.start)}` : 'false';
   const sources = parts.flatMap(({ activity, start, end }) =>
     spansOf({ source: sourceOf(activity), start, end }).map((span) => {
       const range = [`$${values.push(span.start)}`, `$${values.push(span.end)}`] as const;
@@ -117,20 +118,20 @@ async function readGroups(
   const value = query.by === null ? "''" : groupSql(query.by, true);
   const columns = [
     `${value} as value`,
-    `bucket < ${startOfNow} as is_before`,
+    `${isBefore} as is_before`,
     ...query.metrics.map((name) => `${sumSql(name)} as ${name}`),
   ];
   const readGroup = groupReader();
   const { rows } = await executor.query<{ is_before: number; lines: Line[] }>({
     text: `select is_before::int, string_agg(${lineSql(query)}, E'\n' ${order}) as lines from (
         select ${columns.join(', ')} from (${sources.join(' union all ')}) as source
-        group by 1, 2 ${order} limit ${limit}
+        group by 1${isCompared ? ', 2' : ''} ${order} limit ${limit}
       ) as summed group by is_before`,
     values,
     types: parseText((lines) => readLines(lines, readGroup)),
   });
   const linesOf = (isBefore: 0 | 1): Line[] => rows.find((row) => row.is_before === isBefore)?.lines ?? [];
-  const groups = compare(linesOf(0), query.before === null ? null : linesOf(1));
+  const groups = compare(linesOf(0), isCompared ? linesOf(1) : null);
   if (groups.length > maxGroups)
     throw tooLarge(`There are more than ${maxGroups} values. Ask for fewer days, or filter.`);
   return groups;
