@@ -9,7 +9,7 @@ import type { DecisionInput } from '../types.ts';
 export type Reason = { key: ReasonKey; values: ReasonValues };
 
 /** Most rules have one text; some have one for each case. */
-export type ReasonKey =
+type ReasonKey =
   | Exclude<Exclusion['rule'], 'targeting'>
   | 'targeting_unknown'
   | 'targeting_excluded'
@@ -18,7 +18,7 @@ export type ReasonKey =
   | 'budget'
   | 'shown';
 
-export type ReasonValues = Readonly<Record<string, ReasonValue>>;
+type ReasonValues = Readonly<Record<string, ReasonValue>>;
 
 /** A text stands as it is, a number chooses a plural; everything else is written for its reader. */
 export type ReasonValue =
