@@ -54,6 +54,7 @@ const numberKinds: Record<string, Intl.NumberFormatOptions> = {
   whole: { maximumFractionDigits: 0 },
   compact: { notation: 'compact', maximumFractionDigits: 1 },
   share: { style: 'percent', maximumFractionDigits: 2 },
+  tenths: { maximumFractionDigits: 1 },
 };
 
 const numberFormat = perLocale((locale, kind) => new Intl.NumberFormat(locale, numberKinds[kind]));
@@ -63,6 +64,9 @@ export const count = (value: number): string =>
   numberFormat(Math.abs(value) >= 100_000 ? 'compact' : 'whole').format(value);
 /** `value` 0–1. */
 export const percent = (value: number): string => numberFormat('share').format(value);
+
+/** A duration (milliseconds). */
+export const milliseconds = (value: number): string => `${numberFormat('tenths').format(value)} ms`;
 
 /** Name of a country, such as "Germany" of DE; the code itself where it is none. */
 export const countryName = (code: string): string =>

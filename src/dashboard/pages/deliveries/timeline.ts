@@ -5,7 +5,7 @@ import type { DeliveryStatus } from '../../../webhooks/deliveries/filter.ts';
 import type { viewOfWholeDelivery } from '../../../webhooks/deliveries/view.ts';
 import { apiText } from '../../shell/api-text.ts';
 import { badge, codeBlock, type Tone } from '../../shell/components.ts';
-import { moment } from '../../shell/format.ts';
+import { milliseconds, moment } from '../../shell/format.ts';
 import { moreFields } from '../../shell/forms.ts';
 import { headersText, timingList } from '../webhooks/test-result.ts';
 
@@ -34,7 +34,7 @@ function attemptItem(attempt: AttemptView, publisher: Publisher): Html {
       <strong>${moment(publisher, attempt.started_at, 'second')}</strong>
       ${badge(t(`attemptOutcome.${state}`), kind || 'info')}
       ${response !== null && badge(String(response.status))}
-      ${timing !== null && html`<span>${timing.total_ms} ms</span>`}
+      ${timing !== null && html`<span>${milliseconds(timing.total_ms)}</span>`}
       ${error !== null && html`<span>${error.class}: ${apiText(error.message)}</span>`}
       ${next !== null && nextAttempt(publisher, next)}
       ${moreFields(t('deliveries.requestAndAnswer'), attemptDetails(attempt))}

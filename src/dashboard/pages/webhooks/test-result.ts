@@ -4,6 +4,7 @@ import type { TestOutcome } from '../../../webhooks/endpoints/test-endpoint.ts';
 import type { TimingView } from '../../../webhooks/endpoints/timing-view.ts';
 import { apiText } from '../../shell/api-text.ts';
 import { badge, codeBlock, descriptionList, notice } from '../../shell/components.ts';
+import { milliseconds } from '../../shell/format.ts';
 
 /** The response to a test: status, timing, headers and the first 4 KiB of the body. */
 export function testResult({ delivered, status, error, timing, headers, body }: TestOutcome): Html {
@@ -28,13 +29,13 @@ export const headersText = (headers: Readonly<Record<string, string>>): string =
     .map(([name, value]) => `${name}: ${value}`)
     .join('\n');
 
-const milliseconds = (ms: number | null): string => (ms === null ? '–' : `${ms} ms`);
+const duration = (ms: number | null): string => (ms === null ? '–' : milliseconds(ms));
 
 export const timingList = (timing: TimingView): Html =>
   descriptionList([
-    [t('webhooks.dnsLookup'), milliseconds(timing.dns_ms)],
-    [t('webhooks.connect'), milliseconds(timing.connect_ms)],
-    [t('webhooks.tlsHandshake'), milliseconds(timing.tls_ms)],
-    [t('webhooks.firstByte'), milliseconds(timing.first_byte_ms)],
-    [t('webhooks.total'), milliseconds(timing.total_ms)],
+    [t('webhooks.dnsLookup'), duration(timing.dns_ms)],
+    [t('webhooks.connect'), duration(timing.connect_ms)],
+    [t('webhooks.tlsHandshake'), duration(timing.tls_ms)],
+    [t('webhooks.firstByte'), duration(timing.first_byte_ms)],
+    [t('webhooks.total'), duration(timing.total_ms)],
   ]);
