@@ -92,7 +92,7 @@ export const campaigns: Resource = {
   check: (values) => [
     ...checkUrls(values, ['landing_url']),
     ...checkDecimals(values, 'payout_amount', 6),
-    ...(values.payout_kind === 'cps' && (values.payout_amount as number) > 100
+    ...(values.payout_kind === 'cps' && typeof values.payout_amount === 'number' && values.payout_amount > 100
       ? [{ path: '/payout_amount', message: 'must be 100 or less: with cps it is percent of the sale' }]
       : []),
     ...checkRules(values.rules).map(({ path, message }) => ({ path: `/rules${path}`, message })),

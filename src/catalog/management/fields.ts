@@ -56,11 +56,12 @@ export function checkUrls(values: Record<string, unknown>, names: readonly strin
   });
 }
 
-/** A number that the database would round is refused. */
-export const checkDecimals = (values: Record<string, unknown>, name: string, digits: number): ErrorDetail[] =>
-  Number(Number(values[name]).toFixed(digits)) === values[name]
-    ? []
-    : [{ path: `/${name}`, message: `must have at most ${digits} digits after the point` }];
+/** A number that the database would round is refused; what is no number is the schema's to refuse. */
+export function checkDecimals(values: Record<string, unknown>, name: string, digits: number): ErrorDetail[] {
+  const value = values[name];
+  if (typeof value !== 'number' || Number(value.toFixed(digits)) === value) return [];
+  return [{ path: `/${name}`, message: `must have at most ${digits} digits after the point` }];
+}
 
 export const offersPerResponse = Type.Integer({ minimum: 1, maximum: 10 });
 export const percentage = Type.Integer({ minimum: 0, maximum: 100 });

@@ -299,6 +299,7 @@ describe('a campaign', () => {
     [{ landing_url: 'https://{placement}.farm.example/' }, '/landing_url'],
     [{ payout_amount: 0.1234567 }, '/payout_amount'],
     [{ payout_kind: 'cps', payout_amount: 101 }, '/payout_amount'],
+    [{ payout_kind: 'cps', payout_amount: { toString: 1 } }, '/payout_amount'],
     [{ payout_currency: 'usd' }, '/payout_currency'],
     [{ tags: ['a', 'a'] }, '/tags'],
     [{ advertiser_id: 2 ** 31 }, '/advertiser_id'],
