@@ -1,13 +1,16 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
 
 /** Limits only end tests that hang: on a busy machine a condition may take long to come true (milliseconds). */
 const conditionLimitMs = 180_000;
 const testLimitMs = 900_000;
+/** Tests nothing: it takes the pictures of the documentation (`npm run docs:images`). */
+const pictures = 'test/dashboard/images.test.ts';
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...(process.env.UPDATE_IMAGES === undefined ? [pictures] : [])],
     globalSetup: ['test/support/global-setup.ts'],
     testTimeout: testLimitMs,
     hookTimeout: testLimitMs,

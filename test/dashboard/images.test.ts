@@ -32,7 +32,7 @@ const rules = {
 };
 
 // UPDATE_IMAGES=1 takes the pictures of docs/guides/dashboard.md anew.
-describe.runIf(process.env.UPDATE_IMAGES !== undefined)('pictures of the dashboard', () => {
+describe('pictures of the dashboard', () => {
   let demo: DemoServer;
   let operator: TestUser;
   beforeAll(async () => {
