@@ -74,6 +74,19 @@ test.each(['sdk', 'api'])(
   },
 );
 
+test('the panel lists what happens before the SDK is loaded', async () => {
+  const context = await newContext(browser);
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  const fetched = page.waitForResponse('**/native/v4/offers.json?*');
+  await page.route('**/sdk/launcher.js', async (route) => {
+    await (await fetched).finished();
+    await route.continue();
+  });
+  await page.goto(`${demo.url}/demo?prefetch=api&step=basket`);
+  await event(page, 'response stored').waitFor();
+});
+
 test.each(['off', 'sdk', 'api'])(
   'the app on the phone, prefetch %s: shows the offers, opens links outside, confirms',
   async (prefetch) => {
