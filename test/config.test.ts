@@ -115,7 +115,15 @@ describe('values', () => {
   test('TRUST_PROXY is a number of hops or a list of nets', () => {
     expect(load({ TRUST_PROXY: '2' }).trustProxy).toBe(2);
     expect(load({ TRUST_PROXY: '10.0.0.0/8, ::1' }).trustProxy).toEqual(['10.0.0.0/8', '::1']);
-    expect(namesOf(problemsOf({ TRUST_PROXY: 'everyone' }))).toEqual(['TRUST_PROXY']);
+    for (const text of ['everyone', 'loopback', '10.0.0.0/99', '1.2.3.4.5', '::1, 10.0.0.0/33'])
+      expect(namesOf(problemsOf({ TRUST_PROXY: text })), text).toEqual(['TRUST_PROXY']);
+  });
+
+  test('the role migrate stands alone: it ends when it is done', () => {
+    expect(load({ ROLES: 'migrate' }).roles).toEqual(['migrate']);
+    expect(problemsOf({ ROLES: 'api,migrate' })).toEqual([
+      'ROLES has migrate beside others: it applies migrations and exits',
+    ]);
   });
 });
 
@@ -155,7 +163,8 @@ describe('SMTP_URL', () => {
       from,
     });
     expect(mailOf('smtps://mail.example.com')).toMatchObject({ port: 465, secure: true, credentials: null });
-    expect(namesOf(problemsOf({ SMTP_URL: 'http://mail.example.com', MAIL_FROM: from }))).toEqual(['SMTP_URL']);
+    for (const url of ['http://mail.example.com', 'smtp://us%er:x@mail.example.com', 'smtp://me:%zz@mail.example.com'])
+      expect(namesOf(problemsOf({ SMTP_URL: url, MAIL_FROM: from })), url).toEqual(['SMTP_URL']);
     for (const sender of ['', 'nobody', 'a@example.com\r\nbcc: b@example.com'])
       expect(namesOf(problemsOf({ SMTP_URL: 'smtp://mail', MAIL_FROM: sender })), sender).toEqual(['MAIL_FROM']);
   });

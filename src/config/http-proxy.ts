@@ -1,3 +1,5 @@
+import { credentialsOf } from './credentials.ts';
+
 /** An HTTP proxy that webhook calls go through, by CONNECT. */
 export type HttpProxy = {
   host: string;
@@ -26,19 +28,11 @@ export function parseHttpProxy(text: string, problems: string[]): HttpProxy | nu
     return null;
   }
   const secure = url.protocol === 'https:';
+  const login = `${credentials.user}:${credentials.password}`;
   return {
     host: url.hostname.replace(/^\[|\]$/g, ''),
     port: Number(url.port || (secure ? 443 : 80)),
     secure,
-    authorization: credentials === ':' ? null : `Basic ${Buffer.from(credentials).toString('base64')}`,
+    authorization: login === ':' ? null : `Basic ${Buffer.from(login).toString('base64')}`,
   };
-}
-
-/** `user:password`, percent-decoded; null where they cannot be decoded. */
-function credentialsOf({ username, password }: URL): string | null {
-  try {
-    return `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-  } catch {
-    return null;
-  }
 }

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import proxyAddr from '@fastify/proxy-addr';
 import type { Variables } from './schema.ts';
 import { parseServerList } from './server-list.ts';
 
@@ -15,6 +16,8 @@ export function parseRoles(text: string, problems: string[]): Role[] {
     if (role === undefined) problems.push(`ROLES has "${name}"; known are ${roles.join(', ')}`);
     else found.push(role);
   }
+  if (found.includes('migrate') && found.length > 1)
+    problems.push('ROLES has migrate beside others: it applies migrations and exits');
   return found;
 }
 
@@ -58,10 +61,17 @@ export function parseTrustProxy(text: string, problems: string[]): boolean | num
   if (text === '') return false;
   if (/^\d+$/.test(text)) return Number(text);
   const nets = text.split(',').map((net) => net.trim());
-  for (const net of nets)
-    if (!/^[0-9a-fA-F.:]+(\/\d{1,3})?$/.test(net))
-      problems.push(`TRUST_PROXY has "${net}", which is no address or CIDR net`);
+  for (const net of nets) if (!isNet(net)) problems.push(`TRUST_PROXY has "${net}", which is no address or CIDR net`);
   return nets;
+}
+
+function isNet(text: string): boolean {
+  try {
+    proxyAddr.compile([text]);
+    return /^[0-9a-fA-F.:/]+$/.test(text); // it also knows names of nets
+  } catch {
+    return false;
+  }
 }
 
 /** The pepper that users are stored under, and earlier ones under which they may still be found. */

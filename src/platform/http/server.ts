@@ -10,6 +10,9 @@ import { errorText, handleFailure, logAnswer, sendError } from './error-handler.
 import { serverTimeouts } from './idle-connections.ts';
 import { lazySerializers, lazyValidators } from './lazy-compilers.ts';
 
+/** Longest parameter of a path (UTF-16 units): names of placements have 128 characters. */
+const maxParamLength = 256;
+
 /** Numbers the requests of a process. */
 function createRequestIds(): () => string {
   const prefix = Math.random().toString(36).slice(2, 8);
@@ -35,6 +38,7 @@ export function createServer({ config, logger, failures, metrics, tracing }: Ser
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: trustOf(config.trustProxy),
     bodyLimit: maxBodyBytes,
+    routerOptions: { maxParamLength },
     return503OnClosing: false, // requests on open connections are still served while closing, with connection: close
     forceCloseConnections: 'idle',
     pluginTimeout: 0, // on a starved machine a plugin takes long to register; that is no reason not to start
