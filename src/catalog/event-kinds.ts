@@ -29,7 +29,7 @@ const clickToken: TokenUse = { maxAgeMs: 30 * dayMs, acceptsQrCode: true };
 
 /**
  * Every kind of event that is stored with its session and offer (docs/interface.md#tracking). What else a new one needs
- * stands in docs/architecture.md#adding-a-beacon-kind.
+ * stands in CONTRIBUTING.md#add-a-feature.
  */
 export const eventKinds = {
   impression: {

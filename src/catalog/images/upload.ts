@@ -42,8 +42,7 @@ const refused = (message: string, cause?: unknown): AppError =>
  * @throws AppError invalid_picture with the reason; body_too_large; unavailable when too many wait
  */
 export async function readUpload(bytes: Buffer, declared: string): Promise<Upload> {
-  if (bytes.length > maxUploadBytes)
-    throw new AppError('body_too_large', { message: 'A picture may have at most 5 MB.' });
+  requireBytes(bytes);
   const kind = kindOf(bytes);
   if (kind === null) throw refused('is no picture of a type that can be used: PNG, JPEG, WebP or SVG');
   const named = declared.split(';', 1)[0]?.trim().toLowerCase() ?? '';
@@ -85,6 +84,7 @@ async function readPhoto(bytes: Buffer, kind: Exclude<Kind, 'svg'>): Promise<Upl
   requireSize({ width, height });
   const kept = stripMetadata(bytes, kind, orientation);
   if (kept === null) throw refused('is broken: it is not built as its type demands');
+  requireBytes(kept); // what says how it is turned may be new
   try {
     // A head that looks right may be followed by nothing: every row of what is kept is read once.
     const picture = sharp(kept, { limitInputPixels: maxPixels, failOn: 'error' }).timeout({ seconds: timeoutS });
@@ -93,6 +93,12 @@ async function readPhoto(bytes: Buffer, kind: Exclude<Kind, 'svg'>): Promise<Upl
     throw refused('is broken: it cannot be read to its end', err);
   }
   return { bytes: kept, type: kind, size: { width, height } };
+}
+
+/** @throws AppError body_too_large */
+function requireBytes(bytes: Buffer): void {
+  if (bytes.length > maxUploadBytes)
+    throw new AppError('body_too_large', { message: 'A picture may have at most 5 MB.' });
 }
 
 /** @throws AppError invalid_picture where a side is too long, or there are too many pixels */

@@ -31,7 +31,7 @@ export const campaigns: Resource = {
       }),
       active: flag(true),
       priority: Type.Integer({ minimum: 0, maximum: 10_000, default: 100, description: 'Lower is shown first.' }),
-      weight: weight('Among equal priorities, higher is shown first.'),
+      weight: weight('Where no offer of the same priority pays, higher is shown first.'),
       is_product: flag(false),
       is_loyalty: flag(false, 'May be used as an incentive.'),
       offer_description: text(campaignLimits.offer_description, { default: '' }),

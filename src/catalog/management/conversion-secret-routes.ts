@@ -1,7 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
-import { createFailFast } from '../../platform/db/fail-fast.ts';
-import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
@@ -9,13 +7,16 @@ import type { CatalogDeps } from '../ports.ts';
 import { advertisers } from './advertisers.ts';
 import { audit } from './audit.ts';
 import { createConversionSecret } from './conversion-secret.ts';
-import { callOf, publisherQuery } from './http.ts';
+import { admit, callOf, type Door, post, publisherQuery } from './http.ts';
+import { idempotencyKey } from './resource-routes.ts';
+import { createManagement } from './service.ts';
 import { refuseFields } from './strict-body.ts';
 import type { Work } from './unit-of-work.ts';
 
 const path = '/manage/v1/advertisers/:advertiser_id/conversion-secret';
 const tags = ['Conversions'];
 const params = Type.Object({ advertiser_id: Type.String() });
+type AdvertiserRoute = { Params: Static<typeof params> };
 const created = Type.Object({
   message: Type.String(),
   data: Type.Object({
@@ -26,25 +27,9 @@ const created = Type.Object({
 const removed = Type.Object({ message: Type.String(), data: Type.Object({ advertiser_id: Type.Integer() }) });
 
 /** The secret that an advertiser signs its reports with. Without one, a click id is enough. */
-export async function conversionSecretRoutes(
-  app: App,
-  { pool, dbHealth, auth, secretBox, now }: CatalogDeps,
-): Promise<void> {
-  const guarded = createFailFast(dbHealth);
-  const preValidation = [auth.requireKey('offers/management', 'accounts'), refuseFields];
-
-  /** Sets or clears the secret of one of the caller's advertisers. @returns its id */
-  async function save(
-    request: FastifyRequest<{ Params: Static<typeof params> }>,
-    sealed: Buffer | null,
-  ): Promise<number> {
-    const { actor, publisherId } = callOf(request);
-    const by = { actor, publisherId, nowMs: now() };
-    const idText = request.params.advertiser_id;
-    const id = /^[1-9]\d{0,8}$/.test(idText) ? Number(idText) : 0;
-    await guarded(() => transaction(pool, (executor) => saveSecret({ ...by, executor }, id, sealed)));
-    return id;
-  }
+export async function conversionSecretRoutes(app: App, deps: CatalogDeps): Promise<void> {
+  const door: Door = { management: createManagement(deps), deps };
+  const hooks = { ...admit(door, 'offers/management'), preHandler: refuseFields };
 
   const postSchema = {
     operationId: 'createConversionSecret',
@@ -54,14 +39,16 @@ export async function conversionSecretRoutes(
     tags,
     params,
     querystring: publisherQuery,
-    response: { 201: created, ...errorAnswers(400, 401, 403, 404) },
+    headers: idempotencyKey,
+    response: { 201: created, ...errorAnswers(400, 401, 403, 404, 422) },
   };
-  app.post(path, { schema: postSchema, preValidation }, async (request, reply) => {
-    const { secret, sealed } = createConversionSecret(secretBox);
-    const id = await save(request, sealed);
-    reply.code(201).header('cache-control', 'no-store');
-    return { message: 'Secret created.', data: { advertiser_id: id, secret } };
-  });
+  app.post<AdvertiserRoute>(path, { schema: postSchema, ...hooks }, (request, reply) =>
+    post(door, request, reply, async (work) => {
+      const { secret, sealed } = createConversionSecret(deps.secretBox);
+      const id = await saveSecret(work, request, sealed);
+      return { status: 201, body: { message: 'Secret created.', data: { advertiser_id: id, secret } }, headers: {} };
+    }),
+  );
 
   const response = { 200: removed, ...errorAnswers(400, 401, 403, 404) };
   const deleteSchema = {
@@ -72,15 +59,22 @@ export async function conversionSecretRoutes(
     querystring: publisherQuery,
     response,
   };
-  app.delete(path, { schema: deleteSchema, preValidation }, async (request) => {
-    const id = await save(request, null);
+  app.delete<AdvertiserRoute>(path, { schema: deleteSchema, ...hooks }, async (request) => {
+    const { actor, publisherId } = callOf(request);
+    const id = await door.management.write(actor, publisherId, (work) => saveSecret(work, request, null));
     return { message: 'Secret removed.', data: { advertiser_id: id } };
   });
 }
 
-/** The audit log shows whether there is a secret, never its value. @throws AppError `advertiser_not_found` */
-async function saveSecret(work: Work, id: number, sealed: Buffer | null): Promise<void> {
+/**
+ * Sets or clears the secret of one of the caller's advertisers. The audit log shows whether there is one, never its
+ * value.
+ * @returns the advertiser's id
+ * @throws AppError `advertiser_not_found`
+ */
+async function saveSecret(work: Work, { params }: FastifyRequest<AdvertiserRoute>, sealed: Buffer | null) {
   const { executor, publisherId } = work;
+  const id = /^[1-9]\d{0,8}$/.test(params.advertiser_id) ? Number(params.advertiser_id) : 0;
   const { rows } = await executor.query<{ had_secret: boolean }>(
     `select conversion_secret_sealed is not null as had_secret from advertisers
     where id = $1 and publisher_id = $2 for update`,
@@ -88,7 +82,7 @@ async function saveSecret(work: Work, id: number, sealed: Buffer | null): Promis
   );
   if (rows[0] === undefined) throw new AppError('advertiser_not_found');
   const { had_secret: hadSecret } = rows[0];
-  if (!hadSecret && sealed === null) return;
+  if (!hadSecret && sealed === null) return id;
   await executor.query('update advertisers set conversion_secret_sealed = $3 where id = $1 and publisher_id = $2', [
     id,
     publisherId,
@@ -100,4 +94,5 @@ async function saveSecret(work: Work, id: number, sealed: Buffer | null): Promis
     before: { id, conversion_secret: hadSecret ? 'set' : null },
     after: { id, conversion_secret: sealed === null ? null : hadSecret ? 'changed' : 'set' },
   });
+  return id;
 }

@@ -25,7 +25,7 @@ export const offers: Resource = {
     {
       campaign_id: idSchema,
       active: flag(true),
-      weight: weight('Among the offers of its campaign, higher is shown first.'),
+      weight: weight('Among offers of its campaign, where none pays: higher is shown first.'),
       title: copy('title', 'Headline; may hold macros such as `{{first_name|there}}`.'),
       description: copy('description'),
       mini_text: copy('mini_text', 'For disclaimers; avoid unless necessary.'),

@@ -215,20 +215,19 @@ function restoreRoute({ app, door, resource, one, hooks, tags, params, noun, key
   const schema = {
     operationId: `restore${pascal(resource.noun)}`,
     summary: `Restore ${noun}`,
-    description: `Brings back what was removed in the last ${restorableDays} days, as it was.`,
+    description: `Undoes a removal of the last ${restorableDays} days.`,
     tags,
     params,
     querystring: publisherQuery,
-    response: { 200: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409) },
+    headers: idempotencyKey,
+    response: { 200: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409, 422) },
   };
-  app.post(`${one}/restore`, { schema, ...hooks, preHandler: refuseFields }, async (request, reply) => {
-    const { actor, publisherId } = callOf(request);
-    const answer = await door.management.write(actor, publisherId, async (work) => {
+  app.post(`${one}/restore`, { schema, ...hooks, preHandler: refuseFields }, (request, reply) =>
+    post(door, request, reply, async (work) => {
       const row = await restoreRow(resource, work, keyOf(request));
       return rowAnswer(resource, work, row, `${capital(resource.noun)} restored.`);
-    });
-    return send(reply, answer);
-  });
+    }),
+  );
 }
 
 const listAnswer = (view: TObject) =>

@@ -157,7 +157,7 @@ export async function removeRow(resource: Resource, work: Work, key: string, ifM
 export function requireMatch(ifMatch: string | null, current: View, wanted: Values): void {
   if (ifMatch === null || namesEtag(ifMatch, etagOf(current))) return;
   const details = Object.entries(wanted)
-    .filter(([name, value]) => !isDeepStrictEqual(value, current[name]))
+    .filter(([name, value]) => Object.hasOwn(current, name) && !isDeepStrictEqual(value, current[name]))
     .map(([name]) => ({ path: `/${name}`, message: `is now ${JSON.stringify(current[name]).slice(0, 500)}` }));
   throw new PreconditionFailed(current, details);
 }

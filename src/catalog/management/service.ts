@@ -1,5 +1,5 @@
 import { createFailFast } from '../../platform/db/fail-fast.ts';
-import { transaction } from '../../platform/db/pool.ts';
+import { readTransaction, transaction } from '../../platform/db/pool.ts';
 import type { CatalogDeps } from '../ports.ts';
 import type { Actor, Work } from './unit-of-work.ts';
 
@@ -10,6 +10,8 @@ const largeCatalogue = 2000;
 export type Management = {
   /** Reads; the work sees what is committed. */
   read: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
+  /** Reads, with several statements, what was committed at one moment. */
+  readMoment: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
   /**
    * Writes in one transaction. When it resolves, this process serves the new configuration, unless the catalogue is so
    * large that reading it takes longer than a caller should wait; others follow within a second.
@@ -27,6 +29,8 @@ export function createManagement({
   const failFast = createFailFast(dbHealth);
   return {
     read: (actor, publisherId, work) => failFast(() => work({ executor: pool, actor, publisherId, nowMs: now() })),
+    readMoment: (actor, publisherId, work) =>
+      failFast(() => readTransaction(pool, (executor) => work({ executor, actor, publisherId, nowMs: now() }))),
     write: async (actor, publisherId, work) => {
       const result = await failFast(() =>
         transaction(pool, (executor) => work({ executor, actor, publisherId, nowMs: now() })),

@@ -71,6 +71,7 @@ function checkComparison(node: Record<string, unknown>, path: string): ErrorDeta
 
 function valueMessage(op: string, value: unknown): string | null {
   if (op === 'exists' || op === 'not_exists') return value === undefined ? null : `must be left out with "${op}"`;
+  if ([value].flat().some(isOutOfRange)) return 'must be 0, or between 10⁻⁹ and 2⁵³ with either sign';
   if (op === 'in' || op === 'not_in') {
     if (!Array.isArray(value) || value.length === 0) return 'must list at least one value';
     if (value.length > maxValues) return `must list at most ${maxValues} values`;
@@ -78,14 +79,17 @@ function valueMessage(op: string, value: unknown): string | null {
       ? null
       : `must be a list of texts of at most ${maxValueLength} characters, numbers or booleans`;
   }
-  if (['lt', 'lte', 'gt', 'gte'].includes(op))
-    return typeof value === 'number' && Number.isFinite(value) ? null : 'must be a number';
+  if (['lt', 'lte', 'gt', 'gte'].includes(op)) return typeof value === 'number' ? null : 'must be a number';
   if (op === 'prefix' && value === '') return 'must not be empty: every value begins with nothing';
   return isValue(value) ? null : `must be a text of at most ${maxValueLength} characters, a number or a boolean`;
 }
 
 const isValue = (value: unknown): boolean =>
-  (typeof value === 'string' && value.length <= maxValueLength) || Number.isFinite(value) || typeof value === 'boolean';
+  (typeof value === 'string' && value.length <= maxValueLength) || ['number', 'boolean'].includes(typeof value);
+
+/** A number that is not kept as it is given, or in hundreds of digits: PostgreSQL writes exponents out. */
+const isOutOfRange = (value: unknown): boolean =>
+  typeof value === 'number' && value !== 0 && !(Math.abs(value) >= 1e-9 && Math.abs(value) <= Number.MAX_SAFE_INTEGER);
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -7,15 +7,30 @@ export const problem = 'x-problem';
 
 /**
  * What is wrong with a value, in words for its author; one error for each path. Lengths are counted as PostgreSQL
- * counts them, in characters and not in UTF-16 units.
+ * counts them, in characters and not in UTF-16 units. A value with text that cannot be stored is checked no further.
  */
 export function schemaErrors(schema: TSchema, value: unknown, most: number): ErrorDetail[] {
-  const details: ErrorDetail[] = [];
+  const details = findUnreadable(value, '').slice(0, most);
+  if (details.length > 0 || Value.Check(schema, value)) return details;
   for (const detail of problemsOf(Value.Errors(schema, value))) {
     if (details.length >= most) break;
     if (!details.some(({ path }) => path === detail.path)) details.push(detail);
   }
   return details;
+}
+
+/** Finds text that PostgreSQL cannot store: NUL, lone surrogates. */
+export function findUnreadable(value: unknown, path: string, depth = 0): ErrorDetail[] {
+  if (typeof value === 'string')
+    return value.includes('\0') || /\p{Surrogate}/u.test(value)
+      ? [{ path, message: 'holds characters that cannot be stored' }]
+      : [];
+  if (typeof value !== 'object' || value === null) return [];
+  if (depth > 32) return [{ path, message: 'is nested too deep' }];
+  return Object.entries(value).flatMap(([key, part]) => [
+    ...findUnreadable(key, path, depth + 1),
+    ...findUnreadable(part, `${path}/${key}`, depth + 1),
+  ]);
 }
 
 function* problemsOf(errors: Iterable<ValueError>): Generator<ErrorDetail> {

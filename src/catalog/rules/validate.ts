@@ -98,25 +98,9 @@ const empty = (path: string): ErrorDetail => ({ path, message: 'is empty; leave 
 
 /** Checks the schema first; `check` runs only on values that satisfy it. */
 function checked<T>(schema: TSchema, value: unknown, check: (value: T) => ErrorDetail[]): ErrorDetail[] {
-  const unreadable = findUnreadable(value, '');
-  if (unreadable.length > 0) return unreadable.slice(0, maxDetails);
-  const errors = Value.Check(schema, value) ? [] : schemaErrors(schema, value, maxDetails);
+  const errors = schemaErrors(schema, value, maxDetails);
   if (errors.length > 0) return errors;
   return check(value as T).slice(0, maxDetails);
-}
-
-/** Finds text that PostgreSQL cannot store: NUL, lone surrogates. */
-export function findUnreadable(value: unknown, path: string, depth = 0): ErrorDetail[] {
-  if (typeof value === 'string')
-    return value.includes('\0') || /\p{Surrogate}/u.test(value)
-      ? [{ path, message: 'holds characters that cannot be stored' }]
-      : [];
-  if (typeof value !== 'object' || value === null) return [];
-  if (depth > 32) return [{ path, message: 'is nested too deep' }];
-  return Object.entries(value).flatMap(([key, part]) => [
-    ...findUnreadable(key, path, depth + 1),
-    ...findUnreadable(part, `${path}/${key}`, depth + 1),
-  ]);
 }
 
 function checkTargeting({ targeting = {} }: CampaignRules): ErrorDetail[] {

@@ -11,7 +11,7 @@ import type { Role, User } from '../auth/users.ts';
 import { type PageContext, viewerOf } from './context.ts';
 import type { Choice } from './forms.ts';
 
-type Row = string | number;
+type RowKey = string | number;
 
 /** The functions of the management API for pages: with the viewer as actor and the publisher of the address. */
 export type ManagementClient = {
@@ -19,12 +19,18 @@ export type ManagementClient = {
   read: <T>(context: PageContext, work: (work: Work) => Promise<T>) => Promise<T>;
   write: <T>(context: PageContext, work: (work: Work) => Promise<T>) => Promise<T>;
   list: (context: PageContext, resource: Resource, query: ListQuery) => Promise<ListPage>;
-  get: (context: PageContext, resource: Resource, key: Row) => Promise<View>;
+  get: (context: PageContext, resource: Resource, key: RowKey) => Promise<View>;
   create: (context: PageContext, resource: Resource, given: Values) => Promise<View>;
   /** `version`: the ETag the form was made from; null: overwrites whatever is stored. */
-  update: (context: PageContext, resource: Resource, key: Row, given: Values, version: string | null) => Promise<View>;
-  remove: (context: PageContext, resource: Resource, key: Row) => Promise<View>;
-  restore: (context: PageContext, resource: Resource, key: Row) => Promise<View>;
+  update: (
+    context: PageContext,
+    resource: Resource,
+    key: RowKey,
+    given: Values,
+    version: string | null,
+  ) => Promise<View>;
+  remove: (context: PageContext, resource: Resource, key: RowKey) => Promise<View>;
+  restore: (context: PageContext, resource: Resource, key: RowKey) => Promise<View>;
 };
 
 export function createManagementClient(deps: CatalogDeps): ManagementClient {
@@ -75,8 +81,9 @@ function permissionsOf(role: Role): Actor['permissions'] {
 /** 0 on pages without a publisher; no row has this publisher. */
 const publisherIdOf = ({ request }: PageContext): number => request.viewedPublisher?.id ?? 0;
 
-/** Longest list of choices (rows). */
-const maxChoices = 100;
+/** Longest list of choices, and what is read of it at once (rows). */
+const maxChoices = 1000;
+const choicesPerPage = 100;
 
 /** Rows to choose from, by name. The chosen one is always among them. */
 export async function choicesOf(
@@ -85,7 +92,13 @@ export async function choicesOf(
   resource: Resource,
   chosen: unknown,
 ): Promise<Choice[]> {
-  const { rows } = await management.list(context, resource, { limit: String(maxChoices), sort: 'name' });
+  const rows: View[] = [];
+  for (let cursor: string | null = ''; cursor !== null && rows.length < maxChoices; ) {
+    const query: ListQuery = { limit: String(choicesPerPage), sort: 'name', ...(cursor !== '' && { cursor }) };
+    const page = await management.list(context, resource, query);
+    rows.push(...page.rows);
+    cursor = page.nextCursor;
+  }
   const isMissing = /^[1-9]\d{0,8}$/.test(String(chosen)) && !rows.some(({ id }) => String(id) === String(chosen));
   const added = isMissing ? await management.get(context, resource, String(chosen)).catch(() => null) : null;
   return [...(added === null ? [] : [added]), ...rows].map(({ id, name }) => ({

@@ -47,14 +47,17 @@ export async function registerFormParsing(app: App): Promise<void> {
 
 async function readParts(request: FastifyRequest): Promise<void> {
   const params = new URLSearchParams();
-  for await (const part of request.parts()) {
-    if (part.type === 'field') params.append(part.fieldname, String(part.value));
-    else {
-      const bytes = await part.toBuffer().catch((err: Error) => {
-        throw new AppError('body_too_large', { message: t('errors.uploadTooLarge'), cause: err });
-      });
-      if (bytes.length > 0) request.upload = { bytes, declaredType: part.mimetype };
+  try {
+    for await (const part of request.parts()) {
+      if (part.type === 'file') {
+        const bytes = await part.toBuffer();
+        if (bytes.length > 0) request.upload = { bytes, declaredType: part.mimetype };
+      } else if (typeof part.value === 'string') params.append(part.fieldname, part.value);
     }
+  } catch (err) {
+    const isTooLarge = (err as { statusCode?: number }).statusCode === 413;
+    if (isTooLarge) throw new AppError('body_too_large', { message: t('errors.uploadTooLarge'), cause: err });
+    throw new AppError('malformed_request', { cause: err });
   }
   request.body = params;
 }

@@ -17,7 +17,7 @@ const country = Type.Optional(
 /** 10 to 5000, as text. */
 const timeoutText = Type.String({
   pattern: '^([1-9][0-9]{1,2}|[1-4][0-9]{3}|5000)$',
-  description: 'Answer within this time (10–5000 ms), with fewer or no offers if need be.',
+  description: 'Answer within this time (10–5000 ms), else with no offers.',
 });
 
 /** Query of fetch-offers (docs/interface.md#fetch-offers). Every value is text; a repeated parameter is invalid. */
@@ -49,7 +49,7 @@ export const fetchOffersBody = Type.Object(
     pub_user_id: textOrNumber(256, "The publisher's non-PII user id; required for User Selected Perks and the wallet."),
     dev: Type.Optional(
       Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal(0), Type.Literal(1), Type.Boolean()], {
-        description: '1: a test answer; nothing is recorded.',
+        description: '1: a test answer; nothing is counted, and its rows are gone after a day.',
       }),
     ),
     country,

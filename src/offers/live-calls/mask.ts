@@ -14,6 +14,8 @@ const hiddenName = new RegExp(hiddenNames.join('|'), 'i');
 /** In answers, which name campaigns and advertisers too. */
 const hiddenInAnswer = /pub_user|ad_fp|mail|phone|first_name|last_name|token|secret/i;
 
+/** Read of a text (characters): more is not shown of it, and the pattern takes a time that grows with its square. */
+const maxRead = 256;
 const personalText = /[^\s@]+@[^\s@]+\.[^\s@]+|^\+?[\d\s()-]{9,}$|^\d{1,3}(\.\d{1,3}){3}$|^[\w+/.-]{40,}$/;
 const urlQuery = /(https?:\/\/[^\s"'<>?]+)\?[^\s"'<>]*/g;
 
@@ -21,6 +23,8 @@ const urlQuery = /(https?:\/\/[^\s"'<>?]+)\?[^\s"'<>]*/g;
 const maxText = 200;
 const maxItems = 50;
 const maxDepth = 8;
+/** Texts looked for in an answer (count). Of a request that hides more, the answer is hidden as a whole. */
+const maxHiddenTexts = 200;
 
 export type Masked = { shown: unknown; hiddenTexts: ReadonlySet<string> };
 
@@ -28,7 +32,8 @@ export type Masked = { shown: unknown; hiddenTexts: ReadonlySet<string> };
 export function maskRequest(fields: unknown): Masked {
   const hiddenTexts = new Set<string>();
   const shown = walk(fields, (name, value) => {
-    if (!hiddenName.test(name) && !(typeof value === 'string' && personalText.test(value))) return value;
+    if (!hiddenName.test(name) && !(typeof value === 'string' && personalText.test(value.slice(0, maxRead))))
+      return value;
     if (value === null || value === '') return value;
     for (const text of textsIn(value)) if (text.length > 1) hiddenTexts.add(text);
     return hidden;
@@ -38,6 +43,7 @@ export function maskRequest(fields: unknown): Masked {
 
 /** The fields of an answer, without what its request had hidden, such as a first name in the copy. */
 export function maskAnswer(fields: unknown, hiddenTexts: ReadonlySet<string>): unknown {
+  if (hiddenTexts.size > maxHiddenTexts) return hidden;
   return walk(fields, (name, value) => {
     if (hiddenInAnswer.test(name)) return value === null || value === '' ? value : hidden;
     if (typeof value !== 'string') return value;

@@ -1,8 +1,9 @@
 import { Type } from '@sinclair/typebox';
+import { exactNumber } from '../../platform/http/schemas.ts';
 
 /** Any text: one that no fetch could have is just another user's. Numbers are taken as text. */
 const userId = Type.Optional(
-  Type.Union([Type.String({ maxLength: 256 }), Type.Number()], {
+  Type.Union([Type.String({ maxLength: 256 }), exactNumber], {
     description:
       'The pub_user_id of the fetch, in the body or the query; required with the SDK id, optional with an API key.',
   }),

@@ -70,6 +70,14 @@ export type Transaction = Executor & {
   onCommit: (run: (pool: pg.Pool) => void) => void;
 };
 
+const isTransaction = (executor: Executor): executor is Transaction => 'onCommit' in executor;
+
+/** Runs `run` once what `executor` wrote is committed: now, where it is no transaction. */
+export function whenCommitted(executor: Executor, run: () => void): void {
+  if (isTransaction(executor)) executor.onCommit(run);
+  else run();
+}
+
 /** Runs `work` in one transaction: committed when it resolves, rolled back when it throws. */
 export async function transaction<T>(pool: pg.Pool, work: (executor: Transaction) => Promise<T>): Promise<T> {
   const client = await pool.connect();
@@ -91,6 +99,13 @@ export async function transaction<T>(pool: pg.Pool, work: (executor: Transaction
     client.release(broken);
   }
 }
+
+/** Runs `work` in one transaction that only reads, and sees one moment. */
+export const readTransaction = <T>(pool: pg.Pool, work: (executor: Executor) => Promise<T>): Promise<T> =>
+  transaction(pool, async (executor) => {
+    await executor.query('set transaction isolation level repeatable read, read only');
+    return work(executor);
+  });
 
 const connectionCodes = new Set([
   'ECONNREFUSED',

@@ -90,7 +90,11 @@ type Target = { path: string; query: string; handler: DirectHandler };
 
 const allowedMethods = 'GET, HEAD';
 
-async function answerOf(handler: DirectHandler, request: IncomingMessage, query: string): Promise<DirectAnswer> {
+function answerOf(
+  handler: DirectHandler,
+  request: IncomingMessage,
+  query: string,
+): Promise<DirectAnswer> | DirectAnswer {
   const { method } = request;
   if (method === 'GET' || method === 'HEAD') return handler(request, parse(query));
   if (method === 'OPTIONS') return preflight;
@@ -105,8 +109,13 @@ function errorAnswer(error: AppError, requestId: string): DirectAnswer {
 /** Once the server does not listen any more it is closing, and so do the connections that it has answered. */
 function send(response: ServerResponse, { status, head, body }: DirectAnswer, isClosing: boolean): void {
   response.writeHead(status, isClosing ? [...head, 'connection', 'close'] : [...head]);
-  // As text the body goes out with the head, in one piece.
-  response.end(response.req.method === 'HEAD' ? '' : body, 'latin1');
+  if (body !== '' && response.req.method !== 'HEAD') {
+    // As text the body goes out with the head, in one piece; given to `end`, it would be two.
+    response.cork();
+    response.write(body, 'latin1');
+    response.uncork();
+  }
+  response.end();
 }
 
 const absoluteForm = /^https?:\/\/[^/?]*/i;

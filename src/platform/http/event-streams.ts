@@ -66,12 +66,17 @@ function run({ open, logger }: State, { raw }: FastifyReply, options: StreamOpti
   const end = (): void => {
     clearTimeout(timer);
     open.delete(end);
-    raw.end();
+    // An orderly end would wait for a reader that does not read.
+    if (raw.writableNeedDrain) raw.destroy();
+    else raw.end();
   };
   const poll = async (): Promise<void> => {
     try {
-      for (const event of await next()) raw.write(serialise(event));
-      raw.write(': keep-alive\n\n');
+      // A reader that is behind gets no more before it has read what waits for it.
+      if (!raw.writableNeedDrain) {
+        for (const event of await next()) raw.write(serialise(event));
+        raw.write(': keep-alive\n\n');
+      }
     } catch (err) {
       logger.debug({ err }, 'event stream failed');
       return end();

@@ -24,6 +24,9 @@ export const noNul = '^[^\\u0000]*$';
 /** The same, and more than blanks. */
 export const noNulNotBlank = '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$';
 
+/** A number that stands for an identifier. Larger ones are rounded as they are read: two of them could become one. */
+export const exactNumber = Type.Number({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER });
+
 /** Optional text; numbers are taken as text. */
-export const textOrNumber = (maxLength: number, description: string) =>
-  Type.Optional(Type.Union([Type.String({ maxLength, pattern: noNul }), Type.Number()], { description }));
+export const textOrNumber = (maxLength: number, description: string, pattern = noNul) =>
+  Type.Optional(Type.Union([Type.String({ maxLength, pattern }), exactNumber], { description }));

@@ -28,22 +28,27 @@ export function createSharedWork<Result>(): SharedWork<Result> {
     return entry;
   }
 
+  const join: SharedWork<Result>['join'] = async (key, signal, work) => {
+    signal?.throwIfAborted();
+    const known = entries.get(key);
+    // Abandoned work may fail of that alone, or have gone too far to stop.
+    if (known?.abandoned.signal.aborted) return known.result.catch(() => join(key, signal, work));
+    const entry = known ?? begin(key, work);
+    const leave = (): void => {
+      entry.callers -= 1;
+      if (entry.callers === 0) entry.abandoned.abort();
+    };
+    entry.callers += 1;
+    signal?.addEventListener('abort', leave, { once: true });
+    try {
+      return await entry.result;
+    } finally {
+      signal?.removeEventListener('abort', leave);
+    }
+  };
+
   return {
-    join: async (key, signal, work) => {
-      signal?.throwIfAborted();
-      const entry = entries.get(key) ?? begin(key, work);
-      const leave = (): void => {
-        entry.callers -= 1;
-        if (entry.callers === 0) entry.abandoned.abort();
-      };
-      entry.callers += 1;
-      signal?.addEventListener('abort', leave, { once: true });
-      try {
-        return await entry.result;
-      } finally {
-        signal?.removeEventListener('abort', leave);
-      }
-    },
+    join,
     has: (key) => entries.has(key),
     count: () => entries.size,
   };

@@ -20,9 +20,9 @@ function randomBytes16(): Uint8Array {
 /** A new UUIDv7, which contains its time. */
 export const newUuid7 = (nowMs: number): string => v7({ msecs: nowMs, random: randomBytes16() });
 
-/** The lowest UUIDv7 of a time (epoch milliseconds): lower ids are earlier. */
+/** The lowest UUIDv7 of a time (epoch milliseconds; before 1970: the lowest of all): lower ids are earlier. */
 export function firstUuid7At(timeMs: number): string {
-  const hex = Math.floor(timeMs).toString(16).padStart(12, '0');
+  const hex = Math.max(0, Math.floor(timeMs)).toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
 }
 

@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
+import { textOrNumber } from '../../platform/http/schemas.ts';
 import { parseMicros } from './amounts.ts';
 import { isCurrency } from './currencies.ts';
 import { findMisspelt } from './misspelt.ts';
@@ -8,8 +9,6 @@ import { findMisspelt } from './misspelt.ts';
 const noControlCharacters = '^[^\\u0000-\\u001f\\u007f]*$';
 const text = (maxLength: number, description: string) =>
   Type.Optional(Type.String({ maxLength, pattern: noControlCharacters, description }));
-const textOrNumber = (maxLength: number, description: string) =>
-  Type.Optional(Type.Union([Type.String({ maxLength, pattern: noControlCharacters }), Type.Number()], { description }));
 
 const fields = {
   click_id: text(128, 'Required. The click id the landing page was opened with.'),
@@ -36,8 +35,12 @@ export const conversionQuery = Type.Object({
 export const conversionBody = Type.Object(
   {
     ...fields,
-    payout: textOrNumber(32, payoutText),
-    txn_id: textOrNumber(128, txnText),
+    payout: Type.Optional(
+      Type.Union([Type.String({ maxLength: 32, pattern: noControlCharacters }), Type.Number()], {
+        description: payoutText,
+      }),
+    ),
+    txn_id: textOrNumber(128, txnText, noControlCharacters),
     void: Type.Optional(
       Type.Union([Type.String({ maxLength: 5, pattern: noControlCharacters }), Type.Integer(), Type.Boolean()], {
         description: voidText,

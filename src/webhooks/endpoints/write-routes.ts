@@ -1,9 +1,12 @@
-import { publisherQuery } from '../../catalog/management/http.ts';
+import { type Door, post, publisherQuery } from '../../catalog/management/http.ts';
+import { idempotencyKey } from '../../catalog/management/resource-routes.ts';
+import { createManagement } from '../../catalog/management/service.ts';
 import { strictBody } from '../../catalog/management/strict-body.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { EndpointDeps } from '../ports.ts';
+import { createEndpoint } from './audit.ts';
 import { addEndpoint, type Saved, saveEndpoint, updateEndpoint } from './changes.ts';
 import {
   createBody,
@@ -22,10 +25,8 @@ import type { UrlRules } from './url-rules.ts';
 const tags = ['Webhook endpoints'];
 const querystring = publisherQuery;
 
-type Deps = Pick<EndpointDeps, 'events' | 'secretBox'>;
-
 /** Create, set and change an endpoint (docs/interface.md#webhook-endpoints). */
-export function endpointWriteRoutes(app: App, deps: Deps, service: EndpointService, rules: UrlRules): void {
+export function endpointWriteRoutes(app: App, deps: EndpointDeps, service: EndpointService, rules: UrlRules): void {
   createRoute(app, deps, service, rules);
   putRoute(app, deps, service, rules);
   patchRoute(app, deps, service, rules);
@@ -36,7 +37,9 @@ const answerOf = (service: EndpointService, { endpoint, secret }: Saved) => ({
   data: service.view(endpoint, secret),
 });
 
-function createRoute(app: App, { events, secretBox: box }: Deps, service: EndpointService, rules: UrlRules): void {
+function createRoute(app: App, deps: EndpointDeps, service: EndpointService, rules: UrlRules): void {
+  const { events, secretBox: box } = deps;
+  const door: Door = { management: createManagement(deps), deps };
   app.post(
     endpointsPath,
     {
@@ -45,8 +48,9 @@ function createRoute(app: App, { events, secretBox: box }: Deps, service: Endpoi
         summary: 'Create a webhook endpoint for a list of event types',
         tags,
         querystring,
+        headers: idempotencyKey,
         body: createBody,
-        response: { 201: endpointAnswer, ...errorAnswers(400, 401, 403, 404, 409) },
+        response: { 201: endpointAnswer, ...errorAnswers(400, 401, 403, 404, 409, 422) },
       },
       ...strictBody,
     },
@@ -54,16 +58,16 @@ function createRoute(app: App, { events, secretBox: box }: Deps, service: Endpoi
       const { body } = request;
       const settings = readSettings(body, { box, stored: null, rules });
       const { events: names = [] } = readEvents(body.events, events);
-      const saved = await service.create(request, ({ executor, publisherId, nowMs }) =>
-        addEndpoint(executor, box, { ...settings, events: names, publisherId, nowMs }),
-      );
-      reply.code(201);
-      return answerOf(service, saved);
+      return post(door, request, reply, async (work) => {
+        const { publisherId, nowMs } = work;
+        const add = () => addEndpoint(work.executor, box, { ...settings, events: names, publisherId, nowMs });
+        return { status: 201, body: answerOf(service, await createEndpoint(work, box, add)), headers: {} };
+      });
     },
   );
 }
 
-function putRoute(app: App, { events, secretBox: box }: Deps, service: EndpointService, rules: UrlRules): void {
+function putRoute(app: App, { events, secretBox: box }: EndpointDeps, service: EndpointService, rules: UrlRules): void {
   app.put(
     endpointPath,
     {
@@ -100,7 +104,12 @@ function putRoute(app: App, { events, secretBox: box }: Deps, service: EndpointS
   );
 }
 
-function patchRoute(app: App, { events, secretBox: box }: Deps, service: EndpointService, rules: UrlRules): void {
+function patchRoute(
+  app: App,
+  { events, secretBox: box }: EndpointDeps,
+  service: EndpointService,
+  rules: UrlRules,
+): void {
   app.patch(
     endpointPath,
     {

@@ -74,7 +74,7 @@ function resultOf(body: Static<typeof answerBody>): SendResult {
   }
   const kept = Object.entries(headers)
     .slice(0, maxHeaders)
-    .map(([name, value]) => [name.toLowerCase(), value.slice(0, maxHeaderLength)]);
+    .map(([name, value]) => [name.toLowerCase(), value.slice(0, maxHeaderLength).toWellFormed()]);
   const bytes = Buffer.from(text, 'base64');
   return {
     kind: 'response',

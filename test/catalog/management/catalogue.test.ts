@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { transaction } from '../../../src/platform/db/pool.ts';
 import { runCommand } from '../../command-line/support.ts';
 import { type Caller, createManagementApp, type ManagementApp } from './support.ts';
 
@@ -91,6 +92,29 @@ function withoutIds(file: File): unknown {
 }
 
 describe('a catalogue', () => {
+  test('is of one moment, whatever is changed while it is exported', async () => {
+    const before = await exported(demo);
+    const late = await transaction(t.pool, async (executor) => {
+      await executor.query('lock table sequence_rules');
+      const file = exported(demo);
+      await expect
+        .poll(async () => {
+          const { rows } = await t.pool.query(
+            "select 1 from pg_locks where relation = 'sequence_rules'::regclass and not granted",
+          );
+          return rows.length;
+        })
+        .toBe(1);
+      await executor.query("insert into sequence_rules (publisher_id, effect, match) values ($1, 'deny', $2)", [
+        t.publisher.id,
+        { tags: ['later'] },
+      ]);
+      return { file };
+    });
+    expect(await late.file).toEqual(before);
+    await t.pool.query('delete from sequence_rules where match = $1', [{ tags: ['later'] }]);
+  });
+
   test('exported, imported into an empty publisher and exported again is the same but for its ids', async () => {
     const file = await exported(demo);
     expect(file.offers.length).toBeGreaterThan(5);
@@ -161,6 +185,18 @@ describe('a catalogue', () => {
       { path: '/offers/2/campaign_id', message: 'Campaign not found in the file' },
     ]);
     expect((await exported(me)).offers).toEqual([]);
+  });
+
+  test.each([
+    ['a list that is none', 'sequence_rules', { effect: 'allow', match: { offers: 7 } }, '/match/offers'],
+    ['nothing for a list', 'sequence_rules', { effect: 'allow', match: { tags: null } }, '/match/tags'],
+    ['an object for a name', 'themes', { unit: 'mou', name: { toString: 1 } }, '/name'],
+  ])('with %s is refused at its path', async (_what, kind, row, path) => {
+    const me = await t.caller(await t.addPublisher());
+    const file = { perkwire_catalogue: 1, publisher: { name: 'X' }, [kind]: [{ id: 1, ...row }] };
+    const reply = await me.call('POST', '/catalogue/import', file);
+    expect(reply.status).toBe(400);
+    expect(reply.body).toMatchObject({ error: { details: [{ path: `/${kind}/0${path}` }] } });
   });
 
   test.each([

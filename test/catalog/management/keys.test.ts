@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Caller, createManagementApp, type ManagementApp } from './support.ts';
+import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from './support.ts';
 
 let t: ManagementApp;
 let me: Caller;
@@ -153,6 +153,24 @@ describe('Idempotency-Key', () => {
     expect((await me.call('POST', '/themes', { name: 'T', unit: 'sou' }, headers)).status).toBe(422);
     const other = await t.caller(await t.addPublisher());
     expect((await other.call('POST', '/keys', { ...body, name: 'Other' }, headers)).status).toBe(201);
+  });
+
+  test('holds for calls that restore a row, and that make a secret or an endpoint, too', async () => {
+    const { advertiser, offer } = await addCatalogue(me);
+    const restored = `/offers/${offer}`;
+    await me.call('DELETE', restored);
+    const endpoint = { url: 'http://127.0.0.1:9/hook', events: ['usp.selection'] };
+    for (const [path, given, status] of [
+      [`${restored}/restore`, undefined, 200],
+      [`/advertisers/${advertiser}/conversion-secret`, undefined, 201],
+      ['/webhook-endpoints', endpoint, 201],
+    ] as const) {
+      const call = () => me.call('POST', path, given, { 'idempotency-key': path });
+      const [first, repeat] = [await call(), await call()];
+      expect(first.status, path).toBe(status);
+      expect(repeat).toMatchObject({ status, body: first.body });
+    }
+    expect((await me.call('GET', '/webhook-endpoints')).body.data).toHaveLength(1);
   });
 
   test('is forgotten after a day, and by a call that failed', async () => {

@@ -121,6 +121,8 @@ describe('two people change the same offer', () => {
     expect(second.status).toBe(412);
     expect(second.body).toMatchObject({ error: { code: 'precondition_failed' } });
     expect(details(second)).toEqual([{ path: '/title', message: 'is now "First"' }]);
+    for (const unknown of [{ titel: 'x' }, { toString: 'x' }])
+      expect((await me.call('PATCH', path, unknown, { 'if-match': etag })).status).toBe(412);
     expect((await me.call('DELETE', path, undefined, { 'if-match': etag })).status).toBe(412);
     expect((await me.call('PATCH', path, { title: 'Second' }, { 'if-match': String(first.headers.etag) })).status).toBe(
       200,

@@ -32,6 +32,7 @@ test('400: every write of the management API names the fields that it does not k
     path
       .replace(/^\/manage\/v1/, '')
       .replace(':endpoint', 'usp.selection')
+      .replace(':listener', '1')
       .replace(':name', 'checkout')
       .replace(':publisher_id', String(me.publisherId))
       .replace(/(?<=^\/([\w-]+)\/):(advertiser_)?id(\|:id)?/, (_all, kind: string) => String(ids[kind] ?? 1))
@@ -58,3 +59,19 @@ test('400: every write of the management API names the fields that it does not k
   const unnamed = writes.map(({ method, path }) => `${method} ${path}`).filter((one) => !named.includes(one));
   expect(unnamed).toEqual([]);
 });
+
+test('a placement whose name has all 128 characters is found by it', async () => {
+  const name = '𝔭'.repeat(128);
+  expect((await me.call('POST', '/placements', { name })).status).toBe(201);
+  expect((await me.call('GET', `/placements/${encodeURIComponent(name)}`)).body.data.name).toBe(name);
+});
+
+test.each(['0', 'x', '%00', '1e3', '9999999999'])(
+  '400: an answer names its listener by an id, not by %s',
+  async (id) => {
+    const answer = { delivery_id: '00000000-0000-7000-8000-000000000000', attempt: 1, took_ms: 0 };
+    const { status, body } = await me.call('POST', `/webhook-listeners/${id}/answers`, answer);
+    expect(status).toBe(400);
+    expect(body).toMatchObject({ error: { details: [{ path: '/params/listener' }] } });
+  },
+);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadDemoCatalogue, randomDemoIds } from '../../../src/embedded/demo/catalogue.ts';
 import { createLiveCalls, readCalls } from '../../../src/offers/live-calls/live-calls.ts';
+import { maskAnswer, maskRequest } from '../../../src/offers/live-calls/mask.ts';
 import { applyOfferRetention } from '../../../src/offers/retention.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { hashKey } from '../../../src/platform/http/auth.ts';
@@ -85,6 +86,14 @@ test('calls of a watched publisher are recorded, masked, refused ones too, and t
   const text = JSON.stringify(calls);
   for (const secret of ['Adamina', 'user-4711', 'ada@example.com', t.publisher.sdkId, 'reports-only', 't=1'])
     expect(text).not.toContain(secret);
+});
+
+test('of a request that hides hundreds of texts, the answer is hidden as a whole', () => {
+  const few = maskRequest({ mail: ['ada@shop.test'], note: `${'x '.repeat(200)} ada@shop.test` });
+  expect(few.shown).toMatchObject({ mail: '•••', note: expect.stringMatching(/^x .*… \(414 characters\)$/) });
+  expect(maskAnswer({ title: 'For ada@shop.test' }, few.hiddenTexts)).toEqual({ title: 'For •••' });
+  const many = maskRequest({ user_list: Array.from({ length: 13_000 }, (_, index) => `user ${index}`) });
+  expect(maskAnswer({ title: 'For user 12999' }, many.hiddenTexts)).toBe('•••');
 });
 
 test('another process learns who is watched, and what both recorded is read in one list', async () => {

@@ -2,7 +2,15 @@ import fc from 'fast-check';
 import { validate, version } from 'uuid';
 import { describe, expect, test } from 'vitest';
 import { dayMs, dayOf } from '../../../src/platform/lib/time.ts';
-import { dayOfUuid7, isUuid7, newUuid7, readUuid, timeOfUuid7, writeUuid } from '../../../src/platform/lib/uuid7.ts';
+import {
+  dayOfUuid7,
+  firstUuid7At,
+  isUuid7,
+  newUuid7,
+  readUuid,
+  timeOfUuid7,
+  writeUuid,
+} from '../../../src/platform/lib/uuid7.ts';
 
 const times = fc.integer({ min: Date.UTC(1990, 0), max: Date.UTC(2300, 0) });
 
@@ -22,6 +30,12 @@ describe('a session id', () => {
     const ids = Array.from({ length: 100_000 }, () => newUuid7(1_800_000_000_000));
     expect(new Set(ids).size).toBe(100_000);
     expect(new Set(ids.map((id) => id.slice(-12))).size).toBeGreaterThan(99_990);
+  });
+
+  test('the lowest of a time is one, also before 1970, where no id is lower', () => {
+    expect(firstUuid7At(-59_999)).toBe('00000000-0000-7000-8000-000000000000');
+    expect(firstUuid7At(0)).toBe('00000000-0000-7000-8000-000000000000');
+    fc.assert(fc.property(times, (timeMs) => firstUuid7At(timeMs) <= newUuid7(timeMs)));
   });
 
   test('sorts by its time', () => {

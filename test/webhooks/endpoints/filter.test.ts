@@ -56,6 +56,8 @@ describe('a filter that makes no sense is refused with what is wrong', () => {
   test.each([
     [{ key: 'payout', op: 'like', value: 'x' }, '/filter/op'],
     [{ key: 'payout', op: 'gt', value: 'x' }, '/filter/value'],
+    [{ key: 'payout', op: 'gt', value: 1e308 }, '/filter/value'],
+    [{ key: 'payout', op: 'in', value: [1, 1e-308] }, '/filter/value'],
     [{ all: [] }, '/filter/all'],
     [{ key: 'payout', op: 'in', value: Array.from({ length: 400 }, () => '12345678') }, '/filter'],
     [[], '/filter'],

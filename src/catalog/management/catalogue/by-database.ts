@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { findWritableUrl } from '../../../platform/db/find-writable.ts';
 import { migrate } from '../../../platform/db/migrate.ts';
-import { createPool, transaction } from '../../../platform/db/pool.ts';
+import { createPool, readTransaction, transaction } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';
 import type { ImageStore } from '../../images/image-store.ts';
 import { permissions } from '../../snapshot/types.ts';
@@ -58,8 +58,7 @@ export const exportByDatabase = (
     const [found, second] = rows;
     if (found === undefined) throw new Error('Publisher not found.');
     if (second !== undefined) throw new Error('There are several publishers: name one with --publisher ID.');
-    await transaction(pool, async (executor) => {
-      await executor.query('set transaction isolation level repeatable read, read only');
+    await readTransaction(pool, async (executor) => {
       const work: Work = { executor, actor, publisherId: found.id, nowMs: Date.now() };
       await write(exportCatalogue(work, store, progress));
     });

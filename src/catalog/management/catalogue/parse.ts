@@ -66,15 +66,20 @@ export async function parseCatalogue(
       else if (seen.has(row.id)) wrong(`${path}/${kind.key}`, 'stands for an earlier row already');
       seen.add(row.id);
       read.push(row);
-      at(path, row.image === null ? await problemsOf(kind, row.values, work) : checkValue(kind.input, row.values));
+      const shape = checkValue(kind.input, row.values);
+      at(path, shape);
       if (one.image !== undefined && row.image === null) wrong(`${path}/image`, 'must be a picture in base64');
       if (row.image !== null && row.values.url !== null)
         wrong(`${path}/url`, 'must be null where the picture is in the file');
+      if (shape.length > 0) continue;
+      if (row.image === null) at(path, (await kind.check?.(row.values, work, null)) ?? []);
       at(path, missingReferences(kind, row.values, ids));
     }
   }
-  fillThemeKeys(rows.get(themes) ?? []);
-  if (details.length === 0) at('', checkWhole(rows));
+  if (details.length === 0) {
+    fillThemeKeys(rows.get(themes) ?? []);
+    at('', checkWhole(rows));
+  }
   if (details.length > 0) return { details };
   return {
     catalogue: { sdkId: typeof sdk_id === 'string' && /^[0-9a-f]{16}$/.test(sdk_id) ? sdk_id : null, publisher, rows },

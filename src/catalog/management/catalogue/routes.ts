@@ -34,7 +34,7 @@ export function catalogueRoutes(app: App, door: Door): void {
   };
   app.get('/manage/v1/catalogue/export', { schema: exportSchema, ...hooks }, async (request, reply) => {
     const { actor, publisherId } = requireBoth(request);
-    const text = await door.management.read(actor, publisherId, async (work) => {
+    const text = await door.management.readMoment(actor, publisherId, async (work) => {
       let all = '';
       for await (const piece of exportCatalogue(work, store)) {
         all += piece;

@@ -1,0 +1,48 @@
+import { connect } from 'node:net';
+import Fastify from 'fastify';
+import { expect, test } from 'vitest';
+import { createEventStreams } from '../../../src/platform/http/event-streams.ts';
+import { createLogger } from '../../../src/platform/logger.ts';
+
+test('a reader that does not read is asked for no more events, until it reads again', async () => {
+  const app = Fastify();
+  const streams = createEventStreams(createLogger('silent'));
+  app.addHook('preClose', async () => streams.close());
+  const asked: Record<string, number> = { still: 0, quick: 0 };
+  app.get<{ Params: { reader: string } }>('/:reader', async (request, reply) => {
+    const { reader } = request.params;
+    const data = 'x'.repeat(reader === 'still' ? 1024 * 1024 : 1);
+    streams.open(reply, {
+      owner: reader,
+      pauseMs: 1,
+      next: async () => {
+        asked[reader] = (asked[reader] ?? 0) + 1;
+        return [{ name: 'event', data }];
+      },
+    });
+    return reply;
+  });
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  const { port } = app.server.address() as { port: number };
+  const open = (reader: string) => {
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
+    socket.write(`GET /${reader} HTTP/1.1\r\nhost: test\r\n\r\n`);
+    return socket;
+  };
+  const still = open('still').pause();
+  const quick = open('quick').resume();
+  // The stream of the other reader shows that time goes by.
+  const untilMore = async (): Promise<void> => {
+    const goal = (asked.quick ?? 0) + 100;
+    await expect.poll(() => asked.quick).toBeGreaterThan(goal);
+  };
+  await untilMore();
+  const before = asked.still ?? 0;
+  await untilMore();
+  expect(asked.still).toBe(before);
+  expect(before).toBeGreaterThan(0);
+  still.resume();
+  await expect.poll(() => asked.still).toBeGreaterThan(before);
+  for (const socket of [still, quick]) socket.destroy();
+  await app.close();
+});

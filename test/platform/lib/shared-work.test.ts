@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { createSharedWork } from '../../../src/platform/lib/shared-work.ts';
+
+/** Work that ends when the test says so. */
+function createWork() {
+  let [resolve, reject] = [(_result: string): void => {}, (_err: Error): void => {}];
+  const result = new Promise<string>((...settle) => {
+    [resolve, reject] = settle;
+  });
+  return { run: () => result, resolve, reject };
+}
+
+test('who joins work that its callers have just abandoned gets its result, or work of its own', async () => {
+  const shared = createSharedWork<string>();
+  for (const endsWell of [true, false]) {
+    const [first, second] = [createWork(), createWork()];
+    const gone = new AbortController();
+    const left = shared.join('picture', gone.signal, first.run).catch(() => 'left');
+    gone.abort();
+    const joined = shared.join('picture', undefined, second.run);
+    if (endsWell) first.resolve('first');
+    else first.reject(new Error('nobody waits any more'));
+    second.resolve('second');
+    expect(await joined).toBe(endsWell ? 'first' : 'second');
+    await left;
+    expect(shared.count()).toBe(0);
+  }
+});
