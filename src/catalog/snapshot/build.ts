@@ -15,7 +15,7 @@ export type BuildOptions = {
 };
 
 /**
- * ReadyQueue rows into an immutable snapshot, in slices of a few milliseconds: 10,000 offers take most of a second, and
+ * Turns rows into an immutable snapshot, in slices of a few milliseconds: 10,000 offers take most of a second, and
  * requests are served meanwhile.
  */
 export async function buildSnapshot({ rows, buildIndex, base = null, pause }: BuildOptions): Promise<Snapshot> {

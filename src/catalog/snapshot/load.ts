@@ -1,16 +1,26 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from './rows.ts';
 
-/** The rows at one instant, and the campaigns that may differ from the base (null: all). */
-export type Loaded = { rows: CatalogRows; changed: ReadonlySet<number> | null };
+/** Rows at one instant, and where they were read. */
+export type Stored = { rows: CatalogRows; source: string };
 
-/** Reads the version of the configuration; it grows with every change. */
-export async function loadVersion(executor: Executor): Promise<number> {
-  const { rows } = await executor.query<{ version: string }>({
+/** The campaigns that may differ from the base; null: all. */
+export type Loaded = Stored & { changed: ReadonlySet<number> | null };
+
+/**
+ * Reads the version of the configuration; it grows with every change.
+ * @returns also its `source`, another one for each start of a server and each restore: a server that was promoted, or
+ *   restored, may have lost versions and given their numbers to other changes
+ */
+export async function loadVersion(executor: Executor): Promise<{ version: number; source: string }> {
+  const { rows } = await executor.query<{ version: string; source: string }>({
     name: 'catalog_version',
-    text: 'select version from catalog_version',
+    text: `select version, concat(extract(epoch from pg_postmaster_start_time()), ' ', tableoid) as source
+      from catalog_version`,
   });
-  return Number(rows[0]?.version);
+  const [found] = rows;
+  if (found === undefined) throw new Error('the table catalog_version is empty');
+  return { version: Number(found.version), source: found.source };
 }
 
 /** Not removed, or so recently that valid tokens may refer to it (a click token is valid for 30 days). */
@@ -83,15 +93,17 @@ const creativeColumns = columns<CreativeRow>({
 
 /**
  * Reads the configuration. Must run in one repeatable-read transaction.
- * @param base earlier rows, reused for campaigns that have not changed since
+ * @param earlier reused for campaigns that have not changed since
  */
-export async function loadRows(executor: Executor, base: CatalogRows | null = null): Promise<Loaded> {
+export async function loadRows(executor: Executor, earlier: Stored | null = null): Promise<Loaded> {
+  const { version, source } = await loadVersion(executor);
+  const base = earlier?.source === source ? earlier.rows : null;
   const changed = base === null ? null : await loadChanged(executor, base);
   const ids = changed === null ? null : [...changed];
   const all = async <Row>(text: string): Promise<Row[]> => (await executor.query(text)).rows as Row[];
   const some = <Row>(text: string): Promise<Row[]> => readInSlices<Row>(executor, text, ids);
   const rows: CatalogRows = {
-    version: await loadVersion(executor),
+    version,
     publishers: await all('select * from publishers order by id'),
     keys: await all(
       `select id, name, publisher_id, encode(key_hash, 'hex') as key_hash, permissions, rate_limit_per_s, expires_at
@@ -119,17 +131,17 @@ export async function loadRows(executor: Executor, base: CatalogRows | null = nu
       order by i.offer_id, i.is_primary desc, i.id`,
     ),
   };
-  return { rows: base === null || changed === null ? rows : reuseUnchanged(rows, base, changed), changed };
+  return { rows: base === null || changed === null ? rows : reuseUnchanged(rows, base, changed), source, changed };
 }
 
 /**
  * The campaigns that changed since `base`, or of which a removed row is no longer referable; null: unknown, because the
- * list of changes does not reach back to it.
+ * list of changes does not reach back to it, or the database has lost it.
  */
 async function loadChanged(executor: Executor, base: CatalogRows): Promise<Set<number> | null> {
   const { rows } = await executor.query<{ listed: boolean; removed_before: Date; campaign_ids: number[] }>({
     name: 'load_catalog_changes',
-    text: `select listed_after <= $1 as listed, now() - interval '31 days' as removed_before,
+    text: `select listed_after <= $1 and version >= $1 as listed, now() - interval '31 days' as removed_before,
       array(select distinct campaign_id from catalog_changes where version > $1) as campaign_ids
     from catalog_version`,
     values: [base.version],

@@ -1,10 +1,10 @@
 import type pg from 'pg';
 import { listen } from '../../platform/db/listen.ts';
-import { transaction } from '../../platform/db/pool.ts';
+import { readTransaction } from '../../platform/db/pool.ts';
 import type { ServerUrl } from '../../platform/db/servers.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { buildSnapshot } from './build.ts';
-import { loadRows, loadVersion } from './load.ts';
+import { loadRows, loadVersion, type Stored } from './load.ts';
 import type { CatalogRows } from './rows.ts';
 import type { BuildIndex, Snapshot } from './types.ts';
 
@@ -40,7 +40,8 @@ export async function startCatalogStore(options: CatalogStoreOptions): Promise<C
 
   async function refreshOnce(): Promise<void> {
     const askedAtMs = now();
-    const isNewest = (await loadVersion(pool)) === snapshot.version;
+    const { version, source } = await loadVersion(pool);
+    const isNewest = version === snapshot.version && source === storedOf(snapshot).source;
     if (!isNewest) snapshot = await loadSnapshot(pool, buildIndex, snapshot);
     confirmedAtMs = askedAtMs;
     if (isNewest) return;
@@ -89,24 +90,25 @@ export async function loadSnapshot(
   buildIndex: BuildIndex,
   base: Snapshot | null = null,
 ): Promise<Snapshot> {
-  const { rows, changed } = await transaction(pool, async (executor) => {
-    await executor.query('set transaction isolation level repeatable read, read only');
-    return loadRows(executor, base === null ? null : rowsOf(base));
-  });
+  const { rows, source, changed } = await readTransaction(pool, (executor) =>
+    loadRows(executor, base === null ? null : storedOf(base)),
+  );
   const snapshot = await buildSnapshot({
     rows,
     buildIndex,
     base: base === null || changed === null ? null : { snapshot: base, changed },
   });
-  rowsBySnapshot.set(snapshot, rows);
+  storedBySnapshot.set(snapshot, { rows, source });
   return snapshot;
 }
 
-const rowsBySnapshot = new WeakMap<Snapshot, CatalogRows>();
+const storedBySnapshot = new WeakMap<Snapshot, Stored>();
+
+function storedOf(snapshot: Snapshot): Stored {
+  const stored = storedBySnapshot.get(snapshot);
+  if (stored === undefined) throw new Error('the snapshot was not loaded from the database');
+  return stored;
+}
 
 /** The rows a loaded snapshot was built from. */
-export function rowsOf(snapshot: Snapshot): CatalogRows {
-  const rows = rowsBySnapshot.get(snapshot);
-  if (rows === undefined) throw new Error('the snapshot was not loaded from the database');
-  return rows;
-}
+export const rowsOf = (snapshot: Snapshot): CatalogRows => storedOf(snapshot).rows;

@@ -1,15 +1,5 @@
 import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from '../rules/rules.ts';
 
-/**
- * The catalogue of a request: one immutable object, replaced as a whole.
- *
- * publisher  the tenant; a key has access to its publisher alone
- * theme      how a publisher's unit looks and behaves; `sou` shows one offer at a time, `mou` several
- * placement  where a unit is shown
- * campaign   what an advertiser promotes; its rules, payout and budget
- * offer      a copy variant of a campaign
- * creative   an image of an offer
- */
 export const permissions = [
   'ads/offers',
   'reports',
@@ -34,7 +24,7 @@ export type Theme = {
   offersPerResponse: number | null;
   deliveryPercentage: number | null;
   unitEnabled: boolean | null;
-  /** Stored overrides of the defaults (decisions: settings and styles). */
+  /** Stored overrides of the defaults. */
   settings: Readonly<Record<string, unknown>>;
   styles: Readonly<Record<string, unknown>>;
   appearance: Readonly<Record<string, unknown>>;
@@ -162,7 +152,7 @@ export type Campaign = {
   active: boolean;
   /** Lower is shown first. */
   priority: number;
-  /** Higher is shown first among equals. */
+  /** Higher is shown first where no offer of the same priority pays; else expected revenue decides. */
   weight: number;
   isProduct: boolean;
   isLoyalty: boolean;

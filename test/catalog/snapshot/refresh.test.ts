@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { loadSnapshot, rowsOf } from '../../../src/catalog/snapshot/store.ts';
-import type { Snapshot } from '../../../src/catalog/snapshot/types.ts';
+import type { Offer, Snapshot } from '../../../src/catalog/snapshot/types.ts';
 import { buildIndex } from '../../../src/decision/index/build-index.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { clonePool } from '../../support/database.ts';
@@ -157,5 +157,20 @@ describe('a refresh that reads only what changed', () => {
     await pool.query('truncate creatives cascade');
     base = await loadSnapshot(pool, buildIndex, base);
     expect([...base.offers.values()].flatMap(({ creatives }) => creatives)).toEqual([]);
+  });
+
+  test('reads everything where the database has lost the latest changes', async () => {
+    const { id, copy } = [...base.offers.values()].at(-1) as Offer;
+    await pool.query("update offers set title = 'Lost' where id = $1", [id]);
+    const ahead = await loadSnapshot(pool, buildIndex, base);
+    await transaction(pool, async (executor) => {
+      await executor.query("set local session_replication_role = 'replica'"); // no triggers
+      await executor.query('update offers set title = $2 where id = $1', [id, copy.title]);
+      await executor.query('update catalog_version set version = $1', [base.version]);
+      await executor.query('delete from catalog_changes where version > $1', [base.version]);
+    });
+    const next = await loadSnapshot(pool, buildIndex, ahead);
+    expect(next.offers.get(id)?.copy.title).toBe(copy.title);
+    expect(next).toEqual(await loadSnapshot(pool, buildIndex));
   });
 });
