@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { startSession } from '../src/dashboard/auth/sessions.ts';
 import { createUser } from '../src/dashboard/auth/users.ts';
@@ -10,7 +9,7 @@ import { createPublisher } from './catalogue.ts';
 import { seedOfferSums } from './offer-sums.ts';
 import { type Processor, readProcessor, takenSince } from './processor.ts';
 import { writeTable } from './report.ts';
-import { openStage, type Stage } from './stage.ts';
+import { type Stage, seedAndAsk } from './stage.ts';
 
 /*
  * How long each page and each list of the management API takes in a full installation.
@@ -183,11 +182,4 @@ async function fillDeliveries(pool: Stage['pool'], publisherId: number, nowMs: n
   );
 }
 
-if (folder !== undefined) await mkdir(folder, { recursive: true });
-const stage = await openStage(folder);
-try {
-  if (command !== 'ask') await seed(stage);
-  if (command !== 'seed') await ask(stage);
-} finally {
-  await stage.close();
-}
+await seedAndAsk({ command, folder, seed, ask });

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { processorUs } from './costs.ts';
 import type { Stage } from './stage.ts';
 
 /** Processor time taken so far by the server, and by each process of the database for it (milliseconds). */
@@ -8,11 +8,7 @@ export async function readProcessor(pool: Stage['pool'], serverPid: number): Pro
   const { rows } = await pool.query<{ pid: number }>(
     "select pid from pg_stat_activity where backend_type = 'client backend'",
   );
-  const ofPid = async (pid: number): Promise<number> => {
-    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-    const [user, system] = stat.slice(stat.lastIndexOf(')')).split(' ').slice(12, 14).map(Number);
-    return 10 * ((user ?? 0) + (system ?? 0)); // in ticks of 10 ms
-  };
+  const ofPid = async (pid: number): Promise<number> => (await processorUs(pid)) / 1000;
   const database = new Map(await Promise.all(rows.map(async ({ pid }) => [pid, await ofPid(pid)] as const)));
   return { server: await ofPid(serverPid), database };
 }

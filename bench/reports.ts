@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { hashKey } from '../src/platform/http/auth.ts';
 import { dayOf } from '../src/platform/lib/time.ts';
 import { startServerProcess } from '../test/support/server-process.ts';
@@ -6,7 +5,7 @@ import { createPublisher } from './catalogue.ts';
 import { type Processor, readProcessor, takenSince } from './processor.ts';
 import { writeTable } from './report.ts';
 import { seedReports } from './report-seeds.ts';
-import { openStage, type Stage } from './stage.ts';
+import { type Stage, seedAndAsk } from './stage.ts';
 
 /*
  * Reports over what 100 million events of one publisher leave behind in 31 days: 50 offers (25 campaigns), 20
@@ -140,11 +139,4 @@ async function measure(url: string, processor: () => Promise<Processor>): Promis
   return [at(0.5), at(0.95), ...used, rows.toLocaleString('en'), Math.round(text.length / 1024).toLocaleString('en')];
 }
 
-if (folder !== undefined) await mkdir(folder, { recursive: true });
-const stage = await openStage(folder);
-try {
-  if (command !== 'ask') await seed(stage);
-  if (command !== 'seed') await ask(stage);
-} finally {
-  await stage.close();
-}
+await seedAndAsk({ command, folder, seed, ask });

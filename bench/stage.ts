@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -33,6 +33,31 @@ export async function openStage(kept?: string): Promise<Stage> {
       if (kept === undefined) await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/**
+ * Seeds a database and asks it; the command `seed` or `ask` does one of both, with a database that is kept in the
+ * folder.
+ */
+export async function seedAndAsk({
+  command,
+  folder,
+  seed,
+  ask,
+}: {
+  command: string | undefined;
+  folder: string | undefined;
+  seed: (stage: Stage) => Promise<void>;
+  ask: (stage: Stage) => Promise<void>;
+}): Promise<void> {
+  if (folder !== undefined) await mkdir(folder, { recursive: true });
+  const stage = await openStage(folder);
+  try {
+    if (command !== 'ask') await seed(stage);
+    if (command !== 'seed') await ask(stage);
+  } finally {
+    await stage.close();
+  }
 }
 
 export async function startBare(

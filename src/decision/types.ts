@@ -1,15 +1,7 @@
 import type { CapEvent, CapMetric, CapPeriod } from '../catalog/rules/rules.ts';
 import type { Offer, Payout, Publisher, Theme } from '../catalog/snapshot/types.ts';
 
-/**
- * Everything a decision depends on: the same input gives the same decision, bit for bit.
- *
- * candidate       an offer as a publisher may show it, with compiled rules
- * index filter    a rule that the eligibility index answers for all candidates at once
- * post-filter     a rule checked only for a candidate about to be shown
- * priority class  candidates of equal forced priority and priority, which compete by expected revenue
- * score           sampled expected revenue of one impression, in millionths of the payout's currency
- */
+/** Everything a decision depends on: the same input gives the same decision, bit for bit. */
 export type DecisionInput = {
   publisher: Publisher;
   theme: Theme | null;
@@ -90,6 +82,8 @@ export type CapUsage = Readonly<Record<CapMetric, PeriodUse>>;
 
 /** By `totalsKey`; missing: no use. */
 export type Totals = ReadonlyMap<string, CapUsage>;
+
+export const noTotals: Totals = new Map();
 
 /** Key of a campaign's use at all publishers (`publisherId` null), or at one whose provisioning sets total caps. */
 export const totalsKey = (campaignId: number, publisherId: number | null): string =>

@@ -52,7 +52,7 @@ type DepsInput = Pick<PoolOptions, 'queryTimeoutMs'> & {
   now: () => number;
 };
 
-/** Connections for batches, beside DATABASE_POOL_SIZE (count). Each kind of batch has two in flight at most. */
+/** Connections for batches, beside DATABASE_POOL_SIZE (count). Most kinds of batches have two in flight at most. */
 export const flushConnections = 8;
 
 /** What is known, and leased, of the totals of campaigns. */

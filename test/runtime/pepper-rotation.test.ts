@@ -6,6 +6,7 @@ import { pepperMark } from '../../src/platform/security/user-key.ts';
 import { eraseDueUsers } from '../../src/privacy/erasure-job.ts';
 import { secondSweepMs } from '../../src/privacy/erasures.ts';
 import { userData } from '../../src/runtime/user-data.ts';
+import { signInAs } from '../dashboard/support.ts';
 import { list, local, save, showTo } from '../perks/wallet/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { clickIdOf, track } from '../tracking/conversions/support.ts';
@@ -97,6 +98,32 @@ test('a user who is seen keeps opt-outs, wallet, links and conversions, and can 
     'select count(*)::int as named from sessions where user_key is not null and erased_at is null',
   );
   expect(rows[0].named).toBe(1);
+});
+
+test('why an offer is not shown is said of a user who was not seen since, too', async () => {
+  const [refused, seen] = await showTo(before, 'user-3', { ad_fp: 'device-3' });
+  if (refused === undefined || seen === undefined) throw new Error('too few offers');
+  await call(before, refused.beacons.no_thanks_click);
+  await before.pool.query('update campaigns set rules = $2 where id = $1', [
+    seen.campaign_id,
+    JSON.stringify({ frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: 1440 }] }),
+  ]);
+  for (const { deps } of [before, during]) await deps.catalog.refresh();
+  await call(before, seen.pixel);
+  const answer = await during.app.inject({
+    method: 'POST',
+    url: `/manage/v1/explain?api_key=${during.publisher.key}`,
+    payload: { placement: 'checkout', ad_fp: 'device-3', pub_user_id: 'user-3' },
+  });
+  expect(answer.statusCode, answer.body).toBe(200);
+  const lines: { campaign_id: number; rule: string | null }[] = answer.json().data.offers;
+  const ruleOf = (id: number) => lines.find(({ campaign_id }) => campaign_id === id)?.rule;
+  expect([refused, seen].map(({ campaign_id }) => ruleOf(campaign_id))).toEqual(['opted_out', 'frequency_cap']);
+  const support = await signInAs(during, 'analyst');
+  for (const id of ['device-3', 'user-3']) {
+    const { body } = await support.get(`/dashboard/p/${during.publisher.id}/why?user=${id}&offer=${refused.id}`);
+    expect(body).toContain('The user declined the campaign.');
+  }
 });
 
 test('the canary follows the first pepper, and refuses a process that knows neither', async () => {

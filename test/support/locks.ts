@@ -8,6 +8,11 @@ type Held = {
   release: () => Promise<void>;
 };
 
+/** Locks of this database that are waited for. Tables of other clones have the same ids. */
+export const waitedForLocksSql = `
+select 1 from pg_locks
+where database = (select oid from pg_database where datname = current_database()) and not granted`;
+
 /** Keeps everybody from writing to a table. */
 export async function holdTable(pool: pg.Pool, table: string): Promise<Held> {
   const client = await pool.connect();
@@ -16,10 +21,7 @@ export async function holdTable(pool: pg.Pool, table: string): Promise<Held> {
   return {
     untilWaitedFor: (count = 1) =>
       untilCount(count, async () => {
-        const { rowCount } = await client.query(
-          'select 1 from pg_locks where relation = $1::regclass and not granted',
-          [table],
-        );
+        const { rowCount } = await client.query(`${waitedForLocksSql} and relation = $1::regclass`, [table]);
         return rowCount;
       }),
     release: async () => {

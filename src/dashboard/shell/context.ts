@@ -41,10 +41,10 @@ export function requireRole({ user }: Viewer, role: Role): void {
 
 export const publisherPath = (publisherId: number, rest = ''): string => `/dashboard/p/${publisherId}${rest}`;
 
-/** Value of a query parameter; empty when it is absent or given twice. */
+/** Value of a query parameter, as PostgreSQL takes texts; empty when it is absent or given twice. */
 export function queryText({ request }: PageContext, name: string): string {
   const value = (request.query as Record<string, unknown>)[name];
-  return typeof value === 'string' ? value : '';
+  return typeof value === 'string' ? value.replaceAll('\0', '').toWellFormed() : '';
 }
 
 /** Value of a path parameter; empty when it is absent. */

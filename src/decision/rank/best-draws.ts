@@ -65,10 +65,12 @@ function drawLayers({ model, bits, input }: DrawOptions, highest: Layer, lower: 
     const bounds = revenueBoundsBelow(model, order, above);
     const seed = mix(classSeed, layer.depth);
     for (let trial = 0, at = 0; ; trial++, at++) {
-      at += drawMisses(layer, seed, trial);
-      if (at >= members.length || isFullAbove(top, bounds[at] as number, lowestMembers[at] as number)) break;
+      if (!layer.isLowest) at += drawMisses(layer, seed, trial);
+      if (at >= members.length) break;
       const bit = from + (members[at] as number);
-      if (hasBit(undrawn, bit)) draw(layer, bit);
+      if (!hasBit(undrawn, bit)) continue;
+      if (isFullAbove(top, bounds[at] as number, lowestMembers[at] as number)) break;
+      draw(layer, bit);
     }
     above = layer;
   }

@@ -5,12 +5,11 @@ import { mix, normalQuantile, uniform } from '../random.ts';
 export type Layer = {
   /** From 0, the highest. */
   depth: number;
-  /**
-   * Logarithm of the probability of a draw that is in no layer above not to be in this one either; minus infinity for
-   * the lowest.
-   */
+  /** Logarithm of the probability of a draw that is in no layer above not to be in this one either. */
   logOfMiss: number;
   floor: number;
+  /** Whether every draw that is in no layer above is in this one: none misses it. */
+  isLowest: boolean;
   /** Its quantiles; a draw picks one of them. */
   quantiles: Float64Array;
 };
@@ -47,6 +46,7 @@ const layerOf = (depth: number, above: number, below: number): Layer => ({
   depth,
   logOfMiss: Math.log1p((above - below) / (1 - above)),
   floor: -normalQuantile(below),
+  isLowest: below === 1,
   // From above, where small probabilities are exact.
   quantiles: Float64Array.from({ length: 2 ** quantileBits }, (_, at) => {
     return -normalQuantile(above + ((below - above) * (at + 0.5)) / 2 ** quantileBits);

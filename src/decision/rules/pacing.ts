@@ -45,7 +45,7 @@ function planOf(cap: CompiledTotalCap, rules: CompiledRules, totals: Totals, now
   if (per === 'hour') return null;
   if (per !== 'lifetime') {
     const period = periodOf(per, cap.zone, nowMs);
-    return { limit: cap.limit, used: usedOf(cap, use), elapsed: elapsedOf(period, rules, nowMs) };
+    return { limit: cap.limit, used: usedOf(cap, use), elapsed: elapsedOf(period, rules, cap.zone, nowMs) };
   }
   // The rest of a lifetime is divided equally among the remaining days; each day has its own plan.
   if (rules.endMs === Number.POSITIVE_INFINITY) return null;
@@ -54,19 +54,22 @@ function planOf(cap: CompiledTotalCap, rules: CompiledRules, totals: Totals, now
   const left = cap.limit - (usedOf(cap, use) - today);
   const startMs = Math.max(day.startMs, rules.startMs);
   const share = (Math.min(day.endMs, rules.endMs) - startMs) / (rules.endMs - startMs);
-  return { limit: left * share, used: today, elapsed: elapsedOf(day, rules, nowMs) };
+  return { limit: left * share, used: today, elapsed: elapsedOf(day, rules, cap.zone, nowMs) };
 }
 
-/** Elapsed share of a period, counting only the time in which the campaign runs. */
+/**
+ * Elapsed share of a period, counting only the time in which the campaign runs. Hours of each user's own time zone are
+ * taken in that of the cap, for there is one plan for all users.
+ */
 function elapsedOf(
   period: { startMs: number; endMs: number },
   { startMs, endMs, hours }: CompiledRules,
+  capZone: string,
   nowMs: number,
 ): number {
   const from = Math.max(period.startMs, startMs);
   const to = Math.min(period.endMs, endMs);
-  const minutes =
-    hours === null || hours.zone === null || to - from > 26 * 3_600_000 ? null : { hours, zone: hours.zone };
+  const minutes = hours === null || to - from > 26 * 3_600_000 ? null : { hours, zone: hours.zone ?? capZone };
   const [elapsed, total] =
     minutes === null ? [nowMs - from, to - from] : [openMinutes(minutes, from, nowMs), openMinutes(minutes, from, to)];
   return total <= 0 ? 1 : Math.min(1, Math.max(0, elapsed / total));

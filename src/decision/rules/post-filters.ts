@@ -4,51 +4,49 @@ import type { EligibilityIndex } from '../index/eligibility.ts';
 import type { Exclusion } from '../index/exclusion.ts';
 import { userTimeZone } from '../index/index-filters.ts';
 import { salts, uniform } from '../random.ts';
-import type { DecisionInput, OptOuts } from '../types.ts';
+import type { DecisionInput } from '../types.ts';
 import { reachedFrequencyCap, reachedTotalCap } from './caps.ts';
 import { matchesCondition } from './conditions.ts';
 import { pacingProbability } from './pacing.ts';
 
-/**
- * The first rule beyond the index that excludes a candidate, or null. Post-filters apply in this order: start and end,
- * hours, cities and postal codes, conditions, opt-out, frequency caps, total caps, pacing.
- */
+type Rule = (candidate: Candidate, index: EligibilityIndex, input: DecisionInput) => Exclusion | null;
+
+/** The rules beyond the index, in the order in which they apply. */
+const rulesInOrder: readonly Rule[] = [
+  scheduleExclusion,
+  ({ rules }, _index, { context }) => placeExclusion('cities', rules.cities, context.geo.city),
+  ({ rules }, _index, { context }) =>
+    placeExclusion('postal_codes', rules.postalCodes, context.geo.postalCode?.replaceAll(' ', '') ?? null),
+  ({ rules: { conditions } }, _index, { context }) =>
+    conditions === null || matchesCondition(conditions, context.custom) ? null : { rule: 'conditions' },
+  optOutExclusion,
+  frequencyCapExclusion,
+  totalCapExclusion,
+  pacingExclusion,
+];
+
+/** The first rule beyond the index that excludes a candidate, or null. */
 export function postFilter(candidate: Candidate, index: EligibilityIndex, input: DecisionInput): Exclusion | null {
-  const { context, history } = input;
-  const { rules, offer } = candidate;
-  const optOut = optOutOf(history.optOuts, offer.campaign.id, context.nowMs);
-  if (rules.indexed) return optOut;
-  return (
-    scheduleExclusion(candidate, index, input) ??
-    placeExclusion('cities', rules.cities, context.geo.city) ??
-    placeExclusion('postal_codes', rules.postalCodes, context.geo.postalCode?.replaceAll(' ', '') ?? null) ??
-    (rules.conditions === null || matchesCondition(rules.conditions, context.custom) ? null : { rule: 'conditions' }) ??
-    optOut ??
-    capExclusion(candidate, input)
-  );
+  if (candidate.rules.indexed) return optOutExclusion(candidate, index, input);
+  for (const rule of rulesInOrder) {
+    const exclusion = rule(candidate, index, input);
+    if (exclusion !== null) return exclusion;
+  }
+  return null;
 }
 
 /** All rules beyond the index that exclude a candidate, in the order in which `postFilter` applies them. */
-export function postExclusions(candidate: Candidate, index: EligibilityIndex, input: DecisionInput): Exclusion[] {
-  const { context, history, totals } = input;
-  const { rules, offer } = candidate;
-  const found: (Exclusion | null)[] = [
-    scheduleExclusion(candidate, index, input),
-    placeExclusion('cities', rules.cities, context.geo.city),
-    placeExclusion('postal_codes', rules.postalCodes, context.geo.postalCode?.replaceAll(' ', '') ?? null),
-    rules.conditions === null || matchesCondition(rules.conditions, context.custom) ? null : { rule: 'conditions' },
-    optOutOf(history.optOuts, offer.campaign.id, context.nowMs),
-  ];
-  for (const cap of rules.frequencyCaps) {
-    const reached = reachedFrequencyCap([cap], offer, history.exposures, context.nowMs);
-    found.push(reached && { rule: 'frequency_cap', ...reached });
-  }
-  for (const cap of rules.totalCaps) {
-    const reached = reachedTotalCap({ ...candidate, rules: { ...rules, totalCaps: [cap] } }, totals);
-    found.push(reached && { rule: 'total_cap', ...reached });
-  }
-  found.push(pacingExclusion(candidate, input));
-  return found.filter((exclusion) => exclusion !== null);
+export const postExclusions = (candidate: Candidate, index: EligibilityIndex, input: DecisionInput): Exclusion[] =>
+  rulesInOrder.flatMap((rule) => withOneCapEach(rule, candidate).flatMap((one) => rule(one, index, input) ?? []));
+
+/** For the rules of caps, the candidate once with each of its caps, so that every one that is reached is named. */
+function withOneCapEach(rule: Rule, candidate: Candidate): Candidate[] {
+  const { rules } = candidate;
+  if (rule === frequencyCapExclusion)
+    return rules.frequencyCaps.map((cap) => ({ ...candidate, rules: { ...rules, frequencyCaps: [cap] } }));
+  if (rule === totalCapExclusion)
+    return rules.totalCaps.map((cap) => ({ ...candidate, rules: { ...rules, totalCaps: [cap] } }));
+  return [candidate];
 }
 
 function scheduleExclusion(
@@ -73,24 +71,32 @@ const placeExclusion = (
 ): Exclusion | null =>
   matcher === null || matchesValue(matcher, value?.toLowerCase() ?? null) ? null : { rule: 'targeting', key, value };
 
-function optOutOf(optOuts: OptOuts, campaignId: number, nowMs: number): Exclusion | null {
-  const untilS = optOuts[campaignId];
-  if (untilS === undefined || (untilS !== null && untilS * 1000 <= nowMs)) return null;
+function optOutExclusion({ offer }: Candidate, _index: unknown, { context, history }: DecisionInput): Exclusion | null {
+  const untilS = history.optOuts[offer.campaign.id];
+  if (untilS === undefined || (untilS !== null && untilS * 1000 <= context.nowMs)) return null;
   return { rule: 'opted_out', untilMs: untilS === null ? null : untilS * 1000 };
 }
 
-function capExclusion(candidate: Candidate, input: DecisionInput): Exclusion | null {
-  const { context, history, totals } = input;
-  const { rules, offer } = candidate;
-  const frequency = reachedFrequencyCap(rules.frequencyCaps, offer, history.exposures, context.nowMs);
-  if (frequency !== null) return { rule: 'frequency_cap', ...frequency };
-  if (rules.totalCaps.length === 0) return null;
-  const total = reachedTotalCap(candidate, totals);
-  if (total !== null) return { rule: 'total_cap', ...total };
-  return pacingExclusion(candidate, input);
+function frequencyCapExclusion(
+  { rules, offer }: Candidate,
+  _index: unknown,
+  { context, history }: DecisionInput,
+): Exclusion | null {
+  const reached = reachedFrequencyCap(rules.frequencyCaps, offer, history.exposures, context.nowMs);
+  return reached && { rule: 'frequency_cap', ...reached };
 }
 
-function pacingExclusion({ rules, offer }: Candidate, { context, totals, seed }: DecisionInput): Exclusion | null {
+function totalCapExclusion(candidate: Candidate, _index: unknown, { totals }: DecisionInput): Exclusion | null {
+  const reached = candidate.rules.totalCaps.length === 0 ? null : reachedTotalCap(candidate, totals);
+  return reached && { rule: 'total_cap', ...reached };
+}
+
+function pacingExclusion(
+  { rules, offer }: Candidate,
+  _index: unknown,
+  { context, totals, seed }: DecisionInput,
+): Exclusion | null {
+  if (rules.totalCaps.length === 0) return null;
   const probability = pacingProbability(rules, totals, context.nowMs);
   return uniform(seed, salts.pacing + offer.campaign.id) < probability ? null : { rule: 'pacing', probability };
 }

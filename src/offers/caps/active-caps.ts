@@ -13,7 +13,7 @@ export type LimitedTotal = {
 /** The caps of a catalogue: which events are counted, and for whom. Without a cap there is no counting. */
 export type ActiveCaps = {
   /** Whether users' histories matter to what a publisher shows. */
-  hasUserCaps: (publisherId: number) => boolean;
+  hasFrequencyCaps: (publisherId: number) => boolean;
   /** Whether an event of a campaign at a publisher is kept in the user's history. */
   countsForUser: (campaign: Campaign, publisherId: number, event: CapEvent) => boolean;
   hasTotalCaps: (publisherId: number) => boolean;
@@ -68,7 +68,7 @@ function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
     }
   }
   return {
-    hasUserCaps: (publisherId) => {
+    hasFrequencyCaps: (publisherId) => {
       const activeCaps = ofPublishers.get(publisherId);
       return activeCaps !== undefined && (activeCaps.byCampaign.size > 0 || activeCaps.byAdvertiser.size > 0);
     },

@@ -59,8 +59,8 @@ export type StoredHistory = {
   stale: number;
 };
 
-/** @param nowMs reservations are kept for a minute up to here */
-export function readRecords(bytes: Buffer, nowMs: number): StoredHistory {
+/** @param storedUntilMs reservations expire a minute before it (epoch milliseconds) */
+export function readRecords(bytes: Buffer, storedUntilMs: number): StoredHistory {
   const exposures: Exposure[] = [];
   const open: Reserved[] = [];
   const settled = new Set<string>();
@@ -72,7 +72,7 @@ export function readRecords(bytes: Buffer, nowMs: number): StoredHistory {
     if (code !== reservedCode) {
       exposures.push(exposure);
       if (code === codes.impression) settled.add(settlingKey(record, exposure));
-    } else if (exposure.atMs + reservationMs > nowMs) open.push({ exposure, record });
+    } else if (exposure.atMs + reservationMs > storedUntilMs) open.push({ exposure, record });
   }
   const reserved = open.filter(({ record, exposure }) => !settled.has(settlingKey(record, exposure)));
   return { exposures, reserved, stale: count - exposures.length - reserved.length };

@@ -2,6 +2,7 @@ import { type Exposure, noHistory, type OptOuts, type UserHistory } from '../../
 import { bigints, byteas, integers, uuids } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs } from '../../platform/lib/time.ts';
+import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { exposureRecord, type Reserved, readRecords, reservedRecord } from './history-records.ts';
 
 /** The longest window of a cap (milliseconds); older exposures count for caps without a window only. */
@@ -40,17 +41,17 @@ const lockSql = `
 insert into user_history as known (user_key, publisher_id, updated_at)
 select user_key, publisher_id, to_timestamp($3::float8)
 from unnest($1::uuid[], $2::integer[]) as given (user_key, publisher_id) order by user_key
-on conflict (user_key) do update set updated_at = excluded.updated_at
+on conflict (user_key) do update set updated_at = greatest(known.updated_at, excluded.updated_at)
 returning ${columns}`;
 
-/**
- * Reads the histories of users and locks them until the transaction ends.
- * @param nowMs reservations are kept for a minute up to here; with an event log, up to where its events are stored
- */
+/** `storedUntilMs`: reservations expire a minute before it; with an event log, its events are stored up to here. */
+export type HistoryTimes = { nowMs: number; storedUntilMs: number };
+
+/** Reads the histories of users and locks them until the transaction ends. */
 export async function lockHistories(
   executor: Executor,
   users: ReadonlyMap<string, number>,
-  nowMs: number,
+  { nowMs, storedUntilMs }: HistoryTimes,
 ): Promise<Map<string, OpenHistory>> {
   const given = [...users];
   const values = [
@@ -59,7 +60,18 @@ export async function lockHistories(
     nowMs / 1000,
   ];
   const { rows } = await executor.query<HistoryRow>({ name: 'lock_histories', text: lockSql, values });
-  return new Map(rows.map((row) => [row.user_key, openHistory(row, users.get(row.user_key) ?? 0, nowMs)]));
+  return new Map(rows.map((row) => [row.user_key, openHistory(row, users.get(row.user_key) ?? 0, storedUntilMs)]));
+}
+
+const lockOfSessionsSql = `
+select from user_history where user_key = any(array(
+  select user_key from sessions where day = any($1::date[]) and id = any($2::uuid[])
+)) order by user_key for update`;
+
+/** Locks the histories of the users of sessions, for a transaction that writes them in more than one statement. */
+export async function lockUsersOf(executor: Executor, sessionIds: readonly string[]): Promise<void> {
+  const values = [[...new Set(sessionIds.map(dayOfUuid7))], uuids(sessionIds, (id) => id)];
+  await executor.query({ name: 'lock_users_of_sessions', text: lockOfSessionsSql, values });
 }
 
 const readSql = `select ${columns} from user_history where user_key = any($1::uuid[])`;
@@ -68,7 +80,7 @@ const readSql = `select ${columns} from user_history where user_key = any($1::uu
 export async function readHistories(
   executor: Executor,
   users: ReadonlyMap<string, number>,
-  nowMs: number,
+  storedUntilMs: number,
 ): Promise<Map<string, OpenHistory>> {
   const values = [uuids([...users.keys()], (userKey) => userKey)];
   const { rows } = await executor.query<HistoryRow>({ name: 'read_histories', text: readSql, values });
@@ -76,7 +88,7 @@ export async function readHistories(
   return new Map(
     [...users].map(([userKey, publisherId]) => [
       userKey,
-      openHistory(found.get(userKey) ?? newRow(userKey), publisherId, nowMs),
+      openHistory(found.get(userKey) ?? newRow(userKey), publisherId, storedUntilMs),
     ]),
   );
 }
@@ -89,13 +101,13 @@ const newRow = (userKey: string): HistoryRow => ({
 });
 
 /** Reads a user's history without locking it. */
-export async function readHistory(executor: Executor, userKey: string, nowMs: number): Promise<UserHistory> {
+export async function readHistory(executor: Executor, userKey: string, storedUntilMs: number): Promise<UserHistory> {
   const { rows } = await executor.query<HistoryRow>({ name: 'read_histories', text: readSql, values: [[userKey]] });
-  return rows[0] === undefined ? noHistory : historyOf(openHistory(rows[0], 0, nowMs));
+  return rows[0] === undefined ? noHistory : historyOf(openHistory(rows[0], 0, storedUntilMs));
 }
 
-function openHistory(row: HistoryRow, publisherId: number, nowMs: number): OpenHistory {
-  const { exposures, reserved, stale } = readRecords(row.exposures, nowMs);
+function openHistory(row: HistoryRow, publisherId: number, storedUntilMs: number): OpenHistory {
+  const { exposures, reserved, stale } = readRecords(row.exposures, storedUntilMs);
   return {
     userKey: row.user_key,
     publisherId,

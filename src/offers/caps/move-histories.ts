@@ -40,7 +40,7 @@ async function moveOne(
   nowMs: number,
 ): Promise<void> {
   const both = [from, userKey].map((key): [string, number] => [key, publisherId]);
-  await lockHistories(executor, new Map(both), nowMs);
+  await lockHistories(executor, new Map(both), { nowMs, storedUntilMs: nowMs });
   await executor.query(mergeSql, [[from], [userKey]]);
   await executor.query('delete from user_history where user_key = $1', [from]);
 }

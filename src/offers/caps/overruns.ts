@@ -5,6 +5,7 @@ import {
   type CampaignUsage,
   fieldOf,
   limitOf,
+  periodKey,
   periodName,
   sumDeltas,
   type UsageDelta,
@@ -25,13 +26,11 @@ export function findOverruns(
   atMs: number,
   isHeld: (key: string) => boolean,
 ): Set<string> {
-  const own = new Map(
-    sumDeltas(deltas).map((delta) => [`${totalsKey(delta.campaignId, delta.publisherId)} ${delta.period}`, delta]),
-  );
+  const own = byPeriod(deltas);
   const overruns = new Set<string>();
   for (const now of used) {
     const key = totalsKey(now.campaignId, now.publisherId);
-    const mine = own.get(`${key} ${now.period}`);
+    const mine = own.get(periodKey(now));
     const before = assumed.get(now.campaignId, now.publisherId, now.period);
     for (const cap of activeCaps.total(key)?.caps ?? []) {
       const field = fieldOf(cap);
@@ -43,16 +42,17 @@ export function findOverruns(
   return overruns;
 }
 
+const byPeriod = (deltas: readonly UsageDelta[]): Map<string, UsageDelta> =>
+  new Map(sumDeltas(deltas).map((delta) => [periodKey(delta), delta]));
+
 const isIn = (per: CapPeriod, { period }: CampaignUsage, timeZone: string, atMs: number): boolean =>
   periodName(per, timeZone, atMs) === period;
 
 /** The usage without the process's own deltas, after they were rolled back. */
 export const withoutOwnDeltas = (deltas: readonly UsageDelta[], used: readonly CampaignUsage[]): CampaignUsage[] => {
-  const own = new Map(
-    sumDeltas(deltas).map((delta) => [`${totalsKey(delta.campaignId, delta.publisherId)} ${delta.period}`, delta]),
-  );
+  const own = byPeriod(deltas);
   return used.map((now) => {
-    const mine = own.get(`${totalsKey(now.campaignId, now.publisherId)} ${now.period}`);
+    const mine = own.get(periodKey(now));
     if (mine === undefined) return now;
     return {
       ...now,

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { transaction } from '../../platform/db/pool.ts';
-import { deleteExpiredReservations, reservationDeltas } from './reservations.ts';
-import { addUsage } from './usage.ts';
+import { deleteExpiredReservations } from './reservations.ts';
+import { addUsage, takenDeltas } from './usage.ts';
 
 /** Sessions whose reservations are released in one transaction (count). */
 const maxExpired = 500;
@@ -14,7 +14,7 @@ export async function releaseExpiredReservations(pool: pg.Pool, nowMs: number): 
       const { sessions, reservations } = await deleteExpiredReservations(executor, nowMs, maxExpired);
       await addUsage(
         executor,
-        reservations.flatMap((reservation) => reservationDeltas(reservation, -1)),
+        reservations.flatMap((reservation) => takenDeltas(reservation, -1)),
       );
       return sessions;
     });

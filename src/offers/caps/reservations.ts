@@ -5,7 +5,7 @@ import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { firstUuid7After, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { ActiveCaps, LimitedTotal } from './active-caps.ts';
 import { reservationMs } from './history-records.ts';
-import { noAmounts, periodNames, type UsageDelta } from './usage.ts';
+import { periodNames, takenDeltas, type UsageDelta } from './usage.ts';
 
 /**
  * The part of a campaign's totals that is reserved for an answer until the paying event, or until it expires
@@ -49,17 +49,6 @@ export const reservationsOf = (
       micros: Math.ceil(reserveMicros),
       sliceId: null,
     },
-  }));
-
-/** The usage that a reservation takes (1), or releases (-1). */
-export const reservationDeltas = (reservation: Reservation, sign: 1 | -1): UsageDelta[] =>
-  reservation.periods.map((period) => ({
-    ...noAmounts,
-    campaignId: reservation.campaignId,
-    publisherId: reservation.publisherId,
-    period,
-    impressions: sign * reservation.impressions,
-    micros: sign * reservation.micros,
   }));
 
 /*
@@ -139,8 +128,8 @@ export async function settleReservations(
     const after = before.flatMap((reservation) => {
       const remainder = remainderOf(reservation);
       if (remainder === reservation) return remainder;
-      released.push(...reservationDeltas(reservation, -1));
-      if (remainder !== null) released.push(...reservationDeltas(remainder, 1));
+      released.push(...takenDeltas(reservation, -1));
+      if (remainder !== null) released.push(...takenDeltas(remainder, 1));
       return remainder ?? [];
     });
     if (after.length === 0) settled.push(row.session_id);

@@ -39,13 +39,13 @@ export type Holdings = {
   grant: (total: LimitedTotal, wanted: Pick<Reservation, 'periods' | 'micros'>) => string | null;
   /** Takes back grants of which it is certain that they are not and will not be committed. */
   revoke: (granted: readonly Reservation[]) => void;
-  /** Uses the slices of these totals no more (by `totalsKey`): they were returned by another process, say. */
+  /** Grants nothing more from the slices of these totals (by `totalsKey`), as when another process returned them. */
   drop: (keys: Iterable<string>) => void;
   /** Whether there is a slice of a total (by `totalsKey`). */
   isHeld: (key: string) => boolean;
   /** The usage without what the own slices have left, which this process may still grant. */
   without: (table: Pick<UsageTable, 'get'>) => Pick<UsageTable, 'get'>;
-  /** Uses what is idle, old or of a changed cap no more. */
+  /** Retires slices that are idle, too old, or of a cap that has changed. */
   retireDue: (activeCaps: ActiveCaps) => void;
   retireAll: () => void;
   /** Slices that came out of use since the last call; batches under way may still spend them. */
@@ -75,7 +75,7 @@ export function createHoldings(now: () => number, onWanted: (holding: Holding, n
     for (;;) {
       const slice = holding.current;
       if (slice === null) {
-        if (isHot(holding, nowMs)) onWanted(holding, nowMs);
+        if (isDemandHigh(holding, nowMs)) onWanted(holding, nowMs);
         return null;
       }
       if (isOf(slice, periods) && fits(slice, total, micros)) {
@@ -181,7 +181,7 @@ const isDue = ({ usedAtMs, takenAtMs }: Slice, nowMs: number): boolean =>
   nowMs - usedAtMs > idleMs || nowMs - takenAtMs > maxAgeMs;
 
 /** Whether a total is asked for so often that a slice pays; counts anew where it is not. */
-function isHot(holding: Holding, nowMs: number): boolean {
+function isDemandHigh(holding: Holding, nowMs: number): boolean {
   const { impressions, sinceMs } = holding.demand;
   const elapsedS = (nowMs - sinceMs) / 1000;
   if (impressions >= minRatePerS * Math.max(1, elapsedS)) return true;

@@ -10,8 +10,8 @@ import {
   fieldOf,
   limitOf,
   noAmounts,
+  takenDeltas,
   toUsage,
-  type UsageDelta,
   type UsageRow,
 } from './usage.ts';
 
@@ -52,16 +52,6 @@ export type WantedSlice = {
 
 /** Taken slices, without those that were refused, and the usage afterwards. */
 export type TakenSlices = { slices: SliceRow[]; used: CampaignUsage[] };
-
-const toDeltas = ({ campaignId, publisherId, periods, impressions, micros }: SliceRow, sign: 1 | -1): UsageDelta[] =>
-  periods.map((period) => ({
-    ...noAmounts,
-    campaignId,
-    publisherId,
-    period,
-    impressions: sign * impressions,
-    micros: sign * micros,
-  }));
 
 /** Takes slices of totals, smaller ones where little is left, in one transaction. */
 export const takeSlices = (pool: pg.Pool, wanted: readonly WantedSlice[]): Promise<TakenSlices> =>
@@ -145,7 +135,7 @@ export const returnSlices = (pool: pg.Pool, ids: readonly string[]): Promise<Cam
     });
     return addUsage(
       executor,
-      rows.map(toSlice).flatMap((slice) => toDeltas(slice, -1)),
+      rows.map(toSlice).flatMap((slice) => takenDeltas(slice, -1)),
     );
   });
 
@@ -164,7 +154,7 @@ export const releaseExpiredSlices = (pool: pg.Pool): Promise<void> =>
     });
     await addUsage(
       executor,
-      rows.map(toSlice).flatMap((slice) => toDeltas(slice, -1)),
+      rows.map(toSlice).flatMap((slice) => takenDeltas(slice, -1)),
     );
   });
 

@@ -46,18 +46,32 @@ export function periodNames(timeZone: string, atMs: number): readonly string[] {
 export const periodName = (per: CapPeriod, timeZone: string, atMs: number): string =>
   periodNames(timeZone, atMs)[capPeriods.indexOf(per)] as string;
 
-/** One change of a total, in each of the periods. */
-export const deltasOf = (total: LimitedTotal, periods: readonly string[], amounts: Amounts): UsageDelta[] =>
-  periods.map((period) => ({ campaignId: total.campaignId, publisherId: total.publisherId, period, ...amounts }));
+type TotalRef = Pick<LimitedTotal, 'campaignId' | 'publisherId'>;
 
-const keyOf = ({ campaignId, publisherId, period }: UsageDelta): string =>
+/** One change of a total, in each of the periods. */
+export const deltasOf = (
+  { campaignId, publisherId }: TotalRef,
+  periods: readonly string[],
+  amounts: Amounts,
+): UsageDelta[] => periods.map((period) => ({ campaignId, publisherId, period, ...amounts }));
+
+type Taken = TotalRef & { periods: readonly string[]; impressions: number; micros: number };
+
+/** What a slice or a reservation takes of a total (1), or gives back (-1). */
+export const takenDeltas = (taken: Taken, sign: 1 | -1): UsageDelta[] =>
+  deltasOf(taken, taken.periods, { impressions: sign * taken.impressions, clicks: 0, micros: sign * taken.micros });
+
+type PeriodRef = Pick<UsageDelta, 'campaignId' | 'publisherId' | 'period'>;
+
+/** Names a total in one of its periods. */
+export const periodKey = ({ campaignId, publisherId, period }: PeriodRef): string =>
   `${totalsKey(campaignId, publisherId)} ${period}`;
 
 /** Changes of the same total in the same period become one. */
 export function sumDeltas(deltas: readonly UsageDelta[]): UsageDelta[] {
   const sums = new Map<string, UsageDelta>();
   for (const delta of deltas) {
-    const key = keyOf(delta);
+    const key = periodKey(delta);
     const sum = sums.get(key);
     if (sum === undefined) sums.set(key, { ...delta });
     else {
@@ -162,7 +176,7 @@ export function createUsageTable(from?: UsageTable): UsageTable {
   const own = new Map<string, Amounts>();
   const table: UsageTable = {
     get: (campaignId, publisherId, period) => {
-      const key = `${totalsKey(campaignId, publisherId)} ${period}`;
+      const key = periodKey({ campaignId, publisherId, period });
       let amounts = own.get(key);
       if (amounts === undefined) {
         amounts = from?.get(campaignId, publisherId, period) ?? noAmounts;
@@ -170,7 +184,8 @@ export function createUsageTable(from?: UsageTable): UsageTable {
       }
       return amounts;
     },
-    set: (used) => own.set(keyOf(used), { impressions: used.impressions, clicks: used.clicks, micros: used.micros }),
+    set: (used) =>
+      own.set(periodKey(used), { impressions: used.impressions, clicks: used.clicks, micros: used.micros }),
     add: (delta) => {
       const { campaignId, publisherId, period } = delta;
       const before = table.get(campaignId, publisherId, period);

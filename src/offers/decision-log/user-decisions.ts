@@ -11,15 +11,15 @@ export type UserDecision = {
   kept: boolean;
 };
 
-/** The newest sessions of a user, found by their key and by `pub_user_id`, newest first. */
+/** The newest sessions of a user, found by any of their keys and by `pub_user_id`, newest first. */
 export async function findUserDecisions(
   executor: Executor,
   {
     publisherId,
-    userKey,
+    userKeys,
     identifier,
     limit,
-  }: { publisherId: number; userKey: string; identifier: string; limit: number },
+  }: { publisherId: number; userKeys: readonly string[]; identifier: string; limit: number },
 ): Promise<UserDecision[]> {
   const newest = (condition: string): string => `(
     select id, created_at, placement, user_key, offer_ids, decision is not null as kept
@@ -33,9 +33,9 @@ export async function findUserDecisions(
     offer_ids: number[];
     kept: boolean;
   }>(
-    `select * from (${newest('user_key = $2::uuid')} union ${newest('pub_user_id = $3')}) as found
+    `select * from (${newest('user_key = any($2::uuid[])')} union ${newest('pub_user_id = $3')}) as found
     order by id desc limit $4`,
-    [publisherId, userKey, identifier, limit],
+    [publisherId, userKeys, identifier, limit],
   );
   return rows.map((row) => ({
     sessionId: row.id,

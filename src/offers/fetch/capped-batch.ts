@@ -2,30 +2,25 @@ import type pg from 'pg';
 import type { OptOuts, UserHistory } from '../../decision/types.ts';
 import { noHistory, totalsKey } from '../../decision/types.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
-import { type ActiveCaps, activeCapsOf } from '../caps/active-caps.ts';
-import { historyOf, lockHistories, type OpenHistory, reserveImpression, saveHistories } from '../caps/history.ts';
+import type { ActiveCaps } from '../caps/active-caps.ts';
+import { type HistoryTimes, historyOf, lockHistories, type OpenHistory, saveHistories } from '../caps/history.ts';
 import type { LiveUsage } from '../caps/live-usage.ts';
 import { findOverruns, withExhausted, withoutOwnDeltas } from '../caps/overruns.ts';
-import { insertReservations, type Reservation, reservationDeltas, reservationsOf } from '../caps/reservations.ts';
+import { insertReservations, type Reservation, reservationsOf } from '../caps/reservations.ts';
 import { spendSlices } from '../caps/slice-rows.ts';
 import type { Slices } from '../caps/slices.ts';
 import { totalsAt } from '../caps/totals.ts';
-import { addUsage, type CampaignUsage, type UsageDelta, type UsageTable } from '../caps/usage.ts';
-import type { StateWriter } from '../decision-log/state-writer.ts';
-import type { ModelSource } from '../model/source.ts';
-import type { OutcomeSampler } from '../outcomes/sampler.ts';
-import { decideSession, sampleOutcome } from './decide-session.ts';
+import { addUsage, type CampaignUsage, takenDeltas, type UsageDelta, type UsageTable } from '../caps/usage.ts';
+import { type DecisionSources, decideSession } from './decide-session.ts';
+import { activeCapsOfBatch, reserveImpressions } from './fetch-path.ts';
 import type { PendingFetch } from './pending-fetch.ts';
-import type { SessionRecord } from './session-record.ts';
+import type { DecidedSession, SessionRecord } from './session-record.ts';
 import { insertSessions, loadOptOuts } from './sessions.ts';
 
-export type CappedBatchDeps = {
+export type CappedBatchDeps = DecisionSources & {
   pool: pg.Pool;
   usage: Pick<LiveUsage, 'known'>;
   slices: Pick<Slices, 'grant' | 'revoke' | 'drop' | 'isHeld' | 'without'>;
-  model: Pick<ModelSource, 'current'>;
-  states: Pick<StateWriter, 'note'>;
-  outcomes: Pick<OutcomeSampler, 'decided'>;
   eventsStoredUntil: () => number;
   now: () => number;
 };
@@ -49,13 +44,13 @@ export class CapOverrun extends Error {
 }
 
 /**
- * Decides and commits a batch in one transaction: locks the users' histories, decides, reserves what is shown, of
+ * Decides and commits a batch in one transaction: locks the users' histories, decides, reserves what is shown, from
  * slices where there are, and compares the totals with what the decisions assumed before it commits.
  * @param exhausted totals that count as used up, by `totalsKey`
  * @throws CapOverrun
  */
 export async function commitCapped(
-  { pool, usage, slices, model, states, outcomes, eventsStoredUntil, now }: CappedBatchDeps,
+  { pool, usage, slices, eventsStoredUntil, now, ...sources }: CappedBatchDeps,
   batch: readonly PendingFetch[],
   exhausted: ReadonlySet<string>,
 ): Promise<CommittedBatch> {
@@ -66,16 +61,10 @@ export async function commitCapped(
   const ledger: Ledger = { table: assumed.fork(), deltas: [], reservations: [], nowMs };
   const table = slices.without(ledger.table);
   return transaction(pool, async (executor) => {
-    const users = await openUsers(executor, batch, activeCaps, eventsStoredUntil());
+    const users = await openUsers(executor, batch, activeCaps, { nowMs, storedUntilMs: eventsStoredUntil() });
     const sessions = batch.map((pending) => {
-      const sources = {
-        history: users.historyOf(pending),
-        totals: totalsAt(table, activeCaps, nowMs),
-        model: model.current(),
-      };
-      states.note(pending.snapshot, sources.model);
-      const session = decideSession(pending, sources, nowMs);
-      sampleOutcome(outcomes, pending, sources, session);
+      const known = { history: users.historyOf(pending), totals: totalsAt(table, activeCaps, nowMs) };
+      const session = decideSession(sources, pending, known, nowMs);
       if (pending.dev) return session;
       const history = users.locked.get(pending.userKey ?? '');
       if (history !== undefined) reserveImpressions(session, history, activeCaps);
@@ -103,10 +92,6 @@ export async function commitCapped(
   });
 }
 
-/** The caps of the newest catalogue that fetches of a batch were opened with. */
-export const activeCapsOfBatch = (batch: readonly PendingFetch[]): ActiveCaps =>
-  activeCapsOf(batch.reduce((a, b) => (b.snapshot.version > a.snapshot.version ? b : a)).snapshot);
-
 const totalOf = ({ campaignId, publisherId }: Reservation): string => totalsKey(campaignId, publisherId);
 
 /** The users of a batch: locked histories of those to whom caps apply, opt-outs of the others. */
@@ -119,16 +104,16 @@ async function openUsers(
   executor: Executor,
   batch: readonly PendingFetch[],
   activeCaps: ActiveCaps,
-  storedUntilMs: number,
+  times: HistoryTimes,
 ): Promise<BatchUsers> {
   const capped = new Map<string, number>();
   const others = new Set<string>();
   for (const { userKey, dev, publisher } of batch) {
     if (userKey === null || dev) continue;
-    if (activeCaps.hasUserCaps(publisher.id)) capped.set(userKey, publisher.id);
+    if (activeCaps.hasFrequencyCaps(publisher.id)) capped.set(userKey, publisher.id);
     else others.add(userKey);
   }
-  const locked = capped.size === 0 ? new Map() : await lockHistories(executor, capped, storedUntilMs);
+  const locked = capped.size === 0 ? new Map() : await lockHistories(executor, capped, times);
   const optOuts: ReadonlyMap<string, OptOuts> = await loadOptOuts(executor, [...others]);
   return {
     locked,
@@ -144,22 +129,9 @@ async function openUsers(
 /** What a batch takes of campaigns' totals; `table` shows the next decision of the batch what slices did not grant. */
 type Ledger = { table: UsageTable; deltas: UsageDelta[]; reservations: Reservation[]; nowMs: number };
 
-/** Reserves impressions of the user for the offers of a session, as far as caps count them. */
-export function reserveImpressions(
-  { id, publisherId, decided, createdAtMs }: SessionRecord,
-  history: OpenHistory,
-  activeCaps: ActiveCaps,
-): void {
-  for (const { offer } of decided) {
-    const { id: campaignId, advertiserId } = offer.campaign;
-    if (!activeCaps.countsForUser(offer.campaign, publisherId, 'impression')) continue;
-    reserveImpression(history, id, { offerId: offer.id, campaignId, advertiserId, atMs: createdAtMs });
-  }
-}
-
 /** Reserves totals of campaigns for the offers of a session. */
 function reserveTotals(
-  { id, publisherId, decided }: SessionRecord,
+  { id, publisherId, decided }: DecidedSession,
   { activeCaps, slices, ledger }: { activeCaps: ActiveCaps; slices: Pick<Slices, 'grant'>; ledger: Ledger },
 ): void {
   const { nowMs } = ledger;
@@ -168,7 +140,7 @@ function reserveTotals(
       const sliceId = slices.grant(total, reservation);
       ledger.reservations.push({ ...reservation, sliceId });
       if (sliceId !== null) continue;
-      for (const delta of reservationDeltas(reservation, 1)) {
+      for (const delta of takenDeltas(reservation, 1)) {
         ledger.deltas.push(delta);
         ledger.table.add(delta);
       }

@@ -1,7 +1,7 @@
 import { createBatcher } from '../../platform/db/batcher.ts';
 import type { LiveUsage } from '../caps/live-usage.ts';
 import { CapOverrun, type CappedBatchDeps, commitCapped } from './capped-batch.ts';
-import { type FetchPath, type FetchPathDeps, maxSessions } from './early-fetch.ts';
+import { type FetchPath, type FetchPathDeps, maxSessions } from './fetch-path.ts';
 import type { PendingFetch } from './pending-fetch.ts';
 import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions } from './render-sessions.ts';
 import type { SessionRecord } from './session-record.ts';

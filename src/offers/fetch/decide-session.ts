@@ -1,42 +1,42 @@
 import { decide } from '../../decision/decide.ts';
-import type { DecidedOffer, DecisionInput, Totals, UserHistory } from '../../decision/types.ts';
+import type { DecidedOffer, Decision, DecisionInput, Totals, UserHistory } from '../../decision/types.ts';
 import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
 import { storedInputsOf, withLinkedFirst } from '../decision-log/decision-record.ts';
-import type { Model } from '../model/posteriors.ts';
-import type { OutcomeSampler } from '../outcomes/sampler.ts';
+import type { StateWriter } from '../decision-log/state-writer.ts';
+import type { ModelSource } from '../model/source.ts';
 import { type MacroValues, macroNames, macroValuesOf } from '../render/macros.ts';
 import { contextOf, isUspOn, linkedOfferId, type PendingFetch } from './pending-fetch.ts';
-import type { SessionRecord } from './session-record.ts';
+import type { DecidedSession } from './session-record.ts';
 
-/** Inputs of a decision beside the request and the catalogue. */
-export type Sources = { history: UserHistory; totals: Totals; model: Model };
+/** Where decisions take the ranking model from, and what keeps model and catalogue, to explain them later. */
+export type DecisionSources = { model: Pick<ModelSource, 'current'>; states: Pick<StateWriter, 'note'> };
 
-/** All inputs of a decision. */
-const inputFor = (
-  pending: PendingFetch,
-  { history, totals, model }: Sources,
-  nowMs: number,
-  seed: number,
-): DecisionInput => ({
-  publisher: pending.publisher,
-  theme: pending.theme,
-  context: contextOf(pending, nowMs),
-  history,
-  totals,
-  posteriors: model.posteriors,
-  seed,
-});
+/** What the database knows that a decision needs. */
+type Known = { history: UserHistory; totals: Totals };
 
 /** Decides for a fetch. One that has expired shows nothing: its answer is sent already. */
-export function decideSession(pending: PendingFetch, sources: Sources, nowMs: number): SessionRecord {
+export function decideSession(
+  { model, states }: DecisionSources,
+  pending: PendingFetch,
+  { history, totals }: Known,
+  nowMs: number,
+): DecidedSession {
   const { snapshot, publisher, theme, request, expired } = pending;
   if (!expired || pending.sessionId === null) pending.sessionId = newUuid7(nowMs);
-  const input = inputFor(pending, sources, nowMs, seedOf(pending.sessionId));
-  const startMs = performance.now();
-  const decision = expired ? { offers: [], emptyReason: 'deadline' } : decide(input);
-  pending.decision = { startMs, tookMs: performance.now() - startMs };
+  const current = model.current();
+  const input: DecisionInput = {
+    publisher,
+    theme,
+    context: contextOf(pending, nowMs),
+    history,
+    totals,
+    posteriors: current.posteriors,
+    seed: seedOf(pending.sessionId),
+  };
+  const { offers, emptyReason } = expired ? { offers: [], emptyReason: 'deadline' } : decideFor(pending, input);
+  states.note(snapshot, current);
   const linked = linkedOfferId(pending);
-  const decided = withLinkedFirst(decision.offers, linked);
+  const decided = withLinkedFirst(offers, linked);
   return {
     id: pending.sessionId,
     publisherId: publisher.id,
@@ -47,11 +47,11 @@ export function decideSession(pending: PendingFetch, sources: Sources, nowMs: nu
     client: pending.client,
     offers: decided.map(({ offer }) => offer),
     decided,
-    emptyReason: decision.emptyReason,
+    emptyReason,
     decision: {
       catalogVersion: snapshot.version,
       scores: decided.map(({ score }) => score),
-      inputs: storedInputsOf(input, sources.model.id, linked),
+      inputs: storedInputsOf(input, current.id, linked),
     },
     custom: request.custom,
     macros: macrosFor(decided, pending),
@@ -62,15 +62,11 @@ export function decideSession(pending: PendingFetch, sources: Sources, nowMs: nu
   };
 }
 
-/** Counts what became of each campaign in a decision that counts, now and then. */
-export function sampleOutcome(
-  outcomes: Pick<OutcomeSampler, 'decided'>,
-  pending: PendingFetch,
-  sources: Sources,
-  { id, publisherId, dev, createdAtMs }: SessionRecord,
-): void {
-  if (dev || pending.expired) return;
-  outcomes.decided(publisherId, () => inputFor(pending, sources, createdAtMs, seedOf(id)));
+function decideFor(pending: PendingFetch, input: DecisionInput): Decision {
+  const startMs = performance.now();
+  const decision = decide(input);
+  pending.decision = { input, startMs, tookMs: performance.now() - startMs };
+  return decision;
 }
 
 /** The values the shown copy is filled with; stored with the session, so that the webhook fills in the same. */

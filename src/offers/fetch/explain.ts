@@ -10,6 +10,7 @@ export type Explain = (publisher: Publisher, request: FetchOffersRequest) => Pro
 export function createExplain(open: OpenFetch, inputNow: InputNow): Explain {
   return async (publisher, request) => {
     const pending = open(publisher, request, { kind: 'unit' });
-    return explain(await inputNow(pending.publisher, contextOf(pending, 0), pending.theme));
+    const { theme, earlierKeys } = pending;
+    return explain(await inputNow(pending.publisher, contextOf(pending, 0), { theme, earlierKeys }));
   };
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { Publisher, Theme } from '../../catalog/snapshot/types.ts';
-import { type DecisionContext, type DecisionInput, noHistory } from '../../decision/types.ts';
+import type { DecisionContext, DecisionInput, UserHistory } from '../../decision/types.ts';
 import type { FailFast } from '../../platform/db/fail-fast.ts';
 import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
 import { type ActiveCaps, activeCapsOf } from '../caps/active-caps.ts';
@@ -19,11 +19,24 @@ async function readUsage(pool: pg.Pool, activeCaps: ActiveCaps, nowMs: number): 
   return table;
 }
 
-/** What a decision would be made of now. `theme` undefined: that of the placement, else the default. */
+/** What a user's keys say together, the present one first: as a fetch moves them to it (caps/move-histories.ts). */
+async function readHistoryOf(pool: pg.Pool, keys: readonly string[], storedUntilMs: number): Promise<UserHistory> {
+  const found = await Promise.all(keys.map((key) => readHistory(pool, key, storedUntilMs)));
+  return {
+    // Of what two keys say of a campaign, the one before is newer.
+    optOuts: Object.assign({}, ...found.map(({ optOuts }) => optOuts).toReversed()),
+    exposures: found.flatMap(({ exposures }) => exposures),
+  };
+}
+
+/** `theme` undefined: that of the placement, else the default. `earlierKeys`: of the user, under earlier peppers. */
+type InputOptions = { theme?: Theme | null; earlierKeys?: readonly string[] };
+
+/** What a decision would be made of now. */
 export type InputNow = (
   publisher: Publisher,
   context: Omit<DecisionContext, 'nowMs'>,
-  theme?: Theme | null,
+  options?: InputOptions,
 ) => Promise<DecisionInput>;
 
 /** Reads the real history of the user, and what campaigns have used of their caps. Nothing is locked or reserved. */
@@ -33,12 +46,14 @@ export function createInputNow({
   failFast,
   catalog,
   model,
-}: Pick<OfferDeps, 'pool' | 'now' | 'catalog' | 'model'> & { failFast: FailFast }): InputNow {
-  return async (publisher, context, theme) => {
+  eventsStoredUntil,
+}: Pick<OfferDeps, 'pool' | 'now' | 'catalog' | 'model' | 'eventsStoredUntil'> & { failFast: FailFast }): InputNow {
+  return async (publisher, context, { theme, earlierKeys = [] } = {}) => {
     const { userKey } = context;
     const activeCaps = activeCapsOf(catalog.current());
     const nowMs = now();
-    const history = userKey === null ? noHistory : await failFast(() => readHistory(pool, userKey, nowMs));
+    const keys = userKey === null ? [] : [userKey, ...earlierKeys];
+    const history = await failFast(() => readHistoryOf(pool, keys, eventsStoredUntil()));
     const totals = totalsAt(await failFast(() => readUsage(pool, activeCaps, nowMs)), activeCaps, nowMs);
     const ofPlacement = publisher.themes.get(publisher.placements.get(context.placement)?.themeId ?? 0);
     return {

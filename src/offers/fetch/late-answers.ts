@@ -9,10 +9,10 @@ import { emptySessions } from './sessions.ts';
 /** Answers of fetches whose deadline has passed, and the sessions that were committed for them all the same. */
 export type LateAnswers = {
   /** The empty answer that is sent on the deadline. Its session is stored, empty, if it can be written after all. */
-  expire: (pending: PendingFetch) => Buffer;
+  expireAndAnswer: (pending: PendingFetch) => Buffer;
   /**
-   * Empties the committed sessions whose answer was sent empty meanwhile. Not awaited: an answer that is not late when
-   * this is called is sent before another deadline can pass.
+   * Empties the committed sessions whose answer was sent empty meanwhile. It is not waited for: answers still in time
+   * are sent in the same turn of the event loop, before another deadline can pass.
    */
   emptyExpired: (committed: readonly DecidedFetch[]) => void;
   drain: () => Promise<void>;
@@ -33,7 +33,7 @@ export function createLateAnswers(deps: LateAnswerDeps): LateAnswers {
     meter: batchMeters('late_fetches'),
   });
   return {
-    expire: (pending) => {
+    expireAndAnswer: (pending) => {
       pending.expired = true;
       pending.sessionId ??= newUuid7(now());
       const { sessionId: id, dev, request } = pending;

@@ -7,7 +7,7 @@ import type { PendingFetch } from './pending-fetch.ts';
 /** While USER_PEPPER is rotated: moves the user of a fetch to the present key before the fetch is decided. */
 export type MovingUsers = {
   /** null: there is nothing to wait for. */
-  settle: (pending: PendingFetch) => Promise<void> | null;
+  move: (pending: PendingFetch) => Promise<void> | null;
   drain: () => Promise<void>;
 };
 
@@ -26,7 +26,7 @@ export function createMovingUsers({ pool, dbHealth, now, batchMeters, userKeys }
     meter: batchMeters('user_moves'),
   });
   return {
-    settle: (pending) => {
+    move: (pending) => {
       const { userKey, earlierKeys, publisher, dev } = pending;
       if (userKey === null || dev) return null;
       if (earlierKeys.length > 0) return batcher.add({ publisherId: publisher.id, userKey, earlierKeys });

@@ -1,8 +1,9 @@
 import { findTheme } from '../../catalog/snapshot/theme-key.ts';
 import type { Publisher, Snapshot, Theme } from '../../catalog/snapshot/types.ts';
-import type { DecisionContext } from '../../decision/types.ts';
+import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
+import { activeCapsOf } from '../caps/active-caps.ts';
 import { type Geo, nowhere, type Place } from '../context/geo.ts';
 import { createUserAgentReader, type UserAgent } from '../context/user-agent.ts';
 import type { OfferDeps } from '../ports.ts';
@@ -41,8 +42,8 @@ export type PendingFetch = {
   sessionId: string | null;
   /** The deadline has passed: an empty answer is sent already. */
   expired: boolean;
-  /** When the last decision for it was made, by `performance.now()`, and how long it took; null: none yet. */
-  decision: { startMs: number; tookMs: number } | null;
+  /** The last decision: of what, when it began (by `performance.now()`), how long it took. null: none yet. */
+  decision: { input: DecisionInput; startMs: number; tookMs: number } | null;
   trace: Trace | null;
 };
 
@@ -142,3 +143,11 @@ export const isUspOn = ({ publisher, theme, request, surface }: PendingFetch): b
   theme?.unit === 'mou' &&
   theme.uspEnabled &&
   request.pubUserId !== null;
+
+/** Whether total caps apply. */
+export const hasTotalCaps = ({ snapshot, publisher, dev }: PendingFetch): boolean =>
+  !dev && activeCapsOf(snapshot).hasTotalCaps(publisher.id);
+
+/** Whether frequency caps apply to the user. */
+export const hasFrequencyCaps = ({ snapshot, publisher, userKey, dev }: PendingFetch): boolean =>
+  !dev && userKey !== null && activeCapsOf(snapshot).hasFrequencyCaps(publisher.id);

@@ -65,7 +65,7 @@ const isConsentRefused = (consent: unknown): boolean =>
  * Reads a fetch-offers request of an identified caller. What is ignored or dropped of it becomes a notice.
  * @throws AppError as `readFetchOffers`
  */
-export function readNoted(
+export function readWithNotices(
   request: FastifyRequest,
   query: FetchOffersQuery,
   body: FetchOffersBody,

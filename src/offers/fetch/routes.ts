@@ -5,7 +5,7 @@ import type { App } from '../../platform/ports.ts';
 import { noteRefusals } from '../notices/note-refusals.ts';
 import type { OfferDeps } from '../ports.ts';
 import { fetchOffersAnswer } from '../render/schemas.ts';
-import { readNoted } from './request.ts';
+import { readWithNotices } from './request.ts';
 import { fetchOffersBody, fetchOffersQuery } from './request-schema.ts';
 import type { OfferService } from './service.ts';
 
@@ -32,7 +32,7 @@ export async function offerRoutes(app: App, { auth, offers, ...deps }: OfferRout
   const preValidation = [emptyBodyByDefault, nullFieldsAsAbsent, auth.requireKey('ads/offers')];
   for (const [url, operationId] of Object.entries(paths)) {
     app.post(url, { schema: { ...schema, operationId }, preValidation }, async (request, reply) => {
-      const fetchRequest = readNoted(request, request.query, request.body, notices);
+      const fetchRequest = readWithNotices(request, request.query, request.body, notices);
       const answer = await offers.fetch(callerOf(request).publisher, fetchRequest, request.trace);
       reply.raw.once('finish', () => offers.release(answer));
       reply.type('application/json; charset=utf-8').header('cache-control', 'no-store');

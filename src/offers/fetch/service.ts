@@ -4,20 +4,25 @@ import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { databaseUnavailable } from '../../platform/errors.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
-import { activeCapsOf } from '../caps/active-caps.ts';
 import { createStateWriter } from '../decision-log/state-writer.ts';
-import type { FetchMeter } from '../metrics.ts';
 import type { OfferDeps } from '../ports.ts';
 import { createAnswerPool } from '../render/answer-pool.ts';
 import { createQrCodes } from '../render/qr.ts';
 import { createRenderer, type Renderer } from '../render/render.ts';
 import { createCappedFetch } from './capped-fetch.ts';
-import { createEarlyFetch, type FetchPath, hasTotalCaps } from './early-fetch.ts';
+import { createEarlyFetch } from './early-fetch.ts';
 import { createExplain, type Explain } from './explain.ts';
+import type { FetchPath } from './fetch-path.ts';
 import { createInputNow } from './input-now.ts';
 import { createLateAnswers, withinDeadline } from './late-answers.ts';
 import { createMovingUsers } from './moving-users.ts';
-import { createFetchOpener, type PendingFetch, type WallLink } from './pending-fetch.ts';
+import {
+  createFetchOpener,
+  hasFrequencyCaps,
+  hasTotalCaps,
+  type PendingFetch,
+  type WallLink,
+} from './pending-fetch.ts';
 import type { FetchResult } from './render-sessions.ts';
 import type { FetchOffersRequest } from './request.ts';
 import type { SessionRecord } from './session-record.ts';
@@ -52,14 +57,14 @@ export function createOfferService(deps: OfferDeps): OfferService {
   const states = createStateWriter(deps);
   const late = createLateAnswers({ pool: flushPool, dbHealth, logger, now, batchMeters, renderer });
   const shared = { pool: flushPool, dbHealth, now, batchMeters };
-  const pathDeps = { ...shared, model, states, outcomes: deps.outcomes, renderer, late };
+  const pathDeps = { ...shared, model, states, renderer, late };
   const { eventsStoredUntil } = deps;
   const capped = createCappedFetch({ ...pathDeps, usage, slices, eventsStoredUntil });
   const userCapped = createUserCappedFetch({ ...pathDeps, eventsStoredUntil, capped });
   const early = createEarlyFetch({ ...pathDeps, usage, slices, capped });
 
   function pathOf(pending: PendingFetch): FetchPath {
-    if (!hasUserCaps(pending)) return early;
+    if (!hasFrequencyCaps(pending)) return early;
     return hasTotalCaps(pending) ? capped : userCapped;
   }
 
@@ -67,10 +72,10 @@ export function createOfferService(deps: OfferDeps): OfferService {
     const { publisher, request, dev } = pending;
     const placement = dev ? request.placement : placements.resolve(publisher, request.placement);
     pending.placement = typeof placement === 'string' ? placement : await placement;
-    const moved = userKeys.isRotating ? movingUsers.settle(pending) : null;
+    const moved = userKeys.isRotating ? movingUsers.move(pending) : null;
     if (moved !== null) await moved;
     const result = await pathOf(pending).add(pending);
-    measure(deps.fetchMeter, pending, result.session);
+    measure(deps, pending, result.session);
     traceDecision(pending, result.session);
     return result;
   }
@@ -78,11 +83,12 @@ export function createOfferService(deps: OfferDeps): OfferService {
   return {
     fetch: (publisher, request, trace) => {
       if (!dbHealth.isUp()) return Promise.reject(databaseUnavailable());
-      const pending = { ...open(publisher, request, { kind: 'unit' }), trace };
+      const pending = open(publisher, request, { kind: 'unit' });
+      pending.trace = trace;
       const answer = commit(pending).then((result) => result.answer as Buffer);
       return request.timeoutMs === null
         ? answer
-        : withinDeadline(request.timeoutMs, answer, () => late.expire(pending));
+        : withinDeadline(request.timeoutMs, answer, () => late.expireAndAnswer(pending));
     },
     release: answers.release,
     decideWall: async (publisher, request, link) => {
@@ -116,15 +122,12 @@ function traceDecision({ trace, decision }: PendingFetch, { id, emptyReason, off
 
 /** Counts a fetch that was committed. */
 function measure(
-  meter: FetchMeter,
+  { fetchMeter, outcomes }: Pick<OfferDeps, 'fetchMeter' | 'outcomes'>,
   { dev, decision, expired, surface }: PendingFetch,
   { emptyReason, offers }: SessionRecord,
 ): void {
   if (dev) return;
-  if (decision !== null) meter.decided(decision.tookMs);
-  meter.answered(surface.kind, expired ? 'deadline' : emptyReason, expired ? 0 : offers.length);
+  if (decision !== null) fetchMeter.decided(decision.tookMs);
+  if (decision !== null && !expired) outcomes.decided(decision.input);
+  fetchMeter.answered(surface.kind, expired ? 'deadline' : emptyReason, expired ? 0 : offers.length);
 }
-
-/** Whether frequency caps apply to the user. */
-const hasUserCaps = ({ snapshot, publisher, userKey, dev }: PendingFetch): boolean =>
-  !dev && userKey !== null && activeCapsOf(snapshot).hasUserCaps(publisher.id);

@@ -14,12 +14,9 @@ export type SessionRecord = {
   pubUserId: string | null;
   client: Pick<ClientContext, 'country' | 'device' | 'os'>;
   offers: readonly Offer[];
-  /** The offers with what the decision says about them. */
-  decided: readonly DecidedOffer[];
   /** Why no offer is shown; null when one is. */
   emptyReason: string | null;
-  /** null: not kept. */
-  decision: DecisionRecord | null;
+  decision: DecisionRecord;
   /** The publisher's own attributes. */
   custom: ReadonlyMap<string, string>;
   macros: MacroValues;
@@ -28,3 +25,6 @@ export type SessionRecord = {
   uspCheckAll: boolean;
   createdAtMs: number;
 };
+
+/** A session as it was decided: its offers with what the decision says about them. */
+export type DecidedSession = SessionRecord & { decided: readonly DecidedOffer[] };

@@ -34,7 +34,7 @@ const columns: readonly Column[] = [
   column('device', 'text', texts, ({ client }) => client.device),
   column('os', 'text', texts, ({ client }) => client.os),
   column('empty_reason', 'text', texts, ({ emptyReason }) => emptyReason),
-  column('decision', 'text', texts, ({ decision }) => (decision === null ? null : writeDecisionRecord(decision))),
+  column('decision', 'text', texts, ({ decision }) => writeDecisionRecord(decision)),
   column('dev', 'boolean', booleans, ({ dev }) => dev),
   column('usp', 'boolean', booleans, ({ usp }) => usp),
   column('usp_check_all', 'boolean', booleans, ({ uspCheckAll }) => uspCheckAll),

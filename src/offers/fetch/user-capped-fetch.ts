@@ -1,25 +1,32 @@
+import { noTotals } from '../../decision/types.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import { historyOf, type OpenHistory, readHistories } from '../caps/history.ts';
-import { activeCapsOfBatch, type CappedBatchDeps, reserveImpressions } from './capped-batch.ts';
-import { decideSession, sampleOutcome } from './decide-session.ts';
-import { type FetchPath, type FetchPathDeps, maxSessions, noTotals } from './early-fetch.ts';
+import type { OfferDeps } from '../ports.ts';
+import { decideSession } from './decide-session.ts';
+import {
+  activeCapsOfBatch,
+  type FetchPath,
+  type FetchPathDeps,
+  maxSessions,
+  reserveImpressions,
+} from './fetch-path.ts';
 import type { PendingFetch } from './pending-fetch.ts';
 import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions } from './render-sessions.ts';
 import { insertUnlessChanged } from './sessions.ts';
 
 type UserCappedFetchDeps = FetchPathDeps &
-  Pick<CappedBatchDeps, 'eventsStoredUntil'> & {
+  Pick<OfferDeps, 'eventsStoredUntil'> & {
     /** Takes the fetches that must be decided with a locked history. */
     capped: Pick<FetchPath, 'add'>;
   };
 
 /**
- * Fetches to which caps of users apply, but no totals: decided with the histories as they are, without a lock, and
- * committed by one statement, which writes the sessions of those users whose history is still the same. The others are
- * decided once more, in a transaction that locks it.
+ * Fetches to which frequency caps apply, but no totals: decided with the histories as they are, without a lock, and
+ * committed by one statement, which checks the histories that get a reservation. Where one was written meanwhile, the
+ * fetch is decided once more, in a transaction that locks it.
  */
 export function createUserCappedFetch(deps: UserCappedFetchDeps): FetchPath {
-  const { pool, dbHealth, now, batchMeters, model, states, outcomes, renderer, late, eventsStoredUntil, capped } = deps;
+  const { pool, dbHealth, now, batchMeters, renderer, late, eventsStoredUntil, capped } = deps;
   const batcher = createBatcher<PendingFetch, FetchResult>({
     write,
     dbHealth,
@@ -37,10 +44,7 @@ export function createUserCappedFetch(deps: UserCappedFetchDeps): FetchPath {
     const nowMs = now();
     const decided = unlocked.map((pending): DecidedFetch => {
       const history = histories.get(keyOf(pending)) as OpenHistory;
-      const sources = { history: historyOf(history), totals: noTotals, model: model.current() };
-      states.note(pending.snapshot, sources.model);
-      const session = decideSession(pending, sources, nowMs);
-      sampleOutcome(outcomes, pending, sources, session);
+      const session = decideSession(deps, pending, { history: historyOf(history), totals: noTotals }, nowMs);
       reserveImpressions(session, history, activeCaps);
       return { pending, session };
     });
@@ -64,5 +68,5 @@ export function createUserCappedFetch(deps: UserCappedFetchDeps): FetchPath {
   return { add: batcher.add, drain: batcher.drain };
 }
 
-/** Caps of users apply to users only. */
+/** Frequency caps apply to users only. */
 const keyOf = ({ userKey }: PendingFetch): string => userKey as string;

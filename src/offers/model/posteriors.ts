@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { payoutOf } from '../../catalog/snapshot/provisioning.ts';
 import type { Snapshot } from '../../catalog/snapshot/types.ts';
 import { type Counts, noPosteriors, type Posteriors, posteriorKey } from '../../decision/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
@@ -56,10 +57,11 @@ function modelFrom(rows: readonly Row[], snapshot: Snapshot): Model {
     placements.set(key, here.set(row.offer_id, counts));
     add(offers, row.offer_id, counts);
     add(categories, campaign.category, counts);
-    if (campaign.payout.kind !== 'cps' || campaign.payout.amountMicros === 0) continue;
+    const payout = payoutOf(campaign, row.publisher_id);
+    if (payout.kind !== 'cps' || payout.amountMicros === 0) continue;
     const sale = sales.get(campaign.id) ?? { micros: 0, count: 0 };
     // A share of a sale was earned, in millionths of a percent.
-    sale.micros += (Number(row.revenue_micros) * 100_000_000) / campaign.payout.amountMicros;
+    sale.micros += (Number(row.revenue_micros) * 100_000_000) / payout.amountMicros;
     sale.count += counts.conversions;
     sales.set(campaign.id, sale);
   }

@@ -6,7 +6,7 @@ import { AppError } from '../../platform/errors.ts';
 import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
-import { clientOf, readNoted } from '../fetch/request.ts';
+import { clientOf, readWithNotices } from '../fetch/request.ts';
 import { fetchOffersBody, fetchOffersQuery } from '../fetch/request-schema.ts';
 import type { OfferService } from '../fetch/service.ts';
 import { noteRefusals } from '../notices/note-refusals.ts';
@@ -99,7 +99,7 @@ export async function offerwallRoutes(
       },
       async (request, reply) => {
         const { limit, cursor, ...body } = request.body;
-        const readRequest = () => readNoted(request, request.query, body, deps.notices);
+        const readRequest = () => readWithNotices(request, request.query, body, deps.notices);
         const page = pageRequestOf({
           ...(limit === undefined ? {} : { limit }),
           ...(cursor ? { cursor } : {}),

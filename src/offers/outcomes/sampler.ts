@@ -9,8 +9,8 @@ import { writeOutcomes } from './store.ts';
  * since the one before it.
  */
 export type OutcomeSampler = {
-  /** To be called for every decision; `inputOf` only for those of the sample. */
-  decided: (publisherId: number, inputOf: () => DecisionInput) => void;
+  /** To be called for every decision that was committed. */
+  decided: (input: DecisionInput) => void;
   /** Writes what was counted. What cannot be written is lost. */
   write: (executor: Executor) => Promise<void>;
 };
@@ -42,13 +42,13 @@ export function createOutcomeSampler({ now, durationMs }: Clock): OutcomeSampler
   }
 
   return {
-    decided: (publisherId, inputOf) => {
+    decided: (input) => {
+      const publisherId = input.publisher.id;
       const decisions = (unexplained.get(publisherId) ?? 0) + 1;
       unexplained.set(publisherId, decisions);
       if (isBusy || durationMs() < dueAtMs) return;
       unexplained.delete(publisherId);
       isBusy = true;
-      const input = inputOf();
       setImmediate(explainOne, input, decisions);
     },
     write: async (executor) => {

@@ -9,7 +9,7 @@ const renames = Object.entries(requestNames);
 
 export const oldRequestNames: ReadonlySet<string> = new Set(Object.keys(requestNames));
 
-/** A request body with old field names answered under their new ones. */
+/** A request body in which old field names also stand under their new ones. */
 export function withNewRequestNames<Body extends Fields>(body: Body): Body {
   let renamed: Fields = body;
   for (const [old, name] of renames) {

@@ -58,7 +58,7 @@ export function createUspService({
     const session = await findUspSession(pool, caller.publisher.id, id);
     if (session === null) throw new AppError('session_not_found');
     // Before any other error, so that another user learns nothing about the session.
-    const hasUser = session.usp || session.pubUserId !== null; // also where the user was erased
+    const hasUser = session.usp || session.pubUserId !== null;
     const isForeign = pubUserId !== null && hasUser && pubUserId !== session.pubUserId;
     if (isForeign) throw new AppError('session_not_found');
     if (!session.usp) throw new AppError(session.pubUserId === null ? 'pub_user_id_required' : 'usp_not_enabled');

@@ -37,14 +37,17 @@ type SessionRow = {
   wrapped_at: Date | null;
 };
 
-/** The publisher's session of that id, or null. The row of the selection exists only after the first change. */
+/**
+ * The publisher's session of that id, or null: also where its user was erased. The row of the selection exists only
+ * after the first change.
+ */
 export async function findUspSession(executor: Executor, publisherId: number, id: string): Promise<UspSession | null> {
   const { rows } = await executor.query<SessionRow>({
     name: 'find_usp_session',
     text: `select s.pub_user_id, s.offer_ids, s.campaign_ids, s.macros, s.dev, s.usp, s.usp_check_all,
   u.selected, u.wrapped_at
 from sessions s left join usp_sessions u on u.day = s.day and u.session_id = s.id
-where s.day = $1::date and s.id = $2::uuid and s.publisher_id = $3`,
+where s.day = $1::date and s.id = $2::uuid and s.publisher_id = $3 and s.erased_at is null`,
     values: [dayOfUuid7(id), id, publisherId],
   });
   const [row] = rows;

@@ -24,7 +24,7 @@ export async function wrapBatch(
     const wrapped = await markWrapped(executor, firsts);
     const done = firsts.flatMap((item) => {
       const selected = wrapped.get(item.session.id);
-      return selected === undefined ? [] : [{ ...item, selected }];
+      return selected === undefined ? [] : [{ selected, ...item }];
     });
     const events = done.flatMap(selectionEvents);
     if (events.length > 0) await insertEvents(executor, events);

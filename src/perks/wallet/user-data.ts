@@ -22,7 +22,7 @@ export const eraseWalletOfSessions: EraseWithSessions = async (executor, session
 /** Saved offers: by `pub_user_id` the whole wallet, by `ad_fp` what was saved from the device's sessions. */
 export const exportWallet: ExportRows = async (executor, { subject, pubUserKeys, sessionIds }) => {
   const { rows } = await executor.query(
-    `select offer_id, campaign_id, session_id, saved_at from wallet_items
+    `select offer_id, campaign_id, session_id, macros, saved_at from wallet_items
     where user_key = any($1::uuid[]) and (not $3 or session_id = any($2::uuid[]))
     order by saved_at`,
     [pubUserKeys, sessionIds, subject.namedBy === 'ad_fp'],

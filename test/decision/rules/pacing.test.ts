@@ -96,10 +96,10 @@ describe('a day of a campaign with a daily budget of 100', () => {
     expect(day.spent).toBeLessThan(101);
   });
 
-  test('is spent within the hours in which the campaign runs', () => {
+  test.each([{ time_zone: 'UTC' }, {}])('is spent within the hours in which the campaign runs, %o', (zone) => {
     const rules = {
       ...daily('even', 50),
-      schedule: { time_zone: 'UTC', hours: [{ days: [1, 2, 3, 4, 5, 6, 7], from: '08:00', to: '20:00' }] },
+      schedule: { ...zone, hours: [{ days: [1, 2, 3, 4, 5, 6, 7], from: '08:00', to: '20:00' }] },
     };
     const [day] = simulate(rules, flat) as [Day];
     expect(Math.abs(sum(day.byHour) - 50)).toBeLessThan(1);

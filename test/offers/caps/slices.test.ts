@@ -6,10 +6,10 @@ import { type ActiveCaps, activeCapsOf, type LimitedTotal } from '../../../src/o
 import { countEvents } from '../../../src/offers/caps/count.ts';
 import { createLiveUsage, type LiveUsage } from '../../../src/offers/caps/live-usage.ts';
 import { releaseExpiredReservations } from '../../../src/offers/caps/release.ts';
-import { insertReservations, type Reservation, reservationDeltas } from '../../../src/offers/caps/reservations.ts';
+import { insertReservations, type Reservation } from '../../../src/offers/caps/reservations.ts';
 import { loadTrueUsage, releaseExpiredSlices, spendSlices } from '../../../src/offers/caps/slice-rows.ts';
 import { createSlices, type Slices } from '../../../src/offers/caps/slices.ts';
-import { addUsage, periodNames } from '../../../src/offers/caps/usage.ts';
+import { addUsage, periodNames, takenDeltas } from '../../../src/offers/caps/usage.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { createRandom } from '../../../src/platform/lib/random.ts';
 import { hourMs, minuteMs } from '../../../src/platform/lib/time.ts';
@@ -139,7 +139,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
     if (sliceId !== null) return void process.batch.push({ ...reservation, sliceId });
     if (!mayRowByRow) return;
     const isCommitted = await transaction(pool, async (executor) => {
-      const used = await addUsage(executor, reservationDeltas(reservation, 1));
+      const used = await addUsage(executor, takenDeltas(reservation, 1));
       await insertReservations(executor, [reservation]);
       const isOver = total().caps.some(({ per, limit }) =>
         used.some(({ period, impressions }) => period.startsWith(per) && impressions > limit),

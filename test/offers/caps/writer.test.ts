@@ -32,9 +32,7 @@ function pendingBy(snapshot: Snapshot, body: object = {}): PendingFetch {
   return open(publisher, readFetchOffers({}, { placement: 'checkout', ...body }, client), { kind: 'unit' });
 }
 
-const emptyModelSource = { current: () => emptyModel };
-const noOutcomes = { decided: () => {} };
-const noStates = { note: () => {} };
+const noSources = { model: { current: () => emptyModel }, states: { note: () => {} } };
 
 test('a batch decided with two catalogues, of which only the newer has a cap, keeps that cap', async () => {
   const before = t.deps.catalog.current();
@@ -57,9 +55,7 @@ test('a batch decided with two catalogues, of which only the newer has a cap, ke
     pool: t.pool,
     usage,
     slices,
-    model: emptyModelSource,
-    states: noStates,
-    outcomes: noOutcomes,
+    ...noSources,
     eventsStoredUntil: Date.now,
     now: Date.now,
   };
@@ -82,13 +78,12 @@ test('each decision is stored with the id of its model, also when the model chan
     slices: t.deps.slices,
     model: { current: () => model },
     states: { note },
-    outcomes: noOutcomes,
     eventsStoredUntil: Date.now,
     now: Date.now,
   };
   const snapshot = t.deps.catalog.current();
   const sessions = await decideCapped(deps, [pendingBy(snapshot), pendingBy(snapshot)]);
-  expect(sessions.map(({ decision }) => decision?.inputs.model)).toEqual(noted);
+  expect(sessions.map(({ decision }) => decision.inputs.model)).toEqual(noted);
 });
 
 test('a fetch writes nothing of a user whose history others wrote since it was read, and revives none', async () => {
@@ -101,7 +96,7 @@ test('a fetch writes nothing of a user whose history others wrote since it was r
     const histories = await readHistories(t.pool, new Map(names.map((name) => [keyOf(name), t.publisher.id])), nowMs);
     const sessions = names.map((name) => {
       const pending = { ...(pendings[users.indexOf(name)] as PendingFetch) };
-      const session = decideSession(pending, { history: noHistory, totals: new Map(), model: emptyModel }, nowMs);
+      const session = decideSession(noSources, pending, { history: noHistory, totals: new Map() }, nowMs);
       const history = histories.get(keyOf(name)) as OpenHistory;
       reserveImpression(history, session.id, { offerId: 1, campaignId: 1, advertiserId: 1, atMs: nowMs });
       return session;

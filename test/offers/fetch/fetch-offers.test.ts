@@ -338,6 +338,7 @@ describe('invalid input is rejected with its code, without a session', () => {
     ['an e-mail address as user', { placement: 'p', pub_user_id: 'ann@example.com' }, {}, 400, 'pub_user_id_is_pii'],
     ['a phone number as user', { placement: 'p', pub_user_id: '+49 (151) 1234-567' }, {}, 400, 'pub_user_id_is_pii'],
     ['a user as list', { placement: 'p', pub_user_id: [7] }, {}, 400, 'invalid_request'],
+    ['a number that is rounded as user', { placement: 'p', pub_user_id: 2 ** 53 }, {}, 400, 'invalid_request'],
     ['dev of another kind', { placement: 'p', dev: 'yes' }, {}, 400, 'invalid_request'],
     ['a NUL character', { placement: 'p', pub_user_id: 'a\0b' }, {}, 400, 'invalid_request'],
     ['a NUL character in a custom key', { placement: 'p', note: 'a\0b' }, {}, 400, 'invalid_request'],

@@ -25,7 +25,6 @@ const recordOf = (changes: Partial<SessionRecord>): SessionRecord => ({
   pubUserId: null,
   client,
   offers: [],
-  decided: [],
   emptyReason: 'no_campaigns',
   decision,
   custom: new Map(),

@@ -23,6 +23,23 @@ async function addRollup(
   );
 }
 
+test('the average sale is reckoned by the share that the publisher pays, not by that of the campaign', async () => {
+  const [offer] = [...t.deps.catalog.current().offers.values()].slice(-1);
+  const campaignId = offer?.campaign.id as number;
+  await t.pool.query("update campaigns set payout_kind = 'cps', payout_amount = 5 where id = $1", [campaignId]);
+  await t.pool.query(
+    `insert into campaign_publishers (campaign_id, publisher_id, payout_amount) values ($1, $2, 10)
+    on conflict (campaign_id, publisher_id) do update set payout_amount = 10`,
+    [campaignId, t.publisher.id],
+  );
+  await t.deps.catalog.refresh();
+  await addRollup(offer?.id as number, 'wallet', { impressions: 9, clicks: 3, conversions: 2, micros: 8_000_000 });
+  const { posteriors } = await loadModel(t.pool, t.deps.catalog.current(), nowMs);
+  // 4 earned by a sale are 10 % of 40.
+  expect(posteriors.averageSaleMicros.get(campaignId)).toBe(40_000_000);
+  await t.pool.query('delete from rollups');
+});
+
 test('the model is empty without events', async () => {
   expect(await loadModel(t.pool, t.deps.catalog.current(), nowMs)).toBe(emptyModel);
 });

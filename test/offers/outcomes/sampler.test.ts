@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { DecisionInput } from '../../../src/decision/types.ts';
 import { createOutcomeSampler } from '../../../src/offers/outcomes/sampler.ts';
 import { findOutcomes } from '../../../src/offers/outcomes/store.ts';
 import { dayMs } from '../../../src/platform/lib/time.ts';
@@ -31,20 +32,27 @@ test('a sample of decisions is explained, at a bounded share of the time, and st
   let readings = 0;
   // Each reading of the clock is a millisecond later than the one before it.
   const sampler = createOutcomeSampler({ now: () => noonMs, durationMs: () => ++readings });
-  let explained = 0;
+  const explained = new Set<DecisionInput>();
+  /** An input that notes when it is read for an explanation. */
+  const inputNoted = (): DecisionInput => {
+    const noted: DecisionInput = {
+      ...input,
+      get history() {
+        explained.add(noted);
+        return input.history;
+      },
+    };
+    return noted;
+  };
   const decide = async (times: number) => {
-    for (let time = 0; time < times; time += 1)
-      sampler.decided(publisherId, () => {
-        explained += 1;
-        return input;
-      });
+    for (let time = 0; time < times; time += 1) sampler.decided(inputNoted());
     await nextTurn();
   };
   await decide(1);
   await decide(100);
-  expect(explained).toBe(1);
+  expect(explained.size).toBe(1);
   await decide(500);
-  expect(explained).toBe(2);
+  expect(explained.size).toBe(2);
   await sampler.write(t.pool);
   const [shown] = await outcomesOf(1);
   expect(shown).toMatchObject({ outcome: 'shown' });

@@ -4,6 +4,7 @@ import { loadDemoCatalogue, randomDemoIds } from '../../../src/embedded/demo/cat
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { dayMs } from '../../../src/platform/lib/time.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
+import { askErasure, eraseNext } from '../../privacy/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { deliveriesOf, insertSession, type UspCalls, uspCalls } from './calls.ts';
 
@@ -263,11 +264,14 @@ describe('a call is refused', () => {
 
   test.each(all)(
     '404 session_not_found: %s of a session whose user was erased, whoever is named',
-    async (_name, call) => {
-      const { id, ids } = await usp.fetch();
-      await t.pool.query('update sessions set pub_user_id = null where id = $1', [id]);
-      for (const user of ['u-1', 'u-2'])
+    async (name, call) => {
+      const erased = `erased before ${name}`;
+      const { id, ids } = await usp.fetch({ pub_user_id: erased });
+      await askErasure(t, { pub_user_id: erased });
+      while (await eraseNext(t.deps));
+      for (const user of [erased, 'u-2'])
         expect(await call(id, ids[0], user, t.publisher.sdkId)).toEqual(refusal(404, 'session_not_found'));
+      expect(await call(id, ids[0])).toEqual(refusal(404, 'session_not_found'));
     },
   );
 

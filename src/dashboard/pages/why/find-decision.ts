@@ -1,5 +1,6 @@
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import type { DecisionInput } from '../../../decision/types.ts';
+import { findMovedKey } from '../../../offers/caps/move-histories.ts';
 import { findDecision, inputOf } from '../../../offers/decision-log/re-decide.ts';
 import { findUserDecisions, type UserDecision } from '../../../offers/decision-log/user-decisions.ts';
 import { createInputNow } from '../../../offers/fetch/input-now.ts';
@@ -34,7 +35,7 @@ export function createFindDecision(deps: DashboardDeps): FindDecision {
   const { pool, config, now } = deps;
   const failFast = createFailFast(deps.dbHealth);
   const inputNow = createInputNow({ ...deps, failFast });
-  const userKeys = createUserKeys(config.userPepper);
+  const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
 
   async function ofSession(publisher: Publisher, id: string | null): Promise<FoundDecision> {
     const missing = { input: null, kind: 'session', at: null, sessions: [] } as const;
@@ -54,14 +55,19 @@ export function createFindDecision(deps: DashboardDeps): FindDecision {
 
   async function ofUser(publisher: Publisher, question: Question): Promise<FoundDecision> {
     const own = userKeys.of(publisher.id, question.user);
-    const asked = { publisherId: publisher.id, userKey: own, identifier: question.user, limit: maxSessions };
+    const earlierKeys = userKeys.earlierOf(publisher.id, question.user);
+    const keys = [own, ...earlierKeys];
+    const asked = { publisherId: publisher.id, userKeys: keys, identifier: question.user, limit: maxSessions };
     const sessions = await failFast(() => findUserDecisions(pool, asked));
     const newest = sessions.find(({ kept }) => kept);
     const last = newest === undefined ? null : await failFast(() => findDecision(pool, publisher.id, newest.sessionId));
-    const userKey = newest?.userKey ?? sessions[0]?.userKey ?? own;
+    const found = newest?.userKey ?? sessions[0]?.userKey ?? own;
+    // Where the id is that of a session whose user is known by a device, its key alone is known.
+    const isOwn = keys.includes(found);
+    const userKey = isOwn ? own : ((await failFast(() => findMovedKey(pool, found))) ?? found);
     const context = { ...(last?.context ?? visitorOf(question)), userKey };
     return {
-      input: await inputNow(publisher, context),
+      input: await inputNow(publisher, context, { earlierKeys: isOwn ? earlierKeys : [] }),
       kind: 'user',
       at: null,
       sessions,

@@ -94,7 +94,6 @@ function makeUpSession({ publisher, offers, userKeys, random }: SessionSource, a
     pubUserId,
     client: { country: pick(random, countries), ...pick(random, clients) },
     offers: isEmpty ? [] : pickOffers(offers, publisher.offersPerResponse, random),
-    decided: [],
     emptyReason: isEmpty ? 'nothing_eligible' : null,
     decision: requestOnly,
     custom: new Map([[madeUpMark.name, madeUpMark.value] as const, ['plan', plan] as const]),

@@ -1,0 +1,35 @@
+import { type ActiveCaps, activeCapsOf } from '../caps/active-caps.ts';
+import { type OpenHistory, reserveImpression } from '../caps/history.ts';
+import type { OfferDeps } from '../ports.ts';
+import type { Renderer } from '../render/render.ts';
+import type { DecisionSources } from './decide-session.ts';
+import type { LateAnswers } from './late-answers.ts';
+import type { PendingFetch } from './pending-fetch.ts';
+import type { FetchResult } from './render-sessions.ts';
+import type { DecidedSession } from './session-record.ts';
+
+/** Decides and commits fetches. `drain` resolves when none is in progress. */
+export type FetchPath = { add: (pending: PendingFetch) => Promise<FetchResult>; drain: () => Promise<void> };
+
+export type FetchPathDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'now' | 'batchMeters'> &
+  DecisionSources & { renderer: Renderer; late: LateAnswers };
+
+/** Sessions of one transaction (count). */
+export const maxSessions = 128;
+
+/** The caps of the newest catalogue that fetches of a batch were opened with. */
+export const activeCapsOfBatch = (batch: readonly PendingFetch[]): ActiveCaps =>
+  activeCapsOf(batch.reduce((a, b) => (b.snapshot.version > a.snapshot.version ? b : a)).snapshot);
+
+/** Reserves impressions of the user for the offers of a session, as far as caps count them. */
+export function reserveImpressions(
+  { id, publisherId, decided, createdAtMs }: DecidedSession,
+  history: OpenHistory,
+  activeCaps: ActiveCaps,
+): void {
+  for (const { offer } of decided) {
+    const { id: campaignId, advertiserId } = offer.campaign;
+    if (!activeCaps.countsForUser(offer.campaign, publisherId, 'impression')) continue;
+    reserveImpression(history, id, { offerId: offer.id, campaignId, advertiserId, atMs: createdAtMs });
+  }
+}
