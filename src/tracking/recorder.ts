@@ -28,9 +28,13 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   return {
     beacon: (event, campaign) =>
       rulesOf(event.kind).optOut
-        ? noThanks.add({ ...event, optOutDays: campaign.optOutDays }, campaign)
+        ? noThanks.add({ optOutDays: campaign.optOutDays, ...event }, campaign)
         : beacons.add(event, campaign),
-    click: clicks.add,
+    click: async (click, campaign) => {
+      // A click that overtook its impression, whose commit may be slow, would be stored as one without an impression.
+      if (click.recorded) await beacons.written();
+      return clicks.add(click, campaign);
+    },
     drain: async () => {
       await Promise.all([beacons.drain(), noThanks.drain(), clicks.drain()]);
     },
@@ -39,6 +43,8 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 
 type EventBatchers<Event, Result> = {
   add: (event: Event, campaign: Campaign) => Promise<Result>;
+  /** Resolves when the events that are waiting or in flight now are written; null: there are none. */
+  written: () => Promise<unknown> | null;
   drain: () => Promise<unknown>;
 };
 
@@ -49,11 +55,7 @@ function createEventBatchers<Event extends TrackedEvent, Result>(
   writers: Writers<Event, Result>,
 ): EventBatchers<Event, Result> {
   const plain = createBatcher<Event, Result>({
-    write: async (events) => {
-      const results = await writers.write(pool, events);
-      writers.count?.(events);
-      return results;
-    },
+    write: (events) => writers.write(pool, events),
     dbHealth,
     meter: batchMeters(name),
     ...batchLimits,
@@ -67,6 +69,10 @@ function createEventBatchers<Event extends TrackedEvent, Result>(
   return {
     add: (event, campaign) =>
       needsCount(catalog.current(), event, campaign) ? counted.add({ event, campaign }) : plain.add(event),
+    written: () => {
+      const [ofPlain, ofCounted] = [plain.written(), counted.written()];
+      return ofPlain === null ? ofCounted : Promise.all([ofPlain, ofCounted]);
+    },
     drain: () => Promise.all([plain.drain(), counted.drain()]),
   };
 }

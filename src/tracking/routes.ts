@@ -11,8 +11,8 @@ import { createTokenVerifier } from './verify-token.ts';
 /** Beacons and clicks, which share one recorder and one token verifier (docs/interface.md#tracking). */
 export async function trackingRoutes(app: App, deps: TrackingDeps & { direct: DirectRoutes }): Promise<void> {
   const verify = createTokenVerifier(deps);
-  const direct = createRecorder({ ...deps, pool: deps.flushPool });
-  const recorder = deps.eventLog === null ? direct : createLogRecorder(deps.eventLog, direct, deps);
+  const databaseRecorder = createRecorder({ ...deps, pool: deps.flushPool });
+  const recorder = deps.eventLog === null ? databaseRecorder : createLogRecorder(deps.eventLog, databaseRecorder, deps);
   app.addHook('onClose', recorder.drain);
   addBeaconRoutes(deps.direct, { ...deps, verify, recorder });
   await clickRoutes(app, { ...deps, verify, follow: createFollowClick(deps.config, recorder) });

@@ -15,8 +15,8 @@ export type TrackedRequest = {
   event: TrackedEvent;
   offer: Offer;
   /** HEAD or a prefetch: nothing was shown or followed yet. */
-  isProbe: boolean;
-  /** Whether the event is stored: those of developers' sessions and of probes are not. */
+  isSpeculative: boolean;
+  /** Whether the event is stored: those of developers' sessions and speculative ones are not. */
   recorded: boolean;
 };
 
@@ -52,7 +52,7 @@ export function createTokenVerifier({
       suspicious: isBot(headers['user-agent']) ? 'bot' : claims.sessionId === null ? 'qr' : null,
       revenueMicros: eventRevenueMicros(kind, offer.campaign, claims.publisherId),
     };
-    const isProbe = method !== 'GET' || isPrefetch(headers);
-    return { token, event, offer, isProbe, recorded: !claims.dev && !isProbe };
+    const isSpeculative = method !== 'GET' || isPrefetch(headers);
+    return { token, event, offer, isSpeculative, recorded: !claims.dev && !isSpeculative };
   };
 }

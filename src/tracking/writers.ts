@@ -2,8 +2,8 @@ import { type EventKind, rulesOf } from '../catalog/event-kinds.ts';
 import type { CapEvent } from '../catalog/rules/rules.ts';
 import type { Campaign, Snapshot } from '../catalog/snapshot/types.ts';
 import { activeCapsOf } from '../offers/caps/active-caps.ts';
-import { countEvents, isCounted } from '../offers/caps/count.ts';
-import type { Executor, Transaction } from '../platform/db/pool.ts';
+import { type CountedEvent, countEvents, isCounted } from '../offers/caps/count.ts';
+import { type Executor, type Transaction, whenCommitted } from '../platform/db/pool.ts';
 import { insertEvents, insertNewEvents } from './beacons/insert-events.ts';
 import { insertNewNoThanks, insertNoThanks, type NoThanks } from './beacons/insert-no-thanks.ts';
 import {
@@ -17,15 +17,16 @@ import type { NewEvent } from './event-rows.ts';
 import type { EventMeter } from './metrics.ts';
 import type { TrackedEvent } from './tracked-event.ts';
 
-/** How events are written. Results: one for each event, in order; none where `Result` is void. */
+/**
+ * How events are written, and counted in the metrics once they are committed. Results: one for each event, in order;
+ * none where `Result` is void.
+ */
 export type Writers<Event, Result> = {
   write: (executor: Executor, events: readonly Event[]) => Promise<readonly Result[]>;
   /** Writes in a transaction that counts events for caps, too. @returns those that are new and not suspicious */
   writeNew: (executor: Executor, events: readonly Event[]) => Promise<NewEvent[]>;
   /** The results of events that `writeNew` wrote. */
   resultsOf: (executor: Executor, events: readonly Event[]) => Promise<readonly Result[]>;
-  /** Counts events that were written in the metrics, where the writers themselves do not. */
-  count?: (events: readonly Event[]) => void;
 };
 
 export type EventWriters = {
@@ -39,28 +40,34 @@ export function createWriters(
   meter: EventMeter,
   writeBeacons: (executor: Executor, events: readonly TrackedEvent[]) => Promise<void> = insertEvents,
 ): EventWriters {
-  const count = (events: readonly TrackedEvent[]): void => {
-    for (const { kind, suspicious } of events) meter.recorded(kind, suspicious);
-  };
-  const countClick = (suspicion: string | null): void => meter.recorded('click', suspicion);
+  const count = (executor: Executor, events: readonly TrackedEvent[]): void =>
+    whenCommitted(executor, () => {
+      for (const { kind, suspicious } of events) meter.recorded(kind, suspicious);
+    });
+  const countClickIn = (executor: Executor) => (suspicion: string | null) =>
+    whenCommitted(executor, () => meter.recorded('click', suspicion));
   const withoutResults = <Event extends TrackedEvent>(
     write: (executor: Executor, events: readonly Event[]) => Promise<void>,
     writeNew: Writers<Event, void>['writeNew'],
   ): Writers<Event, void> => ({
     write: async (executor, events) => {
       await write(executor, events);
+      count(executor, events);
       return [];
     },
-    writeNew,
+    writeNew: async (executor, events) => {
+      const stored = await writeNew(executor, events);
+      count(executor, events);
+      return stored;
+    },
     resultsOf: async () => [],
-    count,
   });
   return {
     beacons: withoutResults(writeBeacons, insertNewEvents),
     noThanks: withoutResults(insertNoThanks, insertNewNoThanks),
     clicks: {
-      write: (executor, events) => insertClicks(executor, events, countClick),
-      writeNew: (executor, events) => insertNewClicks(executor, events, countClick),
+      write: (executor, events) => insertClicks(executor, events, countClickIn(executor)),
+      writeNew: (executor, events) => insertNewClicks(executor, events, countClickIn(executor)),
       resultsOf: findClickSessions,
     },
   };
@@ -75,22 +82,34 @@ const isCapEvent = (kind: EventKind): kind is EventKind & CapEvent => rulesOf(ki
 export const needsCount = (snapshot: Snapshot, { kind, claims }: TrackedEvent, campaign: Campaign): boolean =>
   isCapEvent(kind) && isCounted(activeCapsOf(snapshot), campaign, claims.publisherId, kind);
 
+/** Stores events. @returns those that are still to be counted, with `countEvents`: the new ones */
+export async function writeUncounted<Event extends TrackedEvent, Result>(
+  executor: Transaction,
+  items: readonly Counted<Event>[],
+  { writeNew }: Writers<Event, Result>,
+): Promise<CountedEvent[]> {
+  const stored = await writeNew(
+    executor,
+    items.map(({ event }) => event),
+  );
+  const isNew = new Set(stored.map((event) => `${event.session_id} ${event.offer_id}`));
+  return items.flatMap(({ event: { kind, sessionId, claims, atMs }, campaign }) => {
+    // A repeat within the batch counts once.
+    if (!isCapEvent(kind) || !isNew.delete(`${sessionId} ${claims.offerId}`)) return [];
+    return [{ kind, sessionId, publisherId: claims.publisherId, offerId: claims.offerId, campaign, atMs }];
+  });
+}
+
 /** Stores events, and counts those that are new for caps, in one transaction. */
 export async function writeCounted<Event extends TrackedEvent, Result>(
   executor: Transaction,
   snapshot: Snapshot,
   items: readonly Counted<Event>[],
-  { writeNew, resultsOf, count = () => {} }: Writers<Event, Result>,
+  writers: Writers<Event, Result>,
 ): Promise<readonly Result[]> {
-  const events = items.map(({ event }) => event);
-  const stored = await writeNew(executor, events);
-  const isNew = new Set(stored.map((event) => `${event.session_id} ${event.offer_id}`));
-  const counted = items.flatMap(({ event: { kind, sessionId, claims, atMs }, campaign }) => {
-    // A repeat within the batch counts once.
-    if (!isCapEvent(kind) || !isNew.delete(`${sessionId} ${claims.offerId}`)) return [];
-    return [{ kind, sessionId, publisherId: claims.publisherId, offerId: claims.offerId, campaign, atMs }];
-  });
-  await countEvents(executor, activeCapsOf(snapshot), counted);
-  executor.onCommit(() => count(events));
-  return resultsOf(executor, events);
+  await countEvents(executor, activeCapsOf(snapshot), await writeUncounted(executor, items, writers));
+  return writers.resultsOf(
+    executor,
+    items.map(({ event }) => event),
+  );
 }

@@ -1,6 +1,7 @@
 import { databaseUnavailable } from '../errors.ts';
 import { type Batch, type BatchWriter, type Entry, rejectAll, writeBatch } from './batch.ts';
 import { type BatchMeter, noBatchMeter } from './batch-meter.ts';
+import { createUnderWay } from './under-way.ts';
 
 export type BatcherOptions<Item, Result> = Omit<BatchWriter<Item, Result>, 'meter'> & {
   /** Items in one transaction (count). */
@@ -17,6 +18,8 @@ export type BatcherOptions<Item, Result> = Omit<BatchWriter<Item, Result>, 'mete
 export type Batcher<Item, Result> = {
   /** Resolves after the commit of this item. Rejects with `unavailable` (503) when the database is unavailable. */
   add: (item: Item) => Promise<Result>;
+  /** Resolves when the items that are waiting or under way now are written, or have failed; null: there are none. */
+  written: () => Promise<void> | null;
   /** Resolves when no item is waiting or under way. */
   drain: () => Promise<void>;
 };
@@ -38,16 +41,16 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   const { dbHealth, maxItems = 256, maxConcurrentBatches = 2, maxWaiting = 20_000, meter = noBatchMeter } = options;
   const { minConcurrentItems = maxItems } = options;
   const waiting: Entry<Item, Result>[] = [];
-  const underWay = new Set<Batch<Item, Result>>();
+  const underWay = createUnderWay<Batch<Item, Result>>();
   let isScheduled = false;
   let startedMs = 0;
   let slowTimer: NodeJS.Timeout | undefined;
   const onIdle: (() => void)[] = [];
 
-  const mayStart = (): boolean => underWay.size < maxConcurrentBatches;
+  const mayStart = (): boolean => underWay.count() < maxConcurrentBatches;
   /** Whether a batch is worth its transaction: beside another one it is large, or that one is slow. */
   const isDue = (): boolean =>
-    underWay.size === 0 || waiting.length >= minConcurrentItems || performance.now() - startedMs >= slowBatchMs;
+    underWay.count() === 0 || waiting.length >= minConcurrentItems || performance.now() - startedMs >= slowBatchMs;
 
   function schedule(): void {
     if (isScheduled || waiting.length === 0 || !mayStart()) return;
@@ -73,19 +76,19 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   function start(): void {
     const batch = { entries: waiting.splice(0, maxItems), abandoned: false };
     startedMs = performance.now();
-    underWay.add(batch);
+    underWay.add(batch, batch.entries.length);
     const startNext = (): void => {
-      underWay.delete(batch);
+      underWay.end(batch);
       if (waiting.length >= minEarlyItems && mayStart() && isDue()) start();
     };
     void writeBatch({ ...options, meter }, batch, startNext).finally(() => {
-      underWay.delete(batch);
+      underWay.end(batch);
       schedule();
       settleIdle();
     });
   }
 
-  const isIdle = (): boolean => waiting.length === 0 && underWay.size === 0;
+  const isIdle = (): boolean => waiting.length === 0 && underWay.count() === 0;
 
   function settleIdle(): void {
     if (!isIdle()) return;
@@ -95,11 +98,8 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   meter.watchWaiting(() => waiting.length);
   dbHealth.onDown(() => {
     rejectAll(waiting.splice(0), databaseUnavailable());
-    // Whether a batch under way was committed is unknown; its clients are answered now instead of left waiting.
-    for (const batch of underWay) {
-      batch.abandoned = true;
-      rejectAll(batch.entries, databaseUnavailable());
-    }
+    abandon(underWay.batches());
+    underWay.giveUp();
     settleIdle();
   });
 
@@ -111,6 +111,15 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
         if (waiting.length >= minConcurrentItems && mayStart()) start();
         else schedule();
       }),
+    written: () => (isIdle() ? null : underWay.written(waiting.length)),
     drain: () => (isIdle() ? Promise.resolve() : new Promise((resolve) => onIdle.push(resolve))),
   };
+}
+
+/** Whether a batch under way was committed is unknown; its clients are answered now instead of left waiting. */
+function abandon<Item, Result>(batches: Iterable<Batch<Item, Result>>): void {
+  for (const batch of batches) {
+    batch.abandoned = true;
+    rejectAll(batch.entries, databaseUnavailable());
+  }
 }

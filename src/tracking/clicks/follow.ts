@@ -17,7 +17,7 @@ export function createFollowClick({ tokenKeys }: Pick<Config, 'tokenKeys'>, reco
     if (landing === null) throw new Error(`campaign ${campaign.id} has no usable landing page`);
     const wantsSession = landing.needsSession && claims.sessionId !== null;
     const session =
-      recorded || wantsSession ? await recorder.click({ ...event, recorded, wantsSession }, campaign) : null;
+      recorded || wantsSession ? await recorder.click({ recorded, wantsSession, ...event }, campaign) : null;
     return fillLanding(landing, campaign.clickIdParam, {
       click_id: clickIds.mint({ sessionId: event.sessionId, offerId: claims.offerId }),
       session_id: claims.sessionId && aliasOf(claims.sessionId, claims.campaignId),

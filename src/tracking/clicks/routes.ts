@@ -49,7 +49,7 @@ export async function clickRoutes(app: App, { catalog, config, failures, verify,
     const tracked = verify(request, t, 'click');
     if (tracked === null && isOpened(request)) throw new AppError('invalid_token');
     if (tracked === null) return refuseToken(failures, request, reply);
-    if (tracked.isProbe) return reply.code(204).headers(trackingHeaders).send();
+    if (tracked.isSpeculative) return reply.code(204).headers(trackingHeaders).send();
     const save = save_for_later === '1' && isSaveable(tracked);
     const location = save ? `${config.publicUrl}/wallet/v1/save.json?t=${tracked.token}` : await follow(tracked);
     return reply.code(302).headers(trackingHeaders).header('location', location).send();

@@ -40,6 +40,8 @@ const pingMs = 1_000;
 const reconnectMs = 100;
 /** Messages asked for at once (count): the next are on their way while these are stored. */
 const readAhead = 256;
+/** How long one request for messages waits, and how long a retry does after a server was lost (milliseconds). */
+const readTimeoutMs = 2_000;
 
 /** Connects and makes the stream, where there is none. @throws ForeignStreamError; errors of the client */
 export async function connectToLog({ servers, login, stream, replicas }: EventLogSetting): Promise<LogConnection> {
@@ -122,11 +124,16 @@ function open(
         deliver_policy: DeliverPolicy.StartSequence,
         opt_start_seq: afterSequence + 1,
       });
-      const found = await consumer.consume({ max_messages: readAhead });
+      const found = await consumer.consume({
+        max_messages: readAhead,
+        expires: readTimeoutMs,
+        abort_on_missing_resource: true, // a server that was restarted may have lost the consumer: another is made
+      });
       return {
         messages: mapMessages(found),
         stop: async () => {
-          await found.close();
+          // Resolves once the messages are read to their end, which a reader that gives up never does.
+          void found.close();
           await consumer.delete().catch(() => {}); // the server removes what nobody reads
         },
       };

@@ -1,14 +1,18 @@
 import type { Campaign, Snapshot } from '../../catalog/snapshot/types.ts';
+import { activeCapsOf } from '../../offers/caps/active-caps.ts';
+import { type CountedEvent, countEvents } from '../../offers/caps/count.ts';
+import { lockUsersOf } from '../../offers/caps/history.ts';
 import type { Transaction } from '../../platform/db/pool.ts';
 import type { NoThanks } from '../beacons/insert-no-thanks.ts';
 import type { Click } from '../clicks/insert-clicks.ts';
 import type { TrackedEvent } from '../tracked-event.ts';
-import { type Counted, type EventWriters, needsCount, type Writers, writeCounted } from '../writers.ts';
+import { type Counted, type EventWriters, needsCount, type Writers, writeUncounted } from '../writers.ts';
 import type { LoggedEvent } from './message.ts';
 
 /**
  * Stores events of the log in the transaction of `executor`, with the counts and checks that they would have without a
- * log. Events of a session are stored in the order in which they came.
+ * log. Events of a session are stored in the order in which they came. All events come before what they count, which is
+ * locked once: the other writers lock users, reservations and usage in this order, each in the order of their keys.
  */
 export async function storeEvents(
   executor: Transaction,
@@ -16,11 +20,19 @@ export async function storeEvents(
   writers: EventWriters,
   events: readonly LoggedEvent[],
 ): Promise<void> {
+  const counted: CountedEvent[] = [];
+  const noThanks: NoThanks[] = [];
   for (const run of runsOf(events)) {
-    await store(executor, snapshot, writers.beacons, run.beacons);
-    await store(executor, snapshot, writers.noThanks, run.noThanks);
-    await store(executor, snapshot, writers.clicks, run.clicks);
+    counted.push(...(await store(executor, snapshot, writers.beacons, run.beacons)));
+    counted.push(...(await store(executor, snapshot, writers.clicks, run.clicks)));
+    noThanks.push(...run.noThanks);
   }
+  if (noThanks.length > 0) {
+    const sessionIds = [...noThanks, ...counted].map(({ sessionId }) => sessionId);
+    await lockUsersOf(executor, [...new Set(sessionIds)]);
+    counted.push(...(await store(executor, snapshot, writers.noThanks, noThanks)));
+  }
+  await countEvents(executor, activeCapsOf(snapshot), counted);
 }
 
 type Run = { beacons: TrackedEvent[]; noThanks: NoThanks[]; clicks: Click[] };
@@ -44,12 +56,13 @@ function* runsOf(events: readonly LoggedEvent[]): Iterable<Run> {
   yield run;
 }
 
+/** @returns what is still to be counted */
 async function store<Event extends TrackedEvent, Result>(
   executor: Transaction,
   snapshot: Snapshot,
   writers: Writers<Event, Result>,
   events: readonly Event[],
-): Promise<void> {
+): Promise<CountedEvent[]> {
   const plain: Event[] = [];
   const counted: Counted<Event>[] = [];
   for (const event of events) {
@@ -57,11 +70,8 @@ async function store<Event extends TrackedEvent, Result>(
     if (campaign !== undefined && needsCount(snapshot, event, campaign)) counted.push({ event, campaign });
     else plain.push(event);
   }
-  if (plain.length > 0) {
-    await writers.write(executor, plain);
-    executor.onCommit(() => writers.count?.(plain));
-  }
-  if (counted.length > 0) await writeCounted(executor, snapshot, counted, writers);
+  if (plain.length > 0) await writers.write(executor, plain);
+  return counted.length > 0 ? writeUncounted(executor, counted, writers) : [];
 }
 
 /** undefined: the campaign was removed after its event. */

@@ -85,7 +85,7 @@ describe('a transaction', () => {
     const before = brokenConnections.length;
     await pool.query(
       `select pg_terminate_backend(pid) from pg_stat_activity
-       where application_name = 'perkwire-test' and pid <> pg_backend_pid()`,
+       where datname = current_database() and application_name = 'perkwire-test' and pid <> pg_backend_pid()`,
     );
     await expect.poll(() => brokenConnections.length).toBeGreaterThan(before);
     expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }]);

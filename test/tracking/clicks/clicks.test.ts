@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
+import { insertEvents } from '../../../src/tracking/beacons/insert-events.ts';
 import { createClickIdCodec } from '../../../src/tracking/clicks/click-id.ts';
 import { createSessionAlias } from '../../../src/tracking/clicks/session-alias.ts';
-import { holdTable } from '../../support/locks.ts';
+import type { TrackedEvent } from '../../../src/tracking/tracked-event.ts';
+import { holdTable, untilWaiting } from '../../support/locks.ts';
 import { createTwins, type TestApp } from '../../support/test-app.ts';
 import {
   call,
@@ -13,6 +15,7 @@ import {
   showOffer,
   storedEvents,
   tokenOf,
+  trackedEvent,
 } from '../journey.ts';
 
 let twins: Awaited<ReturnType<typeof createTwins>>;
@@ -141,6 +144,25 @@ describe('a click', () => {
     await held.release();
     expect((await answer).statusCode).toBe(302);
     expect(await clicksStored()).toHaveLength(1);
+  });
+
+  test('waits for impressions that are still being written, and counts', async () => {
+    const offer = await showOffer(first);
+    const dev = await showOffer(first, { dev: 1 });
+    await setLanding(dev, 'https://shop.example/?s={session_id}&p={placement}');
+    const claims = first.deps.tokens.read(tokenOf(offer.pixel)) as TrackedEvent['claims'];
+    const other = await second.pool.connect();
+    await other.query('begin');
+    await insertEvents(other, [{ ...trackedEvent(offer.sessionId), claims }]);
+    const seen = call(first, offer.pixel);
+    await untilWaiting(second.pool, 1);
+    nowMs += 1_000;
+    const clicked = call(first, offer.click_url);
+    await call(first, dev.click_url); // looked up behind the click, unless that waits
+    await other.query('rollback');
+    other.release();
+    expect([(await seen).statusCode, (await clicked).statusCode]).toEqual([200, 302]);
+    expect(await clicksStored()).toEqual([null]);
   });
 
   test('30 days after the session is still taken, and refused after', async () => {

@@ -5,10 +5,11 @@ import { createLogger } from '../../../src/platform/logger.ts';
 import { StartupError } from '../../../src/platform/startup-error.ts';
 import { createJobs } from '../../../src/runtime/jobs.ts';
 import { runJobs, type Stoppable } from '../../../src/runtime/run-jobs.ts';
-import { openEventLog, partitionOf } from '../../../src/tracking/log/event-log.ts';
+import { openEventLog, partitionOf, partitions } from '../../../src/tracking/log/event-log.ts';
 import { connectToLog, type LogConnection } from '../../../src/tracking/log/jetstream.ts';
 import { encodeMessage } from '../../../src/tracking/log/message.ts';
 import { cloneDatabase } from '../../support/database.ts';
+import { untilWaiting } from '../../support/locks.ts';
 import { hasNats, type NatsServers, startNats } from '../../support/nats.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { clickIdOf, track } from '../conversions/support.ts';
@@ -140,6 +141,21 @@ describe.skipIf(!hasNats)('the event log', () => {
     await t.pool.query('delete from events where session_id = $1', [offer.sessionId]);
     await t.pool.query('update event_log_positions set sequence = 0');
     await expect.poll(() => storedOf(offer)).toEqual(['impression']);
+  });
+
+  test('a database that lost its last transactions gets them again while more messages come', async () => {
+    const offer = await showOffer(t);
+    await statusesOf([offer.pixel]);
+    await expect.poll(() => storedOf(offer)).toEqual(['impression']);
+    const holder = await t.pool.connect();
+    await holder.query('begin');
+    await holder.query('update event_log_positions set sequence = 0');
+    await statusesOf([offer.beacons.close]);
+    await untilWaiting(t.pool, partitions); // the first message is read, and no partition can store
+    await statusesOf([offer.beacons.no_thanks_click]);
+    await holder.query('commit');
+    holder.release();
+    await expect.poll(() => storedOf(offer)).toEqual(['close', 'impression', 'no_thanks']);
   });
 
   test('what cannot be stored is set aside, and what follows it is stored', async () => {
