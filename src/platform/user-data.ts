@@ -80,6 +80,8 @@ export type ExportScope = {
   pubUserKeys: readonly string[];
   /** Rows of one kind whose number no session bounds (count). */
   maxRows: number;
+  /** Says that there are more. */
+  onCut: () => void;
 };
 
 /** Rows of one kind as they are kept; times in ISO 8601, amounts in millionths of their currency. */

@@ -16,6 +16,7 @@ export async function exportUser(
   const sessions = await userData.findSessions(executor, subject, now, maxSessions);
   const pubUserIds = new Set(sessions.flatMap(({ pubUserId }) => pubUserId ?? []));
   if (subject.namedBy === 'pub_user_id') pubUserIds.add(subject.identifier);
+  const exported: Record<string, unknown> = { complete: sessions.length < maxSessions };
   const scope: ExportScope = {
     subject,
     days: [...new Set(sessions.map(({ day }) => day))],
@@ -23,8 +24,10 @@ export async function exportUser(
     userKeys: [...new Set([...subject.userKeys, ...sessions.flatMap(({ userKey }) => userKey ?? [])])],
     pubUserKeys: [...pubUserIds].flatMap((id) => userKeys.allOf(subject.publisherId, id)),
     maxRows: maxSessions,
+    onCut: () => {
+      exported.complete = false;
+    },
   };
-  const exported: Record<string, unknown> = { complete: sessions.length < maxSessions };
   for (const [name, read] of Object.entries(userData.exports)) exported[name] = await read(executor, scope);
   return exported;
 }

@@ -129,7 +129,7 @@ export const deliverySql = (first: number, causes?: string): string => {
     ...['timestamptz[]', 'uuid[]', 'text[]', 'bytea[]'],
   ];
   const parameters = types.map((type, index) => `$${first + index}::${type}`);
-  // Counting makes the rows of `causes` come before the lock, whatever the planner thinks of.
+  // Counting makes the rows of `causes` come before the lock, whatever plan is chosen.
   const isCaused = causes === undefined ? '' : `and (select count(*) from ${causes}) > 0`;
   return `locked as materialized (
   select id, enabled from webhook_endpoints

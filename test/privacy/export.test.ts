@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { transaction } from '../../src/platform/db/pool.ts';
+import { enqueue } from '../../src/webhooks/outbox.ts';
 import { addPublisher, save } from '../perks/wallet/support.ts';
 import { addPostbackEndpoint, clickOffer, createTimedApp, track } from '../tracking/conversions/support.ts';
 import { call, fetchOffers } from '../tracking/journey.ts';
@@ -7,12 +9,14 @@ import { askExport, erase } from './support.ts';
 let t: Awaited<ReturnType<typeof createTimedApp>>;
 beforeAll(async () => {
   t = await createTimedApp();
+  await t.pool.query("update offers set title = 'For {{first_name}}'");
+  await t.deps.catalog.refresh();
   await addPostbackEndpoint(t, 'https://publisher.example/hook');
 });
 afterAll(() => t.close());
 
 test('an export has all data stored about a user, and none of others', async () => {
-  const click = await clickOffer(t, { pub_user_id: 'reader', ad_fp: 'reading-lamp', order: 'o-9' });
+  const click = await clickOffer(t, { pub_user_id: 'reader', ad_fp: 'reading-lamp', order: 'o-9', first_name: 'Ada' });
   await call(t, click.beacons.no_thanks_click);
   await save(t, click);
   await track(t, { click_id: click.clickId, payout: '4.5', currency: 'USD', txn_id: 'n-9' });
@@ -28,7 +32,7 @@ test('an export has all data stored about a user, and none of others', async () 
       { session_id: nameless.sessionId, pub_user_id: null },
     ],
     conversions: [{ event: 'conversion', txn_id: 'n-9', payout_micros: '4500000', currency: 'USD' }],
-    saved_offers: [{ offer_id: click.id }],
+    saved_offers: [{ offer_id: click.id, macros: { first_name: 'Ada' } }],
     history: [{ entry: { opt_outs: { [click.campaign_id]: null } } }],
     webhooks: [{ event: 'conversion', payload: { pub_user_id: 'reader', payload: { order: 'o-9' } } }],
   });
@@ -42,6 +46,17 @@ test('an export has all data stored about a user, and none of others', async () 
   const byDevice = (await askExport(t, { ad_fp: 'reading-lamp' })).json().data;
   expect(byDevice.sessions).toHaveLength(2);
   expect(byDevice.saved_offers).toHaveLength(1);
+});
+
+test('an export says where it has not all webhooks', async () => {
+  const delivery = { publisherId: t.publisher.id, event: 'conversion', sessionId: null, pubUserId: 'often told' };
+  const event = { ...delivery, dev: false, payload: () => Buffer.from('{}'), nowMs: t.clock.ms };
+  const add = (count: number) => transaction(t.pool, (executor) => enqueue(executor, Array(count).fill(event)));
+  const complete = async () => (await askExport(t, { pub_user_id: 'often told' })).json().data.complete;
+  await add(2000);
+  expect(await complete()).toBe(true);
+  await add(1);
+  expect(await complete()).toBe(false);
 });
 
 test('an export of an erased user, of an unknown one, or by another publisher is empty', async () => {

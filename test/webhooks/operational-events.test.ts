@@ -3,8 +3,10 @@ import { Value } from '@sinclair/typebox/value';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { eventTypes } from '../../src/app.ts';
 import { raiseCampaignEvents } from '../../src/tracking/campaign-events.ts';
+import { recordHealth } from '../../src/webhooks/dispatcher/settle/health-store.ts';
 import { operationalEvents } from '../../src/webhooks/operational/raise.ts';
 import { sendOperationalEvents } from '../../src/webhooks/operational/send.ts';
+import { untilWaiting } from '../support/locks.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { createParts, deliveryOf, type Hook, until } from './dispatcher/support.ts';
 import { addManager, type Manager } from './endpoints/manager.ts';
@@ -114,6 +116,22 @@ test('an endpoint that recovers and fails again before the event is sent is as i
   status = 200;
   await deliver('delivered');
   await until(() => raised(me.id), { 'delivery.exhausted': 1 });
+});
+
+test('an endpoint that recovers while its failure is being sent: the recovery is sent too', async () => {
+  const me = await addManager(t);
+  const endpointId = await me.endpoint('http://127.0.0.1:9/');
+  const url = 'http://127.0.0.1:9/';
+  const call = { endpointId, url, maxInFlight: 4, timedOut: false, timeouts: 0, onlyTimeouts: false, trips: false };
+  await recordHealth(t.pool, [{ ...call, successes: 0, succeeded: false, failures: 3 }]);
+  expect(await raised(me.id)).toEqual({ 'endpoint.failing': 1 });
+  let recovery: Promise<unknown> | undefined;
+  await sendOperationalEvents(t.pool, Date.now(), async () => {
+    recovery = recordHealth(t.pool, [{ ...call, successes: 1, succeeded: true, failures: 0 }]);
+    await untilWaiting(t.pool, 1);
+  });
+  await recovery;
+  expect(await raised(me.id)).toEqual({ 'endpoint.recovered': 1 });
 });
 
 test('the catalogue serves each event with its schema and a sample; OpenAPI lists it under webhooks', async () => {

@@ -66,7 +66,7 @@ export async function findDelivery(executor: Executor, publisherId: number, id: 
 
 /** One attempt, with the stored parts of its request and response. */
 export type Attempt = {
-  generation: number;
+  number: number;
   started_at: Date;
   finished_at: Date | null;
   outcome: Outcome['outcome'] | null;
@@ -88,7 +88,8 @@ const maxAttempts = 100;
 /** The newest attempts of a delivery, oldest first. */
 export async function findAttempts(executor: Executor, id: string): Promise<Attempt[]> {
   const { rows } = await executor.query<Attempt>({
-    text: `select generation, started_at, finished_at, outcome, status_code, error_class, error_message, timing,
+    text: `select row_number() over (order by generation)::int as number, started_at, finished_at, outcome,
+        status_code, error_class, error_message, timing,
         remote_address, request, response_headers, response_body, response_truncated, next_attempt_at
       from delivery_attempts
       where day = $1::date and delivery_id = $2::uuid

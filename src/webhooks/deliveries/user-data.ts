@@ -49,13 +49,23 @@ async function eraseInPieces(
   }
 }
 
+/** Where order is strict, the endpoint waits for the first delivery alone, the only live one that was attempted. */
+const dequeue = `with removed as (
+    delete from delivery_queue where delivery_id = $1 returning endpoint_id, lane, generation
+  )
+  update endpoint_health h set not_before = null from removed r
+  where h.endpoint_id = r.endpoint_id and h.not_before is not null and r.lane = 'live' and r.generation > 0`;
+
 /**
  * One delivery per transaction, its queue row first: this cannot deadlock with workers that settle many at once. A
- * delivery that was not sent yet fails.
+ * delivery that was not sent yet fails. While its row was awaited, a redelivery may have queued it again: from the lock
+ * on none can, so a second removal leaves nothing to send.
  */
 const eraseDelivery = (pool: pg.Pool, { day, id }: Delivery, nowMs: number): Promise<void> =>
   transaction(pool, async (executor) => {
-    await executor.query('delete from delivery_queue where delivery_id = $1', [id]);
+    await executor.query(dequeue, [id]);
+    await executor.query('select from deliveries where day = $1 and id = $2 for update', [day, id]);
+    await executor.query(dequeue, [id]);
     await executor.query(
       `update delivery_attempts
       set request = null, response_headers = null, response_body = null, error_message = null
@@ -64,7 +74,7 @@ const eraseDelivery = (pool: pg.Pool, { day, id }: Delivery, nowMs: number): Pro
     );
     await executor.query(
       `with before as materialized (
-        select status from deliveries where day = $1 and id = $2 for update
+        select status from deliveries where day = $1 and id = $2
       ), erased as (
         update deliveries d
         set pub_user_id = null, payload = $3, erased_at = $4, finished_at = coalesce(finished_at, $4),
@@ -78,13 +88,14 @@ const eraseDelivery = (pool: pg.Pool, { day, id }: Delivery, nowMs: number): Pro
   });
 
 /** Deliveries of the user's sessions, and those that name the user. */
-export const exportDeliveries: ExportRows = async (executor, { subject, sessionIds, maxRows }) => {
+export const exportDeliveries: ExportRows = async (executor, { subject, sessionIds, maxRows, onCut }) => {
   const { rows } = await executor.query(
     `select id, event, session_id, status, created_at, convert_from(payload, 'UTF8')::json as payload
     from deliveries
     where publisher_id = $1 and erased_at is null and (session_id = any($2::uuid[]) or pub_user_id = $3)
     order by id limit $4`,
-    [subject.publisherId, sessionIds, subject.namedBy === 'pub_user_id' ? subject.identifier : null, maxRows],
+    [subject.publisherId, sessionIds, subject.namedBy === 'pub_user_id' ? subject.identifier : null, maxRows + 1],
   );
-  return rows;
+  if (rows.length > maxRows) onCut();
+  return rows.slice(0, maxRows);
 };

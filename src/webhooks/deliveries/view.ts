@@ -33,7 +33,7 @@ export const viewOfWholeDelivery = (row: WholeDelivery, attempts: readonly Attem
 });
 
 const viewOfAttempt = (attempt: Attempt, payloadBytes: number) => ({
-  number: attempt.generation,
+  number: attempt.number,
   started_at: attempt.started_at.toISOString(),
   finished_at: textOf(attempt.finished_at),
   outcome: attempt.outcome,

@@ -4,7 +4,7 @@ import { parkDisabled } from '../dispatcher/claim/park.ts';
 import { wakeWorkers } from '../outbox-channel.ts';
 import { changeStored, type EndpointKey } from './changes.ts';
 import { createEndpointSecret, createV1aKey } from './secrets.ts';
-import type { Endpoint } from './store.ts';
+import { type Endpoint, findEndpoint } from './store.ts';
 
 /**
  * Enabling clears the reason why it was disabled; disabling parks the pending deliveries, which stay held.
@@ -25,12 +25,19 @@ export const pauseEndpoint = (executor: Executor, key: EndpointKey): Promise<End
   changeStored(executor, key, 'paused_at = coalesce(paused_at, $3), resume_rate_per_s = null');
 
 /**
- * Ends a pause.
+ * Ends a pause. An endpoint that failed before it has failed since now: nothing was sent that could have succeeded.
  * @param ratePerS deliveries a second until the backlog is delivered; null: no limit
  * @throws AppError `endpoint_not_found`
  */
 export async function resumeEndpoint(executor: Executor, key: EndpointKey, ratePerS: number | null): Promise<Endpoint> {
+  const stored = await findEndpoint(executor, key.publisherId, key.ref, true);
   const endpoint = await changeStored(executor, key, 'paused_at = null, resume_rate_per_s = $4', [ratePerS]);
+  if (stored !== null && stored.pausedAt !== null)
+    await executor.query(
+      `update endpoint_health set first_failure_at = now(), warned_at = null
+      where endpoint_id = $1 and first_failure_at is not null`,
+      [endpoint.id],
+    );
   await wakeWorkers(executor);
   return endpoint;
 }

@@ -168,9 +168,16 @@ export async function updateEndpoint(
     fields.signatureV1a ? createV1aKey(box).sealed : null,
     events ?? null,
   ]);
+  if (fields.strictOrder && !stored.strictOrder) await forgetWait(executor, endpoint.id);
   if (!fields.enabled) await parkDisabled(executor);
   return endpoint;
 }
+
+/** The delivery that an endpoint waited for, when its order was strict before, may be long gone. */
+const forgetWait = (executor: Executor, endpointId: number) =>
+  executor.query('update endpoint_health set not_before = null where endpoint_id = $1 and not_before is not null', [
+    endpointId,
+  ]);
 
 /**
  * Removes an endpoint: it gets no new deliveries, and its pending ones are held.

@@ -25,19 +25,16 @@ export const raiseOnce = (event: OperationalEvent, rows: string): string => `
     select publisher_id, '${event}', subject, data, 1, now() from (${rows}) fact order by publisher_id, subject
     on conflict do nothing`;
 
-/** SQL: whether the fact of a row of `fact` takes back an event that was raised and not sent yet. */
-export const isTakenBack = (opposite: OperationalEvent): string => `exists (
-      select from operational_events p
-      where p.publisher_id = fact.publisher_id and p.event = '${opposite}' and p.subject = fact.subject
-        and p.raised_at is not null
-    )`;
-
-/** SQL that takes back what was raised and not sent yet of the subjects of `rows`. */
+/**
+ * SQL that takes back what was raised and not sent yet of the subjects of `rows`, and returns them: it waits for a
+ * transaction that is sending it, which only the update itself sees.
+ */
 export const takeBack = (event: OperationalEvent, rows: string): string => `
     update operational_events p set raised_at = null
     from (${rows}) fact
     where p.publisher_id = fact.publisher_id and p.event = '${event}' and p.subject = fact.subject
-      and p.raised_at is not null`;
+      and p.raised_at is not null
+    returning p.publisher_id, p.subject`;
 
 /** SQL: what events say of an endpoint `e`. The query of its URL may hold credentials. */
 export const endpointData =

@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
+import { createParameters, endpointConditions } from '../deliveries/conditions.ts';
 import type { DeliveryFilter } from '../deliveries/filter.ts';
 import { countRedeliverable, walkDeliveries } from '../deliveries/walk.ts';
 import { attemptNow, endWait } from './attempt-now.ts';
@@ -126,7 +127,7 @@ export async function runningJobs(executor: Executor): Promise<string[]> {
 /**
  * Queues the next deliveries of a job and moves its cursor, in one transaction: a worker that dies in between changes
  * nothing. Skips a job of which another worker does a slice.
- * @returns whether there is more to do now; not while many deliveries of the publisher are due in the lane
+ * @returns whether there is more to do now; not while many deliveries of its endpoints are due in the lane
  */
 export const runSlice = (pool: pg.Pool, id: string, nowMs: number): Promise<boolean> =>
   transaction(pool, async (executor) => {
@@ -138,7 +139,7 @@ export const runSlice = (pool: pg.Pool, id: string, nowMs: number): Promise<bool
     if (job === undefined) return false;
     const { filter, publisher_id: publisherId } = job;
     const endpointIds = await lockOpenEndpoints(executor, publisherId);
-    if ((await countDue(executor, endpointIds)) >= maxDue) return false;
+    if ((await countDue(executor, filter)) >= maxDue) return false;
     const walk = { order: 'oldest', above: job.cursor, below: job.newest, limit: sliceSize } as const;
     const { keys, next } = await walkDeliveries(executor, filter, walk);
     const statuses = filter.statuses ?? [];
@@ -158,14 +159,18 @@ export const runSlice = (pool: pg.Pool, id: string, nowMs: number): Promise<bool
     return next !== null;
   });
 
-/** Redeliveries of these endpoints that could be sent now, counted up to the limit. */
-async function countDue(executor: Executor, endpointIds: readonly number[]): Promise<number> {
+/** Redeliveries that are due at the endpoints that the filter names, counted up to the limit. */
+async function countDue(executor: Executor, filter: DeliveryFilter): Promise<number> {
+  const parameters = createParameters();
+  const conditions = endpointConditions(filter, parameters).join(' and ');
   const { rows } = await executor.query<{ count: number }>(
     `select count(*)::int as count from (
-      select from delivery_queue where lane = 'redelivery' and endpoint_id = any($1::integer[])
-        and due_at <= now() limit ${maxDue}
+      select from delivery_queue
+      where lane = 'redelivery' and due_at <= now()
+        and endpoint_id = any(array(select e.id from webhook_endpoints e where e.enabled and ${conditions}))
+      limit ${maxDue}
     ) due`,
-    [endpointIds],
+    parameters.values,
   );
   return rows[0]?.count ?? 0;
 }

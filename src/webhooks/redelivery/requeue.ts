@@ -25,8 +25,8 @@ export type Requeue = {
 
 /**
  * Queues deliveries again, in the lane of redeliveries and with the whole retry schedule: the same id and bytes with a
- * new signature. Skips those that are pending, erased, of another status or of a disabled endpoint. Their generation
- * continues from their last attempt, so that a worker with an outdated claim cannot settle the new ones.
+ * new signature. Skips those that are pending, erased, of another status or of a disabled endpoint. Their generation is
+ * beyond that of their last attempt, so that a worker with an outdated claim cannot settle the new ones.
  * @returns how many were queued
  */
 export async function requeue(
@@ -52,7 +52,7 @@ export async function requeue(
     )
     insert into delivery_queue (delivery_id, day, endpoint_id, due_at, lane, generation)
     select c.id, c.day, c.endpoint_id, least(now(), $6::timestamptz), 'redelivery', coalesce((
-      select max(generation) from delivery_attempts a where a.day = c.day and a.delivery_id = c.id
+      select max(generation) + 1 from delivery_attempts a where a.day = c.day and a.delivery_id = c.id
     ), 0)
     from changed c`,
     [keys.map(({ day }) => day), keys.map(({ id }) => id), publisherId, endpointIds, statuses, new Date(nowMs), days],

@@ -1,10 +1,13 @@
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { transaction } from '../../../src/platform/db/pool.ts';
 import { dayMs, dayOf } from '../../../src/platform/lib/time.ts';
 import { mergeCounts } from '../../../src/webhooks/deliveries/counts.ts';
 import { isConsistent, reconcileDeliveries } from '../../../src/webhooks/deliveries/reconciliation.ts';
 import { registerWebhookGauges } from '../../../src/webhooks/gauges.ts';
+import { redeliverOne } from '../../../src/webhooks/redelivery/redeliver-one.ts';
 import { eraseNext } from '../../privacy/support.ts';
+import { untilWaiting } from '../../support/locks.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { startHook, startTestDispatcher, until } from '../dispatcher/support.ts';
 import { addManager, type Manager } from '../endpoints/manager.ts';
@@ -41,6 +44,24 @@ async function gauges(): Promise<Record<string, number>> {
 const nothing = { created: 0, delivered: 0, failed: 0, held: 0, pending: 0, balanced: true };
 
 describe('GET /manage/v1/deliveries/balance', () => {
+  test('a redelivery that its user’s erasure overtakes is not sent, and the counts agree', async () => {
+    await manager.endpoint('http://127.0.0.1:9/');
+    const id = await manager.enqueueDelivery({ pubUserId: 'overtaken' });
+    await t.pool.query('delete from delivery_queue');
+    await t.pool.query("update deliveries set status = 'failed', finished_at = now()");
+    await t.pool.query('select recount_deliveries()');
+    await manager.call('POST', '/privacy/erasure', { pub_user_id: 'overtaken' });
+    let erasure: Promise<boolean> | undefined;
+    await transaction(t.pool, async (executor) => {
+      await redeliverOne(executor, manager.id, id, Date.now());
+      erasure = eraseNext(t.deps);
+      await untilWaiting(t.pool, 1);
+    });
+    expect(await erasure).toBe(true);
+    expect((await t.pool.query('select from delivery_queue')).rowCount).toBe(0);
+    expect(await balance()).toMatchObject({ created: 1, failed: 1, pending: 0, balanced: true });
+  });
+
   test('every delivery is in one state: delivered, failed, held, redelivered, erased', async () => {
     const hook = await startHook(
       (response, { body }) => void response.writeHead(body.includes('bad') ? 500 : 200).end(),

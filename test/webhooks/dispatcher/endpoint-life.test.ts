@@ -1,6 +1,9 @@
 import { createPublicKey, verify } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { checkFailingEndpoints } from '../../../src/webhooks/dispatcher/settle/failing-endpoints.ts';
+import { createHealthWatch } from '../../../src/webhooks/dispatcher/settle/health.ts';
+import { recordHealth } from '../../../src/webhooks/dispatcher/settle/health-store.ts';
+import type { Settlement } from '../../../src/webhooks/dispatcher/settle/settle.ts';
 import { createV1aKey } from '../../../src/webhooks/endpoints/secrets.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import {
@@ -99,6 +102,20 @@ describe('the breaker', () => {
     expect(receiver.taken).toHaveLength(5);
     const times = receiver.taken.map(({ atMs }) => atMs);
     for (const index of [3, 4]) expect((times[index] as number) - (times[index - 1] as number)).toBeGreaterThan(900);
+  });
+
+  test('late failures of an earlier URL do not count for the present one', async () => {
+    const endpoint = await addEndpoint(t, 'http://127.0.0.1:9/new');
+    const failed = (url: string) =>
+      ({
+        outcome: 'failed',
+        errorClass: 'timeout',
+        claimed: { endpointId: endpoint.id, url, maxInFlight: 4, healthy: true },
+      }) as Settlement;
+    const watch = createHealthWatch(() => 0);
+    const late = Array.from({ length: 10 }, () => failed('http://127.0.0.1:9/old'));
+    await recordHealth(t.pool, watch.observe([...late, failed('http://127.0.0.1:9/new')]));
+    expect(await healthOf(endpoint)).toMatchObject({ breaker_state: 'closed', failures: 1, timeouts_in_row: 1 });
   });
 
   test('another URL, or enabling the endpoint again, resets it', async () => {

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { eventTypes } from '../../../src/app.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { hashKey } from '../../../src/platform/http/auth.ts';
+import { checkFailingEndpoints } from '../../../src/webhooks/dispatcher/settle/failing-endpoints.ts';
 import { openHeaders } from '../../../src/webhooks/endpoints/secrets.ts';
 import { enqueue } from '../../../src/webhooks/outbox.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
@@ -163,6 +164,35 @@ describe('pause and resume', () => {
     });
     expect((await act('resume')).json().data.resume_rate_per_s).toBeNull();
     expect((await act('resume', { rate_per_s: 0 })).statusCode).toBe(400);
+  });
+
+  test('a pause counts neither as a failure nor as its duration', async () => {
+    await put();
+    const set = (assignment: string) =>
+      t.pool.query(
+        `update endpoint_health h set ${assignment} from webhook_endpoints e
+        where e.id = h.endpoint_id and e.publisher_id = $1`,
+        [publisherId],
+      );
+    const state = async () => {
+      const { rows } = await t.pool.query(
+        `select enabled, first_failure_at < now() - interval '1 day' as fails_long, warned_at is not null as warned
+        from webhook_endpoints e join endpoint_health h on h.endpoint_id = e.id where publisher_id = $1`,
+        [publisherId],
+      );
+      return rows;
+    };
+    await set("failures = 40, first_failure_at = now() - interval '6 days'");
+    await act('pause');
+    await checkFailingEndpoints(t.pool);
+    expect(await state()).toEqual([{ enabled: true, fails_long: true, warned: false }]);
+    await act('resume');
+    await checkFailingEndpoints(t.pool);
+    expect(await state()).toEqual([{ enabled: true, fails_long: false, warned: false }]);
+    await set("first_failure_at = now() - interval '6 days'");
+    await act('resume');
+    await checkFailingEndpoints(t.pool);
+    expect(await state()).toEqual([{ enabled: false, fails_long: true, warned: false }]);
   });
 
   test('saving an endpoint does not end its pause', async () => {

@@ -106,7 +106,7 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
       202,
       { id, webhook_id: `msg_${id.replaceAll('-', '')}`, status: 'pending' },
     ]);
-    expect(await queued()).toEqual([{ delivery_id: id, lane: 'redelivery', generation: 1 }]);
+    expect(await queued()).toEqual([{ delivery_id: id, lane: 'redelivery', generation: 2 }]);
     expect(await deliveryOf(t, id)).toMatchObject({ status: 'pending', attempts: 0, finished: false });
     await expectBalance(1);
 
@@ -119,10 +119,11 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
     new Webhook(secret).verify(second.body, second.headers);
     expect((await attemptsOf(t, id)).map(({ generation, outcome }) => [generation, outcome])).toEqual([
       [1, 'failed'],
-      [2, 'delivered'],
+      [3, 'delivered'],
     ]);
     expect((await manager.call('GET', `/deliveries/${id}`)).json().data).toMatchObject({
       tries: 1,
+      attempts: [{ number: 1 }, { number: 2 }],
       replayed_at: expect.any(String),
     });
   });
@@ -313,6 +314,11 @@ describe('POST /manage/v1/deliveries/replay', () => {
     const { id } = (await ask({ status: ['failed'] })).json().data;
     expect(await runSlice(t.pool, id, Date.now())).toBe(false);
     expect(await findJob(t.pool, manager.id, id)).toMatchObject({ status: 'running', queued: 0 });
+    // Those of an endpoint that it does not name are no matter.
+    const otherId = await manager.endpoint(hook.url, {}, 'offer_saved');
+    const elsewhere = (await ask({ status: ['failed'], endpoint: otherId })).json().data;
+    await runSlice(t.pool, elsewhere.id, Date.now());
+    expect(await findJob(t.pool, manager.id, elsewhere.id)).toMatchObject({ status: 'done' });
     await t.pool.query('delete from delivery_queue where endpoint_id = $1', [endpointId]);
     await runSlice(t.pool, id, Date.now());
     expect(await findJob(t.pool, manager.id, id)).toMatchObject({ status: 'done', queued: 1 });
@@ -381,16 +387,4 @@ describe('POST /manage/v1/deliveries/replay', () => {
     }
     expect((await foreign.call('GET', '/replays')).json().data).toEqual([]);
   });
-});
-
-test('a worker with a claim from before the redelivery cannot settle it', async () => {
-  await manager.endpoint(hook.url);
-  const [id = ''] = await promiseMany(1, 'failed');
-  await t.pool.query(
-    `insert into delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id)
-    select day, id, 7, publisher_id, endpoint_id from deliveries where id = $1`,
-    [id],
-  );
-  await replay(id);
-  expect(await queued()).toMatchObject([{ generation: 7 }]);
 });

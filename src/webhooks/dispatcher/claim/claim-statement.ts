@@ -2,7 +2,8 @@ import { leaseGraceMs } from './lease.ts';
 
 /** Whether an endpoint `e` of health `h` may be called at all. */
 export const mayBeCalled = `e.enabled and e.paused_at is null and not e.is_listener
-      and (h.breaker_state = 'closed' or h.open_until <= now()) and (h.not_before is null or h.not_before <= now())`;
+      and (h.breaker_state = 'closed' or h.open_until <= now())
+      and (not e.strict_order or h.not_before is null or h.not_before <= now())`;
 
 /**
  * Where a delivery `d` of these days is read, PostgreSQL opens their partitions and no others: opening all 38 took
@@ -36,8 +37,9 @@ export const claimedColumns = `k.delivery_id, k.day::text as day, k.generation, 
  *
  * `candidate` is which endpoints may be called now, and how often. Workers share an endpoint's concurrency limit by
  * their rank, so that together they keep to it without asking one another; one that has just started also counts the
- * leases there are, which are those of the oldest deliveries. What must be one at a time (strict order, probes of an
- * open breaker) or has a rate limit belongs to one worker.
+ * leases of others, a stopping one's too, which are those of the oldest deliveries. Of its own it counts the calls in
+ * flight: a lease lasts until its outcome is written. What must be one at a time (strict order, probes of an open
+ * breaker, redeliveries) or has a rate limit belongs to one worker.
  *
  * A redelivery is sent only where nothing live is due or in flight.
  *
@@ -49,11 +51,12 @@ export const claimedColumns = `k.delivery_id, k.day::text as day, k.generation, 
  */
 export const claimStatement = `
   with peer as materialized (
-    select count(*) filter (where id < $1)::int as rank, greatest(count(*), 1)::int as workers
-    from dispatcher_workers where not stopping
+    select count(*) filter (where id < $1 and not stopping)::int as rank, count(*) > 1 as has_others,
+      greatest(count(*) filter (where not stopping), 1)::int as workers
+    from dispatcher_workers
   ), endpoint_state as not materialized (
     select e.id, asked.place, e.strict_order, h.last_success_at is null as unproven,
-      case when e.strict_order or h.breaker_state = 'open' then 1
+      case when $2 = 'redelivery' or e.strict_order or h.breaker_state = 'open' then 1
         else coalesce(h.in_flight_limit, e.max_in_flight)::int end as concurrency_limit,
       e.strict_order or h.breaker_state = 'open' or e.rate_limit_per_s is not null
         or e.resume_rate_per_s is not null as one_worker,
@@ -74,14 +77,13 @@ export const claimStatement = `
     select s.id, s.strict_order, s.trusted, least(
       case when s.one_worker then case when own.rank = 0 then s.concurrency_limit else 0 end
         else greatest(0, (s.concurrency_limit - own.rank + peer.workers - 1) / peer.workers) end - s.busy,
-      case when peer.workers > 1 then s.concurrency_limit - (
+      case when peer.has_others then s.concurrency_limit - (
         select count(*)::int from (
-          select q.lease_until from delivery_queue q
+          select q.lease_until, q.worker_id from delivery_queue q
           where q.lane = $2 and q.endpoint_id = s.id order by q.due_at limit 2 * s.concurrency_limit
-        ) oldest where oldest.lease_until > now()
-      ) end,
+        ) oldest where oldest.lease_until > now() and oldest.worker_id is distinct from $1
+      ) - s.busy end,
       case when s.unproven then $6 - s.busy end,
-      case when $2 = 'redelivery' then 1 - s.busy end,
       case when s.rate_limited then coalesce(s.rate, 1) end
     ) as room
     from endpoint_state s cross join peer cross join lateral (

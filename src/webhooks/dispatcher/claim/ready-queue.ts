@@ -12,7 +12,7 @@ export type ReadyQueue = {
   /** Deliveries have come for these endpoints. */
   arrived: (endpointIds: Iterable<number>) => void;
   /**
-   * A page of a scan: replaces what was known of these endpoints. `isEnd`: it was the last page; parked endpoints that
+   * A page of a scan: replaces what was known of these endpoints. `isEnd`: it was the last page; those set aside that
    * the scan did not find are forgotten.
    */
   scanned: (endpoints: readonly ScannedEndpoint[], isEnd: boolean) => void;
@@ -32,14 +32,14 @@ export type ReadyQueue = {
 /**
  * First come, first served; an endpoint that was served and may have more goes to the end. Untrusted endpoints have a
  * queue of their own, so that they never delay the others. One at its concurrency limit, or that may not be called, is
- * parked until one of its calls ends or a scan finds it callable. Events during a claim or scan may be later than what
- * the statement saw, so they are remembered.
+ * set aside until one of its calls ends or a scan finds it callable. Events during a claim or scan may be later than
+ * what the statement saw, so they are remembered.
  */
 export function createReadyQueue(): ReadyQueue {
   const trustedQueue = new Set<number>();
   const untrustedQueue = new Set<number>();
-  const parked = new Set<number>();
-  /** Parked endpoints that the scan under way has not found yet; null: no scan is under way. */
+  const setAsideIds = new Set<number>();
+  /** Endpoints set aside that the scan under way has not found yet; null: no scan is under way. */
   let unseen: Set<number> | null = null;
   /** Since the last `peek`. */
   const newlyArrived = new Set<number>();
@@ -56,16 +56,16 @@ export function createReadyQueue(): ReadyQueue {
     untrustedQueue.delete(endpointId);
   }
 
-  function park(endpointId: number): void {
+  function setAside(endpointId: number): void {
     remove(endpointId);
-    parked.add(endpointId);
+    setAsideIds.add(endpointId);
     unseen?.delete(endpointId);
   }
 
-  function settle({ endpointId, trusted, room }: Candidate, found: number, isCut: boolean): void {
+  function requeue({ endpointId, trusted, room }: Candidate, found: number, isCut: boolean): void {
     if (found > 0 || !isCut) remove(endpointId);
     const isFull = found >= room;
-    if (isFull && !newlyFreed.has(endpointId)) park(endpointId);
+    if (isFull && !newlyFreed.has(endpointId)) setAside(endpointId);
     else if (isFull || isCut || newlyArrived.has(endpointId)) queue(endpointId, trusted);
   }
 
@@ -73,28 +73,28 @@ export function createReadyQueue(): ReadyQueue {
     arrived: (endpointIds) => {
       for (const id of endpointIds) {
         newlyArrived.add(id);
-        if (!parked.has(id) && !untrustedQueue.has(id)) trustedQueue.add(id);
+        if (!setAsideIds.has(id) && !untrustedQueue.has(id)) trustedQueue.add(id);
       }
     },
     scanned: (endpoints, isEnd) => {
-      unseen ??= new Set(parked);
+      unseen ??= new Set(setAsideIds);
       for (const { endpointId, callable, trusted } of endpoints) {
         if (!callable) {
-          park(endpointId);
+          setAside(endpointId);
           continue;
         }
-        parked.delete(endpointId);
+        setAsideIds.delete(endpointId);
         queue(endpointId, trusted);
       }
       if (isEnd) {
-        for (const endpointId of unseen) parked.delete(endpointId);
+        for (const endpointId of unseen) setAsideIds.delete(endpointId);
         unseen = null;
       }
-      for (const id of newlyArrived) if (!parked.has(id) && !untrustedQueue.has(id)) trustedQueue.add(id);
+      for (const id of newlyArrived) if (!setAsideIds.has(id) && !untrustedQueue.has(id)) trustedQueue.add(id);
     },
     freed: (endpointId) => {
       newlyFreed.add(endpointId);
-      if (parked.delete(endpointId)) trustedQueue.add(endpointId);
+      if (setAsideIds.delete(endpointId)) trustedQueue.add(endpointId);
     },
     peek: ({ trusted, untrusted }) => {
       newlyArrived.clear();
@@ -108,10 +108,10 @@ export function createReadyQueue(): ReadyQueue {
       const refused = new Set(endpointIds);
       for (const candidate of candidates) {
         const side = candidate.trusted ? 'trusted' : 'untrusted';
-        settle(candidate, found.get(candidate.endpointId) ?? 0, taken[side] >= limits[side]);
+        requeue(candidate, found.get(candidate.endpointId) ?? 0, taken[side] >= limits[side]);
         refused.delete(candidate.endpointId);
       }
-      for (const endpointId of refused) if (!newlyFreed.has(endpointId)) park(endpointId);
+      for (const endpointId of refused) if (!newlyFreed.has(endpointId)) setAside(endpointId);
     },
   };
 }

@@ -43,7 +43,7 @@ export async function attempt(given: Claimed, tools: AttemptTools, signal: Abort
 async function makeAttempt(claimed: Claimed, tools: AttemptTools, signal: AbortSignal): Promise<Settlement> {
   const call = prepare(claimed, tools);
   const result: SendResult =
-    'kind' in call ? call : await tools.sender.send({ ...call, deadlineMs: claimed.deadlineMs, signal });
+    'kind' in call ? call : await tools.sender.send({ deadlineMs: claimed.deadlineMs, signal, ...call });
   const request = 'kind' in call || result.kind === 'blocked' ? null : headOf(call, claimed);
   const verdict = classify(result, tools.now());
   const counts = verdict.outcome !== 'retry' || verdict.countsAsAttempt;
@@ -53,9 +53,9 @@ async function makeAttempt(claimed: Claimed, tools: AttemptTools, signal: AbortS
     claimed,
     attempts,
     disables,
-    ...outcomeOf(claimed, verdict, attempts, tools, signal),
-    ...record(result, verdict),
     request,
+    ...outcomeOf(claimed, verdict, attempts, tools, signal),
+    ...loggedFields(result, verdict),
   };
 }
 
@@ -68,16 +68,20 @@ export function prepare(
 ): HttpCall | Extract<SendResult, { kind: 'error' }> {
   try {
     const nowMs = now();
-    const secrets = openSecrets(secretBox, claimed.secrets);
-    const v1aKeys = openV1aKeys(secretBox, claimed.v1aKeys);
-    const headers = openHeaders(secretBox, claimed.headers);
+    const { deliveryId, event, url, method, payload, dev, traceparent } = claimed;
     return buildRequest({
-      ...claimed,
-      headers,
-      secrets,
-      v1aKeys,
+      deliveryId,
+      event,
+      url,
+      method,
+      payload,
+      headers: openHeaders(secretBox, claimed.headers),
+      secrets: openSecrets(secretBox, claimed.secrets),
+      v1aKeys: openV1aKeys(secretBox, claimed.v1aKeys),
       nowMs,
+      dev,
       test: false,
+      traceparent,
       payloadUrl: () => payloadLinks.url(claimed.deliveryId, nowMs),
     });
   } catch (err) {
@@ -120,7 +124,7 @@ function headOf({ method, url, headers }: HttpCall, { headers: own }: Claimed): 
   return { method, url, headers: Object.fromEntries(shown) };
 }
 
-type Noted =
+type Logged =
   | 'status'
   | 'errorClass'
   | 'errorMessage'
@@ -130,7 +134,7 @@ type Noted =
   | 'responseBody'
   | 'responseTruncated';
 
-function record(result: SendResult, verdict: Verdict): Pick<Settlement, Noted> {
+function loggedFields(result: SendResult, verdict: Verdict): Pick<Settlement, Logged> {
   const errorClass = verdict.outcome === 'retry' ? verdict.failure : null;
   const answer = { remoteAddress: null, responseHeaders: null, responseBody: null, responseTruncated: null };
   const none = { status: null, errorClass, timing: null, ...answer };

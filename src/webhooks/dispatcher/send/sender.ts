@@ -75,14 +75,15 @@ export function createSender(options: SenderOptions): Sender {
     const pool = pools.poolFor(url, target.addresses);
     const connection = pool.take();
     const headers = { 'user-agent': options.userAgent, ...withoutTransportHeaders(request.headers) };
-    const response = exchange(connection, { ...request, url, headers }, maxResponseBytes, clock);
+    const { method, body } = request;
+    const response = exchange(connection, { url, method, headers, body }, maxResponseBytes, clock);
     const answer = await Promise.race([deadline, response]);
     clock.timing.connectMs = connection.connectMs;
     clock.timing.tlsMs = connection.tlsMs;
     // A connection whose response was not read to its end is closed.
     pool.release(connection, answer.kind === 'response' && !answer.truncated);
     const { remoteAddress } = connection;
-    return answer.kind === 'response' || remoteAddress !== '' ? { ...answer, remoteAddress } : answer;
+    return answer.kind === 'response' || remoteAddress !== '' ? { remoteAddress, ...answer } : answer;
   };
 
   return {
@@ -95,7 +96,7 @@ export function createSender(options: SenderOptions): Sender {
       const outcome = await call(checked.url, request, deadline.reached, clock).finally(deadline.clear);
       return outcome.kind === 'blocked'
         ? outcome
-        : { ...outcome, timing: { ...clock.timing, totalMs: clock.elapsedMs() } };
+        : { timing: { ...clock.timing, totalMs: clock.elapsedMs() }, ...outcome };
     },
     close: async () => {
       closed = true;

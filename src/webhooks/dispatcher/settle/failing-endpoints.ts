@@ -6,8 +6,8 @@ import { disabledAfter, disabledMinFailures, warnedAfter } from './thresholds.ts
 export type FailingEndpoints = { disabled: number[]; warned: number[] };
 
 /**
- * Warns once of endpoints that have failed for a day, and disables those that have failed for days. Ends the rate limit
- * of resumed endpoints whose backlog is delivered.
+ * Warns once of endpoints that have failed for a day, and disables those that have failed for days; a pause does not
+ * count. Ends the rate limit of resumed endpoints whose backlog is delivered.
  * @returns the ids of the endpoints
  */
 export async function checkFailingEndpoints(executor: Executor): Promise<FailingEndpoints> {
@@ -15,7 +15,7 @@ export async function checkFailingEndpoints(executor: Executor): Promise<Failing
     `with disabled as (
       update webhook_endpoints e set enabled = false, disabled_reason = 'failing', updated_at = now()
       from endpoint_health h
-      where h.endpoint_id = e.id and e.enabled and h.failures >= ${disabledMinFailures}
+      where h.endpoint_id = e.id and e.enabled and e.paused_at is null and h.failures >= ${disabledMinFailures}
         and h.first_failure_at < now() - interval '${disabledAfter}'
       returning e.id, e.publisher_id, e.event, e.disabled_reason
     ), audited as (
@@ -27,7 +27,7 @@ export async function checkFailingEndpoints(executor: Executor): Promise<Failing
   );
   const warned = await executor.query<{ id: number }>(
     `update endpoint_health h set warned_at = now() from webhook_endpoints e
-    where h.endpoint_id = e.id and e.enabled and h.warned_at is null
+    where h.endpoint_id = e.id and e.enabled and e.paused_at is null and h.warned_at is null
       and h.first_failure_at < now() - interval '${warnedAfter}'
     returning e.id`,
   );

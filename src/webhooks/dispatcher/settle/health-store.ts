@@ -1,5 +1,5 @@
 import type { Executor } from '../../../platform/db/pool.ts';
-import { endpointData, isoTime, isTakenBack, raiseEvents, takeBack } from '../../operational/raise.ts';
+import { endpointData, isoTime, raiseEvents, takeBack } from '../../operational/raise.ts';
 import type { Observation } from './health.ts';
 import { breakerTimeouts, failingAfterFailures, firstProbeAfterS, maxProbeAfterS } from './thresholds.ts';
 
@@ -11,9 +11,12 @@ const failed = `select publisher_id, subject, count, data || jsonb_build_object(
       'failures', failures, 'failing_since', to_char(first_failure_at at time zone 'UTC', '${isoTime}')
     ) as data from changed fact where failing`;
 const succeeded = 'select publisher_id, subject, count, data from changed fact where not failing';
+const notIn = (takenBack: string): string => `not exists (
+      select from ${takenBack} t where t.publisher_id = fact.publisher_id and t.subject = fact.subject
+    )`;
 
 /*
- * Rows are locked in a consistent order, so that workers do not deadlock.
+ * Rows are locked in a consistent order, so that workers do not deadlock. What is said of an earlier URL is left out.
  *
  * While the breaker is open: a success closes it, a failure after the wait was the probe's and doubles the wait, and a
  * failure within the wait is of a call that was already out: it changes nothing. A breaker that closes lets one call
@@ -28,9 +31,10 @@ const statement = `
   ), seen as (
     select o.*, case when only_timeouts then l.timeouts_in_row else 0 end + timeouts as in_row,
       l.breaker_state = 'open' and not succeeded and l.open_until <= now() as probe_failed
-    from unnest($1::int[], $2::int[], $3::int[], $4::bool[], $5::bool[], $6::int[], $7::int[], $8::bool[], $9::bool[])
-      as o (endpoint_id, max_in_flight, successes, succeeded, timed_out, failures, timeouts, only_timeouts, trips)
-    join locked l using (endpoint_id)
+    from unnest(
+      $1::int[], $2::int[], $3::int[], $4::bool[], $5::bool[], $6::int[], $7::int[], $8::bool[], $9::bool[], $10::text[]
+    ) as o (endpoint_id, max_in_flight, successes, succeeded, timed_out, failures, timeouts, only_timeouts, trips, url)
+    join locked l using (endpoint_id) join webhook_endpoints e on e.id = o.endpoint_id and e.url = o.url
   ), judged as (
     select s.*, probe_failed or (l.breaker_state = 'closed' and (trips or in_row >= ${breakerTimeouts})) as opens,
       case when timed_out or trips then 1 when succeeded
@@ -59,14 +63,14 @@ const statement = `
       u.first_failure_at
     from updated u join locked l using (endpoint_id) join webhook_endpoints e on e.id = u.endpoint_id
     where u.failing <> ${isFailing('l')}
-  ), failing as (
-    ${raiseEvents('endpoint.failing', `${failed} and not ${isTakenBack('endpoint.recovered')}`)}
-  ), recovered as (
-    ${raiseEvents('endpoint.recovered', `${succeeded} and not ${isTakenBack('endpoint.failing')}`)}
   ), failing_taken_back as (
     ${takeBack('endpoint.failing', succeeded)}
   ), recovered_taken_back as (
     ${takeBack('endpoint.recovered', failed)}
+  ), failing as (
+    ${raiseEvents('endpoint.failing', `${failed} and ${notIn('recovered_taken_back')}`)}
+  ), recovered as (
+    ${raiseEvents('endpoint.recovered', `${succeeded} and ${notIn('failing_taken_back')}`)}
   )
   select endpoint_id, open_until, opens from updated`;
 
@@ -90,6 +94,7 @@ export async function recordHealth(executor: Executor, observations: readonly Ob
       column((one) => one.timeouts),
       column((one) => one.onlyTimeouts),
       column((one) => one.trips),
+      column((one) => one.url),
     ],
   });
   return rows.filter((row) => row.opens).map((row) => ({ endpointId: row.endpoint_id, openUntil: row.open_until }));

@@ -4,9 +4,10 @@ import { breakerFailureShare, breakerMinCalls, breakerWindowMs, timeoutAfterMs }
 /** The result of a finished call for the health of its endpoint. */
 type CallResult = 'success' | 'failure' | 'timeout';
 
-/** The results of a batch of calls for one endpoint. */
+/** The results of a batch of calls for one endpoint at one URL. */
 export type Observation = {
   endpointId: number;
+  url: string;
   maxInFlight: number;
   /** Calls that succeeded since the last time-out, or all (count). */
   successes: number;
@@ -36,15 +37,14 @@ const maxRemembered = 10_000;
 
 type Window = { atMs: number; failed: boolean }[];
 
-/** Keeps the outcomes of the last minute and summarises a batch of settlements by endpoint. */
+/** Keeps the outcomes of the last minute and summarises a batch of settlements by endpoint and URL. */
 export type HealthWatch = { observe: (settlements: readonly Settlement[]) => Observation[] };
 
 export function createHealthWatch(now: () => number): HealthWatch {
   const windows = new Map<string, Window>();
 
   /** @returns whether at least half of at least ten calls have failed within a minute; that empties the window */
-  function trips({ endpointId, url }: Settlement['claimed'], failed: boolean): boolean {
-    const target = `${endpointId} ${url}`;
+  function trips(target: string, failed: boolean): boolean {
     const nowMs = now();
     const recent = (windows.get(target) ?? []).filter(({ atMs }) => nowMs - atMs < breakerWindowMs).slice(-99);
     recent.push({ atMs: nowMs, failed });
@@ -59,23 +59,26 @@ export function createHealthWatch(now: () => number): HealthWatch {
 
   return {
     observe: (settlements) => {
-      const seen = new Map<number, Observation>();
-      const worthWriting = new Set<number>();
+      const seen = new Map<string, Observation>();
+      const worthWriting = new Set<string>();
       for (const settlement of settlements) {
         const result = callResultOf(settlement);
         if (result === null) continue;
-        const { endpointId, maxInFlight, healthy } = settlement.claimed;
-        const before = seen.get(endpointId) ?? blank(endpointId, maxInFlight);
-        seen.set(endpointId, next(before, result, trips(settlement.claimed, result !== 'success')));
-        if (result !== 'success' || !healthy) worthWriting.add(endpointId);
+        const target = targetOf(settlement.claimed);
+        const before = seen.get(target) ?? blank(settlement.claimed);
+        seen.set(target, next(before, result, trips(target, result !== 'success')));
+        if (result !== 'success' || !settlement.claimed.healthy) worthWriting.add(target);
       }
-      return [...seen.values()].filter(({ endpointId }) => worthWriting.has(endpointId));
+      return [...seen].filter(([target]) => worthWriting.has(target)).map(([, observation]) => observation);
     },
   };
 }
 
-const blank = (endpointId: number, maxInFlight: number): Observation => ({
+const targetOf = ({ endpointId, url }: Settlement['claimed']): string => `${endpointId} ${url}`;
+
+const blank = ({ endpointId, url, maxInFlight }: Settlement['claimed']): Observation => ({
   endpointId,
+  url,
   maxInFlight,
   successes: 0,
   succeeded: false,

@@ -19,7 +19,7 @@ export type SettlementWriter = {
   drain: () => Promise<void>;
 };
 
-type SettlerOptions = {
+type SettlementWriterOptions = {
   /** Writes settlements of one day's deliveries, all or none. @returns those that were still under their lease */
   write: (settlements: readonly Settlement[]) => Promise<readonly Settlement[]>;
   /** Called once for every settlement. */
@@ -32,9 +32,9 @@ type SettlerOptions = {
  * Group commit: a batch is written at once when none is under way; what arrives meanwhile is the next batch. A batch
  * that fails because the database is unavailable is written again until it succeeds: as long as no other worker has
  * taken the delivery over, its outcome counts. One that fails for another reason is written settlement by settlement,
- * so that none delays the others, and given up when its lease has surely ended.
+ * so that none delays the others, and given up some seconds after the deadline; its lease is renewed no longer then.
  */
-export function createSettlementWriter({ write, onDone, logger, now }: SettlerOptions): SettlementWriter {
+export function createSettlementWriter({ write, onDone, logger, now }: SettlementWriterOptions): SettlementWriter {
   const waiting: Entry[] = [];
   let running: Promise<void> | null = null;
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { scanQueue } from '../../../../src/webhooks/dispatcher/claim/scan.ts';
 import { createScheduler } from '../../../../src/webhooks/dispatcher/claim/scheduler.ts';
 import { createTestApp, type TestApp } from '../../../support/test-app.ts';
@@ -8,6 +8,7 @@ let t: TestApp;
 beforeAll(async () => {
   t = await createTestApp();
 });
+afterEach(() => t.pool.query('delete from dispatcher_workers; delete from delivery_queue'));
 afterAll(() => t.close());
 
 /** An endpoint in good standing with a rate limit, and deliveries that wait for it. */
@@ -58,6 +59,54 @@ test('an endpoint with a rate limit continues as soon as its rate allows', async
   expect(claimedAtMs).toEqual([0, 100, 200]);
 });
 
+/** Two workers. @returns the one that calls the endpoint where only one may */
+async function addPeers({ id }: TestEndpoint): Promise<{ caller: number; other: number }> {
+  await t.pool.query('insert into dispatcher_workers (id) values (1), (2)');
+  const [caller = 0, other = 0] = id % 2 === 0 ? [1, 2] : [2, 1];
+  return { caller, other };
+}
+
+test('with two workers too, the next call of an endpoint follows the end of the last one', async () => {
+  const endpoint = await addPaced(1000, 1, 2);
+  await t.pool.query('update webhook_endpoints set rate_limit_per_s = null');
+  const { caller } = await addPeers(endpoint);
+  const scheduler = createScheduler(t.pool, 16, () => 0);
+  scheduler.arrived([endpoint.id]);
+  const [first] = (await scheduler.claim(caller, { takeOver: false })).claimed;
+  expect((await scheduler.claim(caller, { takeOver: false })).claimed).toEqual([]);
+  scheduler.release(first as NonNullable<typeof first>);
+  expect((await scheduler.claim(caller, { takeOver: false })).claimed).toHaveLength(1);
+});
+
+test('redeliveries are sent one at a time for each endpoint, however many workers there are', async () => {
+  const endpoint = await addPaced(1000, 4, 6);
+  await t.pool.query("update delivery_queue set lane = 'redelivery' where endpoint_id = $1", [endpoint.id]);
+  await t.pool.query('update webhook_endpoints set rate_limit_per_s = null');
+  const { caller, other } = await addPeers(endpoint);
+  const claimed: number[] = [];
+  for (const workerId of [caller, other]) {
+    const scheduler = createScheduler(t.pool, 16, () => 0);
+    while (!(await scheduler.scan()));
+    const round = await scheduler.claim(workerId, { takeOver: false });
+    claimed.push(round.claimed.filter(({ endpointId }) => endpointId === endpoint.id).length);
+  }
+  expect(claimed).toEqual([1, 0]);
+});
+
+test('calls of a worker that stops count for the limit of their endpoint', async () => {
+  const endpoint = await addPaced(1000, 2, 4);
+  await t.pool.query('update webhook_endpoints set rate_limit_per_s = null');
+  const { caller, other } = await addPeers(endpoint);
+  const claimed: number[] = [];
+  for (const workerId of [caller, other]) {
+    const scheduler = createScheduler(t.pool, 16, () => 0);
+    scheduler.arrived([endpoint.id]);
+    claimed.push((await scheduler.claim(workerId, { takeOver: false })).claimed.length);
+    await t.pool.query('update dispatcher_workers set stopping = true where id = $1', [workerId]);
+  }
+  expect(claimed).toEqual([1, 1]);
+});
+
 test('a scan finds each of a thousand endpoints once, in any physical order of their rows', async () => {
   const copied =
     'url, method, secret_sealed, deadline_ms, max_in_flight, event, enabled, created_at, updated_at'.replaceAll(
@@ -96,7 +145,6 @@ test('a scan finds each of a thousand endpoints once, in any physical order of t
 });
 
 test('an endpoint with a later retry gets a new delivery at once', async () => {
-  await t.pool.query('delete from delivery_queue');
   const endpoint = await addPaced(1000, 4, 1);
   await t.pool.query("update delivery_queue set due_at = now() + interval '1 h'");
   const scheduler = createScheduler(t.pool, 16, () => 0);
@@ -107,7 +155,6 @@ test('an endpoint with a later retry gets a new delivery at once', async () => {
 });
 
 test('a claim takes 16 deliveries, up to 64 where PostgreSQL is slow, and the next claims take the rest', async () => {
-  await t.pool.query('delete from delivery_queue');
   let nowMs = 0;
   let stepMs = 0;
   const scheduler = createScheduler(t.pool, 512, () => (nowMs += stepMs));
@@ -127,7 +174,6 @@ test('a claim takes 16 deliveries, up to 64 where PostgreSQL is slow, and the ne
 });
 
 test('a delivery created weeks ago is claimed for its last attempt with its own bytes', async () => {
-  await t.pool.query('delete from delivery_queue');
   await t.pool.query('select create_day_partitions(current_date - 20, current_date)');
   const endpoint = await addPaced(1000, 4, 1);
   await t.pool.query(

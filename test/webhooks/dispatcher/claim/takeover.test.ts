@@ -1,8 +1,10 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { transaction } from '../../../../src/platform/db/pool.ts';
 import { claim } from '../../../../src/webhooks/dispatcher/claim/claim.ts';
 import { type Settlement, settle } from '../../../../src/webhooks/dispatcher/settle/settle.ts';
 import { workerLockClass } from '../../../../src/webhooks/dispatcher/worker-registry.ts';
+import { redeliverOne } from '../../../../src/webhooks/redelivery/redeliver-one.ts';
 import { createTestApp, type TestApp } from '../../../support/test-app.ts';
 import { addEndpoint, attemptsOf, createParts, deliveryOf, enqueueDelivery, until } from '../support.ts';
 
@@ -93,6 +95,17 @@ describe('leases', () => {
     expect((await t.pool.query('select 1 from webhook_endpoints where not enabled')).rows).toEqual([]);
   });
 
+  test('a worker with a claim from before a redelivery cannot settle it', async () => {
+    const endpoint = await addEndpoint(t, (await hook()).url);
+    const id = await enqueueDelivery(t, endpoint);
+    const [stale] = await claimAll(1);
+    const settlement = { ...delivered, outcome: 'failed', claimed: stale as NonNullable<typeof stale> } as const;
+    await settle(t.pool, [settlement]);
+    await transaction(t.pool, (executor) => redeliverOne(executor, endpoint.publisherId, id, Date.now()));
+    expect(await settle(t.pool, [settlement])).toEqual([]);
+    expect(await deliveryOf(t, id)).toMatchObject({ status: 'pending', queued: true });
+  });
+
   test('of a batch, only settlements whose lease is still valid are written', async () => {
     const endpoint = await addEndpoint(t, (await hook()).url);
     const ids = [await enqueueDelivery(t, endpoint), await enqueueDelivery(t, endpoint)];
@@ -173,7 +186,8 @@ describe('a worker that lost its lock', () => {
     const before = await holder();
     await t.pool.query(
       `select pg_terminate_backend(pid) from pg_locks
-      where locktype = 'advisory' and classid = $1::int::oid and objid = $2::int::oid`,
+      where database = (select oid from pg_database where datname = current_database())
+        and locktype = 'advisory' and classid = $1::int::oid and objid = $2::int::oid`,
       [workerLockClass, before],
     );
     await until(async () => (await holder()) !== before, true);
