@@ -13,10 +13,13 @@ type CheckDeps = { pool: pg.Pool; catalog: CatalogDeps['catalog']; now: () => nu
 
 const nearlyUsed = 0.8;
 
+/** Tells the budgets of a campaign apart: its own, and those of publishers it is served to. */
+const nameOf = ({ campaignId, publisherId, period }: ReachedBudget): string =>
+  [campaignId, ...(publisherId === null ? [] : [publisherId]), period].join(' ');
+
 /** Records the budgets of which 80% are used, once for each period. Those used up have an event of their own. */
 export async function checkBudgets({ pool, catalog, now }: CheckDeps): Promise<void> {
   const [snapshot, nowMs] = [catalog.current(), now()];
-  const nameOf = ({ campaignId, period }: ReachedBudget): string => `${campaignId} ${period}`;
   const usedUp = new Set((await findReachedBudgets(pool, snapshot, nowMs)).map(nameOf));
   const nearly = (await findReachedBudgets(pool, snapshot, nowMs, nearlyUsed)).filter(
     (one) => !usedUp.has(nameOf(one)),

@@ -187,6 +187,35 @@ test('80% of a budget is told once for its period, and not beside 100%', async (
   expect(await told()).toBe(1);
 });
 
+test('80% of a budget is told for the campaign and for each publisher with one of its own', async () => {
+  const nowMs = Date.now();
+  const day = { metric: 'budget', per: 'day', limit: 10 };
+  const manager = await addManager(t);
+  await t.pool.query('update campaigns set rules = $1 where id = 2', [{ total_caps: [day] }]);
+  await t.pool.query(
+    `insert into campaign_publishers (campaign_id, publisher_id, total_caps)
+    select 2, unnest($1::integer[]), $2::jsonb
+    on conflict (campaign_id, publisher_id) do update set total_caps = excluded.total_caps`,
+    [[t.publisher.id, manager.id], JSON.stringify([day])],
+  );
+  await t.deps.catalog.refresh();
+  const { timeZone } = t.deps.catalog.current().publishers.get(t.publisher.id) as { timeZone: string };
+  const use = (publisherId: number, micros: number) =>
+    t.pool.query('insert into campaign_usage (campaign_id, publisher_id, period, micros) values (2, $1, $2, $3)', [
+      publisherId,
+      periodName('day', timeZone, nowMs),
+      micros,
+    ]);
+  await use(0, 8_000_000);
+  await use(t.publisher.id, 9_000_000);
+  await use(manager.id, 10_000_000);
+  await checkBudgets({ ...t.deps, now: () => nowMs });
+  const { rows } = await t.pool.query(
+    "select publisher_id, count(*)::int from alerts where kind = 'budget.80' and subject = '2' group by 1",
+  );
+  expect(rows).toEqual([{ publisher_id: t.publisher.id, count: 2 }]);
+});
+
 test('a channel at a private address is refused, and one that does not answer is not added', async () => {
   const manager = await signInAs(t, 'manager');
   const add = (url: string, more: Record<string, string> = {}) =>

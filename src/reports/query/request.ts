@@ -4,7 +4,7 @@ import type { Publisher } from '../../catalog/snapshot/types.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type DayRange, readDayRange } from '../../platform/http/day-range.ts';
 import { noNul } from '../../platform/http/schemas.ts';
-import { dayMs, hourMs } from '../../platform/lib/time.ts';
+import { dayMs, dayOf, hourMs } from '../../platform/lib/time.ts';
 import { isTimeZone, offsetMs } from '../../platform/lib/time-zone.ts';
 import { type DimensionName, dimensionNames } from '../metrics.ts';
 import { unknownValue } from './source.ts';
@@ -67,6 +67,9 @@ const otherColumns: ReadonlySet<string> = new Set(['date', 'hour', ...viewNames]
 const invalid = (path: string, message: string): AppError =>
   new AppError('invalid_request', { details: [{ path: `/${path}`, message }] });
 
+/** The calendar day before today's: a day of a clock change is not as long as others. */
+const yesterdayIn = (timeZone: string, nowMs: number): string => dayOf(Date.parse(dateIn(timeZone, nowMs)) - dayMs);
+
 /**
  * Reads the parameters. A custom attribute may be named without `custom.` where the publisher has sent it.
  * @throws AppError invalid_request, unknown_group_by
@@ -80,7 +83,7 @@ export async function readActivity(
   const timeZone = given.timezone || publisher.timeZone;
   if (!isTimeZone(timeZone)) throw invalid('timezone', 'is not a time zone (IANA name, such as Europe/Berlin)');
   const days = { from: given.from ?? given.start_date, to: given.to ?? given.end_date };
-  const range = readDayRange(days, dateIn(timeZone, nowMs - dayMs), mostDays);
+  const range = readDayRange(days, yesterdayIn(timeZone, nowMs), mostDays);
   const names = readNames(given.group_by ?? '');
   const keys = new Set<string>();
   for (const name of names) {

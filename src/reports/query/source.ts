@@ -30,17 +30,19 @@ export const dimensionColumns: Record<DimensionName, string> = {
   os: 'os',
 };
 
+const usesKey = ({ groupBy, customKey, customValues }: ActivityQuery): boolean =>
+  customKey !== null && (groupBy.includes('custom') || customValues !== null);
+
 /**
  * The cheapest source that can answer. Raw rows are read only where no rollup can: a custom attribute beside other
  * dimensions, more than two dimensions by the hour, and what the buckets of the publisher's time zone do not fit.
  */
 export function sourceOf(query: ActivityQuery): Source {
-  const { groupBy, filters, customKey, customValues, aggregatedBy, buckets } = query;
+  const { groupBy, filters, customKey, aggregatedBy, buckets } = query;
   if (buckets === 'none') return { kind: 'raw' };
 
   const used = dimensionNames.filter((name) => groupBy.includes(name) || filters[name] !== undefined);
-  const usesKey = customKey !== null && (groupBy.includes('custom') || customValues !== null);
-  if (usesKey)
+  if (customKey !== null && usesKey(query))
     return used.length === 0 && (buckets === 'day' || aggregatedBy === 'hour')
       ? { kind: 'custom', key: customKey, grain: aggregatedBy === 'day' ? dayBit : 0 }
       : { kind: 'raw' };
@@ -120,7 +122,7 @@ from (
   from (${events}) as events
   where at >= $2 and at < $3 group by 1, 2, 3, 4, 5, 6, 7, 8
 ) as summed
-where ${byOffer ? 'offer_id <> 0' : 'true'}${query.customKey === null ? '' : ' and value is not null'}
+where ${byOffer ? 'offer_id <> 0' : 'true'}${usesKey(query) ? ' and value is not null' : ''}
   ${filterSql(query, given)}`;
 }
 

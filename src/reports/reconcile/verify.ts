@@ -100,7 +100,7 @@ type WrongRow = Record<string, string | number>;
 /**
  * Adds up the raw rows of some UTC days and compares them with the stored sums, on one snapshot and as far as rollups
  * have come, so that it is right while traffic runs. The raw rows of the days must still exist, and those of sessions
- * up to 64 days before.
+ * up to 64 days before; a void may be of an older one.
  */
 export async function verifyRollups(client: pg.ClientBase, from: string, to: string): Promise<Verification> {
   await client.query('begin transaction isolation level repeatable read, read only');

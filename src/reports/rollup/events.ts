@@ -1,10 +1,10 @@
-/** How long after its session an event may be counted: clicks 30 days, conversions 30 days after them (days). */
+/** How long after its session an event may be counted, with room to spare: clicks 30 days. Bookings have no limit. */
 export const longestDays = 64;
 
 type EventsOptions = {
   /** A condition on the raw rows of sessions, events and bookings; `t` is the row, `t.session_id` its session. */
   condition: string;
-  /** An expression: no raw row is of an earlier day. */
+  /** An expression: no session or event is of an earlier day. Bookings may be: voids have no limit of age. */
   fromDay: string;
   /** The same for sessions that are counted themselves. */
   sessionsFromDay?: string;
@@ -74,11 +74,11 @@ select t.suspicious is null, t.day, t.session_id, t.publisher_id, t.at, ${sessio
 from ${table} t left join lateral ${sessionOf(isDayOfSession)} s on true
 where s.dev is not true and ${isIncluded}`;
 
-const bookingEventsSql = ({ condition, fromDay }: EventsOptions): string => `
+const bookingEventsSql = ({ condition }: EventsOptions): string => `
 select true, t.day, t.session_id, t.publisher_id, t.at, ${sessionColumns}, t.offer_id, t.campaign_id,
   'booking', 1::bigint, t.conversions, t.revenue_micros, null
-from bookings t left join lateral ${sessionOf(ofAnyDay(fromDay))} s on true
-where s.dev is not true and t.day >= ${fromDay} and ${condition}`;
+from bookings t left join lateral ${sessionOf('day = t.day')} s on true
+where s.dev is not true and ${condition}`;
 
 const sessionColumns = `coalesce(s.placement, ''), coalesce(s.country, ''), coalesce(s.device, ''),
   coalesce(s.os, ''), s.custom`;

@@ -9,7 +9,7 @@ type RollupJobDeps = { pool: pg.Pool; logger: Logger; now: () => number };
 
 /** Events are counted this soon (milliseconds); those during a rollup wait for it and for the next one. */
 const maxDelayMs = 1600;
-/** The shortest pause (milliseconds). */
+/** The shortest pause while rollups are quick (milliseconds). */
 const minPauseMs = 400;
 /** Pause as a multiple of the last rollup: most of its work is rows of sums, which fewer rollups write less often. */
 const pauseRatio = 20;

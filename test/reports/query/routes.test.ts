@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Publisher } from '../../../src/catalog/snapshot/types.ts';
 import { hashKey } from '../../../src/platform/http/auth.ts';
 import { dayMs, dayOf } from '../../../src/platform/lib/time.ts';
+import { readActivity } from '../../../src/reports/query/request.ts';
+import { waitedForLocksSql } from '../../support/locks.ts';
 import { portOf } from '../../support/request.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { call, fetchOffers, googlebot } from '../../tracking/journey.ts';
@@ -215,7 +218,7 @@ test('reports from raw rows queue, and delay no others; too many are 503 with re
 });
 
 const rawReport = { group_by: 'placement,country,device', aggregated_by: 'hour' };
-const readers = "select 1 from pg_locks where relation = 'bookings'::regclass and not granted";
+const readers = `${waitedForLocksSql} and relation = 'bookings'::regclass`;
 
 test('many reports from raw rows of one publisher do not delay another publisher', async () => {
   const holder = await testApp.pool.connect();
@@ -261,7 +264,20 @@ test('a report is cancelled when its client disconnects, running or waiting', as
   }
 });
 
-test('the default is yesterday', async () => {
+test('200: the totals of a custom attribute are of all sessions, whatever the time zone', async () => {
+  const whole = { from: dayOf(Date.now() - dayMs), to: dayOf(Date.now() + dayMs), group_by: 'custom.never_sent' };
+  for (const timezone of ['UTC', 'Asia/Kolkata']) {
+    const { rows, totals } = (await ask({ ...whole, timezone })).json().data;
+    expect([rows, totals.sessions, totals.impressions], timezone).toEqual([[], 3, 9]);
+  }
+});
+
+test('the default is yesterday, also at the end of a day of 25 hours', async () => {
+  const nowMs = Date.parse('2026-10-25T23:30:00+01:00');
+  const publisher = { id: 1, timeZone: 'Europe/Berlin' } as Publisher;
+  const { query } = await readActivity({}, { publisher, nowMs, hasKey: async () => false });
+  expect([query.from, query.to]).toEqual(['2026-10-24', '2026-10-24']);
+
   const answer = await testApp.app.inject({ url: '/native/activity.json?api_key=reports' });
   const yesterday = dayOf(Date.now() - 86_400_000);
   expect(answer.json().data).toMatchObject({ from: yesterday, to: yesterday, rows: [] });

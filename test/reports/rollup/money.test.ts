@@ -92,6 +92,23 @@ test('conversions count with what they pay, repeats once; a void takes both back
     expect(await differences(testApp, dayMs)).toEqual([]);
 });
 
+test('a void counts however old its click is, in sums and in raw rows', async () => {
+  await payBy(testApp, 'cpa', 12.5);
+  const { clickId } = await seeAndClick({ country: 'DE' });
+  const sale = { click_id: clickId, event: 'sale', txn_id: 't1' };
+  await track(testApp, sale);
+  await rollUpAll(testApp, testApp.clock.ms);
+  testApp.clock.ms += 80 * 86_400_000;
+  await rollUpAll(testApp, testApp.clock.ms);
+  expect((await track(testApp, { ...sale, status: 'void' })).statusCode).toBe(200);
+  await rollUpAll(testApp, testApp.clock.ms);
+  const voided = { conversions: -1, revenue_micros: -12_500_000 };
+  const byCountry = { groupBy: ['country'] as const, filters: {} };
+  for (const buckets of ['day', 'none'] as const)
+    expect(byGroup(await activity(testApp, { ...byCountry, buckets })), buckets).toEqual({ DE: voided });
+  expect(await differences(testApp, testApp.clock.ms)).toEqual([]);
+});
+
 test('an offer kept in the wallet counts once for its session, also when it was removed and kept again', async () => {
   const offer = await showOneTo(testApp, 'keeper');
   await Promise.all([save(testApp, offer), save(testApp, offer)]);
