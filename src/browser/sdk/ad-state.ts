@@ -4,15 +4,12 @@ import { checkConfig, type Source } from './config.ts';
 import { describeError, SdkError } from './errors.ts';
 import type { Emitter } from './events.ts';
 import { readSetup, type Setup } from './page.ts';
-import { findOpenSession, type LoadedOffers, requestBody } from './session/load-offers.ts';
+import { type LoadedOffers, requestBody } from './session/load-offers.ts';
 import { removePrefetched } from './session/prefetch.ts';
 import { createOfferSession, disposeSession, type OfferSession, openSession } from './session/session.ts';
-import { findStoredSession, removeStoredSession } from './session/stored-session.ts';
 import { keepSpace, type Space } from './unit/space.ts';
 import { type Embedded, embeddedOf } from './unit/target.ts';
-import { confirm } from './usp/confirmation.ts';
 import type { UspState } from './usp/state.ts';
-import { createUsp } from './usp/usp.ts';
 
 export type AdOptions = {
   source: Source;
@@ -51,6 +48,8 @@ export type AdState = AdOptions & {
   reported: Set<string>;
   /** Null where none is kept: the unit has none of its own, ended, or is not embedded. */
   space: Space | null;
+  /** The perks of earlier pages' sessions that were asked to be confirmed, by session id. */
+  earlier: Record<string, UspState>;
   /** Null where no show is pending. */
   cancelAutoShow: (() => void) | null;
 };
@@ -65,6 +64,7 @@ export const createAdState = (options: AdOptions): AdState => ({
   failed: false,
   reported: new Set(),
   space: null,
+  earlier: {},
   cancelAutoShow: null,
 });
 
@@ -187,29 +187,4 @@ export function show(ad: AdState): void {
   else if (ad.session?.unit) ad.session.unit.actions.next();
   else if (ad.session !== null) open(ad);
   else if (!ad.failed) throw new SdkError('not_ready', 'There are no offers yet.');
-}
-
-/** Confirms the session that an earlier page of the tab stored. @throws SdkError */
-export async function confirmStoredSession(ad: AdState): Promise<boolean> {
-  const { api, storageKey, user } = setupOf(ad);
-  const stored = await findOpenSession(api, storageKey, user);
-  if (stored === null) throw new SdkError('usp_error', 'There is no session to confirm.');
-  const onChange = (): void => void (usp.closed && removeStoredSession(storageKey));
-  const usp: UspState = createUsp({ ...stored, api, emit: ad.emitter.emit, onChange });
-  return confirm(usp).finally(usp.removeListeners);
-}
-
-/** The DOM event confirms it, too: on a later page, such as that of the order's status, no unit may show it. */
-export function listenForStoredSession(ad: AdState): void {
-  const { config, user } = ad.source;
-  const stored = findStoredSession(`${config.accountId}`, user);
-  if (stored === null) return;
-  let heard = false;
-  const onConfirmation = (): void => {
-    // A unit that shows it listens by itself. An event that bubbles is heard twice.
-    if (heard || ad.session?.usp?.sessionId === stored.sessionId) return;
-    heard = true;
-    confirmStoredSession(ad).catch((err) => reportError(ad, err));
-  };
-  for (const target of [window, document]) target.addEventListener(stored.confirmationEvent, onConfirmation);
 }

@@ -2,10 +2,8 @@ import type { AdMountConfig, AdUnit } from '../../../packages/client/src/sdk.ts'
 import {
   type AdOptions,
   type AdState,
-  confirmStoredSession,
   createAdState,
   isReady,
-  listenForStoredSession,
   releaseSpace,
   reportError,
   reportOnce,
@@ -16,12 +14,12 @@ import {
 } from './ad-state.ts';
 import type { Bridge } from './bridge.ts';
 import { checkConfig, type Source } from './config.ts';
+import { confirmAll, listenForStoredSessions } from './confirm.ts';
 import { SdkError } from './errors.ts';
 import { createEmitter } from './events.ts';
 import { load, takeResponse } from './load.ts';
 import { disposeSession, openSession } from './session/session.ts';
 import type { AdConfig, Callback } from './types.ts';
-import { confirm } from './usp/confirmation.ts';
 
 /** One unit: that of the page (`window.Ad`), or one of `Ad.mount` (docs/interface.md#web-sdk). */
 export function createUnit(
@@ -92,7 +90,7 @@ export function createUnit(
     },
     confirm: async () => {
       await ad.loading?.result;
-      return ad.session?.usp ? confirm(ad.session.usp) : confirmStoredSession(ad).catch(reported);
+      return confirmAll(ad).catch(reported);
     },
     destroy: () => destroy(ad),
     startWhen: (scheduled) => {
@@ -113,7 +111,7 @@ async function initialise(ad: AdState, given?: AdConfig, callback?: Callback): P
     reportOnce(ad, new SdkError('invalid_parameter', 'The configuration is not an object.'));
   else Object.assign(source.config, given, typeof callback === 'function' && { callback });
   emitter.flush();
-  if (isFirst) listenForStoredSession(ad);
+  if (isFirst) listenForStoredSessions(ad);
   const { config } = checkConfig(source.config);
   if (config.autoLoad === false) return isReady(ad);
   reserveSpace(ad);

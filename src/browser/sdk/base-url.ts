@@ -9,12 +9,9 @@ const launcherPath = /(\/sdk)?\/launcher(\.\w+)*\.js([?#].*)?$/;
  * imported), else the service's own `PUBLIC_URL`.
  */
 export function findBaseUrl(page: Document): string {
-  const own = (page.currentScript as HTMLScriptElement | null)?.src ?? '';
-  const found = launcherPath.test(own) ? own : otherUrls(page).find((url) => launcherPath.test(url));
-  return found?.replace(launcherPath, '') ?? PUBLIC_URL;
+  const scripts = [page.currentScript as HTMLScriptElement | null, ...page.scripts];
+  const urls = [...scripts.map((script) => script?.src ?? ''), ...loadedUrls()];
+  return urls.find((url) => launcherPath.test(url))?.replace(launcherPath, '') ?? PUBLIC_URL;
 }
 
-const otherUrls = ({ scripts }: Document): string[] => [
-  ...[...scripts].map(({ src }) => src),
-  ...performance.getEntriesByType('resource').map(({ name }) => name),
-];
+const loadedUrls = (): string[] => performance.getEntriesByType('resource').map(({ name }) => name);

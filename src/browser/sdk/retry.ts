@@ -7,6 +7,9 @@ const retryDelaysMs = [500, 2000, 6000];
 export const isTransient = (err: unknown): boolean =>
   err instanceof SdkError && err.kind !== 'blocked' && (err.status === 0 || err.status === 429 || err.status >= 500);
 
+/** Whether the session is over. */
+export const isConflict = (err: unknown): boolean => err instanceof SdkError && err.status === 409;
+
 /** Runs `work`, and again after each transient failure, at most four times. @throws what the last attempt threw */
 export async function withRetries<Value>(work: () => Promise<Value>): Promise<Value> {
   for (const delayMs of retryDelaysMs) {

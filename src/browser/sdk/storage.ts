@@ -5,7 +5,6 @@ type JsonStorage = {
   read: (key: string) => unknown;
   /** @returns whether it is stored now */
   write: (key: string, value: unknown) => boolean;
-  remove: (key: string) => void;
 };
 
 const prefix = 'perkwire:';
@@ -18,7 +17,6 @@ const storageOf = (area: () => Storage): JsonStorage => ({
       area().setItem(prefix + key, JSON.stringify(value));
       return true;
     }) === true,
-  remove: (key) => tryCall(() => area().removeItem(prefix + key)),
 });
 
 /** Shared by the web views of one origin. */

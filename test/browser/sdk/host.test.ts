@@ -40,6 +40,22 @@ describe('prefetch', () => {
     expect(fetches(other.calls())).toBe(1);
   });
 
+  test('by the SDK: another placement fetches anew, wherever it is named', async () => {
+    const { pub_user_id } = newUser();
+    const context = await stage.newContext();
+    const visit = async (placement: string | null, config: object = {}): Promise<number> => {
+      const user = { pub_user_id, ...(placement === null ? {} : { placement }) };
+      const opened = await stage.open({ user, context, config: { prefetch: true, autoShow: false, ...config } });
+      await opened.until('ads_found');
+      return fetches(opened.calls());
+    };
+    expect(await visit('cart')).toBe(1);
+    expect(await visit(null, { placement: 'cart' })).toBe(0);
+    expect(await visit(null, { placement: 'checkout' })).toBe(1);
+    expect(await visit(null)).toBe(1);
+    expect(await visit('web')).toBe(0);
+  });
+
   test('by the API: the app passes the response it fetched and shows it', async () => {
     const user = newUser();
     const answer = await fetchAnswer(user);

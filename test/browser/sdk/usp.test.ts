@@ -61,6 +61,7 @@ const deliveriesOf = async (session: string): Promise<number> =>
 const box = ({ page }: OpenPage, index: number) => page.getByRole('checkbox').nth(index);
 const fire = ({ page }: OpenPage, target = 'document', name = 'ad:confirm') =>
   page.evaluate(`${target}.dispatchEvent(new CustomEvent('${name}', { bubbles: true }))`);
+const storedSessions = ({ page }: OpenPage) => page.evaluate('Object.values(sessionStorage)');
 const webhooksOf = (session: string) => hook.taken.filter(({ body }) => body.includes(session));
 
 describe('User Selected Perks, from selection to webhook', () => {
@@ -172,7 +173,33 @@ describe('User Selected Perks, from selection to webhook', () => {
       expect(await opened.until('usp_confirmed')).toEqual({ selected: campaign_ids.slice(0, 1) });
       expect(await deliveriesOf(session_id)).toBe(1);
       expect((await opened.names()).filter((name) => /usp|error/.test(name))).toEqual(['usp_confirmed']);
-      expect(await opened.page.evaluate('sessionStorage.length')).toBe(0);
+      expect(await storedSessions(opened)).toEqual(['[]']);
+    }
+  });
+
+  test('a later page that has perks of its own confirms those of the pages before it, too', async () => {
+    for (const byEvent of [false, true]) {
+      const user = newUser();
+      const opened = await stage.open({ user });
+      const rows: Row[] = [];
+      for (const placement of ['cart', 'checkout', 'thanks']) {
+        await opened.page.goto(stage.urlOf({ user: { ...user, placement } }));
+        await opened.until('ads_found');
+        await box(opened, rows.length).check();
+        await opened.until('usp_selected');
+        rows.push(await rowOf(user));
+      }
+      if (byEvent) await fire(opened);
+      else expect(await opened.page.evaluate('Ad.confirm()')).toBe(true);
+      await opened.until('usp_confirmed', rows.length);
+      for (const [index, { session_id, campaign_ids }] of rows.entries()) {
+        await expect.poll(() => webhooksOf(session_id).length).toBe(1);
+        const { body } = JSON.parse(String(webhooksOf(session_id)[0]?.body));
+        expect(body.campaigns.map((one: { campaign_id: number }) => one.campaign_id)).toEqual([campaign_ids[index]]);
+      }
+      expect(new Set(rows.map(({ session_id }) => session_id)).size).toBe(rows.length);
+      expect((await opened.names()).filter((name) => /confirmed|error/.test(name))).toHaveLength(rows.length);
+      expect(await storedSessions(opened)).toEqual(['[]']);
     }
   });
 

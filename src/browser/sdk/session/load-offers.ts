@@ -4,7 +4,7 @@ import type { Setup } from '../page.ts';
 import { isTransient } from '../retry.ts';
 import type { AdConfig, UserPayload } from '../types.ts';
 import { findPrefetched, storePrefetched } from './prefetch.ts';
-import { findStoredSession, removeStoredSession, type StoredSession } from './stored-session.ts';
+import { findStoredSessions, type StoredSession, storeSession } from './stored-session.ts';
 
 /** A response to show. `stored`: the session of an earlier page of this tab that it belongs to. */
 export type LoadedOffers = {
@@ -32,28 +32,25 @@ export function requestBody(config: AdConfig, user: UserPayload): UserPayload {
 export async function loadOffers({ api, config, user, storageKey }: Setup): Promise<LoadedOffers> {
   const body = requestBody(config, user);
   const stored = await findOpenSession(api, storageKey, body);
-  if (stored !== null && stored.placement === String(body.placement)) return { raw: stored.raw, stored, saved: true };
-  const prefetched = config.prefetch === true ? findPrefetched(storageKey, user) : null;
+  if (stored !== null) return { raw: stored.raw, stored, saved: true };
+  const prefetched = config.prefetch === true ? findPrefetched(storageKey, body) : null;
   if (prefetched !== null) return { raw: prefetched, stored: null, saved: true };
   const { loyaltyboost, creative, campaignId, country } = config;
   const raw = await api.fetchOffers({ loyaltyboost, creative, campaignId, country }, body);
-  const saved = config.prefetch !== true || storePrefetched(storageKey, user, raw);
+  const saved = config.prefetch !== true || storePrefetched(storageKey, body, raw);
   return { raw, stored: null, saved };
 }
 
-/**
- * The tab's stored session with the server's selection; as it was stored where the server does not respond. null: there
- * is none, or it is over.
- */
-export async function findOpenSession(api: Api, storageKey: string, user: UserPayload): Promise<StoredSession | null> {
-  const stored = findStoredSession(storageKey, user);
-  if (stored === null) return null;
+/** The latest of this placement, with the server's selection; as it was stored where the server does not respond. */
+async function findOpenSession(api: Api, storageKey: string, user: UserPayload): Promise<StoredSession | null> {
+  const stored = findStoredSessions(storageKey, user).findLast(({ placement }) => placement === `${user.placement}`);
+  if (stored === undefined) return null;
   try {
     const view = await api.session(stored.sessionId, stored.pubUserId);
     if (view.status === 'open') return { ...stored, selected: view.selected };
   } catch (err) {
     if (isTransient(err)) return stored;
   }
-  removeStoredSession(storageKey);
+  storeSession(storageKey, user, stored, false);
   return null;
 }

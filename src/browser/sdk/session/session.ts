@@ -9,8 +9,7 @@ import { isOpen, type UspState } from '../usp/state.ts';
 import { changeSelection, createUsp } from '../usp/usp.ts';
 import { translateAnswer, type Words } from '../words.ts';
 import { requestBody } from './load-offers.ts';
-import { identityOf } from './prefetch.ts';
-import { removeStoredSession, type StoredSession, storeSession } from './stored-session.ts';
+import { type StoredSession, storeSession } from './stored-session.ts';
 
 export type OfferSessionOptions = Setup & {
   /** Equal for equal requests, or for equal responses that the page passed. */
@@ -108,13 +107,8 @@ function syncStoredSession(session: OfferSession): void {
   const { answer, storageKey, user, usp, beacons } = session;
   if (usp === null) return;
   const { sessionId, pubUserId, confirmationEvent, selected, pending } = usp;
-  if (!isOpen(usp) && pending.length === 0) {
-    removeStoredSession(storageKey);
-    return;
-  }
-  const saved = storeSession(storageKey, {
-    user: identityOf(user),
-    placement: String(user.placement ?? ''),
+  const stored = {
+    placement: `${user.placement}`,
     sessionId,
     pubUserId,
     confirmationEvent,
@@ -122,6 +116,7 @@ function syncStoredSession(session: OfferSession): void {
     selected: [...selected],
     pending,
     seenOfferIds: [...beacons.seenOfferIds],
-  });
-  if (!saved) session.onStorageFailure();
+  };
+  const isKept = isOpen(usp) || pending.length > 0;
+  if (!storeSession(storageKey, user, stored, isKept) && isKept) session.onStorageFailure();
 }

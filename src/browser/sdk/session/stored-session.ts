@@ -5,8 +5,6 @@ import { identityOf } from './prefetch.ts';
 
 /** A User Selected Perks session, stored for the tab so that a reload of the page keeps its selection. */
 export type StoredSession = {
-  /** Identity of the user (prefetch.ts). */
-  user: string;
   placement: string;
   sessionId: string;
   pubUserId: string;
@@ -19,18 +17,18 @@ export type StoredSession = {
   seenOfferIds: number[];
 };
 
-const keyOf = (storageKey: string): string => `usp:${storageKey}`;
+const keyOf = (storageKey: string, user: UserPayload): string => `usp:${storageKey}:${identityOf(user)}`;
 
-/** @returns whether it could be stored */
-export const storeSession = (storageKey: string, session: StoredSession): boolean =>
-  tabStorage.write(keyOf(storageKey), session);
+/** The sessions of this tab with this user that are not confirmed, the one changed last at the end. */
+export const findStoredSessions = (storageKey: string, user: UserPayload): StoredSession[] =>
+  (tabStorage.read(keyOf(storageKey, user)) ?? []) as StoredSession[];
 
-export const removeStoredSession = (storageKey: string): void => tabStorage.remove(keyOf(storageKey));
-
-/** The session of an earlier page of this tab with this user, or null. */
-export function findStoredSession(storageKey: string, user: UserPayload): StoredSession | null {
-  const stored = tabStorage.read(keyOf(storageKey)) as StoredSession | null | undefined;
-  return stored?.user === identityOf(user) && typeof stored.sessionId === 'string' && Array.isArray(stored.selected)
-    ? stored
-    : null;
+/**
+ * Keeps an open session beside this user's others, and drops one that is over.
+ * @returns whether it could be stored
+ */
+export function storeSession(storageKey: string, user: UserPayload, session: StoredSession, isOpen: boolean): boolean {
+  const others = findStoredSessions(storageKey, user).filter(({ sessionId }) => sessionId !== session.sessionId);
+  if (isOpen) others.push(session);
+  return tabStorage.write(keyOf(storageKey, user), others);
 }

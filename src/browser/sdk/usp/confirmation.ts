@@ -1,6 +1,5 @@
 import type { SessionView } from '../api.ts';
-import { SdkError } from '../errors.ts';
-import { isTransient, withRetries } from '../retry.ts';
+import { isConflict, isTransient, withRetries } from '../retry.ts';
 import { mergePending, reportError, type UspState, undoChange } from './state.ts';
 
 /**
@@ -24,6 +23,8 @@ async function wrapSession(usp: UspState): Promise<boolean> {
     return true;
   } catch (err) {
     usp.confirming = null;
+    usp.closed ||= isConflict(err);
+    usp.onChange();
     reportError(usp, err);
     return false;
   }
@@ -35,7 +36,7 @@ async function sendTogether(usp: UspState): Promise<void> {
     await withRetries(() => updateSelection(usp));
     usp.pending.length = 0;
   } catch (err) {
-    if (isTransient(err) || (err instanceof SdkError && err.status === 409)) throw err;
+    if (isTransient(err) || isConflict(err)) throw err;
     for (const refused of usp.pending.splice(0)) undoChange(usp, refused);
     usp.onChange();
     reportError(usp, err);

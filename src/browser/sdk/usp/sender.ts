@@ -1,5 +1,4 @@
-import { SdkError } from '../errors.ts';
-import { isTransient } from '../retry.ts';
+import { isConflict, isTransient } from '../retry.ts';
 import { isOpen, reportError, type UspState, undoChange } from './state.ts';
 
 /** Delay before a change that failed for a transient reason is sent again. */
@@ -24,7 +23,7 @@ async function sendInOrder(usp: UspState): Promise<void> {
       await api.select(sessionId, change.campaignId, change.selected, pubUserId);
     } catch (err) {
       if (isTransient(err)) return void setTimeout(sendPending, resendDelayMs, usp);
-      usp.closed ||= err instanceof SdkError && err.status === 409;
+      usp.closed ||= isConflict(err);
       for (const refused of pending.splice(0, usp.closed ? pending.length : 1)) undoChange(usp, refused);
       usp.onChange();
       reportError(usp, err);
