@@ -35,7 +35,7 @@ export function fieldsOf(params: URLSearchParams): Fields {
 export function rowCountOf(names: Iterable<string>, list: string): number {
   let count = 0;
   for (const name of names) {
-    const index = name.startsWith(`${list}.`) ? /^\d{1,4}(?=\.)/.exec(name.slice(list.length + 1))?.[0] : undefined;
+    const index = name.startsWith(`${list}.`) ? /^\d{1,3}(?=\.)/.exec(name.slice(list.length + 1))?.[0] : undefined;
     if (index !== undefined) count = Math.max(count, Number(index) + 1);
   }
   return count;

@@ -209,7 +209,17 @@ describe('a one-time link', () => {
     expect((await t.app.inject(`${linkPath}${token}`)).statusCode).toBe(400);
   });
 
+  test('creates no second operator, although it was made when there was none', async () => {
+    const token = await createFirstOperatorLink(t.pool, nowMs);
+    const answer = await start(token, { email: 'second@example.com', ...chosen });
+    expect(answer.statusCode).toBe(400);
+    expect(answer.body).toContain('This link was already used.');
+    const { rowCount } = await t.pool.query("select 1 from users where email = 'second@example.com'");
+    expect(rowCount).toBe(0);
+  });
+
   test('used twice concurrently, works once', async () => {
+    await t.pool.query("update users set disabled = true where role = 'operator'");
     const token = await createFirstOperatorLink(t.pool, nowMs);
     const answers = await Promise.all(
       ['x1@example.com', 'x2@example.com'].map((email) => start(token, { email, ...chosen })),
@@ -245,6 +255,7 @@ describe('a one-time link', () => {
   });
 
   test('stays valid after an address that is taken', async () => {
+    await t.pool.query("update users set disabled = true where role = 'operator'");
     const token = await createFirstOperatorLink(t.pool, nowMs);
     expect((await start(token, { email: 'ada@example.com', ...chosen })).statusCode).toBe(422);
     expect((await start(token, { email: 'fresh@example.com', ...chosen })).statusCode).toBe(303);

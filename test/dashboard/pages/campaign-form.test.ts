@@ -129,6 +129,11 @@ describe('rules in the form of a campaign', () => {
     },
   );
 
+  test('a limit that no field can show is left for the validation to refuse', () => {
+    const rules = { frequency_caps: [{ scope: 'campaign', limit: { toString: 1 } }] };
+    expect(checkRules(save({ _stored: JSON.stringify(rules) }))).not.toEqual([]);
+  });
+
   test('errors are named by the fields that show the values', () => {
     const form = {
       ...rulesToForm({}, zone),

@@ -84,6 +84,15 @@ describe('isolation', () => {
   });
 });
 
+test('an analyst sees how many sessions a campaign is eligible for, without a further request', async () => {
+  const payload = { placement: 'checkout' };
+  await t.app.inject({ method: 'POST', url: `/native/v4/offers.json?api_key=${t.publisher.key}`, payload });
+  const { body } = await (await signInAs(t, 'analyst')).get(own('/campaigns/1'));
+  expect(body).toMatch(/<strong>1<\/strong> of 1 sessions of the last 7 days are eligible/);
+  expect(body).not.toContain('/campaigns/estimate');
+  expect((await admin.get(own('/campaigns/1'))).body).toContain(`hx-post="${own('/campaigns/estimate')}"`);
+});
+
 test('every page opens for an admin', async () => {
   for (const { path } of publisherRoutes().filter(
     ({ method, path }) => method === 'GET' && !path.endsWith('/stream') && !path.includes('/deliveries/'),
@@ -226,6 +235,15 @@ describe('the catalogue', () => {
     });
     await admin.post(own(`/campaigns/${campaign}/remove`));
     await admin.post(own(`/offers/${offer}/remove`));
+  });
+
+  test.each([
+    ['without a boundary', 'multipart/form-data', 'x'],
+    ['that breaks off', 'multipart/form-data; boundary=b', '--b\r\ncontent-disposition: form-data; name="title"'],
+  ])('400: a form of parts %s', async (_what, type, payload) => {
+    const headers = { cookie: admin.cookie, origin, 'content-type': type };
+    const answer = await t.app.inject({ method: 'POST', url: own('/offers/1/pictures'), headers, payload });
+    expect(answer.statusCode, answer.body).toBe(400);
   });
 
   test('selected campaigns are paused, activated, tagged and removed together, or none is', async () => {
@@ -390,6 +408,30 @@ describe('settings', () => {
     expect((await call()).statusCode).toBe(401);
   });
 
+  test('every key can be found and revoked, however many there are', async () => {
+    await t.pool.query(
+      `insert into api_keys (publisher_id, name, key_hash, hint, permissions)
+      select $1, 'till ' || n, sha256(n::text::bytea), 'pk_', '{ads/offers}' from generate_series(1, 120) as n`,
+      [t.publisher.id],
+    );
+    const names: string[] = [];
+    for (let path: string | undefined = own('/settings/keys'); path !== undefined; ) {
+      const { body } = await admin.get(path);
+      names.push(...[...body.matchAll(/<strong>(till \d+)<\/strong>/g)].map(([, name = '']) => name));
+      path = /rel="next" href="([^"]+)"/.exec(body)?.[1];
+    }
+    expect(names.sort()).toEqual(Array.from({ length: 120 }, (_, index) => `till ${index + 1}`).sort());
+  });
+
+  test('a field to choose from has all names, beyond the first hundred too', async () => {
+    await t.pool.query(
+      `insert into advertisers (name, publisher_id)
+      select 'Advertiser ' || lpad(n::text, 3, '0'), $1 from generate_series(1, 120) as n`,
+      [t.publisher.id],
+    );
+    expect((await admin.get(own('/campaigns/new'))).body).toContain('>Advertiser 120</option>');
+  });
+
   test('only an operator enables User Selected Perks', async () => {
     const at = (id: number) => `/dashboard/p/${id}/settings`;
     const other = await signInAs(t, 'admin', otherId);
@@ -455,6 +497,7 @@ describe('settings', () => {
     const tested = await admin.post(`${path}/test`, fields);
     expect(tested.body).toContain('Test failed.');
     expect((await admin.post(path, { ...fields, url: 'http://10.0.0.1/' })).statusCode).toBe(422);
+    expect((await admin.post(path, { ...fields, deadline_s: '1.005' })).statusCode).toBe(303);
     await admin.post(`${path}/pause`);
     expect((await admin.get(path)).body).toContain('>paused<');
     await admin.post(`${path}/resume`);
@@ -527,6 +570,7 @@ describe('settings', () => {
 
 test('the explanation of a decision names the rule that excluded the offer', async () => {
   await admin.post(own('/offers/3/active'), { active: 'no' });
+  expect((await admin.get(own('/why?user=a%00b'))).statusCode).toBe(200);
   const why = await admin.get(own('/why?offer=3&placement=checkout&country=US'));
   expect(why.body).toMatch(/Not shown.*paused/is);
   await admin.post(own('/offers/3/active'), { active: 'yes' });

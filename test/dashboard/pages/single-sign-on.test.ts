@@ -163,6 +163,15 @@ describe('signing in at the provider', () => {
   });
 });
 
+test('signing out ends the session here, although its ID token was sealed with a key that is gone', async () => {
+  const { cookie } = await signIn(person('finn'));
+  const csrf = csrfIn((await get('/dashboard/account', cookie)).body);
+  await t.pool.query("update user_sessions set id_token_sealed = '\\x00' where id_token_sealed is not null");
+  const out = await postForm(t, '/dashboard/sign-out', { _csrf: csrf }, { cookie });
+  expect(out.headers.location).toBe('/dashboard/sign-in');
+  expect((await get('/dashboard/account', cookie)).statusCode).toBe(303);
+});
+
 describe('is refused', () => {
   test.each<[string, Partial<ProviderUser>, string]>([
     ['an address that is not verified', { email_verified: false }, 'not verified'],

@@ -9,7 +9,7 @@ import { consumeLink, findLink, linkPath } from '../../auth/one-time-links.ts';
 import { hashPassword, minPasswordLength, passwordProblem } from '../../auth/passwords.ts';
 import { endSessionsOf } from '../../auth/sessions.ts';
 import { isToken } from '../../auth/tokens.ts';
-import { createUser, isTaken, parseEmail, setPassword, type User } from '../../auth/users.ts';
+import { createUser, hasOperator, isTaken, parseEmail, setPassword, type User } from '../../auth/users.ts';
 import { formOf } from '../../shell/context.ts';
 import { type FieldErrors, fieldsOf } from '../../shell/fields.ts';
 import { createForm } from '../../shell/forms.ts';
@@ -98,6 +98,8 @@ async function useLink(
   { email, passwordHash }: { email: string; passwordHash: string },
   nowMs: number,
 ): Promise<User | null> {
+  if (link.user === null && (await hasOperator(executor)))
+    throw new AppError('invalid_token', { message: t('account.linkUsed') });
   const created = { email, role: 'operator', publisherId: null, passwordHash, nowMs } as const;
   const user = link.user ?? (await createUser(executor, created));
   if (user === null || (await isTaken(executor, user))) return null;

@@ -38,23 +38,21 @@ export function ownSessionPages(app: App, services: PageServices): void {
 }
 
 /** Ends the session, and the one at the OpenID provider that it was started by. */
-async function signOut(
-  { deps, cookies, asset, provider }: PageServices,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+async function signOut(services: PageServices, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { deps, cookies, asset } = services;
   const sealed = await endSession(deps.pool, viewerOf(request).sessionToken);
   cookies.endSession(reply);
   reply.headers(pageHeaders(deps.config.publicUrl));
-  const elsewhere =
-    sealed === null || provider === null
-      ? null
-      : await provider.endSessionUrl(deps.secretBox.open(sealed, idTokenContext)).catch(() => null);
+  const elsewhere = sealed === null ? null : await providerSignOut(services, sealed).catch(() => null);
   if (elsewhere === null) return redirect(request, reply, signInPath);
   // By header, because the content security policy lets no form lead to the provider.
   reply.header('refresh', `0; url=${elsewhere}`);
   return reply.send(renderCard(t('account.signedOut'), asset, signedOut(elsewhere)));
 }
+
+/** @throws where the ID token was sealed with a key that is no longer there, or the provider does not answer */
+const providerSignOut = async ({ deps, provider }: PageServices, sealed: Buffer): Promise<string | null> =>
+  provider === null ? null : provider.endSessionUrl(deps.secretBox.open(sealed, idTokenContext));
 
 const signedOut = (elsewhere: string): Html => html`
   <p class="lead">${t('account.signedOutLead')}</p>

@@ -6,6 +6,7 @@ import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
+import { hasRole } from '../../auth/users.ts';
 import { apiText } from '../../shell/api-text.ts';
 import { badge, type Column, emptyState, link, linkButton, notice, strongLink } from '../../shell/components.ts';
 import { type PublisherContext, queryText } from '../../shell/context.ts';
@@ -25,6 +26,10 @@ import { outcomesCard } from './outcomes.ts';
 import { createRecentSessions } from './recent-sessions.ts';
 import { readRules, ruleErrors, rulesToForm } from './rules-form.ts';
 
+const editors = 'manager';
+
+const canEdit = ({ viewer }: PublisherContext): boolean => hasRole(viewer.user.role, editors);
+
 /** Campaigns: landing page, payout and targeting of offers. */
 export function campaignPages(app: App, services: PageServices): void {
   const { management, deps } = services;
@@ -32,7 +37,7 @@ export function campaignPages(app: App, services: PageServices): void {
   const recent = createRecentSessions(deps);
   const pages = publisherPages(app, services);
   optionPages(pages, deps, recent);
-  pages.post('/campaigns/estimate', 'manager', async (context, fields) => ({
+  pages.post('/campaigns/estimate', editors, async (context, fields) => ({
     fragment: await estimate(recent, context, readCampaign(fields, context.publisher.timeZone)),
   }));
   const outcomes = (context: PublisherContext, id: number): Promise<Html> =>
@@ -55,7 +60,7 @@ export function campaignPages(app: App, services: PageServices): void {
     get lead() {
       return t('campaigns.lead');
     },
-    writes: 'manager',
+    writes: editors,
     filterNames: ['advertiser_id', 'active'],
     filters: async (context) => {
       const chosen = queryText(context, 'advertiser_id');
@@ -85,7 +90,7 @@ export function campaignPages(app: App, services: PageServices): void {
         timeZone: context.publisher.timeZone,
         picker: createPicker(deps, context),
       }),
-    beside: estimatePanel,
+    beside: (context, { values }) => estimatePanel(recent, context, canEdit(context) ? null : values),
     assets: ['pickers.js'],
     duplicate: duplicateCampaign,
     bulk: [...pauseActions, tagAction],

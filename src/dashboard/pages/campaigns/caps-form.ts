@@ -66,6 +66,7 @@ const capsPart = (prefix: string, path: string, kind: CapKind): RulesPart => ({
   toForm: (value) => {
     if (value === undefined || value === null) return {};
     if (!Array.isArray(value) || !value.every(isNested)) return null;
+    if (value.some((cap) => kind.fields.some((name) => typeof (cap[name] ?? '') === 'object'))) return null;
     const values: Record<string, FormValue> = {};
     for (const [index, cap] of value.entries()) {
       const plain = Object.fromEntries(kind.fields.map((name) => [name, String(cap[name] ?? '')]));

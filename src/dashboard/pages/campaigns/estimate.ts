@@ -9,22 +9,28 @@ import type { PublisherContext } from '../../shell/context.ts';
 import { count, percent } from '../../shell/format.ts';
 import { type RecentSessions, sampledDays } from './recent-sessions.ts';
 
-/** Beside the form of a campaign: how many recent sessions it is eligible for, asked again with each edit. */
-export const estimatePanel = ({ path }: PublisherContext): Html => html`
-  <div class="sticky">
-    ${card(
-      t('campaigns.reach'),
-      html`
-        <div id="estimate" aria-live="polite" hx-post="${path('/campaigns/estimate')}" hx-include="closest .split"
-          hx-trigger="load, input delay:500ms from:closest .split, change delay:200ms from:closest .split">
-          <p class="hint">${t('campaigns.counting')}</p>
-        </div>`,
-    )}
+/**
+ * Beside the form of a campaign: how many recent sessions it is eligible for, asked again with each edit.
+ * @param readOnly the stored values, of a form that cannot be edited: the browser sends nothing of its fields
+ */
+export async function estimatePanel(
+  recent: RecentSessions,
+  context: PublisherContext,
+  readOnly: Values | null,
+): Promise<Html> {
+  const shown = readOnly === null ? liveEstimate(context) : await estimate(recent, context, readOnly);
+  return html`<div class="sticky">${card(t('campaigns.reach'), shown)}</div>`;
+}
+
+const liveEstimate = ({ path }: PublisherContext): Html => html`
+  <div id="estimate" aria-live="polite" hx-post="${path('/campaigns/estimate')}" hx-include="closest .split"
+    hx-trigger="load, input delay:500ms from:closest .split, change delay:200ms from:closest .split">
+    <p class="hint">${t('campaigns.counting')}</p>
   </div>`;
 
 const noneEligible = (): Html => notice('warn', html`<p>${t('campaigns.noneEligible')}</p>`);
 
-/** The estimate of typed rules, which may be incomplete. */
+/** The estimate of stored rules, or of typed ones, which may be incomplete. */
 export async function estimate(
   recent: RecentSessions,
   { publisher }: PublisherContext,

@@ -5,8 +5,8 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t, tHtml } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { actionButton, saveForm } from '../../shell/actions.ts';
-import { badge, card, copyable, emptyState, notice, table } from '../../shell/components.ts';
-import { keyIn, type PublisherContext } from '../../shell/context.ts';
+import { badge, card, copyable, emptyState, notice, pager, table } from '../../shell/components.ts';
+import { keyIn, type PublisherContext, queryText } from '../../shell/context.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf } from '../../shell/fields.ts';
 import { moment } from '../../shell/format.ts';
 import { columns, createForm } from '../../shell/forms.ts';
@@ -26,7 +26,7 @@ const permissionTexts: Record<Permission, MessageKey> = {
 type TypedKey = { name: string; permissions: string[]; expires_at: string };
 type State = { errors?: FieldErrors; typed?: TypedKey; secret?: string };
 
-const maxKeys = 100;
+const keysPerPage = 50;
 
 /** API keys; a key is shown once, when it is created. */
 export function keyPages(app: App, services: PageServices): void {
@@ -61,8 +61,15 @@ async function create(services: PageServices, context: PublisherContext, fields:
 }
 
 async function show({ management }: PageServices, context: PublisherContext, state: State = {}): Promise<Page> {
-  const { rows } = await management.list(context, keys, { limit: String(maxKeys), sort: '-id' });
+  const cursor = queryText(context, 'cursor');
+  const { rows, nextCursor } = await management.list(context, keys, {
+    limit: String(keysPerPage),
+    sort: '-id',
+    ...(cursor !== '' && { cursor }),
+  });
   const { publisher } = context;
+  const path = context.path('/settings/keys');
+  const next = nextCursor === null ? null : `${path}?${new URLSearchParams({ cursor: nextCursor })}`;
   return {
     title: t('nav.keys'),
     lead: tHtml('settings.keysLead', { id: publisher.sdkId }),
@@ -71,6 +78,7 @@ async function show({ management }: PageServices, context: PublisherContext, sta
     body: html`
       ${state.secret !== undefined && secretNotice(state.secret)}
       ${rows.length === 0 ? noKeys() : keyTable(context, rows)}
+      ${pager(cursor === '' ? null : path, next)}
       ${card(t('settings.createApiKey'), keyForm(context, state))}`,
   };
 }

@@ -154,7 +154,7 @@ export function readSettings(fields: Fields) {
     url: fields.text('url'),
     method: methodOf(fields),
     enabled: fields.checked('enabled'),
-    deadlineMs: bounded('deadline_s', t('webhooks.timeoutName'), 1, 30, false) * 1000,
+    deadlineMs: Math.round(bounded('deadline_s', t('webhooks.timeoutName'), 1, 30, false) * 1000),
     maxInFlight: bounded('max_in_flight', t('webhooks.concurrency'), 1, 100, true),
     rateLimitPerS:
       fields.text('rate_limit_per_s') === ''

@@ -54,7 +54,7 @@ export type Crud<C extends PageContext> = {
   errorsToForm?: (errors: FieldErrors, fields: Fields) => FieldErrors;
   fields: (form: FormBuilder, context: C, editing: Editing) => Html | Promise<Html>;
   /** Shown beside the form, such as a preview. */
-  beside?: (context: C, editing: Editing) => Html;
+  beside?: (context: C, editing: Editing) => Html | Promise<Html>;
   /** Whether `beside` shows what is typed (`preview.js`). */
   previewed?: boolean;
   /** Shown above the form of an existing row. */

@@ -63,7 +63,7 @@ export async function editorPage<C extends PageContext>(
   const form =
     crud.beside === undefined
       ? main
-      : html`<div class="split"><div>${main}</div>${crud.beside(context, editing)}</div>`;
+      : html`<div class="split"><div>${main}</div>${await crud.beside(context, editing)}</div>`;
   return {
     title: view === null ? t('crud.new', { noun: nounOf(crud.resource) }) : crud.nameOf(view),
     nav: crud.nav,
