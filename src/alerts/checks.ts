@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { CatalogDeps } from '../catalog/ports.ts';
 import type { Snapshot } from '../catalog/snapshot/types.ts';
-import { findReachedBudgets, type ReachedBudget } from '../offers/caps/reached-budgets.ts';
+import { budgetKey, findReachedBudgets } from '../offers/caps/reached-budgets.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { hourMs } from '../platform/lib/time.ts';
 import { findPlacementDrops, type PlacementDrop } from '../reports/query/placement-drops.ts';
@@ -13,16 +13,12 @@ type CheckDeps = { pool: pg.Pool; catalog: CatalogDeps['catalog']; now: () => nu
 
 const nearlyUsed = 0.8;
 
-/** Tells the budgets of a campaign apart: its own, and those of publishers it is served to. */
-const nameOf = ({ campaignId, publisherId, period }: ReachedBudget): string =>
-  [campaignId, ...(publisherId === null ? [] : [publisherId]), period].join(' ');
-
 /** Records the budgets of which 80% are used, once for each period. Those used up have an event of their own. */
 export async function checkBudgets({ pool, catalog, now }: CheckDeps): Promise<void> {
   const [snapshot, nowMs] = [catalog.current(), now()];
-  const usedUp = new Set((await findReachedBudgets(pool, snapshot, nowMs)).map(nameOf));
+  const usedUp = new Set((await findReachedBudgets(pool, snapshot, nowMs)).map(budgetKey));
   const nearly = (await findReachedBudgets(pool, snapshot, nowMs, nearlyUsed)).filter(
-    (one) => !usedUp.has(nameOf(one)),
+    (one) => !usedUp.has(budgetKey(one)),
   );
   const campaigns = campaignsOf(snapshot);
   const facts = nearly.flatMap((budget): AlertFact[] => {
@@ -32,7 +28,7 @@ export async function checkBudgets({ pool, catalog, now }: CheckDeps): Promise<v
     const { currency } = campaign.payout;
     const data = { campaign_id: campaignId, name: campaign.name, per, limit, currency };
     const publisherId = budget.publisherId ?? campaign.publisherId;
-    return [{ publisherId, kind: 'budget.80', subject: String(campaignId), cause: nameOf(budget), data }];
+    return [{ publisherId, kind: 'budget.80', subject: String(campaignId), cause: budgetKey(budget), data }];
   });
   await recordAlerts(pool, facts, nowMs);
 }

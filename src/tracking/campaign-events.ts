@@ -1,6 +1,6 @@
 import type { CatalogDeps } from '../catalog/ports.ts';
 import type { Campaign, Snapshot } from '../catalog/snapshot/types.ts';
-import { findReachedBudgets } from '../offers/caps/reached-budgets.ts';
+import { budgetKey, findReachedBudgets } from '../offers/caps/reached-budgets.ts';
 import { hourMs } from '../platform/lib/time.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
 import { type Fact, raiseFacts } from '../webhooks/operational/campaigns.ts';
@@ -21,11 +21,12 @@ export async function raiseCampaignEvents({
   const nowMs = now();
   await raiseFacts(pool, 'campaign.ended', endedCampaigns(snapshot, nowMs).map(endedFact));
   const reached = await findReachedBudgets(pool, snapshot, nowMs);
-  const facts = reached.flatMap(({ campaignId, publisherId, period, per, limit }) => {
+  const facts = reached.flatMap((budget) => {
+    const { campaignId, publisherId, per, limit } = budget;
     const campaign = campaignsOf(snapshot).get(campaignId);
     if (campaign === undefined) return [];
     const data = { campaign_id: campaignId, name: campaign.name, per, limit };
-    return [{ publisherId: publisherId ?? campaign.publisherId, subject: `${campaignId} ${period}`, data }];
+    return [{ publisherId: publisherId ?? campaign.publisherId, subject: budgetKey(budget), data }];
   });
   await raiseFacts(pool, 'campaign.budget_reached', facts);
 }

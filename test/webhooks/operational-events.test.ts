@@ -185,3 +185,43 @@ test('a budget that is used up and a campaign that ends are told once', async ()
   await raise();
   expect(await raised(campaign.publisher_id)).toEqual({});
 });
+
+test('a budget is used up when less is left than an event costs; each publisher is told of its own', async () => {
+  const nowMs = Date.now();
+  const { rows } = await t.pool.query<{ id: number; publisher_id: number }>(
+    'select id, publisher_id from campaigns where publisher_id = $1 and active order by id offset 1 limit 1',
+    [t.publisher.id],
+  );
+  const [campaign] = rows as [{ id: number; publisher_id: number }];
+  const caps = [{ metric: 'budget', per: 'lifetime', limit: 10 }];
+  await t.pool.query("update campaigns set rules = $2, payout_kind = 'cpc', payout_amount = 3 where id = $1", [
+    campaign.id,
+    { total_caps: caps },
+  ]);
+  await t.pool.query('update campaign_publishers set total_caps = $2, payout_amount = null where campaign_id = $1', [
+    campaign.id,
+    JSON.stringify(caps),
+  ]);
+  await t.deps.catalog.refresh();
+  const use = (publisherId: number, micros: number) =>
+    t.pool.query(
+      `insert into campaign_usage (campaign_id, publisher_id, period, micros) values ($1, $2, 'lifetime', $3)
+      on conflict (campaign_id, publisher_id, period) do update set micros = excluded.micros`,
+      [campaign.id, publisherId, micros],
+    );
+  const raise = async () => {
+    await raiseCampaignEvents({ ...t.deps, now: () => nowMs });
+    const { rows: events } = await t.pool.query(
+      `select subject from operational_events
+      where event = 'campaign.budget_reached' and (data->>'campaign_id')::integer = $1 order by length(subject)`,
+      [campaign.id],
+    );
+    return events.map(({ subject }) => subject);
+  };
+  await use(0, 7_000_000);
+  expect(await raise()).toEqual([]);
+  await use(0, 7_000_001);
+  expect(await raise()).toEqual([`${campaign.id} lifetime`]);
+  await use(campaign.publisher_id, 9_000_000);
+  expect(await raise()).toEqual([`${campaign.id} lifetime`, `${campaign.id} ${campaign.publisher_id} lifetime`]);
+});

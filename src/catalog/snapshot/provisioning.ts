@@ -26,6 +26,12 @@ export function payoutOf({ payout, provisions }: Campaign, publisherId: number):
   return amountMicros === null ? payout : { ...payout, amountMicros };
 }
 
+/** Highest cost of one paid event, in millionths; 1 for a share of a sale, whose amount is unknown beforehand. */
+export function maxCostMicros({ kind, amountMicros }: Payout): number {
+  if (kind === 'cpm') return Math.max(1, amountMicros / 1000);
+  return kind === 'cps' ? 1 : Math.max(1, amountMicros);
+}
+
 /**
  * What an event earns, in millionths of the campaign's currency: a click of a campaign paid by the click, an impression
  * of one paid by the thousand. Stored with the event, so that a later change of the payout does not alter past events.

@@ -1,4 +1,5 @@
 import type { FrequencyCap } from '../../catalog/rules/rules.ts';
+import { maxCostMicros } from '../../catalog/snapshot/provisioning.ts';
 import type { Offer } from '../../catalog/snapshot/types.ts';
 import type { Candidate, CompiledTotalCap } from '../index/compile.ts';
 import type { CapUsage, Exposure, Totals } from '../types.ts';
@@ -47,16 +48,10 @@ export function reachedTotalCap(
 ): { cap: CompiledTotalCap; used: number } | null {
   for (const cap of rules.totalCaps) {
     const used = usedOf(cap, totals.get(cap.key));
-    const next = cap.cap.metric === 'budget' ? maxCostOf(payout) : 1;
+    const next = cap.cap.metric === 'budget' ? maxCostMicros(payout) : 1;
     if (used + next > cap.limit) return { cap, used };
   }
   return null;
 }
 
 export const usedOf = ({ cap }: CompiledTotalCap, use: CapUsage | undefined): number => use?.[cap.metric][cap.per] ?? 0;
-
-/** Highest cost of one paid event, in millionths; 1 for a share of a sale, whose amount is unknown beforehand. */
-function maxCostOf({ kind, amountMicros }: Candidate['payout']): number {
-  if (kind === 'cpm') return Math.max(1, amountMicros / 1000);
-  return kind === 'cps' ? 1 : Math.max(1, amountMicros);
-}

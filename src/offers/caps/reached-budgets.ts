@@ -16,9 +16,13 @@ export type ReachedBudget = {
   limit: number;
 };
 
+/** Tells the budgets of a campaign apart: its own, and those of publishers it is served to. */
+export const budgetKey = ({ campaignId, publisherId, period }: ReachedBudget): string =>
+  [campaignId, ...(publisherId === null ? [] : [publisherId]), period].join(' ');
+
 /**
- * The budgets that campaigns have used up, or to a share (0 to 1), in the periods of an instant. Slices that processes
- * hold are not used yet.
+ * The budgets that campaigns have used up, or to a share (0 to 1), in the periods of an instant: those of which less is
+ * left than an event costs are used up, as decisions see it. Slices that processes hold are not used yet.
  */
 export async function findReachedBudgets(
   executor: Executor,
@@ -26,26 +30,30 @@ export async function findReachedBudgets(
   atMs: number,
   share = 1,
 ): Promise<ReachedBudget[]> {
-  const budgets = activeCapsOf(snapshot).totals.flatMap(({ campaignId, publisherId, timeZone, caps }) =>
+  const budgets = activeCapsOf(snapshot).totals.flatMap(({ campaignId, publisherId, timeZone, caps, minCostMicros }) =>
     caps
       .filter(({ metric }) => metric === 'budget')
-      .map(({ per, limit }) => ({ campaignId, publisherId, per, period: periodName(per, timeZone, atMs), limit })),
+      .map(({ per, limit }) => {
+        const limitMicros = Math.round(limit * 1_000_000);
+        const fromMicros = share < 1 ? Math.round(limitMicros * share) : Math.floor(limitMicros - minCostMicros) + 1;
+        return { campaignId, publisherId, per, period: periodName(per, timeZone, atMs), limit, fromMicros };
+      }),
   );
   if (budgets.length === 0) return [];
   const { rows } = await executor.query<{ position: string }>(
     `select position::text
     from unnest($1::integer[], $2::integer[], $3::text[], $4::bigint[]) with ordinality
-      as b (campaign_id, publisher_id, period, micros, position)
+      as b (campaign_id, publisher_id, period, from_micros, position)
     join campaign_usage u using (campaign_id, publisher_id, period)
     where u.micros - (
       select coalesce(sum(s.micros), 0) from cap_slices s
       where s.campaign_id = u.campaign_id and s.publisher_id = u.publisher_id and u.period = any(s.periods)
-    ) >= b.micros`,
+    ) >= b.from_micros`,
     [
       budgets.map(({ campaignId }) => campaignId),
       budgets.map(({ publisherId }) => publisherId ?? 0),
       budgets.map(({ period }) => period),
-      budgets.map(({ limit }) => Math.round(limit * share * 1_000_000)),
+      budgets.map(({ fromMicros }) => fromMicros),
     ],
   );
   return rows.flatMap(({ position }) => budgets[Number(position) - 1] ?? []);
