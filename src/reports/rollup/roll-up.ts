@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import pg from 'pg';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { allEventsSql, longestDays } from './events.ts';
@@ -93,8 +93,9 @@ const rollUpOnce = (pool: pg.Pool, nowMs: number, maxTransactions: number): Prom
     return { events, complete };
   });
 
+/** Its code is that of a broken check, but no constraint is named; the message is in the server's language. */
 const isPartitionMissing = (err: unknown): boolean =>
-  (err as { code?: unknown }).code === '23514' && /^no partition of relation/.test((err as Error).message);
+  err instanceof pg.DatabaseError && err.code === '23514' && err.constraint === undefined;
 
 /** Creates partitions for events of unusual times, such as those of a wrong clock. */
 const createPartitionsOfEvents = (pool: pg.Pool, nowMs: number, maxTransactions: number): Promise<void> =>
