@@ -167,7 +167,8 @@ document.addEventListener('htmx:sendError', () => toast(message('networkError'),
 
 for (const control of document.querySelectorAll('[data-max]')) count(control);
 for (const shown of document.querySelectorAll('.toast.done')) removeLater(shown);
-document.querySelector('[data-focus]')?.focus();
+// Not away from a field that is being filled in already.
+if (document.activeElement === document.body) document.querySelector('[data-focus]')?.focus();
 
 // Server-sent events: list items, added or replaced by id.
 const maxItems = 50;

@@ -485,6 +485,31 @@ describe('for all users', () => {
     await tab.context().close();
   });
 
+  test('errors of a form are read first, unless a field is being filled in already', async () => {
+    const manager = await signInAs(demo.t, 'manager', 1);
+    const tab = await openAs(browser, manager, demo.url, '/dashboard/p/1/campaigns/new');
+    const save = tab.getByRole('button', { name: 'Save', exact: true });
+    const errors = tab.getByRole('alert').getByRole('link', { name: 'Name', exact: true });
+    const focused = () => tab.evaluate('document.activeElement.role ?? document.activeElement.name');
+    const hasScript = () => tab.evaluate("typeof message === 'function'").catch(() => null); // null: between pages
+    await save.click();
+    await errors.waitFor();
+    await expect.poll(focused).toBe('alert');
+    let load = () => {};
+    const isFilledIn = new Promise<void>((resolve) => {
+      load = resolve;
+    });
+    await tab.route(/dashboard[^/]*\.js/, (route) => isFilledIn.then(() => route.continue()));
+    await save.click();
+    await expect.poll(hasScript).toBe(false);
+    await errors.waitFor();
+    await tab.getByLabel('Name', { exact: true }).fill('Lunch');
+    load();
+    await expect.poll(hasScript).toBe(true);
+    expect(await focused()).toBe('name');
+    await tab.context().close();
+  });
+
   test('a session that ends while a form is filled in loses nothing of it, and saves nothing by itself', async () => {
     const own = await open({ viewport: { width: 1280, height: 860 } });
     const tab = await own.newPage();
