@@ -147,25 +147,34 @@ test('the catalogue serves each event with its schema and a sample; OpenAPI list
   expect((await t.app.inject('/docs/events/usp.selection.v9.json')).statusCode).toBe(404);
 });
 
-test('a budget that is used up and a campaign that ends are told once', async () => {
-  const nowMs = Date.now();
-  const { rows } = await t.pool.query<{ id: number; publisher_id: number }>(
-    'select id, publisher_id from campaigns where publisher_id = $1 and active order by id limit 1',
+type TestCampaign = { id: number; publisher_id: number };
+
+async function activeCampaigns(): Promise<[TestCampaign, TestCampaign]> {
+  const { rows } = await t.pool.query<TestCampaign>(
+    'select id, publisher_id from campaigns where publisher_id = $1 and active order by id limit 2',
     [t.publisher.id],
   );
-  const [campaign] = rows as [{ id: number; publisher_id: number }];
+  return rows as [TestCampaign, TestCampaign];
+}
+
+/** @param publisherId 0: over all publishers */
+const setUsage = (campaignId: number, publisherId: number, micros: number) =>
+  t.pool.query(
+    `insert into campaign_usage (campaign_id, publisher_id, period, micros) values ($1, $2, 'lifetime', $3)
+    on conflict (campaign_id, publisher_id, period) do update set micros = excluded.micros`,
+    [campaignId, publisherId, micros],
+  );
+
+test('a budget that is used up and a campaign that ends are told once', async () => {
+  const nowMs = Date.now();
+  const [campaign] = await activeCampaigns();
   const endAt = new Date(nowMs - 60_000).toISOString();
   await t.pool.query('update campaigns set rules = $2 where id = $1', [
     campaign.id,
     { total_caps: [{ metric: 'budget', per: 'lifetime', limit: 20 }], schedule: { end_at: endAt } },
   ]);
   await t.deps.catalog.refresh();
-  const use = (micros: number) =>
-    t.pool.query(
-      `insert into campaign_usage (campaign_id, publisher_id, period, micros) values ($1, 0, 'lifetime', $2)
-      on conflict (campaign_id, publisher_id, period) do update set micros = excluded.micros`,
-      [campaign.id, micros],
-    );
+  const use = (micros: number) => setUsage(campaign.id, 0, micros);
   const raise = () => raiseCampaignEvents({ ...t.deps, now: () => nowMs });
   await use(19_999_999);
   await raise();
@@ -188,11 +197,7 @@ test('a budget that is used up and a campaign that ends are told once', async ()
 
 test('a budget is used up when less is left than an event costs; each publisher is told of its own', async () => {
   const nowMs = Date.now();
-  const { rows } = await t.pool.query<{ id: number; publisher_id: number }>(
-    'select id, publisher_id from campaigns where publisher_id = $1 and active order by id offset 1 limit 1',
-    [t.publisher.id],
-  );
-  const [campaign] = rows as [{ id: number; publisher_id: number }];
+  const [, campaign] = await activeCampaigns();
   const caps = [{ metric: 'budget', per: 'lifetime', limit: 10 }];
   await t.pool.query("update campaigns set rules = $2, payout_kind = 'cpc', payout_amount = 3 where id = $1", [
     campaign.id,
@@ -203,12 +208,7 @@ test('a budget is used up when less is left than an event costs; each publisher 
     JSON.stringify(caps),
   ]);
   await t.deps.catalog.refresh();
-  const use = (publisherId: number, micros: number) =>
-    t.pool.query(
-      `insert into campaign_usage (campaign_id, publisher_id, period, micros) values ($1, $2, 'lifetime', $3)
-      on conflict (campaign_id, publisher_id, period) do update set micros = excluded.micros`,
-      [campaign.id, publisherId, micros],
-    );
+  const use = (publisherId: number, micros: number) => setUsage(campaign.id, publisherId, micros);
   const raise = async () => {
     await raiseCampaignEvents({ ...t.deps, now: () => nowMs });
     const { rows: events } = await t.pool.query(
