@@ -1,5 +1,4 @@
 import type { CapEvent, FrequencyCap, TotalCap } from '../../catalog/rules/rules.ts';
-import { maxCostMicros, payoutOf } from '../../catalog/snapshot/provisioning.ts';
 import type { Campaign, Publisher, Snapshot } from '../../catalog/snapshot/types.ts';
 import { totalsKey } from '../../decision/types.ts';
 
@@ -9,8 +8,6 @@ export type LimitedTotal = {
   publisherId: number | null;
   timeZone: string;
   caps: readonly TotalCap[];
-  /** What the cheapest paid event costs that it limits, in millionths: with less than that left a budget is used up. */
-  minCostMicros: number;
 };
 
 /** The caps of a catalogue: which events are counted, and for whom. Without a cap there is no counting. */
@@ -106,12 +103,9 @@ function findTotals(campaign: Campaign, publisherId: number, owner: Publisher | 
   const own = listOf(campaign.rules.total_caps);
   const there = listOf(campaign.provisions.get(publisherId)?.totalCaps);
   const total = { campaignId: campaign.id, timeZone: owner?.timeZone ?? 'UTC' };
-  const costAt = (id: number): number => maxCostMicros(payoutOf(campaign, id));
-  const served = [...campaign.provisions.values()].filter(({ active }) => active).map((one) => one.publisherId);
-  const minCostMicros = Math.min(...(served.length > 0 ? served : [publisherId]).map(costAt));
   return [
-    ...(own.length > 0 ? [{ ...total, publisherId: null, caps: own, minCostMicros }] : []),
-    ...(there.length > 0 ? [{ ...total, publisherId, caps: there, minCostMicros: costAt(publisherId) }] : []),
+    ...(own.length > 0 ? [{ ...total, publisherId: null, caps: own }] : []),
+    ...(there.length > 0 ? [{ ...total, publisherId, caps: there }] : []),
   ];
 }
 

@@ -1,5 +1,6 @@
 import type { CapPeriod } from '../../catalog/rules/rules.ts';
-import type { Snapshot } from '../../catalog/snapshot/types.ts';
+import { maxCostMicros, payoutOf } from '../../catalog/snapshot/provisioning.ts';
+import type { Campaign, Snapshot } from '../../catalog/snapshot/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { activeCapsOf } from './active-caps.ts';
 import { periodName } from './usage.ts';
@@ -30,12 +31,14 @@ export async function findReachedBudgets(
   atMs: number,
   share = 1,
 ): Promise<ReachedBudget[]> {
-  const budgets = activeCapsOf(snapshot).totals.flatMap(({ campaignId, publisherId, timeZone, caps, minCostMicros }) =>
+  const campaigns = new Map([...snapshot.offers.values()].map(({ campaign }) => [campaign.id, campaign]));
+  const budgets = activeCapsOf(snapshot).totals.flatMap(({ campaignId, publisherId, timeZone, caps }) =>
     caps
       .filter(({ metric }) => metric === 'budget')
       .map(({ per, limit }) => {
         const limitMicros = Math.round(limit * 1_000_000);
-        const fromMicros = share < 1 ? Math.round(limitMicros * share) : Math.floor(limitMicros - minCostMicros) + 1;
+        const costMicros = minCostMicros(campaigns.get(campaignId) as Campaign, publisherId);
+        const fromMicros = share < 1 ? Math.round(limitMicros * share) : Math.floor(limitMicros - costMicros) + 1;
         return { campaignId, publisherId, per, period: periodName(per, timeZone, atMs), limit, fromMicros };
       }),
   );
@@ -57,4 +60,11 @@ export async function findReachedBudgets(
     ],
   );
   return rows.flatMap(({ position }) => budgets[Number(position) - 1] ?? []);
+}
+
+/** What the cheapest paid event costs, at a publisher or wherever the campaign is served (null), in millionths. */
+function minCostMicros(campaign: Campaign, publisherId: number | null): number {
+  const served = [...campaign.provisions.values()].filter(({ active }) => active).map((one) => one.publisherId);
+  const payouts = (publisherId === null ? served : [publisherId]).map((id) => payoutOf(campaign, id));
+  return Math.min(...(payouts.length > 0 ? payouts : [campaign.payout]).map(maxCostMicros));
 }
