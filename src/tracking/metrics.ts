@@ -1,7 +1,6 @@
 import type { Registry } from 'prom-client';
 import { type EventKind, eventKinds } from '../catalog/event-kinds.ts';
-import { getOrInsert } from '../platform/lib/get-or-insert.ts';
-import { type Count, registerCounts } from '../platform/metrics/counts.ts';
+import { registerCounts } from '../platform/metrics/counts.ts';
 import { suspicions } from './tracked-event.ts';
 
 type CountedKind = EventKind | 'conversion';
@@ -17,11 +16,9 @@ export function createEventMeter(registry: Registry): EventMeter {
   });
   for (const kind of [...Object.keys(eventKinds), 'conversion']) lineOf(kind, 'none');
   for (const suspicion of suspicions) lineOf('click', suspicion);
-  const ofKind = new Map<CountedKind, Map<string | null, Count>>();
   return {
     recorded: (kind, suspicion, events = 1) => {
-      const ofSuspicion = getOrInsert(ofKind, kind, () => new Map<string | null, Count>());
-      getOrInsert(ofSuspicion, suspicion, () => lineOf(kind, suspicion ?? 'none')).value += events;
+      lineOf(kind, suspicion ?? 'none').value += events;
     },
   };
 }
