@@ -4,8 +4,8 @@ export const maxThemeKeyLength = 64;
 
 /**
  * The form in which placements and themes are known by name: lower case, blanks and underscores as hyphens
- * (docs/interface.md#placements, #themes). To PostgreSQL, U+0085 and, in some
- * locales, U+001C to U+001F are blanks, though not to JavaScript.
+ * (docs/interface.md#placements, #themes). To PostgreSQL, U+0085 and, in some locales, U+001C to U+001F are blanks,
+ * though not to JavaScript.
  */
 export const normaliseName = (name: string): string =>
   name
