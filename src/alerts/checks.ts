@@ -1,6 +1,5 @@
 import type pg from 'pg';
 import type { CatalogDeps } from '../catalog/ports.ts';
-import type { Snapshot } from '../catalog/snapshot/types.ts';
 import { budgetKey, findReachedBudgets } from '../offers/caps/reached-budgets.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { hourMs } from '../platform/lib/time.ts';
@@ -20,21 +19,15 @@ export async function checkBudgets({ pool, catalog, now }: CheckDeps): Promise<v
   const nearly = (await findReachedBudgets(pool, snapshot, nowMs, nearlyUsed)).filter(
     (one) => !usedUp.has(budgetKey(one)),
   );
-  const campaigns = campaignsOf(snapshot);
-  const facts = nearly.flatMap((budget): AlertFact[] => {
-    const { campaignId, per, limit } = budget;
-    const campaign = campaigns.get(campaignId);
-    if (campaign === undefined) return [];
+  const facts = nearly.map((budget): AlertFact => {
+    const { campaign, per, limit } = budget;
     const { currency } = campaign.payout;
-    const data = { campaign_id: campaignId, name: campaign.name, per, limit, currency };
+    const data = { campaign_id: campaign.id, name: campaign.name, per, limit, currency };
     const publisherId = budget.publisherId ?? campaign.publisherId;
-    return [{ publisherId, kind: 'budget.80', subject: String(campaignId), cause: budgetKey(budget), data }];
+    return { publisherId, kind: 'budget.80', subject: String(campaign.id), cause: budgetKey(budget), data };
   });
   await recordAlerts(pool, facts, nowMs);
 }
-
-const campaignsOf = ({ offers }: Snapshot) =>
-  new Map([...offers.values()].map(({ campaign }) => [campaign.id, campaign]));
 
 /** Hours that are compared with those of last week (count). */
 const comparedHours = 6;

@@ -21,21 +21,17 @@ export async function raiseCampaignEvents({
   const nowMs = now();
   await raiseFacts(pool, 'campaign.ended', endedCampaigns(snapshot, nowMs).map(endedFact));
   const reached = await findReachedBudgets(pool, snapshot, nowMs);
-  const facts = reached.flatMap((budget) => {
-    const { campaignId, publisherId, per, limit } = budget;
-    const campaign = campaignsOf(snapshot).get(campaignId);
-    if (campaign === undefined) return [];
-    const data = { campaign_id: campaignId, name: campaign.name, per, limit };
-    return [{ publisherId: publisherId ?? campaign.publisherId, subject: budgetKey(budget), data }];
+  const facts = reached.map((budget) => {
+    const { campaign, publisherId, per, limit } = budget;
+    const data = { campaign_id: campaign.id, name: campaign.name, per, limit };
+    return { publisherId: publisherId ?? campaign.publisherId, subject: budgetKey(budget), data };
   });
   await raiseFacts(pool, 'campaign.budget_reached', facts);
 }
 
-const campaignsOf = ({ offers }: Snapshot): Map<number, Campaign> =>
-  new Map([...offers.values()].map(({ campaign }) => [campaign.id, campaign]));
-
-function endedCampaigns(snapshot: Snapshot, nowMs: number): Campaign[] {
-  return [...campaignsOf(snapshot).values()].filter(({ active, rules }) => {
+function endedCampaigns({ offers }: Snapshot, nowMs: number): Campaign[] {
+  const campaigns = new Set([...offers.values()].map(({ campaign }) => campaign));
+  return [...campaigns].filter(({ active, rules }) => {
     const endMs = Date.parse(rules.schedule?.end_at ?? '');
     return active && endMs <= nowMs && endMs > nowMs - lateAfterMs;
   });

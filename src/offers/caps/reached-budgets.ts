@@ -7,7 +7,7 @@ import { periodName } from './usage.ts';
 
 /** A budget that is used up. */
 export type ReachedBudget = {
-  campaignId: number;
+  campaign: Campaign;
   /** null: over all publishers. */
   publisherId: number | null;
   per: CapPeriod;
@@ -18,8 +18,8 @@ export type ReachedBudget = {
 };
 
 /** Tells the budgets of a campaign apart: its own, and those of publishers it is served to. */
-export const budgetKey = ({ campaignId, publisherId, period }: ReachedBudget): string =>
-  [campaignId, ...(publisherId === null ? [] : [publisherId]), period].join(' ');
+export const budgetKey = ({ campaign, publisherId, period }: ReachedBudget): string =>
+  [campaign.id, ...(publisherId === null ? [] : [publisherId]), period].join(' ');
 
 /**
  * The budgets that campaigns have used up, or to a share (0 to 1), in the periods of an instant: those of which less is
@@ -36,10 +36,13 @@ export async function findReachedBudgets(
     caps
       .filter(({ metric }) => metric === 'budget')
       .map(({ per, limit }) => {
+        const campaign = campaigns.get(campaignId) as Campaign;
         const limitMicros = Math.round(limit * 1_000_000);
-        const costMicros = minCostMicros(campaigns.get(campaignId) as Campaign, publisherId);
-        const fromMicros = share < 1 ? Math.round(limitMicros * share) : Math.floor(limitMicros - costMicros) + 1;
-        return { campaignId, publisherId, per, period: periodName(per, timeZone, atMs), limit, fromMicros };
+        const fromMicros =
+          share < 1
+            ? Math.round(limitMicros * share)
+            : Math.floor(limitMicros - minCostMicros(campaign, publisherId)) + 1;
+        return { campaign, publisherId, per, period: periodName(per, timeZone, atMs), limit, fromMicros };
       }),
   );
   if (budgets.length === 0) return [];
@@ -53,7 +56,7 @@ export async function findReachedBudgets(
       where s.campaign_id = u.campaign_id and s.publisher_id = u.publisher_id and u.period = any(s.periods)
     ) >= b.from_micros`,
     [
-      budgets.map(({ campaignId }) => campaignId),
+      budgets.map(({ campaign }) => campaign.id),
       budgets.map(({ publisherId }) => publisherId ?? 0),
       budgets.map(({ period }) => period),
       budgets.map(({ fromMicros }) => fromMicros),
