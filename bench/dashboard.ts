@@ -1,6 +1,6 @@
 import { loadavg } from 'node:os';
-import { startSession } from '../src/dashboard/auth/sessions.ts';
-import { createUser } from '../src/dashboard/auth/users.ts';
+import { startSession } from '../src/accounts/sessions.ts';
+import { createUser } from '../src/accounts/users.ts';
 import { ensurePartitions } from '../src/platform/db/partitions.ts';
 import { dayOf } from '../src/platform/lib/time.ts';
 import { newUuid7 } from '../src/platform/lib/uuid7.ts';

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import type { Browser, BrowserContext } from 'playwright-core';
-import { embeddedDemoIds, loadDemoCatalogue } from '../src/embedded/demo/catalogue.ts';
+import { embeddedDemoIds, loadDemoCatalogue } from '../src/demo/catalogue.ts';
 import { transaction } from '../src/platform/db/pool.ts';
 import { launchBrowser, userAgent } from '../test/support/browser.ts';
 import { startServerProcess } from '../test/support/server-process.ts';

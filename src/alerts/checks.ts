@@ -1,6 +1,6 @@
 import type pg from 'pg';
+import { budgetKey, findReachedBudgets } from '../budgets/reached-budgets.ts';
 import type { CatalogDeps } from '../catalog/ports.ts';
-import { budgetKey, findReachedBudgets } from '../offers/caps/reached-budgets.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { hourMs } from '../platform/lib/time.ts';
 import { findPlacementDrops, type PlacementDrop } from '../reports/query/placement-drops.ts';

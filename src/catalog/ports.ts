@@ -1,6 +1,6 @@
+import type { Caller } from '../accounts/caller.ts';
 import type { Authenticator } from '../platform/http/auth.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
-import type { Caller } from './caller.ts';
 import type { CatalogStore } from './snapshot/store.ts';
 import type { Permission } from './snapshot/types.ts';
 

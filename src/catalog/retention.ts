@@ -1,5 +1,5 @@
+import { deleteOldIdempotencyKeys } from '../management/idempotency.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
-import { deleteOldIdempotencyKeys } from './management/idempotency.ts';
 
 /** Answers to idempotent requests are kept one day. */
 export const applyCatalogRetention: RetentionStep = async (pool, _days, nowMs) => ({

@@ -1,10 +1,10 @@
+import type { LiveUsage } from '../budgets/live-usage.ts';
+import type { Slices } from '../budgets/slices.ts';
 import type { CatalogDeps } from '../catalog/ports.ts';
-import type { LiveUsage } from './caps/live-usage.ts';
-import type { Slices } from './caps/slices.ts';
-import type { Geo } from './context/geo.ts';
+import type { ModelSource } from '../learning/source.ts';
+import type { Geo } from '../platform/geo.ts';
 import type { LiveCalls } from './live-calls/live-calls.ts';
 import type { FetchMeter } from './metrics.ts';
-import type { ModelSource } from './model/source.ts';
 import type { Notices } from './notices/notices.ts';
 import type { OutcomeSampler } from './outcomes/sampler.ts';
 

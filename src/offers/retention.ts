@@ -1,8 +1,8 @@
 import type pg from 'pg';
+import { deleteOldUsage } from '../budgets/usage.ts';
 import { dropPartitions } from '../platform/db/partitions.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import { dayMs, dayOf } from '../platform/lib/time.ts';
-import { deleteOldUsage } from './caps/usage.ts';
 import { deleteOldDecisionStates } from './decision-log/states.ts';
 import { deleteOldCalls } from './live-calls/live-calls.ts';
 import { deleteOldNotices } from './notices/write-notices.ts';

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { callOf, publisherQuery } from '../catalog/management/http.ts';
-import { strictBody } from '../catalog/management/strict-body.ts';
 import type { CatalogDeps } from '../catalog/ports.ts';
+import { callOf, publisherQuery } from '../management/http.ts';
+import { strictBody } from '../management/strict-body.ts';
 import { createFailFast } from '../platform/db/fail-fast.ts';
 import { AppError } from '../platform/errors.ts';
 import { emptyBodyByDefault } from '../platform/http/body-parsing.ts';

@@ -1,4 +1,4 @@
-import { eraseHistoriesOfSessions, eraseHistoryOfUser, exportHistory } from '../offers/caps/user-data.ts';
+import { eraseHistoriesOfSessions, eraseHistoryOfUser, exportHistory } from '../budgets/user-data.ts';
 import { eraseSessions, exportSessions, findUserSessions } from '../offers/fetch/user-data.ts';
 import { exportSelections } from '../perks/usp/user-data.ts';
 import { eraseWalletOfSessions, eraseWalletOfUser, exportWallet } from '../perks/wallet/user-data.ts';

@@ -1,6 +1,6 @@
+import { budgetKey, findReachedBudgets } from '../budgets/reached-budgets.ts';
 import type { CatalogDeps } from '../catalog/ports.ts';
 import type { Campaign, Snapshot } from '../catalog/snapshot/types.ts';
-import { budgetKey, findReachedBudgets } from '../offers/caps/reached-budgets.ts';
 import { hourMs } from '../platform/lib/time.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
 import { type Fact, raiseFacts } from '../webhooks/operational/campaigns.ts';

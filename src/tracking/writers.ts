@@ -1,8 +1,8 @@
+import { activeCapsOf } from '../budgets/active-caps.ts';
+import { type CountedEvent, countEvents, isCounted } from '../budgets/count.ts';
 import { type EventKind, rulesOf } from '../catalog/event-kinds.ts';
 import type { CapEvent } from '../catalog/rules/rules.ts';
 import type { Campaign, Snapshot } from '../catalog/snapshot/types.ts';
-import { activeCapsOf } from '../offers/caps/active-caps.ts';
-import { type CountedEvent, countEvents, isCounted } from '../offers/caps/count.ts';
 import { type Executor, type Transaction, whenCommitted } from '../platform/db/pool.ts';
 import { insertEvents, insertNewEvents } from './beacons/insert-events.ts';
 import { insertNewNoThanks, insertNoThanks, type NoThanks } from './beacons/insert-no-thanks.ts';

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
 import { checkBudgets, checkPlacements } from '../../src/alerts/checks.ts';
 import { recordAlerts, recordOperationalEvents } from '../../src/alerts/record.ts';
 import { sendAlertMessages } from '../../src/alerts/send.ts';
-import { periodName } from '../../src/offers/caps/usage.ts';
+import { periodName } from '../../src/budgets/usage.ts';
 import { dayMs, hourMs } from '../../src/platform/lib/time.ts';
 import { sendOperationalEvents } from '../../src/webhooks/operational/send.ts';
 import { openAs, signInAs, type TestUser } from '../dashboard/support.ts';

@@ -1,8 +1,8 @@
 import type { LightMyRequestResponse as Response } from 'fastify';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { csrfTokenOf } from '../../src/dashboard/auth/csrf.ts';
-import { startSession } from '../../src/dashboard/auth/sessions.ts';
-import { createUser, type Role } from '../../src/dashboard/auth/users.ts';
+import { startSession } from '../../src/accounts/sessions.ts';
+import { csrfTokenOf } from '../../src/accounts/sign-in/csrf.ts';
+import { createUser, type Role } from '../../src/accounts/users.ts';
 import { newContext } from '../support/browser.ts';
 import type { TestApp } from '../support/test-app.ts';
 

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { firstOperatorLink } from '../../src/dashboard/auth/first-operator.ts';
-import { hashPassword } from '../../src/dashboard/auth/passwords.ts';
+import { firstOperatorLink } from '../../src/accounts/first-operator.ts';
+import { hashPassword } from '../../src/accounts/passwords.ts';
 import { transaction } from '../../src/platform/db/pool.ts';
 import { enqueue } from '../../src/webhooks/outbox.ts';
-import { type DemoServer, startDemoServer } from '../embedded/demo/support.ts';
+import { type DemoServer, startDemoServer } from '../demo/support.ts';
 import { violations } from '../support/axe.ts';
 import { closeContexts, newContext, openBrowser, userAgent } from '../support/browser.ts';
 import { type Hook, startHook } from '../webhooks/dispatcher/support.ts';

@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { embeddedDemoIds } from '../../src/embedded/demo/catalogue.ts';
+import { embeddedDemoIds } from '../../src/demo/catalogue.ts';
 import { clonePool } from '../support/database.ts';
 import {
   endChild,

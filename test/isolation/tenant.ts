@@ -1,5 +1,5 @@
 import type { LightMyRequestResponse } from 'fastify';
-import { loadDemoCatalogue, randomDemoIds } from '../../src/embedded/demo/catalogue.ts';
+import { loadDemoCatalogue, randomDemoIds } from '../../src/demo/catalogue.ts';
 import { transaction } from '../../src/platform/db/pool.ts';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import { enqueue } from '../../src/webhooks/outbox.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildApp } from '../../src/app.ts';
-import { embeddedDemoIds } from '../../src/embedded/demo/catalogue.ts';
+import { embeddedDemoIds } from '../../src/demo/catalogue.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { createDeps } from '../../src/runtime/create-deps.ts';
 import { cloneDatabase } from '../support/database.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type pg from 'pg';
-import { prepareBinaries } from '../../src/embedded/postgres/binaries.ts';
+import { prepareBinaries } from '../../src/demo/postgres/binaries.ts';
 import { tablesWith } from '../privacy/support.ts';
 import { accountIds, startMachine } from './machine.ts';
 import {
@@ -34,7 +34,7 @@ const tests = [
   'test/platform/db/migrate.test.ts',
   'test/platform/db/pool.test.ts',
   'test/reports/rollup/money.test.ts',
-  'test/offers/caps/parallel.test.ts',
+  'test/budgets/parallel.test.ts',
   'test/privacy/erasure.test.ts',
   'test/tracking/beacons/beacons.test.ts',
   'test/tracking/conversions/race.test.ts',

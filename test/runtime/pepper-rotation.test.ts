@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { countHistoriesByMark } from '../../src/offers/caps/move-histories.ts';
+import { countHistoriesByMark } from '../../src/budgets/move-histories.ts';
 import { countItemsByMark } from '../../src/perks/wallet/items.ts';
 import { checkSecrets } from '../../src/platform/security/canary.ts';
 import { pepperMark } from '../../src/platform/security/user-key.ts';

@@ -1,4 +1,4 @@
-import { embeddedDemoIds, loadDemoCatalogue } from '../../src/embedded/demo/catalogue.ts';
+import { embeddedDemoIds, loadDemoCatalogue } from '../../src/demo/catalogue.ts';
 import type { Executor } from '../../src/platform/db/pool.ts';
 
 /** The demo catalogue without payouts: priority and weight alone order the offers, so tests know what is shown. */

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { buildApp } from '../../src/app.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
-import { embeddedDemoIds } from '../../src/embedded/demo/catalogue.ts';
+import { embeddedDemoIds } from '../../src/demo/catalogue.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import type { App } from '../../src/platform/ports.ts';
 import { createDeps, type Deps } from '../../src/runtime/create-deps.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { activitySinceMs } from '../../src/dashboard/pages/webhooks/activity-card.ts';
 import { bucketMs, noteBacklogs, readActivity } from '../../src/webhooks/activity/activity.ts';
+import { activitySinceMs } from '../../src/webhooks/pages/endpoints/activity-card.ts';
 import { applyWebhookRetention } from '../../src/webhooks/retention.ts';
 import { signInAs } from '../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';

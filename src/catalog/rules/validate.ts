@@ -1,5 +1,6 @@
 import type { TSchema } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
+import { schemaErrors } from '../../management/schema-errors.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { isTimeZone, minuteOf, timeOf } from '../../platform/lib/time-zone.ts';
 import { normaliseName } from '../snapshot/names.ts';
@@ -18,7 +19,6 @@ import {
   type TotalCap,
   totalCaps,
 } from './rules.ts';
-import { schemaErrors } from './schema-errors.ts';
 
 const maxDetails = 20;
 

@@ -7,7 +7,7 @@ import {
   type CatalogueDatabase,
   exportByDatabase,
   importByDatabase,
-} from '../../catalog/management/catalogue/by-database.ts';
+} from '../../catalog/resources/catalogue/by-database.ts';
 import { parseImageStore } from '../../config/image-store.ts';
 import { createApi } from '../api.ts';
 import { type Call, CommandError, exitCodes, idOption, type Run, usageError } from '../command.ts';

@@ -1,4 +1,4 @@
-import { loadDemoCatalogue, randomDemoIds } from '../../embedded/demo/catalogue.ts';
+import { loadDemoCatalogue, randomDemoIds } from '../../demo/catalogue.ts';
 import { findWritableUrl } from '../../platform/db/find-writable.ts';
 import { migrate } from '../../platform/db/migrate.ts';
 import { createPool, transaction } from '../../platform/db/pool.ts';

@@ -1,7 +1,6 @@
+import { countHistoriesByMark } from '../../budgets/move-histories.ts';
 import { loadConfig } from '../../config.ts';
-import { walkAllSealed } from '../../dashboard/secrets/sealed-columns.ts';
-import { openDatabase } from '../../embedded/postgres/open-database.ts';
-import { countHistoriesByMark } from '../../offers/caps/move-histories.ts';
+import { openDatabase } from '../../demo/postgres/open-database.ts';
 import { countItemsByMark } from '../../perks/wallet/items.ts';
 import { createPool, type Executor } from '../../platform/db/pool.ts';
 import { createSecretBox } from '../../platform/security/secret-box.ts';
@@ -9,6 +8,7 @@ import { pepperMark } from '../../platform/security/user-key.ts';
 import { embeddedSecrets } from '../../runtime/secrets.ts';
 import { type Call, exitCodes, type Run } from '../command.ts';
 import type { Output } from '../output.ts';
+import { walkAllSealed } from '../secrets/sealed-columns.ts';
 
 /*
  * Rotation of SECRETS_KEY and USER_PEPPER (docs/operations.md#secrets), with the configuration of the server.

@@ -1,11 +1,11 @@
 import type { Payout } from '../../catalog/snapshot/types.ts';
+import { ratePosteriorsOf } from '../../learning/rate-posteriors.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import type { Candidate } from '../index/compile.ts';
 import type { EligibilityIndex, PriorityClass } from '../index/eligibility.ts';
 import { salts } from '../random.ts';
 import type { DecisionInput, Posteriors } from '../types.ts';
 import { drawNormal, type Layer, wholeNormal } from './layers.ts';
-import { ratePosteriorsOf } from './rate-posteriors.ts';
 
 /**
  * Distributions of the expected revenue of one impression at a placement, in millionths of the payout's currency, for

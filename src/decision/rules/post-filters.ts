@@ -1,3 +1,5 @@
+import { reachedFrequencyCap, reachedTotalCap } from '../../budgets/cap-rules.ts';
+import { pacingProbability } from '../../budgets/pacing.ts';
 import { minuteOfWeek } from '../../platform/lib/time-zone.ts';
 import { type Candidate, type Matcher, matchesValue } from '../index/compile.ts';
 import type { EligibilityIndex } from '../index/eligibility.ts';
@@ -5,9 +7,7 @@ import type { Exclusion } from '../index/exclusion.ts';
 import { userTimeZone } from '../index/index-filters.ts';
 import { salts, uniform } from '../random.ts';
 import type { DecisionInput } from '../types.ts';
-import { reachedFrequencyCap, reachedTotalCap } from './caps.ts';
 import { matchesCondition } from './conditions.ts';
-import { pacingProbability } from './pacing.ts';
 
 type Rule = (candidate: Candidate, index: EligibilityIndex, input: DecisionInput) => Exclusion | null;
 

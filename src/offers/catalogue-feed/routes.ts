@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import { callerOf } from '../../catalog/caller.ts';
+import { callerOf } from '../../accounts/caller.ts';
 import type { CatalogDeps } from '../../catalog/ports.ts';
 import { AppError } from '../../platform/errors.ts';
 import { namesEtag } from '../../platform/http/etag.ts';

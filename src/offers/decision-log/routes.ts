@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Type } from '@sinclair/typebox';
-import { callOf, publisherQuery } from '../../catalog/management/http.ts';
 import type { Propensity } from '../../decision/explain/propensity.ts';
 import type { DecisionInput } from '../../decision/types.ts';
+import { callOf, publisherQuery } from '../../management/http.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';

@@ -1,6 +1,6 @@
 import { rowsOf } from '../../catalog/snapshot/store.ts';
 import type { Snapshot } from '../../catalog/snapshot/types.ts';
-import type { Model } from '../model/posteriors.ts';
+import type { Model } from '../../learning/posteriors.ts';
 import type { OfferDeps } from '../ports.ts';
 import { catalogueId, insertState, packCatalogue, packModel, touchMs, touchState } from './states.ts';
 

@@ -8,9 +8,9 @@ import type { CatalogRows } from '../../catalog/snapshot/rows.ts';
 import type { Snapshot } from '../../catalog/snapshot/types.ts';
 import { buildIndex } from '../../decision/index/build-index.ts';
 import type { Posteriors } from '../../decision/types.ts';
+import { readModel, writeModel } from '../../learning/posteriors.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs, hourMs } from '../../platform/lib/time.ts';
-import { readModel, writeModel } from '../model/posteriors.ts';
 
 /** How often a state in use is noted as such (milliseconds). */
 export const touchMs = hourMs;

@@ -1,5 +1,5 @@
+import type { LiveUsage } from '../../budgets/live-usage.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
-import type { LiveUsage } from '../caps/live-usage.ts';
 import { CapOverrun, type CappedBatchDeps, commitCapped } from './capped-batch.ts';
 import { type FetchPath, type FetchPathDeps, maxSessions } from './fetch-path.ts';
 import type { PendingFetch } from './pending-fetch.ts';

@@ -1,9 +1,9 @@
 import { decide } from '../../decision/decide.ts';
 import type { DecidedOffer, Decision, DecisionInput, Totals, UserHistory } from '../../decision/types.ts';
+import type { ModelSource } from '../../learning/source.ts';
 import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
 import { storedInputsOf, withLinkedFirst } from '../decision-log/decision-record.ts';
 import type { StateWriter } from '../decision-log/state-writer.ts';
-import type { ModelSource } from '../model/source.ts';
 import { type MacroValues, macroNames, macroValuesOf } from '../render/macros.ts';
 import { contextOf, isUspOn, linkedOfferId, type PendingFetch } from './pending-fetch.ts';
 import type { DecidedSession } from './session-record.ts';

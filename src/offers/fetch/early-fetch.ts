@@ -1,10 +1,10 @@
+import { activeCapsOf } from '../../budgets/active-caps.ts';
+import type { LiveUsage } from '../../budgets/live-usage.ts';
+import { type Reservation, reservationsOf } from '../../budgets/reservations.ts';
+import type { Slices } from '../../budgets/slices.ts';
+import { totalsAt } from '../../budgets/totals.ts';
 import { noHistory, noTotals, type OptOuts, totalsKey } from '../../decision/types.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
-import { activeCapsOf } from '../caps/active-caps.ts';
-import type { LiveUsage } from '../caps/live-usage.ts';
-import { type Reservation, reservationsOf } from '../caps/reservations.ts';
-import type { Slices } from '../caps/slices.ts';
-import { totalsAt } from '../caps/totals.ts';
 import { decideSession } from './decide-session.ts';
 import { type FetchPath, type FetchPathDeps, maxSessions } from './fetch-path.ts';
 import { hasTotalCaps, type PendingFetch } from './pending-fetch.ts';

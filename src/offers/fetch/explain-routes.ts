@@ -1,6 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import { callOf, publisherIdParameter } from '../../catalog/management/http.ts';
 import type { Explanation } from '../../decision/explain/explain.ts';
+import { callOf, publisherIdParameter } from '../../management/http.ts';
 import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';

@@ -1,5 +1,5 @@
-import { type ActiveCaps, activeCapsOf } from '../caps/active-caps.ts';
-import { type OpenHistory, reserveImpression } from '../caps/history.ts';
+import { type ActiveCaps, activeCapsOf } from '../../budgets/active-caps.ts';
+import { type OpenHistory, reserveImpression } from '../../budgets/history.ts';
 import type { OfferDeps } from '../ports.ts';
 import type { Renderer } from '../render/render.ts';
 import type { DecisionSources } from './decide-session.ts';

@@ -1,13 +1,13 @@
 import type pg from 'pg';
+import { type ActiveCaps, activeCapsOf } from '../../budgets/active-caps.ts';
+import { readHistory } from '../../budgets/history.ts';
+import { loadTrueUsage } from '../../budgets/slice-rows.ts';
+import { totalsAt } from '../../budgets/totals.ts';
+import { createUsageTable, periodNames, type UsageTable } from '../../budgets/usage.ts';
 import type { Publisher, Theme } from '../../catalog/snapshot/types.ts';
 import type { DecisionContext, DecisionInput, UserHistory } from '../../decision/types.ts';
 import type { FailFast } from '../../platform/db/fail-fast.ts';
 import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
-import { type ActiveCaps, activeCapsOf } from '../caps/active-caps.ts';
-import { readHistory } from '../caps/history.ts';
-import { loadTrueUsage } from '../caps/slice-rows.ts';
-import { totalsAt } from '../caps/totals.ts';
-import { createUsageTable, periodNames, type UsageTable } from '../caps/usage.ts';
 import type { OfferDeps } from '../ports.ts';
 
 /** What is truly used of the totals, without what processes have leased. */

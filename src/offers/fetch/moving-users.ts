@@ -1,6 +1,6 @@
+import { findMovedKey, type MovedUser, moveHistories } from '../../budgets/move-histories.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
-import { findMovedKey, type MovedUser, moveHistories } from '../caps/move-histories.ts';
 import type { OfferDeps } from '../ports.ts';
 import type { PendingFetch } from './pending-fetch.ts';
 

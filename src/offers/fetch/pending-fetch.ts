@@ -1,10 +1,10 @@
+import { activeCapsOf } from '../../budgets/active-caps.ts';
 import { findTheme } from '../../catalog/snapshot/theme-key.ts';
 import type { Publisher, Snapshot, Theme } from '../../catalog/snapshot/types.ts';
 import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
+import { type Geo, nowhere, type Place } from '../../platform/geo.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
-import { activeCapsOf } from '../caps/active-caps.ts';
-import { type Geo, nowhere, type Place } from '../context/geo.ts';
 import { createUserAgentReader, type UserAgent } from '../context/user-agent.ts';
 import type { OfferDeps } from '../ports.ts';
 import type { FetchOffersRequest } from './request.ts';

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { callerOf } from '../../catalog/caller.ts';
+import { callerOf } from '../../accounts/caller.ts';
 import { countryOf } from '../../catalog/rules/countries.ts';
 import { maxPlacementLength, normaliseName } from '../../catalog/snapshot/names.ts';
 import { findTheme } from '../../catalog/snapshot/theme-key.ts';

@@ -1,4 +1,4 @@
-import { callerOf } from '../../catalog/caller.ts';
+import { callerOf } from '../../accounts/caller.ts';
 import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';

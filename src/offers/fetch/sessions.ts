@@ -1,11 +1,11 @@
 import type pg from 'pg';
+import { appendSql, appendValues, type OpenHistory } from '../../budgets/history.ts';
+import { type Reservation, reservedBySession } from '../../budgets/reservations.ts';
 import type { OptOuts } from '../../decision/types.ts';
 import { bigints, dates, smallints, texts, uuids } from '../../platform/db/binary-array.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { changeSessions } from '../../reports/rollup/recount.ts';
-import { appendSql, appendValues, type OpenHistory } from '../caps/history.ts';
-import { type Reservation, reservedBySession } from '../caps/reservations.ts';
 import type { SessionRecord } from './session-record.ts';
 import { givenSessionsSql, sessionColumns, sessionValues, sessionValuesCount } from './session-rows.ts';
 

@@ -1,6 +1,6 @@
+import { historyOf, type OpenHistory, readHistories } from '../../budgets/history.ts';
 import { noTotals } from '../../decision/types.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
-import { historyOf, type OpenHistory, readHistories } from '../caps/history.ts';
 import type { OfferDeps } from '../ports.ts';
 import { decideSession } from './decide-session.ts';
 import {

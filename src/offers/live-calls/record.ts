@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { findOwner } from '../../catalog/caller.ts';
+import { findOwner } from '../../accounts/caller.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import type { App } from '../../platform/ports.ts';
 import type { OfferDeps } from '../ports.ts';

@@ -1,4 +1,4 @@
-import { findOwner } from '../../catalog/caller.ts';
+import { findOwner } from '../../accounts/caller.ts';
 import { toAppError } from '../../platform/http/error-handler.ts';
 import type { App } from '../../platform/ports.ts';
 import type { OfferDeps } from '../ports.ts';

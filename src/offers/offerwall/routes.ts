@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyReply } from 'fastify';
-import { callerOf } from '../../catalog/caller.ts';
+import { callerOf } from '../../accounts/caller.ts';
 import { campaignLimits } from '../../catalog/offer-limits.ts';
 import { AppError } from '../../platform/errors.ts';
 import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { callerOf } from '../../catalog/caller.ts';
+import { callerOf } from '../../accounts/caller.ts';
 import { AppError } from '../../platform/errors.ts';
 import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';

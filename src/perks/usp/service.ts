@@ -1,4 +1,4 @@
-import type { Caller } from '../../catalog/caller.ts';
+import type { Caller } from '../../accounts/caller.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';

@@ -1,4 +1,4 @@
-import type { Caller } from '../../catalog/caller.ts';
+import type { Caller } from '../../accounts/caller.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import { insertEvents } from '../../tracking/beacons/insert-events.ts';

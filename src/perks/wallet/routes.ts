@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { callerOf } from '../../catalog/caller.ts';
+import { callerOf } from '../../accounts/caller.ts';
 import { createQrCodes } from '../../offers/render/qr.ts';
 import { offerSchema } from '../../offers/render/schemas.ts';
 import { AppError } from '../../platform/errors.ts';

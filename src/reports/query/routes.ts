@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
-import { callerOf } from '../../catalog/caller.ts';
+import { callerOf } from '../../accounts/caller.ts';
 import type { CatalogDeps } from '../../catalog/ports.ts';
 import type { DayRangeParameters } from '../../platform/http/day-range.ts';
 import type { App } from '../../platform/ports.ts';

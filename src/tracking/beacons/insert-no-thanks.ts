@@ -1,4 +1,4 @@
-import { optOutStatement } from '../../offers/caps/opt-outs.ts';
+import { optOutStatement } from '../../budgets/opt-outs.ts';
 import { bigints, integers } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { daysOf, eventColumns, keyOrder, type NewEvent, rowsSql, rowValues, type Values } from '../event-rows.ts';

@@ -1,7 +1,7 @@
+import { activeCapsOf } from '../../budgets/active-caps.ts';
+import { type CountedEvent, countEvents, isCounted } from '../../budgets/count.ts';
+import { deltasOf, noAmounts, periodNames } from '../../budgets/usage.ts';
 import type { Campaign, Snapshot } from '../../catalog/snapshot/types.ts';
-import { activeCapsOf } from '../../offers/caps/active-caps.ts';
-import { type CountedEvent, countEvents, isCounted } from '../../offers/caps/count.ts';
-import { deltasOf, noAmounts, periodNames } from '../../offers/caps/usage.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { NewBooking } from './insert-bookings.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openConversionSecret } from '../../catalog/management/conversion-secret.ts';
+import { openConversionSecret } from '../../catalog/resources/conversion-secret.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';

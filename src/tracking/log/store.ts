@@ -1,7 +1,7 @@
+import { activeCapsOf } from '../../budgets/active-caps.ts';
+import { type CountedEvent, countEvents } from '../../budgets/count.ts';
+import { lockUsersOf } from '../../budgets/history.ts';
 import type { Campaign, Snapshot } from '../../catalog/snapshot/types.ts';
-import { activeCapsOf } from '../../offers/caps/active-caps.ts';
-import { type CountedEvent, countEvents } from '../../offers/caps/count.ts';
-import { lockUsersOf } from '../../offers/caps/history.ts';
 import type { Transaction } from '../../platform/db/pool.ts';
 import type { NoThanks } from '../beacons/insert-no-thanks.ts';
 import type { Click } from '../clicks/insert-clicks.ts';

@@ -1,4 +1,4 @@
-import { callOf } from '../../catalog/management/http.ts';
+import { callOf } from '../../management/http.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { readDayRange } from '../../platform/http/day-range.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
-import { callOf, publisherQuery } from '../../catalog/management/http.ts';
 import type { CatalogDeps } from '../../catalog/ports.ts';
+import { callOf, publisherQuery } from '../../management/http.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';

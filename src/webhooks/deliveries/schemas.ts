@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { publisherIdParameter } from '../../catalog/management/http.ts';
+import { publisherIdParameter } from '../../management/http.ts';
 import { noNulNotBlank } from '../../platform/http/schemas.ts';
 import { orNull, timingSchema } from '../endpoints/schemas.ts';
 import type { EventTypes } from '../events.ts';

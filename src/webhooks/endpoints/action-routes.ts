@@ -1,6 +1,6 @@
 import type { Static, TSchema } from '@sinclair/typebox';
-import { publisherQuery } from '../../catalog/management/http.ts';
-import { strictBody } from '../../catalog/management/strict-body.ts';
+import { publisherQuery } from '../../management/http.ts';
+import { strictBody } from '../../management/strict-body.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { EndpointDeps } from '../ports.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { audit } from '../../catalog/management/audit.ts';
-import type { View } from '../../catalog/management/resource.ts';
-import type { Work } from '../../catalog/management/unit-of-work.ts';
+import { audit } from '../../management/audit.ts';
+import type { View } from '../../management/resource.ts';
+import type { Work } from '../../management/unit-of-work.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import type { EndpointKey, Saved } from './changes.ts';
 import { openHeaders } from './secrets.ts';

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { compare } from '../../catalog/rules/compare.ts';
 import { type Comparison, type Condition, checkCondition } from '../../catalog/rules/conditions.ts';
-import { findUnreadable } from '../../catalog/rules/schema-errors.ts';
+import { findUnreadable } from '../../management/schema-errors.ts';
 import { AppError } from '../../platform/errors.ts';
 
 /** Whether an endpoint gets an event with this payload (parsed JSON). */

@@ -1,5 +1,5 @@
-import { publisherQuery } from '../../catalog/management/http.ts';
-import { refuseFields } from '../../catalog/management/strict-body.ts';
+import { publisherQuery } from '../../management/http.ts';
+import { refuseFields } from '../../management/strict-body.ts';
 import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import { callOf } from '../../catalog/management/http.ts';
-import type { Work } from '../../catalog/management/unit-of-work.ts';
+import { callOf } from '../../management/http.ts';
+import type { Work } from '../../management/unit-of-work.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';

@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox';
-import { callOf, publisherQuery } from '../../catalog/management/http.ts';
-import { strictBody } from '../../catalog/management/strict-body.ts';
+import { callOf, publisherQuery } from '../../management/http.ts';
+import { strictBody } from '../../management/strict-body.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';

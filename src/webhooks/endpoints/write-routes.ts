@@ -1,7 +1,7 @@
-import { type Door, post, publisherQuery } from '../../catalog/management/http.ts';
-import { idempotencyKey } from '../../catalog/management/resource-routes.ts';
-import { createManagement } from '../../catalog/management/service.ts';
-import { strictBody } from '../../catalog/management/strict-body.ts';
+import { type Door, post, publisherQuery } from '../../management/http.ts';
+import { idempotencyKey } from '../../management/resource-routes.ts';
+import { createManagement } from '../../management/service.ts';
+import { strictBody } from '../../management/strict-body.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';

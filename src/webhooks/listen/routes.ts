@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
-import { callOf, publisherQuery } from '../../catalog/management/http.ts';
-import { refuseFields, strictBody } from '../../catalog/management/strict-body.ts';
+import { callOf, publisherQuery } from '../../management/http.ts';
+import { refuseFields, strictBody } from '../../management/strict-body.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';

@@ -1,4 +1,4 @@
-import { callOf, publisherQuery } from '../../catalog/management/http.ts';
+import { callOf, publisherQuery } from '../../management/http.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';

@@ -1,7 +1,7 @@
 import type { Static } from '@sinclair/typebox';
-import { callOf, publisherQuery } from '../../catalog/management/http.ts';
-import { refuseFields, strictBody } from '../../catalog/management/strict-body.ts';
 import type { CatalogDeps } from '../../catalog/ports.ts';
+import { callOf, publisherQuery } from '../../management/http.ts';
+import { refuseFields, strictBody } from '../../management/strict-body.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';

@@ -1,7 +1,7 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { type DemoServer, startDemoServer } from '../../embedded/demo/support.ts';
+import { type DemoServer, startDemoServer } from '../../demo/support.ts';
 import { violations } from '../../support/axe.ts';
 import { closeContexts, lacks, newContext, openBrowser } from '../../support/browser.ts';
 

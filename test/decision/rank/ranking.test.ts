@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { Offer, Payout } from '../../../src/catalog/snapshot/types.ts';
 import { decide } from '../../../src/decision/decide.ts';
 import { mix, uniform } from '../../../src/decision/random.ts';
-import { warmUpImpressions } from '../../../src/decision/rank/rate-posteriors.ts';
 import type { Counts, Posteriors } from '../../../src/decision/types.ts';
+import { warmUpImpressions } from '../../../src/learning/rate-posteriors.ts';
 import { campaignOf, inputOf, offersOf, pays, publisherWith } from '../support.ts';
 
 const model = (here: ReadonlyMap<number, Counts>, over: Partial<Posteriors> = {}): Posteriors => {

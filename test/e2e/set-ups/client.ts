@@ -1,4 +1,4 @@
-import { embeddedDemoIds } from '../../../src/embedded/demo/catalogue.ts';
+import { embeddedDemoIds } from '../../../src/demo/catalogue.ts';
 import { browser } from '../../tracking/journey.ts';
 
 export type Offer = {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { loadDemoCatalogue, randomDemoIds } from '../../../src/embedded/demo/catalogue.ts';
+import { loadDemoCatalogue, randomDemoIds } from '../../../src/demo/catalogue.ts';
 import { createLiveCalls, readCalls } from '../../../src/offers/live-calls/live-calls.ts';
 import { maskAnswer, maskRequest } from '../../../src/offers/live-calls/mask.ts';
 import { applyOfferRetention } from '../../../src/offers/retention.ts';

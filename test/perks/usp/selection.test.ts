@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { loadDemoCatalogue, randomDemoIds } from '../../../src/embedded/demo/catalogue.ts';
+import { loadDemoCatalogue, randomDemoIds } from '../../../src/demo/catalogue.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { dayMs } from '../../../src/platform/lib/time.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';

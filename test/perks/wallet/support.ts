@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { LightMyRequestResponse } from 'fastify';
-import { loadDemoCatalogue } from '../../../src/embedded/demo/catalogue.ts';
+import { loadDemoCatalogue } from '../../../src/demo/catalogue.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import type { TestApp } from '../../support/test-app.ts';
 import { fetchOffers, type ShownOffer } from '../../tracking/journey.ts';

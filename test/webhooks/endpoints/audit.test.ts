@@ -1,10 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import {
-  addCatalogue,
-  type Caller,
-  createManagementApp,
-  type ManagementApp,
-} from '../../catalog/management/support.ts';
+import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../../catalog/resources/support.ts';
 import { signInAs } from '../../dashboard/support.ts';
 
 const path = '/webhook-endpoints/usp.selection';

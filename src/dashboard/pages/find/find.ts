@@ -1,21 +1,21 @@
-import { advertisers } from '../../../catalog/management/advertisers.ts';
-import { campaigns } from '../../../catalog/management/campaigns.ts';
-import { offers } from '../../../catalog/management/offers.ts';
-import { placements } from '../../../catalog/management/placements.ts';
-import type { Resource, View } from '../../../catalog/management/resource.ts';
-import { themes } from '../../../catalog/management/themes.ts';
+import { advertisers } from '../../../catalog/resources/advertisers.ts';
+import { campaigns } from '../../../catalog/resources/campaigns.ts';
+import { offers } from '../../../catalog/resources/offers.ts';
+import { placements } from '../../../catalog/resources/placements.ts';
+import { themes } from '../../../catalog/resources/themes.ts';
+import type { Resource, View } from '../../../management/resource.ts';
 import { findDecision } from '../../../offers/decision-log/re-decide.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import { isPossibleUuid7 } from '../../../platform/lib/uuid7.ts';
 import type { App } from '../../../platform/ports.ts';
+import { type PageContext, type PublisherContext, publisherPath, queryText } from '../../../shell/context.ts';
+import { isSection, pagesFor } from '../../../shell/navigation.ts';
+import { commonPages, type PageServices, publisherPages } from '../../../shell/pages.ts';
 import { readDeliveryId } from '../../../webhooks/deliveries/request.ts';
 import { findDelivery } from '../../../webhooks/deliveries/store.ts';
 import { readEndpointLabels } from '../../../webhooks/endpoints/store.ts';
-import { type PageContext, type PublisherContext, publisherPath, queryText } from '../../shell/context.ts';
-import { isSection, pagesFor } from '../../shell/navigation.ts';
-import { commonPages, type PageServices, publisherPages } from '../../shell/pages.ts';
 import { type FoundGroup, foundList } from './results.ts';
 
 /** Rows of one kind (count). */

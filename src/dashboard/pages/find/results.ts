@@ -1,5 +1,5 @@
 import { type Html, html } from '../../../platform/http/html.ts';
-import { noMatches } from '../../shell/components.ts';
+import { noMatches } from '../../../shell/components.ts';
 
 export type FoundGroup = { title: string; entries: { text: string; detail: string; href: string }[] };
 

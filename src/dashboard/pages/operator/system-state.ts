@@ -1,5 +1,5 @@
 import type { Executor } from '../../../platform/db/pool.ts';
-import { heartbeatTimeoutMs } from '../../../runtime/heartbeat.ts';
+import { heartbeatTimeoutMs } from '../../heartbeat.ts';
 
 export type RunningProcess = {
   host: string;

@@ -2,9 +2,9 @@ import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
-import { badge, type Cell, card, descriptionList, table } from '../../shell/components.ts';
-import { count, moment, perLocale, utc } from '../../shell/format.ts';
-import { commonPages, type PageServices } from '../../shell/pages.ts';
+import { badge, type Cell, card, descriptionList, table } from '../../../shell/components.ts';
+import { count, moment, perLocale, utc } from '../../../shell/format.ts';
+import { commonPages, type PageServices } from '../../../shell/pages.ts';
 import { type Partitions, type Queue, type RunningProcess, readSystem, type SystemState } from './system-state.ts';
 
 /** Health, processes, queues and partitions, for operators. */

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { firstKeyAt } from '../../../catalog/management/keys.ts';
+import { firstKeyAt } from '../../../accounts/keys.ts';
 import type { Publisher } from '../../../catalog/snapshot/types.ts';
 import { recordedMetrics } from '../../../reports/query/recorded-metrics.ts';
 import { hasDelivered } from '../../../webhooks/deliveries/store.ts';

@@ -1,4 +1,4 @@
-import { insertSystemUpdates } from '../../../catalog/management/audit.ts';
+import { insertSystemUpdates } from '../../../management/audit.ts';
 import { endpointResource } from '../../endpoints/audit.ts';
 import { endpointData, raiseEvents } from '../../operational/raise.ts';
 

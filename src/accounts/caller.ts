@@ -1,0 +1,39 @@
+import type { FastifyRequest } from 'fastify';
+import type { ApiKey, Permission, Publisher, Snapshot } from '../catalog/snapshot/types.ts';
+import { hashKey, type KeyGrant, type KeySource, presentedKey } from '../platform/http/auth.ts';
+
+/** The owner of the presented key. `snapshot` serves the whole request. `key` null: an SDK id. */
+export type Caller = { publisher: Publisher; snapshot: Snapshot; key: ApiKey | null };
+
+/** An SDK id is public: it stands in pages, and may only fetch offers. */
+const sdkPermissions: ReadonlySet<Permission> = new Set(['ads/offers']);
+
+/** @returns null where the key or SDK id is unknown or expired */
+export function findCaller(snapshot: Snapshot, secret: string, nowMs: number): KeyGrant<Caller, Permission> | null {
+  const key = snapshot.keys.get(hashKey(secret));
+  if (key === undefined) {
+    const publisher = snapshot.publishersBySdkId.get(secret);
+    if (publisher === undefined) return null;
+    return { id: null, permissions: sdkPermissions, ratePerS: null, caller: { publisher, snapshot, key: null } };
+  }
+  const publisher = snapshot.publishers.get(key.publisherId);
+  if (publisher === undefined || (key.expiresAtMs !== null && key.expiresAtMs <= nowMs)) return null;
+  const { id, permissions, rateLimitPerS } = key;
+  return { id: String(id), permissions, ratePerS: rateLimitPerS, caller: { publisher, snapshot, key } };
+}
+
+/** The caller of a request that passed `requireKey`. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (request.caller === null) throw new Error('the route has no requireKey hook');
+  return request.caller as Caller;
+}
+
+/** The publisher whose key a request presents, whatever the key may do; null: none, or nobody's. */
+export function findOwner(snapshot: Snapshot, source: KeySource, nowMs: number): Publisher | null {
+  try {
+    const secret = presentedKey(source);
+    return secret === null ? null : (findCaller(snapshot, secret, nowMs)?.caller.publisher ?? null);
+  } catch {
+    return null; // a key that is no text
+  }
+}

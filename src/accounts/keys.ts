@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto';
+import { Type } from '@sinclair/typebox';
+import { type Permission, permissions } from '../catalog/snapshot/types.ts';
+import { nameField, text } from '../management/fields.ts';
+import { orNull, type Resource, stamps, timestamp, type Values, type View } from '../management/resource.ts';
+import { createRow } from '../management/rows.ts';
+import { isOperator, type Work } from '../management/unit-of-work.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import { AppError, type ErrorDetail } from '../platform/errors.ts';
+import { hashKey } from '../platform/http/auth.ts';
+import { timeOf } from '../platform/lib/time-zone.ts';
+
+/**
+ * API keys. No actor creates, changes or revokes one with more permissions than its own, and no key gives itself or
+ * another a later end or a higher rate limit than its own (docs/interface.md#keys).
+ */
+export const keys: Resource = {
+  name: 'keys',
+  noun: 'key',
+  table: 'api_keys',
+  key: 'id',
+  permission: 'configurations',
+  input: Type.Object(
+    {
+      name: nameField(),
+      permissions: Type.Array(Type.Union(permissions.map((one) => Type.Literal(one))), {
+        minItems: 1,
+        uniqueItems: true,
+      }),
+      rate_limit_per_s: orNull(Type.Integer({ minimum: 1, maximum: 1_000_000 }), {
+        default: null,
+        description: 'Calls a second; null: no limit.',
+      }),
+      expires_at: orNull(text(40), { default: null, description: 'RFC 3339 time; null: never.' }),
+    },
+    { additionalProperties: false },
+  ),
+  readOnly: {
+    hint: Type.String({ description: 'The first characters of the key.' }),
+    ...stamps,
+    revoked_at: orNull(timestamp(), { description: 'null: it was not revoked.' }),
+  },
+  removedAt: 'revoked_at',
+  sorts: { id: 'integer', name: 'text', created_at: 'timestamptz' },
+  filters: [],
+  searched: ['name', 'hint'],
+  prepare: (values) => {
+    const atMs = typeof values.expires_at === 'string' ? timeOf(values.expires_at) : null;
+    return atMs === null || Number.isNaN(atMs) ? values : { ...values, expires_at: new Date(atMs).toISOString() };
+  },
+  check: (values, { actor, nowMs }, current) => {
+    requireAtMost(actor, values.permissions as Permission[]);
+    if (current !== null) requireAtMost(actor, current.permissions as Permission[]);
+    const isChanged = (name: string): boolean => current === null || current[name] !== values[name];
+    return [
+      ...(isChanged('expires_at') ? checkExpiry(values, actor.expiresAtMs, nowMs) : []),
+      ...(isChanged('rate_limit_per_s') ? checkRate(values, actor.ratePerS) : []),
+    ];
+  },
+  beforeRemove: async ({ actor }, current) => requireAtMost(actor, current.permissions as Permission[]),
+};
+
+/** Makes a key. `secret` is the key itself; only its digest is stored, so this is the one time it can be shown. */
+export async function createKey(work: Work, given: unknown): Promise<{ view: View; secret: string }> {
+  const secret = `pk_${randomBytes(24).toString('base64url')}`;
+  const stored = { key_hash: Buffer.from(hashKey(secret), 'hex'), hint: secret.slice(0, 7) };
+  return { view: await createRow({ ...keys, initial: () => stored }, work, given), secret };
+}
+
+function requireAtMost(actor: Work['actor'], wanted: readonly Permission[]): void {
+  const beyond = isOperator(actor) ? [] : wanted.filter((permission) => !actor.permissions.has(permission));
+  if (beyond.length === 0) return;
+  throw new AppError('permission_denied', {
+    message: 'A key may do at most what its maker may do.',
+    details: beyond.map((permission) => ({ path: '/permissions', message: `${permission} is not among your own` })),
+  });
+}
+
+function checkRate({ rate_limit_per_s: rate }: Values, mostPerS: number | null): ErrorDetail[] {
+  if (mostPerS === null || (rate !== null && Number(rate) <= mostPerS)) return [];
+  const message = `must be ${mostPerS} or less: a key cannot lift the limit that it has itself`;
+  return [{ path: '/rate_limit_per_s', message }];
+}
+
+function checkExpiry({ expires_at }: Values, latestMs: number | null, nowMs: number): ErrorDetail[] {
+  const refused = (message: string): ErrorDetail[] => [{ path: '/expires_at', message }];
+  const atMs = expires_at === null ? Number.POSITIVE_INFINITY : (timeOf(expires_at as string) ?? 0);
+  if (Number.isNaN(atMs)) return refused('must be a time with its offset, such as 2030-01-31T00:00:00Z');
+  if (atMs <= nowMs) return refused('must be in the future');
+  if (latestMs === null || atMs <= latestMs) return [];
+  return refused(`must be ${new Date(latestMs).toISOString()} or earlier: a key cannot make one that outlives itself`);
+}
+
+/** When a publisher's first key was made (epoch milliseconds), revoked or not; null: it never had one. */
+export async function firstKeyAt(executor: Executor, publisherId: number): Promise<number | null> {
+  const { rows } = await executor.query<{ at: Date | null }>(
+    'select min(created_at) as at from api_keys where publisher_id = $1',
+    [publisherId],
+  );
+  return rows[0]?.at?.getTime() ?? null;
+}

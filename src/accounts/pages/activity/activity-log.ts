@@ -1,0 +1,196 @@
+import { isRevertible, revertEntry } from '../../../catalog/resources/revert.ts';
+import { auditLog } from '../../../management/audit.ts';
+import type { View } from '../../../management/resource.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
+import type { App } from '../../../platform/ports.ts';
+import { actionButton } from '../../../shell/actions.ts';
+import { badge, emptyState, link, noMatches, pager, type Tone } from '../../../shell/components.ts';
+import { keyIn, type PageContext, queryText } from '../../../shell/context.ts';
+import { fieldErrorsOf } from '../../../shell/fields.ts';
+import { moment, utc } from '../../../shell/format.ts';
+import { createForm } from '../../../shell/forms.ts';
+import type { NavKey, Page } from '../../../shell/layout.ts';
+import { commonPages, type PageResult, type PageServices, type Pages, publisherPages } from '../../../shell/pages.ts';
+import { dispatcherLabel } from '../../../webhooks/dispatcher/settle/disabling.ts';
+import { resetLabel, signInLabel, singleSignOnLabel } from '../../sign-in/account-audit.ts';
+import type { Role } from '../../users.ts';
+import { changeList, type Zone } from './changes.ts';
+import { type LoggedResources, operatorResources, publisherResources } from './resources.ts';
+
+/** Whose audit log a page shows: a publisher's, or that of the operators. */
+type LogScope<C extends PageContext> = {
+  pages: Pages<C>;
+  path: string;
+  nav: NavKey;
+  requires: Role;
+  resources: LoggedResources;
+  zoneOf: (context: C) => Zone;
+  title: MessageKey;
+  lead: MessageKey;
+  /** Whether its entries can be undone. */
+  revertible: boolean;
+};
+
+const entriesPerPage = 50;
+
+/** The audit log: who changed what, newest first. */
+export function activityPages(app: App, services: PageServices): void {
+  registerScope(services, {
+    pages: publisherPages(app, services),
+    path: '/settings/activity',
+    nav: 'activity',
+    requires: 'admin',
+    resources: publisherResources,
+    zoneOf: ({ publisher }) => publisher,
+    title: 'nav.activity',
+    lead: 'activity.lead',
+    revertible: true,
+  });
+  registerScope(services, {
+    pages: commonPages(app, services),
+    path: '/operator/activity',
+    nav: 'operator-activity',
+    requires: 'operator',
+    resources: operatorResources,
+    zoneOf: () => utc,
+    title: 'nav.operatorActivity',
+    lead: 'activity.operatorLead',
+    revertible: false,
+  });
+}
+
+function registerScope<C extends PageContext>(services: PageServices, scope: LogScope<C>): void {
+  scope.pages.get(scope.path, scope.requires, (context) => logPage(services, scope, context));
+  if (scope.revertible)
+    scope.pages.post(`${scope.path}/:key/revert`, scope.requires, (context) => revert(services, scope, context));
+}
+
+async function revert<C extends PageContext>(
+  { management }: PageServices,
+  { path }: LogScope<C>,
+  context: C,
+): Promise<PageResult> {
+  const to = context.path(path);
+  try {
+    await management.write(context, (work) => revertEntry(work, keyIn(context)));
+    return { to, done: t('activity.reverted') };
+  } catch (err) {
+    const [error] = fieldErrorsOf(err);
+    return { to, failed: t('activity.notReverted', { reason: error?.message ?? t('activity.changedSince') }) };
+  }
+}
+
+async function logPage<C extends PageContext>(
+  { management }: PageServices,
+  scope: LogScope<C>,
+  context: C,
+): Promise<Page> {
+  const { path, nav, resources, title, lead } = scope;
+  const asked = queryText(context, 'resource');
+  const filter = { ...(Object.hasOwn(resources, asked) && { resource: asked }) };
+  const cursor = queryText(context, 'cursor');
+  const { rows, nextCursor } = await management.list(context, auditLog, {
+    limit: String(entriesPerPage),
+    ...filter,
+    ...(cursor !== '' && { cursor }),
+  });
+  const url = (query: Record<string, string>) => `${context.path(path)}?${new URLSearchParams(query)}`;
+  const next = nextCursor === null ? null : url({ ...filter, cursor: nextCursor });
+  const isEmpty = rows.length === 0 && filter.resource === undefined && cursor === '';
+  const revertButton = (row: View): Html =>
+    actionButton(context, {
+      to: `${context.path(path)}/${row.id}/revert`,
+      text: row.action === 'remove' ? t('crud.restore') : t('activity.revert'),
+      small: true,
+      confirm: row.action === 'remove' ? t('activity.restoreConfirm') : t('activity.revertConfirm'),
+    });
+  const entryScope = {
+    path: context.path,
+    resources,
+    zone: scope.zoneOf(context),
+    undo: (row: View) => (scope.revertible && isRevertible(row) ? revertButton(row) : nothing),
+  };
+  const entries = html`
+    <ol class="card activity" aria-label="${t('activity.entries')}">${rows.map((row) => entry(entryScope, row))}</ol>`;
+  return {
+    title: t(title),
+    lead: t(lead),
+    nav,
+    body: isEmpty
+      ? emptyLog()
+      : html`
+        ${filterForm(context.path(path), resources, filter.resource ?? '')}
+        ${rows.length === 0 ? noMatches() : entries}
+        ${pager(cursor === '' ? null : url(filter), next)}`,
+  };
+}
+
+const emptyLog = (): Html => emptyState('activity', t('activity.none'), t('activity.noneText'));
+
+function filterForm(action: string, resources: LoggedResources, resource: string): Html {
+  const choices = [
+    { value: '', text: t('common.all') },
+    ...Object.entries(resources).map(([value, { title }]) => ({ value, text: t(title) })),
+  ];
+  return html`
+    <form class="filters" method="get" action="${action}" role="search">
+      ${createForm({ resource }).select('resource', { label: t('activity.resource'), choices })}
+      <button class="button">${t('common.apply')}</button>
+    </form>`;
+}
+
+type EntryScope = {
+  path: PageContext['path'];
+  resources: LoggedResources;
+  zone: Zone;
+  undo: (row: View) => Html;
+};
+
+const entry = (scope: EntryScope, row: View): Html => html`
+  <li>
+    <div>
+      <p>${whatChanged(scope, row)}</p>
+      <p class="hint">${actorText(row)}</p>
+      <p class="hint">${moment(scope.zone, String(row.at), 'second')}</p>
+      ${scope.undo(row)}
+    </div>
+    ${changeList(scope.zone, row)}
+  </li>`;
+
+/** Parts of the service that change rows by themselves. */
+const systemActors: Readonly<Record<string, MessageKey>> = {
+  [dispatcherLabel]: 'activity.byDispatcher',
+  [signInLabel]: 'activity.bySignInLockout',
+  [resetLabel]: 'activity.byPasswordReset',
+  [singleSignOnLabel]: 'activity.bySingleSignOn',
+};
+
+function actorText({ actor_kind: kind, actor_label }: View): string {
+  const label = String(actor_label);
+  if (kind === 'system') {
+    const part = Object.hasOwn(systemActors, label) ? systemActors[label] : undefined;
+    return part === undefined ? t('activity.byCommand', { label }) : t(part);
+  }
+  return kind === 'key' ? t('activity.byKey', { label }) : t('activity.by', { label });
+}
+
+const actions: Readonly<Record<string, { text: MessageKey; tone: Tone }>> = {
+  create: { text: 'activity.created', tone: 'good' },
+  update: { text: 'activity.changed', tone: 'info' },
+  remove: { text: 'activity.removed', tone: 'bad' },
+  restore: { text: 'activity.restored', tone: 'good' },
+  sign_in: { text: 'activity.signedIn', tone: 'plain' },
+  lock: { text: 'activity.locked', tone: 'bad' },
+};
+
+/** Action and resource, with a link to its page unless it was removed. */
+function whatChanged({ path, resources }: EntryScope, row: View): Html {
+  const [name, id, action] = [String(row.resource), String(row.resource_id), String(row.action)];
+  const resource = Object.hasOwn(resources, name) ? resources[name] : undefined;
+  const known = Object.hasOwn(actions, action) ? actions[action] : undefined;
+  const named = `${resource === undefined ? name : t(resource.singular)} ${id}`;
+  const to = action === 'remove' ? null : (resource?.pathOf?.(id) ?? null);
+  const what = badge(known === undefined ? action : t(known.text), known?.tone);
+  return html`${what} ${to === null ? named : link(path(to), named)}`;
+}

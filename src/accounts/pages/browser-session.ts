@@ -1,0 +1,73 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { actorFor } from '../../management/page-client.ts';
+import { type Executor, transaction } from '../../platform/db/pool.ts';
+import { signInPath } from '../../shell/access.ts';
+import { type PageServices, redirect } from '../../shell/pages.ts';
+import { startSession } from '../sessions.ts';
+import { auditAccount, singleSignOnLabel } from '../sign-in/account-audit.ts';
+import { describeClient } from '../sign-in/session-client.ts';
+import type { User } from '../users.ts';
+
+/** Path of the form for the second factor. */
+export const codePath = `${signInPath}/code`;
+
+type BrowserSession = { userId: number; awaitsCode?: boolean; idTokenSealed?: Buffer | null };
+
+/**
+ * Starts a session for the browser of a request, and ends its previous one.
+ * @returns the value of the session cookie, which is set after the commit
+ */
+export const startBrowserSession = (
+  { deps: { geo, now }, cookies }: PageServices,
+  executor: Executor,
+  request: FastifyRequest,
+  session: BrowserSession,
+): Promise<string> =>
+  startSession(executor, {
+    ...session,
+    client: describeClient(request.headers['user-agent'] ?? '', request.ip, geo),
+    previous: cookies.session(request),
+    nowMs: now(),
+  });
+
+type SignedIn = {
+  user: User;
+  /** Sealed ID token of a sign-in at the OpenID provider; null: signed in with a password. */
+  idTokenSealed: Buffer | null;
+};
+
+/**
+ * Starts a session, sets its cookie and writes the sign-in to the audit log.
+ * @param by what signed the user in where it is worth a note; null: the usual
+ */
+export async function openSession(
+  services: PageServices,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { user, idTokenSealed, by }: SignedIn & { by: string | null },
+): Promise<void> {
+  const { pool, now } = services.deps;
+  const token = await transaction(pool, async (executor) => {
+    const change = { actor: actorFor(user), user, action: 'sign_in', nowMs: now() } as const;
+    const how = by ?? (idTokenSealed === null ? null : singleSignOnLabel);
+    await auditAccount(executor, change, null, how === null ? null : { by: how });
+    return startBrowserSession(services, executor, request, { userId: user.id, idTokenSealed });
+  });
+  services.cookies.setSession(reply, token);
+}
+
+/** After the first factor: signs in, or asks for the code of a user with two-factor authentication. */
+export async function passFirstFactor(
+  services: PageServices,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { user, idTokenSealed, next }: SignedIn & { next: string },
+): Promise<FastifyReply> {
+  if (!user.hasTwoFactor) {
+    await openSession(services, request, reply, { user, idTokenSealed, by: null });
+    return redirect(request, reply, next);
+  }
+  const session = { userId: user.id, awaitsCode: true, idTokenSealed };
+  services.cookies.setSession(reply, await startBrowserSession(services, services.deps.pool, request, session));
+  return redirect(request, reply, `${codePath}?next=${encodeURIComponent(next)}`);
+}

@@ -1,0 +1,27 @@
+import type { Html } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import { formOf, type PageContext } from '../../shell/context.ts';
+import type { FieldErrors } from '../../shell/fields.ts';
+import type { FormBuilder } from '../../shell/forms.ts';
+import type { SignIn } from '../sign-in/sign-in.ts';
+import { lockedMessage } from './sign-in.ts';
+
+export const currentPasswordField = (form: FormBuilder): Html =>
+  form.input('current', {
+    label: t('account.currentPassword'),
+    type: 'password',
+    autocomplete: 'current-password',
+    required: true,
+  });
+
+/** Counts as a sign-in attempt, so that a stolen session cannot guess the password. */
+export async function currentPasswordError(
+  signIn: SignIn,
+  { viewer, request }: PageContext,
+): Promise<FieldErrors[number] | null> {
+  const password = formOf(request).get('current') ?? '';
+  const result = await signIn({ email: viewer.user.email, password, address: request.ip });
+  if (result.ok) return null;
+  const message = result.reason === 'locked' ? lockedMessage(result.minutes) : t('account.wrongPassword');
+  return { path: '/current', message };
+}

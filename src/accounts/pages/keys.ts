@@ -1,0 +1,146 @@
+import { type Permission, permissions } from '../../catalog/snapshot/types.ts';
+import type { View } from '../../management/resource.ts';
+import { type Html, html } from '../../platform/http/html.ts';
+import { type MessageKey, t, tHtml } from '../../platform/i18n/messages.ts';
+import type { App } from '../../platform/ports.ts';
+import { actionButton, saveForm } from '../../shell/actions.ts';
+import { badge, card, copyable, emptyState, notice, pager, table } from '../../shell/components.ts';
+import { keyIn, type PublisherContext, queryText } from '../../shell/context.ts';
+import { type FieldErrors, type Fields, fieldErrorsOf } from '../../shell/fields.ts';
+import { moment } from '../../shell/format.ts';
+import { columns, createForm } from '../../shell/forms.ts';
+import type { Page } from '../../shell/layout.ts';
+import { localToInstant } from '../../shell/local-time.ts';
+import { type PageServices, publisherPages } from '../../shell/pages.ts';
+import { createKey, keys } from '../keys.ts';
+
+const permissionTexts: Record<Permission, MessageKey> = {
+  'ads/offers': 'settings.permissionOffers',
+  reports: 'settings.permissionReports',
+  configurations: 'settings.permissionSettings',
+  'offers/management': 'settings.permissionManagement',
+  wallet: 'settings.permissionWallet',
+  accounts: 'settings.permissionAccounts',
+};
+
+type TypedKey = { name: string; permissions: string[]; expires_at: string };
+type State = { errors?: FieldErrors; typed?: TypedKey; secret?: string };
+
+const keysPerPage = 50;
+
+/** API keys; a key is shown once, when it is created. */
+export function keyPages(app: App, services: PageServices): void {
+  const pages = publisherPages(app, services);
+  pages.get('/settings/keys', 'admin', (context) => show(services, context));
+  pages.post('/settings/keys', 'admin', (context, fields) => create(services, context, fields));
+  pages.post('/settings/keys/:key/revoke', 'admin', async (context) => {
+    const view = await services.management.remove(context, keys, keyIn(context));
+    return {
+      to: context.path('/settings/keys'),
+      done: t('settings.keyRevoked', { name: String(view.name) }),
+    };
+  });
+}
+
+async function create(services: PageServices, context: PublisherContext, fields: Fields): Promise<Page> {
+  const typed = {
+    name: fields.text('name'),
+    permissions: fields.all('permissions'),
+    expires_at: fields.text('expires_at'),
+  };
+  const { timeZone } = context.publisher;
+  const expiresAt = typed.expires_at === '' ? null : localToInstant(typed.expires_at, timeZone);
+  try {
+    const { secret } = await services.management.write(context, (work) =>
+      createKey(work, { ...typed, expires_at: expiresAt }),
+    );
+    return show(services, context, { secret });
+  } catch (err) {
+    return show(services, context, { typed, errors: fieldErrorsOf(err) });
+  }
+}
+
+async function show({ management }: PageServices, context: PublisherContext, state: State = {}): Promise<Page> {
+  const cursor = queryText(context, 'cursor');
+  const { rows, nextCursor } = await management.list(context, keys, {
+    limit: String(keysPerPage),
+    sort: '-id',
+    ...(cursor !== '' && { cursor }),
+  });
+  const { publisher } = context;
+  const path = context.path('/settings/keys');
+  const next = nextCursor === null ? null : `${path}?${new URLSearchParams({ cursor: nextCursor })}`;
+  return {
+    title: t('nav.keys'),
+    lead: tHtml('settings.keysLead', { id: publisher.sdkId }),
+    nav: 'keys',
+    status: (state.errors ?? []).length > 0 ? 422 : 200,
+    body: html`
+      ${state.secret !== undefined && secretNotice(state.secret)}
+      ${rows.length === 0 ? noKeys() : keyTable(context, rows)}
+      ${pager(cursor === '' ? null : path, next)}
+      ${card(t('settings.createApiKey'), keyForm(context, state))}`,
+  };
+}
+
+const noKeys = (): Html => emptyState('keys', t('settings.noKeys'), t('settings.noKeysText'));
+
+const secretNotice = (secret: string): Html =>
+  notice(
+    'done',
+    html`
+      <p>${tHtml('settings.keyCreated')}</p>
+      ${copyable(secret, t('settings.apiKey'))}`,
+  );
+
+const keyColumns = () => [
+  { text: t('common.name') },
+  { text: t('settings.permissions') },
+  { text: t('settings.expires') },
+  { text: t('settings.created') },
+  { text: t('common.actions'), hidden: true },
+];
+
+function keyTable(context: PublisherContext, rows: readonly View[]): Html {
+  const { path, publisher } = context;
+  const revoke = (row: View) =>
+    actionButton(context, {
+      to: path(`/settings/keys/${row.id}/revoke`),
+      text: t('settings.revoke'),
+      small: true,
+      kind: 'quiet',
+      confirm: t('settings.revokeQuestion', { name: String(row.name) }),
+    });
+  const cells = rows.map((row) => [
+    html`<strong>${String(row.name)}</strong><br><code class="hint">${String(row.hint)}…</code>`,
+    html`${(row.permissions as string[]).map((one) => html`<span translate="no">${badge(one)}</span> `)}`,
+    row.expires_at === null ? t('settings.never') : moment(publisher, String(row.expires_at)),
+    moment(publisher, String(row.created_at), 'day'),
+    html`<div class="row-actions">${revoke(row)}</div>`,
+  ]);
+  return table(t('nav.keys'), keyColumns(), cells);
+}
+
+function keyForm(context: PublisherContext, { typed, errors }: State): Html {
+  const { path, publisher, viewer } = context;
+  const form = createForm(typed ?? { name: '', permissions: ['ads/offers'] }, errors);
+  const grantable = permissions.filter((one) => one !== 'accounts' || viewer.user.role === 'operator');
+  const fields = html`
+    ${form.summary()}
+    ${columns([
+      form.input('name', { label: t('common.name'), required: true, hint: t('settings.keyNameHint') }),
+      form.input('expires_at', {
+        label: t('settings.expires'),
+        type: 'datetime-local',
+        hint: t('settings.expiresHint', { zone: publisher.timeZone }),
+      }),
+    ])}
+    ${form.checkboxes('permissions', {
+      label: t('settings.permissions'),
+      choices: grantable.map((one) => ({
+        value: one,
+        text: t('settings.permission', { permission: one, text: t(permissionTexts[one]) }),
+      })),
+    })}`;
+  return saveForm(context, path('/settings/keys'), fields, { button: t('settings.createKey') });
+}

@@ -1,0 +1,159 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { actorFor } from '../../management/page-client.ts';
+import { type Executor, transaction } from '../../platform/db/pool.ts';
+import { AppError } from '../../platform/errors.ts';
+import { type Html, html } from '../../platform/http/html.ts';
+import { t, tHtml } from '../../platform/i18n/messages.ts';
+import type { App } from '../../platform/ports.ts';
+import { formOf } from '../../shell/context.ts';
+import { type FieldErrors, fieldsOf } from '../../shell/fields.ts';
+import { createForm } from '../../shell/forms.ts';
+import { pageHeaders } from '../../shell/headers.ts';
+import { renderCard } from '../../shell/layout.ts';
+import { type PageServices, redirect } from '../../shell/pages.ts';
+import { hashPassword, minPasswordLength, passwordProblem } from '../passwords.ts';
+import { endSessionsOf } from '../sessions.ts';
+import { accountView, auditAccount, passwordState } from '../sign-in/account-audit.ts';
+import { consumeLink, findLink, linkPath } from '../sign-in/one-time-links.ts';
+import { isToken } from '../sign-in/tokens.ts';
+import { createUser, hasOperator, isTaken, parseEmail, setPassword, type User } from '../users.ts';
+import { codePath, startBrowserSession } from './browser-session.ts';
+
+type LinkRoute = { Params: { token: string } };
+/** `user` null: the link creates the first operator. */
+type Link = { token: string; user: User | null };
+
+const schema = { hide: true };
+
+/** The page of a one-time link: sets a password and signs in. Opening it does not use up the link. */
+export function oneTimeLinkPages(app: App, services: PageServices): void {
+  const { deps, asset } = services;
+  const headers = pageHeaders(deps.config.publicUrl);
+  const page = (link: Link, email = '', errors: FieldErrors = []): string =>
+    renderCard(
+      t(link.user === null ? 'account.setUpPerkwire' : 'account.setPassword'),
+      asset,
+      passwordForm(link, email, errors),
+    );
+
+  app.get<LinkRoute>(`${linkPath}:token`, { schema }, async (request, reply) => {
+    const link = await linkOf(services, request.params.token, request.ip);
+    return reply.headers(headers).send(page(link));
+  });
+
+  app.post<LinkRoute>(`${linkPath}:token`, { schema }, async (request, reply) => {
+    const link = await linkOf(services, request.params.token, request.ip);
+    const result = await submit(services, link, request, reply);
+    reply.headers(headers);
+    if ('to' in result) return redirect(request, reply, result.to);
+    return reply.code(422).send(page(link, fieldsOf(formOf(request)).text('email'), result.errors));
+  });
+}
+
+/** @throws AppError `invalid_token`, counted against the address */
+async function linkOf({ deps }: PageServices, token: string, address: string): Promise<Link> {
+  const link = isToken(token) ? await findLink(deps.pool, token, deps.now()) : null;
+  if (link !== null) return { token, user: link.user };
+  const message = t('account.linkExpired');
+  throw deps.failures.charge(address) ?? new AppError('invalid_token', { message });
+}
+
+/** Sets the password and signs in; users with two-factor authentication are asked for the code. */
+async function submit(
+  services: PageServices,
+  link: Link,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<{ to: string } | { errors: FieldErrors }> {
+  const { pool, now } = services.deps;
+  const { cookies } = services;
+  const form = formOf(request);
+  const password = form.get('password') ?? '';
+  const email = link.user?.email ?? parseEmail(fieldsOf(form).text('email'));
+  const weakness = passwordProblem(password, email ?? '');
+  const errors = [
+    ...(email === null ? [{ path: '/email', message: t('common.invalidEmail') }] : []),
+    ...(weakness === null ? [] : [{ path: '/password', message: weakness }]),
+    ...(password === form.get('again') ? [] : [{ path: '/again', message: t('account.passwordsDiffer') }]),
+  ];
+  if (email === null || errors.length > 0) return { errors };
+  const passwordHash = await hashPassword(password);
+  const awaitsCode = link.user?.hasTwoFactor === true;
+  const session = await transaction(pool, async (executor) => {
+    const user = await useLink(executor, link, { email, passwordHash }, now());
+    return user && startBrowserSession(services, executor, request, { userId: user.id, awaitsCode });
+  });
+  if (session === null)
+    return { errors: [{ path: link.user === null ? '/email' : '/password', message: t('account.addressTaken') }] };
+  cookies.setSession(reply, session);
+  if (awaitsCode) return { to: codePath };
+  cookies.setFlash(reply, { kind: 'done', text: t('account.welcome') });
+  return { to: '/dashboard' };
+}
+
+/** Consumes the link, sets the password and ends the user's sessions. null: the address is taken; the link stays. */
+async function useLink(
+  executor: Executor,
+  link: Link,
+  { email, passwordHash }: { email: string; passwordHash: string },
+  nowMs: number,
+): Promise<User | null> {
+  if (link.user === null && (await hasOperator(executor)))
+    throw new AppError('invalid_token', { message: t('account.linkUsed') });
+  const created = { email, role: 'operator', publisherId: null, passwordHash, nowMs } as const;
+  const user = link.user ?? (await createUser(executor, created));
+  if (user === null || (await isTaken(executor, user))) return null;
+  if (!(await consumeLink(executor, link.token, nowMs)))
+    throw new AppError('invalid_token', { message: t('account.linkUsed') });
+  await setPassword(executor, user.id, passwordHash);
+  const change = { actor: actorFor(user), user, nowMs };
+  if (link.user === null) await auditAccount(executor, { ...change, action: 'create' }, null, accountView(user));
+  else {
+    const password = user.hasPassword ? 'changed by one-time link' : 'set';
+    await auditAccount(executor, { ...change, action: 'update' }, { password: passwordState(user) }, { password });
+  }
+  await endSessionsOf(executor, user.id);
+  return user;
+}
+
+function passwordForm({ token, user }: Link, email: string, errors: FieldErrors): Html {
+  const form = createForm({ email }, errors);
+  const lead = user === null ? t('account.firstOperatorLead') : tHtml('account.setPasswordLead', { email: user.email });
+  return html`
+    <p class="lead">${lead}</p>
+    <form method="post" action="${linkPath}${token}" class="form">
+      ${
+        user === null
+          ? form.input('email', {
+              label: t('common.email'),
+              type: 'email',
+              autocomplete: 'username',
+              required: true,
+              autofocus: true,
+            })
+          : html`<input type="email" name="username" value="${user.email}" autocomplete="username" hidden>`
+      }
+      ${newPasswordFields(form)}
+      <div class="form-end">
+        <button class="button main wide">
+          ${t(user === null ? 'account.createAccount' : 'account.saveAndSignIn')}
+        </button>
+      </div>
+    </form>`;
+}
+
+/** A new password, typed twice. */
+export const newPasswordFields = (form: ReturnType<typeof createForm>): Html => html`
+  ${form.input('password', {
+    label: t('account.newPassword'),
+    type: 'password',
+    autocomplete: 'new-password',
+    required: true,
+    hint: t('account.newPasswordHint', { length: minPasswordLength }),
+  })}
+  ${form.input('again', {
+    label: t('account.repeatPassword'),
+    type: 'password',
+    autocomplete: 'new-password',
+    required: true,
+  })}`;

@@ -1,0 +1,75 @@
+import { type Html, html } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import type { App } from '../../platform/ports.ts';
+import { nextPath, signInPath } from '../../shell/access.ts';
+import { hiddenField } from '../../shell/actions.ts';
+import { notice } from '../../shell/components.ts';
+import { formOf } from '../../shell/context.ts';
+import { fieldsOf } from '../../shell/fields.ts';
+import { createForm } from '../../shell/forms.ts';
+import { pageHeaders } from '../../shell/headers.ts';
+import { renderCard } from '../../shell/layout.ts';
+import { type PageServices, redirect } from '../../shell/pages.ts';
+import { findAwaitingSession } from '../sessions.ts';
+import { createAttempts } from '../sign-in/attempts.ts';
+import { acceptCode } from '../sign-in/two-factor.ts';
+import { codePath, openSession } from './browser-session.ts';
+import { lockedMessage } from './sign-in.ts';
+
+const schema = { hide: true };
+
+/** The second step of the sign-in: the code of the authenticator app, or a recovery code. */
+export function secondFactorPages(app: App, services: PageServices): void {
+  const { deps, cookies, asset } = services;
+  const headers = pageHeaders(deps.config.publicUrl);
+  const attempts = createAttempts(deps, 'code');
+  const page = (next: string, error: string | null = null): string =>
+    renderCard(t('account.twoFactor'), asset, codeForm(next, error));
+  const findSession = async (token: string | null) =>
+    token === null ? null : findAwaitingSession(deps.pool, token, deps.now());
+
+  app.get<{ Querystring: { next?: string } }>(codePath, { schema }, async (request, reply) => {
+    reply.headers(headers);
+    if ((await findSession(cookies.session(request))) === null) return redirect(request, reply, signInPath);
+    return reply.send(page(nextPath(String(request.query.next ?? ''))));
+  });
+
+  app.post(codePath, { schema }, async (request, reply) => {
+    reply.headers(headers);
+    const fields = fieldsOf(formOf(request));
+    const next = nextPath(fields.text('next'));
+    const session = await findSession(cookies.session(request));
+    if (session === null) return redirect(request, reply, signInPath);
+    const { user } = session;
+    const locked = await attempts.begin(user.email, request.ip);
+    if (locked !== null) {
+      reply.code(429).header('retry-after', String(locked.minutes * 60));
+      return reply.send(page(next, lockedMessage(locked.minutes)));
+    }
+    const given = { userId: user.id, code: fields.text('code'), nowMs: deps.now() };
+    const accepted = await acceptCode(deps.pool, deps.secretBox, given);
+    if (accepted === null) return reply.code(401).send(page(next, t('account.wrongCode')));
+    await attempts.succeed(user.email, request.ip);
+    await openSession(services, request, reply, { ...session, by: accepted === 'app' ? null : accepted });
+    return redirect(request, reply, next);
+  });
+}
+
+function codeForm(next: string, error: string | null): Html {
+  const form = createForm({});
+  return html`
+    ${error !== null && notice('failed', html`<p>${error}</p>`)}
+    <form method="post" action="${codePath}" class="form">
+      ${hiddenField('next', next)}
+      ${form.input('code', {
+        label: t('account.code'),
+        autocomplete: 'one-time-code',
+        hint: t('account.codeOrRecoveryHint'),
+        required: true,
+        autofocus: true,
+        code: true,
+      })}
+      <div class="form-end"><button class="button main wide">${t('account.signInButton')}</button></div>
+    </form>
+    <p class="hint"><a href="${signInPath}">${t('account.startAgain')}</a></p>`;
+}

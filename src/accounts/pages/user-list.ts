@@ -1,0 +1,165 @@
+import type { Config } from '../../config.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { type MessageKey, t, tHtml } from '../../platform/i18n/messages.ts';
+import { actionButton, csrfField, hiddenField, saveForm } from '../../shell/actions.ts';
+import { badge, card, copyable, notice, table } from '../../shell/components.ts';
+import type { PageContext } from '../../shell/context.ts';
+import type { FieldErrors } from '../../shell/fields.ts';
+import { moment, utc } from '../../shell/format.ts';
+import { columns, createForm, optionsOf } from '../../shell/forms.ts';
+import { roleName } from '../../shell/language.ts';
+import type { NavKey, Page } from '../../shell/layout.ts';
+import type { Pages } from '../../shell/pages.ts';
+import { linkPath } from '../sign-in/one-time-links.ts';
+import type { Role, User } from '../users.ts';
+
+/** Whose users a page manages: those of a publisher, by its admins, or the operators. */
+export type UserScope<C extends PageContext> = {
+  pages: Pages<C>;
+  path: string;
+  nav: NavKey;
+  requires: Role;
+  title: MessageKey;
+  /** Roles users of the scope can have, lowest first. */
+  roles: readonly { value: Role; text: MessageKey }[];
+  publisherIdOf: (context: C) => number | null;
+};
+
+export type UserListState = {
+  email?: string;
+  role?: string;
+  errors?: FieldErrors;
+  /** A link that was just created. */
+  link?: { email: string; token: string; isNew: boolean; isUnsent?: boolean };
+  /** Who was sent a link just now. */
+  mailedTo?: string;
+  /** Who was added just now and needs no link. */
+  addedEmail?: string;
+};
+
+export function usersPage<C extends PageContext>(
+  context: C,
+  scope: UserScope<C>,
+  users: readonly User[],
+  state: UserListState & Pick<Config, 'publicUrl' | 'passwordSignIn'>,
+): Page {
+  const { link, mailedTo, addedEmail, errors = [], publicUrl, passwordSignIn } = state;
+  return {
+    title: t(scope.title),
+    lead: t(passwordSignIn ? 'account.usersLead' : 'account.usersLeadSso'),
+    nav: scope.nav,
+    status: errors.length > 0 ? 422 : 200,
+    body: html`
+      ${link?.isUnsent && notice('failed', html`<p>${t('account.mailFailed')}</p>`)}
+      ${link !== undefined && linkNotice(link, `${publicUrl}${linkPath}${link.token}`)}
+      ${mailedTo !== undefined && notice('done', html`<p>${t('account.mailSent', { email: mailedTo })}</p>`)}
+      ${addedEmail !== undefined && notice('done', html`<p>${t('account.addedSso', { email: addedEmail })}</p>`)}
+      ${userTable(context, scope, users, passwordSignIn)}
+      ${card(t('account.inviteUser'), inviteForm(context, scope, state))}`,
+  };
+}
+
+const linkNotice = ({ email, isNew }: { email: string; isNew: boolean }, link: string): Html =>
+  notice(
+    'done',
+    html`
+      <p>${tHtml(isNew ? 'account.sendInviteLink' : 'account.sendResetLink', { email })}</p>
+      ${copyable(link, t('account.oneTimeLink'))}`,
+  );
+
+function inviteForm<C extends PageContext>(
+  context: C,
+  { path, roles }: UserScope<C>,
+  { email = '', role = '', errors }: UserListState,
+): Html {
+  const form = createForm({ email, role }, errors);
+  const fields = columns([
+    form.input('email', { label: t('common.email'), type: 'email', required: true, autocomplete: 'off' }),
+    form.select('role', {
+      label: t('account.role'),
+      choices: roles.map(({ value, text }) => ({ value, text: t(text) })),
+    }),
+  ]);
+  return saveForm(context, context.path(path), fields, { button: t('account.invite') });
+}
+
+const tableColumns = () => [
+  { text: t('common.email') },
+  { text: t('account.role') },
+  { text: t('common.status') },
+  { text: t('account.created') },
+  { text: t('common.actions'), hidden: true },
+];
+
+function userTable<C extends PageContext>(
+  context: C,
+  scope: UserScope<C>,
+  users: readonly User[],
+  passwordSignIn: boolean,
+): Html {
+  const rows = users.map((user) => {
+    const isSelf = user.id === context.viewer.user.id;
+    return [
+      html`<strong>${user.email}</strong>${isSelf && html` <span class="hint">${t('account.you')}</span>`}`,
+      isSelf || scope.roles.length === 1 ? roleName(user.role) : roleForm(context, scope, user),
+      statusBadge(user),
+      moment(utc, user.createdAt, 'day'),
+      isSelf ? nothing : html`<div class="row-actions">${buttons(context, scope.path, user, passwordSignIn)}</div>`,
+    ];
+  });
+  return table(t(scope.title), tableColumns(), rows);
+}
+
+function statusBadge({ disabled, hasPassword, hasTwoFactor, isLinked }: User): Html {
+  if (disabled) return badge(t('common.disabled'), 'bad');
+  if (!hasPassword && !isLinked) return badge(t('account.invited'), 'warn');
+  return html`
+    ${badge(t('account.active'), 'good')}
+    ${isLinked && badge(t('account.singleSignOn'))}
+    ${hasTwoFactor && badge(t('account.twoFactorBadge'))}`;
+}
+
+function buttons(context: PageContext, path: string, user: User, passwordSignIn: boolean): Html {
+  const to = context.path(`${path}/${user.id}`);
+  const small = true;
+  if (user.disabled)
+    return actionButton(context, { to, text: t('account.enable'), small, values: { role: user.role } });
+  const linkText = t(user.hasPassword ? 'account.resetPassword' : 'account.newInviteLink');
+  return html`
+    ${
+      passwordSignIn &&
+      !user.isLinked &&
+      actionButton(context, { to: `${to}/link`, text: linkText, small, kind: 'quiet' })
+    }
+    ${
+      user.hasTwoFactor &&
+      actionButton(context, {
+        to: `${to}/two-factor/remove`,
+        text: t('account.removeTwoFactor'),
+        small,
+        kind: 'quiet',
+        confirm: t('account.removeTwoFactorQuestion', { email: user.email }),
+      })
+    }
+    ${actionButton(context, {
+      to,
+      text: t('account.disable'),
+      small,
+      kind: 'quiet',
+      values: { role: user.role, disabled: 'yes' },
+      confirm: t('account.disableQuestion', { email: user.email }),
+    })}`;
+}
+
+function roleForm<C extends PageContext>(context: C, { path, roles }: UserScope<C>, user: User): Html {
+  const choices = roles.map(({ value }) => ({ value, text: roleName(value) }));
+  return html`
+    <form method="post" action="${context.path(`${path}/${user.id}`)}" class="inline" data-keep>
+      ${csrfField(context.viewer)}${user.disabled && hiddenField('disabled', 'yes')}
+      <select name="role"
+        aria-label="${t('account.roleOf', { email: user.email })}">
+        ${optionsOf(choices, user.role)}
+      </select>
+      <button class="button small quiet">${t('account.change')}</button>
+    </form>`;
+}

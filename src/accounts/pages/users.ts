@@ -1,0 +1,197 @@
+import { actorOf } from '../../management/page-client.ts';
+import { transaction } from '../../platform/db/pool.ts';
+import { AppError } from '../../platform/errors.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import type { ReaderLanguage } from '../../platform/i18n/reader.ts';
+import type { App } from '../../platform/ports.ts';
+import { type PageContext, pathText } from '../../shell/context.ts';
+import type { Fields } from '../../shell/fields.ts';
+import type { Page } from '../../shell/layout.ts';
+import { commonPages, type PageResult, type PageServices, publisherPages } from '../../shell/pages.ts';
+import { endSessionsOf } from '../sessions.ts';
+import { accountView, auditAccount } from '../sign-in/account-audit.ts';
+import { invitationMail, resetMail, sendMail } from '../sign-in/account-mails.ts';
+import { createInvitation, createPasswordReset } from '../sign-in/one-time-links.ts';
+import { removeTwoFactor } from '../sign-in/two-factor.ts';
+import { changeUser, createUser, findUser, isRole, listUsers, parseEmail, type Role, type User } from '../users.ts';
+import { type UserListState, type UserScope, usersPage } from './user-list.ts';
+
+/** Users are invited by a one-time link, which is mailed, or shown once where no mails are sent. */
+export function userPages(app: App, services: PageServices): void {
+  registerScope(services, {
+    pages: publisherPages(app, services),
+    path: '/settings/users',
+    nav: 'users',
+    requires: 'admin',
+    title: 'nav.users',
+    roles: [
+      { value: 'analyst', text: 'account.roleAnalyst' },
+      { value: 'manager', text: 'account.roleManager' },
+      { value: 'admin', text: 'account.roleAdmin' },
+    ],
+    publisherIdOf: ({ publisher }) => publisher.id,
+  });
+  registerScope(services, {
+    pages: commonPages(app, services),
+    path: '/operator/users',
+    nav: 'operators',
+    requires: 'operator',
+    title: 'nav.operators',
+    roles: [{ value: 'operator', text: 'account.roleOperator' }],
+    publisherIdOf: () => null,
+  });
+}
+
+function registerScope<C extends PageContext>(services: PageServices, scope: UserScope<C>): void {
+  const { pages, path, requires } = scope;
+  pages.get(path, requires, (context) => show(services, scope, context));
+  pages.post(path, requires, (context, fields) => invite(services, scope, context, fields));
+  pages.post(`${path}/:userId/link`, requires, (context) => createLink(services, scope, context));
+  pages.post(`${path}/:userId/two-factor/remove`, requires, (context) => removeSecondFactor(services, scope, context));
+  pages.post(`${path}/:userId`, requires, (context, fields) => change(services, scope, context, fields));
+}
+
+async function show<C extends PageContext>(
+  { deps: { pool, config } }: PageServices,
+  scope: UserScope<C>,
+  context: C,
+  state: UserListState = {},
+): Promise<Page> {
+  const users = await listUsers(pool, scope.publisherIdOf(context));
+  return usersPage(context, scope, users, { ...state, ...config });
+}
+
+async function invite<C extends PageContext>(
+  services: PageServices,
+  scope: UserScope<C>,
+  context: C,
+  fields: Fields,
+): Promise<Page> {
+  const { pool, now } = services.deps;
+  const email = parseEmail(fields.text('email'));
+  const role = roleOf(fields, scope);
+  const refuse = (message: string): Promise<Page> => {
+    const typed = { email: fields.text('email'), role: fields.text('role') };
+    return show(services, scope, context, { ...typed, errors: [{ path: '/email', message }] });
+  };
+  if (email === null) return refuse(t('common.invalidEmail'));
+  const token = await transaction(pool, async (executor) => {
+    const created = { email, role, publisherId: scope.publisherIdOf(context), passwordHash: null, nowMs: now() };
+    const user = await createUser(executor, created);
+    if (user === null) return null;
+    const change = { actor: actorOf(context), user, action: 'create', nowMs: now() } as const;
+    await auditAccount(executor, change, null, accountView(user));
+    return createInvitation(executor, user.id, now());
+  });
+  // The users of other publishers are confidential: an address that has an account there is invited like any other, and
+  // only the user of the link learns of it.
+  if (token === null) return refuse(t('account.inList'));
+  return deliver(services, scope, context, { email, token, isNew: true, language: null });
+}
+
+type Link = { email: string; token: string; isNew: boolean; language: ReaderLanguage | null };
+
+/** Mails a link; without SMTP, or when the server refuses, shows it to be handed on. */
+async function deliver<C extends PageContext>(
+  services: PageServices,
+  scope: UserScope<C>,
+  context: C,
+  { isNew, language, ...link }: Link,
+): Promise<Page> {
+  const { mailer, config } = services.deps;
+  if (!config.passwordSignIn) return show(services, scope, context, { addedEmail: link.email });
+  if (mailer === null) return show(services, scope, context, { link: { ...link, isNew } });
+  const mail = isNew
+    ? invitationMail({ ...link, publicUrl: config.publicUrl })
+    : resetMail({ ...link, publicUrl: config.publicUrl }, language);
+  const isSent = await sendMail(services.deps, mailer, mail);
+  return show(
+    services,
+    scope,
+    context,
+    isSent ? { mailedTo: link.email } : { link: { ...link, isNew, isUnsent: true } },
+  );
+}
+
+async function createLink<C extends PageContext>(
+  services: PageServices,
+  scope: UserScope<C>,
+  context: C,
+): Promise<Page> {
+  const { pool, now } = services.deps;
+  const user = await userOf(services, scope, context);
+  if (user.disabled || user.isLinked || !services.deps.config.passwordSignIn) throw new AppError('not_found');
+  const token = await transaction(pool, async (executor) => {
+    const change = { actor: actorOf(context), user, action: 'update', nowMs: now() } as const;
+    await auditAccount(executor, change, null, { password_link: 'created' });
+    return user.hasPassword
+      ? createPasswordReset(executor, user.id, now())
+      : createInvitation(executor, user.id, now());
+  });
+  return deliver(services, scope, context, {
+    email: user.email,
+    token,
+    isNew: !user.hasPassword,
+    language: user.language,
+  });
+}
+
+/** For a user who lost phone and recovery codes. */
+async function removeSecondFactor<C extends PageContext>(
+  services: PageServices,
+  scope: UserScope<C>,
+  context: C,
+): Promise<PageResult> {
+  const { pool, now } = services.deps;
+  const user = await userOf(services, scope, context);
+  const to = context.path(scope.path);
+  if (user.id === context.viewer.user.id) return { to, failed: t('account.ownTwoFactor') };
+  await transaction(pool, async (executor) => {
+    await removeTwoFactor(executor, user.id);
+    await endSessionsOf(executor, user.id);
+    if (!user.hasTwoFactor) return;
+    const change = { actor: actorOf(context), user, action: 'update', nowMs: now() } as const;
+    await auditAccount(executor, change, { two_factor: 'on' }, { two_factor: 'removed' });
+  });
+  return { to, done: t('account.twoFactorRemoved', { email: user.email }) };
+}
+
+async function change<C extends PageContext>(
+  services: PageServices,
+  scope: UserScope<C>,
+  context: C,
+  fields: Fields,
+): Promise<PageResult> {
+  const { pool, now } = services.deps;
+  const user = await userOf(services, scope, context);
+  const to = context.path(scope.path);
+  if (user.id === context.viewer.user.id) return { to, failed: t('account.notYourself') };
+  const disabled = fields.text('disabled') === 'yes';
+  const role = roleOf(fields, scope, user.role);
+  await transaction(pool, async (executor) => {
+    await changeUser(executor, user.id, { role, disabled });
+    if (role === user.role && disabled === user.disabled) return;
+    const change = { actor: actorOf(context), user, action: 'update', nowMs: now() } as const;
+    await auditAccount(executor, change, { role: user.role, disabled: user.disabled }, { role, disabled });
+  });
+  return { to, done: t(disabled ? 'account.userDisabled' : 'account.userUpdated', { email: user.email }) };
+}
+
+/** @throws AppError `not_found`, also for users of other publishers */
+async function userOf<C extends PageContext>(
+  { deps }: PageServices,
+  { publisherIdOf }: UserScope<C>,
+  context: C,
+): Promise<User> {
+  const id = pathText(context, 'userId');
+  const user = /^[1-9]\d{0,8}$/.test(id) ? await findUser(deps.pool, publisherIdOf(context), Number(id)) : null;
+  if (user === null) throw new AppError('not_found');
+  return user;
+}
+
+/** The submitted role if the scope has it; else the fallback, by default the scope's lowest role. */
+function roleOf<C extends PageContext>(fields: Fields, { roles }: UserScope<C>, fallback?: Role): Role {
+  const name = fields.text('role');
+  if (isRole(name) && roles.some(({ value }) => value === name)) return name;
+  return fallback ?? (roles[0] as { value: Role }).value;
+}

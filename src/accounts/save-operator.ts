@@ -1,0 +1,58 @@
+import { migrate } from '../platform/db/migrate.ts';
+import { createPool, type Executor, transaction } from '../platform/db/pool.ts';
+import { endSessionsOf } from './sessions.ts';
+import { accountView, auditAccount, passwordState, systemActor } from './sign-in/account-audit.ts';
+import { removeTwoFactor } from './sign-in/two-factor.ts';
+import { changeUser, createUser, findByEmail, setPassword, type User } from './users.ts';
+
+type Saved = { email: string; passwordHash: string; dropTwoFactor: boolean };
+
+/** Creates an operator, or sets a new password for one. @returns whether the operator is new */
+export async function saveOperator(url: string, saved: Saved): Promise<boolean> {
+  const { email, passwordHash } = saved;
+  await migrate(url);
+  const pool = createPool({ url, size: 1, applicationName: 'perkwire-operator-create', onError: () => {} });
+  try {
+    return await transaction(pool, async (executor) => {
+      const nowMs = Date.now();
+      const created = await createUser(executor, { email, role: 'operator', publisherId: null, passwordHash, nowMs });
+      if (created === null) {
+        await resetOperator(executor, saved, nowMs);
+        return false;
+      }
+      const change = { actor: systemActor('operator:create'), user: created, action: 'create', nowMs } as const;
+      await auditAccount(executor, change, null, accountView(created));
+      return true;
+    });
+  } finally {
+    await pool.end();
+  }
+}
+
+/**
+ * Sets the password, enables the account and ends its sessions.
+ * @throws Error when the address belongs to a user of a publisher
+ */
+async function resetOperator(
+  executor: Executor,
+  { email, passwordHash, dropTwoFactor }: Saved,
+  nowMs: number,
+): Promise<void> {
+  const user = await findOperator(executor, email);
+  await setPassword(executor, user.id, passwordHash);
+  await changeUser(executor, user.id, { role: 'operator', disabled: false });
+  await endSessionsOf(executor, user.id);
+  const change = { actor: systemActor('operator:create'), user, action: 'update', nowMs } as const;
+  const isDropped = dropTwoFactor && user.hasTwoFactor;
+  if (isDropped) await removeTwoFactor(executor, user.id);
+  const before = { disabled: user.disabled, password: passwordState(user), two_factor: isDropped ? 'on' : '' };
+  const after = { disabled: false, password: 'changed', two_factor: isDropped ? 'removed' : '' };
+  await auditAccount(executor, change, before, after);
+}
+
+async function findOperator(executor: Executor, email: string): Promise<User> {
+  const found = await findByEmail(executor, email);
+  if (found?.user.role !== 'operator')
+    throw new Error(`${email} belongs to a user of a publisher. Use another address.`);
+  return found.user;
+}

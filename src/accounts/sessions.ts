@@ -1,0 +1,148 @@
+import type { Executor } from '../platform/db/pool.ts';
+import { dayMs, minuteMs } from '../platform/lib/time.ts';
+import { sealedColumn } from '../platform/security/sealed-column.ts';
+import type { SessionClient } from './sign-in/session-client.ts';
+import { createToken, hashToken } from './sign-in/tokens.ts';
+import { type User, type UserRow, userColumns, userOf } from './users.ts';
+
+/** Lifetime of a dashboard session, from sign-in (milliseconds). */
+export const sessionLifetimeMs = 7 * dayMs;
+/** A session ends after this long without a request (milliseconds). */
+export const sessionIdleTimeoutMs = dayMs;
+/** Time to give the code of the second factor (milliseconds). */
+const codeTimeoutMs = 10 * minuteMs;
+/** `last_seen_at` is written at most this often (milliseconds). */
+const lastSeenStepMs = minuteMs;
+
+/** What the ID tokens of sessions are sealed for. */
+export const idTokenContext = 'oidc-id-token';
+
+export const sealedIdTokens = sealedColumn({
+  table: 'user_sessions',
+  column: 'id_token_sealed',
+  key: ['id'],
+  context: () => idTokenContext,
+});
+
+export type NewSession = {
+  userId: number;
+  client: SessionClient;
+  /** Cookie of the browser's previous session; it ends. */
+  previous: string | null;
+  /** The session opens nothing and is replaced by another when the code is given. */
+  awaitsCode?: boolean;
+  /** Sealed ID token of a sign-in at the OpenID provider; null: signed in with a password. */
+  idTokenSealed?: Buffer | null;
+  nowMs: number;
+};
+
+/** @returns the value of the session cookie */
+export async function startSession(
+  executor: Executor,
+  { userId, client, previous, awaitsCode = false, idTokenSealed = null, nowMs }: NewSession,
+): Promise<string> {
+  const token = createToken();
+  await executor.query('delete from user_sessions where expires_at < $1 or last_seen_at < $2', [
+    new Date(nowMs),
+    new Date(nowMs - sessionIdleTimeoutMs),
+  ]);
+  if (previous !== null) await endSession(executor, previous);
+  await executor.query(
+    `insert into user_sessions
+      (token_hash, user_id, created_at, last_seen_at, expires_at, device, network, country, awaits_code,
+        id_token_sealed)
+    values ($1, $2, $3, $3, $4, $5, $6, $7, $8, $9)`,
+    [
+      hashToken(token),
+      userId,
+      new Date(nowMs),
+      new Date(nowMs + (awaitsCode ? codeTimeoutMs : sessionLifetimeMs)),
+      client.device,
+      client.network,
+      client.country,
+      awaitsCode,
+      idTokenSealed,
+    ],
+  );
+  return token;
+}
+
+/** Whether a session is open. `$1`: now, `$2`: the oldest last use that counts. */
+const isLive = 'not s.awaits_code and s.expires_at > $1 and s.last_seen_at > $2';
+const liveAt = (nowMs: number): Date[] => [new Date(nowMs), new Date(nowMs - sessionIdleTimeoutMs)];
+
+/** `byProvider`: signed in at the OpenID provider instead of with a password. */
+type Session = { id: string; byProvider: boolean; user: User };
+
+/** A session with its user; null: it is unknown or has ended, or the user is disabled. */
+export async function findSession(executor: Executor, token: string, nowMs: number): Promise<Session | null> {
+  const { rows } = await executor.query<UserRow & { session_id: string; by_provider: boolean; last_seen_at: Date }>(
+    `select ${userColumns}, s.id as session_id, s.id_token_sealed is not null as by_provider, s.last_seen_at
+    from user_sessions s join users u on u.id = s.user_id
+    where ${isLive} and s.token_hash = $3 and not u.disabled`,
+    [...liveAt(nowMs), hashToken(token)],
+  );
+  const [row] = rows;
+  if (row === undefined) return null;
+  if (nowMs - row.last_seen_at.getTime() > lastSeenStepMs)
+    await executor.query('update user_sessions set last_seen_at = $2 where token_hash = $1', [
+      hashToken(token),
+      new Date(nowMs),
+    ]);
+  return { id: row.session_id, byProvider: row.by_provider, user: userOf(row) };
+}
+
+/** A session that awaits a code; null: it does not, has ended, or the user is disabled. */
+export async function findAwaitingSession(
+  executor: Executor,
+  token: string,
+  nowMs: number,
+): Promise<{ user: User; idTokenSealed: Buffer | null } | null> {
+  const { rows } = await executor.query<UserRow & { id_token_sealed: Buffer | null }>(
+    `select ${userColumns}, s.id_token_sealed from user_sessions s join users u on u.id = s.user_id
+    where s.awaits_code and s.expires_at > $1 and s.token_hash = $2 and not u.disabled`,
+    [new Date(nowMs), hashToken(token)],
+  );
+  return rows[0] === undefined ? null : { user: userOf(rows[0]), idTokenSealed: rows[0].id_token_sealed };
+}
+
+export type ListedSession = SessionClient & { id: string; createdAt: Date; lastSeenAt: Date };
+
+/** The sessions of a user that have not ended, the last used first. */
+export async function listSessions(executor: Executor, userId: number, nowMs: number): Promise<ListedSession[]> {
+  const { rows } = await executor.query<ListedSession>(
+    `select id, device, network, country, created_at as "createdAt", last_seen_at as "lastSeenAt"
+    from user_sessions s where ${isLive} and s.user_id = $3 order by last_seen_at desc, id desc`,
+    [...liveAt(nowMs), userId],
+  );
+  return rows;
+}
+
+/** Ends one of a user's sessions. null: the user has none with this id. */
+export async function endSessionOf(executor: Executor, userId: number, id: string): Promise<SessionClient | null> {
+  const { rows } = await executor.query<SessionClient>(
+    'delete from user_sessions where user_id = $1 and id = $2 returning device, network, country',
+    [userId, id],
+  );
+  return rows[0] ?? null;
+}
+
+/** @returns the sealed ID token of a sign-in at the OpenID provider; null: it was none */
+export async function endSession(executor: Executor, token: string): Promise<Buffer | null> {
+  const { rows } = await executor.query<{ id_token_sealed: Buffer | null }>(
+    'delete from user_sessions where token_hash = $1 returning id_token_sealed',
+    [hashToken(token)],
+  );
+  return rows[0]?.id_token_sealed ?? null;
+}
+
+/** Ends all sessions of a user but one. */
+export async function endOtherSessions(executor: Executor, userId: number, keptId: string): Promise<void> {
+  await executor.query('delete from user_sessions where user_id = $1 and id <> $2', [userId, keptId]);
+}
+
+/** Signs a user out everywhere. @returns how many sessions ended */
+export async function endSessionsOf(executor: Executor, userId: number): Promise<number> {
+  const { rowCount } = await executor.query('delete from user_sessions where user_id = $1', [userId]);
+  return rowCount ?? 0;
+}

@@ -1,0 +1,59 @@
+import { type AuditAction, audit } from '../../management/audit.ts';
+import type { View } from '../../management/resource.ts';
+import type { Actor } from '../../management/unit-of-work.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+import type { User } from '../users.ts';
+
+/** The audit log identifies users by e-mail address. */
+const resource = { name: 'users', key: 'id' } as const;
+
+/** Publisher id of the operators' audit log; those of publishers begin at 1. */
+const operatorLogId = 0;
+
+export type AccountChange = {
+  actor: Actor;
+  user: Pick<User, 'email' | 'publisherId'>;
+  action: AuditAction;
+  nowMs: number;
+};
+
+/** Writes a change of an account to the audit log of its publisher. Passwords and links are named, never included. */
+export async function auditAccount(
+  executor: Executor,
+  { actor, user, action, nowMs }: AccountChange,
+  before: View | null = null,
+  after: View | null = null,
+): Promise<void> {
+  const named = (view: View | null): View => ({ ...view, id: user.email });
+  const work = { executor, actor, publisherId: user.publisherId ?? operatorLogId, nowMs };
+  await audit(work, { resource, action, before: before && named(before), after: named(after) });
+}
+
+/** A new account as the audit log shows it. */
+export const accountView = ({ role, hasPassword }: User): View => ({ role, password: passwordState({ hasPassword }) });
+
+export const passwordState = ({ hasPassword }: Pick<User, 'hasPassword'>): string => (hasPassword ? 'set' : 'none');
+
+/**
+ * The actor where no user is signed in.
+ * @param label what acts, such as a command
+ * @param publisherId whose audit log it is; null: the operators'
+ */
+export const systemActor = (label: string, publisherId: number | null = null): Actor => ({
+  kind: 'system',
+  id: 0,
+  label,
+  permissions: new Set(),
+  expiresAtMs: null,
+  ratePerS: null,
+  publisherId,
+});
+
+/** Actor label of lockouts. */
+export const signInLabel = 'sign-in';
+
+/** Actor label of password resets that users ask for. */
+export const resetLabel = 'password reset';
+
+/** Actor label of changes that a sign-in at the OpenID provider makes. */
+export const singleSignOnLabel = 'single sign-on';

@@ -1,0 +1,48 @@
+import { minuteMs } from '../../platform/lib/time.ts';
+import type { PlatformDeps } from '../../platform/ports.ts';
+import { findByEmail } from '../users.ts';
+import { auditAccount, signInLabel, systemActor } from './account-audit.ts';
+import { createLockout, type Lock, type Purpose } from './lockout.ts';
+
+export type AttemptDeps = Pick<PlatformDeps, 'pool' | 'config' | 'logger' | 'now'>;
+
+export type Locked = { ok: false; reason: 'locked'; minutes: number };
+
+/** Limits guesses, and writes to the audit log when an account is locked. */
+export type Attempts = {
+  /** Counts an attempt as failed, before it is checked. @returns null: check it */
+  begin: (email: string, address: string) => Promise<Locked | null>;
+  /** The attempt was right: it and the earlier failures of the account from this address no longer count. */
+  succeed: (email: string, address: string) => Promise<void>;
+};
+
+export function createAttempts(deps: AttemptDeps, purpose: Purpose): Attempts {
+  const { pool, config, logger, now } = deps;
+  const lockout = createLockout(config.userPepper, purpose);
+  return {
+    begin: async (email, address) => {
+      const nowMs = now();
+      const lock = await lockout.recordAttempt(pool, email, address, nowMs);
+      if (lock === null) return null;
+      // Not awaited: the response time must not reveal whether the account exists.
+      if (lock.startedFor !== null)
+        auditLock(deps, email, lock.startedFor).catch((err) =>
+          logger.warn({ err }, 'lockout missing from the audit log'),
+        );
+      return { ok: false, reason: 'locked', minutes: Math.max(1, Math.ceil((lock.untilMs - nowMs) / minuteMs)) };
+    },
+    succeed: (email, address) => lockout.recordSuccess(pool, email, address),
+  };
+}
+
+async function auditLock(
+  { pool, now }: AttemptDeps,
+  email: string,
+  lockedFor: NonNullable<Lock['startedFor']>,
+): Promise<void> {
+  const found = await findByEmail(pool, email);
+  if (found === null) return;
+  const actor = systemActor(signInLabel, found.user.publisherId);
+  const change = { actor, user: found.user, action: 'lock', nowMs: now() } as const;
+  await auditAccount(pool, change, null, { locked_for: lockedFor });
+}

@@ -1,0 +1,46 @@
+import { transaction } from '../../platform/db/pool.ts';
+import { minuteMs } from '../../platform/lib/time.ts';
+import type { Mailer } from '../../platform/mailer.ts';
+import type { PlatformDeps } from '../../platform/ports.ts';
+import { findByEmail, parseEmail } from '../users.ts';
+import { auditAccount, resetLabel, systemActor } from './account-audit.ts';
+import { resetMail, sendMail } from './account-mails.ts';
+import { createLockout } from './lockout.ts';
+import { createPasswordReset } from './one-time-links.ts';
+
+type ResetDeps = Pick<PlatformDeps, 'pool' | 'config' | 'logger' | 'now'>;
+
+/**
+ * Mails a link with which the user of this address sets a new password, if there is one. The result and its time are
+ * the same whether or not there is: the mail is sent after the response.
+ * @returns minutes until the next try after too many; null: accepted
+ */
+export type RequestReset = (email: string, address: string) => Promise<{ lockedMinutes: number } | null>;
+
+export function createPasswordResets(deps: ResetDeps, mailer: Mailer): RequestReset {
+  const { pool, config, logger, now } = deps;
+  const lockout = createLockout(config.userPepper, 'password-reset');
+  return async (text, address) => {
+    const email = parseEmail(text);
+    if (email === null) return null;
+    const nowMs = now();
+    const lock = await lockout.recordAttempt(pool, email, address, nowMs);
+    if (lock !== null) return { lockedMinutes: Math.max(1, Math.ceil((lock.untilMs - nowMs) / minuteMs)) };
+    mailReset(deps, mailer, email).catch((err) => logger.error({ err }, 'a password reset failed'));
+    return null;
+  };
+}
+
+async function mailReset(deps: ResetDeps, mailer: Mailer, email: string): Promise<void> {
+  const { pool, config, now } = deps;
+  const user = (await findByEmail(pool, email))?.user;
+  if (user === undefined || user.disabled || user.isLinked) return;
+  const token = await transaction(pool, async (executor) => {
+    const actor = systemActor(resetLabel, user.publisherId);
+    const change = { actor, user, action: 'update', nowMs: now() } as const;
+    await auditAccount(executor, change, null, { password_link: 'mailed' });
+    return createPasswordReset(executor, user.id, now());
+  });
+  const mail = resetMail({ email: user.email, token, publicUrl: config.publicUrl }, user.language);
+  await sendMail(deps, mailer, mail);
+}

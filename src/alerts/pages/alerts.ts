@@ -1,0 +1,118 @@
+import type { DashboardDeps } from '../../dashboard/ports.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
+import { AppError } from '../../platform/errors.ts';
+import { html } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import { inLanguage } from '../../platform/i18n/reader.ts';
+import { dayMs } from '../../platform/lib/time.ts';
+import type { App } from '../../platform/ports.ts';
+import { apiText } from '../../shell/api-text.ts';
+import { keyIn, type PublisherContext } from '../../shell/context.ts';
+import { type FieldErrors, type Fields, fieldErrorsOf } from '../../shell/fields.ts';
+import type { FormValues } from '../../shell/forms.ts';
+import type { Page } from '../../shell/layout.ts';
+import { type PageResult, type PageServices, publisherPages } from '../../shell/pages.ts';
+import { takeTestToken } from '../../webhooks/endpoints/test-limit.ts';
+import { requireUsableUrl, urlRulesOf } from '../../webhooks/endpoints/url-rules.ts';
+import { describe } from '../describe.ts';
+import { listAlerts, muteAlerts, readAlerts } from '../inbox.ts';
+import { isAlertKind } from '../kinds.ts';
+import { addChannel, findMailKinds, listChannels, removeChannel, setMailRule, urlContext } from '../rules.ts';
+import { post, slackText } from '../send.ts';
+import { channelsCard, mailCard } from './channels.ts';
+import { inboxCard } from './inbox.ts';
+
+type Scope = { deps: DashboardDeps; failFast: ReturnType<typeof createFailFast> };
+
+/** How long an alert can be muted (days). */
+const muteDays = 7;
+
+/** The inbox of alerts, what the viewer is mailed of, and the channels of the publisher (docs/interface.md#alerts). */
+export function alertPages(app: App, services: PageServices): void {
+  const { deps } = services;
+  const pages = publisherPages(app, services);
+  const scope: Scope = { deps, failFast: createFailFast(deps.dbHealth) };
+  const { pool, now } = deps;
+  const back = ({ path }: PublisherContext, done: string): PageResult => ({ to: path('/alerts'), done });
+
+  pages.get('/alerts', 'analyst', (context) => alertsPage(scope, context));
+  pages.post('/alerts/read', 'analyst', async (context) => {
+    await scope.failFast(() => readAlerts(pool, readerOf(context)));
+    return back(context, t('alerts.allRead'));
+  });
+  pages.post('/alerts/mail', 'analyst', async (context, fields) => {
+    const kinds = fields.all('kinds').filter(isAlertKind);
+    await scope.failFast(() => setMailRule(pool, { ...readerOf(context), kinds }, now()));
+    return back(context, kinds.length === 0 ? t('alerts.noMails') : t('alerts.mailsSaved'));
+  });
+  pages.post('/alerts/channels', 'manager', (context, fields) => createChannel(scope, context, fields));
+  pages.post('/alerts/channels/:key/remove', 'manager', async (context) => {
+    const id = idIn(context);
+    if (!(await scope.failFast(() => removeChannel(pool, context.publisher.id, id)))) throw new AppError('not_found');
+    return back(context, t('alerts.channelRemoved'));
+  });
+  pages.post('/alerts/:key/mute', 'manager', async (context, fields) => {
+    const isMuted = fields.text('mute') !== 'no';
+    const untilMs = isMuted ? now() + muteDays * dayMs : now();
+    const mute = { publisherId: context.publisher.id, alertId: idIn(context), untilMs };
+    if (!(await scope.failFast(() => muteAlerts(pool, mute)))) throw new AppError('not_found');
+    return back(context, isMuted ? t('alerts.mutedFor', { days: muteDays }) : t('alerts.unmuted'));
+  });
+}
+
+const readerOf = ({ publisher, viewer }: PublisherContext) => ({ publisherId: publisher.id, userId: viewer.user.id });
+
+const idIn = (context: PublisherContext): number => (/^\d{1,9}$/.test(keyIn(context)) ? Number(keyIn(context)) : 0);
+
+async function alertsPage(
+  { deps, failFast }: Scope,
+  context: PublisherContext,
+  refused: { typed?: FormValues; errors?: FieldErrors } = {},
+): Promise<Page> {
+  const { publisher } = context;
+  const [alerts, kinds, channels] = await failFast(() =>
+    Promise.all([
+      listAlerts(deps.pool, readerOf(context), deps.now()),
+      findMailKinds(deps.pool, readerOf(context)),
+      listChannels(deps.pool, publisher.id),
+    ]),
+  );
+  const shown = alerts.map((alert) => ({ ...alert, ...describe(alert, publisher.timeZone) }));
+  return {
+    title: t('nav.alerts'),
+    lead: t('alerts.lead'),
+    nav: 'alerts',
+    status: (refused.errors ?? []).length > 0 ? 422 : 200,
+    body: html`
+      ${inboxCard(context, shown, muteDays)}
+      ${mailCard(context, kinds, deps.mailer !== null)}
+      ${channelsCard(context, channels, refused)}`,
+  };
+}
+
+/** In the language of the messages that follow, which is not that of the user who adds the channel. */
+const helloText = (publisher: string, links: Parameters<typeof slackText>[2]): string =>
+  inLanguage(null, () => slackText(publisher, { title: t('alerts.hello'), reason: t('alerts.helloReason') }, links));
+
+/** The first message is a test: a channel that does not answer is not saved. */
+async function createChannel(scope: Scope, context: PublisherContext, fields: Fields): Promise<PageResult> {
+  const { pool, secretBox, sender, config, now } = scope.deps;
+  const typed = { name: fields.text('name'), url: fields.text('url'), kinds: fields.all('kinds').filter(isAlertKind) };
+  const refuse = (path: string, message: string) => alertsPage(scope, context, { typed, errors: [{ path, message }] });
+  if (typed.name === '' || typed.name.length > 80) return refuse('/name', t('alerts.mustHaveLength'));
+  if (typed.kinds.length === 0) return refuse('/kinds', t('alerts.mustHaveOne'));
+  try {
+    requireUsableUrl(typed.url, urlRulesOf(config));
+  } catch (err) {
+    return alertsPage(scope, context, { typed, errors: fieldErrorsOf(err) });
+  }
+  await scope.failFast(() => takeTestToken(pool, context.publisher.id, now()));
+  const inbox = `${config.publicUrl}${context.path('/alerts')}`;
+  const links = { page: inbox, inbox };
+  const error = await post(sender, typed.url, helloText(context.publisher.name, links));
+  if (error !== null) return refuse('/url', t('alerts.tookNoMessage', { error: apiText(error) }));
+  const urlSealed = secretBox.seal(typed.url, urlContext);
+  const channel = { publisherId: context.publisher.id, name: typed.name, kinds: typed.kinds, urlSealed };
+  if (!(await scope.failFast(() => addChannel(pool, channel, now())))) return refuse('/name', t('alerts.oneTooMany'));
+  return { to: context.path('/alerts'), done: t('alerts.channelAdded', { name: typed.name }) };
+}

@@ -1,0 +1,63 @@
+import { hasRole } from '../../accounts/users.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import { actionButton } from '../../shell/actions.ts';
+import { badge, card, emptyState, strongLink } from '../../shell/components.ts';
+import type { PublisherContext } from '../../shell/context.ts';
+import { moment } from '../../shell/format.ts';
+import type { AlertText } from '../describe.ts';
+import type { InboxAlert } from '../inbox.ts';
+
+type Shown = InboxAlert & AlertText;
+
+const good: readonly string[] = ['endpoint.recovered'];
+
+/** The newest alerts, each with its reason, the page to look at, and a mute. */
+export function inboxCard(context: PublisherContext, alerts: readonly Shown[], muteDays: number): Html {
+  if (alerts.length === 0) return emptyState('alerts', t('alerts.none'), t('alerts.noneText'));
+  const unread = alerts.filter(({ isNew }) => isNew).length;
+  const read =
+    unread > 0 &&
+    actionButton(context, { to: context.path('/alerts/read'), text: t('alerts.markAllRead'), small: true });
+  return card(
+    t('alerts.inbox'),
+    html`<ul class="stream">${alerts.map((alert) => item(context, alert, muteDays))}</ul>`,
+    {
+      lead: unread === 0 ? t('alerts.noneNew') : t('alerts.countNew', { count: unread }),
+      actions: html`${read}`,
+    },
+  );
+}
+
+function item(context: PublisherContext, alert: Shown, muteDays: number): Html {
+  const { publisher, path } = context;
+  const { title, reason, raisedAt, isNew, mutedUntil } = alert;
+  return html`
+    <li class="alert" id="alert-${alert.id}">
+      ${isNew ? badge(t('alerts.new'), 'info') : nothing}
+      <span class="alert-text">
+        ${strongLink(path(alert.path), title)}
+        <span>${reason}</span>
+      </span>
+      ${stateBadge(alert)}
+      ${moment(publisher, raisedAt)}
+      ${muteButton(context, alert, mutedUntil, muteDays)}
+    </li>`;
+}
+
+function stateBadge({ kind, endedAt }: Shown): Html {
+  if (good.includes(kind)) return badge(t('alerts.recovered'), 'good');
+  return endedAt === null ? nothing : badge(t('alerts.over'), 'good');
+}
+
+function muteButton(context: PublisherContext, { id, title }: Shown, until: Date | null, days: number): Html {
+  const isMuted = until !== null;
+  if (!hasRole(context.viewer.user.role, 'manager')) return isMuted ? badge(t('alerts.muted')) : nothing;
+  return actionButton(context, {
+    to: context.path(`/alerts/${id}/mute`),
+    text: isMuted ? t('alerts.unmute') : t('alerts.mute', { days }),
+    small: true,
+    values: { mute: isMuted ? 'no' : 'yes' },
+    ...(!isMuted && { confirm: t('alerts.muteConfirm', { days, title }) }),
+  });
+}

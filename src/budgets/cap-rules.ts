@@ -1,0 +1,57 @@
+import type { FrequencyCap } from '../catalog/rules/rules.ts';
+import { maxCostMicros } from '../catalog/snapshot/provisioning.ts';
+import type { Offer } from '../catalog/snapshot/types.ts';
+import type { Candidate, CompiledTotalCap } from '../decision/index/compile.ts';
+import type { CapUsage, Exposure, Totals } from '../decision/types.ts';
+
+/**
+ * The first frequency cap of the campaign that a user has reached, or null. Windows roll: an event exactly as old as
+ * the window is outside of it.
+ */
+export function reachedFrequencyCap(
+  caps: readonly FrequencyCap[],
+  offer: Offer,
+  exposures: readonly Exposure[],
+  nowMs: number,
+): { cap: FrequencyCap; count: number } | null {
+  for (const cap of caps) {
+    const count = countExposures(cap, offer, exposures, nowMs);
+    if (count >= cap.limit) return { cap, count };
+  }
+  return null;
+}
+
+function countExposures(
+  { scope, event, window_minutes }: FrequencyCap,
+  offer: Offer,
+  exposures: readonly Exposure[],
+  nowMs: number,
+): number {
+  const afterMs = window_minutes === null ? Number.NEGATIVE_INFINITY : nowMs - window_minutes * 60_000;
+  let count = 0;
+  for (const exposure of exposures) {
+    if (exposure.event === event && exposure.atMs > afterMs && isInScope(scope, offer, exposure))
+      count += exposure.count ?? 1;
+  }
+  return count;
+}
+
+function isInScope(scope: FrequencyCap['scope'], { id, campaign }: Offer, exposure: Exposure): boolean {
+  if (scope === 'offer') return exposure.offerId === id;
+  return scope === 'campaign' ? exposure.campaignId === campaign.id : exposure.advertiserId === campaign.advertiserId;
+}
+
+/** The first total cap that one more impression of the offer could exceed, or null. */
+export function reachedTotalCap(
+  { rules, payout }: Candidate,
+  totals: Totals,
+): { cap: CompiledTotalCap; used: number } | null {
+  for (const cap of rules.totalCaps) {
+    const used = usedOf(cap, totals.get(cap.key));
+    const next = cap.cap.metric === 'budget' ? maxCostMicros(payout) : 1;
+    if (used + next > cap.limit) return { cap, used };
+  }
+  return null;
+}
+
+export const usedOf = ({ cap }: CompiledTotalCap, use: CapUsage | undefined): number => use?.[cap.metric][cap.per] ?? 0;

@@ -1,0 +1,94 @@
+import type { CapEvent } from '../catalog/rules/rules.ts';
+import type { Exposure } from '../decision/types.ts';
+import { writeUuid } from '../platform/lib/uuid7.ts';
+
+/*
+ * The history of a user as stored: records of equal length, one after the other, so that an event or a fetch appends
+ * its own without reading the others (docs/performance.md#caps-of-users). A record has a code of the event (1 byte),
+ * the ids of offer, campaign and advertiser (4 each), epoch milliseconds (6), a count (4), and the last 8 bytes of the
+ * session's id, which are random: with the offer they say which reservation an impression settles.
+ */
+
+/** How long an answer reserves its impressions, unless they come before (milliseconds). */
+export const reservationMs = 60_000;
+
+/** Stored: a code is never given another meaning. 0: an impression that an answer reserves. */
+const codes: Record<CapEvent, number> = { impression: 1, click: 2, no_thanks: 3, conversion: 4 };
+const reservedCode = 0;
+const eventOf = new Map(Object.entries(codes).map(([event, code]) => [code, event as CapEvent]));
+
+const recordBytes = 31;
+const offsets = { offer: 1, campaign: 5, advertiser: 9, atMs: 13, count: 19, session: 23 };
+
+const noSession = Buffer.alloc(recordBytes - offsets.session);
+const uuid = Buffer.alloc(16);
+
+function writeRecord(code: number, exposure: Exposure, session: Uint8Array): Buffer {
+  const bytes = Buffer.allocUnsafe(recordBytes);
+  bytes.writeUInt8(code, 0);
+  bytes.writeInt32BE(exposure.offerId, offsets.offer);
+  bytes.writeInt32BE(exposure.campaignId, offsets.campaign);
+  bytes.writeInt32BE(exposure.advertiserId, offsets.advertiser);
+  bytes.writeUIntBE(Math.floor(exposure.atMs), offsets.atMs, 6);
+  bytes.writeUInt32BE(exposure.count ?? 1, offsets.count);
+  bytes.set(session, offsets.session);
+  return bytes;
+}
+
+/** Overwritten by the next call. */
+function tailOf(sessionId: string): Uint8Array {
+  writeUuid(sessionId, uuid, 0);
+  return uuid.subarray(-noSession.length);
+}
+
+/** The record of an event. @param sessionId null: whatever it could settle is settled */
+export const exposureRecord = (exposure: Exposure, sessionId: string | null): Buffer =>
+  writeRecord(codes[exposure.event], exposure, sessionId === null ? noSession : tailOf(sessionId));
+
+/** The record of an impression that an answer reserves. */
+export const reservedRecord = (exposure: Exposure, sessionId: string): Buffer =>
+  writeRecord(reservedCode, exposure, tailOf(sessionId));
+
+/** A reserved impression that is still to come, with its record. */
+export type Reserved = { exposure: Exposure; record: Buffer };
+
+export type StoredHistory = {
+  exposures: Exposure[];
+  reserved: Reserved[];
+  /** Records of reservations that are settled or have expired (count). */
+  stale: number;
+};
+
+/** @param storedUntilMs reservations expire a minute before it (epoch milliseconds) */
+export function readRecords(bytes: Buffer, storedUntilMs: number): StoredHistory {
+  const exposures: Exposure[] = [];
+  const open: Reserved[] = [];
+  const settled = new Set<string>();
+  const count = Math.floor(bytes.length / recordBytes);
+  for (let index = 0; index < count; index += 1) {
+    const record = bytes.subarray(index * recordBytes, (index + 1) * recordBytes);
+    const code = record.readUInt8(0);
+    const exposure = readExposure(record, eventOf.get(code) ?? 'impression');
+    if (code !== reservedCode) {
+      exposures.push(exposure);
+      if (code === codes.impression) settled.add(settlingKey(record, exposure));
+    } else if (exposure.atMs + reservationMs > storedUntilMs) open.push({ exposure, record });
+  }
+  const reserved = open.filter(({ record, exposure }) => !settled.has(settlingKey(record, exposure)));
+  return { exposures, reserved, stale: count - exposures.length - reserved.length };
+}
+
+const settlingKey = (record: Buffer, { offerId }: Exposure): string =>
+  `${record.toString('latin1', offsets.session)} ${offerId}`;
+
+function readExposure(record: Buffer, event: CapEvent): Exposure {
+  const count = record.readUInt32BE(offsets.count);
+  return {
+    event,
+    offerId: record.readInt32BE(offsets.offer),
+    campaignId: record.readInt32BE(offsets.campaign),
+    advertiserId: record.readInt32BE(offsets.advertiser),
+    atMs: record.readUIntBE(offsets.atMs, 6),
+    ...(count === 1 ? {} : { count }),
+  };
+}

@@ -1,0 +1,63 @@
+import type pg from 'pg';
+import { type Executor, transaction } from '../platform/db/pool.ts';
+import { lockHistories } from './history.ts';
+
+/** A user of a publisher whose key has changed (docs/operations.md#rotating-the-user-pepper). */
+export type MovedUser = { publisherId: number; userKey: string; earlierKeys: readonly string[] };
+
+/* Of what both rows say of a campaign, the present row is newer. */
+const mergeSql = `
+update user_history present set
+  opt_outs = earlier.opt_outs || present.opt_outs,
+  exposures = earlier.exposures || present.exposures,
+  updated_at = greatest(present.updated_at, earlier.updated_at),
+  earlier_key = earlier.user_key
+from unnest($1::uuid[], $2::uuid[]) as moved (from_key, to_key)
+join user_history earlier on earlier.user_key = moved.from_key
+where present.user_key = moved.to_key`;
+
+/** Moves the histories that users still have under earlier keys to their present keys. */
+export async function moveHistories(pool: pg.Pool, users: readonly MovedUser[], nowMs: number): Promise<void> {
+  const froms = users.flatMap(({ earlierKeys }) => earlierKeys);
+  const { rows } = await pool.query<{ user_key: string }>({
+    name: 'find_earlier_histories',
+    text: 'select user_key from user_history where user_key = any($1::uuid[])',
+    values: [froms],
+  });
+  const found = new Set(rows.map(({ user_key }) => user_key));
+  for (const user of users) {
+    for (const from of user.earlierKeys) {
+      if (!found.delete(from)) continue;
+      await transaction(pool, (executor) => moveOne(executor, { ...user, from }, nowMs));
+    }
+  }
+}
+
+/** Both rows are locked in the order of their keys, as everywhere, which avoids deadlocks. */
+async function moveOne(
+  executor: Executor,
+  { publisherId, userKey, from }: MovedUser & { from: string },
+  nowMs: number,
+): Promise<void> {
+  const both = [from, userKey].map((key): [string, number] => [key, publisherId]);
+  await lockHistories(executor, new Map(both), { nowMs, storedUntilMs: nowMs });
+  await executor.query(mergeSql, [[from], [userKey]]);
+  await executor.query('delete from user_history where user_key = $1', [from]);
+}
+
+/** The present key of a user who was seen again since; null: not seen. */
+export async function findMovedKey(executor: Executor, earlierKey: string): Promise<string | null> {
+  const { rows } = await executor.query<{ user_key: string }>(
+    'select user_key from user_history where earlier_key = $1',
+    [earlierKey],
+  );
+  return rows[0]?.user_key ?? null;
+}
+
+/** Histories by the mark of the pepper that their keys were made with (`pepperMark`). */
+export async function countHistoriesByMark(executor: Executor): Promise<Map<string, number>> {
+  const { rows } = await executor.query<{ mark: string; count: number }>(
+    'select left(user_key::text, 4) as mark, count(*)::int as count from user_history group by 1',
+  );
+  return new Map(rows.map(({ mark, count }) => [mark, count]));
+}

@@ -1,0 +1,90 @@
+import { type CapPeriod, capPeriods } from '../catalog/rules/rules.ts';
+import { totalsKey } from '../decision/types.ts';
+import type { ActiveCaps } from './active-caps.ts';
+import {
+  type CampaignUsage,
+  fieldOf,
+  limitOf,
+  periodKey,
+  periodName,
+  sumDeltas,
+  type UsageDelta,
+  type UsageTable,
+} from './usage.ts';
+
+/**
+ * The totals that were exceeded because others used them meanwhile: the usage is beyond a cap now, and was not what the
+ * decisions assumed.
+ * @param assumed the usage the decisions were made with
+ * @param isHeld whether the process has a slice of a total, which the decisions took for unused
+ */
+export function findOverruns(
+  activeCaps: ActiveCaps,
+  deltas: readonly UsageDelta[],
+  used: readonly CampaignUsage[],
+  assumed: UsageTable,
+  atMs: number,
+  isHeld: (key: string) => boolean,
+): Set<string> {
+  const own = byPeriod(deltas);
+  const overruns = new Set<string>();
+  for (const now of used) {
+    const key = totalsKey(now.campaignId, now.publisherId);
+    const mine = own.get(periodKey(now));
+    const before = assumed.get(now.campaignId, now.publisherId, now.period);
+    for (const cap of activeCaps.total(key)?.caps ?? []) {
+      const field = fieldOf(cap);
+      if (mine === undefined || mine[field] <= 0 || !isIn(cap.per, now, activeCaps.total(key)?.timeZone ?? 'UTC', atMs))
+        continue;
+      if (now[field] > limitOf(cap) && (now[field] - mine[field] !== before[field] || isHeld(key))) overruns.add(key);
+    }
+  }
+  return overruns;
+}
+
+const byPeriod = (deltas: readonly UsageDelta[]): Map<string, UsageDelta> =>
+  new Map(sumDeltas(deltas).map((delta) => [periodKey(delta), delta]));
+
+const isIn = (per: CapPeriod, { period }: CampaignUsage, timeZone: string, atMs: number): boolean =>
+  periodName(per, timeZone, atMs) === period;
+
+/** The usage without the process's own deltas, after they were rolled back. */
+export const withoutOwnDeltas = (deltas: readonly UsageDelta[], used: readonly CampaignUsage[]): CampaignUsage[] => {
+  const own = byPeriod(deltas);
+  return used.map((now) => {
+    const mine = own.get(periodKey(now));
+    if (mine === undefined) return now;
+    return {
+      ...now,
+      impressions: now.impressions - mine.impressions,
+      clicks: now.clicks - mine.clicks,
+      micros: now.micros - mine.micros,
+    };
+  });
+};
+
+/** A usage table in which these totals are used up. */
+export function withExhausted(
+  table: UsageTable,
+  keys: ReadonlySet<string>,
+  activeCaps: ActiveCaps,
+  atMs: number,
+): UsageTable {
+  const closed = table.fork();
+  const all = Number.MAX_SAFE_INTEGER;
+  for (const total of activeCaps.totals) {
+    if (!keys.has(totalsKey(total.campaignId, total.publisherId))) continue;
+    for (const per of capPeriods) {
+      const period = periodName(per, total.timeZone, atMs);
+      closed.set({
+        campaignId: total.campaignId,
+        publisherId: total.publisherId,
+        period,
+        impressions: all,
+        clicks: all,
+        micros: all,
+      });
+    }
+  }
+  return closed;
+}

@@ -1,0 +1,174 @@
+import type { DecidedOffer } from '../decision/types.ts';
+import { texts, uuids } from '../platform/db/binary-array.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import { getOrInsert } from '../platform/lib/get-or-insert.ts';
+import { firstUuid7After, timeOfUuid7 } from '../platform/lib/uuid7.ts';
+import type { ActiveCaps, LimitedTotal } from './active-caps.ts';
+import { reservationMs } from './history-records.ts';
+import { periodNames, takenDeltas, type UsageDelta } from './usage.ts';
+
+/**
+ * The part of a campaign's totals that is reserved for an answer until the paying event, or until it expires
+ * (`reservationMs` after the time of its session).
+ */
+export type Reservation = {
+  sessionId: string;
+  offerId: number;
+  campaignId: number;
+  /** null: the campaign's own total. */
+  publisherId: number | null;
+  /** With the time of the session it gives the periods. */
+  timeZone: string;
+  /** The periods it is counted in. */
+  periods: readonly string[];
+  impressions: number;
+  micros: number;
+  /** The slice that granted it; null: it was added to the usage of the campaign. Not stored. */
+  sliceId: string | null;
+};
+
+/** The session that shows an offer. */
+type Shown = { sessionId: string; publisherId: number; nowMs: number };
+
+/** What a shown offer reserves of the totals of its campaign; not granted yet. */
+export const reservationsOf = (
+  activeCaps: ActiveCaps,
+  { offer, reserveMicros }: Pick<DecidedOffer, 'offer' | 'reserveMicros'>,
+  { sessionId, publisherId, nowMs }: Shown,
+): { total: LimitedTotal; reservation: Reservation }[] =>
+  activeCaps.totalsOf(offer.campaign, publisherId).map((total) => ({
+    total,
+    reservation: {
+      sessionId,
+      offerId: offer.id,
+      campaignId: offer.campaign.id,
+      publisherId: total.publisherId,
+      timeZone: total.timeZone,
+      periods: periodNames(total.timeZone, nowMs),
+      impressions: 1,
+      micros: Math.ceil(reserveMicros),
+      sliceId: null,
+    },
+  }));
+
+/*
+ * A session has one row with all that it reserves: with a row for each offer, a fetch that showed five capped offers
+ * cost the database three times one without caps (docs/performance.md#total-caps-and-budgets).
+ */
+
+/** As stored, by time zone: [offer, campaign, publisher or 0, impressions, micros]. */
+type Stored = [timeZone: string, [number, number, number, number, number][]][];
+
+type Row = { session_id: string; reserved: string };
+
+/** What a session reserves, as its row has it. */
+function writeReserved(reservations: readonly Reservation[]): string {
+  const byZone = new Map<string, Stored[number][1]>();
+  for (const { timeZone, offerId, campaignId, publisherId, impressions, micros } of reservations)
+    getOrInsert(byZone, timeZone, () => []).push([offerId, campaignId, publisherId ?? 0, impressions, micros]);
+  return JSON.stringify([...byZone] satisfies Stored);
+}
+
+function readReserved({ session_id: sessionId, reserved }: Row): Reservation[] {
+  const atMs = timeOfUuid7(sessionId);
+  return (JSON.parse(reserved) as Stored).flatMap(([timeZone, ofZone]) => {
+    const periods = periodNames(timeZone, atMs);
+    return ofZone.map(([offerId, campaignId, publisherId, impressions, micros]) => ({
+      ...{ sessionId, offerId, campaignId, publisherId: publisherId === 0 ? null : publisherId },
+      ...{ timeZone, periods, impressions, micros, sliceId: null },
+    }));
+  });
+}
+
+/** Rows of `cap_reservations`, by session. */
+export function reservedBySession(reservations: readonly Reservation[]): Map<string, string> {
+  const bySession = new Map<string, Reservation[]>();
+  for (const each of reservations) getOrInsert(bySession, each.sessionId, () => []).push(each);
+  return new Map([...bySession].map(([sessionId, reserved]) => [sessionId, writeReserved(reserved)]));
+}
+
+const insertSql = `
+insert into cap_reservations (session_id, reserved) select unnest($1::uuid[]), unnest($2::text[])`;
+
+/** Stores all that sessions reserve. */
+export async function insertReservations(executor: Executor, reservations: readonly Reservation[]): Promise<void> {
+  if (reservations.length === 0) return;
+  const rows = [...reservedBySession(reservations)];
+  const values = [uuids(rows, ([sessionId]) => sessionId), texts(rows, ([, reserved]) => reserved)];
+  await executor.query({ name: 'insert_reservations', text: insertSql, values });
+}
+
+/* Rows are locked in the order of their keys, which avoids deadlocks. */
+const lockSql = `
+select session_id, reserved from cap_reservations where session_id = any($1::uuid[]) order by session_id for update`;
+
+const settleSql = `
+with settled as (delete from cap_reservations where session_id = any($1::uuid[]))
+update cap_reservations set reserved = given.reserved
+from unnest($2::uuid[], $3::text[]) as given (session_id, reserved)
+where cap_reservations.session_id = given.session_id`;
+
+/**
+ * Settles reservations of sessions.
+ * @param remainderOf what stays of a reservation: itself, a smaller one, or null
+ * @returns the usage that this releases
+ */
+export async function settleReservations(
+  executor: Executor,
+  sessionIds: readonly string[],
+  remainderOf: (reservation: Reservation) => Reservation | null,
+): Promise<UsageDelta[]> {
+  const values = [uuids(sessionIds, (id) => id)];
+  const { rows } = await executor.query<Row>({ name: 'lock_reservations', text: lockSql, values });
+  const released: UsageDelta[] = [];
+  const settled: string[] = [];
+  const reduced: [sessionId: string, reserved: string][] = [];
+  for (const row of rows) {
+    const before = readReserved(row);
+    const after = before.flatMap((reservation) => {
+      const remainder = remainderOf(reservation);
+      if (remainder === reservation) return remainder;
+      released.push(...takenDeltas(reservation, -1));
+      if (remainder !== null) released.push(...takenDeltas(remainder, 1));
+      return remainder ?? [];
+    });
+    if (after.length === 0) settled.push(row.session_id);
+    else reduced.push([row.session_id, writeReserved(after)]);
+  }
+  if (released.length > 0)
+    await executor.query({
+      name: 'settle_reservations',
+      text: settleSql,
+      values: [
+        uuids(settled, (id) => id),
+        uuids(reduced, ([sessionId]) => sessionId),
+        texts(reduced, ([, reserved]) => reserved),
+      ],
+    });
+  return released;
+}
+
+/* Ids of sessions are in the order of their time, so the primary key finds what has expired. */
+const expiredSql = `
+delete from cap_reservations where session_id = any(array(
+  select session_id from cap_reservations where session_id < $1::uuid
+  order by session_id limit $2 for update skip locked
+)) returning session_id, reserved`;
+
+/**
+ * Deletes the expired reservations of sessions, except those that another process is changing.
+ * @param limit sessions (count)
+ * @returns what they reserved, and how many sessions
+ */
+export async function deleteExpiredReservations(
+  executor: Executor,
+  nowMs: number,
+  limit: number,
+): Promise<{ sessions: number; reservations: Reservation[] }> {
+  const { rows } = await executor.query<Row>({
+    name: 'delete_expired_reservations',
+    text: expiredSql,
+    values: [firstUuid7After(new Date(nowMs - reservationMs)), limit],
+  });
+  return { sessions: rows.length, reservations: rows.flatMap(readReserved) };
+}

@@ -1,0 +1,234 @@
+import type pg from 'pg';
+import { bigints, integers, texts, uuids } from '../platform/db/binary-array.ts';
+import { type Executor, transaction } from '../platform/db/pool.ts';
+import type { LimitedTotal } from './active-caps.ts';
+import type { Reservation } from './reservations.ts';
+import {
+  addUsage,
+  type CampaignUsage,
+  deltasOf,
+  fieldOf,
+  limitOf,
+  noAmounts,
+  takenDeltas,
+  toUsage,
+  type UsageRow,
+} from './usage.ts';
+
+/*
+ * Slices of totals, leased by processes. What a slice holds is part of `campaign_usage` from the moment it is taken, so
+ * usage is never more than the limit; what is truly used is that, less all slices (docs/adr/0012-slices-of-totals.md).
+ * Lock order: users, slices by id, totals by key.
+ */
+
+/** How long a slice stays when its process does not return it (seconds, by the clock of the database). */
+const sliceLeaseS = 30;
+
+/** The last part of a limit (share), which is not leased but granted row by row. */
+const exactShare = 0.01;
+
+/** A slice takes at most this part of what is left before the exact part, so that slices shrink towards the end. */
+const remainderShare = 0.25;
+
+/** An amount that no cap limits may be used beyond what was taken, and is negative then. */
+export type SliceAmounts = { impressions: number; micros: number };
+
+export type SliceRow = SliceAmounts & {
+  id: string;
+  campaignId: number;
+  /** null: the campaign's own total. */
+  publisherId: number | null;
+  periods: readonly string[];
+};
+
+/** A slice to take: `wanted` at most, nothing if less than `least` is left of a limit. */
+export type WantedSlice = {
+  id: string;
+  total: LimitedTotal;
+  periods: readonly string[];
+  wanted: SliceAmounts;
+  least: SliceAmounts;
+};
+
+/** Taken slices, without those that were refused, and the usage afterwards. */
+export type TakenSlices = { slices: SliceRow[]; used: CampaignUsage[] };
+
+/** Takes slices of totals, smaller ones where little is left, in one transaction. */
+export const takeSlices = (pool: pg.Pool, wanted: readonly WantedSlice[]): Promise<TakenSlices> =>
+  transaction(pool, async (executor) => {
+    const asked = wanted.flatMap(({ total, periods, wanted: amounts }) =>
+      deltasOf(total, periods, { ...noAmounts, ...amounts }),
+    );
+    const reached = await addUsage(executor, asked);
+    const slices = wanted.flatMap((each) => fitSlice(each, reached) ?? []);
+    const takenIds = new Map(slices.map((slice) => [slice.id, slice]));
+    const surplus = wanted.flatMap(({ id, total, periods, wanted: amounts }) => {
+      const taken = takenIds.get(id);
+      return deltasOf(total, periods, {
+        clicks: 0,
+        impressions: (taken?.impressions ?? 0) - amounts.impressions,
+        micros: (taken?.micros ?? 0) - amounts.micros,
+      });
+    });
+    const trimmed = await addUsage(executor, surplus);
+    await insertSlices(executor, slices);
+    return { slices, used: [...reached, ...trimmed] };
+  });
+
+/** What of a slice may be taken. @param reached the usage with all that is wanted */
+function fitSlice(
+  { id, total, periods, wanted, least }: WantedSlice,
+  reached: readonly CampaignUsage[],
+): SliceRow | null {
+  const { impressions, micros } = wanted;
+  const amounts: SliceAmounts = { impressions, micros };
+  for (const cap of total.caps) {
+    const field = fieldOf(cap);
+    const period = periods.find((name) => name.split(' ')[0] === cap.per);
+    const after = reached.find(
+      (used) =>
+        used.campaignId === total.campaignId && used.publisherId === total.publisherId && used.period === period,
+    );
+    const before = (after?.[field] ?? 0) - (field === 'clicks' ? 0 : wanted[field]);
+    const open = limitOf(cap) * (1 - exactShare) - before;
+    if (open <= 0) return null;
+    if (field === 'clicks') continue;
+    amounts[field] = Math.min(amounts[field], Math.floor(open * remainderShare));
+    if (amounts[field] < least[field]) return null;
+  }
+  return { id, campaignId: total.campaignId, publisherId: total.publisherId, periods, ...amounts };
+}
+
+const insertSql = `
+insert into cap_slices (id, campaign_id, publisher_id, periods, impressions, micros, expires_at)
+select id, campaign_id, publisher_id, string_to_array(periods, ','), impressions, micros,
+  now() + interval '${sliceLeaseS} seconds'
+from unnest($1::uuid[], $2::integer[], $3::integer[], $4::text[], $5::bigint[], $6::bigint[])
+  as given (id, campaign_id, publisher_id, periods, impressions, micros)`;
+
+async function insertSlices(executor: Executor, slices: readonly SliceRow[]): Promise<void> {
+  if (slices.length === 0) return;
+  await executor.query({
+    name: 'insert_slices',
+    text: insertSql,
+    values: [
+      uuids(slices, ({ id }) => id),
+      integers(slices, ({ campaignId }) => campaignId),
+      integers(slices, ({ publisherId }) => publisherId ?? 0),
+      texts(slices, ({ periods }) => periods.join(',')),
+      bigints(slices, ({ impressions }) => impressions),
+      bigints(slices, ({ micros }) => micros),
+    ],
+  });
+}
+
+const columns = 'id, campaign_id, publisher_id, periods, impressions, micros';
+
+/** Gives what is left of slices back to their totals. @returns the usage afterwards */
+export const returnSlices = (pool: pg.Pool, ids: readonly string[]): Promise<CampaignUsage[]> =>
+  transaction(pool, async (executor) => {
+    const { rows } = await executor.query<Row>({
+      name: 'return_slices',
+      text: `with due as (select id from cap_slices where id = any($1::uuid[]) order by id for update)
+        delete from cap_slices using due where cap_slices.id = due.id returning ${prefixed}`,
+      values: [uuids(ids, (id) => id)],
+    });
+    return addUsage(
+      executor,
+      rows.map(toSlice).flatMap((slice) => takenDeltas(slice, -1)),
+    );
+  });
+
+/** Slices returned in one transaction (count). */
+const maxExpired = 1000;
+
+/** Gives back the slices of processes that ended without it. */
+export const releaseExpiredSlices = (pool: pg.Pool): Promise<void> =>
+  transaction(pool, async (executor) => {
+    const { rows } = await executor.query<Row>({
+      name: 'release_expired_slices',
+      text: `with due as (
+          select id from cap_slices where expires_at <= now() order by id limit ${maxExpired} for update skip locked
+        )
+        delete from cap_slices using due where cap_slices.id = due.id returning ${prefixed}`,
+    });
+    await addUsage(
+      executor,
+      rows.map(toSlice).flatMap((slice) => takenDeltas(slice, -1)),
+    );
+  });
+
+const trueUsageSql = `
+select campaign_id, publisher_id, period, used.impressions - coalesce(held.impressions, 0) as impressions, clicks,
+  used.micros - coalesce(held.micros, 0) as micros
+from campaign_usage used
+left join (
+  select campaign_id, publisher_id, period, sum(impressions)::bigint as impressions, sum(micros)::bigint as micros
+  from cap_slices cross join unnest(periods) as period group by campaign_id, publisher_id, period
+) held using (campaign_id, publisher_id, period)
+where period = any($1::text[])`;
+
+/** What is truly used in any of the periods: without the slices that processes hold. */
+export async function loadTrueUsage(executor: Executor, periods: readonly string[]): Promise<CampaignUsage[]> {
+  const { rows } = await executor.query<UsageRow>({
+    name: 'load_true_usage',
+    text: trueUsageSql,
+    values: [periods],
+  });
+  return rows.map(toUsage);
+}
+
+const spendSql = `
+with held as (select id from cap_slices where id = any($1::uuid[]) order by id for update)
+update cap_slices slice set impressions = slice.impressions - spent.impressions, micros = slice.micros - spent.micros
+from unnest($1::uuid[], $2::bigint[], $3::bigint[]) as spent (id, impressions, micros)
+where slice.id = spent.id and (select count(*) from held) = cardinality($1::uuid[])
+returning slice.id`;
+
+/**
+ * Subtracts reservations from the slices that granted them, in the transaction that stores them.
+ * @returns whether all of these slices still exist; nothing is subtracted otherwise
+ */
+export async function spendSlices(executor: Executor, granted: readonly Reservation[]): Promise<boolean> {
+  const sums = new Map<string, { id: string; impressions: number; micros: number }>();
+  for (const { sliceId, impressions, micros } of granted) {
+    if (sliceId === null) continue;
+    const sum = sums.get(sliceId) ?? { id: sliceId, impressions: 0, micros: 0 };
+    sums.set(sliceId, { ...sum, impressions: sum.impressions + impressions, micros: sum.micros + micros });
+  }
+  if (sums.size === 0) return true;
+  const spent = [...sums.values()];
+  const { rowCount } = await executor.query({
+    name: 'spend_slices',
+    text: spendSql,
+    values: [
+      uuids(spent, ({ id }) => id),
+      bigints(spent, ({ impressions }) => impressions),
+      bigints(spent, ({ micros }) => micros),
+    ],
+  });
+  return rowCount === spent.length;
+}
+
+const prefixed = columns
+  .split(', ')
+  .map((column) => `cap_slices.${column}`)
+  .join(', ');
+
+type Row = {
+  id: string;
+  campaign_id: number;
+  publisher_id: number;
+  periods: string[];
+  impressions: string;
+  micros: string;
+};
+
+const toSlice = (row: Row): SliceRow => ({
+  id: row.id,
+  campaignId: row.campaign_id,
+  publisherId: row.publisher_id === 0 ? null : row.publisher_id,
+  periods: row.periods,
+  impressions: Number(row.impressions),
+  micros: Number(row.micros),
+});

@@ -1,0 +1,101 @@
+import type pg from 'pg';
+import type { CatalogStore } from '../catalog/snapshot/store.ts';
+import { newUuid7 } from '../platform/lib/uuid7.ts';
+import type { Logger } from '../platform/logger.ts';
+import { activeCapsOf } from './active-caps.ts';
+import type { LiveUsage } from './live-usage.ts';
+import { createHoldings, type Holding, type Holdings, noDemand, type Slice, wantedSlice } from './slice-holdings.ts';
+import { returnSlices, takeSlices } from './slice-rows.ts';
+
+/**
+ * The slices of totals that this process has leased, and grants from in memory: fetches that show a campaign with a
+ * total cap then need no lock that other processes hold (docs/adr/0012-slices-of-totals.md). Memory is only a guess of
+ * what is left, never more than the row of the slice has: a grant counts once the row was reduced in its transaction.
+ */
+export type Slices = Pick<Holdings, 'grant' | 'revoke' | 'drop' | 'isHeld' | 'without'> & {
+  /** Returns what is out of use; a job of every second. */
+  returnUnused: () => Promise<void>;
+  /** Returns everything and takes no more. */
+  close: () => Promise<void>;
+};
+
+/** After a refusal the database is asked again after this time (milliseconds). */
+const retryMs = 500;
+
+type SlicesOptions = {
+  pool: pg.Pool;
+  catalog: Pick<CatalogStore, 'current'>;
+  usage: Pick<LiveUsage, 'learn'>;
+  logger: Logger;
+  now: () => number;
+};
+
+export function createSlices({ pool, catalog, usage, logger, now }: SlicesOptions): Slices {
+  const holdings = createHoldings(now, ask);
+  const wanted = new Set<Holding>();
+  let taking: Promise<void> | null = null;
+  let isClosed = false;
+
+  function ask(holding: Holding, nowMs: number): void {
+    if (isClosed || holding.isAsked || holding.next !== null || nowMs < holding.refusedUntilMs) return;
+    holding.isAsked = true;
+    wanted.add(holding);
+    taking ??= Promise.resolve().then(takeWanted);
+  }
+
+  async function takeWanted(): Promise<void> {
+    while (wanted.size > 0 && !isClosed) {
+      const asked = [...wanted];
+      wanted.clear();
+      await takeAll(asked).catch((err: unknown) => {
+        logger.debug({ err }, 'slices of totals were not taken');
+        for (const holding of asked) holding.refusedUntilMs = now() + retryMs;
+      });
+      for (const holding of asked) holding.isAsked = false;
+    }
+    taking = null;
+  }
+
+  async function takeAll(asked: readonly Holding[]): Promise<void> {
+    const nowMs = now();
+    const requests = new Map(asked.map((holding) => [newUuid7(nowMs), holding]));
+    const wantedSlices = [...requests].map(([id, holding]) => wantedSlice(id, holding, nowMs));
+    const { slices, used } = await takeSlices(pool, wantedSlices);
+    usage.learn(used);
+    const taken = new Map(slices.map((slice) => [slice.id, slice]));
+    for (const [id, holding] of requests) {
+      const row = taken.get(id);
+      holding.demand = noDemand(nowMs);
+      if (row === undefined) {
+        holding.refusedUntilMs = now() + retryMs;
+        continue;
+      }
+      const { impressions, micros } = row;
+      const slice = { ...row, size: { impressions, micros }, takenAtMs: nowMs, usedAtMs: nowMs };
+      if (holding.current === null) holding.current = slice;
+      else holding.next = slice;
+    }
+  }
+
+  async function returnAll(slices: readonly Slice[]): Promise<void> {
+    if (slices.length === 0) return;
+    const ids = slices.map(({ id }) => id);
+    usage.learn(await returnSlices(pool, ids));
+  }
+
+  return {
+    ...holdings,
+    returnUnused: async () => {
+      await taking;
+      const leaving = holdings.takeRetired();
+      holdings.retireDue(activeCapsOf(catalog.current()));
+      await returnAll(leaving);
+    },
+    close: async () => {
+      isClosed = true;
+      await taking;
+      holdings.retireAll();
+      await returnAll(holdings.takeRetired());
+    },
+  };
+}

@@ -1,0 +1,220 @@
+import type { CapMetric, CapPeriod, TotalCap } from '../catalog/rules/rules.ts';
+import { capPeriods } from '../catalog/rules/rules.ts';
+import { type CapUsage, totalsKey } from '../decision/types.ts';
+import { bigints, integers, texts } from '../platform/db/binary-array.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import { dayMs } from '../platform/lib/time.ts';
+import { periodOf } from '../platform/lib/time-zone.ts';
+import type { LimitedTotal } from './active-caps.ts';
+
+/** Amounts of one total; `micros` is money in millionths. */
+export type Amounts = { impressions: number; clicks: number; micros: number };
+
+/** A change of a campaign's usage in one period. */
+export type UsageDelta = Amounts & { campaignId: number; publisherId: number | null; period: string };
+
+/** The usage of a campaign in one period. */
+export type CampaignUsage = UsageDelta;
+
+const quarterMs = 15 * 60_000;
+
+export const noAmounts: Amounts = { impressions: 0, clicks: 0, micros: 0 };
+
+/** Memory is bounded: time zones × the quarters of an hour lately asked for. */
+const maxKnownNames = 1000;
+const knownNames = new Map<string, readonly string[]>();
+
+/**
+ * The four periods that contain an instant, in the order of `capPeriods`: `lifetime`, or the kind of a period with its
+ * start, such as `hour 2026-11-21T10:00:00.000Z`. The same array for the whole quarter of an hour: offsets of time
+ * zones are multiples of it.
+ */
+export function periodNames(timeZone: string, atMs: number): readonly string[] {
+  const key = `${timeZone} ${Math.floor(atMs / quarterMs)}`;
+  let names = knownNames.get(key);
+  if (names === undefined) {
+    names = capPeriods.map((per) =>
+      per === 'lifetime' ? per : `${per} ${new Date(periodOf(per, timeZone, atMs).startMs).toISOString()}`,
+    );
+    if (knownNames.size >= maxKnownNames) knownNames.clear();
+    knownNames.set(key, names);
+  }
+  return names;
+}
+
+/** The period of one kind that contains an instant. */
+export const periodName = (per: CapPeriod, timeZone: string, atMs: number): string =>
+  periodNames(timeZone, atMs)[capPeriods.indexOf(per)] as string;
+
+type TotalRef = Pick<LimitedTotal, 'campaignId' | 'publisherId'>;
+
+/** One change of a total, in each of the periods. */
+export const deltasOf = (
+  { campaignId, publisherId }: TotalRef,
+  periods: readonly string[],
+  amounts: Amounts,
+): UsageDelta[] => periods.map((period) => ({ campaignId, publisherId, period, ...amounts }));
+
+type Taken = TotalRef & { periods: readonly string[]; impressions: number; micros: number };
+
+/** What a slice or a reservation takes of a total (1), or gives back (-1). */
+export const takenDeltas = (taken: Taken, sign: 1 | -1): UsageDelta[] =>
+  deltasOf(taken, taken.periods, { impressions: sign * taken.impressions, clicks: 0, micros: sign * taken.micros });
+
+type PeriodRef = Pick<UsageDelta, 'campaignId' | 'publisherId' | 'period'>;
+
+/** Names a total in one of its periods. */
+export const periodKey = ({ campaignId, publisherId, period }: PeriodRef): string =>
+  `${totalsKey(campaignId, publisherId)} ${period}`;
+
+/** Changes of the same total in the same period become one. */
+export function sumDeltas(deltas: readonly UsageDelta[]): UsageDelta[] {
+  const sums = new Map<string, UsageDelta>();
+  for (const delta of deltas) {
+    const key = periodKey(delta);
+    const sum = sums.get(key);
+    if (sum === undefined) sums.set(key, { ...delta });
+    else {
+      sum.impressions += delta.impressions;
+      sum.clicks += delta.clicks;
+      sum.micros += delta.micros;
+    }
+  }
+  return [...sums.values()].filter(
+    ({ impressions, clicks, micros }) => impressions !== 0 || clicks !== 0 || micros !== 0,
+  );
+}
+
+const columns = 'campaign_id, publisher_id, period, impressions, clicks, micros';
+
+/** Nine billion, far beyond any budget: reported amounts must not make a sum overflow. */
+const mostMicros = 9e15;
+
+/* All writers lock rows in the order of their keys, which avoids deadlocks. */
+const addSql = `
+insert into campaign_usage as known (${columns})
+select ${columns}
+from unnest($1::integer[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[])
+  as given (${columns})
+order by campaign_id, publisher_id, period
+on conflict (campaign_id, publisher_id, period) do update set
+  impressions = known.impressions + excluded.impressions, clicks = known.clicks + excluded.clicks,
+  micros = greatest(least(known.micros + excluded.micros, ${mostMicros}), -${mostMicros})
+returning ${columns}`;
+
+/** Adds to the usage of campaigns; the rows stay locked until the transaction ends. @returns the usage after it */
+export async function addUsage(executor: Executor, deltas: readonly UsageDelta[]): Promise<CampaignUsage[]> {
+  const sums = sumDeltas(deltas);
+  if (sums.length === 0) return [];
+  const { rows } = await executor.query<UsageRow>({
+    name: 'add_use',
+    text: addSql,
+    values: [
+      integers(sums, (sum) => sum.campaignId),
+      integers(sums, (sum) => sum.publisherId ?? 0),
+      texts(sums, (sum) => sum.period),
+      bigints(sums, (sum) => sum.impressions),
+      bigints(sums, (sum) => sum.clicks),
+      bigints(sums, (sum) => Math.round(sum.micros)),
+    ],
+  });
+  return rows.map(toUsage);
+}
+
+/** The usage in any of the periods. */
+export async function loadUsage(executor: Executor, periods: readonly string[]): Promise<CampaignUsage[]> {
+  const { rows } = await executor.query<UsageRow>({
+    name: 'load_use',
+    text: `select ${columns} from campaign_usage where period = any($1::text[])`,
+    values: [periods],
+  });
+  return rows.map(toUsage);
+}
+
+/** How long the usage of a period is kept after its begin (milliseconds). */
+const keptMs = { hour: 3 * dayMs, day: 70 * dayMs, month: 800 * dayMs };
+
+/** Retention: deletes the usage of periods that are long over. */
+export async function deleteOldUsage(executor: Executor, nowMs: number): Promise<void> {
+  for (const [per, ms] of Object.entries(keptMs)) {
+    await executor.query("delete from campaign_usage where period like $1 || ' %' and period < $1 || ' ' || $2", [
+      per,
+      new Date(nowMs - ms).toISOString(),
+    ]);
+  }
+}
+
+/** As stored; 64-bit numbers come as text. */
+export type UsageRow = {
+  campaign_id: number;
+  publisher_id: number;
+  period: string;
+  impressions: string;
+  clicks: string;
+  micros: string;
+};
+
+export const toUsage = (row: UsageRow): CampaignUsage => ({
+  campaignId: row.campaign_id,
+  publisherId: row.publisher_id === 0 ? null : row.publisher_id,
+  period: row.period,
+  impressions: Number(row.impressions),
+  clicks: Number(row.clicks),
+  micros: Number(row.micros),
+});
+
+/** Usage by total and period. */
+export type UsageTable = {
+  get: (campaignId: number, publisherId: number | null, period: string) => Amounts;
+  set: (used: CampaignUsage) => void;
+  add: (delta: UsageDelta) => void;
+  /** A copy on read: each entry stays as it was when it was first read. */
+  fork: () => UsageTable;
+};
+
+export function createUsageTable(from?: UsageTable): UsageTable {
+  const own = new Map<string, Amounts>();
+  const table: UsageTable = {
+    get: (campaignId, publisherId, period) => {
+      const key = periodKey({ campaignId, publisherId, period });
+      let amounts = own.get(key);
+      if (amounts === undefined) {
+        amounts = from?.get(campaignId, publisherId, period) ?? noAmounts;
+        if (from !== undefined) own.set(key, amounts);
+      }
+      return amounts;
+    },
+    set: (used) =>
+      own.set(periodKey(used), { impressions: used.impressions, clicks: used.clicks, micros: used.micros }),
+    add: (delta) => {
+      const { campaignId, publisherId, period } = delta;
+      const before = table.get(campaignId, publisherId, period);
+      table.set({
+        ...delta,
+        impressions: before.impressions + delta.impressions,
+        clicks: before.clicks + delta.clicks,
+        micros: before.micros + delta.micros,
+      });
+    },
+    fork: () => createUsageTable(table),
+  };
+  return table;
+}
+
+const fields: Record<CapMetric, keyof Amounts> = { impressions: 'impressions', clicks: 'clicks', budget: 'micros' };
+
+/** What a cap limits, and to how much: money in millionths. */
+export const fieldOf = ({ metric }: TotalCap): keyof Amounts => fields[metric];
+export const limitOf = ({ metric, limit }: TotalCap): number => (metric === 'budget' ? limit * 1_000_000 : limit);
+
+/** The usage of a total in each of its current periods. */
+export function capUsageOf(table: Pick<UsageTable, 'get'>, total: LimitedTotal, atMs: number): CapUsage {
+  const amounts = capPeriods.map(
+    (per) => [per, table.get(total.campaignId, total.publisherId, periodName(per, total.timeZone, atMs))] as const,
+  );
+  const entries = Object.entries(fields).map(([metric, field]) => [
+    metric,
+    Object.fromEntries(amounts.map(([per, amount]) => [per, amount[field]])),
+  ]);
+  return Object.fromEntries(entries) as CapUsage;
+}

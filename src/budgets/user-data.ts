@@ -1,0 +1,58 @@
+import type { Exposure } from '../decision/types.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import type { EraseOfUser, EraseWithSessions, ErasureSweep, ExportRows } from '../platform/user-data.ts';
+import { readRecords } from './history-records.ts';
+
+/** Deletes the user's history of exposures and opt-outs. */
+export const eraseHistoryOfUser: EraseOfUser = async (pool, sweep, onErased) => {
+  await onErased({ histories: await deleteHistories(pool, sweep.subject.userKeys, sweep) });
+};
+
+/** Deletes the histories that these sessions added to. */
+export const eraseHistoriesOfSessions: EraseWithSessions = async (executor, sessions, sweep) => {
+  const userKeys = [...new Set(sessions.flatMap(({ userKey }) => userKey ?? []))];
+  return { histories: await deleteHistories(executor, userKeys, sweep) };
+};
+
+/**
+ * The second sweep keeps a history that a new session may have begun. Rows are locked in the order of their keys, as
+ * everywhere, which avoids deadlocks.
+ */
+async function deleteHistories(
+  executor: Executor,
+  userKeys: readonly string[],
+  { until, isSecond }: ErasureSweep,
+): Promise<number> {
+  const { rowCount } = await executor.query(
+    `delete from user_history where user_key = any(array(
+      select user_key from user_history h
+      where (user_key = any($1::uuid[]) or earlier_key = any($1::uuid[]))
+        and not ($2 and exists (select from sessions s where s.user_key = h.user_key and s.created_at > $3))
+      order by user_key for update))`,
+    [userKeys, isSecond, until],
+  );
+  return rowCount ?? 0;
+}
+
+/** Exposures, reservations and opt-outs under the keys of the user's sessions. */
+export const exportHistory: ExportRows = async (executor, { userKeys }) => {
+  const { rows } = await executor.query<{ exposures: Buffer; entry: Record<string, unknown> }>(
+    `select exposures, to_jsonb(h) - 'user_key' - 'earlier_key' - 'publisher_id' as entry from user_history h
+    where user_key = any($1::uuid[]) or earlier_key = any($1::uuid[])`,
+    [userKeys],
+  );
+  return rows.map(({ exposures: stored, entry }) => {
+    const { exposures, reserved } = readRecords(stored, 0);
+    const reservations = reserved.map(({ exposure }) => toEntry(exposure));
+    return { entry: { ...entry, exposures: exposures.map(toEntry), reservations } };
+  });
+};
+
+const toEntry = ({ event, offerId, campaignId, advertiserId, atMs, count = 1 }: Exposure): Record<string, unknown> => ({
+  event,
+  offer_id: offerId,
+  campaign_id: campaignId,
+  advertiser_id: advertiserId,
+  at: new Date(atMs).toISOString(),
+  count,
+});

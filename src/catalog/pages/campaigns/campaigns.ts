@@ -1,0 +1,195 @@
+import { hasRole } from '../../../accounts/users.ts';
+import { type BulkAction, pauseActions } from '../../../management/crud-definition.ts';
+import { crudPages } from '../../../management/crud-pages.ts';
+import { choicesOf } from '../../../management/page-client.ts';
+import type { Values, View, Warning } from '../../../management/resource.ts';
+import { createFailFast } from '../../../platform/db/fail-fast.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import type { App } from '../../../platform/ports.ts';
+import { weekFigures } from '../../../reports/pages/week.ts';
+import { apiText } from '../../../shell/api-text.ts';
+import { badge, type Column, emptyState, link, linkButton, notice, strongLink } from '../../../shell/components.ts';
+import { type PublisherContext, queryText } from '../../../shell/context.ts';
+import type { Fields } from '../../../shell/fields.ts';
+import { percent, perLocale } from '../../../shell/format.ts';
+import { type Choice, type FormValue, filterSelect } from '../../../shell/forms.ts';
+import { joinList, splitList } from '../../../shell/list-text.ts';
+import { type PageServices, publisherPages } from '../../../shell/pages.ts';
+import { advertisers } from '../../resources/advertisers.ts';
+import { campaigns } from '../../resources/campaigns.ts';
+import { duplicateCampaign } from '../../resources/duplicate.ts';
+import { campaignFields, rulesJson } from './campaign-form.ts';
+import { estimate, estimatePanel } from './estimate.ts';
+import { createPicker, optionPages } from './options.ts';
+import { outcomesCard } from './outcomes.ts';
+import { createRecentSessions } from './recent-sessions.ts';
+import { readRules, ruleErrors, rulesToForm } from './rules-form.ts';
+
+const editors = 'manager';
+
+const canEdit = ({ viewer }: PublisherContext): boolean => hasRole(viewer.user.role, editors);
+
+/** Campaigns: landing page, payout and targeting of offers. */
+export function campaignPages(app: App, services: PageServices): void {
+  const { management, deps } = services;
+  const failFast = createFailFast(deps.dbHealth);
+  const recent = createRecentSessions(deps);
+  const pages = publisherPages(app, services);
+  optionPages(pages, deps, recent);
+  pages.post('/campaigns/estimate', editors, async (context, fields) => ({
+    fragment: await estimate(recent, context, readCampaign(fields, context.publisher.timeZone)),
+  }));
+  const outcomes = (context: PublisherContext, id: number): Promise<Html> =>
+    failFast(() => outcomesCard(deps.pool, context, id, deps.now()));
+
+  const advertiserChoices = (context: PublisherContext, chosen: unknown): Promise<Choice[]> =>
+    choicesOf(management, context, advertisers, chosen);
+
+  const warningsOf = async (context: PublisherContext, view: View): Promise<Warning[]> =>
+    view.deleted_at === null ? await management.read(context, async (work) => campaigns.warn?.(view, work) ?? []) : [];
+
+  crudPages(pages, management, {
+    resource: campaigns,
+    path: '/campaigns',
+    nav: 'campaigns',
+    icon: 'campaigns',
+    get title() {
+      return t('nav.campaigns');
+    },
+    get lead() {
+      return t('campaigns.lead');
+    },
+    writes: editors,
+    filterNames: ['advertiser_id', 'active'],
+    filters: async (context) => {
+      const chosen = queryText(context, 'advertiser_id');
+      return filterSelect('advertiser_id', t('campaigns.advertiser'), await advertiserChoices(context, chosen), chosen);
+    },
+    get columns() {
+      return campaignColumns();
+    },
+    cells: campaignCells,
+    figures: weekFigures(deps, { dimension: 'campaign', key: (row) => Number(row.id) }),
+    get empty() {
+      return { title: t('campaigns.none'), text: t('campaigns.noneText') };
+    },
+    nameOf: (row) => String(row.name),
+    blocked: async (context) => ((await advertiserChoices(context, '')).length > 0 ? null : noAdvertisers(context)),
+    initial: (context) => ({ advertiser_id: queryText(context, 'advertiser_id') }),
+    toForm: (values, { publisher }) => ({
+      ...(values as Record<string, FormValue>),
+      tags: Array.isArray(values.tags) ? joinList(values.tags) : '',
+      ...rulesToForm(values.rules, publisher.timeZone),
+    }),
+    read: (fields, { publisher }) => readCampaign(fields, publisher.timeZone),
+    errorsToForm: ruleErrors,
+    fields: async (form, context, { values }) =>
+      campaignFields(form, {
+        advertisers: await advertiserChoices(context, values.advertiser_id),
+        timeZone: context.publisher.timeZone,
+        picker: createPicker(deps, context),
+      }),
+    beside: (context, { values }) => estimatePanel(recent, context, canEdit(context) ? null : values),
+    assets: ['pickers.js'],
+    duplicate: duplicateCampaign,
+    bulk: [...pauseActions, tagAction],
+    afterCreate: async (context, view) => {
+      const toOffer = context.path(`/offers/new?campaign_id=${view.id}`);
+      const isDoubtful = (await warningsOf(context, view)).some(({ path }) => path.startsWith('/rules/'));
+      if (isDoubtful)
+        return { to: context.path(`/campaigns/${view.id}`), done: t('crud.saved', { name: String(view.name) }) };
+      return { to: toOffer, done: t('campaigns.savedNext', { name: String(view.name) }) };
+    },
+    notice: async (context, view) => warningList(await warningsOf(context, view)),
+    below: async (context, view) =>
+      view.deleted_at === null
+        ? html`
+          ${rulesJson(view.rules)}
+          ${await outcomes(context, Number(view.id))}
+          ${campaignLinks(context.path, view.id)}`
+        : nothing,
+  });
+}
+
+const tagAction: BulkAction = {
+  name: 'tag',
+  text: 'campaigns.addTag',
+  field: 'campaigns.tag',
+  done: 'campaigns.tagged',
+  change: ({ tags }, typed) => ({ tags: [...new Set([...(tags as string[]), typed])] }),
+};
+
+/** What was saved but may be wrong. */
+function warningList(warnings: readonly Warning[]): Html {
+  const text = ({ path, message }: Warning): string =>
+    path === '/payout_currency' ? t('campaigns.currencyWarning', { message: apiText(message) }) : apiText(message);
+  return warnings.length === 0
+    ? nothing
+    : notice('warn', html`<ul>${warnings.map((warning) => html`<li>${text(warning)}.</li>`)}</ul>`);
+}
+
+const noAdvertisers = ({ path }: PublisherContext): Html =>
+  emptyState(
+    'advertisers',
+    t('campaigns.advertiserFirst'),
+    t('campaigns.advertiserFirstText'),
+    linkButton(path('/advertisers/new'), t('campaigns.addAdvertiser'), 'main'),
+  );
+
+const campaignLinks = (path: PublisherContext['path'], id: unknown): Html => html`
+  <p class="actions">
+    ${linkButton(path(`/offers?campaign_id=${id}`), t('nav.offers'))}
+    ${linkButton(path(`/campaigns/${id}/publishers`), t('nav.publishers'))}
+    ${linkButton(path(`/why?campaign=${id}`), t('nav.why'))}
+  </p>`;
+
+const campaignColumns = (): Column[] => [
+  { text: t('common.name') },
+  { text: t('campaigns.category') },
+  { text: t('campaigns.payout') },
+  { text: t('campaigns.priority'), numeric: true },
+  { text: t('common.status') },
+  { text: t('nav.offers'), hidden: true },
+];
+
+const campaignCells = ({ path }: PublisherContext, row: View) => [
+  html`
+    ${strongLink(path(`/campaigns/${row.id}`), String(row.name))}<br>
+    <span class="hint">${t('crud.id', { id: Number(row.id) })}</span>`,
+  String(row.category || '–'),
+  html`<span translate="no">${payoutText(row)}</span>`,
+  Number(row.priority),
+  row.active === true ? badge(t('campaigns.active'), 'good') : badge(t('campaigns.pausedState'), 'warn'),
+  link(path(`/offers?campaign_id=${row.id}`), t('nav.offers')),
+];
+
+/** Payouts have up to six decimals. */
+const payoutFormat = perLocale(
+  (locale, currency) => new Intl.NumberFormat(locale, { style: 'currency', currency, maximumFractionDigits: 6 }),
+);
+
+function payoutText({ payout_amount: amount, payout_kind: kind, payout_currency: currency }: View): string {
+  const text = kind === 'cps' ? percent(Number(amount) / 100) : payoutFormat(String(currency)).format(Number(amount));
+  return `${text}\u00a0${String(kind).toUpperCase()}`;
+}
+
+const readCampaign = (fields: Fields, timeZone: string): Values => ({
+  advertiser_id: fields.number('advertiser_id'),
+  name: fields.text('name'),
+  category: fields.text('category'),
+  tags: splitList(fields.text('tags')),
+  active: fields.checked('active'),
+  priority: fields.number('priority'),
+  weight: fields.number('weight'),
+  is_product: fields.checked('is_product'),
+  is_loyalty: fields.checked('is_loyalty'),
+  offer_description: fields.text('offer_description'),
+  landing_url: fields.text('landing_url'),
+  click_id_param: fields.text('click_id_param'),
+  opt_out_days: fields.number('opt_out_days'),
+  payout_kind: fields.text('payout_kind'),
+  payout_amount: fields.number('payout_amount'),
+  payout_currency: fields.text('payout_currency').toUpperCase(),
+  rules: readRules(fields, timeZone),
+});

@@ -1,0 +1,124 @@
+import { type Html, html } from '../../../platform/http/html.ts';
+import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
+import type { Fields } from '../../../shell/fields.ts';
+import type { Choice, FormBuilder, FormValue } from '../../../shell/forms.ts';
+import { isNested, type Nested } from '../../../shell/nested.ts';
+import { rowList } from '../../../shell/row-list.ts';
+import { capEvents, capMetrics, capPeriods, capScopes } from '../../rules/rules.ts';
+import type { RulesPart } from './rules-part.ts';
+
+/** Units of a rolling window (minutes), the longest first. */
+const units = [
+  { value: 'day', text: 'campaigns.days', minutes: 1440 },
+  { value: 'hour', text: 'campaigns.hours', minutes: 60 },
+  { value: 'minute', text: 'campaigns.minutes', minutes: 1 },
+] as const;
+
+const unitChoices = (): Choice[] => [
+  ...units.map(({ value, text }) => ({ value, text: t(text) })),
+  { value: 'lifetime', text: t('campaigns.forEver') },
+];
+
+type CapKind = {
+  /** Fields beside those of the window. */
+  fields: readonly string[];
+  toForm: (cap: Nested) => Record<string, string>;
+  read: (fields: Fields, prefix: string) => Record<string, unknown>;
+};
+
+const frequency: CapKind = {
+  fields: ['scope', 'event', 'limit', 'window_minutes'],
+  toForm: ({ window_minutes: minutes }) => {
+    if (minutes === null) return { window_minutes: '', window_unit: 'lifetime' };
+    const unit = units.find((one) => Number(minutes) % one.minutes === 0) ?? units[2];
+    return { window_minutes: String(Number(minutes) / unit.minutes), window_unit: unit.value };
+  },
+  read: (fields, prefix) => ({
+    scope: fields.text(`${prefix}.scope`),
+    event: fields.text(`${prefix}.event`),
+    limit: fields.number(`${prefix}.limit`) ?? '',
+    window_minutes: readWindow(fields, prefix),
+  }),
+};
+
+/** Minutes; null: for ever. What is no number is left for the validation to refuse. */
+function readWindow(fields: Fields, prefix: string): number | string | null {
+  const unit = fields.text(`${prefix}.window_unit`);
+  if (unit === 'lifetime') return null;
+  const typed = fields.number(`${prefix}.window_minutes`) ?? '';
+  const { minutes } = units.find(({ value }) => value === unit) ?? units[0];
+  return typeof typed === 'number' ? typed * minutes : typed;
+}
+
+const total: CapKind = {
+  fields: ['metric', 'per', 'limit'],
+  toForm: () => ({}),
+  read: (fields, prefix) => ({
+    metric: fields.text(`${prefix}.metric`),
+    per: fields.text(`${prefix}.per`),
+    limit: fields.number(`${prefix}.limit`) ?? '',
+  }),
+};
+
+/** @param prefix of the names of the fields: empty, or ends with a dot */
+const capsPart = (prefix: string, path: string, kind: CapKind): RulesPart => ({
+  path,
+  toForm: (value) => {
+    if (value === undefined || value === null) return {};
+    if (!Array.isArray(value) || !value.every(isNested)) return null;
+    if (value.some((cap) => kind.fields.some((name) => typeof (cap[name] ?? '') === 'object'))) return null;
+    const values: Record<string, FormValue> = {};
+    for (const [index, cap] of value.entries()) {
+      const plain = Object.fromEntries(kind.fields.map((name) => [name, String(cap[name] ?? '')]));
+      for (const [name, text] of Object.entries({ ...plain, ...kind.toForm(cap) }))
+        values[`${prefix}${path}.${index}.${name}`] = text;
+    }
+    return values;
+  },
+  read: (fields) => {
+    const count = fields.rowCount(prefix + path);
+    if (count === 0) return undefined;
+    return Array.from({ length: count }, (_, index) => kind.read(fields, `${prefix}${path}.${index}`));
+  },
+});
+
+export const capParts = (prefix: string): readonly RulesPart[] => [
+  capsPart(prefix, 'frequency_caps', frequency),
+  capsPart(prefix, 'total_caps', total),
+];
+
+const choicesOf = (values: readonly string[]): Choice[] =>
+  values.map((value) => ({ value, text: t(`campaigns.cap_${value}` as MessageKey) }));
+
+const eventChoices = () => capEvents.map((value) => ({ value, text: t(`campaigns.event_${value}`) }));
+
+/** The campaign first: the first scope is the default of a new cap. */
+const scopes = ['campaign', ...capScopes.filter((scope) => scope !== 'campaign')];
+
+/** At most so many events for one user in a rolling window. */
+export const frequencyCapFields = (form: FormBuilder, prefix: string): Html =>
+  rowList(form, {
+    name: `${prefix}frequency_caps`,
+    noun: t('campaigns.frequencyCap'),
+    add: t('campaigns.addFrequencyCap'),
+    first: 'limit',
+    row: (at, of) => html`
+      ${form.input(`${at}.limit`, { label: t('campaigns.atMost'), of, type: 'number', min: 1 })}
+      ${form.select(`${at}.event`, { label: t('campaigns.event'), of, choices: eventChoices() })}
+      ${form.input(`${at}.window_minutes`, { label: t('campaigns.within'), of, type: 'number', min: 1 })}
+      ${form.select(`${at}.window_unit`, { label: t('campaigns.unit'), of, choices: unitChoices() })}
+      ${form.select(`${at}.scope`, { label: t('campaigns.countedBy'), of, choices: choicesOf(scopes) })}`,
+  });
+
+/** At most so much over all users. */
+export const totalCapFields = (form: FormBuilder, prefix: string): Html =>
+  rowList(form, {
+    name: `${prefix}total_caps`,
+    noun: t('campaigns.totalCap'),
+    add: t('campaigns.addTotalCap'),
+    first: 'limit',
+    row: (at, of) => html`
+      ${form.input(`${at}.limit`, { label: t('campaigns.atMost'), of, type: 'number', min: 0, step: 'any' })}
+      ${form.select(`${at}.metric`, { label: t('campaigns.of'), of, choices: choicesOf(capMetrics) })}
+      ${form.select(`${at}.per`, { label: t('campaigns.per'), of, choices: choicesOf(capPeriods) })}`,
+  });

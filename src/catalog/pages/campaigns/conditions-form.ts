@@ -1,0 +1,196 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import type { FieldErrors, Fields } from '../../../shell/fields.ts';
+import type { FormBuilder, FormValue } from '../../../shell/forms.ts';
+import { joinList, splitList } from '../../../shell/list-text.ts';
+import { rowButton, rowCountIn, rowList } from '../../../shell/row-list.ts';
+import { type Comparison, type Condition, checkCondition } from '../../rules/conditions.ts';
+import { parseStored, type RulesPart, storedField } from './rules-part.ts';
+
+/*
+ * Conditions are shown as groups of comparisons: any group must match with all of its comparisons, or the other way
+ * round. Deeper trees have no fields; they are kept as they are.
+ */
+
+const path = 'conditions';
+const name = `rules.${path}`;
+const groups = `${name}.groups`;
+
+type Match = 'any' | 'all';
+type Groups = { match: Match; groups: readonly (readonly Comparison[])[] };
+
+const ops = [
+  'equals',
+  'not_equals',
+  'in',
+  'not_in',
+  'gt',
+  'gte',
+  'lt',
+  'lte',
+  'prefix',
+  'exists',
+  'not_exists',
+] as const satisfies readonly Comparison['op'][];
+
+const opChoices = () => ops.map((value) => ({ value, text: t(`campaigns.op_${value}`) }));
+
+const matchChoices = () => [
+  { value: 'any', text: t('campaigns.matchAny') },
+  { value: 'all', text: t('campaigns.matchAll') },
+];
+
+const isComparison = (condition: Condition): condition is Comparison => !('all' in condition || 'any' in condition);
+
+/** A condition as groups; null: it is nested deeper, or needs both kinds of groups. */
+function toGroups(condition: Condition): Groups | null {
+  if (isComparison(condition)) return { match: 'any', groups: [[condition]] };
+  if ('all' in condition && condition.all.every(isComparison)) return { match: 'any', groups: [condition.all] };
+  const match = 'any' in condition ? 'any' : 'all';
+  const parts = 'any' in condition ? condition.any : condition.all;
+  const found: Comparison[][] = [];
+  for (const part of parts) {
+    const inner = isComparison(part) ? [part] : match === 'any' && 'all' in part ? part.all : null;
+    const group = inner ?? (match === 'all' && 'any' in part ? part.any : null);
+    if (group === null || !group.every(isComparison)) return null;
+    found.push(group);
+  }
+  return { match, groups: found };
+}
+
+/** The smallest condition that says the same. */
+function fromGroups({ match, groups: all }: Groups): Condition | undefined {
+  const within = (parts: readonly Comparison[]): Condition => {
+    if (parts.length === 1) return parts[0] as Comparison;
+    return match === 'any' ? { all: [...parts] } : { any: [...parts] };
+  };
+  const parts = all.filter((group) => group.length > 0).map(within);
+  if (parts.length <= 1) return parts[0];
+  return match === 'any' ? { any: parts } : { all: parts };
+}
+
+function toForm(value: unknown): Record<string, FormValue> | null {
+  if (value === undefined) return { [`${name}.match`]: 'any' };
+  const shown = isCondition(value) ? toGroups(value) : null;
+  if (shown === null) return null;
+  const values: Record<string, FormValue> = { [`${name}.match`]: shown.match };
+  for (const [index, group] of shown.groups.entries())
+    for (const [row, comparison] of group.entries())
+      for (const [field, text] of Object.entries(rowOf(comparison)))
+        values[`${groups}.${index}.rows.${row}.${field}`] = text;
+  return values;
+}
+
+function rowOf(comparison: Comparison): Record<'key' | 'op' | 'value', string> {
+  const { key, op } = comparison;
+  const value = 'value' in comparison ? comparison.value : '';
+  return { key, op, value: Array.isArray(value) ? joinList(value) : String(value) };
+}
+
+function read(fields: Fields): Condition | undefined {
+  const known = comparisonsIn(parseStored(fields.text(storedField)).conditions);
+  const match = fields.text(`${name}.match`) === 'all' ? 'all' : 'any';
+  const rowsOf = (group: number): Comparison[] =>
+    Array.from({ length: fields.rowCount(`${groups}.${group}.rows`) }, (_, row) =>
+      readRow(fields, `${groups}.${group}.rows.${row}`, known),
+    );
+  return fromGroups({ match, groups: Array.from({ length: fields.rowCount(groups) }, (_, group) => rowsOf(group)) });
+}
+
+/** A row that was not edited keeps the type of its value: 50 and "50" look the same. */
+function readRow(fields: Fields, at: string, known: readonly Comparison[]): Comparison {
+  const [key, op, value] = [fields.text(`${at}.key`), fields.text(`${at}.op`), fields.text(`${at}.value`)];
+  const stored = known.find((one) => isDeepStrictEqual(rowOf(one), { key, op, value }));
+  if (stored !== undefined) return stored;
+  if (op === 'exists' || op === 'not_exists') return { key, op };
+  if (op === 'in' || op === 'not_in') return { key, op, value: splitList(value) };
+  if (op === 'lt' || op === 'lte' || op === 'gt' || op === 'gte')
+    return { key, op, value: (fields.number(`${at}.value`) ?? '') as number };
+  return { key, op: op as 'equals', value };
+}
+
+/** The stored rules come back with the form, where they may have been changed. */
+const isCondition = (value: unknown): value is Condition => checkCondition(value, '').length === 0;
+
+function comparisonsIn(condition: unknown): Comparison[] {
+  if (!isCondition(condition)) return [];
+  if (isComparison(condition)) return [condition];
+  return ('all' in condition ? condition.all : condition.any).flatMap(comparisonsIn);
+}
+
+export const conditionsPart: RulesPart = { path, toForm, read };
+
+/** Errors of a comparison at its row. */
+export function conditionErrors(errors: FieldErrors, fields: Fields): FieldErrors {
+  const match = fields.text(`${name}.match`) === 'all' ? 'all' : 'any';
+  return errors.map((error) => {
+    const found = /^\/rules\/conditions((?:\/(?:all|any)\/\d+)*)(?:\/(key|op|value).*)?$/.exec(error.path);
+    if (found === null) return error;
+    const [, at = '', field = 'key'] = found;
+    const [outer, inner] = [...at.matchAll(/\/(all|any)\/(\d+)/g)].map(([, kind, index]) => ({ kind, index }));
+    const isGroup = outer?.kind === match;
+    const group = isGroup ? outer?.index : 0;
+    const row = inner?.index ?? (isGroup ? 0 : (outer?.index ?? 0));
+    return { ...error, path: `/rules/conditions/groups/${group}/rows/${row}/${field}` };
+  });
+}
+
+/** @param attributes where names of custom attributes come from */
+export function conditionFields(form: FormBuilder, attributes: string): Html {
+  const { conditions } = parseStored(form.values[storedField]);
+  const isHidden = conditions !== undefined && toForm(conditions) === null;
+  const count = rowCountIn(form.values, groups);
+  const isAll = form.values[`${name}.match`] === 'all';
+  const body = html`
+    ${isHidden && html`<p class="hint">${t('campaigns.conditionsNested')}</p>`}
+    ${count > 1 ? matchSelect(form) : matchField(isAll)}
+    ${rowGroups(form, attributes, isAll)}`;
+  return form.custom(
+    name,
+    t('campaigns.conditions'),
+    html`<fieldset class="field"><legend>${t('campaigns.conditions')}</legend>${body}</fieldset>`,
+  );
+}
+
+const matchSelect = (form: FormBuilder): Html =>
+  form.select(`${name}.match`, { label: t('campaigns.match'), choices: matchChoices() });
+
+const matchField = (isAll: boolean): Html =>
+  html`<input type="hidden" name="${name}.match" value="${isAll ? 'all' : 'any'}">`;
+
+function rowGroups(form: FormBuilder, attributes: string, isAll: boolean): Html {
+  const count = rowCountIn(form.values, groups);
+  const group = (_: unknown, index: number): Html => {
+    const list = `${groups}.${index}.rows`;
+    return html`
+      ${index > 0 && html`<p class="joint">${t(isAll ? 'campaigns.and' : 'campaigns.or')}</p>`}
+      <div class="condition-group" role="group" aria-label="${t('campaigns.group', { number: index + 1 })}">
+        ${rowList(form, {
+          name: list,
+          noun: count > 1 ? t('campaigns.groupCondition', { number: index + 1 }) : t('campaigns.condition'),
+          add: t(isAll ? 'campaigns.orMore' : 'campaigns.andMore'),
+          first: 'key',
+          row: (at, of) => conditionRow(form, at, of, attributes),
+          within: { list: groups, row: index },
+        })}
+      </div>`;
+  };
+  const add = count === 0 ? t('campaigns.addCondition') : t(isAll ? 'campaigns.addGroupAnd' : 'campaigns.addGroupOr');
+  return html`
+    <div class="rows" id="rows-rules-conditions-groups">
+      ${Array.from({ length: count }, group)}
+      ${rowButton(form, { name: groups, action: `add ${groups}.${count}.rows.0.key`, text: add })}
+    </div>`;
+}
+
+const conditionRow = (form: FormBuilder, at: string, of: string, attributes: string): Html => html`
+  ${form.input(`${at}.key`, {
+    label: t('campaigns.attribute'),
+    of,
+    code: true,
+    suggestFrom: attributes,
+    placeholder: 'cart_total',
+  })}
+  ${form.select(`${at}.op`, { label: t('campaigns.comparison'), of, choices: opChoices() })}
+  ${form.input(`${at}.value`, { label: t('campaigns.value'), of, placeholder: t('campaigns.valuePlaceholder') })}`;

@@ -1,0 +1,76 @@
+import { versionField } from '../../../management/crud-editor.ts';
+import { html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import type { App } from '../../../platform/ports.ts';
+import { formOf, keyIn, type PublisherContext, queryText } from '../../../shell/context.ts';
+import { type FieldErrors, type Fields, fieldErrorsOf } from '../../../shell/fields.ts';
+import type { FormValues } from '../../../shell/forms.ts';
+import type { Page } from '../../../shell/layout.ts';
+import { type PageResult, type PageServices, publisherPages } from '../../../shell/pages.ts';
+import { rowsField, typedValues, withRowChange } from '../../../shell/row-list.ts';
+import { campaigns } from '../../resources/campaigns.ts';
+import { listProvisions, setProvision } from '../../resources/provisions.ts';
+import { provisionCard, provisionTable, publisherChooser, readProvision } from './provision-form.ts';
+
+const path = '/campaigns/:key/publishers';
+
+type Refused = { typed: FormValues; errors: FieldErrors };
+
+/** The publishers a campaign is served to, with their overrides. Only operators serve it to other publishers. */
+export function provisionPages(app: App, services: PageServices): void {
+  const pages = publisherPages(app, services);
+  pages.get(path, 'analyst', (context) => show(services, context, queryText(context, 'to'), null));
+  pages.post(path, 'admin', (context, fields) => save(services, context, fields));
+}
+
+const publishersOf = ({ deps }: PageServices) => deps.catalog.current().publishers;
+
+async function save(services: PageServices, context: PublisherContext, fields: Fields): Promise<PageResult> {
+  const { management } = services;
+  const campaign = await management.get(context, campaigns, keyIn(context));
+  const to = fields.text('publisher_id');
+  const form = formOf(context.request);
+  if (form.has(rowsField)) return show(services, context, to, { typed: withRowChange(form), errors: [] });
+  try {
+    const given = readProvision(fields);
+    const version = fields.text(versionField) || null;
+    await management.write(context, (work) => setProvision(work, String(campaign.id), to, given, version));
+    const name = publishersOf(services).get(Number(to))?.name ?? t('campaigns.publisherName', { id: to });
+    return { to: context.path(`/campaigns/${campaign.id}/publishers`), done: t('crud.saved', { name }) };
+  } catch (err) {
+    const errors = fieldErrorsOf(err);
+    return show(services, context, to, { typed: typedValues(form), errors });
+  }
+}
+
+async function show(
+  services: PageServices,
+  context: PublisherContext,
+  to: string,
+  refused: Refused | null,
+): Promise<Page> {
+  const { management } = services;
+  const campaign = await management.get(context, campaigns, keyIn(context));
+  const rows = await management.read(context, (work) => listProvisions(work, String(campaign.id)));
+  const isOperator = context.viewer.user.role === 'operator';
+  const campaignPath = context.path(`/campaigns/${campaign.id}`);
+  const at = `${campaignPath}/publishers`;
+  const publishers = publishersOf(services);
+  const editor = () =>
+    to === ''
+      ? publisherChooser(at, publishers)
+      : provisionCard(context, { campaign, rows, publishers, to, at, refused });
+  return {
+    title: t('nav.publishers'),
+    lead: t('campaigns.provisionsLead'),
+    nav: 'campaigns',
+    trail: [
+      { text: t('nav.campaigns'), href: context.path('/campaigns') },
+      { text: String(campaign.name), href: campaignPath },
+    ],
+    status: (refused?.errors.length ?? 0) === 0 ? 200 : 422,
+    body: html`
+      ${provisionTable(campaign, rows, publishers, isOperator ? at : null)}
+      ${isOperator ? editor() : html`<p class="hint">${t('campaigns.operatorsServe')}</p>`}`,
+  };
+}

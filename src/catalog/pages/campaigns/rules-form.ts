@@ -1,0 +1,77 @@
+import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import type { FieldErrors, Fields } from '../../../shell/fields.ts';
+import { columns, type FormBuilder, type FormValue, fieldGroup } from '../../../shell/forms.ts';
+import { isNested, type Nested } from '../../../shell/nested.ts';
+import { pacings } from '../../rules/rules.ts';
+import { capParts, frequencyCapFields, totalCapFields } from './caps-form.ts';
+import { conditionErrors, conditionFields, conditionsPart } from './conditions-form.ts';
+import type { Picker } from './options.ts';
+import { partsToForm, type RulesPart, readParts } from './rules-part.ts';
+import { scheduleErrors, scheduleFields, scheduleParts } from './schedule-form.ts';
+import { exclusionGroupsPart, targetingFields, targetingParts } from './targeting-form.ts';
+
+const pacingPart: RulesPart = {
+  path: 'pacing',
+  toForm: (value) => ({ 'rules.pacing': String(value ?? 'asap') }),
+  read: (fields) => {
+    const typed = fields.text('rules.pacing');
+    return typed === 'asap' || typed === '' ? undefined : typed;
+  },
+};
+
+const forcePart: RulesPart = {
+  path: 'force_priority',
+  toForm: (value) => ({ 'rules.force_priority': value === true }),
+  read: (fields) => fields.checked('rules.force_priority') || undefined,
+};
+
+const partsOf = (timeZone: string): readonly RulesPart[] => [
+  ...targetingParts,
+  ...scheduleParts(timeZone),
+  ...capParts('rules.'),
+  conditionsPart,
+  pacingPart,
+  forcePart,
+  exclusionGroupsPart,
+];
+
+/** Rules as form values. */
+export const rulesToForm = (rules: unknown, timeZone: string): Record<string, FormValue> =>
+  partsToForm(partsOf(timeZone), isNested(rules) ? rules : {});
+
+/** Form values as rules; defaults are left out. */
+export const readRules = (fields: Fields, timeZone: string): Nested => readParts(partsOf(timeZone), fields);
+
+/** Errors by the fields that show the values. */
+export const ruleErrors = (errors: FieldErrors, fields: Fields): FieldErrors =>
+  conditionErrors(scheduleErrors(errors, fields), fields);
+
+/** Targeting, schedule and caps of a campaign. */
+export const rulesFields = (form: FormBuilder, timeZone: string, picker: Picker): Html => html`
+  ${targetingFields(form, picker, conditionFields(form, picker('attributes', '').source))}
+  ${scheduleFields(form, timeZone)}
+  ${fieldGroup(t('campaigns.frequencyCapping'), frequencyCapFields(form, 'rules.'))}
+  ${fieldGroup(
+    t('campaigns.budgetAndPacing'),
+    totalCapFields(form, 'rules.'),
+    columns([
+      form.select('rules.pacing', {
+        label: t('campaigns.pacing'),
+        choices: pacings.map((value) => ({ value, text: t(`campaigns.pacing_${value}`) })),
+        hint: t('campaigns.pacingHint'),
+      }),
+    ]),
+  )}`;
+
+/** How a campaign competes with others. */
+export const competitionFields = (form: FormBuilder, picker: Picker): Html => html`
+  ${form.input('rules.exclusion_groups', {
+    label: t('campaigns.exclusionGroups'),
+    hint: t('campaigns.exclusionGroupsHint'),
+    picker: picker('groups', form.values['rules.exclusion_groups']),
+  })}
+  ${form.checkbox('rules.force_priority', {
+    label: t('campaigns.forcePriority'),
+    hint: t('campaigns.forcePriorityHint'),
+  })}`;

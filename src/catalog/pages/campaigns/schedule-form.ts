@@ -1,0 +1,187 @@
+import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { minuteOf } from '../../../platform/lib/time-zone.ts';
+import type { FieldErrors, Fields } from '../../../shell/fields.ts';
+import { perLocale } from '../../../shell/format.ts';
+import { type Choice, chosenOf, columns, type FormBuilder, fieldGroup } from '../../../shell/forms.ts';
+import { instantToLocal, localToInstant } from '../../../shell/local-time.ts';
+import { isNested } from '../../../shell/nested.ts';
+import { rowList } from '../../../shell/row-list.ts';
+import { timeZoneChoices } from '../../../shell/time-zones.ts';
+import type { RulesPart } from './rules-part.ts';
+
+/** `from` and `to`: `HH:MM`; days 1 Monday to 7 Sunday. */
+type HourWindow = { days: number[]; from: string; to: string };
+
+const grid = 'rules.schedule.grid';
+const exact = 'rules.schedule.exact';
+
+const days = [1, 2, 3, 4, 5, 6, 7];
+
+/** 1 January 2024 was a Monday. */
+const dayName = (day: number, style: 'long' | 'short'): string => weekdayFormat(style).format(Date.UTC(2024, 0, day));
+
+const weekdayFormat = perLocale(
+  (locale, style) => new Intl.DateTimeFormat(locale, { weekday: style as 'long' | 'short', timeZone: 'UTC' }),
+);
+const hours = Array.from({ length: 24 }, (_, hour) => hour);
+const timeOfHour = (hour: number): string => `${String(hour).padStart(2, '0')}:00`;
+
+const instantPart = (name: 'start_at' | 'end_at', timeZone: string): RulesPart => ({
+  path: `schedule.${name}`,
+  toForm: (value) => ({ [`rules.schedule.${name}`]: typeof value === 'string' ? instantToLocal(value, timeZone) : '' }),
+  read: (fields) => {
+    const typed = fields.text(`rules.schedule.${name}`);
+    return typed === '' ? undefined : localToInstant(typed, timeZone);
+  },
+});
+
+const zonePart: RulesPart = {
+  path: 'schedule.time_zone',
+  toForm: (value) => ({ 'rules.schedule.time_zone': String(value ?? '') }),
+  read: (fields) => fields.text('rules.schedule.time_zone') || undefined,
+};
+
+/** Windows of whole hours are the cells of a grid, all others rows. */
+const hoursPart: RulesPart = {
+  path: 'schedule.hours',
+  toForm: (value) => {
+    if (value === undefined) return { [grid]: [] };
+    if (!Array.isArray(value) || !value.every(isWindow)) return null;
+    const isWhole = ({ from, to }: HourWindow) =>
+      [minuteOf(from), minuteOf(to)].every((at) => at !== null && at % 60 === 0);
+    return {
+      [grid]: [...new Set(value.filter(isWhole).flatMap(cellsOf))].sort(),
+      ...Object.fromEntries(value.filter((one) => !isWhole(one)).flatMap(rowOf)),
+    };
+  },
+  read: (fields) => {
+    const windows = [...readExact(fields), ...windowsOf(fields.all(grid))];
+    return windows.length === 0 ? undefined : windows;
+  },
+};
+
+const isWindow = (value: unknown): value is HourWindow =>
+  isNested(value) && Array.isArray(value.days) && typeof value.from === 'string' && typeof value.to === 'string';
+
+const cellsOf = (window: HourWindow): string[] => {
+  const [from, to] = [minuteOf(window.from) ?? 0, minuteOf(window.to) ?? 0];
+  return window.days.flatMap((day) =>
+    hours.filter((hour) => hour * 60 >= from && hour * 60 < to).map((hour) => `${day}-${hour}`),
+  );
+};
+
+const rowOf = ({ days: on, from, to }: HourWindow, index: number): [string, string | string[]][] => [
+  [`${exact}.${index}.days`, on.map(String)],
+  [`${exact}.${index}.from`, from],
+  [`${exact}.${index}.to`, to],
+];
+
+const readExact = (fields: Fields): unknown[] =>
+  Array.from({ length: fields.rowCount(exact) }, (_, index) => ({
+    days: fields.all(`${exact}.${index}.days`).map(Number),
+    from: fields.text(`${exact}.${index}.from`),
+    to: fields.text(`${exact}.${index}.to`),
+  }));
+
+/** The fewest windows of the checked cells: runs of hours, with all days that have the same run. */
+function windowsOf(cells: readonly string[]): HourWindow[] {
+  const checked = new Set(cells);
+  const byRun = new Map<string, HourWindow>();
+  for (const day of days.keys()) {
+    const isOn = (hour: number): boolean => checked.has(`${day + 1}-${hour}`);
+    for (const start of hours.filter((hour) => isOn(hour) && !isOn(hour - 1))) {
+      let end = start + 1;
+      while (isOn(end)) end += 1;
+      const [from, to] = [timeOfHour(start), timeOfHour(end)];
+      const known = byRun.get(`${from}-${to}`);
+      if (known === undefined) byRun.set(`${from}-${to}`, { days: [day + 1], from, to });
+      else known.days.push(day + 1);
+    }
+  }
+  return [...byRun.values()];
+}
+
+export const scheduleParts = (timeZone: string): readonly RulesPart[] => [
+  instantPart('start_at', timeZone),
+  instantPart('end_at', timeZone),
+  zonePart,
+  hoursPart,
+];
+
+/** Errors of a window at its row, or at the grid. */
+export function scheduleErrors(errors: FieldErrors, fields: Fields): FieldErrors {
+  const rows = fields.rowCount(exact);
+  return errors.map((error) => {
+    const [, index = '', rest = ''] = /^\/rules\/schedule\/hours(?:\/(\d+))?(.*)$/.exec(error.path) ?? [null];
+    if (!error.path.startsWith('/rules/schedule/hours')) return error;
+    const isRow = index !== '' && Number(index) < rows;
+    return { ...error, path: isRow ? `/rules/schedule/exact/${index}${rest}` : '/rules/schedule/grid' };
+  });
+}
+
+const zoneChoices = (): Choice[] => [{ value: '', text: t('campaigns.zoneOfUser') }, ...timeZoneChoices];
+
+export const scheduleFields = (form: FormBuilder, timeZone: string): Html =>
+  fieldGroup(
+    t('campaigns.schedule'),
+    columns([
+      form.input('rules.schedule.start_at', {
+        label: t('campaigns.start'),
+        type: 'datetime-local',
+        hint: t('campaigns.startHint', { zone: timeZone }),
+      }),
+      form.input('rules.schedule.end_at', {
+        label: t('campaigns.end'),
+        type: 'datetime-local',
+        hint: t('campaigns.endHint'),
+      }),
+    ]),
+    form.custom(grid, t('campaigns.hourGrid'), hourGrid(chosenOf(form.values, grid))),
+    rowList(form, {
+      name: exact,
+      noun: t('campaigns.timeWindow'),
+      add: t('campaigns.addTimeWindow'),
+      first: 'from',
+      row: (prefix, of) => windowFields(form, prefix, of),
+    }),
+    form.select('rules.schedule.time_zone', {
+      label: t('campaigns.hoursZone'),
+      choices: zoneChoices(),
+      hint: t('campaigns.hoursZoneHint', { zone: timeZone }),
+    }),
+  );
+
+const windowFields = (form: FormBuilder, prefix: string, of: string): Html => html`
+  ${form.input(`${prefix}.from`, { label: t('campaigns.from'), of, placeholder: '09:30' })}
+  ${form.input(`${prefix}.to`, { label: t('campaigns.to'), of, placeholder: '17:45' })}
+  ${form.checkboxes(`${prefix}.days`, {
+    label: t('campaigns.daysLabel'),
+    of,
+    choices: days.map((day) => ({ value: String(day), text: dayName(day, 'short') })),
+  })}`;
+
+/** A box for each hour of the week. */
+function hourGrid(chosen: readonly string[]): Html {
+  const box = (day: number, hour: number): Html => {
+    const value = `${day + 1}-${hour}`;
+    const label = `${dayName(day + 1, 'long')} ${timeOfHour(hour)}`;
+    return html`
+      <input type="checkbox" name="${grid}" value="${value}" aria-label="${label}" title="${label}"
+        ${chosen.includes(value) && html` checked`}>`;
+  };
+  return html`
+    <fieldset class="field">
+      <legend>${t('campaigns.hourGrid')}</legend>
+      <p class="hint" id="hours-hint">${t('campaigns.hourGridHint')}</p>
+      <div class="hour-grid" data-hour-grid>
+        <span></span>
+        ${hours.map((hour) => html`<span class="hour" aria-hidden="true">${hour}</span>`)}
+        ${days.map(
+          (day, index) => html`
+            <span class="day" aria-hidden="true">${dayName(day, 'short')}</span>
+            ${hours.map((hour) => box(index, hour))}`,
+        )}
+      </div>
+    </fieldset>`;
+}

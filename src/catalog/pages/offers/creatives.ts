@@ -1,0 +1,131 @@
+import { hasRole } from '../../../accounts/users.ts';
+import type { View } from '../../../management/resource.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { actionButton, csrfField } from '../../../shell/actions.ts';
+import { badge, card } from '../../../shell/components.ts';
+import { keyIn, type PublisherContext } from '../../../shell/context.ts';
+import { type Fields, fieldErrorsOf } from '../../../shell/fields.ts';
+import { type Choice, columns, createForm } from '../../../shell/forms.ts';
+import type { PageResult, PageServices, Pages } from '../../../shell/pages.ts';
+import type { Upload } from '../../../shell/uploads.ts';
+import { createImageStore } from '../../images/store.ts';
+import { readUpload } from '../../images/upload.ts';
+import { createUploadedCreative, creatives } from '../../resources/creatives.ts';
+import { offers } from '../../resources/offers.ts';
+
+type Images = ReturnType<typeof createImageStore>;
+
+const kinds = (): Choice[] => [
+  { value: 'offer_image', text: t('offers.offerImage') },
+  { value: 'hero_image', text: t('offers.heroImage') },
+  { value: 'icon_image', text: t('offers.iconImage') },
+];
+
+const creativesPath = ({ path }: PublisherContext, offerId: unknown): string =>
+  `${path(`/offers/${offerId}`)}#creatives`;
+
+/** Uploading, ordering and removing the creatives of an offer. */
+export function registerCreatives(pages: Pages<PublisherContext>, services: PageServices): void {
+  const { management, deps } = services;
+  const images = createImageStore(deps.config.imageStore);
+
+  pages.post('/offers/:key/pictures', 'manager', (context, fields, upload) =>
+    saveUpload(services, images, context, fields, upload),
+  );
+
+  pages.post('/pictures/:key/primary', 'manager', async (context) => {
+    const view = await management.update(context, creatives, keyIn(context), { is_primary: true }, null);
+    return { to: creativesPath(context, view.offer_id), done: t('offers.primaryChanged') };
+  });
+
+  pages.post('/pictures/:key/remove', 'manager', async (context) => {
+    const view = await management.remove(context, creatives, keyIn(context));
+    return { to: creativesPath(context, view.offer_id), done: t('offers.imageRemoved') };
+  });
+}
+
+async function saveUpload(
+  { management }: PageServices,
+  images: Images,
+  context: PublisherContext,
+  fields: Fields,
+  upload: Upload | null,
+): Promise<PageResult> {
+  const offer = await management.get(context, offers, keyIn(context));
+  const to = creativesPath(context, offer.id);
+  if (upload === null) return { to, failed: t('offers.chooseFile') };
+  try {
+    const image = await readUpload(upload.bytes, upload.declaredType);
+    const given = {
+      offer_id: offer.id,
+      creative_type: fields.text('creative_type'),
+      is_primary: fields.checked('is_primary'),
+    };
+    await management.write(context, (work) => createUploadedCreative(work, given, image, images));
+    const { width, height } = image.size;
+    return { to, done: t('offers.imageSaved', { width, height }) };
+  } catch (err) {
+    const [error] = fieldErrorsOf(err);
+    return { to, failed: t('offers.uploadFailed', { reason: error?.message ?? t('webhooks.cannotBeUsed') }) };
+  }
+}
+
+/** The creatives of an offer with an upload form. */
+export async function creativesCard(
+  { management }: PageServices,
+  context: PublisherContext,
+  offer: View,
+): Promise<Html> {
+  const { rows } = await management.list(context, creatives, { offer_id: String(offer.id), limit: '50' });
+  const canEdit = hasRole(context.viewer.user.role, 'manager');
+  const list =
+    rows.length === 0
+      ? html`<p class="hint">${t('offers.noImages')}</p>`
+      : html`<ul class="creatives">${rows.map((row) => creativeItem(context, row, canEdit))}</ul>`;
+  const body = html`${list}${canEdit && uploadForm(context, offer)}`;
+  return html`<div id="creatives">${card(t('offers.images'), body, { lead: t('offers.imagesLead') })}</div>`;
+}
+
+function creativeItem(context: PublisherContext, row: View, canEdit: boolean): Html {
+  const source = row.path === null ? String(row.url) : `${String(row.path)}?width=240`;
+  const kind = kinds().find(({ value }) => value === row.creative_type)?.text ?? '';
+  return html`
+    <li>
+      <img src="${source}" alt="${kind}" width="120" loading="lazy">
+      <span>${kind}</span>
+      <small>${Number(row.width)} × ${Number(row.height)}, ${String(row.type)}</small>
+      ${row.is_primary === true && badge(t('offers.primary'), 'info')}
+      ${canEdit && creativeActions(context, row)}
+    </li>`;
+}
+
+function creativeActions(context: PublisherContext, row: View): Html {
+  const path = context.path(`/pictures/${row.id}`);
+  const button = { small: true, kind: 'quiet' } as const;
+  const remove = { to: `${path}/remove`, text: t('common.remove'), confirm: t('offers.removeImageConfirm') };
+  const makePrimary = { to: `${path}/primary`, text: t('offers.makePrimary') };
+  return html`
+    <div class="actions">
+      ${row.is_primary !== true && actionButton(context, { ...button, ...makePrimary })}
+      ${actionButton(context, { ...button, ...remove })}
+    </div>`;
+}
+
+function uploadForm(context: PublisherContext, offer: View): Html {
+  const form = createForm({ creative_type: 'offer_image' });
+  const accept = 'image/png,image/jpeg,image/webp,image/svg+xml';
+  const file = html`
+    <div class="field">
+      <div class="label"><label for="f-image">${t('offers.file')}</label></div>
+      <input type="file" id="f-image" name="image" accept="${accept}" required>
+    </div>`;
+  return html`
+    <form class="form upload" method="post" enctype="multipart/form-data"
+      action="${context.path(`/offers/${offer.id}/pictures`)}" data-keep>
+      ${csrfField(context.viewer)}
+      ${columns([file, form.select('creative_type', { label: t('offers.imageType'), choices: kinds() })])}
+      ${form.checkbox('is_primary', { label: t('offers.makePrimary') })}
+      <div class="form-end"><button class="button">${t('offers.upload')}</button></div>
+    </form>`;
+}

@@ -1,0 +1,139 @@
+import { nounOf, pauseActions } from '../../../management/crud-definition.ts';
+import { crudPages } from '../../../management/crud-pages.ts';
+import { choicesOf } from '../../../management/page-client.ts';
+import type { Values } from '../../../management/resource.ts';
+import { buildCreativeView } from '../../../offers/render/view.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import type { App } from '../../../platform/ports.ts';
+import { weekFigures } from '../../../reports/pages/week.ts';
+import { emptyState, linkButton } from '../../../shell/components.ts';
+import { keyIn, type PublisherContext, queryText } from '../../../shell/context.ts';
+import type { Fields } from '../../../shell/fields.ts';
+import { type Choice, filterSelect } from '../../../shell/forms.ts';
+import { type PageServices, type Pages, publisherPages } from '../../../shell/pages.ts';
+import { campaigns } from '../../resources/campaigns.ts';
+import { duplicateOffer } from '../../resources/duplicate.ts';
+import { offers } from '../../resources/offers.ts';
+import type { Offer } from '../../snapshot/types.ts';
+import { creativesCard, registerCreatives } from './creatives.ts';
+import { offerFields, offerTexts } from './offer-form.ts';
+import { offerCells, offerColumns, offerName } from './offer-list.ts';
+import { offerPreview, previewPanel } from './preview.ts';
+
+const statusChoices = (): Choice[] => [
+  { value: 'true', text: t('campaigns.active') },
+  { value: 'false', text: t('campaigns.pausedState') },
+];
+
+/** Offers: a campaign's copy and creatives, with a live preview. */
+export function offerPages(app: App, services: PageServices): void {
+  const { management, deps } = services;
+  const pages = publisherPages(app, services);
+  registerCreatives(pages, services);
+  registerPause(pages, services);
+  const stored = (id: unknown): Offer | undefined => deps.catalog.current().offers.get(Number(id));
+  const campaignChoices = (context: PublisherContext, chosen: unknown): Promise<Choice[]> =>
+    choicesOf(management, context, campaigns, chosen);
+
+  crudPages(pages, management, {
+    resource: offers,
+    path: '/offers',
+    nav: 'offers',
+    icon: 'offers',
+    get title() {
+      return t('nav.offers');
+    },
+    get lead() {
+      return t('offers.lead');
+    },
+    writes: 'manager',
+    assets: ['preview.js'],
+    filterNames: ['campaign_id', 'active'],
+    filters: async (context) => {
+      const chosen = queryText(context, 'campaign_id');
+      return html`
+        ${filterSelect('campaign_id', t('dimensions.campaign'), await campaignChoices(context, chosen), chosen)}
+        ${filterSelect('active', t('common.status'), statusChoices(), queryText(context, 'active'))}`;
+    },
+    get columns() {
+      return offerColumns();
+    },
+    cells: (context, row) => offerCells(context, row, stored(row.id)),
+    figures: weekFigures(deps, { dimension: 'offer', key: (row) => Number(row.id) }),
+    get empty() {
+      return { title: t('offers.none'), text: t('offers.noneText') };
+    },
+    nameOf: offerName,
+    blocked: async (context) => ((await campaignChoices(context, '')).length > 0 ? null : noCampaigns(context)),
+    initial: (context) => ({
+      campaign_id: queryText(context, 'campaign_id'),
+      cta_yes: t('offers.sampleYes'),
+      cta_no: t('offers.sampleNo'),
+    }),
+    read: readOffer,
+    fields: async (form, context, { view, values }) => html`
+      ${
+        view === null &&
+        form.select('campaign_id', {
+          label: t('dimensions.campaign'),
+          choices: await campaignChoices(context, values.campaign_id),
+        })
+      }
+      ${offerFields(form)}`,
+    previewed: true,
+    beside: (context, { view }) => preview(services, context, stored(view?.id)),
+    duplicate: duplicateOffer,
+    bulk: pauseActions,
+    afterCreate: ({ path }, view) => ({
+      to: `${path(`/offers/${view.id}`)}#creatives`,
+      done: t('offers.savedNext'),
+    }),
+    actions: ({ path }, view) => linkButton(path(`/why?offer=${view.id}`), t('nav.why')),
+    below: (context, view) => creativesCard(services, context, view),
+  });
+}
+
+function registerPause(pages: Pages<PublisherContext>, { management }: PageServices): void {
+  pages.post('/offers/:key/active', 'manager', async (context, fields) => {
+    const active = fields.text('active') === 'yes';
+    const view = await management.update(context, offers, keyIn(context), { active }, null);
+    const name = offerName(view);
+    return { to: context.path('/offers'), done: t(active ? 'offers.resumed' : 'offers.paused', { name }) };
+  });
+}
+
+const noCampaigns = ({ path }: PublisherContext): Html =>
+  emptyState(
+    'campaigns',
+    t('offers.campaignFirst'),
+    t('offers.campaignFirstText'),
+    linkButton(path('/campaigns/new'), t('crud.add', { noun: nounOf(campaigns) }), 'main'),
+  );
+
+const readOffer = (fields: Fields): Values => ({
+  ...(fields.text('campaign_id') !== '' && { campaign_id: fields.number('campaign_id') }),
+  ...Object.fromEntries(offerTexts.map((name) => [name, fields.text(name)])),
+  active: fields.checked('active'),
+  weight: fields.number('weight'),
+  useraction_cta: fields.text('useraction_cta') || null,
+  useraction_url: fields.text('useraction_url') || null,
+  adv_pixel_url: fields.text('adv_pixel_url'),
+  wallet_enabled: fields.checked('wallet_enabled'),
+  offerwall_enabled: fields.checked('offerwall_enabled'),
+});
+
+function preview(
+  { deps: { config } }: PageServices,
+  { publisher, path }: PublisherContext,
+  offer: Offer | undefined,
+): Html {
+  const { publicUrl } = config;
+  const input = { publisher, theme: publisher.defaultTheme, publicUrl };
+  const base = offerPreview(input, {
+    offerId: offer?.id ?? null,
+    advertiserName: offer?.campaign.advertiserName ?? t('dimensions.advertiser'),
+    creatives: (offer?.creatives ?? []).map((creative) => buildCreativeView(creative, publicUrl)),
+  });
+  return previewPanel(path('/preview'), base);
+}

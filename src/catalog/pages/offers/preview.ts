@@ -1,0 +1,187 @@
+import type { OfferAppearance, OfferSettings, OfferStyles } from '@perkwire/client';
+import { indexOf } from '../../../decision/index/eligibility.ts';
+import { privacyUrlOf } from '../../../offers/render/render.ts';
+import { buildOfferView } from '../../../offers/render/view.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { reader } from '../../../platform/i18n/reader.ts';
+import type { AssetUrl } from '../../../shell/assets.ts';
+import { type LowContrast, lowContrasts } from '../../contrast.ts';
+import { eachBeacon } from '../../event-kinds.ts';
+import { buildAppearance, buildSettings, buildStyles } from '../../snapshot/theme-settings.ts';
+import type { Offer, Publisher, Theme } from '../../snapshot/types.ts';
+import { describePath } from '../themes/appearance-fields.ts';
+import { offerTexts } from './offer-form.ts';
+
+/** What the preview in the browser shows; for an offer, it adds what is typed. */
+export type PreviewBase = {
+  kind: 'offer' | 'theme';
+  unit: 'sou' | 'mou';
+  settings: OfferSettings;
+  styles: OfferStyles;
+  appearance: OfferAppearance | null;
+  offers: readonly object[];
+  /** Form fields that are texts of the first offer. */
+  fields: readonly string[];
+};
+
+/** An offer as the SDK gets it, without URLs that would be tracked. */
+function untrackedView(publisher: Publisher, offer: Offer, publicUrl: string): object {
+  const view = buildOfferView({ offer, publisher, copy: offer.copy, token: '', hasUser: false, qrCode: '', publicUrl });
+  return {
+    ...view,
+    pixel: '',
+    adv_pixel_url: '',
+    beacons: eachBeacon(() => ''),
+    save_for_later_url: null,
+  };
+}
+
+const placeholderNames = ['Juniper & Co', 'Northlight', 'Oak Street'];
+
+type PreviewInput = { publisher: Publisher; theme: Theme | null; publicUrl: string };
+
+const baseOf = ({ publisher, theme, publicUrl }: PreviewInput) => {
+  const privacyUrl = privacyUrlOf(publisher, publicUrl);
+  const usp = publisher.uspEnabled && theme?.unit === 'mou' && theme.uspEnabled;
+  return {
+    settings: buildSettings(publisher, theme, usp, privacyUrl),
+    styles: buildStyles(publisher, theme, privacyUrl),
+    appearance: buildAppearance(theme),
+  };
+};
+
+const placeholder = (publicUrl: string, id: number, name: string, title: string): object => ({
+  id,
+  campaign_id: id,
+  title,
+  advertiser_name: name,
+  description: t('offers.sampleText'),
+  click_url: `${publicUrl}/`,
+  cta_yes: t('offers.sampleYes'),
+  cta_no: t('offers.sampleNo'),
+  creatives: [],
+});
+
+/** Offers of the publisher, filled up with placeholders. */
+function sampleOffers({ publisher, publicUrl }: PreviewInput, exceptId: number | null, count: number): object[] {
+  const real = indexOf(publisher)
+    .candidates.filter(({ offer }) => offer.id !== exceptId)
+    .slice(0, count)
+    .map(({ offer }) => untrackedView(publisher, offer, publicUrl));
+  while (real.length < count)
+    real.push(
+      placeholder(publicUrl, 2_000_000_000 + real.length, placeholderNames[real.length] ?? '', t('offers.sampleTitle')),
+    );
+  return real;
+}
+
+/** For the theme editor: the publisher's offers. */
+export const themePreview = (input: PreviewInput): PreviewBase => ({
+  kind: 'theme',
+  unit: input.theme?.unit ?? 'mou',
+  ...baseOf(input),
+  offers: sampleOffers(input, null, 3),
+  fields: [],
+});
+
+type PreviewedOffer = { offerId: number | null; advertiserName: string; creatives: readonly object[] };
+
+/** For the offer editor: the edited offer before others. `creatives`: as the SDK gets them. */
+export const offerPreview = (
+  input: PreviewInput,
+  { offerId, advertiserName, creatives }: PreviewedOffer,
+): PreviewBase => ({
+  kind: 'offer',
+  unit: input.theme?.unit ?? 'mou',
+  ...baseOf(input),
+  offers: [
+    { ...placeholder(input.publicUrl, offerId ?? 2_100_000_000, advertiserName, ''), creatives },
+    ...sampleOffers(input, offerId, 2),
+  ],
+  fields: offerTexts,
+});
+
+/** The preview beside a form, which must have the attribute `data-previewed`. */
+export const previewPanel = (frameUrl: string, base: PreviewBase): Html => html`
+  <aside class="preview sticky" id="preview" data-frame="${frameUrl}" aria-label="${t('common.preview')}">
+    <div class="preview-head">
+      <h2>${t('common.preview')}</h2>
+      ${switches(base)}
+    </div>
+    <div class="preview-stage"><iframe title="${t('offers.unitPreview')}"></iframe></div>
+    <div class="preview-state" role="status">${previewState(base)}</div>
+    <p class="hint">${t('offers.previewHint')}</p>
+  </aside>`;
+
+/** What the frame shows, and texts in it that are hard to read. */
+export function previewState(base: PreviewBase): Html {
+  const found = base.kind === 'theme' ? lowContrasts(base.styles, base.appearance) : [];
+  return html`<div data-preview="${JSON.stringify(base)}">${
+    found.length > 0 &&
+    html`<div class="notice warn"><p>${t('offers.hardToRead')}</p>
+      <ul>${found.map(lowContrast)}</ul></div>`
+  }</div>`;
+}
+
+const lowContrast = ({ path, on, ratio }: LowContrast): Html =>
+  html`<li>${t('offers.lowContrast', { text: describePath(path), background: describePath(on), ratio })}</li>`;
+
+/** Switches of the preview: name → its values with their labels. The first is chosen at first. */
+function switches({ unit }: PreviewBase): Html {
+  const units = [
+    ['mou', t('offers.multi')],
+    ['sou', t('offers.single')],
+  ] as const;
+  const all: [name: string, label: string, values: readonly (readonly [string, string])[]][] = [
+    ['unit', t('settings.unit'), unit === 'mou' ? units : units.toReversed()],
+    [
+      'size',
+      t('offers.screen'),
+      [
+        ['phone', t('offers.phone')],
+        ['desktop', t('offers.desktop')],
+      ],
+    ],
+    [
+      'scheme',
+      t('offers.deviceColours'),
+      [
+        ['light', t('offers.light')],
+        ['dark', t('offers.dark')],
+      ],
+    ],
+    [
+      'dir',
+      t('offers.direction'),
+      [
+        ['ltr', t('offers.ltr')],
+        ['rtl', t('offers.rtl')],
+      ],
+    ],
+  ];
+  return html`${all.map(
+    ([name, label, values]) => html`
+      <div class="switches" role="group" aria-label="${label}">${values.map(
+        ([value, text], at) => html`
+          <button type="button" data-switch="${name}" data-value="${value}"
+            aria-pressed="${String(at === 0)}">${text}</button>`,
+      )}</div>`,
+  )}`;
+}
+
+/** The document inside the frame. */
+export const previewFrame = (asset: AssetUrl): string =>
+  html`<!doctype html>
+<html lang="${reader().language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${t('common.preview')}</title>
+<link rel="stylesheet" href="${asset('preview.css')}">
+<script src="${asset('preview-frame.js')}"></script>
+<script defer src="/sdk/launcher.js"></script>
+</head>
+<body><main id="unit" aria-label="${t('settings.unit')}"></main></body>
+</html>
+`.markup;

@@ -1,0 +1,105 @@
+import type { Values } from '../../../management/resource.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
+import type { Fields } from '../../../shell/fields.ts';
+import { type Choice, columns, type FormBuilder, fieldGroup } from '../../../shell/forms.ts';
+import { timeZoneChoices } from '../../../shell/time-zones.ts';
+
+const offerCountChoices: Choice[] = Array.from({ length: 10 }, (_, index) => {
+  const count = String(index + 1);
+  return { value: count, text: count };
+});
+
+/** Features only operators enable. */
+export const features = [
+  {
+    name: 'usp_enabled',
+    label: 'settings.usp',
+    hint: 'settings.uspHint',
+  },
+  { name: 'wallet_enabled', label: 'settings.wallet', hint: 'settings.walletHint' },
+  { name: 'offerwall_enabled', label: 'settings.offerwall', hint: 'settings.offerwallHint' },
+] as const satisfies readonly { name: string; label: MessageKey; hint: MessageKey }[];
+
+/** The settings of a publisher. `asOperator`: with the features. */
+export const publisherFields = (form: FormBuilder, asOperator: boolean): Html => html`
+  ${form.input('name', { label: t('common.name'), required: true })}
+  ${offerFields(form)}
+  ${localeFields(form)}
+  ${fieldGroup(
+    t('settings.privacy'),
+    form.input('privacy_url', {
+      label: t('settings.privacyUrl'),
+      type: 'url',
+      hint: t('settings.privacyUrlHint'),
+      placeholder: 'https://',
+    }),
+    form.textarea('privacy_text', {
+      label: t('settings.privacyText'),
+      rows: 4,
+      hint: t('settings.privacyTextHint'),
+    }),
+  )}
+  ${
+    asOperator &&
+    fieldGroup(
+      t('settings.features'),
+      features.map(({ name, label, hint }) => form.checkbox(name, { label: t(label), hint: t(hint) })),
+    )
+  }`;
+
+const offerFields = (form: FormBuilder): Html =>
+  fieldGroup(
+    t('nav.offers'),
+    columns([
+      form.select('offers_per_response', {
+        label: t('settings.offerCount'),
+        choices: offerCountChoices,
+        hint: t('settings.offerCountHint'),
+      }),
+      form.input('delivery_percentage', {
+        label: t('settings.deliveryPercentage'),
+        type: 'number',
+        min: 0,
+        max: 100,
+        hint: t('settings.deliveryPercentageHint'),
+      }),
+    ]),
+    form.checkbox('unit_enabled', { label: t('settings.unitsEnabled'), hint: t('settings.unitsEnabledHint') }),
+    form.checkbox('test_mode', { label: t('settings.testMode'), hint: t('settings.testModeHint') }),
+  );
+
+const localeFields = (form: FormBuilder): Html =>
+  fieldGroup(
+    t('settings.zoneAndCurrency'),
+    columns([
+      form.select('time_zone', {
+        label: t('settings.timeZone'),
+        choices: timeZoneChoices,
+        hint: t('settings.timeZoneHint'),
+      }),
+      form.input('currency_name', { label: t('settings.loyaltyCurrency'), hint: t('settings.loyaltyCurrencyHint') }),
+      form.input('currency_multiplier', {
+        label: t('settings.loyaltyRate'),
+        type: 'number',
+        min: 0,
+        step: '0.0001',
+      }),
+    ]),
+  );
+
+export function readPublisher(fields: Fields, asOperator: boolean): Values {
+  return {
+    name: fields.text('name'),
+    offers_per_response: fields.number('offers_per_response'),
+    delivery_percentage: fields.number('delivery_percentage'),
+    unit_enabled: fields.checked('unit_enabled'),
+    test_mode: fields.checked('test_mode'),
+    time_zone: fields.text('time_zone'),
+    currency_name: fields.text('currency_name'),
+    currency_multiplier: fields.number('currency_multiplier'),
+    privacy_url: fields.text('privacy_url') || null,
+    privacy_text: fields.text('privacy_text'),
+    ...(asOperator && Object.fromEntries(features.map(({ name }) => [name, fields.checked(name)]))),
+  };
+}

@@ -1,0 +1,72 @@
+import { crudPages } from '../../../management/crud-pages.ts';
+import type { View } from '../../../management/resource.ts';
+import { html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import type { App } from '../../../platform/ports.ts';
+import { badge, type Cell, linkButton, strongLink } from '../../../shell/components.ts';
+import { type PageContext, publisherPath } from '../../../shell/context.ts';
+import { commonPages, type PageServices } from '../../../shell/pages.ts';
+import { publishers } from '../../resources/publishers.ts';
+import { publisherFields, readPublisher } from './publisher-form.ts';
+
+/** All publishers, for operators. */
+export function publisherAdminPages(app: App, services: PageServices): void {
+  crudPages(commonPages(app, services), services.management, {
+    resource: publishers,
+    path: '/operator/publishers',
+    nav: 'publishers',
+    icon: 'publishers',
+    get title() {
+      return t('nav.publishers');
+    },
+    get lead() {
+      return t('operator.publishersLead');
+    },
+    reads: 'operator',
+    writes: 'operator',
+    get columns() {
+      return publisherColumns();
+    },
+    cells: publisherCells,
+    get empty() {
+      return { title: t('operator.noPublishers'), text: t('operator.noPublishersText') };
+    },
+    nameOf: (row) => String(row.name),
+    read: (fields) => readPublisher(fields, true),
+    fields: (form) => publisherFields(form, true),
+    afterCreate: (_context, view) => ({
+      to: publisherPath(Number(view.id), '/settings/keys'),
+      done: t('operator.publisherCreated', { name: String(view.name) }),
+    }),
+    removable: false,
+  });
+}
+
+const publisherColumns = () => [
+  { text: t('common.name') },
+  { text: t('operator.sdkId') },
+  { text: t('settings.features') },
+  { text: t('settings.timeZone') },
+  { text: t('common.actions'), hidden: true },
+];
+
+function publisherCells({ path }: PageContext, row: View): Cell[] {
+  const overview = publisherPath(Number(row.id), '/overview');
+  const features = (['usp', 'wallet', 'offerwall'] as const).filter((name) => row[`${name}_enabled`] === true);
+  return [
+    html`
+      ${strongLink(overview, String(row.name))}
+      ${row.unit_enabled !== true && badge(t('common.disabled'), 'bad')}
+      ${row.test_mode === true && badge(t('settings.testMode'), 'warn')}`,
+    html`<code>${String(row.sdk_id)}</code>`,
+    features.length === 0
+      ? '–'
+      : html`${features.map((name) => html`${badge(t(`operator.feature_${name}`), 'good')} `)}`,
+    String(row.time_zone),
+    html`
+      <div class="row-actions">
+        ${linkButton(overview, t('operator.open'))}
+        ${linkButton(path(`/operator/publishers/${Number(row.id)}`), t('operator.edit'), 'quiet')}
+      </div>`,
+  ];
+}

@@ -1,0 +1,72 @@
+import { hasRole } from '../../../accounts/users.ts';
+import { versionField } from '../../../management/crud-editor.ts';
+import type { Values, View } from '../../../management/resource.ts';
+import { etagOf, PreconditionFailed } from '../../../management/rows.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import type { App } from '../../../platform/ports.ts';
+import { hiddenField, readOnlyFields, saveForm } from '../../../shell/actions.ts';
+import { descriptionList } from '../../../shell/components.ts';
+import type { PublisherContext } from '../../../shell/context.ts';
+import { type FieldErrors, type Fields, fieldErrorsOf } from '../../../shell/fields.ts';
+import { createForm, type FormValues } from '../../../shell/forms.ts';
+import type { Page } from '../../../shell/layout.ts';
+import { type PageResult, type PageServices, publisherPages } from '../../../shell/pages.ts';
+import { publishers } from '../../resources/publishers.ts';
+import { features, publisherFields, readPublisher } from './publisher-form.ts';
+
+/** The publisher's own settings. */
+export function settingsPages(app: App, services: PageServices): void {
+  const { management } = services;
+  const pages = publisherPages(app, services);
+  pages.get('/settings', 'analyst', async (context) => {
+    const view = await management.get(context, publishers, context.publisher.id);
+    return settingsPage(context, view, view, []);
+  });
+  pages.post('/settings', 'admin', (context, fields) => save(services, context, fields));
+}
+
+const isOperator = ({ viewer }: PublisherContext): boolean => viewer.user.role === 'operator';
+
+async function save({ management }: PageServices, context: PublisherContext, fields: Fields): Promise<PageResult> {
+  const given = readPublisher(fields, isOperator(context));
+  const { id } = context.publisher;
+  try {
+    await management.update(context, publishers, id, given, fields.text(versionField) || null);
+    return { to: context.path('/settings'), done: t('settings.saved') };
+  } catch (err) {
+    const view = await management.get(context, publishers, id);
+    if (!(err instanceof PreconditionFailed)) return settingsPage(context, view, given, fieldErrorsOf(err));
+    const message = t('settings.conflict');
+    return settingsPage(context, view, given, [{ path: '/', message }, ...(err.details ?? [])]);
+  }
+}
+
+function settingsPage(context: PublisherContext, view: View, values: Values, errors: FieldErrors): Page {
+  const form = createForm({ ...view, ...values } as FormValues, errors);
+  const fields = publisherFields(form, isOperator(context));
+  const body = html`${hiddenField(versionField, etagOf(view))}${form.summary()}${fields}`;
+  const canEdit = hasRole(context.viewer.user.role, 'admin');
+  return {
+    title: t('settings.title'),
+    lead: t('settings.lead'),
+    nav: 'settings',
+    status: errors.length > 0 ? 422 : 200,
+    body: html`
+      ${!isOperator(context) && featureCard(view)}
+      <section class="card">
+        ${canEdit ? saveForm(context, context.path('/settings'), body) : readOnlyFields(fields)}
+      </section>`,
+  };
+}
+
+function featureCard(view: View): Html {
+  const states = features.map(
+    ({ name, label }) => [t(label), t(view[name] === true ? 'common.enabled' : 'common.disabled')] as const,
+  );
+  return html`
+    <section class="card">
+      ${descriptionList(states)}
+      <p class="hint below">${t('settings.featuresHint')}</p>
+    </section>`;
+}

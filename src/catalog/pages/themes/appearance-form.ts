@@ -1,0 +1,113 @@
+import { defaultAppearance, defaultSettings, defaultStyles } from '@perkwire/client';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
+import type { Fields } from '../../../shell/fields.ts';
+import { columns, type FormBuilder, type FormValue, fieldGroup, moreFields } from '../../../shell/forms.ts';
+import {
+  isNested,
+  jsonText,
+  mergeNested,
+  type Nested,
+  readJson,
+  valueAt,
+  withoutValue,
+  withValue,
+} from '../../../shell/nested.ts';
+import { darkStylesOf } from '../../snapshot/theme-settings.ts';
+import { type AppearanceField, allFields, groups } from './appearance-fields.ts';
+
+const defaults = { settings: defaultSettings, styles: defaultStyles, appearance: defaultAppearance };
+const plainDefaultOf = (path: string): unknown => valueAt(defaults, path);
+
+/** Dark colours that a theme does not name depend on its light ones. */
+const defaultsOf = (overrides: Nested): Nested => ({
+  ...defaults,
+  appearance: { ...defaultAppearance, dark: darkStylesOf(isNested(overrides.styles) ? overrides.styles : {}) },
+});
+
+const isColour = (value: unknown): boolean => /^#[0-9a-f]{6}$/i.test(String(value));
+
+/** Name of the field with all overrides that have no field of their own. */
+export const jsonField = 'rest';
+
+/** A theme's overrides as form values: defaults where there is no override, and the rest as JSON. */
+export function appearanceToForm(overrides: Nested): Record<string, FormValue> {
+  const values: Record<string, FormValue> = {};
+  const known = defaultsOf(overrides);
+  const effective = (path: string): unknown => valueAt(overrides, path) ?? valueAt(known, path);
+  let rest: Nested = overrides;
+  for (const { path, also = [] } of allFields) {
+    values[path] = effective(path) as FormValue;
+    rest = withoutValue(rest, path);
+    for (const other of also) {
+      const isSame = effective(other) === effective(path);
+      rest = isSame ? withoutValue(rest, other) : withValue(rest, other, effective(other));
+    }
+  }
+  const isEmpty = (value: unknown): boolean => isNested(value) && Object.keys(value).length === 0;
+  values[jsonField] = jsonText(Object.fromEntries(Object.entries(rest).filter(([, value]) => !isEmpty(value))));
+  return values;
+}
+
+/** Form values as overrides: only what differs from the defaults. */
+export function readAppearance(fields: Fields): { settings: unknown; styles: unknown; appearance: unknown } {
+  const rest = readJson(fields.text(jsonField));
+  const named = typeof rest === 'string' ? {} : rest;
+  let overrides: Nested = {};
+  const set = (path: string, value: unknown, known: Nested): void => {
+    if (value !== valueAt(known, path) && value !== '' && value !== null) overrides = withValue(overrides, path, value);
+  };
+  const isDark = ({ path }: AppearanceField): boolean => path.startsWith('appearance.dark.');
+  for (const part of [allFields.filter((field) => !isDark(field)), allFields.filter(isDark)]) {
+    const known = defaultsOf(mergeNested(named, overrides));
+    for (const field of part) {
+      const value = readValue(fields, field);
+      set(field.path, value, known);
+      for (const other of field.also ?? []) if (valueAt(named, other) === undefined) set(other, value, known);
+    }
+  }
+  const empty = { settings: {}, styles: {}, appearance: {} };
+  // A text that is not JSON is passed on as settings, for the validation to refuse.
+  if (typeof rest === 'string') return { ...empty, ...overrides, settings: rest };
+  return { ...empty, ...mergeNested(rest, overrides) };
+}
+
+/** A field has the type of its default. */
+function readValue(fields: Fields, { path }: AppearanceField): string | number | boolean | null {
+  const type = typeof plainDefaultOf(path);
+  if (type === 'boolean') return fields.checked(path);
+  return type === 'number' ? fields.number(path) : fields.text(path);
+}
+
+export function appearanceFields(form: FormBuilder): Html {
+  const isCheckbox = ({ path }: AppearanceField) => typeof plainDefaultOf(path) === 'boolean';
+  return html`
+    ${groups.map(({ title, hint, short, fields }) =>
+      fieldGroup(
+        t(title),
+        hint === undefined ? [] : html`<p class="hint">${t(hint)}</p>`,
+        columns(
+          fields.filter((field) => !isCheckbox(field)).map((field) => control(form, field)),
+          fields.some(({ path }) => isColour(plainDefaultOf(path))) ? 'narrow' : short === true ? 'aligned' : '',
+        ),
+        fields.filter(isCheckbox).map(({ path, label }) => form.checkbox(path, { label: t(label) })),
+      ),
+    )}
+    ${moreFields(
+      t('themes.otherSettings'),
+      form.textarea(jsonField, {
+        label: t('themes.furtherSettings'),
+        rows: 8,
+        code: true,
+        hint: tHtml('themes.furtherSettingsHint', { example: '{"styles":{"popup":{"shadow":"none"}}}' }),
+      }),
+    )}`;
+}
+
+function control(form: FormBuilder, { path, label, hint, choices, number }: AppearanceField): Html {
+  const options = { label: t(label), ...(hint !== undefined && { hint: t(hint) }) };
+  if (choices !== undefined) return form.select(path, { ...options, choices: choices() });
+  const value = plainDefaultOf(path);
+  if (typeof value === 'number' || number === true) return form.input(path, { ...options, type: 'number', min: 0 });
+  return form.input(path, { ...options, type: isColour(value) ? 'color' : 'text' });
+}

@@ -1,0 +1,156 @@
+import { crudPages } from '../../../management/crud-pages.ts';
+import type { Values, View } from '../../../management/resource.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import type { App } from '../../../platform/ports.ts';
+import { badge, type Cell, type Column, strongLink } from '../../../shell/components.ts';
+import type { PublisherContext } from '../../../shell/context.ts';
+import type { Fields } from '../../../shell/fields.ts';
+import { moment } from '../../../shell/format.ts';
+import { type Choice, columns, type FormBuilder, type FormValues, fieldGroup } from '../../../shell/forms.ts';
+import { pageHeaders } from '../../../shell/headers.ts';
+import { isNested } from '../../../shell/nested.ts';
+import { type PageServices, publisherPages } from '../../../shell/pages.ts';
+import { themes } from '../../resources/themes.ts';
+import { maxThemeKeyLength } from '../../snapshot/names.ts';
+import type { Publisher, Theme, Unit } from '../../snapshot/types.ts';
+import { previewFrame, previewPanel, previewState, themePreview } from '../offers/preview.ts';
+import { appearanceFields, appearanceToForm, jsonField, readAppearance } from './appearance-form.ts';
+
+/** Appearance and behaviour of units, and the User Selected Perks toggles (docs/interface.md#settings-and-styles). */
+export function themePages(app: App, services: PageServices): void {
+  const { publicUrl } = services.deps.config;
+  app.get('/dashboard/p/:publisherId/preview', { schema: { hide: true } }, async (_request, reply) =>
+    reply.headers(pageHeaders(publicUrl, "'self'")).send(previewFrame(services.asset)),
+  );
+
+  const pages = publisherPages(app, services);
+  const previewOf = (publisher: Publisher, values: Values) =>
+    themePreview({ publisher, theme: previewedTheme(values), publicUrl });
+  // What is typed, as units would get it.
+  pages.post('/preview', 'admin', async ({ publisher }, fields) => ({
+    fragment: previewState(previewOf(publisher, readTheme(fields))),
+  }));
+
+  crudPages(pages, services.management, {
+    resource: themes,
+    path: '/settings/themes',
+    nav: 'themes',
+    icon: 'themes',
+    get title() {
+      return t('nav.themes');
+    },
+    get lead() {
+      return t('themes.lead');
+    },
+    writes: 'admin',
+    assets: ['preview.js'],
+    get columns() {
+      return themeColumns();
+    },
+    cells: themeCells,
+    get empty() {
+      return { title: t('themes.none'), text: t('themes.noneText') };
+    },
+    nameOf: (row) => String(row.name),
+    initial: ({ publisher }) => ({ unit: 'mou', is_default: publisher.themes.size === 0 }),
+    toForm: themeToForm,
+    read: readTheme,
+    fields: (form, { publisher }) => themeFields(form, publisher),
+    previewed: true,
+    beside: ({ publisher, path }, { values }) => previewPanel(path('/preview'), previewOf(publisher, values)),
+  });
+}
+
+const themeColumns = (): Column[] => [
+  { text: t('common.name') },
+  { text: t('themes.key') },
+  { text: t('settings.unit') },
+  { text: t('settings.usp') },
+  { text: t('campaigns.updated') },
+];
+
+const themeCells = ({ path, publisher }: PublisherContext, row: View): Cell[] => [
+  html`
+    ${strongLink(path(`/settings/themes/${row.id}`), String(row.name))}
+    ${row.is_default === true && badge(t('themes.default'), 'info')}`,
+  html`<code>${String(row.key)}</code>`,
+  row.unit === 'mou' ? t('themes.multiOfferUnit') : t('themes.singleOfferUnit'),
+  row.usp_enabled === true
+    ? badge(t(row.usp_check_all === true ? 'themes.onAllSelected' : 'common.on'), 'good')
+    : t('common.off'),
+  moment(publisher, String(row.updated_at)),
+];
+
+const themeToForm = (values: Values): FormValues => ({
+  ...(values as FormValues),
+  ...appearanceToForm({
+    settings: isNested(values.settings) ? values.settings : {},
+    styles: isNested(values.styles) ? values.styles : {},
+    appearance: isNested(values.appearance) ? values.appearance : {},
+  }),
+  ...(typeof values.settings === 'string' && { [jsonField]: values.settings }),
+});
+
+const readTheme = (fields: Fields): Values => ({
+  name: fields.text('name'),
+  key: fields.text('key'),
+  unit: fields.text('unit'),
+  is_default: fields.checked('is_default'),
+  usp_enabled: fields.checked('usp_enabled'),
+  usp_check_all: fields.checked('usp_check_all'),
+  offers_per_response: fields.number('offers_per_response'),
+  ...readAppearance(fields),
+});
+
+const unitChoices = (): Choice[] => [
+  { value: 'mou', text: t('themes.multiOfferChoice') },
+  { value: 'sou', text: t('themes.singleOfferChoice') },
+];
+
+const themeFields = (form: FormBuilder, { offersPerResponse, uspEnabled }: Publisher): Html => html`
+  ${columns([
+    form.input('name', { label: t('common.name'), required: true }),
+    form.input('key', {
+      label: t('themes.key'),
+      maxLength: maxThemeKeyLength,
+      hint: t('themes.keyHint'),
+    }),
+  ])}
+  ${columns([
+    form.select('unit', { label: t('settings.unit'), choices: unitChoices() }),
+    form.input('offers_per_response', {
+      label: t('settings.offerCount'),
+      type: 'number',
+      min: 1,
+      max: 10,
+      hint: t('themes.offerCountHint', { count: offersPerResponse }),
+    }),
+  ])}
+  ${form.checkbox('is_default', {
+    label: t('settings.defaultTheme'),
+    hint: t('themes.defaultHint'),
+  })}
+  ${fieldGroup(
+    t('settings.usp'),
+    uspEnabled ? [] : html`<p class="hint">${t('themes.uspNotEnabled')}</p>`,
+    form.checkbox('usp_enabled', { label: t('settings.usp'), hint: t('themes.uspHint') }),
+    form.checkbox('usp_check_all', { label: t('themes.uspCheckAll'), hint: t('themes.uspCheckAllHint') }),
+  )}
+  ${appearanceFields(form)}`;
+
+/** As much of a theme as a preview needs; the values may be invalid. */
+const previewedTheme = (values: Values): Theme => ({
+  id: 0,
+  key: '',
+  name: '',
+  unit: (values.unit === 'sou' ? 'sou' : 'mou') satisfies Unit,
+  uspEnabled: values.usp_enabled === true,
+  uspCheckAll: values.usp_check_all === true,
+  offersPerResponse: null,
+  deliveryPercentage: null,
+  unitEnabled: null,
+  settings: isNested(values.settings) ? values.settings : {},
+  styles: isNested(values.styles) ? values.styles : {},
+  appearance: isNested(values.appearance) ? values.appearance : {},
+});

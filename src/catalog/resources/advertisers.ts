@@ -1,0 +1,18 @@
+import { Type } from '@sinclair/typebox';
+import { nameField } from '../../management/fields.ts';
+import { type Resource, removal, stamps } from '../../management/resource.ts';
+
+export const advertisers: Resource = {
+  name: 'advertisers',
+  noun: 'advertiser',
+  table: 'advertisers',
+  key: 'id',
+  permission: 'offers/management',
+  input: Type.Object({ name: nameField('Shown with every offer.') }, { additionalProperties: false }),
+  readOnly: { ...stamps, ...removal },
+  removedAt: 'deleted_at',
+  heldBy: [{ noun: 'campaign', table: 'campaigns', column: 'advertiser_id', removable: true }],
+  sorts: { id: 'integer', name: 'text', created_at: 'timestamptz', updated_at: 'timestamptz' },
+  filters: ['name'],
+  searched: ['name'],
+};

@@ -1,0 +1,169 @@
+import { Type } from '@sinclair/typebox';
+import { audit } from '../../management/audit.ts';
+import { checkDecimals, checkUrls, flag, httpsUrl, nameField, text, weight } from '../../management/fields.ts';
+import {
+  idSchema,
+  orNull,
+  type Resource,
+  removal,
+  stamps,
+  type Values,
+  type View,
+  type Warning,
+} from '../../management/resource.ts';
+import { columnsOf, viewOf } from '../../management/rows.ts';
+import { problem } from '../../management/schema-errors.ts';
+import type { Work } from '../../management/unit-of-work.ts';
+import { campaignLimits } from '../offer-limits.ts';
+import { type CampaignRules, campaignRules, payoutKinds } from '../rules/rules.ts';
+import { checkRules } from '../rules/validate.ts';
+import { normaliseName } from '../snapshot/names.ts';
+import { advertisers } from './advertisers.ts';
+import { offers } from './offers.ts';
+
+/** What an advertiser promotes: where it leads, what it pays, and the rules of who sees it. */
+export const campaigns: Resource = {
+  name: 'campaigns',
+  noun: 'campaign',
+  table: 'campaigns',
+  key: 'id',
+  permission: 'offers/management',
+  input: Type.Object(
+    {
+      advertiser_id: idSchema,
+      name: nameField(),
+      category: text(campaignLimits.category, { default: '' }),
+      tags: Type.Array(Type.String({ minLength: 1, maxLength: campaignLimits.tag }), {
+        maxItems: 50,
+        uniqueItems: true,
+        default: [],
+      }),
+      active: flag(true),
+      priority: Type.Integer({ minimum: 0, maximum: 10_000, default: 100, description: 'Lower is shown first.' }),
+      weight: weight('Where no offer of the same priority pays, higher is shown first.'),
+      is_product: flag(false),
+      is_loyalty: flag(false, 'May be used as an incentive.'),
+      offer_description: text(campaignLimits.offer_description, { default: '' }),
+      landing_url: httpsUrl(
+        'May hold macros after the host: `{click_id}`, `{session_id}`, `{placement}`, `{offer_id}`, ' +
+          '`{campaign_id}`, `{publisher_id}`.',
+      ),
+      click_id_param: Type.String({
+        pattern: '^[A-Za-z0-9_.-]{1,64}$',
+        [problem]: 'must be 1 to 64 letters, digits, dots, hyphens or underscores',
+        default: 'click_id',
+        description: 'Query parameter of the landing page that gets the click id.',
+      }),
+      opt_out_days: orNull(Type.Integer({ minimum: 1, maximum: 3650 }), {
+        default: null,
+        description: 'How long a “no thanks” keeps the campaign away from a user; null: for good.',
+      }),
+      payout_kind: Type.Union(
+        payoutKinds.map((kind) => Type.Literal(kind)),
+        { default: 'cpc', description: 'Paid for a click, an action, 1,000 impressions, or a share of the sale.' },
+      ),
+      payout_amount: Type.Number({
+        minimum: 0,
+        maximum: 1_000_000,
+        default: 0,
+        description: 'Money; with `cps`, percent of the sale.',
+      }),
+      payout_currency: Type.String({
+        pattern: '^[A-Z]{3}$',
+        [problem]: 'must be a currency code such as USD',
+        default: 'USD',
+        description: 'Amounts of campaigns that compete are compared as numbers: use one currency for all of them.',
+      }),
+      rules: Type.Object(campaignRules.properties, {
+        title: 'CampaignRules',
+        additionalProperties: false,
+        default: {},
+        description: 'Who sees the campaign, when and how often.',
+      }),
+    },
+    { additionalProperties: false },
+  ),
+  readOnly: { ...stamps, ...removal },
+  removedAt: 'deleted_at',
+  references: { advertiser_id: advertisers },
+  sorts: {
+    id: 'integer',
+    name: 'text',
+    priority: 'integer',
+    weight: 'integer',
+    category: 'text',
+    created_at: 'timestamptz',
+    updated_at: 'timestamptz',
+  },
+  filters: ['advertiser_id', 'active', 'category', 'is_loyalty', 'is_product', 'payout_kind'],
+  searched: ['name', 'category'],
+  checksAnyShape: true,
+  check: (values) => [
+    ...checkUrls(values, ['landing_url']),
+    ...checkDecimals(values, 'payout_amount', 6),
+    ...(values.payout_kind === 'cps' && typeof values.payout_amount === 'number' && values.payout_amount > 100
+      ? [{ path: '/payout_amount', message: 'must be 100 or less: with cps it is percent of the sale' }]
+      : []),
+    ...checkRules(values.rules).map(({ path, message }) => ({ path: `/rules${path}`, message })),
+  ],
+  warn: async (view, work) => [...(await warnOfCurrencies(view, work)), ...(await warnOfPlacements(view, work))],
+  // Its offers are paused with it, and resume with it.
+  beforeRemove: (work, { id }) => setOffersActive(work, id, false, 'active'),
+  afterRestore: (work, { id, deleted_at }) =>
+    setOffersActive(work, id, true, 'not active and deleted_at is null and updated_at = $4', [deleted_at]),
+};
+
+/** Pauses or resumes those offers of a campaign that a condition selects. */
+async function setOffersActive(
+  work: Work,
+  campaignId: unknown,
+  active: boolean,
+  condition: string,
+  more: readonly unknown[] = [],
+): Promise<void> {
+  const { rows } = await work.executor.query<Values>(
+    `update offers set active = $2, updated_at = $3 where campaign_id = $1 and ${condition}
+    returning ${columnsOf(offers, work)}`,
+    [campaignId, active, new Date(work.nowMs), ...more],
+  );
+  for (const row of rows) {
+    const after = viewOf(row);
+    await audit(work, { resource: offers, action: 'update', before: { ...after, active: !active }, after });
+  }
+}
+
+/** Offers are ranked by what they pay, and reports add it up, in whatever currency it is. */
+async function warnOfCurrencies(
+  { id, payout_currency: currency }: View,
+  { executor, publisherId }: Work,
+): Promise<Warning[]> {
+  const { rows } = await executor.query<{ others: string }>(
+    `select string_agg(distinct payout_currency, ', ') as others from campaigns
+    where publisher_id = $1 and id <> $2 and payout_currency <> $3 and active and deleted_at is null
+    having count(*) > 0`,
+    [publisherId, id, currency],
+  );
+  return rows.map(({ others }) => ({
+    path: '/payout_currency',
+    message: `is not that of other active campaigns (${others}): amounts are compared and added as numbers`,
+  }));
+}
+
+/** A placement exists as soon as a request has named it; one that never was may be a typing error. */
+async function warnOfPlacements({ id, rules }: View, { executor, publisherId }: Work): Promise<Warning[]> {
+  const { include = [], exclude = [] } = (rules as CampaignRules).targeting?.placements ?? {};
+  const given = [
+    ...include.map((name, index) => ({ name, path: `/rules/targeting/placements/include/${index}` })),
+    ...exclude.map((name, index) => ({ name, path: `/rules/targeting/placements/exclude/${index}` })),
+  ];
+  if (given.length === 0) return [];
+  const { rows } = await executor.query<{ name: string }>(
+    `select distinct name from placements where name = any($3) and (publisher_id = $1
+      or publisher_id in (select publisher_id from campaign_publishers where campaign_id = $2 and active))`,
+    [publisherId, id, given.map(({ name }) => normaliseName(name))],
+  );
+  const seen = new Set(rows.map(({ name }) => name));
+  return given
+    .filter(({ name }) => !seen.has(normaliseName(name)))
+    .map(({ name, path }) => ({ path, message: `${name} was never seen: no request has named this placement` }));
+}

@@ -1,0 +1,78 @@
+import { Type } from '@sinclair/typebox';
+import { checkUrls, flag, httpsUrlOrEmpty, text, weight } from '../../management/fields.ts';
+import { idSchema, orNull, type Resource, removal, stamps, type Values } from '../../management/resource.ts';
+import type { ErrorDetail } from '../../platform/errors.ts';
+import { idealLengthOf, type LimitedText, offerLimits } from '../offer-limits.ts';
+import { sanitiseTerms } from '../snapshot/sanitise.ts';
+
+const copy = (name: LimitedText, description?: string) => {
+  const ideal = idealLengthOf(name);
+  return text(offerLimits[name].maxLength, {
+    default: '',
+    description: [description, ideal === null ? '' : `Ideal: up to ${ideal} characters.`].filter(Boolean).join(' '),
+  });
+};
+
+/** One copy variant of a campaign. Limits: docs/interface.md#text-limits. */
+export const offers: Resource = {
+  name: 'offers',
+  noun: 'offer',
+  schemaName: 'CatalogueOffer',
+  table: 'offers',
+  key: 'id',
+  permission: 'offers/management',
+  input: Type.Object(
+    {
+      campaign_id: idSchema,
+      active: flag(true),
+      weight: weight('Among offers of its campaign, where none pays: higher is shown first.'),
+      title: copy('title', 'Headline; may hold macros such as `{{first_name|there}}`.'),
+      description: copy('description'),
+      mini_text: copy('mini_text', 'For disclaimers; avoid unless necessary.'),
+      short_headline: copy('short_headline'),
+      short_description: copy('short_description'),
+      terms_and_conditions: text(offerLimits.terms_and_conditions.maxLength, {
+        default: '',
+        description: 'HTML; what is not harmless is taken out when it is saved.',
+      }),
+      cta_yes: copy('cta_yes'),
+      cta_no: copy('cta_no'),
+      loyalty_requirements: copy('loyalty_requirements', 'What a user must do to earn the reward.'),
+      useraction_cta: orNull(text(offerLimits.useraction_cta.maxLength), { default: null }),
+      useraction_url: orNull(httpsUrlOrEmpty(), { default: null }),
+      adv_pixel_url: httpsUrlOrEmpty("The advertiser's own impression URL; empty: none."),
+      wallet_enabled: flag(true),
+      offerwall_enabled: flag(true),
+    },
+    { additionalProperties: false },
+  ),
+  readOnly: { ...stamps, ...removal },
+  removedAt: 'deleted_at',
+  fixed: ['campaign_id'],
+  references: { campaign_id: { noun: 'campaign', table: 'campaigns', key: 'id', removedAt: 'deleted_at' } },
+  sorts: { id: 'integer', title: 'text', weight: 'integer', created_at: 'timestamptz', updated_at: 'timestamptz' },
+  filters: ['campaign_id', 'active', 'wallet_enabled', 'offerwall_enabled'],
+  searched: ['title', 'short_headline', 'description'],
+  prepare: (values) =>
+    typeof values.terms_and_conditions === 'string' &&
+    values.terms_and_conditions.length <= offerLimits.terms_and_conditions.maxLength
+      ? { ...values, terms_and_conditions: sanitiseTerms(values.terms_and_conditions) }
+      : values,
+  checksAnyShape: true,
+  check: (values) => checkUrls(values, ['useraction_url', 'adv_pixel_url']),
+  warn: warnOfOffer,
+};
+
+function warnOfOffer(offer: Values): ErrorDetail[] {
+  const tooLong = (Object.keys(offerLimits) as LimitedText[]).flatMap((name) => {
+    const ideal = idealLengthOf(name);
+    const length = [...String(offer[name])].length;
+    return ideal === null || length <= ideal
+      ? []
+      : [{ path: `/${name}`, message: `is longer than is ideal: ${length} characters, ideal are up to ${ideal}` }];
+  });
+  return [
+    ...tooLong,
+    ...(offer.title === '' ? [{ path: '/title', message: 'is empty: larger formats show a headline' }] : []),
+  ];
+}

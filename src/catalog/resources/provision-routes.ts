@@ -1,0 +1,57 @@
+import { Type } from '@sinclair/typebox';
+import { admit, callOf, type Door, fieldsOf, publisherQuery, send } from '../../management/http.ts';
+import type { Values } from '../../management/resource.ts';
+import { ifMatch, operatorOnly } from '../../management/resource-routes.ts';
+import { etagOf } from '../../management/rows.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import type { App } from '../../platform/ports.ts';
+import { listProvisions, provisionInput, setProvision } from './provisions.ts';
+
+const path = '/manage/v1/campaigns/:id/publishers';
+const tags = ['Campaigns'];
+const view = Type.Object(
+  { campaign_id: Type.Integer(), publisher_id: Type.Integer(), ...provisionInput.properties },
+  { title: 'Provision' },
+);
+
+/** Whom a campaign is served to. Only an operator may serve it to others than its owner. */
+export function provisionRoutes(app: App, door: Door): void {
+  const hooks = admit(door, 'offers/management');
+
+  const listSchema = {
+    operationId: 'listProvisions',
+    summary: 'List whom a campaign is served to',
+    tags,
+    params: Type.Object({ id: Type.String() }),
+    querystring: publisherQuery,
+    response: { 200: Type.Object({ data: Type.Array(view) }), ...errorAnswers(401, 403, 404) },
+  };
+  app.get(path, { schema: listSchema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const { id } = request.params as { id: string };
+    const data = await door.management.read(actor, publisherId, (work) => listProvisions(work, id));
+    return send(reply, { status: 200, body: { data }, headers: {} });
+  });
+
+  const putSchema = {
+    operationId: 'setProvision',
+    security: operatorOnly,
+    summary: 'Serve a campaign to a publisher, or no more',
+    description: '`publisher_id` of the query is the owner of the campaign, that of the path whom it is served to.',
+    tags,
+    params: Type.Object({ id: Type.String(), publisher_id: Type.String() }),
+    querystring: publisherQuery,
+    headers: ifMatch,
+    body: Type.Partial(provisionInput),
+    response: { 200: Type.Object({ message: Type.String(), data: view }), ...errorAnswers(400, 401, 403, 404, 412) },
+  };
+  app.put(`${path}/:publisher_id`, { schema: putSchema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const { id, publisher_id } = request.params as { id: string; publisher_id: string };
+    const match = request.headers['if-match'] ?? null;
+    const data = await door.management.write(actor, publisherId, (work) =>
+      setProvision(work, id, publisher_id, (fieldsOf(request) ?? {}) as Values, match),
+    );
+    return send(reply, { status: 200, body: { message: 'Saved.', data }, headers: { etag: etagOf(data) } });
+  });
+}

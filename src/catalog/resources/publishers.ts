@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto';
+import { Type } from '@sinclair/typebox';
+import { checkDecimals, checkUrls, flag, maxUrlLength, nameField, text } from '../../management/fields.ts';
+import { orNull, type Resource, stamps } from '../../management/resource.ts';
+import { problem } from '../../management/schema-errors.ts';
+import { isOperator } from '../../management/unit-of-work.ts';
+import { isTimeZone } from '../../platform/lib/time-zone.ts';
+import { isFrameHost } from '../snapshot/convert.ts';
+
+/** Publishers: an operator makes them and sees all; others see and set their own. */
+export const publishers: Resource = {
+  name: 'publishers',
+  noun: 'publisher',
+  table: 'publishers',
+  key: 'id',
+  permission: 'configurations',
+  madeByOperators: true,
+  input: Type.Object(
+    {
+      name: nameField(),
+      unit_enabled: flag(true, 'The whole unit on or off.'),
+      offers_per_response: Type.Integer({ minimum: 1, maximum: 10, default: 3, description: 'Number of offers.' }),
+      delivery_percentage: Type.Integer({
+        minimum: 0,
+        maximum: 100,
+        default: 100,
+        description: 'Of users, how many get offers.',
+      }),
+      test_mode: flag(false, 'Every answer is a test answer, as with `dev`.'),
+      time_zone: text(64, { default: 'UTC', description: 'IANA zone, such as Europe/Berlin.' }),
+      currency_name: Type.String({
+        minLength: 1,
+        maxLength: 50,
+        default: 'points',
+        description: "Of the publisher's loyalty currency.",
+      }),
+      currency_multiplier: Type.Number({
+        minimum: 0,
+        maximum: 99_999_999,
+        default: 1,
+        description: 'Units of it for one of payout.',
+      }),
+      usp_enabled: flag(false, 'User Selected Perks; set by operators.'),
+      wallet_enabled: flag(false, 'Set by operators.'),
+      offerwall_enabled: flag(false, 'Set by operators.'),
+      privacy_url: orNull(
+        Type.String({
+          maxLength: maxUrlLength,
+          pattern: '^https?://\\S+$',
+          [problem]: 'must be a URL that begins with https://',
+        }),
+        { default: null, description: 'null: the page of this service.' },
+      ),
+      privacy_text: text(10_000, {
+        default: '',
+        description: 'Plain text for the privacy page of this service; empty: its own text.',
+      }),
+      frame_hosts: Type.Array(Type.String({ maxLength: 300 }), {
+        maxItems: 50,
+        uniqueItems: true,
+        default: [],
+        description:
+          'Whose pages alone may show the offerwall in a frame: https://shop.example or https://*.shop.example. ' +
+          'Empty: any page, but for signed links.',
+      }),
+    },
+    { additionalProperties: false },
+  ),
+  readOnly: { sdk_id: Type.String({ description: '16 hex digits; public.' }), ...stamps },
+  scope: ({ actor }) => (isOperator(actor) ? '$1::integer is not null' : 'id = $1'),
+  ownerOf: ({ id }) => id as number,
+  operatorOnly: ['usp_enabled', 'wallet_enabled', 'offerwall_enabled'],
+  sorts: { id: 'integer', name: 'text', created_at: 'timestamptz' },
+  filters: ['unit_enabled', 'usp_enabled', 'wallet_enabled', 'offerwall_enabled', 'test_mode'],
+  searched: ['name', 'sdk_id'],
+  check: (values) => [
+    ...(isTimeZone(values.time_zone as string)
+      ? []
+      : [{ path: '/time_zone', message: 'is not a time zone (IANA name, such as Europe/Berlin)' }]),
+    ...checkDecimals(values, 'currency_multiplier', 4),
+    ...checkUrls(values, ['privacy_url']),
+    ...(values.frame_hosts as string[]).flatMap((host, index) =>
+      isFrameHost(host)
+        ? []
+        : [{ path: `/frame_hosts/${index}`, message: 'must look like https://shop.example or https://*.shop.example' }],
+    ),
+  ],
+  initial: () => ({ sdk_id: randomBytes(8).toString('hex') }),
+};

@@ -1,0 +1,159 @@
+import { countNewAlerts } from '../../alerts/inbox.ts';
+import type { Publisher } from '../../catalog/snapshot/types.ts';
+import { embeddedDemoIds } from '../../demo/catalogue.ts';
+import { madeUpMark } from '../../demo/history/sessions.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
+import { type Html, html } from '../../platform/http/html.ts';
+import { t, tHtml } from '../../platform/i18n/messages.ts';
+import { dayMs } from '../../platform/lib/time.ts';
+import { offsetMs } from '../../platform/lib/time-zone.ts';
+import type { App } from '../../platform/ports.ts';
+import { metricNames, sumOf } from '../../reports/metrics.ts';
+import { breakdown, charts, maxGroups, metricTiles, todayTiles } from '../../reports/pages/metrics.ts';
+import { moneyFormat } from '../../reports/pages/money.ts';
+import { queryLiveMinutes } from '../../reports/query/live.ts';
+import { createReportService, currencyOf } from '../../reports/query/service.ts';
+import { type MetricsView, metricsView } from '../../reports/query/view.ts';
+import { emptyState, link, linkButton, notice, tabs } from '../../shell/components.ts';
+import { type PublisherContext, queryText } from '../../shell/context.ts';
+import { count } from '../../shell/format.ts';
+import type { Page } from '../../shell/layout.ts';
+import { type PageServices, publisherPages } from '../../shell/pages.ts';
+import { checklistPages, setupChecklist } from './setup/checklist.ts';
+
+const ranges = ['7', '14', '30'] as const;
+const liveMinutes = 30;
+
+type Scope = {
+  deps: PageServices['deps'];
+  reports: ReturnType<typeof createReportService>;
+  failFast: ReturnType<typeof createFailFast>;
+};
+
+/** Live counters, today against last week, and metrics over time, by placement and by offer. */
+export function overviewPages(app: App, { deps, ...services }: PageServices): void {
+  const pages = publisherPages(app, { deps, ...services });
+  const scope: Scope = { deps, reports: createReportService(deps), failFast: createFailFast(deps.dbHealth) };
+  checklistPages(pages, { services: { deps }, failFast: scope.failFast });
+  pages.get('/overview', 'analyst', (context) => overviewPage(scope, context));
+  pages.get('/overview/live', 'analyst', async (context) => ({ fragment: await liveCounters(scope, context) }));
+}
+
+async function overviewPage(scope: Scope, context: PublisherContext): Promise<Page> {
+  const { publisher } = context;
+  const days = Number(ranges.find((range) => range === queryText(context, 'days')) ?? '14');
+  const nowMs = scope.deps.now();
+  const from = dayOf(publisher, nowMs - (days - 1) * dayMs);
+  const range = { from, to: dayOf(publisher, nowMs) };
+  const top = (by: 'placement' | 'offer') =>
+    scope.reports.top({
+      ...{ publisherId: publisher.id, timeZone: publisher.timeZone, by, days: range, metrics: metricNames },
+      ...{ metric: 'impressions', limit: maxGroups, filters: {}, customKey: null, customValues: null },
+    });
+  const [overTime, byPlacement, byOffer, live, checklist, newAlerts] = await Promise.all([
+    scope.reports.activity(publisher, range),
+    top('placement'),
+    top('offer'),
+    liveCounters(scope, context),
+    setupChecklist({ services: scope, failFast: scope.failFast }, context),
+    scope.failFast(() =>
+      countNewAlerts(scope.deps.pool, { publisherId: publisher.id, userId: context.viewer.user.id }),
+    ),
+  ]);
+  const money = moneyFormat(currencyOf(scope.deps.catalog.current(), publisher.id));
+  const total = metricsView(sumOf(overTime.rows));
+  const nameOfOffer = (id: string | number) => offerName(scope.deps, context, Number(id));
+  const activity = async () => html`
+    ${todayTiles(await todayAndLastWeek(scope, publisher), money)}
+    ${rangeTabs(context, days)}
+    ${metricTiles(total, money)}
+    ${charts(overTime.rows, from, days)}
+    ${breakdown(t('reports.byPlacement'), t('dimensions.placement'), byPlacement, (id) => String(id), money)}
+    ${breakdown(t('reports.byOffer'), t('dimensions.offer'), byOffer, nameOfOffer, money)}`;
+  return {
+    title: t('reports.overview'),
+    lead: t('reports.overviewLead', { publisher: publisher.name, zone: publisher.timeZone }),
+    nav: 'overview',
+    actions: linkButton(context.path('/reports'), t('reports.explore')),
+    assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
+    body: html`
+      ${checklist}
+      ${newAlerts > 0 && alertsNotice(context, newAlerts)}
+      ${live}
+      ${publisher.sdkId === embeddedDemoIds.sdkId && madeUpNotice()}
+      ${total.sessions === 0 ? noActivity(context) : await activity()}`,
+  };
+}
+
+/** The publisher's local day of a time, as yyyy-mm-dd. */
+const dayOf = ({ timeZone }: Publisher, atMs: number): string =>
+  new Date(atMs + offsetMs(timeZone, atMs)).toISOString().slice(0, 10);
+
+const alertsNotice = ({ path }: PublisherContext, alerts: number): Html =>
+  notice(
+    'warn',
+    html`<p>${tHtml('reports.newAlerts', { count: alerts, a: (text) => link(path('/alerts'), text) })}</p>`,
+  );
+
+const madeUpNotice = (): Html => notice('info', html`<p>${tHtml('reports.madeUp', { ...madeUpMark })}</p>`);
+
+const noActivity = ({ path }: PublisherContext): Html =>
+  emptyState(
+    'overview',
+    t('reports.noActivity'),
+    t('reports.noActivityLead'),
+    linkButton(path('/integration'), t('reports.goToIntegration'), 'main'),
+  );
+
+const rangeTabs = ({ path }: PublisherContext, days: number): Html =>
+  tabs(
+    t('reports.range'),
+    ranges.map((range) => ({
+      text: t('reports.days', { days: Number(range) }),
+      href: `${path('/overview')}?days=${range}`,
+      current: Number(range) === days,
+    })),
+  );
+
+async function liveCounters({ deps, failFast }: Scope, { publisher, path }: PublisherContext): Promise<Html> {
+  const minutes = await failFast(() =>
+    queryLiveMinutes(deps.pool, { publisherId: publisher.id, minutes: liveMinutes, nowMs: deps.now() }),
+  );
+  const sum = (name: 'sessions' | 'impressions' | 'clicks'): string =>
+    count(minutes.reduce((total, { metrics }) => total + metrics[name], 0));
+  return html`
+    <p class="live" hx-get="${path('/overview/live')}" hx-trigger="every 5s" hx-swap="outerHTML">
+      <span class="live-dot"></span>
+      <span>
+        ${tHtml('reports.live', {
+          minutes: liveMinutes,
+          sessions: sum('sessions'),
+          impressions: sum('impressions'),
+          clicks: sum('clicks'),
+        })}
+      </span>
+    </p>`;
+}
+
+/** Metrics of today so far, and of the same hours of the same weekday last week. */
+async function todayAndLastWeek(
+  { deps, reports }: Scope,
+  publisher: Publisher,
+): Promise<{ today: MetricsView; lastWeek: MetricsView }> {
+  const metricsUntil = async (endMs: number) => {
+    const day = dayOf(publisher, endMs);
+    const { rows } = await reports.activity(publisher, { from: day, to: day, aggregated_by: 'hour' });
+    return metricsView(sumOf(rows.filter(({ startMs }) => startMs <= endMs)));
+  };
+  const nowMs = deps.now();
+  const [today, lastWeek] = await Promise.all([metricsUntil(nowMs), metricsUntil(nowMs - 7 * dayMs)]);
+  return { today, lastWeek };
+}
+
+function offerName({ catalog }: Scope['deps'], { path }: PublisherContext, id: number): Html | string {
+  const offer = catalog.current().offers.get(id);
+  if (offer === undefined) return t('reports.offer', { id: String(id) });
+  return html`
+    <a href="${path(`/offers/${id}`)}">${offer.copy.title || t('reports.offer', { id: String(id) })}</a><br>
+    <span class="hint">${offer.campaign.advertiserName}</span>`;
+}

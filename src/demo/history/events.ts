@@ -1,0 +1,117 @@
+import { eventRevenueMicros } from '../../catalog/snapshot/provisioning.ts';
+import type { Offer } from '../../catalog/snapshot/types.ts';
+import type { SessionRecord } from '../../offers/fetch/session-record.ts';
+import type { Random } from '../../platform/lib/random.ts';
+import { hourMs } from '../../platform/lib/time.ts';
+import { newUuid7 } from '../../platform/lib/uuid7.ts';
+import type { LedgerEntry } from '../../tracking/conversions/insert-bookings.ts';
+import type { TrackedEvent } from '../../tracking/tracked-event.ts';
+
+/** What happened in a session; times of day follow one another as a user's clicks do. */
+export type MadeUpActivity = {
+  events: TrackedEvent[];
+  conversions: LedgerEntry[];
+  /** Campaigns that were selected and confirmed; null: nothing was. */
+  confirmed: readonly number[] | null;
+};
+
+const seenShare = 0.93;
+const seenNextShare = 0.9;
+const noThanksShare = 0.05;
+const closeShare = 0.12;
+const confirmShare = 0.18;
+const selectShare = 0.4;
+const conversionShare = 0.12;
+/** Click-through rate of the first position; of each later one a third less. */
+const firstCtr = 0.085;
+/** An average sale, of which `cps` pays a share (millionths). */
+const saleMicros = 42_000_000;
+
+/** What a user did in a session of the history. `endMs`: nothing happens later. */
+export function makeUpActivity(session: SessionRecord, random: Random, endMs: number): MadeUpActivity {
+  const activity: MadeUpActivity = { events: [], conversions: [], confirmed: null };
+  if (session.offers.length === 0 || random() > seenShare) return activity;
+  const seen = session.offers.filter((_offer, index) => index === 0 || random() < seenNextShare);
+  for (const offer of seen) addOffer(activity, session, offer, random, endMs);
+  if (random() < closeShare)
+    activity.events.push(eventOf(session, seen[0] as Offer, 'close', session.createdAtMs + 20_000));
+  if (session.usp && random() < confirmShare) {
+    const selected = seen.filter(() => random() < selectShare).map(({ campaign }) => campaign.id);
+    if (selected.length > 0) activity.confirmed = selected;
+  }
+  return activity;
+}
+
+function addOffer(
+  { events, conversions }: MadeUpActivity,
+  session: SessionRecord,
+  offer: Offer,
+  random: Random,
+  endMs: number,
+): void {
+  const position = session.offers.indexOf(offer);
+  const seenMs = session.createdAtMs + 300 + Math.floor(random() * 900);
+  events.push(eventOf(session, offer, 'impression', seenMs));
+  // Some copy works better than other copy, and always the same.
+  const appeal = 0.6 + (((offer.id * 37) % 17) / 17) * 0.9;
+  if (random() < firstCtr * appeal * (2 / 3) ** position) {
+    const clickMs = seenMs + 1_500 + Math.floor(random() * 12_000);
+    events.push(eventOf(session, offer, 'click', clickMs));
+    const bookedMs = clickMs + Math.floor(random() * 6 * hourMs);
+    if (random() < conversionShare && bookedMs < endMs)
+      conversions.push(conversionOf(session, offer, clickMs, bookedMs));
+  } else if (random() < noThanksShare) {
+    events.push(eventOf(session, offer, 'no_thanks', seenMs + 4_000));
+  }
+}
+
+function eventOf(session: SessionRecord, offer: Offer, kind: TrackedEvent['kind'], atMs: number): TrackedEvent {
+  return {
+    kind,
+    claims: {
+      publisherId: session.publisherId,
+      sessionId: session.id,
+      offerId: offer.id,
+      campaignId: offer.campaign.id,
+      position: session.offers.indexOf(offer) + 1,
+      dev: false,
+    },
+    sessionId: session.id,
+    atMs,
+    suspicious: null,
+    revenueMicros: eventRevenueMicros(kind, offer.campaign, session.publisherId),
+  };
+}
+
+function conversionOf(session: SessionRecord, offer: Offer, clickAtMs: number, bookedAtMs: number): LedgerEntry {
+  const { campaign } = offer;
+  const { kind, amountMicros, currency } = campaign.payout;
+  const percent = 100_000_000;
+  const payoutMicros = kind === 'cpa' ? amountMicros : kind === 'cps' ? (saleMicros * amountMicros) / percent : 0;
+  const id = newUuid7(bookedAtMs);
+  return {
+    click: {
+      sessionId: session.id,
+      offerId: offer.id,
+      publisherId: session.publisherId,
+      campaignId: campaign.id,
+      advertiserId: campaign.advertiserId,
+    },
+    booking: {
+      id,
+      event: 'sale',
+      // Of one conversion a click: any key deduplicates it.
+      txnKey: id,
+      isVoid: false,
+      givenMicros: kind === 'cps' ? BigInt(saleMicros) : null,
+      payoutMicros: BigInt(Math.round(payoutMicros)),
+      currency,
+      isLoyalty: campaign.isLoyalty,
+      loyaltyMicros: 0n,
+      suspicious: null,
+      clickAtMs,
+      bookedAtMs,
+    },
+    txnId: '',
+  };
+}

@@ -1,0 +1,123 @@
+import type { Offer, Publisher } from '../../catalog/snapshot/types.ts';
+import type { SessionRecord } from '../../offers/fetch/session-record.ts';
+import type { Random } from '../../platform/lib/random.ts';
+import { dayMs, hourMs } from '../../platform/lib/time.ts';
+import { newUuid7 } from '../../platform/lib/uuid7.ts';
+import type { UserKeys } from '../../platform/security/user-key.ts';
+import { pick } from './pick.ts';
+
+/** Length of the made-up history (days). */
+export const historyDays = 14;
+
+/** The custom attribute that marks made-up sessions: reports can leave them out or show nothing else. */
+export const madeUpMark = { name: 'demo_history', value: 'made-up' } as const;
+
+/** Sessions of an average day (count). */
+const sessionsPerDay = 170;
+
+/** Nothing is made up of the last hour, so that live figures are true from the start (milliseconds). */
+const quietMs = hourMs;
+
+/** From Sunday on, and by the hour (UTC): shares of an average day. */
+const weekdayShares = [1.25, 0.9, 0.85, 0.9, 0.95, 1.05, 1.2];
+const hourShares = [2, 1, 1, 1, 1, 2, 3, 5, 7, 9, 10, 10, 11, 12, 11, 10, 10, 11, 13, 15, 16, 14, 9, 5];
+
+const placements = [
+  ['checkout', 55],
+  ['order-confirmation', 20],
+  ['order-status', 15],
+  ['account', 10],
+] as const;
+const countries = [
+  ['US', 52],
+  ['GB', 16],
+  ['DE', 11],
+  ['CA', 8],
+  ['FR', 7],
+  ['AU', 6],
+] as const;
+const clients: readonly (readonly [{ device: string; os: string }, number])[] = [
+  [{ device: 'mobile', os: 'ios' }, 36],
+  [{ device: 'mobile', os: 'android' }, 30],
+  [{ device: 'desktop', os: 'windows' }, 18],
+  [{ device: 'desktop', os: 'macos' }, 11],
+  [{ device: 'tablet', os: 'ios' }, 5],
+];
+const plans = [
+  ['basic', 60],
+  ['plus', 30],
+  ['pro', 10],
+] as const;
+
+const visitors = 900;
+const emptyShare = 0.06;
+
+/** The request alone, which estimates of reach are made from: of no catalogue, since nothing was decided. */
+const requestOnly = { catalogVersion: 0, scores: [], inputs: {} } as const;
+
+type SessionSource = { publisher: Publisher; offers: readonly Offer[]; userKeys: UserKeys; random: Random };
+
+/** The sessions of the last 14 days but the last hour, oldest first. */
+export function makeUpSessions(source: SessionSource, nowMs: number): SessionRecord[] {
+  const endMs = nowMs - quietMs;
+  return timesOf(source.random, endMs).map((atMs) => makeUpSession(source, atMs));
+}
+
+/** More on weekends and in the evening, and growing by 2 % a day. */
+function timesOf(random: Random, endMs: number): number[] {
+  const times: number[] = [];
+  const averageHour = hourShares.reduce((sum, share) => sum + share, 0) / hourShares.length;
+  const startMs = endMs - historyDays * dayMs;
+  for (let hour = 0; hour < historyDays * 24; hour += 1) {
+    const fromMs = startMs + hour * hourMs;
+    const from = new Date(fromMs);
+    const share = ((weekdayShares[from.getUTCDay()] ?? 1) * (hourShares[from.getUTCHours()] ?? 0)) / averageHour;
+    const expected = (sessionsPerDay / 24) * share * 1.02 ** (hour / 24);
+    const count = Math.floor(expected + random());
+    for (let session = 0; session < count; session += 1) times.push(Math.floor(fromMs + random() * hourMs));
+  }
+  return times.sort((a, b) => a - b);
+}
+
+function makeUpSession({ publisher, offers, userKeys, random }: SessionSource, atMs: number): SessionRecord {
+  const placement = pick(random, placements);
+  const pubUserId = `demo-visitor-${1 + Math.floor(random() ** 2 * visitors)}`;
+  const theme = publisher.themes.get(publisher.placements.get(placement)?.themeId ?? 0) ?? publisher.defaultTheme;
+  const isEmpty = random() < emptyShare;
+  const plan = pick(random, plans);
+  return {
+    id: newUuid7(atMs),
+    publisherId: publisher.id,
+    placement,
+    themeId: theme?.id ?? null,
+    userKey: userKeys.of(publisher.id, pubUserId),
+    pubUserId,
+    client: { country: pick(random, countries), ...pick(random, clients) },
+    offers: isEmpty ? [] : pickOffers(offers, publisher.offersPerResponse, random),
+    emptyReason: isEmpty ? 'nothing_eligible' : null,
+    decision: requestOnly,
+    custom: new Map([[madeUpMark.name, madeUpMark.value] as const, ['plan', plan] as const]),
+    macros: {},
+    dev: false,
+    usp: theme?.unit === 'mou' && theme.uspEnabled && publisher.uspEnabled,
+    uspCheckAll: theme?.uspCheckAll ?? false,
+    createdAtMs: atMs,
+  };
+}
+
+/** Offers of different advertisers by the weight of their campaigns. */
+function pickOffers(offers: readonly Offer[], count: number, random: Random): Offer[] {
+  const chosen: Offer[] = [];
+  while (chosen.length < count) {
+    const taken = new Set(chosen.map(({ campaign }) => campaign.advertiserId));
+    const left = offers.filter(({ campaign }) => !taken.has(campaign.advertiserId));
+    if (left.length === 0) return chosen;
+    chosen.push(
+      pick(
+        random,
+        left.map((offer) => [offer, offer.campaign.weight]),
+      ),
+    );
+  }
+  return chosen;
+}

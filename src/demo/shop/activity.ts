@@ -1,0 +1,74 @@
+import { fillText, type MacroValues } from '../../offers/render/macros.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+import { dayMs } from '../../platform/lib/time.ts';
+import type { Received } from '../received.ts';
+
+export type Beacon = { at: string; kind: string; offer_id: number; title: string; suspicious: string | null };
+
+/** `verified`: as of {@link Received}. */
+export type SeenWebhook = {
+  id: string;
+  received_at: string;
+  verified: boolean | null;
+  dev: boolean;
+  pub_user_id: string;
+  selected: number | null;
+  titles: string[];
+};
+
+const maxShown = 20;
+const recentMs = 60 * 60_000;
+/** A session's beacons are kept under its day, and are good for 24 hours. */
+const daysBackMs = 2 * dayMs;
+
+/** The beacons of the last hour, newest first, 20 at most. */
+export async function recentBeacons(executor: Executor, publisherId: number, nowMs: number): Promise<Beacon[]> {
+  const { rows } = await executor.query<Omit<Beacon, 'at'> & { at: Date; macros: MacroValues | null }>(
+    `select e.at, e.kind, e.offer_id, o.title, e.suspicious, s.macros
+     from events e join offers o on o.id = e.offer_id left join sessions s on s.id = e.session_id and s.day = e.day
+     where e.publisher_id = $1 and e.day >= ($2::timestamptz at time zone 'UTC')::date and e.at > $3
+     order by e.at desc limit $4`,
+    [publisherId, new Date(nowMs - daysBackMs), new Date(nowMs - recentMs), maxShown],
+  );
+  return rows.map(({ at, title, macros, ...beacon }) => ({
+    ...beacon,
+    at: new Date(at).toISOString(),
+    title: fillText(title, macros ?? {}),
+  }));
+}
+
+/** The newest webhooks with their selection. */
+export const recentWebhooks = (received: readonly Received[]): SeenWebhook[] =>
+  received.slice(0, maxShown).map(seenWebhook);
+
+export function seenWebhook({ headers, body, received_at, verified }: Received): SeenWebhook {
+  const { pub_user_id = '', selected = null, campaigns = [] } = bodyOf(body);
+  return {
+    id: String(headers['webhook-id'] ?? ''),
+    received_at,
+    verified,
+    dev: headers['perkwire-dev'] === '1',
+    pub_user_id,
+    selected,
+    titles: campaigns.map((campaign) => String(campaign.title)),
+  };
+}
+
+type Body = { pub_user_id?: string; selected?: number; campaigns?: { title?: unknown }[] };
+
+/** The receiver accepts posts without authentication. */
+function bodyOf(text: string): Body {
+  try {
+    const { body } = JSON.parse(text) as { body?: Record<string, unknown> };
+    const { pub_user_id, selected, campaigns } = body ?? {};
+    return {
+      ...(typeof pub_user_id === 'string' && { pub_user_id }),
+      ...(typeof selected === 'number' && { selected }),
+      ...(Array.isArray(campaigns) && {
+        campaigns: campaigns.filter((one) => typeof one === 'object' && one !== null),
+      }),
+    };
+  } catch {
+    return {};
+  }
+}

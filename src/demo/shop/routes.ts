@@ -1,0 +1,75 @@
+import { readFile } from 'node:fs/promises';
+import type { FastifyReply } from 'fastify';
+import type { CatalogDeps } from '../../catalog/ports.ts';
+import type { App } from '../../platform/ports.ts';
+import { embeddedDemoIds } from '../catalogue.ts';
+import type { Received } from '../received.ts';
+import { recentBeacons, recentWebhooks } from './activity.ts';
+import { demoHeaders, policy } from './policy.ts';
+import { createWebViews, type WebViewPage, type WebViewQuery } from './web-view.ts';
+
+const folder = new URL('../../../demo/shop/', import.meta.url);
+
+/** Address → file of demo/shop. */
+const files = {
+  '/demo': 'shop.html',
+  '/demo/shop.css': 'shop.css',
+  '/demo/shop.js': 'shop.js',
+  '/demo/panel.js': 'panel.js',
+  '/demo/receiver.js': 'receiver.js',
+  '/demo/phone': 'phone.html',
+  '/demo/phone.css': 'phone.css',
+  '/demo/phone.js': 'phone.js',
+  '/demo/bridge.js': 'bridge.js',
+};
+
+const types: Record<string, string> = { html: 'text/html', css: 'text/css', js: 'text/javascript' };
+
+/** Pages, so not part of the OpenAPI description. */
+const schema = { hide: true };
+
+/** The demo shop, with the real SDK, a simulated phone app, and what the service records. Embedded demo only. */
+export async function demoShopRoutes(app: App, deps: CatalogDeps & { received: Received[] }): Promise<void> {
+  const { config, pool, catalog, now, received } = deps;
+  const pagePolicy = policy(config.publicUrl);
+  const views = await createWebViews(config.publicUrl);
+
+  for (const [url, name] of Object.entries(files)) {
+    const content = await readFile(new URL(name, folder));
+    const type = types[name.split('.')[1] as string] as string;
+    app.get(url, { schema }, async (_request, reply) =>
+      withHeaders(reply, pagePolicy).type(`${type}; charset=utf-8`).send(content),
+    );
+  }
+
+  const sendView = (reply: FastifyReply, { html, csp }: WebViewPage) =>
+    withHeaders(reply, csp).type('text/html; charset=utf-8').send(html);
+  app.get('/demo/phone/prefetch.html', { schema }, async (request, reply) =>
+    sendView(reply, views.prefetch(viewQuery(request.query))),
+  );
+  app.get('/demo/phone/checkout.html', { schema }, async (request, reply) =>
+    sendView(reply, views.checkout(viewQuery(request.query))),
+  );
+
+  app.get('/', { schema }, async (_request, reply) => reply.redirect('/demo'));
+  app.get('/demo/activity.json', { schema }, async (_request, reply) => {
+    const publisher = catalog.current().publishersBySdkId.get(embeddedDemoIds.sdkId);
+    const beacons = publisher === undefined ? [] : await recentBeacons(pool, publisher.id, now());
+    return withHeaders(reply, pagePolicy).send({ beacons, webhooks: recentWebhooks(received) });
+  });
+}
+
+const withHeaders = (reply: FastifyReply, csp: string): FastifyReply => reply.headers(demoHeaders(csp));
+
+/** Unknown parameters are ignored: the demo needs no error messages here. */
+function viewQuery(query: unknown): WebViewQuery {
+  const { user, placement, mode, dev } = query as Record<string, unknown>;
+  const name = (value: unknown, otherwise: string): string =>
+    typeof value === 'string' && /^[\w-]{1,64}$/.test(value) ? value : otherwise;
+  return {
+    user: name(user, 'app-user'),
+    placement: name(placement, 'checkout'),
+    mode: mode === 'api' ? 'api' : 'sdk',
+    dev: dev === '1',
+  };
+}

@@ -1,0 +1,47 @@
+import type { CatalogDeps } from '../catalog/ports.ts';
+import { seedKey } from '../catalog/seed/seed.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import { transaction } from '../platform/db/pool.ts';
+import type { SecretBox } from '../platform/security/secret-box.ts';
+import { redirectEndpoints, saveEndpoint } from '../webhooks/endpoints/changes.ts';
+import { demoOperatorKey, embeddedDemoIds, loadDemoCatalogue } from './catalogue.ts';
+import { createHistoryPartitions } from './history/write-history.ts';
+
+/**
+ * Loads the demo catalogue into an embedded database that holds no publisher yet, with a webhook to this server's own
+ * receiver. All or nothing: a start that is killed in between is made good by the next one.
+ * @returns whether it was loaded now
+ */
+export async function startDemo({ pool, catalog, config, secretBox, now }: CatalogDeps): Promise<boolean> {
+  const loaded = await transaction(pool, async (executor) => {
+    await executor.query("select pg_advisory_xact_lock(hashtext('perkwire_demo'))");
+    const url = `http://127.0.0.1:${config.port}/demo/receiver`;
+    const { rows } = await executor.query('select 1 from publishers limit 1');
+    if (rows.length > 0) {
+      // The receiver moves with the port.
+      if (config.roles.includes('api'))
+        await redirectEndpoints(executor, '^http://127[.]0[.]0[.]1:[0-9]+/demo/receiver$', url);
+      return false;
+    }
+    const publisherId = await loadDemoCatalogue(executor, embeddedDemoIds);
+    await openDemo(executor, secretBox, { publisherId, receiverUrl: url, nowMs: now() });
+    return true;
+  });
+  if (loaded) {
+    await catalog.refresh();
+    // While nothing else holds locks; what fails is tried again when the history is written.
+    await createHistoryPartitions(pool, now()).catch(() => {});
+  }
+  return loaded;
+}
+
+/** What the embedded demo has beside the catalogue: the webhook to its own receiver, and the operator's key. */
+export async function openDemo(
+  executor: Executor,
+  secretBox: SecretBox,
+  { publisherId, receiverUrl, nowMs }: { publisherId: number; receiverUrl: string; nowMs: number },
+): Promise<void> {
+  const endpoint = { publisherId, event: 'usp.selection', url: receiverUrl, method: 'POST', enabled: true } as const;
+  await saveEndpoint(executor, secretBox, { ...endpoint, nowMs });
+  await seedKey(executor, { publisherId, name: 'Demo operator', key: demoOperatorKey, permissions: ['accounts'] });
+}

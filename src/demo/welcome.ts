@@ -1,0 +1,44 @@
+import type { Config } from '../config.ts';
+import { embeddedDemoIds } from './catalogue.ts';
+
+/**
+ * Printed after a start of the demo: addresses, the key, a one-time link to the dashboard while there is no user, and
+ * four commands that work when pasted.
+ */
+export function printWelcome({ publicUrl }: Config, dashboardLink: string | null, write: (text: string) => void): void {
+  const { key, sdkId } = embeddedDemoIds;
+  const dashboard =
+    dashboardLink === null
+      ? `${publicUrl}/dashboard`
+      : `${dashboardLink}\n            (this link works once: it makes you the operator)`;
+  write(`
+Perkwire is ready at ${publicUrl}
+  Demo shop ${publicUrl}/demo
+  Dashboard ${dashboard}
+  API key   ${key}      (SDK id ${sdkId})
+  API docs  ${publicUrl}/docs
+  Webhooks  ${publicUrl}/demo/receiver
+
+Try it. 1. Fetch offers, keep the answer; 2. fire the first offer's impression beacon; 3. select it; 4. confirm:
+
+${tryCommands(publicUrl, key).join('\n')}
+
+`);
+}
+
+function tryCommands(publicUrl: string, key: string): string[] {
+  const json = "-H 'content-type: application/json'";
+  const user = '{"placement":"checkout","pub_user_id":"user-1","first_name":"Ada"}';
+  const query = `api_key=${key}&pub_user_id=user-1`;
+  const fieldOf = (field: string): string => `grep -o '"${field}":"[^"]*' perkwire-offers.json`;
+  const pixelUrl = `$(${fieldOf('pixel')} | head -n 1 | cut -d '"' -f 4)`;
+  const sessionId = `$(${fieldOf('session_id')} | cut -d '"' -f 4)`;
+  const campaignId = '$(grep -o \'"campaign_id":[0-9]*\' perkwire-offers.json | head -n 1 | cut -d : -f 2)';
+  return [
+    `curl -s '${publicUrl}/native/v4/offers.json?api_key=${key}' ${json} -d '${user}' -o perkwire-offers.json`,
+    // By its own name, curl would count as a bot.
+    `curl -s -A 'Shop/1.0' "${pixelUrl}" -o perkwire-pixel.png -w 'beacon: %{http_code}\\n'`,
+    `curl -s -X POST "${publicUrl}/sdk/v4/usp/${sessionId}/${campaignId}/select.json?${query}"`,
+    `curl -s "${publicUrl}/sdk/v4/usp/session/${sessionId}.json?api_key=${key}" ${json} -d '{"action":"wrap"}'`,
+  ];
+}

@@ -1,0 +1,139 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type Html, html, nothing } from '../platform/http/html.ts';
+import { t, tHtml } from '../platform/i18n/messages.ts';
+import { actionButton, hiddenField, readOnlyFields, saveForm } from '../shell/actions.ts';
+import { table } from '../shell/components.ts';
+import type { PageContext } from '../shell/context.ts';
+import { fieldName } from '../shell/field-names.ts';
+import type { FieldErrors } from '../shell/fields.ts';
+import { createForm, type FormValues } from '../shell/forms.ts';
+import type { Page } from '../shell/layout.ts';
+import { defaultButton } from '../shell/row-list.ts';
+import {
+  type Crud,
+  canWrite,
+  type Editing,
+  isRestorableKind,
+  listPath,
+  nounOf,
+  rowPath,
+  trailOf,
+} from './crud-definition.ts';
+import { defaultsOf, type Values, type View } from './resource.ts';
+import { restorableDays } from './restore.ts';
+import { etagOf } from './rows.ts';
+
+/** Name of the field with the ETag of the row a form was made from. */
+export const versionField = '_version';
+
+type Refused = {
+  errors?: FieldErrors;
+  /** The form as it was submitted; absent: as the values are stored. */
+  typed?: FormValues;
+  /** Shown above the form instead of `errors`: another user changed the row. */
+  conflict?: Html;
+  /** The version the refused form was made from; absent: the current one. */
+  version?: string;
+};
+
+/** The page of a new row. */
+export function newRowPage<C extends PageContext>(
+  crud: Crud<C>,
+  context: C,
+  values: Values = {},
+  refused: Refused = {},
+): Promise<Page> {
+  const initial = { ...defaultsOf(crud.resource), ...values };
+  return editorPage(crud, context, { view: null, values: initial }, refused);
+}
+
+/** The page with the form of a row, as it is stored or as it was typed. */
+export async function editorPage<C extends PageContext>(
+  crud: Crud<C>,
+  context: C,
+  editing: Editing,
+  refused: Refused = {},
+): Promise<Page> {
+  const { view } = editing;
+  const { errors = [], conflict } = refused;
+  const main = await formCard(crud, context, editing, refused);
+  const above = view !== null && (await crud.notice?.(context, view));
+  const figures = view !== null && errors.length === 0 && (await crud.figures?.card(context, view));
+  const below = view !== null && (await crud.below?.(context, view));
+  const form =
+    crud.beside === undefined
+      ? main
+      : html`<div class="split"><div>${main}</div>${await crud.beside(context, editing)}</div>`;
+  return {
+    title: view === null ? t('crud.new', { noun: nounOf(crud.resource) }) : crud.nameOf(view),
+    nav: crud.nav,
+    trail: trailOf(crud, context),
+    status: errors.length > 0 ? 422 : conflict === undefined ? 200 : 409,
+    ...(crud.assets !== undefined && { assets: crud.assets }),
+    actions: view === null ? nothing : rowActions(crud, context, view),
+    body: html`${above}${figures}${form}${below}`,
+  };
+}
+
+async function formCard<C extends PageContext>(
+  crud: Crud<C>,
+  context: C,
+  editing: Editing,
+  { errors, typed, conflict, version }: Refused,
+): Promise<Html> {
+  const { view, values } = editing;
+  const to = view === null ? listPath(crud, context) : rowPath(crud, context, view);
+  const form = createForm(typed ?? crud.toForm?.(values, context) ?? (values as FormValues), errors, to);
+  const fields = await crud.fields(form, context, editing);
+  if (!canWrite(crud, context))
+    return html`<section class="card"><form class="form" data-previewed>${readOnlyFields(fields)}</form></section>`;
+  const hidden = view !== null && hiddenField(versionField, version || etagOf(view));
+  const options = {
+    cancel: listPath(crud, context),
+    rows: true,
+    attributes: html`${crud.previewed === true && html` data-previewed`}`,
+    ...(crud.previewed === true && {
+      extra: html`<a class="button to-preview" href="#preview">${t('common.preview')}</a>`,
+    }),
+  };
+  const body = html`${defaultButton()}${conflict}${form.summary()}${hidden}${fields}`;
+  return html`<section class="card">${saveForm(context, to, body, options)}</section>`;
+}
+
+function rowActions<C extends PageContext>(crud: Crud<C>, context: C, view: View): Html {
+  const canRemove = crud.removable !== false && canWrite(crud, context);
+  const name = crud.nameOf(view);
+  const question = isRestorableKind(crud)
+    ? t('crud.removeRestorable', { name, days: restorableDays })
+    : t('crud.remove', { name });
+  const remove = () =>
+    actionButton(context, {
+      to: `${rowPath(crud, context, view)}/remove`,
+      text: t('common.remove'),
+      kind: 'danger',
+      confirm: question,
+    });
+  const copy = () =>
+    actionButton(context, {
+      to: `${rowPath(crud, context, view)}/duplicate`,
+      text: t('common.duplicate'),
+      kind: 'quiet',
+    });
+  const canCopy = crud.duplicate !== undefined && canWrite(crud, context);
+  return html`${crud.actions?.(context, view)}${canCopy && copy()}${canRemove && remove()}`;
+}
+
+/** Says that another user saved the row first, and which values differ. */
+export function conflictNotice(stored: View, typed: Values): Html {
+  const differing = Object.entries(typed).filter(([name, value]) => !isDeepStrictEqual(value, stored[name]));
+  const shown = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+  return html`
+    <div class="notice warn" role="alert" tabindex="-1" data-focus>
+      <p>${tHtml('crud.conflict')}</p>
+    </div>
+    ${table(
+      t('crud.differences'),
+      [{ text: t('crud.field') }, { text: t('crud.stored') }, { text: t('crud.yours') }],
+      differing.map(([name, value]) => [fieldName(name), shown(stored[name]), shown(value)]),
+    )}`;
+}

@@ -1,0 +1,121 @@
+import { AppError } from '../platform/errors.ts';
+import { t } from '../platform/i18n/messages.ts';
+import { formOf, keyIn, type PageContext } from '../shell/context.ts';
+import { type FieldErrors, type Fields, fieldErrorsOf } from '../shell/fields.ts';
+import type { PageResult, Pages } from '../shell/pages.ts';
+import { rowsField, typedValues, withRowChange } from '../shell/row-list.ts';
+import { changeSelected } from './crud/bulk.ts';
+import { listPage } from './crud/list.ts';
+import { removedPage, restore } from './crud/removed.ts';
+import { type Crud, type CrudPages, isRestorableKind, listPath, nounOf, rowPath, trailOf } from './crud-definition.ts';
+import { conflictNotice, editorPage, newRowPage, versionField } from './crud-editor.ts';
+import type { ManagementClient } from './page-client.ts';
+import { PreconditionFailed } from './rows.ts';
+
+/** Registers the pages of one resource. */
+export function crudPages<C extends PageContext>(pages: Pages<C>, management: ManagementClient, crud: Crud<C>): void {
+  const all: CrudPages<C> = { crud, management };
+  const { path, resource, reads = 'analyst', writes } = crud;
+  pages.get(path, reads, (context) => listPage(all, context));
+  pages.get(`${path}/new`, writes, async (context) => {
+    const blocked = (await crud.blocked?.(context)) ?? null;
+    if (blocked === null) return newRowPage(crud, context, crud.initial?.(context));
+    return {
+      title: t('crud.new', { noun: nounOf(resource) }),
+      nav: crud.nav,
+      trail: trailOf(crud, context),
+      body: blocked,
+    };
+  });
+  pages.post(path, writes, (context, fields) => create(all, context, fields));
+  if (isRestorableKind(crud)) {
+    pages.get(`${path}/removed`, reads, (context) => removedPage(all, context));
+    pages.post(`${path}/:key/restore`, writes, (context) => restore(all, context));
+  }
+  if (crud.bulk !== undefined)
+    pages.post(`${path}/bulk`, writes, (context, fields) => changeSelected(all, context, fields));
+  if (crud.duplicate !== undefined) pages.post(`${path}/:key/duplicate`, writes, (context) => duplicate(all, context));
+  pages.get(`${path}/:key`, reads, async (context) => {
+    const view = await management.get(context, resource, keyIn(context));
+    return editorPage(crud, context, { view, values: view });
+  });
+  pages.post(`${path}/:key`, writes, (context, fields) => update(all, context, fields));
+  if (crud.removable !== false) pages.post(`${path}/:key/remove`, writes, (context) => remove(all, context));
+}
+
+async function create<C extends PageContext>(
+  { crud, management }: CrudPages<C>,
+  context: C,
+  fields: Fields,
+): Promise<PageResult> {
+  const values = crud.read(fields, context);
+  const form = formOf(context.request);
+  if (form.has(rowsField)) return newRowPage(crud, context, values, { typed: withRowChange(form) });
+  try {
+    const view = await management.create(context, crud.resource, values);
+    const saved = { to: rowPath(crud, context, view), done: t('crud.saved', { name: crud.nameOf(view) }) };
+    return crud.afterCreate?.(context, view) ?? saved;
+  } catch (err) {
+    const refused = { errors: errorsIn(crud, err, fields), typed: typedValues(form) };
+    return newRowPage(crud, context, values, refused);
+  }
+}
+
+async function update<C extends PageContext>(
+  { crud, management }: CrudPages<C>,
+  context: C,
+  fields: Fields,
+): Promise<PageResult> {
+  const values = crud.read(fields, context);
+  const form = formOf(context.request);
+  const version = fields.text(versionField);
+  if (form.has(rowsField)) {
+    const view = await management.get(context, crud.resource, keyIn(context));
+    return editorPage(crud, context, { view, values: { ...view, ...values } }, { typed: withRowChange(form), version });
+  }
+  try {
+    const view = await management.update(context, crud.resource, keyIn(context), values, version || null);
+    return { to: rowPath(crud, context, view), done: t('crud.saved', { name: crud.nameOf(view) }) };
+  } catch (err) {
+    if (err instanceof PreconditionFailed) {
+      const view = err.current;
+      const conflict = conflictNotice(view, values);
+      return editorPage(
+        crud,
+        context,
+        { view, values: { ...view, ...values } },
+        { conflict, typed: typedValues(form) },
+      );
+    }
+    const errors = errorsIn(crud, err, fields);
+    const view = await management.get(context, crud.resource, keyIn(context));
+    const refused = { errors, version, typed: typedValues(form) };
+    return editorPage(crud, context, { view, values: { ...view, ...values } }, refused);
+  }
+}
+
+async function duplicate<C extends PageContext>({ crud, management }: CrudPages<C>, context: C): Promise<PageResult> {
+  const key = keyIn(context);
+  const view = await management.write(context, async (work) => crud.duplicate?.(work, key));
+  if (view === undefined) throw new AppError('not_found');
+  return { to: rowPath(crud, context, view), done: t('crud.copied') };
+}
+
+/** The errors of a refused change; rethrows every other error. */
+function errorsIn<C extends PageContext>(crud: Crud<C>, err: unknown, fields: Fields): FieldErrors {
+  const errors = fieldErrorsOf(err);
+  return crud.errorsToForm?.(errors, fields) ?? errors;
+}
+
+async function remove<C extends PageContext>({ crud, management }: CrudPages<C>, context: C): Promise<PageResult> {
+  try {
+    const view = await management.remove(context, crud.resource, keyIn(context));
+    return { to: listPath(crud, context), done: t('crud.removed', { name: crud.nameOf(view) }) };
+  } catch (err) {
+    const [error] = fieldErrorsOf(err);
+    return {
+      to: context.path(`${crud.path}/${encodeURIComponent(keyIn(context))}`),
+      failed: t('crud.notRemoved', { noun: nounOf(crud.resource), reason: error?.message ?? t('crud.isInUse') }),
+    };
+  }
+}

@@ -1,0 +1,74 @@
+import { hash } from 'node:crypto';
+import { AppError } from '../platform/errors.ts';
+import { dayMs } from '../platform/lib/time.ts';
+import { sealedColumn } from '../platform/security/sealed-column.ts';
+import type { SecretBox } from '../platform/security/secret-box.ts';
+import type { Work } from './unit-of-work.ts';
+
+/** How long a repeat gets the first answer (milliseconds). */
+const keptMs = dayMs;
+
+export type Answer = { status: number; body: Record<string, unknown>; headers: Record<string, string> };
+
+/** `row`: publisher, actor, key. */
+const contextOf = (row: readonly unknown[]): string => `idempotency-key ${row.join(' ')}`;
+
+export const sealedAnswers = sealedColumn({
+  table: 'idempotency_keys',
+  column: 'response_sealed',
+  key: ['publisher_id', 'actor', 'key'],
+  context: contextOf,
+});
+
+type Call = { key: string; request: string; box: SecretBox };
+
+/**
+ * Runs `work` once for each Idempotency-Key of an actor and publisher; a repeat within a day gets the first answer. Of
+ * two calls at once the second waits for the first one's transaction. A call that fails leaves no trace and may be
+ * repeated. The response is stored encrypted: it may contain a key that is shown once.
+ * @param call `request` is what makes two calls the same: path and body
+ * @throws AppError idempotency_key_reused for another request under the same key
+ */
+export async function once(work: Work, { key, request, box }: Call, make: () => Promise<Answer>): Promise<Answer> {
+  if (!/^[\x21-\x7e]{1,255}$/.test(key))
+    throw new AppError('invalid_request', {
+      details: [{ path: '/headers/idempotency-key', message: 'must be 1 to 255 visible ASCII characters' }],
+    });
+  const { executor, actor, publisherId, nowMs } = work;
+  const row = [publisherId, `${actor.kind} ${actor.id}`, key];
+  const requestHash = hash('sha256', request, 'buffer');
+  const context = contextOf(row);
+  const { rowCount } = await executor.query(
+    `insert into idempotency_keys as a (publisher_id, actor, key, request_hash, created_at)
+    values ($1, $2, $3, $4, $5)
+    on conflict (publisher_id, actor, key) do update
+    set request_hash = excluded.request_hash, status = null, response_sealed = null,
+      created_at = excluded.created_at where a.created_at < $6`,
+    [...row, requestHash, new Date(nowMs), new Date(nowMs - keptMs)],
+  );
+  const where = 'where publisher_id = $1 and actor = $2 and key = $3';
+  if (rowCount === 0) {
+    const { rows } = await executor.query<{ request_hash: Buffer; response_sealed: Buffer }>(
+      `select request_hash, response_sealed from idempotency_keys ${where}`,
+      row,
+    );
+    const known = rows[0];
+    if (known === undefined || !known.request_hash.equals(requestHash)) throw new AppError('idempotency_key_reused');
+    return JSON.parse(box.open(known.response_sealed, context)) as Answer;
+  }
+  const answer = await make();
+  await executor.query(`update idempotency_keys set status = $4, response_sealed = $5 ${where}`, [
+    ...row,
+    answer.status,
+    box.seal(JSON.stringify(answer), context),
+  ]);
+  return answer;
+}
+
+/** Removes answers past their day. @returns how many */
+export async function deleteOldIdempotencyKeys(executor: Work['executor'], nowMs: number): Promise<number> {
+  const { rowCount } = await executor.query('delete from idempotency_keys where created_at < $1', [
+    new Date(nowMs - keptMs),
+  ]);
+  return rowCount ?? 0;
+}

@@ -1,0 +1,163 @@
+import { hash } from 'node:crypto';
+import type { TSchema } from '@sinclair/typebox';
+import { AppError, type ErrorDetail } from '../platform/errors.ts';
+import type { Signer } from '../platform/security/keyring.ts';
+import { idSchema, type Resource, type SortType, type Values, type View } from './resource.ts';
+import { columnsOf, scopeOf, viewOf } from './rows.ts';
+import type { Work } from './unit-of-work.ts';
+
+export const defaultLimit = 50;
+export const maxLimit = 100;
+
+export type Page = { rows: View[]; nextCursor: string | null };
+
+/** What a list is asked for; texts as they stand in a query. */
+export type ListQuery = Readonly<Record<string, unknown>>;
+
+type Order = { column: string; type: SortType; descending: boolean };
+
+/** Where a page ends: the last row's sort value, as text, and its key. */
+type Position = { value: string; key: string };
+
+/** Parameters of every list beside the filters of its kind. */
+const general = ['limit', 'cursor', 'sort', 'q', 'removed', 'publisher_id', 'api_key'];
+
+/**
+ * A page of rows: filtered by columns, `q` looked for in texts, ordered by `sort` (`-` before it: descending), from
+ * `cursor` on.
+ * @param signer signs cursors: one that was changed, or belongs to another list, is refused
+ * @throws AppError invalid_request naming every wrong parameter
+ */
+export async function listRows(resource: Resource, work: Work, query: ListQuery, signer: Signer): Promise<Page> {
+  const details = [
+    ...Object.keys(query)
+      .filter((name) => !general.includes(name) && !resource.filters.includes(name))
+      .map((name) => ({ path: name, message: 'is not known here' })),
+    ...Object.entries(query).flatMap(([name, value]) =>
+      typeof value === 'string' && !value.includes('\0') && value.isWellFormed()
+        ? []
+        : [{ path: name, message: 'must be given once, as text' }],
+    ),
+  ];
+  if (details.length > 0) throw invalid(details);
+  const texts = query as Record<string, string | undefined>;
+  const order = readOrder(resource, texts.sort);
+  const limit = readLimit(texts.limit);
+  const list = hash(
+    'sha256',
+    `${resource.name}\0${scopeOf(resource, work)}\0${work.publisherId}\0${JSON.stringify(order)}`,
+    'base64url',
+  );
+  const position = texts.cursor === undefined ? null : openCursor(signer, list, texts.cursor);
+
+  const values: unknown[] = [work.publisherId];
+  const parameter = (value: unknown): string => `$${values.push(value)}`;
+  const conditions = conditionsOf(resource, texts, parameter);
+  const sign = order.descending ? '<' : '>';
+  if (position !== null) {
+    const keyType = resource.key === 'name' ? 'text' : 'bigint';
+    conditions.push(
+      `(${order.column}, ${resource.key}) ${sign}
+        (${parameter(position.value)}::${order.type}, ${parameter(position.key)}::${keyType})`,
+    );
+  }
+  const direction = order.descending ? 'desc' : 'asc';
+  const { rows } = await work.executor.query<Values & { sort_value: string }>(
+    `select *, ${order.column}::text as sort_value from
+      (select ${columnsOf(resource, work)} from ${resource.table}
+      where ${scopeOf(resource, work)}${removedCondition(resource, texts.removed)}) as r
+    ${conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`}
+    order by ${order.column} ${direction}, ${resource.key} ${direction} limit ${limit + 1}`,
+    values,
+  );
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  const nextCursor =
+    rows.length > limit && last !== undefined
+      ? sealCursor(signer, list, { value: last.sort_value, key: String(last[resource.key]) })
+      : null;
+  return { rows: shown.map(({ sort_value: _sortValue, ...row }) => viewOf(row)), nextCursor };
+}
+
+function removedCondition({ removedAt }: Resource, removed: string | undefined): string {
+  if (removed !== undefined && removed !== 'true' && removed !== 'false')
+    throw invalid([{ path: 'removed', message: 'must be true or false' }]);
+  if (removedAt === undefined) return removed === 'true' ? ' and false' : '';
+  return ` and ${removedAt} is ${removed === 'true' ? 'not ' : ''}null`;
+}
+
+function conditionsOf(
+  resource: Resource,
+  query: Record<string, string | undefined>,
+  parameter: (value: unknown) => string,
+): string[] {
+  const conditions: string[] = [];
+  for (const name of resource.filters) {
+    const text = query[name];
+    if (text === undefined) continue;
+    const schema = resource.input.properties[name] ?? resource.readOnly[name] ?? idSchema;
+    const value = readFilter(name, text, schema);
+    conditions.push(value === null ? `${name} is null` : `${name} = ${parameter(value)}`);
+  }
+  if (query.q !== undefined && query.q !== '') {
+    if (resource.searched.length === 0) throw invalid([{ path: 'q', message: 'is not known here' }]);
+    const pattern = parameter(`%${query.q.replace(/[\\%_]/g, '\\$&')}%`);
+    conditions.push(`(${resource.searched.map((name) => `${name} ilike ${pattern}`).join(' or ')})`);
+  }
+  return conditions;
+}
+
+/** A filter's text as a value of its column's type; `null` stands for null where the column may be it. */
+function readFilter(name: string, text: string, schema: TSchema): unknown {
+  const choices = (schema.anyOf as TSchema[] | undefined) ?? [schema];
+  if (text === 'null' && choices.some(({ type }) => type === 'null')) return null;
+  if (choices.some(({ type }) => type === 'boolean')) {
+    if (text !== 'true' && text !== 'false') throw invalid([{ path: name, message: 'must be true or false' }]);
+    return text === 'true';
+  }
+  if (choices.some(({ type }) => type === 'integer')) {
+    const number = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(number < 2 ** 31)) throw invalid([{ path: name, message: 'must be a whole number' }]);
+    return number;
+  }
+  return text;
+}
+
+function readOrder({ sorts, key, defaultSort }: Resource, sort: string | undefined): Order {
+  const asked = sort ?? defaultSort ?? key;
+  const column = asked.replace(/^-/, '');
+  const type = Object.hasOwn(sorts, column) ? sorts[column] : undefined;
+  if (type === undefined)
+    throw invalid([{ path: 'sort', message: `must be one of ${Object.keys(sorts).join(', ')}, perhaps after a -` }]);
+  return { column, type, descending: asked.startsWith('-') };
+}
+
+function readLimit(text: string | undefined): number {
+  const limit = text === undefined ? defaultLimit : /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (limit < 1 || limit > maxLimit) throw invalid([{ path: 'limit', message: `must be 1 to ${maxLimit}` }]);
+  return limit;
+}
+
+const invalid = (details: readonly ErrorDetail[]): AppError =>
+  new AppError('invalid_request', {
+    details: details.map(({ path, message }) => ({ path: `/querystring/${path}`, message })),
+  });
+
+/** What of a cursor is signed: it belongs to one list, with its publisher and its order. */
+const digest = (list: string, text: string): Buffer => hash('sha256', `${list}\0${text}`, 'buffer');
+
+function sealCursor(signer: Signer, list: string, { value, key }: Position): string {
+  const text = JSON.stringify([value, key]);
+  return Buffer.concat([Buffer.from([signer.keyId]), signer.sign(digest(list, text)), Buffer.from(text)]).toString(
+    'base64url',
+  );
+}
+
+function openCursor(signer: Signer, list: string, cursor: string): Position {
+  const bytes = Buffer.from(cursor, 'base64url');
+  const text = bytes.subarray(17).toString();
+  if (bytes.length <= 17 || !signer.verify(bytes[0] ?? 0, digest(list, text), bytes.subarray(1, 17)))
+    throw invalid([{ path: 'cursor', message: 'is not a cursor of this list' }]);
+  const [value, key] = JSON.parse(text) as [string, string];
+  return { value, key };
+}

@@ -1,0 +1,108 @@
+import type { Role, User } from '../accounts/users.ts';
+import type { CatalogDeps } from '../catalog/ports.ts';
+import { type Permission, permissions } from '../catalog/snapshot/types.ts';
+import { createSigner } from '../platform/security/keyring.ts';
+import { type PageContext, viewerOf } from '../shell/context.ts';
+import type { Choice } from '../shell/forms.ts';
+import { type Page as ListPage, type ListQuery, listRows } from './list.ts';
+import type { Resource, Values, View } from './resource.ts';
+import { restoreRow } from './restore.ts';
+import { createRow, getRow, removeRow, updateRow } from './rows.ts';
+import { createManagement } from './service.ts';
+import type { Actor, Work } from './unit-of-work.ts';
+
+type RowKey = string | number;
+
+/** The functions of the management API for pages: with the viewer as actor and the publisher of the address. */
+export type ManagementClient = {
+  now: () => number;
+  read: <T>(context: PageContext, work: (work: Work) => Promise<T>) => Promise<T>;
+  write: <T>(context: PageContext, work: (work: Work) => Promise<T>) => Promise<T>;
+  list: (context: PageContext, resource: Resource, query: ListQuery) => Promise<ListPage>;
+  get: (context: PageContext, resource: Resource, key: RowKey) => Promise<View>;
+  create: (context: PageContext, resource: Resource, given: Values) => Promise<View>;
+  /** `version`: the ETag the form was made from; null: overwrites whatever is stored. */
+  update: (
+    context: PageContext,
+    resource: Resource,
+    key: RowKey,
+    given: Values,
+    version: string | null,
+  ) => Promise<View>;
+  remove: (context: PageContext, resource: Resource, key: RowKey) => Promise<View>;
+  restore: (context: PageContext, resource: Resource, key: RowKey) => Promise<View>;
+};
+
+export function createManagementClient(deps: CatalogDeps): ManagementClient {
+  const management = createManagement(deps);
+  const cursors = createSigner(deps.config.tokenKeys, 'list-cursor');
+  const read: ManagementClient['read'] = (context, work) =>
+    management.read(actorOf(context), publisherIdOf(context), work);
+  const write: ManagementClient['write'] = (context, work) =>
+    management.write(actorOf(context), publisherIdOf(context), work);
+  return {
+    now: deps.now,
+    read,
+    write,
+    list: (context, resource, query) => read(context, (work) => listRows(resource, work, query, cursors)),
+    get: (context, resource, key) => read(context, (work) => getRow(resource, work, String(key))),
+    create: (context, resource, given) => write(context, (work) => createRow(resource, work, given)),
+    update: (context, resource, key, given, version) => {
+      const options = { ifMatch: version, replace: false };
+      return write(context, (work) => updateRow(resource, work, String(key), given, options));
+    },
+    remove: (context, resource, key) => write(context, (work) => removeRow(resource, work, String(key), null)),
+    restore: (context, resource, key) => write(context, (work) => restoreRow(resource, work, String(key))),
+  };
+}
+
+/** The viewer as the audit log names them. */
+export const actorOf = ({ request }: PageContext): Actor => actorFor(viewerOf(request).user);
+
+/** The permissions bound what keys the user may create; roles are checked before. */
+export const actorFor = ({ id, email, role, publisherId }: User): Actor => ({
+  kind: 'user',
+  id,
+  label: email,
+  permissions: permissionsOf(role),
+  expiresAtMs: null,
+  ratePerS: null,
+  publisherId,
+});
+
+const managerPermissions: readonly Permission[] = ['ads/offers', 'reports', 'offers/management'];
+
+function permissionsOf(role: Role): Actor['permissions'] {
+  if (role === 'operator') return new Set(permissions);
+  if (role === 'admin') return new Set(permissions.filter((one) => one !== 'accounts'));
+  return new Set<Permission>(role === 'manager' ? managerPermissions : ['reports']);
+}
+
+/** 0 on pages without a publisher; no row has this publisher. */
+const publisherIdOf = ({ request }: PageContext): number => request.viewedPublisher?.id ?? 0;
+
+/** Longest list of choices, and what is read of it at once (rows). */
+const maxChoices = 1000;
+const choicesPerPage = 100;
+
+/** Rows to choose from, by name. The chosen one is always among them. */
+export async function choicesOf(
+  management: ManagementClient,
+  context: PageContext,
+  resource: Resource,
+  chosen: unknown,
+): Promise<Choice[]> {
+  const rows: View[] = [];
+  for (let cursor: string | null = ''; cursor !== null && rows.length < maxChoices; ) {
+    const query: ListQuery = { limit: String(choicesPerPage), sort: 'name', ...(cursor !== '' && { cursor }) };
+    const page = await management.list(context, resource, query);
+    rows.push(...page.rows);
+    cursor = page.nextCursor;
+  }
+  const isMissing = /^[1-9]\d{0,8}$/.test(String(chosen)) && !rows.some(({ id }) => String(id) === String(chosen));
+  const added = isMissing ? await management.get(context, resource, String(chosen)).catch(() => null) : null;
+  return [...(added === null ? [] : [added]), ...rows].map(({ id, name }) => ({
+    value: String(id),
+    text: String(name),
+  }));
+}

@@ -1,0 +1,253 @@
+import { type TObject, Type } from '@sinclair/typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { namesEtag } from '../platform/http/etag.ts';
+import { errorAnswers } from '../platform/http/schemas.ts';
+import type { App } from '../platform/ports.ts';
+import type { Signer } from '../platform/security/keyring.ts';
+import { admit, callOf, type Door, fieldsOf, post, publisherIdParameter, publisherQuery, send } from './http.ts';
+import { defaultLimit, type ListQuery, listRows, maxLimit } from './list.ts';
+import {
+  capital,
+  createBody,
+  pascal,
+  patchBody,
+  type Resource,
+  schemaNameOf,
+  type View,
+  viewSchema,
+  type Warning,
+} from './resource.ts';
+import { restorableDays, restoreRow } from './restore.ts';
+import { createRow, etagOf, getRow, removeRow, updateRow } from './rows.ts';
+import { refuseFields } from './strict-body.ts';
+import type { Work } from './unit-of-work.ts';
+
+export type RowsDoor = Door & { cursors: Signer };
+
+type Operation = 'list' | 'create' | 'get' | 'update' | 'remove' | 'restore';
+
+export const warningSchema = Type.Array(Type.Object({ path: Type.String(), message: Type.String() }), {
+  title: 'Warnings',
+  description: 'What was saved but may be better otherwise, such as a text longer than is ideal.',
+});
+
+/** One row of a kind, as the calls answer it. */
+export const answerOf = (resource: Resource): TObject =>
+  Type.Object(
+    { message: Type.String(), data: viewSchema(resource), warnings: warningSchema },
+    { title: `${schemaNameOf(resource)}Answer` },
+  );
+
+/** In the API reference, of calls that only an operator's key may make. */
+export const operatorOnly = [{ operator: [] }];
+
+export const ifMatch = Type.Object({
+  'if-match': Type.Optional(
+    Type.String({ description: 'The ETag of what the change is made to; without it the last change wins.' }),
+  ),
+});
+
+export const idempotencyKey = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({ description: 'A repeat with the same key gets the first answer, for a day.' }),
+  ),
+});
+
+/** A row as an answer, with its ETag. */
+export const rowAnswer = async (resource: Resource, work: Work, view: View, message: string, status = 200) => ({
+  status,
+  body: { message, data: view, warnings: ((await resource.warn?.(view, work)) ?? []) satisfies Warning[] },
+  headers: { etag: etagOf(view) },
+});
+
+/** The routes that all kinds of rows have in common: list, create, show, change, replace, remove. */
+export function resourceRoutes(app: App, door: RowsDoor, resource: Resource, operations: readonly Operation[]): void {
+  const path = `/manage/v1/${resource.name}`;
+  const article = /^[aeio]/.test(resource.noun) ? 'an' : 'a';
+  const routes: Routes = {
+    app,
+    door,
+    resource,
+    path,
+    one: `${path}/:${resource.key}`,
+    hooks: admit(door, resource.permission),
+    tags: [capital(resource.name.replace('-', ' '))],
+    params: Type.Object({ [resource.key]: Type.String() }),
+    noun: `${article} ${resource.noun}`,
+    keyOf: (request) => (request.params as Record<string, string>)[resource.key] ?? '',
+  };
+  for (const operation of operations) addRoutes[operation](routes);
+}
+
+type Routes = {
+  app: App;
+  door: RowsDoor;
+  resource: Resource;
+  /** Of all rows, and of one. */
+  path: string;
+  one: string;
+  hooks: ReturnType<typeof admit>;
+  tags: string[];
+  params: TObject;
+  /** With its article. */
+  noun: string;
+  keyOf: (request: FastifyRequest) => string;
+};
+
+const addRoutes: Record<Operation, (routes: Routes) => void> = {
+  list: listRoute,
+  create: createRoute,
+  get: getRoute,
+  update: updateRoutes,
+  remove: removeRoute,
+  restore: restoreRoute,
+};
+
+function listRoute({ app, door, resource, path, hooks, tags }: Routes): void {
+  const schema = {
+    operationId: `list${pascal(resource.name)}`,
+    summary: `List ${resource.name.replace('-', ' ')}`,
+    tags,
+    querystring: listQuerySchema(resource),
+    response: { 200: listAnswer(viewSchema(resource)), ...errorAnswers(400, 401, 403, 404) },
+  };
+  app.get(path, { schema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const query = request.query as ListQuery;
+    const { rows, nextCursor } = await door.management.read(actor, publisherId, (work) =>
+      listRows(resource, work, query, door.cursors),
+    );
+    return send(reply, { status: 200, body: { data: rows, next_cursor: nextCursor }, headers: {} });
+  });
+}
+
+function createRoute({ app, door, resource, path, hooks, tags, noun }: Routes): void {
+  const schema = {
+    operationId: `create${pascal(resource.noun)}`,
+    summary: `Create ${noun}`,
+    tags,
+    ...(resource.madeByOperators && { security: operatorOnly }),
+    querystring: publisherQuery,
+    headers: idempotencyKey,
+    body: createBody(resource),
+    response: { 201: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409, 422) },
+  };
+  app.post(path, { schema, ...hooks }, (request, reply) =>
+    post(door, request, reply, async (work) => {
+      const row = await createRow(resource, work, fieldsOf(request, resource));
+      return rowAnswer(resource, work, row, `${capital(resource.noun)} created.`, 201);
+    }),
+  );
+}
+
+function getRoute({ app, door, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
+  const schema = {
+    operationId: `get${pascal(resource.noun)}`,
+    summary: `Show ${noun}`,
+    tags,
+    params,
+    querystring: publisherQuery,
+    response: { 200: answerOf(resource), 304: { description: 'The client has it.' }, ...errorAnswers(401, 403, 404) },
+  };
+  app.get(one, { schema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const answer = await door.management.read(actor, publisherId, async (work) =>
+      rowAnswer(resource, work, await getRow(resource, work, keyOf(request)), `${capital(resource.noun)} found.`),
+    );
+    if (namesEtag(request.headers['if-none-match'], answer.headers.etag))
+      return reply.code(304).headers(answer.headers).send();
+    return send(reply, answer);
+  });
+}
+
+function updateRoutes({ app, door, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
+  const change = async (request: FastifyRequest, reply: FastifyReply, replace: boolean) => {
+    const { actor, publisherId } = callOf(request);
+    const mode = { ifMatch: request.headers['if-match'] ?? null, replace };
+    const answer = await door.management.write(actor, publisherId, async (work) => {
+      const row = await updateRow(resource, work, keyOf(request), fieldsOf(request, resource), mode);
+      return rowAnswer(resource, work, row, `${capital(resource.noun)} saved.`);
+    });
+    return send(reply, answer);
+  };
+  const schema = {
+    tags,
+    params,
+    querystring: publisherQuery,
+    headers: ifMatch,
+    response: { 200: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409, 412) },
+  };
+  const patchSchema = {
+    ...schema,
+    operationId: `update${pascal(resource.noun)}`,
+    summary: `Change some fields of ${noun}`,
+    body: patchBody(resource),
+  };
+  app.patch(one, { schema: patchSchema, ...hooks }, (request, reply) => change(request, reply, false));
+  const putSchema = {
+    ...schema,
+    operationId: `replace${pascal(resource.noun)}`,
+    summary: `Replace ${noun}`,
+    body: createBody(resource),
+  };
+  app.put(one, { schema: putSchema, ...hooks }, (request, reply) => change(request, reply, true));
+}
+
+function removeRoute({ app, door, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
+  const schema = {
+    operationId: `remove${pascal(resource.noun)}`,
+    summary: `${resource.removedAt === 'revoked_at' ? 'Revoke' : 'Remove'} ${noun}`,
+    tags,
+    params,
+    querystring: publisherQuery,
+    headers: ifMatch,
+    response: { 204: { description: 'Done.' }, ...errorAnswers(401, 403, 404, 409, 412) },
+  };
+  app.delete(one, { schema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const match = request.headers['if-match'] ?? null;
+    await door.management.write(actor, publisherId, (work) => removeRow(resource, work, keyOf(request), match));
+    return reply.code(204).header('cache-control', 'no-store').send();
+  });
+}
+
+function restoreRoute({ app, door, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
+  const schema = {
+    operationId: `restore${pascal(resource.noun)}`,
+    summary: `Restore ${noun}`,
+    description: `Undoes a removal of the last ${restorableDays} days.`,
+    tags,
+    params,
+    querystring: publisherQuery,
+    headers: idempotencyKey,
+    response: { 200: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409, 422) },
+  };
+  app.post(`${one}/restore`, { schema, ...hooks, preHandler: refuseFields }, (request, reply) =>
+    post(door, request, reply, async (work) => {
+      const row = await restoreRow(resource, work, keyOf(request));
+      return rowAnswer(resource, work, row, `${capital(resource.noun)} restored.`);
+    }),
+  );
+}
+
+const listAnswer = (view: TObject) =>
+  Type.Object({
+    data: Type.Array(view),
+    next_cursor: Type.Union([Type.String(), Type.Null()], {
+      title: 'NextCursor',
+      description: '`cursor` of the next page; null: this was the last.',
+    }),
+  });
+
+function listQuerySchema({ filters, searched, sorts, removedAt }: Resource): TObject {
+  const text = (description: string) => Type.Optional(Type.String({ description }));
+  return Type.Object({
+    limit: text(`Rows of a page, 1 to ${maxLimit}; default ${defaultLimit}.`),
+    cursor: text('`next_cursor` of the page before.'),
+    sort: text(`${Object.keys(sorts).join(', ')}; after a \`-\` descending.`),
+    ...(searched.length > 0 && { q: text(`Text to look for in ${searched.join(', ')}.`) }),
+    ...Object.fromEntries(filters.map((name) => [name, Type.Optional(Type.String())])),
+    ...(removedAt !== undefined && { removed: text('`true`: the removed ones instead.') }),
+    publisher_id: publisherIdParameter,
+  });
+}

@@ -1,0 +1,262 @@
+import { hash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { AppError, type ErrorDetail } from '../platform/errors.ts';
+import { namesEtag } from '../platform/http/etag.ts';
+import { audit } from './audit.ts';
+import { capital, defaultsOf, type Reference, type Resource, type Values, type View } from './resource.ts';
+import { isOperator, type Work } from './unit-of-work.ts';
+import { checkValue } from './validation-messages.ts';
+
+/** How a change is applied: `ifMatch` null applies it to any state. */
+export type ChangeMode = { ifMatch: string | null; replace: boolean };
+
+/** The client's ETag did not match: the row was changed meanwhile. `current` is its present state. */
+export class PreconditionFailed extends AppError {
+  readonly current: View;
+  constructor(current: View, details: readonly ErrorDetail[]) {
+    super('precondition_failed', { details });
+    this.current = current;
+  }
+}
+
+/** Quoted, strong; equal rows have equal ETags. */
+export const etagOf = (view: View): string => `"${hash('sha256', JSON.stringify(view), 'base64url').slice(0, 27)}"`;
+
+/** SQL condition on the rows that the work may see. */
+export const scopeOf = (resource: Reference, work: Work): string => resource.scope?.(work) ?? 'publisher_id = $1';
+
+/** SQL condition, to be appended, that leaves out removed rows. */
+const isKept = ({ removedAt }: Pick<Resource, 'removedAt'>): string => (removedAt ? ` and ${removedAt} is null` : '');
+
+/** SQL list of what a view is made of. */
+export const columnsOf = ({ input, readOnly, key, expressions }: Resource, work: Work): string =>
+  [...(key === 'id' ? ['id'] : []), ...Object.keys(input.properties), ...Object.keys(readOnly)]
+    .map((name) => {
+      const expression =
+        expressions?.(work)[name] ?? (input.properties[name]?.type === 'number' ? `${name}::float8` : null);
+      return expression === null ? name : `${expression} as ${name}`;
+    })
+    .join(', ');
+
+export const viewOf = (row: Values): View =>
+  Object.fromEntries(
+    Object.entries(row).map(([name, value]) => {
+      if (value instanceof Date) return [name, value.toISOString()];
+      return [name, name === 'id' ? Number(value) : value]; // a bigint arrives as text
+    }),
+  );
+
+export const notFound = ({ noun }: Pick<Resource, 'noun'>): AppError =>
+  new AppError('resource_not_found', { message: `${capital(noun)} not found.` });
+
+/** The key as the database compares it. A malformed key is answered like one that does not exist. */
+export function readKey(resource: Resource, key: string): string | number {
+  if (resource.key === 'name') {
+    if (key.includes('\0') || !key.isWellFormed()) throw notFound(resource);
+    return key;
+  }
+  const id = /^[1-9]\d{0,9}$/.test(key) ? Number(key) : 0;
+  if (id < 1 || id >= 2 ** 31) throw notFound(resource);
+  return id;
+}
+
+/**
+ * One row.
+ * @throws AppError resource_not_found, also for what belongs to another publisher or was removed
+ */
+export async function getRow(resource: Resource, work: Work, key: string, lock: '' | 'for update' = ''): Promise<View> {
+  const { rows } = await work.executor.query<Values>(
+    `select ${columnsOf(resource, work)} from ${resource.table}
+    where ${scopeOf(resource, work)} and ${resource.key} = $2${isKept(resource)} ${lock}`,
+    [work.publisherId, readKey(resource, key)],
+  );
+  if (rows[0] === undefined) throw notFound(resource);
+  return viewOf(rows[0]);
+}
+
+/**
+ * Makes a row. Fields with a default may be left out.
+ * @throws AppError invalid_request naming every wrong field; conflict
+ */
+export async function createRow(resource: Resource, work: Work, given: unknown): Promise<View> {
+  const values = await checked(resource, work, { ...defaultsOf(resource), ...prepared(resource, given) }, null);
+  await resource.beforeSave?.(work, values, null);
+  const row = {
+    ...values,
+    ...(resource.scope === undefined && { publisher_id: work.publisherId }),
+    ...resource.initial?.(work),
+  };
+  const times = { created_at: new Date(work.nowMs), updated_at: new Date(work.nowMs) };
+  const all = Object.entries({ ...row, ...times });
+  const view = await saved(
+    resource,
+    work,
+    `insert into ${resource.table} (${all.map(([name]) => name).join(', ')})
+    values (${all.map((_, index) => `$${index + 1}`).join(', ')})
+    returning ${columnsOf(resource, work)}`,
+    all.map(([, value]) => value),
+  );
+  await audit(work, { resource, action: 'create', before: null, after: view });
+  return view;
+}
+
+/**
+ * Changes some fields of a row, or replaces it. A change that changes nothing leaves no trace.
+ * @throws AppError resource_not_found, invalid_request, conflict, permission_denied; PreconditionFailed
+ */
+export async function updateRow(
+  resource: Resource,
+  work: Work,
+  key: string,
+  given: unknown,
+  mode: ChangeMode,
+): Promise<View> {
+  const current = await getRow(resource, work, key, 'for update');
+  const fields = withoutUnchangeable(resource, prepared(resource, given), current);
+  const kept = Object.fromEntries(Object.keys(resource.input.properties).map((name) => [name, current[name]]));
+  const base = mode.replace ? { ...defaultsOf(resource), ...pick(kept, resource.fixed ?? []) } : kept;
+  requireMatch(mode.ifMatch, current, { ...base, ...fields });
+  const values = await checked(resource, work, { ...base, ...fields }, current);
+  const changed = Object.entries(values).filter(([name, value]) => !isDeepStrictEqual(value, current[name]));
+  if (changed.length === 0) return current;
+  await resource.beforeSave?.(work, values, current);
+  const view = await saved(
+    resource,
+    work,
+    `update ${resource.table} set ${changed.map(([name], index) => `${name} = $${index + 4}`).join(', ')},
+      updated_at = $3
+    where ${scopeOf(resource, work)} and ${resource.key} = $2 returning ${columnsOf(resource, work)}`,
+    [work.publisherId, readKey(resource, key), new Date(work.nowMs), ...changed.map(([, value]) => value)],
+  );
+  await audit(work, { resource, action: 'update', before: current, after: view });
+  return view;
+}
+
+/**
+ * Removes a row; where its kind has a `removedAt` column the row stays in the database, hidden.
+ * @throws AppError resource_not_found, in_use; PreconditionFailed
+ */
+export async function removeRow(resource: Resource, work: Work, key: string, ifMatch: string | null): Promise<View> {
+  const current = await getRow(resource, work, key, 'for update');
+  requireMatch(ifMatch, current, {});
+  await requireUnused(resource, work, current);
+  await resource.beforeRemove?.(work, current);
+  const where = `where ${scopeOf(resource, work)} and ${resource.key} = $2`;
+  const values = [work.publisherId, readKey(resource, key)];
+  if (resource.removedAt === undefined) await work.executor.query(`delete from ${resource.table} ${where}`, values);
+  else
+    await work.executor.query(`update ${resource.table} set ${resource.removedAt} = $3, updated_at = $3 ${where}`, [
+      ...values,
+      new Date(work.nowMs),
+    ]);
+  await audit(work, { resource, action: 'remove', before: current, after: null });
+  return current;
+}
+
+/** Refuses a change to a state that the client has not seen, and reports the current values of the fields it sends. */
+export function requireMatch(ifMatch: string | null, current: View, wanted: Values): void {
+  if (ifMatch === null || namesEtag(ifMatch, etagOf(current))) return;
+  const details = Object.entries(wanted)
+    .filter(([name, value]) => Object.hasOwn(current, name) && !isDeepStrictEqual(value, current[name]))
+    .map(([name]) => ({ path: `/${name}`, message: `is now ${JSON.stringify(current[name]).slice(0, 500)}` }));
+  throw new PreconditionFailed(current, details);
+}
+
+function prepared(resource: Resource, given: unknown): Values {
+  if (typeof given !== 'object' || given === null || Array.isArray(given))
+    throw new AppError('invalid_request', { details: [{ path: '/', message: 'must be an object' }] });
+  return resource.prepare?.({ ...given }) ?? { ...given };
+}
+
+/** Takes out what is only shown, so that a row can be sent back as it was got; refuses to change it. */
+function withoutUnchangeable(resource: Resource, fields: Values, current: View): Values {
+  const details: ErrorDetail[] = [];
+  const rest: Values = {};
+  for (const [name, value] of Object.entries(fields)) {
+    const isFixed = !(name in resource.input.properties) || resource.fixed?.includes(name) === true;
+    if (!isFixed || !Object.hasOwn(current, name)) rest[name] = value;
+    else if (!isDeepStrictEqual(value, current[name])) details.push({ path: `/${name}`, message: 'cannot be changed' });
+  }
+  if (details.length > 0) throw new AppError('invalid_request', { details });
+  return rest;
+}
+
+/** The values, completed, when they pass every rule. */
+async function checked(resource: Resource, work: Work, given: Values, current: View | null): Promise<Values> {
+  const shape = checkValue(resource.input, given);
+  if (shape.length > 0) {
+    const others = resource.checksAnyShape === true ? ((await resource.check?.(given, work, current)) ?? []) : [];
+    const further = others.filter(({ path }) => !shape.some((detail) => detail.path === path));
+    throw new AppError('invalid_request', { details: [...shape, ...further] });
+  }
+  const values = (await resource.complete?.(given, work, current)) ?? given;
+  requireOperator(resource, work, values, current);
+  const details = [
+    ...(await missingReferences(resource, work, values, current)),
+    ...((await resource.check?.(values, work, current)) ?? []),
+  ];
+  if (details.length > 0) throw new AppError('invalid_request', { details });
+  return values;
+}
+
+function requireOperator(resource: Resource, { actor }: Work, values: Values, current: View | null): void {
+  if (isOperator(actor)) return;
+  const before = current ?? defaultsOf(resource);
+  const denied = (resource.operatorOnly ?? []).filter((name) => !isDeepStrictEqual(values[name], before[name]));
+  if (denied.length === 0) return;
+  const details = denied.map((name) => ({ path: `/${name}`, message: 'can be changed by an operator only' }));
+  throw new AppError('permission_denied', { message: 'Only an operator may change this.', details });
+}
+
+/** A named row is locked against removal until the transaction ends. */
+export async function missingReferences(
+  resource: Resource,
+  work: Work,
+  values: Values,
+  current: View | null,
+): Promise<ErrorDetail[]> {
+  const details: ErrorDetail[] = [];
+  for (const [column, target] of Object.entries(resource.references ?? {})) {
+    const key = values[column];
+    if (key === null || key === current?.[column]) continue;
+    const { rowCount } = await work.executor.query(
+      `select 1 from ${target.table} where ${scopeOf(target, work)} and ${target.key} = $2${isKept(target)} for share`,
+      [work.publisherId, key],
+    );
+    if (rowCount === 0) details.push({ path: `/${column}`, message: `${capital(target.noun)} not found` });
+  }
+  return details;
+}
+
+async function requireUnused(resource: Resource, work: Work, current: View): Promise<void> {
+  const details: ErrorDetail[] = [];
+  for (const { noun, table, column, removable } of resource.heldBy ?? []) {
+    const { rows } = await work.executor.query<{ count: number }>(
+      `select count(*)::int as count from ${table} where ${column} = $1${removable ? ' and deleted_at is null' : ''}`,
+      [current[resource.key]],
+    );
+    const count = rows[0]?.count ?? 0;
+    if (count > 0) details.push({ path: '/', message: `is used by ${count} ${noun}${count === 1 ? '' : 's'}` });
+  }
+  if (details.length > 0) throw new AppError('in_use', { message: `The ${resource.noun} is in use.`, details });
+}
+
+/** Runs a statement that writes one row; what breaks a unique constraint is a conflict of the client's. */
+export async function saved(resource: Resource, { executor }: Work, text: string, values: unknown[]): Promise<View> {
+  try {
+    const { rows } = await executor.query<Values>(text, values);
+    return viewOf(rows[0] as Values);
+  } catch (err) {
+    const { code, constraint = '' } = err as { code?: string; constraint?: string };
+    const field = resource.unique?.[constraint];
+    if (code !== '23505' || field === undefined) throw err;
+    throw new AppError('conflict', {
+      message: `There is such a ${resource.noun} already.`,
+      details: [{ path: `/${field}`, message: 'is taken' }],
+      cause: err,
+    });
+  }
+}
+
+const pick = (values: Values, names: readonly string[]): Values =>
+  Object.fromEntries(names.map((name) => [name, values[name]]));

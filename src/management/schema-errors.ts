@@ -1,0 +1,105 @@
+import type { TSchema } from '@sinclair/typebox';
+import { Value, type ValueError, ValueErrorType } from '@sinclair/typebox/value';
+import type { ErrorDetail } from '../platform/errors.ts';
+
+/** Schema keyword: what is wrong with a text that does not match the pattern. */
+export const problem = 'x-problem';
+
+/**
+ * What is wrong with a value, in words for its author; one error for each path. Lengths are counted as PostgreSQL
+ * counts them, in characters and not in UTF-16 units. A value with text that cannot be stored is checked no further.
+ */
+export function schemaErrors(schema: TSchema, value: unknown, most: number): ErrorDetail[] {
+  const details = findUnreadable(value, '').slice(0, most);
+  if (details.length > 0 || Value.Check(schema, value)) return details;
+  for (const detail of problemsOf(Value.Errors(schema, value))) {
+    if (details.length >= most) break;
+    if (!details.some(({ path }) => path === detail.path)) details.push(detail);
+  }
+  return details;
+}
+
+/** Finds text that PostgreSQL cannot store: NUL, lone surrogates. */
+export function findUnreadable(value: unknown, path: string, depth = 0): ErrorDetail[] {
+  if (typeof value === 'string')
+    return value.includes('\0') || /\p{Surrogate}/u.test(value)
+      ? [{ path, message: 'holds characters that cannot be stored' }]
+      : [];
+  if (typeof value !== 'object' || value === null) return [];
+  if (depth > 32) return [{ path, message: 'is nested too deep' }];
+  return Object.entries(value).flatMap(([key, part]) => [
+    ...findUnreadable(key, path, depth + 1),
+    ...findUnreadable(part, `${path}/${key}`, depth + 1),
+  ]);
+}
+
+function* problemsOf(errors: Iterable<ValueError>): Generator<ErrorDetail> {
+  for (const error of errors) {
+    if (error.type === ValueErrorType.Union) yield* problemsOfUnion(error);
+    else if (!fitsInCharacters(error)) yield { path: error.path, message: messageOf(error) };
+  }
+}
+
+/** Of several shapes the first is the main one; others, such as null, are named beside it. */
+function problemsOfUnion({ path, schema, errors }: ValueError): ErrorDetail[] {
+  const branches = errors.map((branch) => [...problemsOf(branch)]);
+  if (branches.some((branch) => branch.length === 0)) return [];
+  const choices = (schema.anyOf as TSchema[]).map((one) => one.const as unknown);
+  if (choices.every((choice) => choice !== undefined))
+    return [{ path, message: `must be one of ${choices.join(', ')}` }];
+  const nullable = (schema.anyOf as TSchema[]).some((one) => one.type === 'null');
+  return (branches[0] ?? []).map((detail) =>
+    nullable && detail.path === path ? { path, message: `${detail.message}, or null` } : detail,
+  );
+}
+
+const charactersIn = (value: unknown): number => [...String(value)].length;
+
+const fitsInCharacters = ({ type, schema, value }: ValueError): boolean =>
+  type === ValueErrorType.StringMaxLength && charactersIn(value) <= schema.maxLength;
+
+function messageOf({ type, schema, value, message }: ValueError): string {
+  switch (type) {
+    case ValueErrorType.ObjectRequiredProperty:
+      return 'is required';
+    case ValueErrorType.ObjectAdditionalProperties:
+      return 'is not known here';
+    case ValueErrorType.StringMaxLength:
+      return `must be at most ${schema.maxLength} characters long; it has ${charactersIn(value)}`;
+    case ValueErrorType.StringMinLength:
+      return schema.minLength === 1 ? 'must not be empty' : `must be at least ${schema.minLength} characters long`;
+    case ValueErrorType.StringPattern:
+      return (schema[problem] as string | undefined) ?? `must match ${schema.pattern}`;
+    case ValueErrorType.String:
+      return 'must be a text';
+    case ValueErrorType.Boolean:
+      return 'must be true or false';
+    case ValueErrorType.Integer:
+      return 'must be a whole number';
+    case ValueErrorType.Number:
+      return 'must be a number';
+    case ValueErrorType.Object:
+      return 'must be an object';
+    case ValueErrorType.Array:
+      return 'must be a list';
+    case ValueErrorType.Literal:
+      return `must be ${JSON.stringify(schema.const)}`;
+    case ValueErrorType.ArrayMaxItems:
+      return `must list at most ${schema.maxItems}`;
+    case ValueErrorType.ArrayMinItems:
+      return `must list at least ${schema.minItems}`;
+    case ValueErrorType.ArrayUniqueItems:
+      return 'lists something twice';
+    case ValueErrorType.IntegerExclusiveMinimum:
+    case ValueErrorType.NumberExclusiveMinimum:
+      return `must be more than ${schema.exclusiveMinimum}`;
+    case ValueErrorType.IntegerMinimum:
+    case ValueErrorType.NumberMinimum:
+      return `must be ${schema.minimum} or more`;
+    case ValueErrorType.IntegerMaximum:
+    case ValueErrorType.NumberMaximum:
+      return `must be ${schema.maximum} or less`;
+    default:
+      return message.replace(/^Expected/, 'must be');
+  }
+}

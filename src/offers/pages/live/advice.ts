@@ -1,0 +1,60 @@
+import type { Publisher } from '../../../catalog/snapshot/types.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { type MessageKey, t, tHtml } from '../../../platform/i18n/messages.ts';
+import { apiText } from '../../../shell/api-text.ts';
+import { link } from '../../../shell/components.ts';
+import { publisherPath } from '../../../shell/context.ts';
+import type { LiveCall } from '../../live-calls/live-calls.ts';
+
+type Advice = (path: (rest: string) => string) => Html;
+
+const send =
+  (key: MessageKey): Advice =>
+  () =>
+    html`${t(key)}`;
+/** Advice with a link to a page of the publisher. */
+const go =
+  (key: MessageKey, page: string): Advice =>
+  (path) =>
+    tHtml(key, { a: (text) => link(path(page), text) });
+const session = send('live.useSession');
+
+/** What to do about a refusal, by the code of its error. */
+const byCode: Readonly<Record<string, Advice>> = {
+  missing_placement: send('live.sendPlacement'),
+  pub_user_id_is_pii: send('live.sendOwnId'),
+  pub_user_id_required: send('live.sendUserId'),
+  malformed_json: send('live.sendJson'),
+  unsupported_media_type: send('live.sendContentType'),
+  body_too_large: send('live.sendLess'),
+  permission_denied: go('live.givePermission', '/settings/keys'),
+  usp_not_enabled: go('live.enableUsp', '/settings'),
+  wallet_not_enabled: go('live.enableWallet', '/settings'),
+  offerwall_not_enabled: go('live.enableOfferwall', '/settings'),
+  session_not_found: session,
+  session_expired: session,
+  session_wrapped: send('live.fetchAgain'),
+  campaign_not_in_session: send('live.useCampaign'),
+  too_many_requests: go('live.waitOrRaise', '/settings/keys'),
+  unavailable: send('live.callAgain'),
+  internal: send('live.tellOperator'),
+};
+
+/** What to do about what was ignored or dropped, by its field. */
+const byField: Readonly<Record<string, Advice>> = {
+  '/country': send('live.sendCountry'),
+  '/themeId': go('live.useTheme', '/settings/themes'),
+};
+
+/** Each field or reason that a call was refused or changed for, with what to do about it. */
+export function adviceOf({ error, notes }: LiveCall, { id }: Publisher): Html[] {
+  const path = (rest: string): string => publisherPath(id, rest);
+  const noted = notes.map((note) => html`${fieldText(note)} ${byField[note.path]?.(path)}`);
+  if (error === null) return noted;
+  const fields = (error.details ?? []).map(fieldText);
+  const what = byCode[error.code]?.(path);
+  return [...fields, ...(what === undefined ? [] : [what]), ...noted];
+}
+
+const fieldText = ({ path, message }: { path: string; message: string }): Html =>
+  html`${path !== '' && html`<code>${path.replace(/^\//, '')}</code>`} ${apiText(message)}.`;

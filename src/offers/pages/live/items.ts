@@ -1,0 +1,82 @@
+import { kindsWith } from '../../../catalog/event-kinds.ts';
+import type { Publisher } from '../../../catalog/snapshot/types.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { apiText } from '../../../shell/api-text.ts';
+import { badge, codeBlock, link } from '../../../shell/components.ts';
+import { publisherPath } from '../../../shell/context.ts';
+import { moment } from '../../../shell/format.ts';
+import { moreFields } from '../../../shell/forms.ts';
+import type { LiveCall } from '../../live-calls/live-calls.ts';
+import { adviceOf } from './advice.ts';
+import type { LiveRequest } from './requests.ts';
+
+/** An answered fetch with its events; with request and answer where they were recorded. */
+export function sessionItem(request: LiveRequest, call: LiveCall | undefined, publisher: Publisher): Html {
+  const why = publisherPath(publisher.id, `/why?session=${request.sessionId}`);
+  const { sessionId, country, wrappedAt } = request;
+  const events = kindsWith('token').flatMap((kind) => {
+    const count = request.events[kind] ?? 0;
+    return count === 0 ? [] : [badge(t(`live.event_${kind}`, { count }), kind === 'click' ? 'good' : 'info')];
+  });
+  return html`<li id="request-${sessionId}" data-kind="${call === undefined ? 'answered' : kindOf(call)}">
+    ${moment(publisher, request.at, 'second')}
+    ${call !== undefined && stateBadge(call)}
+    <strong>${request.placement}</strong>
+    <span>${t('live.offers', { count: request.offers })}</span>
+    ${country !== null && html`<span>${country}</span>`}
+    ${request.dev && badge(t('live.dev'), 'warn')}
+    ${events}
+    ${wrappedAt !== null && badge(t('live.confirmed', { count: request.selected ?? 0 }), 'good')}
+    <code class="hint">${link(why, sessionId)}</code>
+    ${call !== undefined && callDetails(call, publisher)}
+  </li>`;
+}
+
+/** Any other call. */
+export const callItem = ({ id, at, call }: { id: string; at: Date; call: LiveCall }, publisher: Publisher): Html =>
+  html`<li id="call-${id}" data-kind="${kindOf(call)}">
+    ${moment(publisher, at, 'second')}
+    ${stateBadge(call)}
+    <code>${call.method} ${call.path}</code>
+    <span>${call.status}</span>
+    ${call.error !== null && html`<span>${apiText(call.error.message)}</span>`}
+    ${callDetails(call, publisher)}
+  </li>`;
+
+type Kind = 'refused' | 'partly' | 'answered';
+const kindOf = ({ status, notes }: LiveCall): Kind =>
+  status >= 400 ? 'refused' : notes.length > 0 ? 'partly' : 'answered';
+
+function stateBadge(call: LiveCall): Html {
+  const kind = kindOf(call);
+  if (kind === 'refused') return badge(t('live.refused'), 'bad');
+  return kind === 'partly' ? badge(t('live.partly'), 'warn') : nothing;
+}
+
+function callDetails(call: LiveCall, publisher: Publisher): Html {
+  const advice = adviceOf(call, publisher);
+  return html`
+    ${advice.length > 0 && html`<ul class="advice">${advice.map((one) => html`<li>${one}</li>`)}</ul>`}
+    ${moreFields(
+      t('live.requestAndAnswer'),
+      html`
+        <div class="columns wide">
+          <div><h3>${t('live.request')}</h3>${codeBlock(t('live.request'), requestText(call))}</div>
+          <div><h3>${t('live.answer')}</h3>${codeBlock(t('live.answer'), answerText(call))}</div>
+        </div>`,
+    )}`;
+}
+
+function requestText({ method, path, query, body }: LiveCall): string {
+  const parameters = Object.entries((query ?? {}) as Record<string, unknown>).map(
+    ([name, value]) => `${name}=${value}`,
+  );
+  const url = parameters.length === 0 ? path : `${path}?${parameters.join('&')}`;
+  return `${method} ${url}\n\n${body === null ? t('live.noBody') : JSON.stringify(body, null, 2)}`;
+}
+
+function answerText({ status, ms, answer }: LiveCall): string {
+  const body = answer === null ? t('live.noAnswer') : JSON.stringify(answer, null, 2);
+  return `${t('live.statusAndTime', { status, ms })}\n\n${body}`;
+}

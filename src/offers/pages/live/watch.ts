@@ -1,0 +1,66 @@
+import type { Publisher } from '../../../catalog/snapshot/types.ts';
+import type { DashboardDeps } from '../../../dashboard/ports.ts';
+import type { StreamEvent } from '../../../platform/http/event-streams.ts';
+import { minuteMs } from '../../../platform/lib/time.ts';
+import { type LiveCall, readCalls } from '../../live-calls/live-calls.ts';
+import { callItem, sessionItem } from './items.ts';
+import { findRequests, sessionIdAt, sessionsAfter } from './requests.ts';
+
+/** Sessions a stream keeps up to date. */
+const maxWatched = 30;
+/** New sessions or calls read at once. */
+const maxNew = 200;
+/** How far back a stream begins (milliseconds). */
+const lookbackMs = minuteMs;
+
+/** @returns a function that returns new and changed items each time it is called */
+export function watchCalls(deps: DashboardDeps, publisher: Publisher): () => Promise<StreamEvent[]> {
+  const { pool, dbHealth, liveCalls } = deps;
+  const calls = newCalls(deps, publisher);
+  const sessions = changedSessions(deps, publisher);
+  return async () => {
+    if (!dbHealth.isUp()) return [];
+    await liveCalls.watch(pool, publisher.id);
+    const fresh = await calls();
+    const ofSessions = new Map(
+      fresh.flatMap(({ call }) => (call.sessionId === null ? [] : [[call.sessionId, call] as const])),
+    );
+    const others = fresh.filter(({ call }) => call.sessionId === null);
+    const items = [...others.map((one) => callItem(one, publisher)), ...(await sessions(ofSessions))];
+    return items.map((item) => ({ name: 'item', data: item.markup }));
+  };
+}
+
+/** Calls that were not read before, oldest first. They are written in groups, so a later one may come earlier. */
+function newCalls({ pool, now }: DashboardDeps, publisher: Publisher) {
+  let known = new Map<string, number>();
+  return async () => {
+    const sinceMs = now() - lookbackMs;
+    const fresh = await readCalls(pool, publisher.id, { sinceMs, except: [...known.keys()], limit: maxNew });
+    known = new Map([...known, ...fresh.map(({ id, at }) => [id, at.getTime()] as const)]);
+    for (const [id, atMs] of known) if (atMs < sinceMs) known.delete(id);
+    return fresh;
+  };
+}
+
+/** Answered fetches, again whenever their events or their perks change. */
+function changedSessions({ pool, now }: DashboardDeps, publisher: Publisher) {
+  const known = new Map<string, { markup: string; call: LiveCall | undefined }>();
+  let lastId = sessionIdAt(now() - lookbackMs);
+  return async (calls: ReadonlyMap<string, LiveCall>) => {
+    const fresh = await sessionsAfter(pool, publisher.id, lastId, maxNew);
+    lastId = fresh.at(-1) ?? lastId;
+    const ids = [...new Set([...known.keys(), ...fresh, ...calls.keys()])].slice(-maxWatched);
+    const changed = [];
+    for (const request of (await findRequests(pool, publisher.id, ids)).reverse()) {
+      const before = known.get(request.sessionId);
+      const call = calls.get(request.sessionId) ?? before?.call;
+      const item = sessionItem(request, call, publisher);
+      if (before?.markup === item.markup) continue;
+      known.set(request.sessionId, { markup: item.markup, call });
+      changed.push(item);
+    }
+    for (const id of [...known.keys()].slice(0, -maxWatched)) known.delete(id);
+    return changed;
+  };
+}

@@ -1,0 +1,140 @@
+import type { Offer } from '../../../catalog/snapshot/types.ts';
+import { type Explanation, explain } from '../../../decision/explain/explain.ts';
+import { type FailingRule, failingRules } from '../../../decision/explain/failing-rules.ts';
+import type { DecisionContext, DecisionInput } from '../../../decision/types.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
+import { badge, descriptionList, link, notice, strongLink, table } from '../../../shell/components.ts';
+import type { PublisherContext } from '../../../shell/context.ts';
+import { moment } from '../../../shell/format.ts';
+import type { UserDecision } from '../../decision-log/user-decisions.ts';
+import type { FoundDecision } from './find-decision.ts';
+import type { Question } from './question.ts';
+import { reasonFor } from './reason.ts';
+
+const maxOffers = 100;
+
+/** The answer to a question: verdict, all failing rules, the visitor, the competition, and the user's sessions. */
+export function answerOf(context: PublisherContext, found: FoundDecision, question: Question): Html {
+  const { input, problem } = found;
+  const warning = problem !== null && notice('warn', html`<p>${problem}</p>`);
+  if (input === null) return html`${warning}`;
+  const explanations = explain(input);
+  const own = ownOf(explanations, question);
+  const isAsked = question.offer !== '' || question.campaign !== '';
+  const notServed = notice('failed', html`<p>${tHtml('why.notServed')}</p>`);
+  return html`
+    ${warning}
+    ${own !== undefined ? verdict(context, own, input) : isAsked && notServed}
+    ${visitorCard(context, found, input.context)}
+    ${competition(context, explanations, own)}
+    ${found.sessions.length > 0 && sessionList(context, found.sessions, question)}`;
+}
+
+/** The offer asked about; of a campaign, the one that came furthest. */
+function ownOf(explanations: readonly Explanation[], { offer, campaign }: Question): Explanation | undefined {
+  if (offer !== '') return explanations.find((one) => one.offer.id === Number(offer));
+  return campaign === '' ? undefined : explanations.find((one) => one.offer.campaign.id === Number(campaign));
+}
+
+function verdict({ publisher }: PublisherContext, own: Explanation, input: DecisionInput): Html {
+  const { position, reason, rule, rank } = own;
+  const failing = failingRules(input, own.offer.id);
+  const isShown = position !== null;
+  const entries = failing.length > 0 ? failing : [{ rule: rule as FailingRule['rule'], reason }];
+  const texts = entries.map((one) => ({ rule: one.rule, text: reasonFor(publisher, one.reason) }));
+  const notShown = tHtml('why.notShownBecause', { reason: texts[0]?.text ?? '' });
+  return html`
+    <div class="notice verdict ${isShown ? 'done' : 'failed'}" role="status">
+      <p>${isShown ? tHtml('why.shown', { position, title: titleOf(own), rank: rank ?? '' }) : notShown}</p>
+    </div>
+    ${!isShown && rules(texts, failing.length)}`;
+}
+
+/** All rules that fail; without any, what the ranking said. */
+function rules(texts: readonly { rule: FailingRule['rule']; text: string }[], failing: number): Html {
+  return html`
+    <h2 class="section">${t('why.why')}</h2>
+    <p class="hint">${failing > 0 ? t('why.rulesFail', { count: failing }) : t('why.noRuleFails')}</p>
+    <ol class="reasons">
+      ${texts.map(({ rule, text }) => html`<li>${badge(t(`why.rule_${rule}`))}<span>${text}</span></li>`)}
+    </ol>`;
+}
+
+/** Values as the API has them. */
+const asIs = (values: readonly string[]): Html => html`<span translate="no">${values.join(', ')}</span>`;
+
+export const offerTitle = ({ id, copy }: Offer): string => copy.title || t('why.offerName', { id });
+const titleOf = ({ offer }: Explanation): string => offerTitle(offer);
+
+function visitorCard({ publisher }: PublisherContext, { kind, at }: FoundDecision, visitor: DecisionContext): Html {
+  const place = [visitor.geo.country, visitor.geo.region, visitor.geo.city].filter((part) => part !== null);
+  const device = [visitor.device, visitor.os, visitor.platform].filter((part) => part !== null);
+  const custom = [...visitor.custom].map(([name, value]) => `${name}=${value}`);
+  return html`
+    <h2 class="section">${t('why.decidedFor')}</h2>
+    ${descriptionList([
+      [
+        t('why.decision'),
+        at === null ? t(`why.kind_${kind}`) : html`${t(`why.kind_${kind}`)}, ${moment(publisher, at, 'second')}`,
+      ],
+      [t('why.placement'), asIs([visitor.placement])],
+      [t('why.place'), place.length > 0 ? asIs(place) : t('why.unknown')],
+      [t('why.device'), device.length > 0 ? asIs(device) : t('why.unknown')],
+      [t('why.attributes'), custom.length > 0 ? asIs(custom) : t('why.none')],
+    ])}`;
+}
+
+const columns = () => [
+  { text: t('why.offer') },
+  { text: t('why.outcome') },
+  { text: t('why.rank'), numeric: true },
+  { text: t('why.firstReason') },
+];
+
+function competition(
+  { path, publisher }: PublisherContext,
+  explanations: readonly Explanation[],
+  own: Explanation | undefined,
+): Html {
+  const row = (one: Explanation) => {
+    const href = path(`/offers/${one.offer.id}`);
+    return [
+      one === own ? strongLink(href, titleOf(one)) : link(href, titleOf(one)),
+      one.position === null ? badge(t('why.notShown')) : badge(t('why.position', { position: one.position }), 'good'),
+      one.rank ?? nothing,
+      reasonFor(publisher, one.reason),
+    ];
+  };
+  const shown = explanations.slice(0, maxOffers);
+  return html`
+    <h2 class="section">${t('why.competition')}</h2>
+    ${table(t('why.offers'), columns(), shown.map(row))}
+    <p class="hint">
+      ${explanations.length > maxOffers && t('why.firstOf', { shown: maxOffers, total: explanations.length })}
+      ${t('why.competitionHint')}
+    </p>`;
+}
+
+const sessionColumns = () => [
+  { text: t('why.time') },
+  { text: t('why.placement') },
+  { text: t('why.offersShown') },
+  { text: t('why.decision') },
+];
+
+function sessionList(context: PublisherContext, sessions: readonly UserDecision[], { offer }: Question): Html {
+  const { publisher, path } = context;
+  const offerOf = offer === '' ? '' : `&offer=${encodeURIComponent(offer)}`;
+  const rows = sessions.map(({ sessionId, at, placement, offerIds, kept }) => [
+    moment(publisher, at, 'second'),
+    placement,
+    offerIds.length === 0
+      ? t('why.none')
+      : html`${offerIds.map((id) => html`${link(path(`/offers/${id}`), String(id))} `)}`,
+    kept ? link(path(`/why?session=${sessionId}${offerOf}`), t('why.explainThis')) : t('why.notStored'),
+  ]);
+  return html`
+    <h2 class="section">${t('why.sessionsOf')}</h2>
+    ${table(t('why.sessions'), sessionColumns(), rows)}`;
+}

@@ -1,0 +1,86 @@
+import { findMovedKey } from '../../../budgets/move-histories.ts';
+import type { Publisher } from '../../../catalog/snapshot/types.ts';
+import type { DashboardDeps } from '../../../dashboard/ports.ts';
+import type { DecisionInput } from '../../../decision/types.ts';
+import { createFailFast } from '../../../platform/db/fail-fast.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { isPossibleUuid7, timeOfUuid7 } from '../../../platform/lib/uuid7.ts';
+import { createUserKeys } from '../../../platform/security/user-key.ts';
+import { findDecision, inputOf } from '../../decision-log/re-decide.ts';
+import { findUserDecisions, type UserDecision } from '../../decision-log/user-decisions.ts';
+import { createInputNow } from '../../fetch/input-now.ts';
+import { type Question, sessionIdIn, visitorOf } from './question.ts';
+
+/**
+ * The decision to explain. `input` null: a session whose decision cannot be made again. `sessions`: of the user asked
+ * about, newest first.
+ */
+export type FoundDecision = {
+  input: DecisionInput | null;
+  kind: 'session' | 'user' | 'visitor';
+  /** When the session was decided; null: now. */
+  at: Date | null;
+  sessions: readonly UserDecision[];
+  /** What could not be found. */
+  problem: string | null;
+};
+
+export type FindDecision = (publisher: Publisher, question: Question) => Promise<FoundDecision>;
+
+const maxSessions = 10;
+
+/** Finds what a question is about: a stored decision, a user now, or a made-up visitor now. */
+export function createFindDecision(deps: DashboardDeps): FindDecision {
+  const { pool, config, now } = deps;
+  const failFast = createFailFast(deps.dbHealth);
+  const inputNow = createInputNow({ ...deps, failFast });
+  const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
+
+  async function ofSession(publisher: Publisher, id: string | null): Promise<FoundDecision> {
+    const missing = { input: null, kind: 'session', at: null, sessions: [] } as const;
+    if (id === null || !isPossibleUuid7(id, now())) return { ...missing, problem: t('why.noSession') };
+    try {
+      const stored = await failFast(() => findDecision(pool, publisher.id, id));
+      const input = await failFast(() => inputOf(pool, stored));
+      return { ...missing, input, at: new Date(stored.createdAtMs), problem: input === null ? t('why.notKept') : null };
+    } catch (err) {
+      if (err instanceof AppError && err.code === 'session_not_found')
+        return { ...missing, problem: t('why.noSession') };
+      if (err instanceof AppError && err.code === 'decision_not_kept')
+        return { ...missing, at: new Date(timeOfUuid7(id)), problem: t('why.notKept') };
+      throw err;
+    }
+  }
+
+  async function ofUser(publisher: Publisher, question: Question): Promise<FoundDecision> {
+    const own = userKeys.of(publisher.id, question.user);
+    const earlierKeys = userKeys.earlierOf(publisher.id, question.user);
+    const keys = [own, ...earlierKeys];
+    const asked = { publisherId: publisher.id, userKeys: keys, identifier: question.user, limit: maxSessions };
+    const sessions = await failFast(() => findUserDecisions(pool, asked));
+    const newest = sessions.find(({ kept }) => kept);
+    const last = newest === undefined ? null : await failFast(() => findDecision(pool, publisher.id, newest.sessionId));
+    const found = newest?.userKey ?? sessions[0]?.userKey ?? own;
+    // Where the id is that of a session whose user is known by a device, its key alone is known.
+    const isOwn = keys.includes(found);
+    const userKey = isOwn ? own : ((await failFast(() => findMovedKey(pool, found))) ?? found);
+    const context = { ...(last?.context ?? visitorOf(question)), userKey };
+    return {
+      input: await inputNow(publisher, context, { earlierKeys: isOwn ? earlierKeys : [] }),
+      kind: 'user',
+      at: null,
+      sessions,
+      problem: sessions.length > 0 ? null : t('why.unknownUser'),
+    };
+  }
+
+  return async (publisher, question) => {
+    if (question.session !== '') return ofSession(publisher, sessionIdIn(question));
+    if (question.user !== '') return ofUser(publisher, question);
+    const input = await inputNow(publisher, visitorOf(question));
+    // Someone who is known and has seen nothing yet, not someone without an identity.
+    const context = { ...input.context, userKey: 'made-up visitor' };
+    return { input: { ...input, context }, kind: 'visitor', at: null, sessions: [], problem: null };
+  };
+}

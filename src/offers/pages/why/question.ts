@@ -1,0 +1,60 @@
+import { normaliseName } from '../../../catalog/snapshot/names.ts';
+import type { DecisionContext } from '../../../decision/types.ts';
+import { isUuid7 } from '../../../platform/lib/uuid7.ts';
+import { type PublisherContext, queryText } from '../../../shell/context.ts';
+
+/** What the page was asked; empty: not given. A session goes before a user, a user before a made-up visitor. */
+export type Question = Record<(typeof names)[number], string>;
+
+const names = [
+  ...(['offer', 'campaign', 'session', 'user'] as const),
+  ...(['placement', 'country', 'region', 'city', 'platform', 'device', 'custom'] as const),
+] as const;
+
+const maxCustomAttributes = 50;
+const maxLength = 200;
+
+export function questionIn(context: PublisherContext): Question {
+  const given = Object.fromEntries(names.map((name) => [name, queryText(context, name).trim().slice(0, maxLength)]));
+  const [firstPlacement = 'checkout'] = context.publisher.placements.keys();
+  return { ...(given as Question), placement: given.placement || firstPlacement };
+}
+
+/** A session id as it is stored; null: the text is none. */
+export const sessionIdIn = ({ session }: Question): string | null =>
+  isUuid7(session.toLowerCase()) ? session.toLowerCase() : null;
+
+/** The made-up visitor. */
+export const visitorOf = (question: Question): Omit<DecisionContext, 'nowMs'> => ({
+  surface: 'unit',
+  placement: normaliseName(question.placement),
+  platform: question.platform || null,
+  device: question.device || null,
+  os: question.platform === 'ios' || question.platform === 'android' ? question.platform : null,
+  browser: null,
+  geo: {
+    country: question.country.toUpperCase() || null,
+    region: question.region.toUpperCase() || null,
+    city: question.city || null,
+    postalCode: null,
+    timeZone: null,
+  },
+  custom: parseCustom(question.custom),
+  userKey: null,
+  loyalty: 'also',
+  onlyWithCreative: false,
+  campaignId: null,
+  count: null,
+  dev: false,
+});
+
+/** `name=value` pairs, separated by commas or lines. */
+const parseCustom = (text: string): Map<string, string> =>
+  new Map(
+    text
+      .split(/\n|,/)
+      .map((line) => line.split('='))
+      .filter(([name = '']) => name.trim() !== '')
+      .slice(0, maxCustomAttributes)
+      .map(([name = '', ...rest]) => [name.trim(), rest.join('=').trim()]),
+  );

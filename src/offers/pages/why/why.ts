@@ -1,0 +1,70 @@
+import type { Offer } from '../../../catalog/snapshot/types.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import type { App } from '../../../platform/ports.ts';
+import type { PublisherContext } from '../../../shell/context.ts';
+import { type Choice, columns, createForm, moreFields } from '../../../shell/forms.ts';
+import { type PageServices, publisherPages } from '../../../shell/pages.ts';
+import { answerOf, offerTitle } from './answer.ts';
+import { createFindDecision } from './find-decision.ts';
+import { type Question, questionIn } from './question.ts';
+
+/** Offers listed to choose from (count). */
+const maxChoices = 500;
+
+/** Why an offer is shown to a visitor, or not: to a user now, in a stored session, or to a made-up visitor. */
+export function whyPages(app: App, services: PageServices): void {
+  const findDecision = createFindDecision(services.deps);
+  publisherPages(app, services).get('/why', 'analyst', async (context) => {
+    const question = questionIn(context);
+    const found = await findDecision(context.publisher, question);
+    return {
+      title: t('nav.why'),
+      lead: t('why.lead'),
+      nav: 'why',
+      body: html`${questionForm(context, question)}${answerOf(context, found, question)}`,
+    };
+  });
+}
+
+const choices = (values: readonly string[]): Choice[] => [
+  { value: '', text: t('why.any') },
+  ...values.map((value) => ({ value, text: value })),
+];
+
+function questionForm({ publisher, path }: PublisherContext, question: Question): Html {
+  const form = createForm(question);
+  const offers = publisher.index.offers.slice(0, maxChoices);
+  const placements = [...publisher.placements.keys()].map((name) => ({ value: name, text: name }));
+  return html`
+    <form class="card why" method="get" action="${path('/why')}">
+      ${question.campaign !== '' && html`<input type="hidden" name="campaign" value="${question.campaign}">`}
+      ${columns([
+        form.select('offer', {
+          label: t('why.offer'),
+          choices: [{ value: '', text: t('common.all') }, ...offers.map(offerChoice)],
+        }),
+        form.input('user', { label: t('why.user'), hint: t('why.userHint') }),
+        form.input('session', { label: t('why.sessionId'), hint: t('why.sessionHint') }),
+      ])}
+      ${moreFields(
+        t('why.visitor'),
+        html`
+          ${columns([
+            form.select('placement', { label: t('why.placement'), choices: placements }),
+            form.input('country', { label: t('why.country'), placeholder: t('why.countryExample') }),
+            form.input('region', { label: t('why.region'), placeholder: t('why.regionExample') }),
+            form.input('city', { label: t('why.city'), placeholder: t('why.cityExample') }),
+            form.select('platform', { label: t('why.platform'), choices: choices(['web', 'ios', 'android']) }),
+            form.select('device', { label: t('why.device'), choices: choices(['desktop', 'mobile', 'tablet', 'tv']) }),
+          ])}
+          ${form.input('custom', { label: t('why.custom'), placeholder: t('why.customExample') })}`,
+      )}
+      <button class="button main">${t('why.explain')}</button>
+    </form>`;
+}
+
+const offerChoice = (offer: Offer): Choice => ({
+  value: String(offer.id),
+  text: `${offerTitle(offer)} · ${offer.campaign.advertiserName} (${offer.id})`,
+});

@@ -1,0 +1,147 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import ipaddr from 'ipaddr.js';
+import { LRUCache } from 'lru-cache';
+import { Reader, type Response } from 'mmdb-lib';
+import type { Logger } from './logger.ts';
+
+/** The place of an address. All null: unknown, private, or no database. */
+export type Place = {
+  /** ISO 3166-1 alpha-2, upper case. */
+  country: string | null;
+  /** ISO 3166-2, upper case, such as US-CA. */
+  region: string | null;
+  /** English name. */
+  city: string | null;
+  postalCode: string | null;
+  /** IANA name. */
+  timeZone: string | null;
+};
+
+/** Looks up the place of an address, in memory. */
+export type Geo = (address: string) => Place;
+
+export const nowhere: Place = { country: null, region: null, city: null, postalCode: null, timeZone: null };
+
+/** A geo database that cannot be used; the process does not start. */
+export class GeoError extends Error {
+  constructor(path: string, reason: string) {
+    super(`The geo database ${path} cannot be used: ${reason}`);
+    this.name = 'GeoError';
+  }
+}
+
+/** Places kept (count). A look-up takes 3 µs in the country database, several times that in one with cities. */
+const maxKept = 10_000;
+
+/**
+ * Loads a MaxMind database: the file of GEOIP_DB, else the bundled one of countries. A file that is missing is logged
+ * once, and every address then has no place.
+ * @throws GeoError when the file is there and no such database
+ */
+export async function loadGeo(path: string | null, logger: Logger): Promise<Geo> {
+  const file = path ?? bundledPath();
+  const bytes = file === null ? null : await readIfThere(file);
+  if (file === null || bytes === null) {
+    logger.warn({ file: file ?? bundledPackage }, 'the geo database is missing; every address has no country');
+    return () => nowhere;
+  }
+  const reader = openDatabase(file, bytes);
+  const kept = new LRUCache<string, Place>({ max: maxKept });
+  return (address) => {
+    let place = kept.get(address);
+    if (place === undefined) {
+      place = findPlace(reader, address);
+      if (address.length <= maxAddressLength) kept.set(address, place);
+    }
+    return place;
+  };
+}
+
+const bundledPackage = '@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb';
+
+function bundledPath(): string | null {
+  try {
+    return createRequire(import.meta.url).resolve(bundledPackage);
+  } catch {
+    return null;
+  }
+}
+
+async function readIfThere(path: string): Promise<Buffer | null> {
+  try {
+    return await readFile(path);
+  } catch (err) {
+    const { code, message } = err as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return null;
+    throw new GeoError(path, message);
+  }
+}
+
+/** Bytes between the tree and the data. */
+const separatorBytes = 16;
+
+function openDatabase(path: string, bytes: Buffer): Reader<Response> {
+  let reader: Reader<Response>;
+  try {
+    reader = new Reader<Response>(bytes);
+    for (const address of ['8.8.8.8', '2001:4860:4860::8888']) {
+      if (reader.metadata.ipVersion === 6 || !address.includes(':')) reader.get(address);
+    }
+  } catch (err) {
+    throw new GeoError(path, (err as Error).message);
+  }
+  const { databaseType, searchTreeSize } = reader.metadata;
+  if (!(searchTreeSize + separatorBytes < bytes.length)) throw new GeoError(path, 'it is cut short');
+  if (!/country|city|enterprise/i.test(databaseType))
+    throw new GeoError(path, `it holds ${databaseType}, neither countries nor cities`);
+  return reader;
+}
+
+/** The longest spelling of an IPv6 address with an IPv4 one in it (characters). */
+const maxAddressLength = 45;
+
+function findPlace(reader: Reader<Response>, text: string): Place {
+  const address = publicAddress(text);
+  if (address === null || (address.includes(':') && reader.metadata.ipVersion === 4)) return nowhere;
+  try {
+    return toPlace(reader.get(address));
+  } catch {
+    return nowhere; // a damaged entry harms only its own addresses
+  }
+}
+
+/** The address in its plain form; null for text that is no address, and for addresses that are not public. */
+function publicAddress(text: string): string | null {
+  if (text.length > maxAddressLength) return null;
+  if (!ipaddr.IPv4.isValidFourPartDecimal(text) && !ipaddr.IPv6.isValid(text)) return null;
+  const address = ipaddr.process(text);
+  return address.range() === 'unicast' ? address.toString() : null;
+}
+
+type Names = { iso_code?: string; names?: { en?: string } };
+
+/** Records of the databases: `country_code` alone in that of countries, nested records in those of MaxMind. */
+type GeoRecord = {
+  country_code?: string;
+  country?: Names;
+  subdivisions?: Names[];
+  city?: Names;
+  postal?: { code?: string };
+  location?: { time_zone?: string };
+};
+
+function toPlace(found: Response | null): Place {
+  if (found === null) return nowhere;
+  const entry = found as GeoRecord;
+  const country = (entry.country_code ?? entry.country?.iso_code)?.toUpperCase();
+  if (country === undefined || !/^[A-Z]{2}$/.test(country)) return nowhere;
+  const region = entry.subdivisions?.[0]?.iso_code?.toUpperCase();
+  return {
+    country,
+    region: region === undefined ? null : `${country}-${region}`,
+    city: entry.city?.names?.en ?? null,
+    postalCode: entry.postal?.code ?? null,
+    timeZone: entry.location?.time_zone ?? null,
+  };
+}

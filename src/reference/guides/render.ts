@@ -1,0 +1,140 @@
+import { posix } from 'node:path';
+import hljs from 'highlight.js/lib/core';
+import bash from 'highlight.js/lib/languages/bash';
+import dart from 'highlight.js/lib/languages/dart';
+import go from 'highlight.js/lib/languages/go';
+import json from 'highlight.js/lib/languages/json';
+import kotlin from 'highlight.js/lib/languages/kotlin';
+import php from 'highlight.js/lib/languages/php';
+import python from 'highlight.js/lib/languages/python';
+import swift from 'highlight.js/lib/languages/swift';
+import typescript from 'highlight.js/lib/languages/typescript';
+import xml from 'highlight.js/lib/languages/xml';
+import yaml from 'highlight.js/lib/languages/yaml';
+import { Marked, type Tokens } from 'marked';
+import { escapeHtml } from '../../platform/lib/escape-html.ts';
+import { allGuides, guidesPath, picturesPath } from './guides.ts';
+
+const languages = { sh: bash, dart, go, json, kotlin, php, python, swift, ts: typescript, html: xml, yaml };
+for (const [name, language] of Object.entries(languages)) hljs.registerLanguage(name, language);
+hljs.registerAliases(['js', 'tsx'], { languageName: 'ts' });
+hljs.registerAliases(['xml'], { languageName: 'html' });
+
+/** What the snippets say instead of the documents' examples: the host, and keys only where all may see them. */
+export type Own = {
+  publicUrl: string;
+  /** The keys of the examples work here. */
+  isDemo: boolean;
+};
+
+/** A heading with the text below it, for the search. */
+type Section = { id: string; title: string; depth: number; text: string };
+
+export type Rendered = { title: string; markup: string; sections: Section[] };
+
+/** Hosts of the service in the documents; the reader's own takes their place. */
+const exampleHosts = /http:\/\/localhost:8080|https:\/\/(?:offers\.example|perks\.example\.com)\b/g;
+
+/** Keys of the demo in the documents, and what stands there until a reader names his own in the browser. */
+const exampleKeys: Record<string, { own: string; placeholder: string }> = {
+  'demo-operator-key': { own: 'operator', placeholder: 'YOUR_OPERATOR_KEY' },
+  'demo-key': { own: 'key', placeholder: 'YOUR_API_KEY' },
+  '0123456789abcdef': { own: 'sdk', placeholder: 'YOUR_SDK_ID' },
+};
+const keyPattern = new RegExp(`\\b(?:${Object.keys(exampleKeys).join('|')})\\b`, 'g');
+
+/**
+ * A Markdown document of ours as markup. Its own HTML is kept: only files of the package are rendered.
+ * @param file its path from the root of the package, for its links
+ */
+export function renderMarkdown(markdown: string, file: string, { publicUrl, isDemo }: Own): Rendered {
+  const sections: Section[] = [];
+  const ids = new Map<string, number>();
+  const withKeys = (escaped: string): string =>
+    escaped.replace(keyPattern, (key) => {
+      const { own, placeholder } = exampleKeys[key] as { own: string; placeholder: string };
+      return isDemo ? key : `<span data-own="${own}">${placeholder}</span>`;
+    });
+  const marked = new Marked({
+    renderer: {
+      heading({ tokens, depth, text }: Tokens.Heading) {
+        const markup = this.parser.parseInline(tokens);
+        const id = uniqueId(anchorOf(text), ids);
+        sections.push({ id, title: plain(markup), depth, text: '' });
+        if (depth === 1) return `<h1 id="${id}">${markup}</h1>\n`;
+        const label = escapeHtml(`Link to “${plain(markup)}”`);
+        const link = `<a class="anchor" href="#${id}" aria-label="${label}">#</a>`;
+        return `<h${depth} id="${id}">${markup} ${link}</h${depth}>\n`;
+      },
+      code({ text, lang = '' }: Tokens.Code) {
+        const code =
+          hljs.getLanguage(lang) === undefined ? escapeHtml(text) : hljs.highlight(text, { language: lang }).value;
+        return `<div class="code"><pre tabindex="0"><code>${withKeys(code)}</code></pre></div>\n`;
+      },
+      table({ header, rows }: Tokens.Table) {
+        const row = (cells: Tokens.TableCell[], start: string, end: string) =>
+          `<tr>${cells.map(({ tokens }) => start + this.parser.parseInline(tokens) + end).join('')}</tr>`;
+        // A heading without text would be read out as one.
+        const headings = row(header, '<th scope="col">', '</th>').replaceAll('<th scope="col"></th>', '<td></td>');
+        const head = `<thead>${headings}</thead>`;
+        const body = `<tbody>${rows.map((cells) => row(cells, '<td>', '</td>')).join('')}</tbody>`;
+        return `<div class="table" role="group" aria-label="Table" tabindex="0"><table>${head}${body}</table></div>\n`;
+      },
+      link({ href, tokens }: Tokens.Link) {
+        const text = this.parser.parseInline(tokens);
+        const target = addressOf(href, file);
+        return target === null ? text : `<a href="${escapeHtml(target)}">${text}</a>`;
+      },
+      image: ({ href, text }: Tokens.Image) =>
+        `<img src="${escapeHtml(addressOf(href, file) ?? href)}" alt="${escapeHtml(text)}" loading="lazy">`,
+    },
+  });
+  const markup = marked.parse(markdown, { async: false }).replace(exampleHosts, escapeHtml(publicUrl));
+  addTexts(sections, markup);
+  return { title: sections[0]?.title ?? file, markup, sections };
+}
+
+/** As GitHub makes it, so that links between the documents work in both places. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\- ]/gu, '')
+    .replaceAll(' ', '-');
+
+/** A heading that repeats gets a number. */
+function uniqueId(anchor: string, ids: Map<string, number>): string {
+  const before = ids.get(anchor) ?? 0;
+  ids.set(anchor, before + 1);
+  return before === 0 ? anchor : `${anchor}-${before}`;
+}
+
+/** Where a link of a document leads here; null: to a file that is not served. */
+function addressOf(href: string, file: string): string | null {
+  if (/^[a-z]+:|^#/.test(href)) return href;
+  const [path = '', anchor] = href.split('#');
+  const target = posix.join(posix.dirname(file), path);
+  if (target.startsWith('docs/images/')) return `${picturesPath}/${posix.basename(target)}`;
+  const guide = allGuides.find((one) => one.file === target);
+  if (guide === undefined) return null;
+  return `${guidesPath}/${guide.slug}${anchor === undefined ? '' : `#${anchor}`}`;
+}
+
+const plain = (markup: string): string =>
+  markup
+    .replace(/<a class="anchor".*?<\/a>/g, '')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/&lt;/g, '<')
+    .replace(/&gt;/g, '>')
+    .replace(/&quot;/g, '"')
+    .replace(/&#39;/g, "'")
+    .replace(/&amp;/g, '&')
+    .replace(/\s+/g, ' ')
+    .trim();
+
+function addTexts(sections: Section[], markup: string): void {
+  const parts = markup.split(/<h[1-6] id="[^"]*">.*?<\/h[1-6]>/s).slice(1);
+  parts.forEach((part, index) => {
+    const section = sections[index];
+    if (section !== undefined) section.text = plain(part);
+  });
+}

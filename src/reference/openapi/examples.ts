@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs';
+import type { Node } from './operation-components.ts';
+
+/**
+ * What an operation is called with in its example, by the names of its parameters. `from` says where a value comes from
+ * that only exists once something was done: see `live-examples.ts`.
+ */
+type ExampleRequest = {
+  path?: Record<string, string>;
+  query?: Record<string, string>;
+  headers?: Record<string, string>;
+  body?: unknown;
+  from?: Record<string, string[]>;
+  /** What the calls of `from` send instead of their own examples. */
+  bodies?: Record<string, unknown>;
+};
+
+export type Examples = {
+  /** By operationId; `*`: values of parameters that an operation does not name itself. */
+  requests: Record<string, ExampleRequest>;
+  /** Bodies of 2xx answers, recorded by `npm run openapi`: by name of the schema, else `operationId status`. */
+  answers: Record<string, unknown>;
+};
+
+const folder = new URL('../../../assets/openapi/', import.meta.url);
+const readJson = (file: string) => JSON.parse(readFileSync(new URL(file, folder), 'utf8'));
+
+export const readExamples = (): Examples => ({
+  requests: readJson('requests.json'),
+  answers: readJson('answers.json'),
+});
+
+type Parameter = Node & { in: string; name: string };
+type Media = Record<string, Node>;
+type Operation = {
+  operationId: string;
+  parameters?: Parameter[];
+  requestBody?: { content: Media };
+  responses: Record<string, { content?: Media }>;
+};
+
+/** The example of each parameter, body and answer beside its schema; that of a named schema is a component. */
+export function addExamples<Document extends { paths?: object; components?: object }>(
+  document: Document,
+  examples: Examples,
+): Document {
+  const paths = (document.paths ?? {}) as Record<string, Record<string, Operation>>;
+  const named = Object.entries(examples.answers).filter(([name]) => !name.includes(' '));
+  return {
+    ...document,
+    paths: mapValues(paths, (methods) => mapValues(methods, (one) => withExamples(one, examples))),
+    components: {
+      ...document.components,
+      examples: Object.fromEntries(named.map(([name, value]) => [name, { value }])),
+    },
+  };
+}
+
+const mapValues = <From, To>(record: Record<string, From>, change: (value: From, name: string) => To) =>
+  Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value, name)]));
+
+function withExamples(operation: Operation, { requests, answers }: Examples): Operation {
+  const { operationId, parameters, requestBody, responses } = operation;
+  const request = requests[operationId] ?? {};
+  const general = requests['*'] ?? {};
+  const exampleOf = ({ in: place, name }: Parameter): string | undefined => {
+    const part = place === 'header' ? 'headers' : (place as 'path' | 'query');
+    return request[part]?.[name] ?? general[part]?.[name];
+  };
+  const jsonExample = (content: Media, example: unknown): Media =>
+    mapValues(content, (media, type) => (type.startsWith('application/json') ? { ...media, example } : media));
+  return {
+    ...operation,
+    ...(parameters && {
+      parameters: parameters.map((one) => {
+        const example = exampleOf(one);
+        return example === undefined ? one : { ...one, example };
+      }),
+    }),
+    ...(requestBody &&
+      request.body !== undefined && {
+        requestBody: { ...requestBody, content: jsonExample(requestBody.content, request.body) },
+      }),
+    responses: mapValues(responses, (answer, status) => {
+      const media = answer.content?.['application/json'];
+      if (!status.startsWith('2') || media === undefined) return answer;
+      const name = (media.schema as Node | undefined)?.title;
+      const $ref = `#/components/examples/${String(name)}`;
+      const example = answers[`${operationId} ${status}`];
+      const shown = name === undefined ? example !== undefined && { example } : { examples: { demo: { $ref } } };
+      return { ...answer, content: { ...answer.content, 'application/json': { ...media, ...shown } } };
+    }),
+  };
+}

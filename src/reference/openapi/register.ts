@@ -1,0 +1,111 @@
+import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import type { App } from '../../platform/ports.ts';
+import { nameComponents } from './components.ts';
+import type { ApiDocument } from './example-request.ts';
+import { addExamples, readExamples } from './examples.ts';
+import { createLiveExamples, type LiveExamples } from './live-examples.ts';
+
+const description = `Personalised offers at checkout, exact beacons, User Selected Perks and signed webhooks.
+
+Every error answer has the form of the schema **Error**. The examples run against the demo (\`npm start\`) as they
+stand: there, ids and tokens in them are of this moment, and "Authorize" is filled in. A parameter of a list that is
+named like a field keeps the rows that have its value. The [guides](/docs/guides) say more.`;
+
+const license = { name: 'Apache-2.0', identifier: 'Apache-2.0' };
+
+const securitySchemes = {
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'An API key. The SDK id of a publisher works as a key with the permission `ads/offers` only.',
+  },
+  apiKey: {
+    type: 'apiKey',
+    in: 'query',
+    name: 'api_key',
+    description: 'The same in the query, before the header; last come `key` and `api_key` of a JSON body.',
+  },
+  operator: {
+    type: 'http',
+    scheme: 'bearer',
+    description: "An operator's API key: one with the permission `accounts`.",
+  },
+} as const;
+
+/** Paths in OpenAPI's own terms, with their operations. */
+export type ApiPaths = NonNullable<NonNullable<FastifyDynamicSwaggerOptions['openapi']>['paths']>;
+
+/** What is described beside the routes: paths that are served directly, and the webhooks that are sent. */
+type Described = { paths: ApiPaths; webhooks: Webhooks };
+type Webhooks = Record<string, object>;
+
+/**
+ * The OpenAPI 3.1 description at /docs/json, made from the routes' schemas and what is `described` beside them, with a
+ * page to browse it at /docs.
+ * @param live in the demo: what its examples are made of, so that they work as they stand
+ */
+export async function registerOpenApi(
+  app: App,
+  publicUrl: string,
+  { paths, webhooks }: Described,
+  live: LiveExamples | null,
+): Promise<void> {
+  const examples = readExamples();
+  await app.register(swagger, {
+    openapi: {
+      paths,
+      // The types of OpenAPI 3.0 and 3.1 are one union, in which webhooks of neither fit.
+      ...({ webhooks } as object),
+      openapi: '3.1.0',
+      info: { title: 'Perkwire', version: '1.0.0', description, license },
+      servers: [{ url: publicUrl }],
+      security: [{ bearer: [] }, { apiKey: [] }],
+      components: { securitySchemes },
+    },
+    transformObject: (document) =>
+      nameComponents(addExamples('openapiObject' in document ? document.openapiObject : {}, examples)),
+    refResolver: {
+      buildLocalReference: (json, _base, _fragment, index) =>
+        typeof json.$id === 'string' ? json.$id : `schema-${index}`,
+    },
+  });
+  const uiConfig = { docExpansion: 'list', deepLinking: true } as const;
+  if (live === null) return void (await app.register(swaggerUi, { routePrefix: '/docs', uiConfig }));
+
+  const makeLive = createLiveExamples(app, examples, live);
+  let document: ApiDocument | null = null;
+  await app.register(swaggerUi, {
+    routePrefix: '/docs',
+    uiConfig: { ...uiConfig, onComplete: authorizeWithDemoKeys },
+    uiHooks: {
+      preHandler: async () => {
+        document = await makeLive(withDemoKeys(app.swagger(), live.keys));
+      },
+    },
+    transformSpecification: (given) => document ?? given,
+  });
+}
+
+function withDemoKeys(document: object, keys: LiveExamples['keys']): ApiDocument {
+  const { components, ...rest } = document as ApiDocument;
+  const schemes = Object.entries(components.securitySchemes).map(([name, scheme]) => [
+    name,
+    { ...scheme, ...(name in keys && { 'x-demo-key': keys[name] }) },
+  ]);
+  return { ...rest, components: { ...components, securitySchemes: Object.fromEntries(schemes) } };
+}
+
+declare const ui: {
+  specSelectors: {
+    specJson: () => { getIn: (path: string[]) => { toJS: () => Record<string, Record<string, string>> } };
+  };
+  preauthorizeApiKey: (scheme: string, key: string) => void;
+};
+
+/** Runs in the browser, in the scope of Swagger UI's own start. */
+function authorizeWithDemoKeys(): void {
+  const schemes = ui.specSelectors.specJson().getIn(['components', 'securitySchemes']).toJS();
+  for (const [name, { 'x-demo-key': key }] of Object.entries(schemes))
+    if (key !== undefined) ui.preauthorizeApiKey(name, key);
+}

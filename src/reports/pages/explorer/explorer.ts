@@ -1,0 +1,139 @@
+import { funnelCard, funnelFragment, funnelPath } from '../../../perks/pages/funnel.ts';
+import { createFailFast } from '../../../platform/db/fail-fast.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import type { App } from '../../../platform/ports.ts';
+import { linkButton, notice } from '../../../shell/components.ts';
+import type { PublisherContext } from '../../../shell/context.ts';
+import type { Page } from '../../../shell/layout.ts';
+import { type PageResult, type PageServices, publisherPages } from '../../../shell/pages.ts';
+import { attributeKeys } from '../../query/explore.ts';
+import { createReportService, currencyOf, type ReportService } from '../../query/service.ts';
+import { moneyFormat } from '../money.ts';
+import { type Answer, type Asked, answerOf, type Problem } from './answer.ts';
+import { chartCard, metricTiles, type Writing } from './charts.ts';
+import { toReportCsv } from './csv.ts';
+import { namesOf } from './names.ts';
+import { groupTabs, rowsTable } from './rows.ts';
+import { savedMenu, savedReportPages } from './saved-menu.ts';
+import { listSavedReports, type SavedReport } from './saved-reports.ts';
+import { type ExplorerState, queryOf, readState, views } from './state.ts';
+import { filterChips, shareMenu, toolbar } from './toolbar.ts';
+
+const reportsPath = '/reports';
+
+type Scope = {
+  deps: PageServices['deps'];
+  reports: ReportService;
+  failFast: ReturnType<typeof createFailFast>;
+};
+
+/** The report explorer (docs/guides/reports.md#the-explorer): its URL is the question. */
+export function explorerPages(app: App, services: PageServices): void {
+  const { deps } = services;
+  const pages = publisherPages(app, services);
+  const scope: Scope = { deps, reports: createReportService(deps), failFast: createFailFast(deps.dbHealth) };
+  pages.get(reportsPath, 'analyst', (context) => explorerPage(scope, context));
+  pages.get(`${reportsPath}.csv`, 'analyst', (context) => explorerCsv(scope, context));
+  pages.get(funnelPath, 'analyst', (context) => funnelFragment(scope, context, askedBy(scope, context)));
+  savedReportPages(pages, deps);
+}
+
+const askedBy = ({ deps }: Scope, { request, publisher }: PublisherContext): Asked => ({
+  state: readState(request.query as Record<string, unknown>),
+  publisher,
+  names: namesOf(deps.catalog.current(), publisher),
+  nowMs: deps.now(),
+});
+
+async function explorerCsv(scope: Scope, context: PublisherContext): Promise<PageResult> {
+  const asked = askedBy(scope, context);
+  const answer = await answerOf(scope.reports, asked, context.request.signal);
+  if ('text' in answer) throw new AppError('invalid_request', { message: answer.text });
+  const { from, to } = answer.periods.days;
+  const text = toReportCsv(asked.state, answer, asked.names);
+  return { download: text, type: 'text/csv; charset=utf-8', name: `report-${from}-${to}.csv` };
+}
+
+async function explorerPage(scope: Scope, context: PublisherContext): Promise<Page> {
+  const asked = askedBy(scope, context);
+  const { pool } = scope.deps;
+  const publisherId = context.publisher.id;
+  const [answer, attributes, saved] = await Promise.all([
+    answerOf(scope.reports, asked, context.request.signal),
+    scope.failFast(() => attributeKeys(pool, publisherId)),
+    scope.failFast(() => listSavedReports(pool, publisherId)),
+  ]);
+  return {
+    title: t('reports.title'),
+    lead: t('reports.lead', { publisher: context.publisher.name, zone: context.publisher.timeZone }),
+    nav: 'reports',
+    assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
+    status: 'text' in answer ? 422 : 200,
+    body: html`
+      <div id="explorer" hx-boost="true" hx-target="#explorer" hx-select="#explorer" hx-swap="outerHTML show:none">
+        ${body(scope, context, { asked, answer, attributes, saved })}
+      </div>`,
+  };
+}
+
+type Shown = { asked: Asked; answer: Answer | Problem; attributes: readonly string[]; saved: readonly SavedReport[] };
+
+function body({ deps }: Scope, context: PublisherContext, { asked, answer, attributes, saved }: Shown): Html {
+  const { publisher, path } = context;
+  const { state, names } = asked;
+  const action = path(reportsPath);
+  const href = (to: ExplorerState): string => `${action}${queryOf(to)}`;
+  const currency = currencyOf(deps.catalog.current(), publisher.id);
+  const writing: Writing = { href, currency, money: moneyFormat(currency), timeZone: publisher.timeZone };
+  const keys = attributes.map((key) => `custom.${key}`);
+  const isProblem = 'text' in answer;
+  return html`
+    <div class="toolbar">
+      ${toolbar(state, isProblem ? null : answer.periods, href, action)}
+      <span class="toolbar-end" hx-boost="false">
+        ${savedMenu(context, state, saved)}
+        ${!isProblem && shareMenu(`${deps.config.publicUrl}${href(fixed(state, answer))}`)}
+        ${!isProblem && csvLink(path(`${reportsPath}.csv`), state)}
+      </span>
+    </div>
+    ${filterChips(state, names, href)}
+    ${
+      isProblem
+        ? problemNotice(answer, href)
+        : html`
+          ${metricTiles(state, answer, writing)}
+          <div class="between">${viewSwitch(state, href)}${remarks(answer)}</div>
+          ${chartCard(state, answer, writing)}
+          ${funnelCard(context, state)}
+          ${groupTabs(state, keys, writing)}
+          ${rowsTable(state, answer, writing, names)}`
+    }`;
+}
+
+/** The same report with its days instead of a range that moves. */
+const fixed = (state: ExplorerState, { periods }: Answer): ExplorerState => ({
+  ...state,
+  range: null,
+  ...periods.days,
+});
+
+const csvLink = (path: string, state: ExplorerState): Html =>
+  html`<a class="button small" href="${path}${queryOf(state)}" download translate="no">CSV</a>`;
+
+const problemNotice = ({ text, fix }: Problem, href: (state: ExplorerState) => string): Html =>
+  notice('warn', html`<p>${text}</p>${fix !== null && linkButton(href(fix.state), fix.text)}`);
+
+function remarks({ periods, isUneven }: Answer): Html {
+  if (!periods.isRunning || periods.before === null) return nothing;
+  const text = isUneven ? t('reports.todayWhole') : t('reports.todayHours');
+  return html`<p class="hint">${text}</p>`;
+}
+
+function viewSwitch(state: ExplorerState, href: (state: ExplorerState) => string): Html {
+  const one = (view: ExplorerState['view']) => html`
+    <a id="view-${view}" href="${href({ ...state, view })}"
+      ${view === state.view && html` aria-current="true"`}>${t(`reports.view_${view}`)}</a>`;
+  return html`<p class="order" role="group" aria-label="${t('reports.view')}">${views.map(one)}</p>`;
+}

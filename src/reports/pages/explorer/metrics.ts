@@ -1,0 +1,93 @@
+import { eventKinds, kindsWith, rulesOf } from '../../../catalog/event-kinds.ts';
+import type en from '../../../platform/i18n/en.json';
+import { t } from '../../../platform/i18n/messages.ts';
+import { count, percent, perLocale } from '../../../shell/format.ts';
+import type { MetricName, Metrics } from '../../metrics.ts';
+import { viewValue } from '../../query/view.ts';
+
+/** How the values of a metric are written. */
+type MetricKind = 'count' | 'money' | 'rate';
+
+/** `isBad`: less is better. */
+export type ReportMetric = { name: string; text: string; kind: MetricKind; isBad?: boolean };
+
+const metric = (name: keyof (typeof en)['metrics'], kind: MetricKind, isBad = false): ReportMetric => ({
+  ...{ name, kind, isBad },
+  get text() {
+    return t(`metrics.${name}`);
+  },
+});
+
+const mainMetrics = [
+  metric('sessions', 'count'),
+  metric('filled_sessions', 'count'),
+  metric('fill_rate', 'rate'),
+  metric('impressions', 'count'),
+  metric('clicks', 'count'),
+  metric('ctr', 'rate'),
+  metric('conversions', 'count'),
+  metric('cvr', 'rate'),
+  metric('revenue', 'money'),
+  metric('rpm', 'money'),
+];
+
+/** Every metric that can be chosen (docs/guides/reports.md), in the order of the columns; other events come last. */
+export const reportMetrics: readonly ReportMetric[] = [
+  ...mainMetrics,
+  ...kindsWith('metric')
+    .map((kind) => metric(eventKinds[kind].metric, 'count', rulesOf(kind).fewerIsBetter))
+    .filter(({ name }) => mainMetrics.every((main) => main.name !== name)),
+];
+
+/** The sums that a metric is computed from. */
+export const sumsOfMetric: Readonly<Record<string, readonly MetricName[]>> = {
+  fill_rate: ['filled_sessions', 'sessions'],
+  ctr: ['clicks', 'impressions'],
+  cvr: ['conversions', 'clicks'],
+  rpm: ['revenue_micros', 'sessions'],
+  revenue: ['revenue_micros'],
+};
+
+export const defaultMetrics: readonly string[] = ['sessions', 'fill_rate', 'impressions', 'clicks', 'ctr', 'revenue'];
+
+export const metricOf = (name: string): ReportMetric =>
+  reportMetrics.find((one) => one.name === name) ?? (reportMetrics[0] as ReportMetric);
+
+export type FormatMoney = (value: number) => string;
+
+export function formatMetric({ kind }: ReportMetric, value: number, money: FormatMoney): string {
+  if (kind === 'money') return money(value);
+  return kind === 'rate' ? percent(value) : count(value);
+}
+
+/** Smaller changes count as none. */
+const minChange = 0.0005;
+
+export type Change = { direction: 'up' | 'down' | 'same' | 'new'; text: string };
+
+/** By how much a metric changed, which sorts. */
+export const differenceOf = ({ name }: ReportMetric, now: Metrics, before: Metrics): number =>
+  viewValue(name, now) - viewValue(name, before);
+
+/** Rates change by percentage points, other metrics by a share. */
+export function changeOf(metric: ReportMetric, now: Metrics, before: Metrics): Change {
+  const { name, kind } = metric;
+  const [value, previous] = [viewValue(name, now), viewValue(name, before)];
+  const by = differenceOf(metric, now, before);
+  if (previous === 0)
+    return value === 0 ? { direction: 'same', text: '–' } : { direction: 'new', text: t('reports.new') };
+  const share = kind === 'rate' ? by : by / Math.abs(previous);
+  if (Math.abs(share) < minChange) return { direction: 'same', text: t('reports.unchanged') };
+  const text = kind === 'rate' ? t('reports.points', { points: Math.abs(by * 100) }) : percentOf(Math.abs(share));
+  return { direction: by > 0 ? 'up' : 'down', text };
+}
+
+const shareFormat = perLocale(
+  (locale, digits) =>
+    new Intl.NumberFormat(locale, {
+      ...{ style: 'percent', useGrouping: false },
+      ...{ minimumFractionDigits: Number(digits), maximumFractionDigits: Number(digits) },
+    }),
+);
+
+const percentOf = (share: number): string => shareFormat(share < 10 ? '1' : '0').format(share);

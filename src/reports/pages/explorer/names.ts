@@ -1,0 +1,70 @@
+import type { Campaign, Offer, Publisher, Snapshot } from '../../../catalog/snapshot/types.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { countryName } from '../../../shell/format.ts';
+import { unknownValue } from '../../query/source.ts';
+import { attributeOf, type ExplorerDimension } from './state.ts';
+
+/** What a publisher's ids stand for. Of offers that the publisher neither owns nor shows, only the id is known. */
+export type Names = {
+  offer: (id: number) => Offer | undefined;
+  campaign: (id: number) => Campaign | undefined;
+  advertiser: (id: number) => string | undefined;
+  campaignsOf: (advertiserId: number) => number[];
+};
+
+export function namesOf({ offers }: Snapshot, { id: publisherId }: Publisher): Names {
+  const own = (offer: Offer): boolean =>
+    offer.publisherId === publisherId || offer.campaign.provisions.has(publisherId);
+  const campaigns = new Map<number, Campaign>();
+  const advertisers = new Map<number, string>();
+  for (const offer of offers.values()) {
+    if (!own(offer)) continue;
+    campaigns.set(offer.campaign.id, offer.campaign);
+    advertisers.set(offer.campaign.advertiserId, offer.campaign.advertiserName);
+  }
+  return {
+    offer: (id) => {
+      const offer = offers.get(id);
+      return offer !== undefined && own(offer) ? offer : undefined;
+    },
+    campaign: (id) => campaigns.get(id),
+    advertiser: (id) => advertisers.get(id),
+    campaignsOf: (advertiserId) =>
+      [...campaigns.values()].filter((one) => one.advertiserId === advertiserId).map(({ id }) => id),
+  };
+}
+
+/** `Placement`; a custom attribute by its key. */
+export const dimensionText = (name: string): string =>
+  attributeOf(name) ?? t(`dimensions.${name as ExplorerDimension | 'time'}`);
+
+const systems: Readonly<Record<string, string>> = { ios: 'iOS', macos: 'macOS', ipados: 'iPadOS', linux: 'Linux' };
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** The text of a value. */
+export function valueText(names: Names, by: string, value: string): string {
+  const id = Number(value);
+  if (by === 'offer') {
+    const offer = names.offer(id);
+    return offer?.copy.title || offer?.copy.shortHeadline || t('reports.offer', { id: String(id) });
+  }
+  if (by === 'campaign') return names.campaign(id)?.name ?? t('reports.campaign', { id: String(id) });
+  if (by === 'advertiser') return names.advertiser(id) ?? t('reports.removedAdvertisers');
+  return wordOf(by, value);
+}
+
+/** A second line that tells equal names apart; '' for none. */
+export function valueDetail(names: Names, by: string, value: string): string {
+  const id = Number(value);
+  const name = by === 'offer' ? names.offer(id)?.campaign.name : names.campaign(id)?.advertiserName;
+  const hasDetail = (by === 'offer' || by === 'campaign') && name !== undefined;
+  return hasDetail ? t('reports.nameAndId', { name, id: String(id) }) : '';
+}
+
+function wordOf(by: string, value: string): string {
+  const isKnown = by === 'country' || by === 'device' || by === 'os';
+  if (isKnown && value === unknownValue) return t('reports.unknown');
+  if (by === 'country') return countryName(value);
+  if (by === 'device') return capital(value);
+  return by === 'os' ? (systems[value] ?? capital(value)) : value;
+}

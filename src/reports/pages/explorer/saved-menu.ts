@@ -1,0 +1,91 @@
+import { hasRole } from '../../../accounts/users.ts';
+import type { DashboardDeps } from '../../../dashboard/ports.ts';
+import { createFailFast } from '../../../platform/db/fail-fast.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { actionButton, csrfField, hiddenField } from '../../../shell/actions.ts';
+import { link } from '../../../shell/components.ts';
+import { keyIn, type PublisherContext } from '../../../shell/context.ts';
+import type { Fields } from '../../../shell/fields.ts';
+import { createForm } from '../../../shell/forms.ts';
+import type { PageResult, Pages } from '../../../shell/pages.ts';
+import { maxNameLength, maxQueryLength, removeReport, type SavedReport, saveReport } from './saved-reports.ts';
+import { type ExplorerState, queryOf, readState } from './state.ts';
+import { dropdown } from './toolbar.ts';
+
+const isManager = ({ viewer }: PublisherContext): boolean => hasRole(viewer.user.role, 'manager');
+
+/** Saving and removing reports. Analysts may save: nothing but their own list of links changes. */
+export function savedReportPages(pages: Pages<PublisherContext>, { pool, dbHealth, now }: DashboardDeps): void {
+  const failFast = createFailFast(dbHealth);
+  pages.post('/reports/saved', 'analyst', (context, fields) =>
+    failFast(() => save(context, fields, (report) => saveReport(pool, report, now()))),
+  );
+  pages.post('/reports/saved/:key/remove', 'analyst', async (context) => {
+    const { publisher, viewer, path } = context;
+    const id = /^\d{1,9}$/.test(keyIn(context)) ? Number(keyIn(context)) : 0;
+    const ofUser = isManager(context) ? null : viewer.user.id;
+    if (!(await failFast(() => removeReport(pool, { publisherId: publisher.id, id, ofUser }))))
+      throw new AppError('not_found');
+    return { to: path('/reports'), done: t('reports.reportRemoved') };
+  });
+}
+
+async function save(
+  context: PublisherContext,
+  fields: Fields,
+  store: (report: Parameters<typeof saveReport>[1]) => Promise<boolean>,
+): Promise<PageResult> {
+  const { publisher, viewer, path } = context;
+  const query = queryOf(readState(Object.fromEntries(readQuery(fields.text('query')))));
+  const [name, to] = [fields.text('name'), path(`/reports${query}`)];
+  if (name === '' || [...name].length > maxNameLength)
+    return { to, failed: t('reports.badName', { max: maxNameLength }) };
+  if (query.length > maxQueryLength) return { to, failed: t('reports.tooManyFilters') };
+  const report = { publisherId: publisher.id, userId: viewer.user.id, name, query, mayReplaceAll: isManager(context) };
+  if (await store(report)) return { to, done: t('crud.saved', { name }) };
+  return { to, failed: t('reports.nameTaken') };
+}
+
+/** The values of a query by name, those of repeated parameters as lists. */
+function readQuery(query: string): Map<string, string[] | string> {
+  const values = new Map<string, string[] | string>();
+  const params = new URLSearchParams(query);
+  for (const name of params.keys()) {
+    const all = params.getAll(name);
+    values.set(name, all.length === 1 ? (all[0] as string) : all);
+  }
+  return values;
+}
+
+/** The publisher's saved reports, and a form that saves this one. */
+export function savedMenu(context: PublisherContext, state: ExplorerState, saved: readonly SavedReport[]): Html {
+  const { path, viewer } = context;
+  const form = createForm({});
+  const one = ({ id, userId, name, query }: SavedReport) => html`
+    <li>
+      ${link(path(`/reports${query}`), name)}
+      ${
+        (userId === viewer.user.id || isManager(context)) &&
+        actionButton(context, {
+          to: path(`/reports/saved/${id}/remove`),
+          text: t('common.remove'),
+          kind: 'quiet',
+          small: true,
+          confirm: t('reports.removeConfirm', { name }),
+        })
+      }
+    </li>`;
+  return dropdown(
+    'saved',
+    saved.length === 0 ? t('common.save') : t('reports.savedReports'),
+    html`
+      ${saved.length > 0 && html`<ul>${saved.map(one)}</ul>`}
+      <form method="post" action="${path('/reports/saved')}" data-keep>
+        ${csrfField(viewer)}${hiddenField('query', queryOf(state))}
+        ${form.input('name', { label: t('reports.saveAs'), required: true })}
+        <button class="button small main">${t('common.save')}</button>
+      </form>`,
+  );
+}

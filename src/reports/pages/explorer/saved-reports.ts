@@ -1,0 +1,44 @@
+import type { Executor } from '../../../platform/db/pool.ts';
+
+/** A report that a user saved; `query` is that of its URL. */
+export type SavedReport = { id: number; userId: number | null; name: string; query: string };
+
+export const maxNameLength = 80;
+export const maxQueryLength = 8000;
+/** Of one publisher (count). */
+const maxReports = 100;
+
+export async function listSavedReports(executor: Executor, publisherId: number): Promise<SavedReport[]> {
+  const { rows } = await executor.query<{ id: number; user_id: number | null; name: string; query: string }>({
+    name: 'list_saved_reports',
+    text: 'select id, user_id, name, query from saved_reports where publisher_id = $1 order by name',
+    values: [publisherId],
+  });
+  return rows.map(({ user_id: userId, ...row }) => ({ userId, ...row }));
+}
+
+type NewReport = { publisherId: number; userId: number; name: string; query: string; mayReplaceAll: boolean };
+
+/** Saves a report, in place of the user's own of that name. @returns false: the name is taken, or there are too many */
+export async function saveReport(executor: Executor, report: NewReport, nowMs: number): Promise<boolean> {
+  const { rowCount } = await executor.query(
+    `insert into saved_reports as s (publisher_id, user_id, name, query, created_at)
+    select $1, $2, $3, $4, $5 where (select count(*) from saved_reports where publisher_id = $1) < ${maxReports}
+      or exists (select from saved_reports where publisher_id = $1 and name = $3)
+    on conflict (publisher_id, name) do update set query = excluded.query where s.user_id = $2 or $6`,
+    [report.publisherId, report.userId, report.name, report.query, new Date(nowMs), report.mayReplaceAll],
+  );
+  return rowCount === 1;
+}
+
+/** Removes a user's own report, or any one. @returns whether there was one */
+export async function removeReport(
+  executor: Executor,
+  { publisherId, id, ofUser }: { publisherId: number; id: number; ofUser: number | null },
+): Promise<boolean> {
+  const { rowCount } = await executor.query(
+    'delete from saved_reports where publisher_id = $1 and id = $2 and ($3::integer is null or user_id = $3)',
+    [publisherId, id, ofUser],
+  );
+  return rowCount === 1;
+}

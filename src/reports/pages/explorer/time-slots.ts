@@ -1,0 +1,63 @@
+import type { DayRange } from '../../../platform/http/day-range.ts';
+import { dayMs, hourMs } from '../../../platform/lib/time.ts';
+import { offsetMs, periodOf } from '../../../platform/lib/time-zone.ts';
+import { type Metrics, sumOf } from '../../metrics.ts';
+import type { Explored } from '../../query/explore.ts';
+import type { ActivityRow } from '../../query/types.ts';
+import { dayText, type Periods } from './periods.ts';
+
+/** A day or hour of the chart. `now` is null in the future, `before` where nothing is compared. */
+export type Slot = {
+  /** The day, or the start of the hour as ISO 8601. */
+  value: string;
+  text: string;
+  /** Start (epoch ms); of days, that of the same day in UTC. */
+  atMs: number;
+  now: Metrics | null;
+  before: Metrics | null;
+};
+
+/** Every day or hour of the range, those without activity too, beside that of the range before. */
+export function slotsOf(periods: Periods, explored: Explored, timeZone: string, nowMs: number): Slot[] {
+  const { days, before, interval } = periods;
+  const times = timesOf(days, interval, timeZone);
+  const timesBefore = before === null ? [] : timesOf(before, interval, timeZone);
+  const [metricsAt, metricsBefore] = [readerOf(explored.series), readerOf(explored.seriesBefore)];
+  return times.map((time, index) => ({
+    ...time,
+    now: time.startMs > nowMs ? null : metricsAt(time),
+    before: timesBefore[index] === undefined ? null : metricsBefore(timesBefore[index]),
+  }));
+}
+
+type Time = { value: string; text: string; atMs: number; startMs: number };
+
+const none = sumOf([]);
+
+function readerOf(rows: readonly ActivityRow[]): (time: Time) => Metrics {
+  const byTime = new Map(rows.map(({ time, startMs, metrics }) => [time.length === 10 ? time : startMs, metrics]));
+  return ({ value, startMs }) => byTime.get(value.length === 10 ? value : startMs) ?? none;
+}
+
+function timesOf({ from, to }: DayRange, interval: Periods['interval'], timeZone: string): Time[] {
+  const days: Time[] = [];
+  for (let atMs = Date.parse(from); atMs <= Date.parse(to); atMs += dayMs) {
+    const value = new Date(atMs).toISOString().slice(0, 10);
+    days.push({ value, text: dayText(value), atMs, startMs: startOfDay(value, timeZone) });
+  }
+  if (interval === 'day') return days;
+  const times: Time[] = [];
+  const endMs = startOfDay(new Date(Date.parse(to) + dayMs).toISOString().slice(0, 10), timeZone);
+  for (let atMs = startOfDay(from, timeZone); atMs < endMs; atMs += hourMs) {
+    const local = new Date(atMs + offsetMs(timeZone, atMs)).toISOString();
+    const text = `${dayText(local.slice(0, 10))}, ${local.slice(11, 16)}`;
+    times.push({ value: new Date(atMs).toISOString(), text, atMs, startMs: atMs });
+  }
+  return times;
+}
+
+/** Noon is on the day in every time zone. */
+function startOfDay(day: string, timeZone: string): number {
+  const noonMs = Date.parse(`${day}T12:00:00Z`);
+  return periodOf('day', timeZone, noonMs - offsetMs(timeZone, noonMs)).startMs;
+}

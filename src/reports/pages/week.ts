@@ -1,0 +1,100 @@
+import type { Publisher } from '../../catalog/snapshot/types.ts';
+import type { DashboardDeps } from '../../dashboard/ports.ts';
+import type { Figures } from '../../management/crud-definition.ts';
+import type { View } from '../../management/resource.ts';
+import { createFailFast } from '../../platform/db/fail-fast.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
+import { dayMs } from '../../platform/lib/time.ts';
+import { card, linkButton } from '../../shell/components.ts';
+import type { PublisherContext } from '../../shell/context.ts';
+import { sparkline } from '../../shell/sparkline.ts';
+import { sumOf } from '../metrics.ts';
+import { queryActivity } from '../query/query.ts';
+import { dateIn } from '../query/request.ts';
+import { currencyOf } from '../query/service.ts';
+import type { ActivityRow } from '../query/types.ts';
+import { type MetricsView, metricsView } from '../query/view.ts';
+import { formatMetric, metricOf } from './explorer/metrics.ts';
+import { moneyFormat } from './money.ts';
+
+const weekDays = 7;
+
+/** A value's sums of the last seven days, today included, and the metrics of each day. */
+type Week = { total: MetricsView; days: readonly MetricsView[] };
+
+type WeekOf = { dimension: 'placement' | 'campaign' | 'offer'; key: (row: View) => string | number };
+
+/** Figures of the last 7 days for the list and the pages of a resource, one query for all rows. */
+export function weekFigures(
+  { pool, dbHealth, catalog, now }: DashboardDeps,
+  { dimension, key }: WeekOf,
+): Figures<PublisherContext> {
+  const failFast = createFailFast(dbHealth);
+  const read = (publisher: Publisher, rows: readonly View[]): Promise<(row: View) => Week> =>
+    failFast(async () => {
+      const days = daysUntil(publisher, now());
+      const { id: publisherId, timeZone } = publisher;
+      const activity = await queryActivity(pool, {
+        ...{ publisherId, timeZone, aggregatedBy: 'day', groupBy: [dimension], buckets: 'day' },
+        ...{ customKey: null, customValues: null, filters: { [dimension]: rows.map(key) } },
+        from: days[0] as string,
+        to: days.at(-1) as string,
+      });
+      const byValue = new Map<string | number, ActivityRow[]>();
+      for (const row of activity) getOrInsert(byValue, row.group[0] as string | number, () => []).push(row);
+      return (row) => weekOf(byValue.get(key(row)) ?? [], days);
+    });
+  const moneyOf = ({ id }: Publisher) => moneyFormat(currencyOf(catalog.current(), id));
+  return {
+    get columns() {
+      return [
+        { text: t('reports.impressions7Days'), numeric: true },
+        { text: t('reports.revenue7Days'), numeric: true },
+      ];
+    },
+    cells: async ({ publisher }, rows) => {
+      const [weeks, money] = [await read(publisher, rows), moneyOf(publisher)];
+      return (row) => ['impressions', 'revenue'].map((name) => figure(name, weeks(row), money));
+    },
+    card: async ({ publisher, path }, view) => {
+      const week = (await read(publisher, [view]))(view);
+      const to = path(`/reports?${new URLSearchParams({ by: 'time', [dimension]: String(key(view)) })}`);
+      return weekCard(week, moneyOf(publisher), to);
+    },
+  };
+}
+
+function daysUntil({ timeZone }: Publisher, nowMs: number): string[] {
+  const todayMs = Date.parse(dateIn(timeZone, nowMs));
+  const backwards = Array.from({ length: weekDays }, (_, back) => todayMs - back * dayMs);
+  return backwards.reverse().map((atMs) => new Date(atMs).toISOString().slice(0, 10));
+}
+
+const weekOf = (rows: readonly ActivityRow[], days: readonly string[]): Week => ({
+  total: metricsView(sumOf(rows)),
+  days: days.map((day) => metricsView(sumOf(rows.filter(({ time }) => time === day)))),
+});
+
+const valuesOf = (name: string, { days }: Week): number[] => days.map((day) => day[name] ?? 0);
+
+const figure = (name: string, week: Week, money: (value: number) => string): Html => html`
+  <span class="figure">
+    ${sparkline(valuesOf(name, week))} ${formatMetric(metricOf(name), week.total[name] ?? 0, money)}
+  </span>`;
+
+/** Nothing without activity. */
+function weekCard(week: Week, money: (value: number) => string, reportUrl: string): Html {
+  if ((week.total.sessions ?? 0) + (week.total.impressions ?? 0) === 0) return nothing;
+  const tile = (name: string) => html`
+    <div class="stat">
+      <span>${metricOf(name).text}</span>
+      <strong>${formatMetric(metricOf(name), week.total[name] ?? 0, money)}</strong>
+      ${sparkline(valuesOf(name, week))}
+    </div>`;
+  const tiles = ['sessions', 'impressions', 'clicks', 'ctr', 'revenue'].map(tile);
+  return card(t('ranges.7d'), html`<div class="stats">${tiles}</div>`, {
+    actions: linkButton(reportUrl, t('reports.exploreOne'), 'quiet'),
+  });
+}

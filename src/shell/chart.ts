@@ -1,0 +1,67 @@
+import { type Html, html } from '../platform/http/html.ts';
+import { t } from '../platform/i18n/messages.ts';
+import type { MetricsView } from '../reports/query/view.ts';
+import { table } from './components.ts';
+
+/** What the browser draws; null: no value yet. */
+export type ChartData = {
+  caption: string;
+  /** Of the first column of the table. */
+  heading: string;
+  /** Start of each day or hour (epoch ms); days in UTC. */
+  times: readonly { text: string; atMs: number }[];
+  /** A dashed series is what the first is compared with. */
+  series: readonly { label: string; values: readonly (number | null)[]; isDashed?: boolean }[];
+  kind?: 'line' | 'bar';
+  /** IANA zone of hours; absent: days. */
+  zone?: string;
+  /** How values are written: as counts, shares, or amounts of a currency. */
+  style?: 'count' | 'rate' | { currency: string | null };
+  format?: (value: number) => string;
+};
+
+/** A chart, drawn in the browser, with the same figures as a table below it. */
+export function drawnChart({ caption, heading, times, series, format = String, ...options }: ChartData): Html {
+  const { kind = 'line', zone = null, style = 'count' } = options;
+  const data = [times.map(({ atMs }) => atMs / 1000), ...series.map(({ values }) => values)];
+  const drawn = {
+    data,
+    names: series.map(({ label }) => label),
+    dashed: series.map(({ isDashed }) => isDashed === true),
+    ...{ kind, zone, style },
+  };
+  return html`
+    <div class="chart" role="img" aria-label="${t('layout.chartLabel', { caption })}"
+      data-chart="${JSON.stringify(drawn)}"></div>
+    <details class="more">
+      <summary>${t('layout.showAsTable')}</summary>
+      ${table(
+        caption,
+        [{ text: heading }, ...series.map(({ label }) => ({ text: label, numeric: true }))],
+        times.map(({ text }, index) => [
+          text,
+          ...series.map(({ values }) => {
+            const value = values[index] ?? null;
+            return value === null ? '–' : format(value);
+          }),
+        ]),
+      )}
+    </details>`;
+}
+
+type ChartRow = { time: string; metrics: MetricsView };
+
+export type ChartInput = {
+  caption: string;
+  rows: readonly ChartRow[];
+  series: readonly { label: string; of: (metrics: MetricsView) => number | undefined }[];
+};
+
+/** A line chart by day. */
+export const chart = ({ caption, rows, series }: ChartInput): Html =>
+  drawnChart({
+    caption,
+    heading: t('layout.day'),
+    times: rows.map(({ time }) => ({ text: time, atMs: Date.parse(`${time}T00:00:00Z`) })),
+    series: series.map(({ label, of }) => ({ label, values: rows.map(({ metrics }) => of(metrics) ?? 0) })),
+  });

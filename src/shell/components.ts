@@ -1,0 +1,102 @@
+import { type Html, html, nothing } from '../platform/http/html.ts';
+import { t } from '../platform/i18n/messages.ts';
+import { type IconName, icon } from './icons.ts';
+
+export type Column = { text: string; numeric?: boolean; hidden?: boolean };
+export type Cell = Html | string | number;
+
+/** A table that scrolls sideways where it is too wide, also by keyboard. Cells are in the order of the columns. */
+export function table(caption: string, columns: readonly Column[], rows: readonly (readonly Cell[])[]): Html {
+  const numeric = (index: number) => columns[index]?.numeric === true && html` class="numeric"`;
+  const heading = ({ text, hidden }: Column) => (hidden === true ? html`<span class="sr">${text}</span>` : text);
+  const row = (cells: readonly Cell[]) =>
+    html`<tr>${cells.map((cell, index) => html`<td${numeric(index)}>${cell}</td>`)}</tr>`;
+  return html`
+    <div class="table" role="region" aria-label="${caption}" tabindex="0">
+      <table>
+        <caption class="sr">${caption}</caption>
+        <thead>
+          <tr>${columns.map((column, index) => html`<th scope="col"${numeric(index)}>${heading(column)}</th>`)}</tr>
+        </thead>
+        <tbody>${rows.map(row)}</tbody>
+      </table>
+    </div>`;
+}
+
+/** Shown instead of an empty list: what belongs here and the next step. */
+export const emptyState = (name: IconName, title: string, text: Html | string, action: Html = nothing): Html => html`
+  <div class="empty">
+    <div class="empty-icon">${icon(name)}</div>
+    <h2>${title}</h2>
+    <p>${text}</p>
+    ${action}
+  </div>`;
+
+export const noMatches = (): Html => html`<p class="hint">${t('common.noMatches')}</p>`;
+
+export type Tone = 'good' | 'bad' | 'warn' | 'plain' | 'info';
+export const badge = (text: string, tone: Tone = 'plain'): Html => html`<span class="badge ${tone}">${text}</span>`;
+
+/** A message above the content. Failures are announced at once, everything else politely. */
+export function notice(kind: 'done' | 'failed' | 'warn' | 'info', body: Html): Html {
+  const role = kind === 'failed' ? html` role="alert"` : kind === 'done' ? html` role="status"` : nothing;
+  return html`<div class="notice ${kind}"${role}>${body}</div>`;
+}
+
+export const linkButton = (href: string, text: string, kind: 'main' | 'quiet' | '' = ''): Html =>
+  html`<a class="button ${kind}" href="${href}">${text}</a>`;
+
+export const link = (href: string, text: string | Html): Html => html`<a href="${href}">${text}</a>`;
+
+/** A link in bold, such as a row's name in a table. */
+export const strongLink = (href: string, text: string | Html): Html => link(href, html`<strong>${text}</strong>`);
+
+type CardOptions = { lead?: string | Html; actions?: Html };
+
+export const card = (title: string, body: Html, { lead, actions }: CardOptions = {}): Html => html`
+  <section class="card">
+    <div class="card-head">
+      <div>
+        <h2>${title}</h2>
+        ${lead !== undefined && html`<p class="hint">${lead}</p>`}
+      </div>
+      ${actions !== undefined && html`<div class="actions">${actions}</div>`}
+    </div>
+    ${body}
+  </section>`;
+
+/** Links to the previous and the next page. */
+export function pager(previous: string | null, next: string | null): Html {
+  if (previous === null && next === null) return nothing;
+  return html`
+    <nav class="pager" aria-label="${t('common.pages')}">
+      ${previous !== null && html`<a class="button" rel="prev" href="${previous}">${t('common.previousPage')}</a>`}
+      ${next !== null && html`<a class="button" rel="next" href="${next}">${t('common.nextPage')}</a>`}
+    </nav>`;
+}
+
+/** Text with a copy button, such as a key or a snippet. */
+export const copyable = (text: string, label: string): Html => html`
+  <div class="copyable">
+    <pre tabindex="0" aria-label="${label}"><code>${text}</code></pre>
+    <button type="button" class="button small" data-copy aria-label="${t('common.copyLabel', { label })}">
+      ${t('common.copy')}
+    </button>
+  </div>`;
+
+/** Preformatted text that scrolls, also by keyboard. */
+export const codeBlock = (label: string, text: string): Html =>
+  html`<pre class="block" tabindex="0" aria-label="${label}">${text}</pre>`;
+
+export function tabs(label: string, entries: readonly { text: string; href: string; current: boolean }[]): Html {
+  const links = entries.map(
+    ({ text, href, current }) => html`<a href="${href}"${current && html` aria-current="page"`}>${text}</a>`,
+  );
+  return html`<nav class="tabs" aria-label="${label}">${links}</nav>`;
+}
+
+/** Names with their values. */
+export const descriptionList = (entries: readonly (readonly [string, Cell])[]): Html => html`
+  <dl class="description">
+    ${entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}
+  </dl>`;

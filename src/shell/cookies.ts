@@ -1,0 +1,67 @@
+import cookiePlugin, { type CookieSerializeOptions } from '@fastify/cookie';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { sessionLifetimeMs } from '../accounts/sessions.ts';
+import { isToken } from '../accounts/sign-in/tokens.ts';
+import { minuteMs } from '../platform/lib/time.ts';
+import type { App } from '../platform/ports.ts';
+
+/** Time for the sign-in at the OpenID provider (milliseconds). */
+export const pendingLifetimeMs = 15 * minuteMs;
+
+/** A message shown once after a redirect. */
+export type Flash = { kind: 'done' | 'failed'; text: string };
+
+export type Cookies = {
+  session: (request: FastifyRequest) => string | null;
+  setSession: (reply: FastifyReply, token: string) => void;
+  endSession: (reply: FastifyReply) => void;
+  setFlash: (reply: FastifyReply, flash: Flash) => void;
+  /** What a sign-in at the OpenID provider needs at its end. */
+  setPending: (reply: FastifyReply, value: string) => void;
+  /** Reads and deletes it. */
+  takePending: (request: FastifyRequest, reply: FastifyReply) => string | null;
+  /** Reads and deletes the message of the previous request. */
+  takeFlash: (request: FastifyRequest, reply: FastifyReply) => Flash | null;
+};
+
+const flashLifetimeS = 30;
+const pendingLifetimeS = pendingLifetimeMs / 1000;
+const maxFlashLength = 300;
+
+/**
+ * The dashboard's cookies. With https their names begin with `__Host-`, so that no other host of the domain can set
+ * them.
+ */
+export async function registerCookies(app: App, publicUrl: string): Promise<Cookies> {
+  await app.register(cookiePlugin);
+  const secure = publicUrl.startsWith('https:');
+  const prefix = secure ? '__Host-' : '';
+  const sessionName = `${prefix}perkwire_session`;
+  const flashName = `${prefix}perkwire_flash`;
+  const pendingName = `${prefix}perkwire_oidc`;
+  const attributes: CookieSerializeOptions = { path: '/', httpOnly: true, sameSite: 'lax', secure };
+  return {
+    session: ({ cookies }) => {
+      const value = cookies[sessionName] ?? '';
+      return isToken(value) ? value : null;
+    },
+    setSession: (reply, token) =>
+      reply.setCookie(sessionName, token, { ...attributes, maxAge: sessionLifetimeMs / 1000 }),
+    endSession: (reply) => reply.clearCookie(sessionName, attributes),
+    setPending: (reply, value) => reply.setCookie(pendingName, value, { ...attributes, maxAge: pendingLifetimeS }),
+    takePending: ({ cookies }, reply) => {
+      reply.clearCookie(pendingName, attributes);
+      return cookies[pendingName] ?? null;
+    },
+    setFlash: (reply, { kind, text }) => {
+      const value = `${kind}.${Buffer.from(text.slice(0, maxFlashLength)).toString('base64url')}`;
+      reply.setCookie(flashName, value, { ...attributes, maxAge: flashLifetimeS });
+    },
+    takeFlash: ({ cookies }, reply) => {
+      const match = /^(done|failed)\.([\w-]*)$/.exec(cookies[flashName] ?? '');
+      if (match === null) return null;
+      reply.clearCookie(flashName, attributes);
+      return { kind: match[1] as Flash['kind'], text: Buffer.from(match[2] ?? '', 'base64url').toString('utf8') };
+    },
+  };
+}

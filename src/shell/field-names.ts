@@ -1,0 +1,63 @@
+import { type MessageKey, t } from '../platform/i18n/messages.ts';
+
+/** Fields of the API whose label in a form says what they are, also without that form. */
+const labels: Readonly<Record<string, MessageKey>> = {
+  active: 'campaigns.active',
+  adv_pixel_url: 'offers.advertiserPixel',
+  advertiser_id: 'campaigns.advertiser',
+  campaign_id: 'dimensions.campaign',
+  category: 'campaigns.category',
+  click_id_param: 'campaigns.clickIdParam',
+  cta_no: 'offers.noButton',
+  cta_yes: 'offers.yesButton',
+  currency_multiplier: 'settings.loyaltyRate',
+  currency_name: 'settings.loyaltyCurrency',
+  delivery_percentage: 'settings.deliveryPercentage',
+  description: 'offers.description',
+  display_name: 'settings.displayName',
+  email: 'common.email',
+  expires_at: 'settings.expires',
+  frequency_caps: 'campaigns.frequencyCapping',
+  headers: 'webhooks.headers',
+  is_loyalty: 'campaigns.isLoyalty',
+  is_product: 'campaigns.isProduct',
+  landing_url: 'campaigns.landingPage',
+  loyalty_requirements: 'offers.loyaltyRequirements',
+  mini_text: 'offers.disclaimer',
+  name: 'common.name',
+  offer_description: 'campaigns.fullDescription',
+  offers_per_response: 'settings.offerCount',
+  offerwall_enabled: 'settings.offerwall',
+  opt_out_days: 'campaigns.optOutDays',
+  payout_amount: 'campaigns.amount',
+  payout_currency: 'campaigns.currency',
+  payout_kind: 'campaigns.model',
+  permissions: 'settings.permissions',
+  placement: 'settings.placement',
+  positions: 'settings.positions',
+  priority: 'campaigns.priority',
+  privacy_text: 'settings.privacyText',
+  privacy_url: 'settings.privacyUrl',
+  role: 'account.role',
+  short_description: 'offers.shortDescription',
+  short_headline: 'offers.shortHeadline',
+  tags: 'campaigns.tags',
+  terms_and_conditions: 'offers.terms',
+  test_mode: 'settings.testMode',
+  theme_id: 'settings.theme',
+  time_zone: 'settings.timeZone',
+  title: 'offers.headline',
+  unit_enabled: 'settings.unit',
+  url: 'webhooks.url',
+  useraction_cta: 'offers.secondaryAction',
+  useraction_url: 'offers.secondaryActionUrl',
+  usp_enabled: 'settings.usp',
+  wallet_enabled: 'settings.wallet',
+  weight: 'campaigns.weight',
+};
+
+/** A field of the API in the language of the reader; one without a label by its name. */
+export function fieldName(name: string): string {
+  const label = labels[name];
+  return label === undefined ? name.replaceAll('_', ' ') : t(label);
+}

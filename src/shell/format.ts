@@ -1,0 +1,73 @@
+import type { Publisher } from '../catalog/snapshot/types.ts';
+import { type Html, html } from '../platform/http/html.ts';
+import { reader } from '../platform/i18n/reader.ts';
+import { isTimeZone } from '../platform/lib/time-zone.ts';
+
+const maxFormats = 2000;
+
+/** Creating a format is expensive, so each kind of it is created once for each locale of readers. */
+export function perLocale<T>(create: (locale: string, kind: string) => T): (kind: string) => T {
+  const formats = new Map<string, T>();
+  return (kind) => {
+    const { locale } = reader();
+    const key = `${locale} ${kind}`;
+    let format = formats.get(key);
+    if (format === undefined) {
+      format = create(locale, kind);
+      if (formats.size > maxFormats) formats.clear();
+      formats.set(key, format);
+    }
+    return format;
+  };
+}
+
+type Precision = 'minute' | 'second' | 'day';
+
+const dateFormat = perLocale((locale, kind) => {
+  const [precision = '', timeZone = ''] = kind.split(' ');
+  const time = precision === 'day' ? {} : ({ timeStyle: precision === 'second' ? 'medium' : 'short' } as const);
+  const zone = isTimeZone(timeZone) ? timeZone : 'UTC';
+  return new Intl.DateTimeFormat(locale, { dateStyle: 'medium', ...time, timeZone: zone });
+});
+
+type Zone = Pick<Publisher, 'timeZone'>;
+
+/** A time in the publisher's time zone, as text. */
+export const momentText = ({ timeZone }: Zone, at: Date | number, precision: Precision = 'minute'): string =>
+  dateFormat(`${precision} ${timeZone}`).format(at);
+
+/** The same with its machine-readable form. */
+export function moment(zone: Zone, at: Date | string, precision: Precision = 'minute'): Html {
+  const date = new Date(at);
+  const iso = date.toISOString();
+  return html`<time datetime="${iso}" title="${iso}">${momentText(zone, date, precision)}</time>`;
+}
+
+/** A time that may be absent, such as the end of what is still running. */
+export const momentOr = (zone: Zone, at: Date | string | null, absent = '–'): Html | string =>
+  at === null ? absent : moment(zone, at, 'second');
+
+/** For pages without a publisher. */
+export const utc = { timeZone: 'UTC' };
+
+const numberKinds: Record<string, Intl.NumberFormatOptions> = {
+  whole: { maximumFractionDigits: 0 },
+  compact: { notation: 'compact', maximumFractionDigits: 1 },
+  share: { style: 'percent', maximumFractionDigits: 2 },
+  tenths: { maximumFractionDigits: 1 },
+};
+
+const numberFormat = perLocale((locale, kind) => new Intl.NumberFormat(locale, numberKinds[kind]));
+const regionNames = perLocale((locale) => new Intl.DisplayNames([locale], { type: 'region', fallback: 'code' }));
+
+export const count = (value: number): string =>
+  numberFormat(Math.abs(value) >= 100_000 ? 'compact' : 'whole').format(value);
+/** `value` 0–1. */
+export const percent = (value: number): string => numberFormat('share').format(value);
+
+/** A duration (milliseconds). */
+export const milliseconds = (value: number): string => `${numberFormat('tenths').format(value)} ms`;
+
+/** Name of a country, such as "Germany" of DE; the code itself where it is none. */
+export const countryName = (code: string): string =>
+  /^[A-Z]{2}$/.test(code) ? (regionNames('').of(code) ?? code) : code;

@@ -1,0 +1,299 @@
+import { type Html, html, nothing } from '../platform/http/html.ts';
+import { t, tHtml } from '../platform/i18n/messages.ts';
+import { reader } from '../platform/i18n/reader.ts';
+import type { FieldErrors } from './fields.ts';
+
+type FieldOptions = {
+  label: string;
+  hint?: string | Html;
+  required?: boolean;
+  /** Longest text (characters); a counter shows it. */
+  maxLength?: number;
+  /** Recommended length (characters). */
+  idealLength?: number;
+  type?: 'text' | 'email' | 'password' | 'url' | 'number' | 'date' | 'datetime-local' | 'color' | 'time';
+  rows?: number;
+  autocomplete?: string;
+  placeholder?: string;
+  /** Bounds of a number. */
+  min?: number;
+  max?: number;
+  step?: string;
+  code?: boolean;
+  /** Never stored in the browser, not even as a draft. */
+  secret?: boolean;
+  autofocus?: boolean;
+  /** What repeated fields of this label belong to, such as "Frequency cap 2"; names them in the summary of errors. */
+  of?: string;
+  /** Where values to offer while typing come from; any other may be typed. */
+  suggestFrom?: string;
+  /** Makes a comma-separated list a field to search and pick in. */
+  picker?: PickerOptions;
+};
+
+/** Where choices come from, the texts of values, and what is added to the text of a typed value that is no choice. */
+export type PickerOptions = { source: string; labels: Readonly<Record<string, string>>; unseen: string };
+
+export type Choice = { value: string; text: string };
+
+export type FormBuilder = {
+  /** Where the form is submitted to. */
+  to: string;
+  values: FormValues;
+  /** Name of the field, or list of rows, that was just added or shortened. */
+  focus: string;
+  /** All errors with links to their fields; empty without errors. */
+  summary: () => Html;
+  input: (name: string, options: FieldOptions) => Html;
+  textarea: (name: string, options: FieldOptions) => Html;
+  select: (name: string, options: FieldOptions & { choices: readonly Choice[] }) => Html;
+  checkbox: (name: string, options: { label: string; hint?: string | Html }) => Html;
+  /** A group of boxes that share a name. */
+  checkboxes: (name: string, options: CheckboxGroup) => Html;
+  /** A control made elsewhere, with its error below it. */
+  custom: (name: string, label: string, control: Html) => Html;
+};
+
+export type FormValue = string | number | boolean | null | undefined | readonly string[];
+export type FormValues = Readonly<Record<string, FormValue>>;
+
+/** What the controls of one form share. */
+type FormState = {
+  values: FormValues;
+  errors: ReadonlyMap<string, string>;
+  /** Labels of the fields rendered so far, by name. */
+  labels: Map<string, string>;
+  focus: string;
+};
+
+/** Name of the value that says which field is to be focused. */
+export const focusField = '_focus';
+
+/** The fields of a form with labels, hints and errors. `values`: the stored ones, or what was typed after an error. */
+export function createForm(values: FormValues, fieldErrors: FieldErrors = [], to = ''): FormBuilder {
+  const errors = new Map<string, string>();
+  for (const { path, message } of fieldErrors) {
+    const name = path.replace(/^\//, '').replaceAll('/', '.');
+    if (!errors.has(name)) errors.set(name, message);
+  }
+  const focus = String(values[focusField] ?? '');
+  const state: FormState = { values, errors, labels: new Map(), focus };
+  return {
+    to,
+    values,
+    focus,
+    summary: () => (errors.size === 0 ? nothing : errorSummary(state)),
+    input: (name, options) => field(state, name, options, input(state, name, options)),
+    textarea: (name, options) => field(state, name, options, textarea(state, name, options)),
+    select: (name, options) => field(state, name, options, select(state, name, options)),
+    checkbox: (name, options) => checkbox(state, name, options),
+    checkboxes: (name, options) => checkboxes(state, name, options),
+    custom: (name, label, control) => custom(state, name, label, control),
+  };
+}
+
+const idOf = (name: string): string => `f-${name.replaceAll(/[^\w-]/g, '-')}`;
+
+function errorOf({ errors }: FormState, name: string): string | undefined {
+  return errors.get(name) ?? [...errors].find(([path]) => path.startsWith(`${name}.`))?.[1];
+}
+
+function textOf({ values }: FormState, name: string): string {
+  const value = values[name];
+  return value === null || value === undefined || typeof value === 'boolean' ? '' : String(value);
+}
+
+function field(state: FormState, name: string, options: FieldOptions, control: Html): Html {
+  const id = idOf(name);
+  const error = errorOf(state, name);
+  state.labels.set(name, labelOf(options));
+  return html`
+    <div class="field${error !== undefined && ' invalid'}">
+      <div class="label">
+        <label for="${id}">${options.label}</label>
+        ${options.maxLength !== undefined && counter(id, textOf(state, name), options)}
+      </div>
+      ${control}
+      ${options.hint !== undefined && html`<p class="hint" id="${id}-hint">${options.hint}</p>`}
+      ${error !== undefined && errorText(error, `${id}-error`)}
+    </div>`;
+}
+
+const errorText = (error: string, id?: string): Html =>
+  html`<p class="field-error"${id !== undefined && html` id="${id}"`}>${sentence(error)}</p>`;
+
+/** Attributes that all kinds of controls have. */
+function controlAttributes(state: FormState, name: string, options: FieldOptions): Html {
+  const id = idOf(name);
+  const isInvalid = errorOf(state, name) !== undefined;
+  const describedBy = [
+    options.hint !== undefined && `${id}-hint`,
+    isInvalid && `${id}-error`,
+    options.maxLength !== undefined && `${id}-count`,
+  ].filter((one) => one !== false);
+  const { autocomplete, placeholder } = options;
+  return html`${[
+    html`id="${id}" name="${name}"`,
+    html`${describedBy.length > 0 && html` aria-describedby="${describedBy.join(' ')}"`}`,
+    html`${isInvalid && html` aria-invalid="true"`}`,
+    html`${options.required === true && html` required`}`,
+    html`${autocomplete !== undefined && html` autocomplete="${autocomplete}"`}`,
+    html`${placeholder !== undefined && html` placeholder="${placeholder}"`}`,
+    html`${(options.autofocus === true || (name !== '' && state.focus === name)) && html` autofocus`}`,
+    html`${options.code === true && html` spellcheck="false" class="code"`}`,
+    html`${options.secret === true && html` data-secret`}`,
+  ]}`;
+}
+
+function input(state: FormState, name: string, options: FieldOptions): Html {
+  const { type = 'text', min, max, step = '1', suggestFrom, picker } = options;
+  const list = `${idOf(name)}-list`;
+  const pickerAttributes =
+    picker !== undefined &&
+    html` data-picker="${picker.source}" data-labels="${JSON.stringify(picker.labels)}" data-unseen="${picker.unseen}"`;
+  return html`<input type="${type}" ${controlAttributes(state, name, options)} value="${textOf(state, name)}"${[
+    html`${min !== undefined && html` min="${min}"`}`,
+    html`${max !== undefined && html` max="${max}"`}`,
+    html`${type === 'number' && html` step="${step}" inputmode="decimal"`}`,
+    html`${counterAttributes(options)}`,
+    html`${suggestFrom !== undefined && html` list="${list}" data-suggest="${suggestFrom}"`}`,
+    html`${pickerAttributes}`,
+  ]}>${suggestFrom !== undefined && html`<datalist id="${list}"></datalist>`}`;
+}
+
+function textarea(state: FormState, name: string, options: FieldOptions): Html {
+  const attributes = html`${controlAttributes(state, name, options)}${counterAttributes(options)}`;
+  // HTML drops the first line end of a textarea.
+  return html`<textarea rows="${options.rows ?? 3}" ${attributes}>${'\n'}${textOf(state, name)}</textarea>`;
+}
+
+function select(state: FormState, name: string, options: FieldOptions & { choices: readonly Choice[] }): Html {
+  const chosen = textOf(state, name);
+  const isListed = options.choices.some(({ value }) => value === chosen);
+  // The stored value stays selected even where it is no longer a choice: saving must not change an untouched field.
+  const choices = isListed || chosen === '' ? options.choices : [{ value: chosen, text: chosen }, ...options.choices];
+  return html`<select ${controlAttributes(state, name, options)}>${optionsOf(choices, chosen)}</select>`;
+}
+
+export const optionsOf = (choices: readonly Choice[], chosen: string): Html[] =>
+  choices.map(
+    ({ value, text }) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
+  );
+
+function checkbox(state: FormState, name: string, { label, hint }: { label: string; hint?: string | Html }): Html {
+  const error = errorOf(state, name);
+  const id = idOf(name);
+  state.labels.set(name, label);
+  // As stored, or as a form submits it.
+  const checked = (state.values[name] === true || state.values[name] === 'on') && html` checked`;
+  const describedBy = hint !== undefined && html` aria-describedby="${id}-hint"`;
+  return html`
+    <div class="field check">
+      <label for="${id}">
+        <input type="checkbox" id="${id}" name="${name}" value="on"${checked}${describedBy}>
+        <span>${label}</span>
+      </label>
+      ${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}
+      ${error !== undefined && errorText(error)}
+    </div>`;
+}
+
+type CheckboxGroup = { label: string; of?: string; hint?: string; choices: readonly Choice[] };
+
+/** The chosen values of a group of boxes, as they are stored or as a form submits them. */
+export function chosenOf(values: FormValues, name: string): readonly string[] {
+  const value = values[name];
+  return Array.isArray(value) ? value : typeof value === 'string' && value !== '' ? [value] : [];
+}
+
+function checkboxes(state: FormState, name: string, { label, of, hint, choices }: CheckboxGroup): Html {
+  const error = errorOf(state, name);
+  const chosen = chosenOf(state.values, name);
+  state.labels.set(name, labelOf({ label, of }));
+  const box = (choice: Choice) => html`
+    <label>
+      <input type="checkbox" name="${name}" value="${choice.value}"${chosen.includes(choice.value) && html` checked`}>
+      <span>${choice.text}</span>
+    </label>`;
+  return html`
+    <fieldset class="field" id="${idOf(name)}">
+      <legend>${label}</legend>
+      ${hint !== undefined && html`<p class="hint">${hint}</p>`}
+      <div class="boxes">${choices.map(box)}</div>
+      ${error !== undefined && errorText(error)}
+    </fieldset>`;
+}
+
+function custom(state: FormState, name: string, label: string, control: Html): Html {
+  const error = errorOf(state, name);
+  state.labels.set(name, label);
+  return html`
+    <div class="field${error !== undefined && ' invalid'}" id="${idOf(name)}" tabindex="-1">
+      ${control}
+      ${error !== undefined && errorText(error)}
+    </div>`;
+}
+
+/** The counter is updated in the browser; without scripts it shows the length at load. */
+const counterAttributes = ({ maxLength, idealLength }: FieldOptions): Html | false =>
+  maxLength !== undefined &&
+  html` data-max="${maxLength}"${idealLength !== undefined && html` data-ideal="${idealLength}"`}`;
+
+function counter(id: string, text: string, { maxLength = 0, idealLength }: FieldOptions): Html {
+  const ideal =
+    idealLength !== undefined && html` <span class="ideal">${t('forms.ideal', { length: idealLength })}</span>`;
+  const length = html`<span data-count>${[...text].length}</span>`;
+  return html`<span class="count" id="${id}-count">${length} / ${maxLength}${ideal}</span>`;
+}
+
+const sentence = (text: string): string =>
+  text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
+
+/** English nouns are lower case inside a sentence. */
+const lowerFirst = (text: string): string =>
+  reader().language === 'en' ? text.charAt(0).toLowerCase() + text.slice(1) : text;
+
+/** Name of a field in the summary of errors. */
+const labelOf = ({ label, of }: { label: string; of?: string | undefined }): string =>
+  of === undefined ? label : t('forms.of', { of, label: lowerFirst(label) });
+
+/** Every error with the label of its field; of fields that are not rendered yet, with its name. */
+function errorSummary({ errors, labels }: FormState): Html {
+  const fieldOf = (name: string): string | undefined =>
+    [...labels.keys()]
+      .filter((field) => name === field || name.startsWith(`${field}.`))
+      .sort((a, b) => b.length - a.length)[0];
+  const entries = [...errors].map(([name, message]) => {
+    const field = fieldOf(name);
+    if (field !== undefined) return html`<li><a href="#${idOf(field)}">${labels.get(field)}</a>: ${message}</li>`;
+    if (name === '') return html`<li>${sentence(message)}</li>`;
+    const text = name.replaceAll(/[._]/g, ' ');
+    return html`<li>${labels.size === 0 ? html`<a href="#${idOf(name)}">${text}</a>` : text}: ${message}</li>`;
+  });
+  return html`
+    <div class="notice failed" role="alert" tabindex="-1" data-focus>
+      <p>${tHtml('forms.notSaved', { count: entries.length })}</p>
+      <ul>${entries}</ul>
+    </div>`;
+}
+
+/** A group of fields with a heading. */
+export const fieldGroup = (legend: string, ...fields: readonly (Html | readonly Html[])[]): Html => html`
+  <fieldset class="group">
+    <legend>${legend}</legend>
+    ${fields.map((field) => html`${field}`)}
+  </fieldset>`;
+
+/** Fields side by side where there is room. */
+export const columns = (
+  fields: readonly (Html | false)[],
+  kind: 'tight' | 'narrow' | 'aligned' | 'method' | '' = '',
+): Html => html`<div class="columns ${kind}">${fields.map((field) => html`${field}`)}</div>`;
+
+/** Rarely needed fields, collapsed at first. */
+export const moreFields = (summary: string, body: Html, { isOpen = false }: { isOpen?: boolean } = {}): Html =>
+  html`<details class="more"${isOpen && html` open`}><summary>${summary}</summary>${body}</details>`;
+
+/** A select of a list's filters; the first choice is no filter. */
+export const filterSelect = (name: string, label: string, choices: readonly Choice[], chosen: string): Html =>
+  createForm({ [name]: chosen }).select(name, { label, choices: [{ value: '', text: t('common.all') }, ...choices] });

@@ -1,0 +1,39 @@
+import type { FastifyRequest } from 'fastify';
+import type { Role, User } from '../accounts/users.ts';
+import { sectionOf, t } from '../platform/i18n/messages.ts';
+import { asReader, type Reader, readerOf } from '../platform/i18n/reader.ts';
+import type { App } from '../platform/ports.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whose language and locale the answer is written in. */
+    reader: Reader;
+  }
+}
+
+const acceptedBy = ({ headers }: FastifyRequest, { language }: Pick<User, 'language'>): Reader =>
+  readerOf(headers['accept-language'], language);
+
+/**
+ * Texts, dates and numbers of every page are the reader's. Registered before all other hooks, so that their errors are
+ * too; and again after the body was read, because its events begin outside of the request's asynchronous context.
+ */
+export function registerLanguage(app: App): void {
+  app.decorateRequest('reader');
+  app.addHook('onRequest', (request, reply, done) => {
+    request.reader = acceptedBy(request, { language: null });
+    reply.header('vary', 'accept-language');
+    asReader(request.reader, done);
+  });
+  app.addHook('preValidation', (request, _reply, done) => asReader(request.reader, done));
+}
+
+/** What the user has set goes before what the browser accepts. */
+export function useLanguageOf(request: FastifyRequest, user: Pick<User, 'language'>): void {
+  Object.assign(request.reader, acceptedBy(request, user));
+}
+
+export const roleName = (role: Role): string => t(`roles.${role}`);
+
+/** The texts of our own scripts (`message` in dashboard.js), as JSON. */
+export const browserMessages = (): string => JSON.stringify(sectionOf('browser'));

@@ -1,0 +1,183 @@
+import type { Publisher } from '../catalog/snapshot/types.ts';
+import { type Html, html, nothing } from '../platform/http/html.ts';
+import { logo } from '../platform/http/logo.ts';
+import { t } from '../platform/i18n/messages.ts';
+import { reader } from '../platform/i18n/reader.ts';
+import { csrfField, csrfHeader } from './actions.ts';
+import type { AssetName, AssetUrl } from './assets.ts';
+import { link } from './components.ts';
+import type { Viewer } from './context.ts';
+import type { Flash } from './cookies.ts';
+import { finderButton, finderDialogs } from './finder.ts';
+import { icon } from './icons.ts';
+import { browserMessages, roleName } from './language.ts';
+import { type NavKey, navigation } from './navigation.ts';
+
+export type { NavKey };
+
+/** The content of a page; the layout around it is the same everywhere. */
+export type Page = {
+  title: string;
+  /** One line below the title. */
+  lead?: Html | string;
+  nav?: NavKey;
+  /** Breadcrumbs, outermost first, without the page itself. */
+  trail?: readonly { text: string; href: string }[];
+  /** Buttons beside the title. */
+  actions?: Html;
+  body: Html;
+  status?: number;
+  /** Scripts and styles beyond those of every page. */
+  assets?: readonly AssetName[];
+};
+
+type Layout = {
+  viewer: Viewer;
+  publisher: Publisher | null;
+  /** Alerts that the viewer has not read (count). */
+  unread?: number;
+  flash: Flash | null;
+  asset: AssetUrl;
+};
+
+/** The document of a signed-in user. */
+export function renderPage(page: Page, { viewer, publisher, unread = 0, flash, asset }: Layout): string {
+  const canFind = publisher !== null || viewer.user.role === 'operator';
+  const content = html`
+    <a class="skip" href="#content">${t('layout.skip')}</a>
+    ${topBar()}
+    <div class="layout">
+      <aside class="sidebar" id="sidebar">
+        ${brandLink}
+        ${publisher !== null && publisherBadge(publisher, viewer)}
+        ${canFind && finderButton()}
+        ${navigation(publisher?.id ?? null, page.nav, viewer, unread)}
+        ${accountMenu(viewer, page.nav)}
+      </aside>
+      <main id="content" tabindex="-1">
+        ${breadcrumbs(page)}
+        ${pageHead(page)}
+        ${page.body}
+      </main>
+    </div>
+    ${canFind && finderDialogs(publisher?.id ?? null)}
+    <div class="toasts" role="status" aria-live="polite">${flash !== null && toast(flash)}</div>`;
+  const assets: AssetName[] = [...(canFind ? (['finder.js'] as const) : []), ...(page.assets ?? [])];
+  return renderDocument({ title: page.title, asset, assets, content, csrf: viewer.csrf });
+}
+
+/** The document of a user who is not signed in: one card in the middle. */
+export function renderCard(title: string, asset: AssetUrl, body: Html): string {
+  const content = html`
+    <main class="entrance" id="content">
+      <div class="entrance-card">
+        <p class="brand">${logo}<span>Perkwire</span></p>
+        <h1>${title}</h1>
+        ${body}
+      </div>
+    </main>`;
+  return renderDocument({ title, asset, assets: [], content, csrf: null });
+}
+
+/** The content security policy allows neither eval nor inline styles. */
+const htmxConfig = JSON.stringify({
+  allowEval: false,
+  includeIndicatorStyles: false,
+  selfRequestsOnly: true,
+  historyCacheSize: 0,
+  refreshOnHistoryMiss: true,
+});
+
+type DocumentParts = {
+  title: string;
+  asset: AssetUrl;
+  assets: readonly AssetName[];
+  content: Html;
+  csrf: string | null;
+};
+
+function renderDocument({ title, asset, assets, content, csrf }: DocumentParts): string {
+  const names: AssetName[] = ['tokens.css', 'dashboard.css', 'htmx.js', 'dashboard.js', 'drafts.js', ...assets];
+  const tag = (name: AssetName) =>
+    name.endsWith('.css')
+      ? html`<link rel="stylesheet" href="${asset(name)}">`
+      : html`<script defer src="${asset(name)}"></script>`;
+  const { language, locale } = reader();
+  const headers = csrf !== null && html` hx-headers="${JSON.stringify({ [csrfHeader]: csrf })}"`;
+  return html`<!doctype html>
+<html lang="${language}" data-locale="${locale}" data-messages="${browserMessages()}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="htmx-config" content="${htmxConfig}">
+<title>${title} · Perkwire</title>
+<link rel="icon" href="data:,">
+${names.map(tag)}
+</head>
+<body${headers}>
+${content}
+</body>
+</html>
+`.markup;
+}
+
+const brandLink = html`<a class="brand" href="/dashboard">${logo}<span>Perkwire</span></a>`;
+
+/** On small screens only. */
+const topBar = (): Html => html`
+  <header class="topbar">
+    <button class="menu-button" type="button" aria-controls="sidebar" aria-expanded="false" data-menu>
+      ${icon('menu')}<span class="sr">${t('layout.menu')}</span>
+    </button>
+    ${brandLink}
+  </header>`;
+
+function publisherBadge(publisher: Publisher, viewer: Viewer): Html {
+  const name = html`<span><small>${t('layout.publisher')}</small><strong>${publisher.name}</strong></span>`;
+  return viewer.user.role === 'operator'
+    ? html`
+      <a class="publisher" href="/dashboard/operator/publishers" title="${t('layout.switchPublisher')}"
+        data-find="publishers">
+        ${name}${icon('chevron')}
+      </a>`
+    : html`<p class="publisher">${name}</p>`;
+}
+
+const accountMenu = (viewer: Viewer, nav: NavKey | undefined): Html => html`
+  <div class="account">
+    <a href="/docs/guides">${icon('integration')}<span>${t('layout.guides')}</span></a>
+    <a href="/dashboard/account"${nav === 'account' && html` aria-current="page"`}>
+      ${icon('account')}<span><strong>${viewer.user.email}</strong><small>${roleName(viewer.user.role)}</small></span>
+    </a>
+    <form method="post" action="/dashboard/sign-out">
+      ${csrfField(viewer)}<button class="button quiet small">${t('layout.signOut')}</button>
+    </form>
+  </div>`;
+
+function breadcrumbs({ trail, title }: Page): Html {
+  if (trail === undefined) return nothing;
+  return html`
+    <nav class="trail" aria-label="${t('layout.breadcrumb')}">
+      <ol>
+        ${trail.map(({ text, href }) => html`<li>${link(href, text)}</li>`)}
+        <li aria-current="page">${title}</li>
+      </ol>
+    </nav>`;
+}
+
+const pageHead = ({ title, lead, actions }: Page): Html => html`
+  <div class="page-head">
+    <div>
+      <h1>${title}</h1>
+      ${lead !== undefined && html`<p class="lead">${lead}</p>`}
+    </div>
+    ${actions !== undefined && html`<div class="actions">${actions}</div>`}
+  </div>`;
+
+const toast = ({ kind, text }: Flash): Html => html`
+  <div class="toast ${kind}" data-toast>
+    ${icon(kind === 'done' ? 'check' : 'alert')}
+    <p>${text}</p>
+    <button type="button" class="close" aria-label="${t('layout.dismiss')}" data-dismiss>×</button>
+  </div>`;

@@ -1,0 +1,129 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { OidcProvider } from '../accounts/oidc/provider.ts';
+import type { Role } from '../accounts/users.ts';
+import { countNewAlerts } from '../alerts/inbox.ts';
+import type { DashboardDeps } from '../dashboard/ports.ts';
+import type { ManagementClient } from '../management/page-client.ts';
+import { AppError } from '../platform/errors.ts';
+import type { Html } from '../platform/http/html.ts';
+import type { App } from '../platform/ports.ts';
+import type { AssetUrl } from './assets.ts';
+import { formOf, type PageContext, type PublisherContext, publisherPath, requireRole, viewerOf } from './context.ts';
+import type { Cookies } from './cookies.ts';
+import { type Fields, fieldsOf } from './fields.ts';
+import { pageHeaders } from './headers.ts';
+import { type Page, renderPage } from './layout.ts';
+import type { Upload } from './uploads.ts';
+
+/** What every page may use. */
+export type PageServices = {
+  deps: DashboardDeps;
+  asset: AssetUrl;
+  cookies: Cookies;
+  management: ManagementClient;
+  /** null without OIDC_ISSUER. */
+  provider: OidcProvider | null;
+};
+
+/**
+ * The result of a request: a page; a fragment of one, for htmx; a redirect with a message for the next page; or a
+ * file. A refused form is the page again with status 422 and what was typed.
+ */
+export type PageResult =
+  | Page
+  | { fragment: Html; status?: number }
+  | { to: string; done?: string; failed?: string }
+  | { download: string; type: string; name: string };
+
+/** Registers pages with the role they require. Session, publisher and CSRF token are checked before a handler runs. */
+export type Pages<C extends PageContext> = {
+  get: (path: string, role: Role, show: (context: C) => Promise<PageResult> | PageResult) => void;
+  post: (
+    path: string,
+    role: Role,
+    act: (context: C, fields: Fields, upload: Upload | null) => Promise<PageResult>,
+  ) => void;
+};
+
+const schema = { hide: true };
+
+/** Pages of one publisher, below `/dashboard/p/{publisherId}`. */
+export function publisherPages(app: App, services: PageServices): Pages<PublisherContext> {
+  return pagesOf(app, services, '/dashboard/p/:publisherId', (request, reply) => {
+    const publisher = request.viewedPublisher;
+    if (publisher === null) throw new AppError('not_found');
+    return { request, reply, viewer: viewerOf(request), publisher, path: (rest) => publisherPath(publisher.id, rest) };
+  });
+}
+
+/** Pages without a publisher: those of operators, and the user's own account. */
+export function commonPages(app: App, services: PageServices): Pages<PageContext> {
+  return pagesOf(app, services, '/dashboard', (request, reply) => ({
+    request,
+    reply,
+    viewer: viewerOf(request),
+    path: (rest) => `/dashboard${rest}`,
+  }));
+}
+
+function pagesOf<C extends PageContext>(
+  app: App,
+  services: PageServices,
+  prefix: string,
+  contextOf: (request: FastifyRequest, reply: FastifyReply) => C,
+): Pages<C> {
+  return {
+    get: (path, role, show) => {
+      app.get(prefix + path, { schema }, async (request, reply) => {
+        const context = contextOf(request, reply);
+        requireRole(context.viewer, role);
+        return send(context, await show(context), services);
+      });
+    },
+    post: (path, role, act) => {
+      app.post(prefix + path, { schema }, async (request, reply) => {
+        const context = contextOf(request, reply);
+        requireRole(context.viewer, role);
+        return send(context, await act(context, fieldsOf(formOf(request)), request.upload), services);
+      });
+    },
+  };
+}
+
+/** Whether the request comes from htmx, which puts the answer into the page. */
+export const isFragmentRequest = ({ headers }: FastifyRequest): boolean => headers['hx-request'] === 'true';
+
+/** Redirects the browser. htmx would follow a 303 by itself and put the whole page where a fragment belongs. */
+export const redirect = (request: FastifyRequest, reply: FastifyReply, to: string): FastifyReply =>
+  isFragmentRequest(request)
+    ? reply.code(204).header('hx-redirect', to).send()
+    : reply.code(303).header('location', to).send();
+
+async function send(
+  { request, reply, viewer }: PageContext,
+  result: PageResult,
+  services: PageServices,
+): Promise<FastifyReply> {
+  const { cookies, asset, deps } = services;
+  reply.headers(pageHeaders(deps.config.publicUrl));
+  if ('to' in result) {
+    const { to, done, failed } = result;
+    if (done !== undefined) cookies.setFlash(reply, { kind: 'done', text: done });
+    if (failed !== undefined) cookies.setFlash(reply, { kind: 'failed', text: failed });
+    return redirect(request, reply, to);
+  }
+  if ('download' in result)
+    return reply
+      .header('content-disposition', `attachment; filename="${result.name}"`)
+      .type(result.type)
+      .send(result.download);
+  if ('fragment' in result) return reply.code(result.status ?? 200).send(result.fragment.markup);
+  const flash = cookies.takeFlash(request, reply);
+  const publisher = request.viewedPublisher;
+  const unread = publisher === null ? 0 : await unreadAlerts(deps, publisher.id, viewer.user.id);
+  return reply.code(result.status ?? 200).send(renderPage(result, { viewer, publisher, unread, flash, asset }));
+}
+
+/** 0 while the database is unavailable: a page that needs no more of it is still shown. */
+const unreadAlerts = ({ pool, dbHealth }: DashboardDeps, publisherId: number, userId: number): Promise<number> =>
+  dbHealth.isUp() ? countNewAlerts(pool, { publisherId, userId }).catch(() => 0) : Promise.resolve(0);

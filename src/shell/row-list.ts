@@ -1,0 +1,108 @@
+import { type Html, html } from '../platform/http/html.ts';
+import { t } from '../platform/i18n/messages.ts';
+import { rowCountOf } from './fields.ts';
+import { type FormBuilder, type FormValues, focusField } from './forms.ts';
+
+/**
+ * Lists of rows in a form, whose fields are named `{list}.{index}.…`. "Add" and "Remove" submit the form under this
+ * name; the answer is the form as it was typed, with a row more or less, and nothing is saved.
+ */
+export const rowsField = '_rows';
+
+/** Bounds what one form may be made to hold (count). */
+const maxFields = 2000;
+
+type RowList = {
+  /** Prefix of its fields. */
+  name: string;
+  /** One of its rows, such as "Frequency cap". */
+  noun: string;
+  /** Text of the button that adds a row. */
+  add: string;
+  /** First field of a row. */
+  first: string;
+  /** `of`: names the row, such as "Frequency cap 2". */
+  row: (prefix: string, of: string) => Html;
+  /** The row of another list that it is; its last row goes with that one. */
+  within?: { list: string; row: number };
+};
+
+export const rowCountIn = (values: FormValues, list: string): number => rowCountOf(Object.keys(values), list);
+
+export function rowList(form: FormBuilder, { name, noun, add, first, row, within }: RowList): Html {
+  const count = rowCountIn(form.values, name);
+  const removal = (index: number): Pick<RowButton, 'name' | 'action'> =>
+    within !== undefined && count === 1
+      ? { name: within.list, action: `remove ${within.list}.${within.row}` }
+      : { name, action: `remove ${name}.${index}` };
+  const rowAt = (_: unknown, index: number): Html => {
+    const of = t('forms.row', { noun, number: index + 1 });
+    const label = t('common.removeLabel', { label: of });
+    return html`
+      <fieldset class="row">
+        <legend class="sr">${of}</legend>
+        <div class="row-fields">${row(`${name}.${index}`, of)}</div>
+        ${rowButton(form, { ...removal(index), text: t('common.remove'), label })}
+      </fieldset>`;
+  };
+  return html`
+    <div class="rows" id="${idOf(name)}">
+      ${Array.from({ length: count }, rowAt)}
+      ${rowButton(form, { name, action: `add ${name}.${count}.${first}`, text: add })}
+    </div>`;
+}
+
+const idOf = (list: string): string => `rows-${list.replaceAll('.', '-')}`;
+
+type RowButton = {
+  /** The list that the answer replaces. */
+  name: string;
+  action: string;
+  text: string;
+  label?: string;
+};
+
+export function rowButton({ to, focus }: FormBuilder, { name, action, text, label }: RowButton): Html {
+  const at = `#${idOf(name)}`;
+  const isFocused = focus === name && action.startsWith('add ');
+  return html`
+    <button class="button small" name="${rowsField}" value="${action}" formnovalidate${isFocused && html` autofocus`}
+      ${label !== undefined && html`aria-label="${label}"`}
+      hx-post="${to}" hx-target="${at}" hx-select="${at}" hx-swap="outerHTML">${text}</button>`;
+}
+
+/** The submitted form as values to show again. */
+export const typedValues = (params: URLSearchParams): FormValues =>
+  Object.fromEntries(
+    [...new Set(params.keys())].map((name) => {
+      const all = params.getAll(name);
+      return [name, all.length === 1 ? all[0] : all];
+    }),
+  );
+
+/** The submitted form with a row more or less, as its button says. */
+export function withRowChange(params: URLSearchParams): FormValues {
+  const [verb = '', name = ''] = (params.get(rowsField) ?? '').split(' ');
+  const values: Record<string, FormValues[string]> = { ...typedValues(params), [rowsField]: undefined };
+  if (verb === 'add' && Object.keys(values).length < maxFields)
+    return { ...values, [name]: values[name] ?? '', [focusField]: name };
+  const [, list = '', index = ''] = /^(.+)\.(\d+)$/.exec(name) ?? [];
+  if (verb !== 'remove' || list === '') return values;
+  return { ...withoutRow(values, list, Number(index)), [focusField]: list };
+}
+
+/** The rows after it take the numbers before theirs. */
+function withoutRow(values: FormValues, list: string, removed: number): FormValues {
+  const prefix = `${list}.`;
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => {
+      const [index = '', ...rest] = name.startsWith(prefix) ? name.slice(prefix.length).split('.') : [];
+      if (!/^\d+$/.test(index) || Number(index) < removed) return [[name, value]];
+      return Number(index) === removed ? [] : [[[`${list}.${Number(index) - 1}`, ...rest].join('.'), value]];
+    }),
+  );
+}
+
+/** Enter in a field presses the first button of a form, which must not be one that removes a row. */
+export const defaultButton = (): Html =>
+  html`<button class="sr" tabindex="-1" aria-hidden="true">${t('common.save')}</button>`;

@@ -1,0 +1,106 @@
+import { hasRole } from '../../../accounts/users.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { actionButton } from '../../../shell/actions.ts';
+import { apiText } from '../../../shell/api-text.ts';
+import { badge, card, codeBlock, copyable, descriptionList, link } from '../../../shell/components.ts';
+import type { PublisherContext } from '../../../shell/context.ts';
+import { moment, momentOr } from '../../../shell/format.ts';
+import { moreFields } from '../../../shell/forms.ts';
+import type { Page } from '../../../shell/layout.ts';
+import type { viewOfWholeDelivery } from '../../deliveries/view.ts';
+import type { EndpointLabel } from '../../endpoints/store.ts';
+import { asCurl } from './as-curl.ts';
+import { answerBlock, statusBadge, timeline } from './timeline.ts';
+
+type WholeDelivery = ReturnType<typeof viewOfWholeDelivery> & { endpoint: EndpointLabel };
+
+/** One delivery with its payload and attempts; refreshes itself while it is pending. */
+export function deliveryPage(context: PublisherContext, delivery: WholeDelivery): Page {
+  const { publisher, path } = context;
+  const at = path(`/deliveries/${delivery.id}`);
+  const refresh = html` hx-get="${at}" hx-select="#delivery" hx-select-oob="#answer,#attempts" hx-swap="outerHTML"
+    hx-trigger="every 2s"`;
+  const attempts =
+    delivery.attempts.length === 0
+      ? html`<p class="hint">${t('deliveries.noAttempts')}</p>`
+      : timeline(delivery.attempts, publisher);
+  return {
+    title: t('deliveries.delivery'),
+    lead: html`<code>${delivery.webhook_id}</code>`,
+    nav: 'deliveries',
+    trail: [{ text: t('deliveries.title'), href: path('/deliveries') }],
+    body: html`
+      <div id="delivery"${delivery.status === 'pending' && refresh}>${detailsCard(context, delivery, at)}</div>
+      <div class="columns wide">
+        ${card(t('deliveries.payload'), payloadBlock(delivery))}
+        <div id="answer">${answerCard(delivery)}</div>
+      </div>
+      <div id="attempts">
+        ${card(t('deliveries.attempts'), attempts, { lead: t('deliveries.attemptsLead') })}
+      </div>`,
+  };
+}
+
+function detailsCard(context: PublisherContext, delivery: WholeDelivery, at: string): Html {
+  const { publisher, viewer } = context;
+  const canRedeliver = hasRole(viewer.user.role, 'manager') && delivery.erased_at === null;
+  const text = delivery.status === 'pending' ? t('deliveries.retryNow') : t('deliveries.redeliver');
+  const redeliver = () => actionButton(context, { to: `${at}/replay`, text, kind: 'main' });
+  return card(
+    t('deliveries.details'),
+    descriptionList([
+      [t('deliveries.status'), statusBadge(delivery.status)],
+      [t('deliveries.event'), delivery.event],
+      [t('deliveries.endpoint'), endpointCell(context, delivery)],
+      [t('deliveries.created'), moment(publisher, delivery.created_at, 'second')],
+      [t('deliveries.finished'), momentOr(publisher, delivery.finished_at)],
+      [t('deliveries.nextAttempt'), momentOr(publisher, delivery.next_try_at)],
+      [t('deliveries.userId'), delivery.pub_user_id ?? '–'],
+      [t('deliveries.sessionId'), html`<code>${delivery.session_id ?? '–'}</code>`],
+    ]),
+    { actions: canRedeliver ? redeliver() : nothing },
+  );
+}
+
+/** A removed endpoint has no page. */
+function endpointCell({ path }: PublisherContext, { endpoint, endpoint_id: id }: WholeDelivery): Html {
+  const { name, status } = endpoint;
+  if (status === 'removed') return html`${name} ${badge(t('endpointStatus.removed'), 'bad')}`;
+  return html`
+    ${link(path(`/settings/webhooks/${id}`), name)}
+    ${status !== 'active' && badge(t(`endpointStatus.${status}`), 'warn')}`;
+}
+
+function payloadBlock({ payload, attempts }: WholeDelivery): Html {
+  const request = attempts.findLast((attempt) => attempt.request !== null)?.request ?? null;
+  const block =
+    payload === null
+      ? html`<p class="hint">${t('deliveries.erased')}</p>`
+      : codeBlock(t('deliveries.payload'), formatJson(payload));
+  if (request === null) return block;
+  const lead = html`<p class="hint">${t('deliveries.curlLead')}</p>`;
+  return html`
+    ${block}
+    ${moreFields(
+      t('deliveries.copyAsCurl'),
+      html`${lead}${copyable(asCurl(request, payload), t('deliveries.curlCommand'))}`,
+    )}`;
+}
+
+/** The newest answer. */
+function answerCard({ attempts }: WholeDelivery): Html {
+  const newest = attempts.findLast(({ outcome }) => outcome !== null);
+  const { response = null, error = null } = newest ?? {};
+  if (response !== null) return card(t('deliveries.answer'), answerBlock(response));
+  const text = error === null ? t('deliveries.noAnswer') : `${error.class}: ${apiText(error.message)}`;
+  return card(t('deliveries.answer'), html`<p class="hint">${text}</p>`);
+}
+
+function formatJson(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,95 @@
+import { createFailFast } from '../../../platform/db/fail-fast.ts';
+import { transaction } from '../../../platform/db/pool.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { isUuid7 } from '../../../platform/lib/uuid7.ts';
+import type { App } from '../../../platform/ports.ts';
+import { apiText } from '../../../shell/api-text.ts';
+import { type PublisherContext, pathText } from '../../../shell/context.ts';
+import type { Fields } from '../../../shell/fields.ts';
+import { isFragmentRequest, type PageResult, type PageServices, publisherPages } from '../../../shell/pages.ts';
+import { cancelJob, createJob, findJob, type RedeliveryJob } from '../../redelivery/jobs.ts';
+import { redeliverOne } from '../../redelivery/redeliver-one.ts';
+import { deliveryIdOf } from './deliveries.ts';
+import { filterNames, readFilter, type TypedFilter } from './filter.ts';
+import { redeliveryProgress } from './redelivery-progress.ts';
+
+type Scope = { deps: PageServices['deps']; failFast: ReturnType<typeof createFailFast> };
+
+/** Redelivery of one delivery, or by a job of all that match a filter. */
+export function redeliveryPages(app: App, services: PageServices): void {
+  const pages = publisherPages(app, services);
+  const scope: Scope = { deps: services.deps, failFast: createFailFast(services.deps.dbHealth) };
+  pages.post('/deliveries/:id/replay', 'manager', (context) => redeliver(scope, context));
+  pages.post('/deliveries/replay', 'manager', (context, fields) => redeliverMatches(scope, context, fields));
+  pages.get('/deliveries/replays/:id', 'analyst', (context) => progressPage(scope, context));
+  pages.post('/deliveries/replays/:id/cancel', 'manager', (context) => cancel(scope, context));
+}
+
+async function redeliver({ deps, failFast }: Scope, context: PublisherContext): Promise<PageResult> {
+  const id = deliveryIdOf(context, deps.now());
+  const to = context.path(`/deliveries/${id}`);
+  try {
+    await failFast(() =>
+      transaction(deps.pool, (executor) => redeliverOne(executor, context.publisher.id, id, deps.now())),
+    );
+    return { to, done: t('deliveries.attemptQueued') };
+  } catch (err) {
+    if (err instanceof AppError && err.status === 409) return { to, failed: apiText(err.message) };
+    throw err;
+  }
+}
+
+async function redeliverMatches(
+  { deps, failFast }: Scope,
+  context: PublisherContext,
+  fields: Fields,
+): Promise<PageResult> {
+  const to = context.path('/deliveries');
+  const typed: TypedFilter = Object.fromEntries(filterNames.map((name) => [name, fields.text(name)]));
+  const { filter, errors } = readFilter(typed, context.publisher, deps.now(), deps.events);
+  if (errors.length > 0) return { to, failed: t('deliveries.invalidFilter') };
+  const statuses = filter.statuses ?? ['failed', 'held', 'pending'];
+  try {
+    const job = await failFast(() =>
+      transaction(deps.pool, (executor) =>
+        createJob(executor, { ...filter, statuses: [...statuses].sort() }, deps.now()),
+      ),
+    );
+    return { to: context.path(`/deliveries/replays/${job.id}`) };
+  } catch (err) {
+    if (err instanceof AppError && err.code === 'too_many_replays') return { to, failed: apiText(err.message) };
+    throw err;
+  }
+}
+
+/** @throws AppError `not_found` */
+async function jobOf({ deps, failFast }: Scope, context: PublisherContext): Promise<RedeliveryJob> {
+  const id = pathText(context, 'id');
+  const job = isUuid7(id) ? await failFast(() => findJob(deps.pool, context.publisher.id, id)) : null;
+  if (job === null) throw new AppError('not_found');
+  return job;
+}
+
+async function progressPage(scope: Scope, context: PublisherContext): Promise<PageResult> {
+  const progress = redeliveryProgress(context, await jobOf(scope, context));
+  if (isFragmentRequest(context.request)) return { fragment: progress };
+  return {
+    title: t('deliveries.redelivery'),
+    nav: 'deliveries',
+    trail: [{ text: t('deliveries.title'), href: context.path('/deliveries') }],
+    body: progress,
+  };
+}
+
+async function cancel(scope: Scope, context: PublisherContext): Promise<PageResult> {
+  const { deps, failFast } = scope;
+  const job = await jobOf(scope, context);
+  const isCancelled = await failFast(() =>
+    transaction(deps.pool, (executor) => cancelJob(executor, context.publisher.id, job.id, deps.now())),
+  );
+  return {
+    to: context.path(`/deliveries/replays/${job.id}`),
+    ...(isCancelled ? { done: t('deliveries.cancelled') } : { failed: t('deliveries.alreadyFinished') }),
+  };
+}

@@ -1,0 +1,67 @@
+import type { Publisher } from '../../../catalog/snapshot/types.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
+import { apiText } from '../../../shell/api-text.ts';
+import { badge, codeBlock, type Tone } from '../../../shell/components.ts';
+import { milliseconds, moment } from '../../../shell/format.ts';
+import { moreFields } from '../../../shell/forms.ts';
+import type { DeliveryStatus } from '../../deliveries/filter.ts';
+import type { viewOfWholeDelivery } from '../../deliveries/view.ts';
+import { headersText, timingList } from '../endpoints/test-result.ts';
+
+type AttemptView = ReturnType<typeof viewOfWholeDelivery>['attempts'][number];
+
+const tones: Readonly<Record<DeliveryStatus, Tone>> = {
+  delivered: 'good',
+  failed: 'bad',
+  held: 'warn',
+  pending: 'info',
+};
+export const statusBadge = (status: DeliveryStatus): Html => badge(t(`deliveryStatus.${status}`), tones[status]);
+
+/** The attempts of a delivery, oldest first, each with request and response. */
+export const timeline = (attempts: readonly AttemptView[], publisher: Publisher): Html =>
+  html`<ol class="timeline">${attempts.map((attempt) => attemptItem(attempt, publisher))}</ol>`;
+
+function attemptItem(attempt: AttemptView, publisher: Publisher): Html {
+  const { outcome, error, response, timing } = attempt;
+  const isDelivered = outcome === 'delivered';
+  const state = outcome ?? (attempt.finished_at === null ? 'in_progress' : 'unknown');
+  const kind = isDelivered ? 'good' : outcome === null ? '' : 'bad';
+  const next = attempt.next_try_at;
+  return html`
+    <li class="${kind}">
+      <strong>${moment(publisher, attempt.started_at, 'second')}</strong>
+      ${badge(t(`attemptOutcome.${state}`), kind || 'info')}
+      ${response !== null && badge(String(response.status))}
+      ${timing !== null && html`<span>${milliseconds(timing.total_ms)}</span>`}
+      ${error !== null && html`<span>${error.class}: ${apiText(error.message)}</span>`}
+      ${next !== null && nextAttempt(publisher, next)}
+      ${moreFields(t('deliveries.requestAndAnswer'), attemptDetails(attempt))}
+    </li>`;
+}
+
+const nextAttempt = (publisher: Publisher, at: string): Html =>
+  html`<span class="hint">${tHtml('deliveries.nextAttemptAt', { time: moment(publisher, at, 'second') })}</span>`;
+
+const requestBlock = (text: string): Html =>
+  html`<div><h3>${t('deliveries.request')}</h3>${codeBlock(t('deliveries.request'), text)}</div>`;
+
+function attemptDetails({ timing, request, response, remote_address: address }: AttemptView): Html {
+  const requestText = request && `${request.method} ${request.url}\n${headersText(request.headers)}`;
+  return html`
+    ${timing !== null && timingList(timing)}
+    <div class="columns wide">
+      ${requestText !== null && requestBlock(requestText)}
+      ${response !== null && html`<div><h3>${t('deliveries.answer')}</h3>${answerBlock(response)}</div>`}
+    </div>
+    ${address !== null && html`<p class="hint">${t('deliveries.sentTo', { address })}</p>`}`;
+}
+
+/** Status, headers and body of an answer. */
+export function answerBlock(response: NonNullable<AttemptView['response']>): Html {
+  const { status, headers, body, body_bytes: bytes, truncated } = response;
+  return html`
+    ${codeBlock(t('deliveries.answer'), `${status}\n${headersText(headers)}\n\n${body ?? ''}`)}
+    ${truncated && html`<p class="hint">${t('deliveries.truncated', { bytes })}</p>`}`;
+}

@@ -1,0 +1,69 @@
+import { type Html, html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { dayMs } from '../../../platform/lib/time.ts';
+import { drawnChart } from '../../../shell/chart.ts';
+import { card } from '../../../shell/components.ts';
+import type { PublisherContext } from '../../../shell/context.ts';
+import { count, perLocale } from '../../../shell/format.ts';
+import { bucketMs, type readActivity } from '../../activity/activity.ts';
+
+type Row = Awaited<ReturnType<typeof readActivity>>[number];
+
+/** Start of the charts (epoch ms): a day ago, to the quarter of an hour. */
+export const activitySinceMs = (nowMs: number): number => Math.floor((nowMs - dayMs) / bucketMs + 1) * bucketMs;
+
+const timeFormat = perLocale(
+  (locale, timeZone) =>
+    new Intl.DateTimeFormat(locale, { weekday: 'short', hour: '2-digit', minute: '2-digit', timeZone }),
+);
+
+/** Success, latency and backlog of an endpoint over the last 24 hours. */
+export function activityCard({ publisher }: PublisherContext, rows: readonly Row[], nowMs: number): Html {
+  if (rows.length === 0) return card(t('webhooks.lastDay'), html`<p class="hint">${t('webhooks.noAttempts')}</p>`);
+  const known = new Map(rows.map((row) => [row.atMs, row]));
+  const zone = publisher.timeZone;
+  const sinceMs = activitySinceMs(nowMs);
+  const text = timeFormat(zone);
+  const times = Array.from({ length: dayMs / bucketMs }, (_, index) => {
+    const atMs = sinceMs + index * bucketMs;
+    return { atMs, text: text.format(atMs) };
+  });
+  const values = (read: (row: Row) => number | null, otherwise: number | null) =>
+    times.map(({ atMs }) => {
+      const row = known.get(atMs);
+      return row === undefined ? otherwise : read(row);
+    });
+  const attempts = ({ delivered, failed }: Row): number => delivered + failed;
+  const common = { heading: t('webhooks.time'), times, zone, format: count };
+  const ofCalls = (read: (row: Row) => number) =>
+    values((row) => (attempts(row) === 0 ? null : Math.round(read(row))), null);
+  return card(
+    t('webhooks.lastDay'),
+    html`
+      <h3>${t('webhooks.attempts')}</h3>
+      ${drawnChart({
+        ...common,
+        caption: t('webhooks.attemptsCaption'),
+        series: [
+          { label: t('webhooks.delivered'), values: values(({ delivered }) => delivered, 0) },
+          { label: t('webhooks.failed'), values: values(({ failed }) => failed, 0) },
+        ],
+      })}
+      <h3>${t('webhooks.latency')}</h3>
+      ${drawnChart({
+        ...common,
+        caption: t('webhooks.latencyCaption'),
+        series: [
+          { label: t('webhooks.average'), values: ofCalls((row) => row.totalMs / attempts(row)) },
+          { label: t('webhooks.slowest'), values: ofCalls(({ slowestMs }) => slowestMs) },
+        ],
+      })}
+      <h3>${t('webhooks.backlog')}</h3>
+      ${drawnChart({
+        ...common,
+        caption: t('webhooks.backlogCaption'),
+        series: [{ label: t('webhooks.waiting'), values: values(({ backlog }) => backlog, 0) }],
+      })}`,
+    { lead: t('webhooks.activityLead', { zone }) },
+  );
+}

@@ -1,0 +1,211 @@
+import type { Condition } from '../../../catalog/rules/conditions.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
+import type { Fields } from '../../../shell/fields.ts';
+import { columns, type FormBuilder, type FormValues, moreFields } from '../../../shell/forms.ts';
+import { defaultSteps } from '../../dispatcher/settle/retry-schedule.ts';
+import { requireUsableFilter } from '../../endpoints/filter.ts';
+import { maxSteps } from '../../endpoints/schemas.ts';
+import type { listEndpoints } from '../../endpoints/store.ts';
+import type { EventTypes } from '../../events.ts';
+
+/** An endpoint with its health. */
+export type FoundEndpoint = Awaited<ReturnType<typeof listEndpoints>>[number];
+
+/** Title of an event for readers of the dashboard. */
+export const eventTitle = (name: string): string => t(`events.${name.replaceAll('.', '_')}` as MessageKey);
+
+/** What it is sent for. */
+export const eventLead = (name: string): string => t(`events.${name.replaceAll('.', '_')}_lead` as MessageKey);
+
+/** `events`: what can be chosen; null for a default endpoint, which gets its event. */
+export const endpointFields = (form: FormBuilder, events: EventTypes | null): Html => html`
+  ${
+    events !== null &&
+    form.checkboxes('events', {
+      label: t('webhooks.events'),
+      choices: [...events.values()].map(({ name }) => ({ value: name, text: `${eventTitle(name)} (${name})` })),
+    })
+  }
+  ${columns(
+    [
+      form.select('method', {
+        label: t('webhooks.method'),
+        choices: ['POST', 'GET'].map((value) => ({ value, text: value })),
+      }),
+      form.input('url', { label: t('webhooks.url'), type: 'url', required: true, placeholder: 'https://' }),
+    ],
+    'method',
+  )}
+  ${form.checkbox('enabled', {
+    label: t('webhooks.enabled'),
+    hint: t('webhooks.enabledHint'),
+  })}
+  ${moreFields(t('webhooks.descriptionAndFilter'), filterFields(form))}
+  ${moreFields(t('webhooks.headersAndSignature'), headerFields(form))}
+  ${moreFields(t('webhooks.retriesAndLimits'), limitFields(form))}`;
+
+const headerFields = (form: FormBuilder): Html => html`
+  ${form.textarea('headers', {
+    label: t('webhooks.headers'),
+    rows: 3,
+    code: true,
+    secret: true,
+    placeholder: 'x-team: perks',
+    hint: t('webhooks.headersHint'),
+  })}
+  ${form.checkbox('signature_v1a', {
+    label: t('webhooks.signV1a'),
+    hint: t('webhooks.signV1aHint'),
+  })}`;
+
+const filterFields = (form: FormBuilder): Html => html`
+  ${form.input('description', {
+    label: t('webhooks.description'),
+    maxLength: 200,
+    placeholder: t('webhooks.descriptionExample'),
+  })}
+  ${form.textarea('filter', {
+    label: t('webhooks.filter'),
+    rows: 5,
+    code: true,
+    placeholder: '{ "key": "body.selected", "op": "equals", "value": 1 }',
+    hint: t('webhooks.filterHint'),
+  })}`;
+
+const limitFields = (form: FormBuilder): Html => html`
+  ${form.input('retry_steps_s', {
+    label: t('webhooks.retrySchedule'),
+    placeholder: defaultSteps.join(' '),
+    hint: t('webhooks.retryScheduleHint'),
+  })}
+  ${columns(
+    [
+      form.input('deadline_s', {
+        label: t('webhooks.timeout'),
+        type: 'number',
+        min: 1,
+        max: 30,
+        step: 'any',
+        hint: t('webhooks.timeoutHint'),
+      }),
+      form.input('max_in_flight', { label: t('webhooks.concurrency'), type: 'number', min: 1, max: 100 }),
+      form.input('rate_limit_per_s', {
+        label: t('webhooks.rate'),
+        type: 'number',
+        min: 0.01,
+        step: 'any',
+        hint: t('webhooks.rateHint'),
+      }),
+    ],
+    'tight',
+  )}
+  ${form.checkbox('strict_order', {
+    label: t('webhooks.strictOrder'),
+    hint: t('webhooks.strictOrderHint'),
+  })}`;
+
+export const endpointToForm = (found: FoundEndpoint | null): FormValues => ({
+  events: found?.endpoint.events ?? [],
+  description: found?.endpoint.description,
+  filter: found?.endpoint.filter ? JSON.stringify(found.endpoint.filter, null, 1) : '',
+  url: found?.endpoint.url,
+  method: found?.endpoint.method ?? 'POST',
+  enabled: found?.endpoint.enabled ?? true,
+  deadline_s: (found?.endpoint.deadlineMs ?? 15_000) / 1000,
+  max_in_flight: found?.endpoint.maxInFlight ?? 4,
+  rate_limit_per_s: found?.endpoint.rateLimitPerS,
+  strict_order: found?.endpoint.strictOrder ?? false,
+  signature_v1a: found?.endpoint.signatureV1a ?? false,
+  retry_steps_s: found?.endpoint.retryStepsS?.join(' ') ?? '',
+  headers: Object.keys(found?.endpoint.headers ?? {})
+    .map((name) => `${name}:`)
+    .join('\n'),
+});
+
+/** A refused form's values, to show it again. */
+export const typedEndpoint = (fields: Fields): FormValues => ({
+  events: fields.all('events'),
+  description: fields.text('description'),
+  filter: fields.text('filter'),
+  url: fields.text('url'),
+  method: fields.text('method'),
+  enabled: fields.checked('enabled'),
+  deadline_s: fields.text('deadline_s'),
+  max_in_flight: fields.text('max_in_flight'),
+  rate_limit_per_s: fields.text('rate_limit_per_s'),
+  strict_order: fields.checked('strict_order'),
+  signature_v1a: fields.checked('signature_v1a'),
+  retry_steps_s: fields.text('retry_steps_s'),
+  headers: fields.text('headers'),
+});
+
+export const methodOf = (fields: Fields): 'GET' | 'POST' => (fields.text('method') === 'GET' ? 'GET' : 'POST');
+
+/** @throws AppError `invalid_endpoint` with the values that are out of range */
+export function readSettings(fields: Fields) {
+  const bounded = (name: string, label: string, min: number, max: number, whole: boolean): number => {
+    const value = fields.number(name);
+    if (typeof value === 'number' && value >= min && value <= max && (!whole || Number.isInteger(value))) return value;
+    throw invalid(name, t('webhooks.mustBeBetween', { label, min, max }));
+  };
+  return {
+    url: fields.text('url'),
+    method: methodOf(fields),
+    enabled: fields.checked('enabled'),
+    deadlineMs: Math.round(bounded('deadline_s', t('webhooks.timeoutName'), 1, 30, false) * 1000),
+    maxInFlight: bounded('max_in_flight', t('webhooks.concurrency'), 1, 100, true),
+    rateLimitPerS:
+      fields.text('rate_limit_per_s') === ''
+        ? null
+        : bounded('rate_limit_per_s', t('webhooks.rate'), 0.01, 10_000, false),
+    strictOrder: fields.checked('strict_order'),
+    description: fields.text('description').slice(0, 200),
+    filter: readFilter(fields.text('filter').trim()),
+  };
+}
+
+/**
+ * Headers and retry schedule as the API takes them; null: the default, or the stored value.
+ * @throws AppError `invalid_endpoint`
+ */
+export const readLists = (fields: Fields) => ({
+  headers: readHeaderLines(fields.text('headers')),
+  retry_steps_s: readSteps(fields.text('retry_steps_s')),
+});
+
+function readHeaderLines(text: string): Record<string, string | null> {
+  const entries = text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line): [string, string | null] => {
+      const [name = '', ...rest] = line.split(':');
+      if (rest.length === 0) throw invalid('headers', t('webhooks.headerForm', { line: line.trim() }));
+      return [name.trim(), rest.join(':').trim() || null];
+    });
+  return Object.fromEntries(entries);
+}
+
+function readSteps(text: string): number[] | null {
+  const parts = text.split(/[\s,]+/).filter((part) => part !== '');
+  if (parts.length === 0) return null;
+  if (parts.length > maxSteps || parts.some((part) => !/^\d{1,6}$/.test(part)))
+    throw invalid('retry_steps_s', t('webhooks.mustBeSteps', { max: maxSteps }));
+  return parts.map(Number);
+}
+
+function readFilter(text: string): Condition | null {
+  if (text === '') return null;
+  let filter: unknown;
+  try {
+    filter = JSON.parse(text);
+  } catch {
+    throw invalid('filter', t('webhooks.mustBeJson'));
+  }
+  requireUsableFilter(filter);
+  return filter as Condition;
+}
+
+const invalid = (name: string, message: string): AppError =>
+  new AppError('invalid_endpoint', { details: [{ path: `/${name}`, message }] });

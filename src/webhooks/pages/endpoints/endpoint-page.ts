@@ -1,0 +1,173 @@
+import { hasRole } from '../../../accounts/users.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
+import { readOnlyFields, saveForm } from '../../../shell/actions.ts';
+import {
+  badge,
+  card,
+  codeBlock,
+  copyable,
+  link,
+  linkButton,
+  notice,
+  strongLink,
+  table,
+  tabs,
+} from '../../../shell/components.ts';
+import type { PublisherContext } from '../../../shell/context.ts';
+import type { FieldErrors } from '../../../shell/fields.ts';
+import { createForm, type FormValues, moreFields } from '../../../shell/forms.ts';
+import type { Page } from '../../../shell/layout.ts';
+import { endpointName, maxEndpoints } from '../../endpoints/store.ts';
+import { viewOfState } from '../../endpoints/view.ts';
+import type { EventType, EventTypes } from '../../events.ts';
+import { endpointFields, endpointToForm, eventLead, eventTitle, type FoundEndpoint } from './endpoint-form.ts';
+import { statusCard, statusTone } from './status-card.ts';
+
+export const basePath = '/settings/webhooks';
+
+export type EndpointPageState = {
+  typed?: FormValues;
+  errors?: FieldErrors;
+  /** A signing secret that was just created. */
+  secret?: string;
+  /** Result of a test. */
+  result?: Html;
+};
+
+/** An endpoint's page: the default endpoint of an event, one by its id, or a new one (`ref` is `new`). */
+export type EndpointTarget = {
+  /** The last part of the page's path. */
+  ref: string;
+  /** null: no default endpoint. */
+  event: EventType | null;
+  found: FoundEndpoint | null;
+  /** What each of its events looks like, as JSON. */
+  samples: readonly { event: string; payload: string }[];
+  /** Charts of its attempts. */
+  activity: Html;
+};
+
+export function endpointPage(
+  context: PublisherContext,
+  events: EventTypes,
+  { ref, event, found, samples, activity }: EndpointTarget,
+  state: EndpointPageState,
+): Page {
+  const at = context.path(`${basePath}/${ref}`);
+  const canEdit = hasRole(context.viewer.user.role, 'admin');
+  const form = endpointForm(context, { at, found, canEdit, events: event === null ? events : null }, state);
+  const title =
+    found === null ? t('webhooks.add') : event === null ? endpointName(found.endpoint) : t('webhooks.endpoint');
+  return {
+    title: t('webhooks.title'),
+    lead: t('webhooks.lead'),
+    nav: 'webhooks',
+    status: (state.errors ?? []).length > 0 ? 422 : 200,
+    assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
+    body: html`
+      ${endpointTabs(context, events, event?.name ?? null)}
+      ${state.secret !== undefined && secretNotice(state.secret)}
+      ${found !== null && statusCard(context, found, at)}
+      ${card(title, form, { lead: event === null ? t('webhooks.ownLead') : eventLead(event.name) })}
+      ${activity}
+      ${samples.length > 0 && sampleCard(samples)}`,
+  };
+}
+
+/** All endpoints of the publisher. */
+export function endpointListPage(context: PublisherContext, events: EventTypes, all: readonly FoundEndpoint[]): Page {
+  const canEdit = hasRole(context.viewer.user.role, 'admin');
+  const rows = all.map(({ endpoint, health }) => {
+    const state = viewOfState(endpoint, health);
+    return [
+      strongLink(context.path(`${basePath}/${endpoint.event ?? endpoint.id}`), endpointName(endpoint)),
+      html`<code>${endpoint.url}</code>`,
+      endpoint.events.join(', '),
+      badge(t(`endpointStatus.${state.status}`), statusTone(state)),
+      state.pending,
+      state.held,
+    ];
+  });
+  const add = linkButton(context.path(`${basePath}/new`), t('webhooks.add'), 'main');
+  return {
+    title: t('webhooks.title'),
+    lead: t('webhooks.lead'),
+    nav: 'webhooks',
+    body: html`
+      ${endpointTabs(context, events, null)}
+      ${card(
+        t('webhooks.all'),
+        rows.length === 0 ? noEndpoints() : table(t('webhooks.endpoints'), listColumns(), rows),
+        {
+          lead: t('webhooks.allLead', { max: maxEndpoints }),
+          ...(canEdit && { actions: add }),
+        },
+      )}`,
+  };
+}
+
+const noEndpoints = (): Html => html`<p class="hint">${t('webhooks.none')}</p>`;
+
+const listColumns = () => [
+  { text: t('webhooks.endpoint') },
+  { text: t('webhooks.url') },
+  { text: t('webhooks.events') },
+  { text: t('webhooks.status') },
+  { text: t('webhooks.pending'), numeric: true },
+  { text: t('webhooks.held'), numeric: true },
+];
+
+/** One tab for the default endpoint of each event, and one for all. */
+function endpointTabs({ path }: PublisherContext, events: EventTypes, current: string | null): Html {
+  return tabs(t('webhooks.events'), [
+    ...[...events.values()].flatMap(({ name, isOperational }) =>
+      isOperational && name !== current
+        ? []
+        : [
+            {
+              text: eventTitle(name),
+              href: path(`${basePath}/${name}`),
+              current: name === current,
+            },
+          ],
+    ),
+    { text: t('webhooks.all'), href: path(`${basePath}/all`), current: current === null },
+  ]);
+}
+
+const sampleCard = (samples: EndpointTarget['samples']): Html =>
+  card(
+    t('webhooks.sample'),
+    html`${samples.map(({ event, payload }) => {
+      const label = t('webhooks.sampleOf', { event: eventTitle(event) });
+      return moreFields(eventTitle(event), codeBlock(label, JSON.stringify(JSON.parse(payload), null, 2)));
+    })}`,
+    { lead: tHtml('webhooks.sampleLead', { link: (text) => link('/docs/events', text) }) },
+  );
+
+const secretNotice = (secret: string): Html =>
+  notice(
+    'done',
+    html`
+      <p>${tHtml('webhooks.secretCreated')}</p>
+      ${copyable(secret, t('webhooks.signingSecret'))}`,
+  );
+
+type FormTarget = { at: string; found: FoundEndpoint | null; canEdit: boolean; events: EventTypes | null };
+
+function endpointForm(
+  context: PublisherContext,
+  { at, found, canEdit, events }: FormTarget,
+  { typed, errors, result = nothing }: EndpointPageState,
+): Html {
+  const form = createForm(typed ?? endpointToForm(found), errors);
+  const fields = endpointFields(form, events);
+  if (!canEdit) return readOnlyFields(fields);
+  const testButton = html`
+    <button class="button" formaction="${at}/test" hx-post="${at}/test" hx-target="#test-result" hx-swap="innerHTML"
+      hx-disabled-elt="this">${t('webhooks.test')}</button>`;
+  return html`
+    ${saveForm(context, at, html`${form.summary()}${fields}`, { extra: testButton })}
+    <div id="test-result" class="below" aria-live="polite">${result}</div>`;
+}

@@ -1,0 +1,253 @@
+import { actorOf } from '../../../management/page-client.ts';
+import type { Work } from '../../../management/unit-of-work.ts';
+import { createFailFast } from '../../../platform/db/fail-fast.ts';
+import { type Executor, transaction } from '../../../platform/db/pool.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import type { App } from '../../../platform/ports.ts';
+import { notice } from '../../../shell/components.ts';
+import { type PublisherContext, pathText } from '../../../shell/context.ts';
+import { type FieldErrors, type Fields, fieldErrorsOf } from '../../../shell/fields.ts';
+import type { Page } from '../../../shell/layout.ts';
+import { isFragmentRequest, type PageResult, type PageServices, publisherPages } from '../../../shell/pages.ts';
+import { readActivity } from '../../activity/activity.ts';
+import { enableEndpoint, pauseEndpoint, resumeEndpoint, rotateSecret } from '../../endpoints/actions.ts';
+import { changeEndpoint, createEndpoint } from '../../endpoints/audit.ts';
+import {
+  addEndpoint,
+  type EndpointKey,
+  removeEndpoint,
+  type Saved,
+  saveEndpoint,
+  updateEndpoint,
+} from '../../endpoints/changes.ts';
+import { readSettings as checkSettings, readEvents } from '../../endpoints/settings.ts';
+import { type Endpoint, type EndpointRef, findEndpoint, listEndpoints } from '../../endpoints/store.ts';
+import { testEndpoint } from '../../endpoints/test-endpoint.ts';
+import { takeTestToken } from '../../endpoints/test-limit.ts';
+import { targetOf } from '../../endpoints/test-routes.ts';
+import { requireUsableUrl, type UrlRules, urlRulesOf } from '../../endpoints/url-rules.ts';
+import { type EventType, requireEventType } from '../../events.ts';
+import { activityCard, activitySinceMs } from './activity-card.ts';
+import { methodOf, readLists, readSettings, typedEndpoint } from './endpoint-form.ts';
+import {
+  basePath,
+  type EndpointPageState,
+  type EndpointTarget,
+  endpointListPage,
+  endpointPage,
+} from './endpoint-page.ts';
+import { countWaiting } from './status-card.ts';
+import { testResult } from './test-result.ts';
+
+/** The previous secret stays valid this long after a rotation (seconds). */
+const secretOverlapS = 86_400;
+
+/** Webhook endpoints: a page for the default endpoint of each event, a list of all, and a page for each other one. */
+export function webhookPages(app: App, services: PageServices): void {
+  const pages = publisherPages(app, services);
+  const scope = createScope(services);
+  const { events, pool } = services.deps;
+  const endpointPath = `${basePath}/:endpoint`;
+
+  pages.get(basePath, 'analyst', ({ path }) => ({ to: path(`${basePath}/usp.selection`) }));
+  pages.get(`${basePath}/all`, 'analyst', async (context) =>
+    endpointListPage(context, events, await scope.failFast(() => listEndpoints(pool, context.publisher.id, null))),
+  );
+  pages.get(endpointPath, 'analyst', (context) => show(scope, context));
+  pages.post(endpointPath, 'admin', (context, fields) => save(scope, context, fields));
+  pages.post(`${endpointPath}/test`, 'admin', (context, fields) => test(scope, context, fields));
+  pages.post(`${endpointPath}/rotate`, 'admin', async (context) => {
+    const { secret } = await change(scope, context, (executor, key) =>
+      rotateSecret(executor, services.deps.secretBox, key, secretOverlapS),
+    );
+    return show(scope, context, { secret });
+  });
+  pages.post(`${endpointPath}/remove`, 'admin', async (context) => {
+    await change(scope, context, removeEndpoint);
+    return { to: context.path(`${basePath}/all`), done: t('webhooks.removed') };
+  });
+
+  const action = (name: string, done: (waiting: string) => string, work: EndpointWork<unknown>): void =>
+    pages.post(`${endpointPath}/${name}`, 'admin', async (context) => {
+      await change(scope, context, work);
+      const { found } = await targetOfPage(scope, context, refOf(scope, context));
+      return { to: ownPath(context), done: done(countWaiting(found?.health ?? { pending: 0, held: 0 })) };
+    });
+  action('pause', (waiting) => t('webhooks.paused', { waiting }), pauseEndpoint);
+  action(
+    'resume',
+    (waiting) => t('webhooks.resumed', { waiting }),
+    (executor, key) => resumeEndpoint(executor, key, null),
+  );
+  action(
+    'enable',
+    (waiting) => t('webhooks.enabledDone', { waiting }),
+    (executor, key) => enableEndpoint(executor, key, true),
+  );
+}
+
+type EndpointWork<T> = (executor: Executor, key: EndpointKey) => Promise<T>;
+
+type Scope = {
+  deps: PageServices['deps'];
+  failFast: ReturnType<typeof createFailFast>;
+  urlRules: UrlRules;
+};
+
+const createScope = ({ deps }: PageServices): Scope => ({
+  deps,
+  failFast: createFailFast(deps.dbHealth),
+  urlRules: urlRulesOf(deps.config),
+});
+
+const newRef = 'new';
+
+/** The endpoint that the page's path names; null: a new one. @throws AppError `not_found` */
+function refOf({ deps }: Scope, context: PublisherContext): EndpointRef | null {
+  const text = pathText(context, 'endpoint');
+  if (text === newRef) return null;
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  if (!deps.events.has(text)) throw new AppError('not_found');
+  return text;
+}
+
+const ownPath = (context: PublisherContext): string => context.path(`${basePath}/${pathText(context, 'endpoint')}`);
+
+/** Work on the endpoints of the page's publisher, in one transaction with its audit entry. */
+function inTransaction<T>({ deps, failFast }: Scope, context: PublisherContext, run: (work: Work) => Promise<T>) {
+  const by = { actor: actorOf(context), publisherId: context.publisher.id, nowMs: deps.now() };
+  return failFast(() => transaction(deps.pool, (executor) => run({ ...by, executor })));
+}
+
+/** Changes the endpoint of the page. @throws AppError `not_found` */
+function change<T>(scope: Scope, context: PublisherContext, change: EndpointWork<T>): Promise<T> {
+  const ref = refOf(scope, context);
+  if (ref === null) throw new AppError('not_found');
+  return inTransaction(scope, context, (work) =>
+    changeEndpoint(work, ref, scope.deps.secretBox, (key) => change(work.executor, key)),
+  );
+}
+
+async function show(scope: Scope, context: PublisherContext, state: EndpointPageState = {}): Promise<Page> {
+  return endpointPage(context, scope.deps.events, await targetOfPage(scope, context, refOf(scope, context)), state);
+}
+
+/** @throws AppError `not_found` for an id that the publisher does not have */
+async function targetOfPage(
+  { deps, failFast }: Scope,
+  context: PublisherContext,
+  ref: EndpointRef | null,
+): Promise<EndpointTarget> {
+  if (ref === null) return { ref: newRef, event: null, found: null, samples: [], activity: nothing };
+  const [found = null] = await failFast(() => listEndpoints(deps.pool, context.publisher.id, ref));
+  if (found === null && typeof ref === 'number') throw new AppError('not_found');
+  const name = typeof ref === 'string' ? ref : found?.endpoint.event;
+  const event = name ? requireEventType(deps.events, name) : null;
+  const { publisher } = context;
+  const sampled =
+    event === null ? (found?.endpoint.events ?? []).flatMap((one) => deps.events.get(one) ?? []) : [event];
+  const samples = sampled.map(({ name, sample }) => ({
+    event: name,
+    payload: sample({ publisher, publicUrl: deps.config.publicUrl, nowMs: deps.now() }).toString('utf8'),
+  }));
+  const activity = found === null ? nothing : await activityOf({ deps, failFast }, context, found.endpoint.id);
+  return { ref: String(ref), event, found, samples, activity };
+}
+
+async function save(scope: Scope, context: PublisherContext, fields: Fields): Promise<PageResult> {
+  try {
+    const { endpoint, secret } = await store(scope, context, fields);
+    const ref = endpoint.event ?? endpoint.id;
+    if (secret === null) return { to: context.path(`${basePath}/${ref}`), done: t('webhooks.saved') };
+    return endpointPage(context, scope.deps.events, await targetOfPage(scope, context, ref), { secret });
+  } catch (err) {
+    return show(scope, context, { typed: typedEndpoint(fields), errors: fieldErrorsOf(err).map(inField) });
+  }
+}
+
+async function activityOf(
+  { deps: { pool, now }, failFast }: Pick<Scope, 'deps' | 'failFast'>,
+  context: PublisherContext,
+  endpointId: number,
+): Promise<Html> {
+  const nowMs = now();
+  const rows = await failFast(() => readActivity(pool, endpointId, activitySinceMs(nowMs)));
+  return activityCard(context, rows, nowMs);
+}
+
+/** Errors of a header belong to the field with all of them. */
+function inField({ path, message }: FieldErrors[number]): FieldErrors[number] {
+  const [, field = '', name] = path.split('/');
+  return field === 'headers' && name !== undefined
+    ? { path: '/headers', message: `${name} ${message}` }
+    : { path, message };
+}
+
+/** Saves what was typed: as a new endpoint, as the default endpoint of an event, or as another. */
+function store(scope: Scope, context: PublisherContext, fields: Fields): Promise<Saved> {
+  const { secretBox: box, events: known } = scope.deps;
+  requireUsableUrl(fields.text('url'), scope.urlRules);
+  const given = readSettings(fields);
+  const lists = { ...readLists(fields), signature_v1a: fields.checked('signature_v1a') };
+  const settingsOf = (stored: Endpoint | null) => ({
+    ...checkSettings(lists, { box, stored, rules: scope.urlRules }),
+    ...given,
+  });
+  const listed = (): string[] => [...(readEvents(requireSome(fields.all('events')), known).events ?? [])];
+  const ref = refOf(scope, context);
+  if (ref === null) {
+    const events = listed();
+    return inTransaction(scope, context, (work) =>
+      createEndpoint(work, box, () => addEndpoint(work.executor, box, { ...work, ...settingsOf(null), events })),
+    );
+  }
+  return inTransaction(scope, context, ({ executor, ...work }) =>
+    changeEndpoint({ executor, ...work }, ref, box, async (key, stored) => {
+      const settings = settingsOf(stored);
+      if (typeof ref === 'string') return saveEndpoint(executor, box, { ...work, ...settings, event: ref });
+      const events = stored?.event === null ? { events: listed() } : {};
+      return { endpoint: await updateEndpoint(executor, box, key, { ...settings, ...events }), secret: null };
+    }),
+  );
+}
+
+function requireSome(events: string[]): string[] {
+  if (events.length > 0) return events;
+  throw new AppError('invalid_endpoint', { details: [{ path: '/events', message: t('webhooks.chooseEvent') }] });
+}
+
+/** Sends a test event to the URL as it is typed. The result replaces a part of the page where scripts run. */
+async function test(scope: Scope, context: PublisherContext, fields: Fields): Promise<PageResult> {
+  const { pool, now, config, sender } = scope.deps;
+  const { publisher, request } = context;
+  const answer = (result: Html) =>
+    isFragmentRequest(request) ? { fragment: result } : show(scope, context, { typed: typedEndpoint(fields), result });
+  const url = fields.text('url');
+  try {
+    await scope.failFast(() => takeTestToken(pool, publisher.id, now()));
+    requireUsableUrl(url, scope.urlRules);
+  } catch (err) {
+    return answer(notice('failed', html`<p>${testError(err)}</p>`));
+  }
+  const ref = refOf(scope, context);
+  const saved = ref === null ? null : await scope.failFast(() => findEndpoint(pool, publisher.id, ref));
+  const event = testedEvent(scope, typeof ref === 'string' ? ref : (fields.all('events')[0] ?? saved?.events[0]));
+  const target = targetOf(event, url, { method: methodOf(fields) }, saved, scope.deps);
+  return answer(testResult(await testEndpoint(target, { sender, publisher, publicUrl: config.publicUrl, now })));
+}
+
+/** The event to test with: the first one that the endpoint gets, or would. */
+function testedEvent({ deps: { events } }: Scope, name: string | undefined): EventType {
+  const [first] = events.values();
+  const event = (name === undefined ? undefined : events.get(name)) ?? first;
+  if (event === undefined) throw new AppError('not_found');
+  return event;
+}
+
+function testError(err: unknown): string {
+  if (err instanceof AppError && err.code === 'too_many_requests') return t('webhooks.tooManyTests');
+  const [error]: FieldErrors = fieldErrorsOf(err);
+  return t('webhooks.urlError', { reason: error?.message ?? t('webhooks.cannotBeUsed') });
+}

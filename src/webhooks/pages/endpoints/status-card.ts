@@ -1,0 +1,107 @@
+import { hasRole } from '../../../accounts/users.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
+import { actionButton } from '../../../shell/actions.ts';
+import { badge, card, descriptionList, link, notice, type Tone } from '../../../shell/components.ts';
+import type { PublisherContext } from '../../../shell/context.ts';
+import { moment, momentOr } from '../../../shell/format.ts';
+import { viewOfState } from '../../endpoints/view.ts';
+import type { FoundEndpoint } from './endpoint-form.ts';
+
+type EndpointState = ReturnType<typeof viewOfState>;
+
+export function statusTone({ status, warning }: EndpointState): Tone {
+  if (status === 'active') return warning === null ? 'good' : 'bad';
+  return status === 'paused' ? 'warn' : 'bad';
+}
+
+/** How many deliveries wait, in words; they are counted up to a limit. */
+export const countWaiting = ({ pending, held }: Pick<EndpointState, 'pending' | 'held'>): string =>
+  t('webhooks.deliveries', { count: pending + held });
+
+/** State of an endpoint: what waits, and what can be done. `at`: its page. */
+export function statusCard(context: PublisherContext, { endpoint, health }: FoundEndpoint, at: string): Html {
+  const { publisher, path } = context;
+  const state = viewOfState(endpoint, health);
+  const deliveries = (status: string, count: number) =>
+    link(path(`/deliveries?status=${status}&endpoint=${endpoint.id}`), t('webhooks.deliveries', { count }));
+  const reason = endpoint.disabledReason;
+  const status = html`
+    ${badge(t(`endpointStatus.${state.status}`), statusTone(state))}
+    ${reason !== null && html`<span class="hint">${t(`disableReason.${reason}`)}</span>`}
+    ${state.breaker === 'open' && badge(t('webhooks.breakerOpen'), 'bad')}`;
+  const list = descriptionList([
+    [t('webhooks.status'), status],
+    [t('webhooks.pending'), deliveries('pending', state.pending)],
+    [t('webhooks.held'), deliveries('held', state.held)],
+    [t('webhooks.lastSuccess'), momentOr(publisher, state.last_success_at, t('webhooks.never'))],
+    [t('webhooks.failures'), state.failures],
+    ...(health.breakerOpenUntil === null
+      ? []
+      : [[t('webhooks.nextProbe'), moment(publisher, health.breakerOpenUntil, 'second')] as const]),
+  ]);
+  return card(t('webhooks.status'), html`${pauseNotice(context, endpoint, state)}${list}`, {
+    actions: endpointActions(context, endpoint, state, at),
+  });
+}
+
+function pauseNotice({ publisher }: PublisherContext, { pausedAt }: FoundEndpoint['endpoint'], state: EndpointState) {
+  if (pausedAt === null) return nothing;
+  return notice(
+    'warn',
+    html`
+      <p>
+        ${tHtml('webhooks.pausedSince', {
+          time: moment(publisher, pausedAt, 'second'),
+          waiting: countWaiting(state),
+        })}
+      </p>`,
+  );
+}
+
+function endpointActions(
+  context: PublisherContext,
+  endpoint: FoundEndpoint['endpoint'],
+  state: EndpointState,
+  at: string,
+): Html {
+  const { role } = context.viewer.user;
+  const canRetry = hasRole(role, 'manager') && state.status === 'active' && state.pending + state.held > 0;
+  const retry = () =>
+    actionButton(context, {
+      to: context.path('/deliveries/replay'),
+      text: t('webhooks.retryNow'),
+      kind: 'main',
+      small: true,
+      values: { status: 'waiting', endpoint: endpoint.id },
+      confirm: t('webhooks.retryConfirm', { waiting: countWaiting(state) }),
+    });
+  return html`${canRetry && retry()}${hasRole(role, 'admin') && adminActions(context, endpoint, state, at)}`;
+}
+
+function adminActions(
+  context: PublisherContext,
+  endpoint: FoundEndpoint['endpoint'],
+  state: EndpointState,
+  at: string,
+): Html {
+  const action = (name: string, text: string, confirm?: string): Html =>
+    actionButton(context, { to: `${at}/${name}`, text, small: true, ...(confirm !== undefined && { confirm }) });
+  const waiting =
+    state.pending > 0 ? t('webhooks.theseAndNew', { waiting: countWaiting(state) }) : t('webhooks.newDeliveries');
+  return html`
+    ${!endpoint.enabled && action('enable', t('webhooks.enable'))}
+    ${
+      endpoint.pausedAt === null
+        ? action('pause', t('webhooks.pause'), t('webhooks.pauseConfirm', { waiting }))
+        : action('resume', t('webhooks.resume'))
+    }
+    ${action('rotate', t('webhooks.rotate'), t('webhooks.rotateConfirm'))}
+    ${actionButton(context, {
+      to: `${at}/remove`,
+      text: t('common.remove'),
+      kind: 'danger',
+      small: true,
+      confirm: t('webhooks.removeConfirm'),
+    })}`;
+}

@@ -1,0 +1,31 @@
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { expect, test } from 'vitest';
+import { askPassword } from '../../src/accounts/sign-in/ask-password.ts';
+
+async function typed(keys: string): Promise<{ answer: string | null | Error; shown: string }> {
+  const input = new PassThrough();
+  const output = new PassThrough();
+  input.end(keys);
+  const answer = await askPassword({ input, output }).catch((err: Error) => err);
+  return { answer, shown: await text(output.end()) };
+}
+
+test('a password typed twice is taken, and shown nowhere', async () => {
+  const { answer, shown } = await typed('correct horse\rcorrect horse\r');
+  expect(answer).toBe('correct horse');
+  expect(shown).toMatch(/Password.*Repeat password/s);
+  expect(shown).not.toContain('horse');
+});
+
+test('without one a password is made', async () => {
+  expect((await typed('\r')).answer).toBeNull();
+});
+
+test.each([
+  ['two that differ', 'correct horse\rcorrect house\r'],
+  ['an end of the input', 'correct horse'],
+  ['Ctrl-C', 'correct\u0003'],
+])('%s changes nothing', async (_what, keys) => {
+  expect((await typed(keys)).answer).toMatchObject({ message: expect.stringContaining('No changes made.') });
+});

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { hashPassword } from '../../../src/accounts/passwords.ts';
+import { linkPath } from '../../../src/accounts/sign-in/one-time-links.ts';
+import { createUser } from '../../../src/accounts/users.ts';
+import { cookieFrom, origin, postForm, signInAs } from '../../dashboard/support.ts';
+import { type MailServer, startMailServer } from '../../support/mail-server.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+
+const password = 'seven quiet otters';
+const chosen = { password: 'four tall cranes', again: 'four tall cranes' };
+
+let nowMs = Date.now();
+let server: MailServer;
+let t: TestApp;
+beforeAll(async () => {
+  server = await startMailServer();
+  const mail = {
+    host: '127.0.0.1',
+    port: server.port,
+    secure: false,
+    credentials: { user: 'user', password: 'secret' },
+    from: 'Perkwire <perkwire@example.com>',
+  };
+  t = await createTestApp({ now: () => nowMs, config: { mail } });
+});
+afterAll(async () => {
+  await t?.close();
+  await server?.close();
+});
+beforeEach(() => {
+  server.mails.length = 0;
+});
+
+async function account(email: string, more: { disabled?: boolean } = {}): Promise<number> {
+  const passwordHash = await hashPassword(password, { cost: { logN: 4, r: 8, p: 1 } });
+  const user = await createUser(t.pool, { email, role: 'manager', publisherId: t.publisher.id, passwordHash, nowMs });
+  await t.pool.query('update users set disabled = $2 where id = $1', [user?.id, more.disabled ?? false]);
+  return user?.id ?? 0;
+}
+
+const forgot = (email: string, headers: Record<string, string> = {}) =>
+  postForm(t, '/dashboard/sign-in/forgot', { email }, headers);
+
+const mailTo = (email: string) => server.mails.find(({ to }) => to.includes(email));
+const arrives = (email: string) => expect.poll(() => mailTo(email)?.text).toBeDefined();
+const linkIn = (text = ''): string => new RegExp(`${linkPath}[\\w-]{43}`).exec(text)?.[0] ?? '';
+
+test('a forgotten password is set by a mailed link, once and within an hour, and ends all sessions', async () => {
+  await account('ada@example.com');
+  const before = await postForm(t, '/dashboard/sign-in', { email: 'ada@example.com', password });
+  const session = cookieFrom(before, 'perkwire_session') ?? '';
+  expect((await t.app.inject('/dashboard/sign-in')).body).toContain('href="/dashboard/sign-in/forgot"');
+  expect((await forgot('Ada@Example.com')).statusCode).toBe(200);
+  await arrives('ada@example.com');
+  const link = linkIn(mailTo('ada@example.com')?.text);
+  expect((await postForm(t, link, chosen)).headers.location).toBe('/dashboard');
+  expect((await postForm(t, link, chosen)).statusCode).toBe(400);
+  expect((await t.app.inject({ url: '/dashboard/account', headers: { cookie: session } })).statusCode).toBe(303);
+  const again = await postForm(t, '/dashboard/sign-in', { email: 'ada@example.com', password: chosen.password });
+  expect(again.statusCode).toBe(303);
+
+  server.mails.length = 0;
+  await forgot('ada@example.com');
+  await arrives('ada@example.com');
+  nowMs += 61 * 60_000;
+  expect((await t.app.inject(linkIn(mailTo('ada@example.com')?.text))).statusCode).toBe(400);
+});
+
+test('the link leads to PUBLIC_URL, whatever host the request names, and its token is not stored', async () => {
+  await account('host@example.com');
+  await forgot('host@example.com', { host: 'evil.example', 'x-forwarded-host': 'evil.example', origin });
+  await arrives('host@example.com');
+  const mail = mailTo('host@example.com');
+  expect(mail?.from).toBe('perkwire@example.com');
+  expect(mail?.text).toContain(`${origin}${linkPath}`);
+  expect(`${mail?.head}${mail?.text}`).not.toContain('evil.example');
+  const token = linkIn(mail?.text).slice(linkPath.length);
+  const { rows } = await t.pool.query('select l::text as row from user_links l');
+  expect(rows.length).toBeGreaterThan(0);
+  expect(rows.filter(({ row }) => row.includes(token))).toEqual([]);
+});
+
+test('the answer is the same for accounts, unknown addresses and disabled accounts, also after too many', async () => {
+  await account('known@example.com');
+  await account('gone@example.com', { disabled: true });
+  await t.pool.query('delete from sign_in_failures');
+  const addresses = ['known@example.com', 'gone@example.com', 'unknown@example.com'];
+  const bodies = new Set<string>();
+  for (let count = 0; count < 3; count += 1)
+    for (const email of addresses) {
+      const { statusCode, body } = await forgot(email);
+      bodies.add(`${statusCode} ${body}`);
+    }
+  expect(bodies.size).toBe(1);
+  const refused = await Promise.all(addresses.map((email) => forgot(email)));
+  expect(refused.map(({ statusCode }) => statusCode)).toEqual([429, 429, 429]);
+  await expect.poll(() => server.mails.length).toBe(3);
+  expect(new Set(server.mails.flatMap(({ to }) => to))).toEqual(new Set(['known@example.com']));
+  const { rows } = await t.pool.query(
+    `select actor_kind, actor_label, changes->'password_link'->>'new' as link from audit_log
+    where resource_id = any($1) and action = 'update'`,
+    [addresses],
+  );
+  expect(rows).toEqual(Array(3).fill({ actor_kind: 'system', actor_label: 'password reset', link: 'mailed' }));
+  expect((await forgot('a@example.com,b@example.com')).statusCode).toBe(422);
+  expect((await forgot('a@example.com\r\nbcc: b@example.com')).statusCode).toBe(422);
+  expect((await forgot('known@example.com', { origin: 'https://evil.example' })).statusCode).toBe(403);
+});
+
+test('an invitation is mailed and not shown; a refused mail shows the link to hand on', async () => {
+  const admin = await signInAs(t, 'admin');
+  const users = `/dashboard/p/${t.publisher.id}/settings/users`;
+  const invited = await admin.post(users, { email: 'new@example.com', role: 'analyst' });
+  expect(invited.body).toContain('sent to new@example.com');
+  expect(linkIn(invited.body)).toBe('');
+  const answer = await postForm(t, linkIn(mailTo('new@example.com')?.text), chosen);
+  expect(answer.headers.location).toBe('/dashboard');
+
+  server.refuse(true);
+  const failed = await admin.post(users, { email: 'full@example.com', role: 'analyst' });
+  server.refuse(false);
+  expect(failed.body).toContain('could not be sent');
+  expect((await t.app.inject(linkIn(failed.body))).statusCode).toBe(200);
+});

@@ -1,0 +1,260 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createInvitation, linkPath } from '../../../src/accounts/sign-in/one-time-links.ts';
+import { createUser } from '../../../src/accounts/users.ts';
+import { cookieFrom, csrfIn, origin, postForm, signInAs } from '../../dashboard/support.ts';
+import {
+  clientId,
+  clientSecret,
+  type ProviderUser,
+  startOidcProvider,
+  type TestProvider,
+} from '../../support/oidc-provider.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+
+const start = '/dashboard/sign-in/oidc';
+
+let nowMs = Date.now();
+let provider: TestProvider;
+let t: TestApp;
+/** The same installation with passwords switched off. */
+let withoutPasswords: TestApp;
+
+beforeAll(async () => {
+  provider = await startOidcProvider(`${origin}${start}/callback`, `${origin}/dashboard/sign-in`);
+  const oidc = {
+    issuer: provider.issuer,
+    clientId,
+    clientSecret,
+    scopes: 'openid email groups',
+    allowedDomains: ['example.com'],
+    emailVerifiedClaim: 'email_verified',
+    roleClaim: 'groups',
+    grants: [
+      { value: 'perks-ops', grant: { role: 'operator', publisherId: null } },
+      { value: 'shop', grant: { role: 'manager', publisherId: 1 } },
+      { value: 'nowhere', grant: { role: 'manager', publisherId: 987_654 } },
+    ],
+    defaultGrant: null,
+  } as const;
+  t = await createTestApp({ now: () => nowMs, config: { oidc, requireTwoFactor: 'all' } });
+  withoutPasswords = await createTestApp({
+    databaseUrl: t.databaseUrl,
+    config: { oidc, passwordSignIn: false },
+  });
+});
+afterAll(async () => {
+  await withoutPasswords?.close();
+  await t?.close();
+  await provider?.close();
+});
+beforeEach(() => {
+  nowMs = Date.now();
+  provider.tamper = null;
+});
+
+const person = (sub: string, more: Partial<ProviderUser> = {}): ProviderUser => ({
+  sub,
+  email: `${sub}@example.com`,
+  email_verified: true,
+  groups: ['shop'],
+  ...more,
+});
+
+const get = (url: string, cookie = '', app = t) => app.app.inject({ url, headers: { cookie } });
+
+/** Begins at Perkwire and signs in at the provider; returns the callback with the browser's cookie. */
+async function atProvider(user: ProviderUser, next = '', app = t): Promise<{ callback: string; pending: string }> {
+  provider.user = user;
+  const begun = await get(`${start}?next=${encodeURIComponent(next)}`, '', app);
+  expect(begun.statusCode, begun.body).toBe(303);
+  const back = await provider.signIn(String(begun.headers.location));
+  return { callback: back.pathname + back.search, pending: cookieFrom(begun, 'perkwire_oidc') ?? '' };
+}
+
+async function signIn(user: ProviderUser, next = '', app = t) {
+  const { callback, pending } = await atProvider(user, next, app);
+  const answer = await get(callback, pending, app);
+  return { answer, cookie: cookieFrom(answer, 'perkwire_session') ?? '' };
+}
+
+const rowOf = async (email: string) => (await t.pool.query('select * from users where email = $1', [email])).rows[0];
+
+async function logOf(email: string): Promise<string[]> {
+  const { rows } = await t.pool.query(
+    "select actor_label, action, changes - 'id' as changes from audit_log where resource_id = $1 order by id",
+    [email],
+  );
+  const text = (changes: Record<string, { new: unknown }>) =>
+    Object.entries(changes).map(([name, { new: is }]) => `${name}=${is}`);
+  return rows.map((row) => [row.actor_label, row.action, ...text(row.changes).sort()].join(' '));
+}
+
+/** The cookie with another character in its middle. */
+function altered(cookie: string): string {
+  const at = cookie.length >> 1;
+  return `${cookie.slice(0, at)}${cookie[at] === 'A' ? 'B' : 'A'}${cookie.slice(at + 1)}`;
+}
+
+const refusal = ({ body }: { body: string }): string => /role="alert"><p>([^<]*)/.exec(body)?.[1] ?? body;
+
+describe('signing in at the provider', () => {
+  test('creates an account with the role of the claim and opens the requested page', async () => {
+    const { answer, cookie } = await signIn(person('ada'), '/dashboard/account?x=1');
+    expect(answer.statusCode, answer.body).toBe(303);
+    expect(answer.headers.location).toBe('/dashboard/account?x=1');
+    expect(await rowOf('ada@example.com')).toMatchObject({ role: 'manager', publisher_id: 1, password_hash: null });
+    const page = await get('/dashboard/account', cookie);
+    expect(page.statusCode).toBe(200);
+    expect(page.body).toContain('Single sign-on');
+    expect(page.body).not.toContain('Change password');
+    expect(await logOf('ada@example.com')).toEqual([
+      'single sign-on create password=none role=manager single_sign_on=linked',
+      'ada@example.com sign_in by=single sign-on',
+    ]);
+    for (const next of ['//evil.example', 'https://evil.example/', '/\\evil.example'])
+      expect((await signIn(person('ada'), next)).answer.headers.location, next).toBe('/dashboard');
+  });
+
+  test('finds the account again by its subject, and gives it the role it has now', async () => {
+    await signIn(person('bo'));
+    const moved = person('bo', { email: 'bo.new@example.com', groups: ['other', 'perks-ops', 'shop'] });
+    const { cookie } = await signIn(moved);
+    expect((await get('/dashboard/operator/users', cookie)).statusCode).toBe(200);
+    expect(await rowOf('bo.new@example.com')).toBeUndefined();
+    expect(await rowOf('bo@example.com')).toMatchObject({ role: 'operator', publisher_id: null });
+    expect(await logOf('bo@example.com')).toContain('single sign-on update publisher=null role=operator');
+    expect(refusal((await signIn(person('bo', { groups: [] }))).answer)).toContain('You have no role here');
+  });
+
+  test('links the account with the verified address, and ends its password, links and sessions', async () => {
+    const before = await signInAs(t, 'analyst');
+    const { email } = (await t.pool.query('select email from users where id = $1', [before.userId])).rows[0];
+    const link = await createInvitation(t.pool, before.userId, nowMs);
+    const { answer } = await signIn(person('carl', { email: email.toUpperCase() }));
+    expect(answer.statusCode, answer.body).toBe(303);
+    expect(await rowOf(email)).toMatchObject({ id: before.userId, password_hash: null, oidc_subject: 'carl' });
+    expect((await get(`${linkPath}${link}`)).statusCode).toBe(400);
+    expect((await before.get('/dashboard/account')).headers.location).toMatch(/sign-in/);
+    expect(await logOf(email)).toContain('single sign-on update password=removed single_sign_on=linked');
+    expect(refusal((await signIn(person('mallory', { email }))).answer)).toContain('belongs to another user');
+  });
+
+  test('asks for the code of a user with two-factor authentication, and demands none of others', async () => {
+    const { cookie } = await signIn(person('dora'));
+    expect((await get('/dashboard/account', cookie)).statusCode).toBe(200);
+    await t.pool.query("update users set totp_sealed = '', totp_last_step = 0 where email = 'dora@example.com'");
+    const { answer, cookie: pending } = await signIn(person('dora'));
+    expect(answer.headers.location).toMatch(/^\/dashboard\/sign-in\/code/);
+    expect((await get('/dashboard/account', pending)).headers.location).toMatch(/sign-in/);
+  });
+
+  test('signing out ends the session at the provider too', async () => {
+    const { cookie } = await signIn(person('eve'));
+    const csrf = csrfIn((await get('/dashboard/account', cookie)).body);
+    const out = await postForm(t, '/dashboard/sign-out', { _csrf: csrf }, { cookie });
+    const url = new URL(String(out.headers.refresh).replace(/^0; url=/, ''));
+    expect(url.href.startsWith(`${provider.issuer}/session/end?`)).toBe(true);
+    expect(url.searchParams.get('post_logout_redirect_uri')).toBe(`${origin}/dashboard/sign-in`);
+    expect((await fetch(url)).status).toBe(200);
+    expect((await get('/dashboard/account', cookie)).statusCode).toBe(303);
+    const { rows } = await t.pool.query('select id_token_sealed from user_sessions where id_token_sealed is not null');
+    const token = url.searchParams.get('id_token_hint') ?? '-';
+    expect(rows.some((row) => row.id_token_sealed.includes(token))).toBe(false);
+  });
+});
+
+test('signing out ends the session here, although its ID token was sealed with a key that is gone', async () => {
+  const { cookie } = await signIn(person('finn'));
+  const csrf = csrfIn((await get('/dashboard/account', cookie)).body);
+  await t.pool.query("update user_sessions set id_token_sealed = '\\x00' where id_token_sealed is not null");
+  const out = await postForm(t, '/dashboard/sign-out', { _csrf: csrf }, { cookie });
+  expect(out.headers.location).toBe('/dashboard/sign-in');
+  expect((await get('/dashboard/account', cookie)).statusCode).toBe(303);
+});
+
+describe('is refused', () => {
+  test.each<[string, Partial<ProviderUser>, string]>([
+    ['an address that is not verified', { email_verified: false }, 'not verified'],
+    ['an address of which nothing is said', { email_verified: undefined }, 'not verified'],
+    ['a provider that verifies with a word', { email_verified: 'no' }, 'not verified'],
+    ['no address', { email: undefined }, 'not verified'],
+    ['another domain', { email: 'x@evil.example' }, 'this domain'],
+    ['a domain that ends like ours', { email: 'x@notexample.com' }, 'this domain'],
+    ['a domain that begins like ours', { email: 'x@example.com.evil.example' }, 'this domain'],
+    ['two addresses', { email: 'x@evil.example@example.com' }, 'not verified'],
+    ['a user without a role', { groups: ['shopper'] }, 'no account'],
+    ['a role of a publisher that does not exist', { groups: ['nowhere'] }, 'no account'],
+    ['a claim that is no list of texts', { groups: { shop: true } }, 'no account'],
+  ])('%s', async (name, more, message) => {
+    const { answer, cookie } = await signIn(person(`r-${name.replaceAll(/\W/g, '-')}`, more) as ProviderUser);
+    expect(answer.statusCode).toBe(403);
+    expect(refusal(answer)).toContain(message);
+    expect(cookie).toBe('');
+  });
+
+  test('a disabled user', async () => {
+    await signIn(person('frank'));
+    await t.pool.query("update users set disabled = true where email = 'frank@example.com'");
+    const { answer } = await signIn(person('frank'));
+    expect([answer.statusCode, refusal(answer)]).toEqual([403, 'Your account is disabled.']);
+  });
+
+  test.each<[string, (claims: Record<string, unknown>) => Record<string, unknown>]>([
+    ['a token for another client', (claims) => ({ ...claims, aud: 'somewhere-else' })],
+    ['an expired token', (claims) => ({ ...claims, iat: 1_700_000_000, exp: 1_700_000_600 })],
+    ['a token of another provider', (claims) => ({ ...claims, iss: 'https://evil.example' })],
+    ['a token of another sign-in', (claims) => ({ ...claims, nonce: 'another' })],
+  ])('%s', async (_name, tamper) => {
+    provider.tamper = tamper;
+    const { answer, cookie } = await signIn(person('grace'));
+    expect([answer.statusCode, cookie]).toEqual([401, '']);
+    provider.tamper = (claims) => claims;
+    expect((await signIn(person('grace'))).answer.statusCode).toBe(303);
+  });
+
+  test('a wrong state, another browser, an altered or late cookie, a used code and a cancelled sign-in', async () => {
+    const { callback, pending } = await atProvider(person('heidi'));
+    const other = await atProvider(person('mallory'));
+    const statusOf = async (url: string, cookie: string) => (await get(url, cookie)).statusCode;
+    expect(await statusOf(callback.replace(/state=[^&]+/, 'state=guessed'), pending)).toBe(401);
+    expect(await statusOf(callback, '')).toBe(400);
+    expect(await statusOf(other.callback, pending)).toBe(401);
+    expect(await statusOf(callback, altered(pending))).toBe(400);
+    const cancelled = callback.replace(/code=[^&]+/, 'error=access_denied');
+    expect(refusal(await get(cancelled, pending))).toBe('The sign-in was cancelled.');
+    expect(await statusOf(callback, pending)).toBe(303);
+    expect(await statusOf(callback, pending)).toBe(401);
+    const late = await atProvider(person('heidi'));
+    nowMs += 16 * 60_000;
+    expect(await statusOf(late.callback, late.pending)).toBe(400);
+  });
+});
+
+test('with passwords switched off, nothing but the provider signs in', async () => {
+  const page = await get('/dashboard/sign-in', '', withoutPasswords);
+  expect(page.body).toContain('Sign in with single sign-on');
+  expect(page.body).not.toContain('type="password"');
+  const given = { email: 'ada@example.com', password: 'seven quiet otters' };
+  expect((await postForm(withoutPasswords, '/dashboard/sign-in', given)).statusCode).toBe(405);
+  const user = await createUser(t.pool, {
+    email: 'in@example.com',
+    role: 'admin',
+    publisherId: 1,
+    passwordHash: null,
+    nowMs,
+  });
+  const link = `${linkPath}${await createInvitation(t.pool, user?.id ?? 0, nowMs)}`;
+  const chosen = { password: 'four tall cranes', again: 'four tall cranes' };
+  const set = await postForm(withoutPasswords, link, chosen);
+  expect(cookieFrom(set, 'perkwire_session')).toBeNull();
+  const byPassword = await signInAs(withoutPasswords, 'operator');
+  expect((await byPassword.get('/dashboard/account')).statusCode).toBe(303);
+
+  const { answer, cookie } = await signIn(person('ivan', { groups: ['perks-ops'] }), '', withoutPasswords);
+  expect(answer.statusCode, answer.body).toBe(303);
+  const users = await get('/dashboard/operator/users', cookie, withoutPasswords);
+  const fields = { _csrf: csrfIn(users.body), email: 'judy@example.com', role: 'operator' };
+  const added = await postForm(withoutPasswords, '/dashboard/operator/users', fields, { cookie });
+  expect(added.body).toContain('judy@example.com can now sign in with single sign-on');
+  expect(added.body).not.toContain(linkPath);
+});

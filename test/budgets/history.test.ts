@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { trimExposures } from '../../src/budgets/history.ts';
+import { exposureRecord, readRecords, reservedRecord } from '../../src/budgets/history-records.ts';
+import type { Exposure } from '../../src/decision/types.ts';
+import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
+
+const dayMs = 86_400_000;
+const nowMs = 1_800_000_000_000;
+
+const exposure = fc.record({
+  event: fc.constantFrom('impression', 'click', 'no_thanks', 'conversion'),
+  offerId: fc.integer({ min: 1, max: 4 }),
+  atMs: fc.integer({ min: nowMs - 400 * dayMs, max: nowMs }),
+});
+const exposures = fc.array(exposure, { maxLength: 600 }).map((list) =>
+  list.map(
+    (one): Exposure => ({
+      ...one,
+      event: one.event as Exposure['event'],
+      campaignId: one.offerId,
+      advertiserId: one.offerId,
+    }),
+  ),
+);
+
+const seen = (list: readonly Exposure[], event: string, offerId: number, sinceMs: number): number =>
+  list
+    .filter((one) => one.event === event && one.offerId === offerId && one.atMs > sinceMs)
+    .reduce((sum, one) => sum + (one.count ?? 1), 0);
+
+describe('a history that is trimmed', () => {
+  test('has the same count without a window as before, and never a lower one in any window', () => {
+    fc.assert(
+      fc.property(exposures, fc.integer({ min: 1, max: 180 }), (list, days) => {
+        const trimmed = trimExposures(trimExposures(list, nowMs), nowMs);
+        for (const event of ['impression', 'click', 'no_thanks', 'conversion']) {
+          for (const offerId of [1, 2, 3, 4]) {
+            expect(seen(trimmed, event, offerId, Number.NEGATIVE_INFINITY)).toBe(
+              seen(list, event, offerId, Number.NEGATIVE_INFINITY),
+            );
+            expect(seen(trimmed, event, offerId, nowMs - days * dayMs)).toBeGreaterThanOrEqual(
+              seen(list, event, offerId, nowMs - days * dayMs),
+            );
+          }
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test('is exact while it is short and recent', () => {
+    fc.assert(
+      fc.property(exposures, (list) => {
+        const young = list.filter((one) => one.atMs > nowMs - 180 * dayMs).slice(0, 256);
+        expect(trimExposures(young, nowMs)).toEqual(young);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('stays small however many exposures it had', () => {
+    const many = Array.from({ length: 20_000 }, (_, index): Exposure => {
+      const offerId = index % 7;
+      return { event: 'impression', offerId, campaignId: offerId, advertiserId: 1, atMs: nowMs - index };
+    });
+    expect(trimExposures(many, nowMs).length).toBeLessThanOrEqual(256 + 7);
+  });
+});
+
+describe('a stored history', () => {
+  const ofSession = (sessionId: string, offerId: number, atMs: number) => {
+    const seen: Exposure = { event: 'impression', offerId, campaignId: 2, advertiserId: 3, atMs };
+    return { seen, reserved: reservedRecord(seen, sessionId), came: exposureRecord(seen, sessionId) };
+  };
+  const session = newUuid7(nowMs);
+  const first = ofSession(session, 1, nowMs);
+  const second = ofSession(session, 7, nowMs);
+  const other = ofSession(newUuid7(nowMs), 1, nowMs);
+
+  test('has its exposures as they were given', () => {
+    fc.assert(
+      fc.property(exposures, fc.integer({ min: 1, max: 100_000 }), (list, count) => {
+        const given = list.map((one, index) => (index === 0 && count > 1 ? { ...one, count } : one));
+        const stored = Buffer.concat(given.map((one) => exposureRecord(one, null)));
+        expect(readRecords(stored, nowMs)).toEqual({ exposures: given, reserved: [], stale: 0 });
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('has a reservation until the impression of the same session and offer comes', () => {
+    const reserved = [first.reserved, second.reserved, other.reserved];
+    const before = readRecords(Buffer.concat(reserved), nowMs);
+    expect(before.reserved.map(({ exposure }) => exposure)).toEqual([first.seen, second.seen, other.seen]);
+    const after = readRecords(Buffer.concat([...reserved, first.came]), nowMs);
+    expect(after.exposures).toEqual([first.seen]);
+    expect(after.reserved.map(({ record }) => record)).toEqual([second.reserved, other.reserved]);
+    expect(after.stale).toBe(1);
+  });
+
+  test('has a reservation for a minute at most', () => {
+    expect(readRecords(first.reserved, nowMs + 59_999).reserved).toHaveLength(1);
+    expect(readRecords(first.reserved, nowMs + 60_000)).toEqual({ exposures: [], reserved: [], stale: 1 });
+  });
+});

@@ -1,0 +1,136 @@
+import { describe, expect, test } from 'vitest';
+import type { CampaignRules } from '../../src/catalog/rules/rules.ts';
+import type { Publisher } from '../../src/catalog/snapshot/types.ts';
+import { decide } from '../../src/decision/decide.ts';
+import { mix, uniform } from '../../src/decision/random.ts';
+import { inputOf, offersOf, pays, publisherWith, useOf, withRules } from '../decision/support.ts';
+
+const dayMs = 86_400_000;
+const startMs = Date.UTC(2026, 10, 23);
+const unit = 1_000_000;
+
+/** Requests in a minute of the day, by a curve of the day. */
+type Traffic = (minute: number) => number;
+const flat: Traffic = () => 40;
+const waves: Traffic = (minute) => Math.round(40 - 30 * Math.cos((2 * Math.PI * minute) / 1440));
+const spike: Traffic = (minute) => (minute >= 600 && minute < 630 ? 1500 : 40);
+
+type Day = { spent: number; byHour: number[] };
+
+/**
+ * Serves a campaign that pays 0.10 a click, at a click rate of one in ten, for some days. Spend is reserved as expected
+ * and settled by clicks a minute later, as the service does it.
+ */
+function simulate(rules: CampaignRules, traffic: Traffic, days = 1): Day[] {
+  const publisher: Publisher = publisherWith(offersOf(withRules(1, rules, { payout: pays('cpc', 0.1) })));
+  const posteriors = {
+    placements: new Map(),
+    offers: new Map([[1, { impressions: 100_000, clicks: 10_000, conversions: 0 }]]),
+    categories: new Map(),
+    averageSaleMicros: new Map(),
+  };
+  const result: Day[] = [];
+  let lifetime = 0;
+  let seed = 0;
+  for (let day = 0; day < days; day++) {
+    const byHour = new Array<number>(24).fill(0);
+    let [spent, reserved, clicked] = [0, 0, 0];
+    for (let minute = 0; minute < 1440; minute++) {
+      [spent, lifetime, reserved, clicked] = [spent + clicked, lifetime + clicked, 0, 0];
+      for (let request = 0; request < traffic(minute); request++) {
+        seed += 1;
+        const nowMs = startMs + day * dayMs + minute * 60_000;
+        const totals = new Map([['1', useOf({ budget: { day: spent + reserved, lifetime: lifetime + reserved } })]]);
+        const [shown] = decide(
+          inputOf(publisher, { context: { nowMs }, totals, posteriors, seed: mix(7, seed) }),
+        ).offers;
+        if (shown === undefined) continue;
+        reserved += shown.reserveMicros;
+        if (uniform(99, seed) >= 0.1) continue;
+        clicked += 0.1 * unit;
+        byHour[Math.floor(minute / 60)] = (byHour[Math.floor(minute / 60)] as number) + 0.1;
+      }
+    }
+    [spent, lifetime] = [spent + clicked, lifetime + clicked];
+    result.push({ spent: spent / unit, byHour });
+  }
+  return result;
+}
+
+const daily = (pacing: 'asap' | 'even' | 'front_loaded', limit = 100): CampaignRules => ({
+  pacing,
+  total_caps: [{ metric: 'budget', per: 'day', limit }],
+});
+const sum = (values: readonly number[]): number => values.reduce((all, value) => all + value, 0);
+
+describe('a day of a campaign with a daily budget of 100', () => {
+  for (const [name, traffic] of [
+    ['even traffic', flat],
+    ['traffic in waves', waves],
+    ['a spike of traffic', spike],
+  ] as const) {
+    for (const pacing of ['even', 'front_loaded'] as const) {
+      test(`ends within 1 % of the budget: ${pacing}, ${name}`, () => {
+        const [day] = simulate(daily(pacing), traffic) as [Day];
+        expect(day.spent).toBeGreaterThan(99);
+        expect(day.spent).toBeLessThan(101);
+      });
+    }
+  }
+
+  test('is spread evenly, from a midnight at which nothing is spent, also through a spike', () => {
+    for (const traffic of [flat, spike]) {
+      const [day] = simulate(daily('even'), traffic) as [Day];
+      for (const spent of day.byHour.slice(0, 23)) expect(Math.abs(spent - 100 / 24)).toBeLessThan(2);
+    }
+  });
+
+  test('is spent first when it is front-loaded: three quarters by noon', () => {
+    const [day] = simulate(daily('front_loaded'), flat) as [Day];
+    expect(Math.abs(sum(day.byHour.slice(0, 12)) - 75)).toBeLessThan(3);
+  });
+
+  test('is spent at once without pacing, and not a cent more', () => {
+    const [day] = simulate(daily('asap'), flat) as [Day];
+    expect(sum(day.byHour.slice(0, 5))).toBeGreaterThan(95);
+    expect(day.spent).toBeLessThan(101);
+  });
+
+  test.each([{ time_zone: 'UTC' }, {}])('is spent within the hours in which the campaign runs, %o', (zone) => {
+    const rules = {
+      ...daily('even', 50),
+      schedule: { ...zone, hours: [{ days: [1, 2, 3, 4, 5, 6, 7], from: '08:00', to: '20:00' }] },
+    };
+    const [day] = simulate(rules, flat) as [Day];
+    expect(Math.abs(sum(day.byHour) - 50)).toBeLessThan(1);
+    for (const spent of day.byHour.slice(8, 19)) expect(Math.abs(spent - 50 / 12)).toBeLessThan(2);
+  });
+
+  test('beyond what the traffic can bring holds hardly anything back', () => {
+    const [day] = simulate(daily('even', 10_000), flat) as [Day];
+    expect(day.spent).toBeGreaterThan(550); // 57,600 requests, one in ten a click of 0.10, hardly any of them held back
+  });
+});
+
+test('a budget for its lifetime is shared out over the days to its end, and ends within 1 %', () => {
+  const rules: CampaignRules = {
+    pacing: 'even',
+    schedule: { start_at: '2026-11-23T00:00:00Z', end_at: '2026-11-26T00:00:00Z' },
+    total_caps: [{ metric: 'budget', per: 'lifetime', limit: 150 }],
+  };
+  const days = simulate(rules, flat, 4).map(({ spent }) => spent);
+  for (const spent of days.slice(0, 3)) expect(Math.abs(spent - 50)).toBeLessThan(2);
+  expect(days[3]).toBe(0);
+  expect(Math.abs(sum(days) - 150)).toBeLessThan(1.5);
+});
+
+test('a campaign ahead of its plan is never fully off', () => {
+  const publisher = publisherWith(offersOf(withRules(1, daily('even'), { payout: pays('cpc', 0.1) })));
+  const totals = new Map([['1', useOf({ budget: { day: 90 * unit } })]]);
+  const served = Array.from(
+    { length: 20_000 },
+    (_, seed) => decide(inputOf(publisher, { context: { nowMs: startMs }, totals, seed })).offers.length,
+  );
+  expect(sum(served)).toBeGreaterThan(50);
+  expect(sum(served)).toBeLessThan(200);
+});

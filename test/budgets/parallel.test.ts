@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+
+let t: TestApp;
+let servers: ServerProcess[];
+let campaignId: number;
+beforeAll(async () => {
+  t = await createTestApp();
+  servers = await Promise.all([1, 2].map(() => startServerProcess({ databaseUrl: t.databaseUrl })));
+});
+afterAll(async () => {
+  for (const server of servers ?? []) await server.stop();
+  await t.close();
+});
+beforeEach(async () => {
+  campaignId = await nextCampaign(0);
+});
+
+async function nextCampaign(index: number): Promise<number> {
+  const { rows } = await t.pool.query<{ id: number }>(
+    'select id from campaigns where not is_loyalty and active order by id',
+  );
+  return (rows[index] as { id: number }).id;
+}
+
+/** Gives the campaign rules, and waits until both processes know them. */
+async function setRules(
+  rules: object,
+  payout: { kind: string; amount: number } = { kind: 'cpc', amount: 1 },
+): Promise<void> {
+  await t.pool.query(
+    'update campaigns set rules = $2, payout_kind = $3, payout_amount = $4, priority = 0, active = true where id = $1',
+    [campaignId, rules, payout.kind, payout.amount],
+  );
+  await known();
+}
+
+/** A change that shows in answers, made after all others: who shows it knows the others, too. */
+async function known(): Promise<void> {
+  const mark = `mark ${Math.random()}`;
+  await t.pool.query('update publishers set name = $1', [mark]);
+  for (const server of servers) {
+    for (;;) {
+      const { styles } = await fetchOffers(server, { dev: 1 });
+      if (styles.footer.publisher_name === mark) break;
+    }
+  }
+}
+
+type Data = {
+  session_id: string;
+  offers: { campaign_id: number; pixel: string; click_url: string }[];
+  styles: { footer: { publisher_name: string } };
+};
+
+async function fetchOffers(server: ServerProcess, body: object): Promise<Data> {
+  const answer = await fetch(`${server.url}/native/v4/offers.json?api_key=demo-key`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Chrome/147.0 Safari/537.36',
+    },
+    body: JSON.stringify({ placement: 'checkout', ...body }),
+  });
+  const text = await answer.text();
+  expect(answer.status, text).toBe(200);
+  return JSON.parse(text).data;
+}
+
+const fetchMany = (count: number, bodyOf: (index: number) => object): Promise<Data[]> =>
+  Promise.all(
+    Array.from({ length: count }, (_, index) => fetchOffers(servers[index % 2] as ServerProcess, bodyOf(index))),
+  );
+
+const showing = (answers: Data[]): Data[] =>
+  answers.filter(({ offers }) => offers.some((offer) => offer.campaign_id === campaignId));
+
+describe('with 64 requests at once, over two processes', () => {
+  test.each([
+    ['without a history', 'new-user'],
+    ['with a history', 'known-user'],
+  ])('a user %s sees an offer with a cap of one impression in exactly one session', async (_name, user) => {
+    await setRules({ frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: 60 }] });
+    if (user === 'known-user')
+      await fetchOffers(servers[0] as ServerProcess, { pub_user_id: user, campaignId: 1, dev: 1 });
+    expect(showing(await fetchMany(64, () => ({ pub_user_id: user })))).toHaveLength(1);
+    expect(showing(await fetchMany(8, () => ({ pub_user_id: user })))).toHaveLength(0);
+    expect(showing(await fetchMany(2, () => ({ pub_user_id: `another ${user}` })))).toHaveLength(1);
+  });
+
+  test('users each see it in exactly one session, whatever their batch', async () => {
+    await setRules({ frequency_caps: [{ scope: 'offer', event: 'impression', limit: 1, window_minutes: 60 }] });
+    const users = Array.from({ length: 16 }, (_, index) => `crowd ${index}`);
+    const answers = await fetchMany(64, (index) => ({ pub_user_id: users[(index * 7) % 16] }));
+    expect(showing(answers)).toHaveLength(16);
+  });
+
+  test('dev requests see it every time, and do not count against the cap', async () => {
+    await setRules({ frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 1, window_minutes: 60 }] });
+    expect(showing(await fetchMany(8, () => ({ pub_user_id: 'developer', dev: 1 })))).toHaveLength(8);
+    expect(showing(await fetchMany(8, () => ({ pub_user_id: 'developer' })))).toHaveLength(1);
+  });
+
+  test('a campaign with ten impressions a day left is shown ten times', async () => {
+    await setRules({ total_caps: [{ metric: 'impressions', per: 'day', limit: 10 }] });
+    expect(showing(await fetchMany(64, (index) => ({ pub_user_id: `many ${index}` })))).toHaveLength(10);
+  });
+
+  test('a campaign whose budget pays for five more impressions is shown five times', async () => {
+    await setRules({});
+    campaignId = await nextCampaign(1);
+    // Its payout ranks it first.
+    await setRules({ total_caps: [{ metric: 'budget', per: 'day', limit: 10 }] }, { kind: 'cpm', amount: 2000 });
+    const shown = showing(await fetchMany(64, () => ({})));
+    expect(shown).toHaveLength(5);
+    for (const { offers } of shown) await fetch((offers[0] as { pixel: string }).pixel);
+    expect(showing(await fetchMany(8, () => ({})))).toHaveLength(0);
+  });
+});
+
+test('a paused campaign is shown by no process, and again once it is resumed', async () => {
+  await setRules({});
+  for (let round = 0; round < 4; round += 1) {
+    for (const active of [false, true]) {
+      await t.pool.query('update campaigns set active = $2 where id = $1', [campaignId, active]);
+      await known();
+      const shown = showing(await fetchMany(4, () => ({ pub_user_id: `pause ${round}` })));
+      expect(shown).toHaveLength(active ? 4 : 0);
+    }
+  }
+});

@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type OpenHistory, readHistories, readHistory, reserveImpression } from '../../src/budgets/history.ts';
+import { createLiveUsage, type LiveUsage } from '../../src/budgets/live-usage.ts';
+import { addUsage, createUsageTable, periodNames } from '../../src/budgets/usage.ts';
+import type { Snapshot } from '../../src/catalog/snapshot/types.ts';
+import { noHistory, noPosteriors } from '../../src/decision/types.ts';
+import { emptyModel, type Model } from '../../src/learning/posteriors.ts';
+import { decideCapped } from '../../src/offers/fetch/capped-fetch.ts';
+import { decideSession } from '../../src/offers/fetch/decide-session.ts';
+import { createFetchOpener, type PendingFetch } from '../../src/offers/fetch/pending-fetch.ts';
+import { readFetchOffers } from '../../src/offers/fetch/request.ts';
+import { insertUnlessChanged } from '../../src/offers/fetch/sessions.ts';
+import { createUserKeys } from '../../src/platform/security/user-key.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+
+let t: TestApp;
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t.close());
+
+const client = { ip: '127.0.0.1', userAgent: '', gpc: false };
+
+/** A fetch by the catalogue that was current when its request was read. */
+function pendingBy(snapshot: Snapshot, body: object = {}): PendingFetch {
+  const publisher = snapshot.publishers.get(t.publisher.id);
+  if (publisher === undefined) throw new Error('no publisher');
+  const open = createFetchOpener(
+    { ...t.deps, catalog: { ...t.deps.catalog, current: () => snapshot } },
+    createUserKeys(t.deps.config.userPepper),
+  );
+  return open(publisher, readFetchOffers({}, { placement: 'checkout', ...body }, client), { kind: 'unit' });
+}
+
+const noSources = { model: { current: () => emptyModel }, states: { note: () => {} } };
+
+test('a batch decided with two catalogues, of which only the newer has a cap, keeps that cap', async () => {
+  const before = t.deps.catalog.current();
+  const [campaign] = before.publishers.get(t.publisher.id)?.index.offers.map((offer) => offer.campaign) ?? [];
+  const id = campaign?.id as number;
+  const rules = { total_caps: [{ metric: 'impressions', per: 'day', limit: 5 }] };
+  await t.pool.query('update campaigns set rules = $2, priority = 0 where id = $1', [id, rules]);
+  await t.deps.catalog.refresh();
+  const after = t.deps.catalog.current();
+  const used = { campaignId: id, publisherId: null, impressions: 100, clicks: 0, micros: 0 };
+  const periods = periodNames(after.publishers.get(t.publisher.id)?.timeZone ?? 'UTC', Date.now());
+  await addUsage(
+    t.pool,
+    periods.map((period) => ({ ...used, period })),
+  );
+  // The usage in memory stays behind at each attempt, as if other processes were always faster.
+  const usage: Pick<LiveUsage, 'known' | 'learn'> = { known: async () => createUsageTable(), learn: () => {} };
+  const { slices } = t.deps;
+  const deps = {
+    pool: t.pool,
+    usage,
+    slices,
+    ...noSources,
+    eventsStoredUntil: Date.now,
+    now: Date.now,
+  };
+  const [old, fresh] = await decideCapped(deps, [pendingBy(before), pendingBy(after)]);
+  expect(fresh?.offers.map((offer) => offer.campaign.id)).not.toContain(id);
+  expect(fresh?.offers.length).toBeGreaterThan(0);
+  expect(old?.offers.length).toBeGreaterThan(0);
+});
+
+test('each decision is stored with the id of its model, also when the model changes within a batch', async () => {
+  let model: Model = { id: 'model before', posteriors: noPosteriors };
+  const noted: (string | null)[] = [];
+  const note = (_snapshot: Snapshot, { id }: Model): void => {
+    noted.push(id);
+    model = { id: 'model meanwhile', posteriors: noPosteriors };
+  };
+  const deps = {
+    pool: t.pool,
+    usage: createLiveUsage(t.deps),
+    slices: t.deps.slices,
+    model: { current: () => model },
+    states: { note },
+    eventsStoredUntil: Date.now,
+    now: Date.now,
+  };
+  const snapshot = t.deps.catalog.current();
+  const sessions = await decideCapped(deps, [pendingBy(snapshot), pendingBy(snapshot)]);
+  expect(sessions.map(({ decision }) => decision.inputs.model)).toEqual(noted);
+});
+
+test('a fetch writes nothing of a user whose history others wrote since it was read, and revives none', async () => {
+  const users = ['unchanged', 'written', 'begun', 'deleted'];
+  const pendings = users.map((pub_user_id) => pendingBy(t.deps.catalog.current(), { pub_user_id }));
+  const keys = new Map(pendings.map(({ userKey }, index) => [users[index] as string, userKey as string]));
+  const keyOf = (user: string): string => keys.get(user) as string;
+  const nowMs = Date.now();
+  const decideFor = async (names: string[]) => {
+    const histories = await readHistories(t.pool, new Map(names.map((name) => [keyOf(name), t.publisher.id])), nowMs);
+    const sessions = names.map((name) => {
+      const pending = { ...(pendings[users.indexOf(name)] as PendingFetch) };
+      const session = decideSession(noSources, pending, { history: noHistory, totals: new Map() }, nowMs);
+      const history = histories.get(keyOf(name)) as OpenHistory;
+      reserveImpression(history, session.id, { offerId: 1, campaignId: 1, advertiserId: 1, atMs: nowMs });
+      return session;
+    });
+    return { sessions, write: () => insertUnlessChanged(t.pool, sessions, [...histories.values()], nowMs) };
+  };
+  expect(await (await decideFor(['unchanged', 'written', 'deleted'])).write()).toEqual(new Set());
+  const fetch = await decideFor(users);
+  expect(await (await decideFor(['written', 'begun'])).write()).toEqual(new Set());
+  await t.pool.query('delete from user_history where user_key = $1', [keyOf('deleted')]);
+  expect(await fetch.write()).toEqual(new Set([keyOf('written'), keyOf('begun')]));
+
+  const { rows } = await t.pool.query<{ id: string }>('select id from sessions where id = any($1)', [
+    fetch.sessions.map(({ id }) => id),
+  ]);
+  const written = new Set(rows.map(({ id }) => id));
+  expect(fetch.sessions.map(({ id }) => written.has(id))).toEqual([true, false, false, true]);
+  const reserved = users.map(async (name) => (await readHistory(t.pool, keyOf(name), nowMs)).exposures.length);
+  expect(await Promise.all(reserved)).toEqual([2, 2, 1, 1]);
+});

@@ -1,0 +1,143 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { demoOperatorKey } from '../../src/demo/catalogue.ts';
+import {
+  type ApiDocument,
+  bodyExampleOf,
+  exampleRequestOf,
+  operationsById,
+  parametersOf,
+} from '../../src/reference/openapi/example-request.ts';
+import { composedExample } from './composed-example.ts';
+import { buildGeneratedClient } from './generated-client.ts';
+import { shortened } from './recorded-example.ts';
+import { type DemoServer, startDemoServer } from './support.ts';
+
+/** A cancelled redelivery must not have ended before, so its job does not run here. */
+const jobNames = ['webhook dispatcher', 'rollup'];
+
+let demo: DemoServer;
+let document: ApiDocument;
+let ajv: Ajv2020;
+beforeAll(async () => {
+  demo = await startDemoServer(...jobNames);
+  document = (await (await fetch(`${demo.url}/docs/json`)).json()) as ApiDocument;
+  ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true }).addSchema(document, 'api');
+});
+afterAll(() => demo?.close());
+
+const pointer = (...parts: string[]): string =>
+  parts.map((part) => `/${encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))}`).join('');
+
+/** What is wrong with a value for the schema at a place of the document; '' for nothing. */
+function problemsOf(value: unknown, ...place: string[]): string {
+  const validate = ajv.compile({ $ref: `api#${pointer(...place)}` });
+  return validate(value) ? '' : ajv.errorsText(validate.errors);
+}
+
+type Operation = Parameters<typeof exampleRequestOf>[1];
+
+const json = 'application/json';
+type Answer = ApiDocument['components']['responses'][string];
+/** An answer of an operation, also where it is a component, and where its schema stands. */
+function answerOf({ path, method, operation }: Operation, status: string): { answer?: Answer; schemaAt: string[] } {
+  const given = operation.responses[status];
+  const name = given?.$ref?.split('/').at(-1);
+  const answer = name === undefined ? given : document.components.responses[name];
+  const at = name === undefined ? ['paths', path, method, 'responses', status] : ['components', 'responses', name];
+  return { ...(answer && { answer }), schemaAt: [...at, 'content', json, 'schema'] };
+}
+
+/** `npm run openapi` records the answers that have no example yet. */
+const isRecording = process.env.RECORD_EXAMPLES === '1';
+const recordedFile = new URL('../../assets/openapi/answers.json', import.meta.url);
+
+/** What is recorded already stays as it is. */
+function record(found: Record<string, unknown>): void {
+  const before = JSON.parse(readFileSync(recordedFile, 'utf8')) as Record<string, unknown>;
+  writeFileSync(recordedFile, `${JSON.stringify({ ...found, ...before }, null, 1)}\n`);
+}
+
+type Called = { status: number; type: string; body: string };
+
+async function call(one: Operation): Promise<Called> {
+  const keys = { bearer: demo.t.publisher.key, operator: demoOperatorKey };
+  const { url, payload, ...init } = exampleRequestOf(document, one, keys);
+  const answer = await fetch(demo.url + url, {
+    ...init,
+    redirect: 'manual',
+    ...(payload !== undefined && { body: payload }),
+  });
+  const type = answer.headers.get('content-type')?.split(';')[0] ?? '';
+  // A stream of events has no end.
+  if (type !== 'text/event-stream') return { status: answer.status, type, body: await answer.text() };
+  await answer.body?.cancel();
+  return { status: answer.status, type, body: '' };
+}
+
+// First: the examples below change the endpoint.
+test('a client generated from the description compiles, and does the main job up to the delivery', async () => {
+  const shop = (await buildGeneratedClient(document))(demo.url, demo.t.publisher.key);
+  const sessionId = await shop.confirmFirstOffer('generated-client');
+  await expect.poll(() => shop.deliveryStatusesOf(sessionId)).toContain('delivered');
+});
+
+test('every operation, called with its own example by the keys of the demo, answers as documented', async () => {
+  // On a slow machine the lease of the listener's delivery ends before the examples come to its answer.
+  await demo.t.pool.query(
+    `update delivery_queue set lease_until = now() + interval '1 hour'
+    where lease_until is not null and endpoint_id in (select id from webhook_endpoints where is_listener)`,
+  );
+  const found: Record<string, unknown> = {};
+  const wrong: string[] = [];
+  for (const one of operationsById(document).values()) {
+    const { operationId } = one.operation;
+    const { status, type, body } = await call(one);
+    const { answer, schemaAt } = answerOf(one, String(status));
+    const documented = status < 400 && answer !== undefined;
+    const types = Object.keys(answer?.content ?? { '': {} });
+    const isJson = documented && type === json;
+    const problem = isJson ? problemsOf(JSON.parse(body), ...schemaAt) : '';
+    const fits = types.some((one) => one === type || type.startsWith(one.replace('*', '')));
+    if (!documented || !fits || problem !== '')
+      wrong.push(`${operationId}: ${status} ${type} ${problem} ${body.slice(0, 500)}`);
+    else if (isJson) {
+      const name = answer?.content?.[json]?.schema.$ref?.split('/').at(-1) ?? `${operationId} ${status}`;
+      // Where several operations answer the same form, what is read is the best example.
+      if (!(name in found) || operationId.startsWith('get')) found[name] = shortened(JSON.parse(body));
+    }
+  }
+  expect(wrong).toEqual([]);
+  if (isRecording) record(found);
+});
+
+type Media = NonNullable<Answer['content']>[string];
+/** The example of an answer, also where it is a component, or put together from those of its schemas. */
+function exampleOf({ schema, example, examples }: Media): unknown {
+  const name = examples?.demo.$ref.split('/').at(-1);
+  return name === undefined
+    ? (example ?? composedExample(schema, document))
+    : document.components.examples[name]?.value;
+}
+
+test.skipIf(isRecording)('every operation has an example of its request and answer, which fit their schemas', () => {
+  const wrong: string[] = [];
+  for (const { path, method, operation } of operationsById(document).values()) {
+    const at = ['paths', path, method];
+    for (const { name, required, example } of parametersOf(document, operation))
+      if (required === true && example === undefined) wrong.push(`${operation.operationId}: no example of ${name}`);
+    if (operation.requestBody?.content[json] !== undefined) {
+      const problem = problemsOf(bodyExampleOf(operation), ...at, 'requestBody', 'content', json, 'schema');
+      if (problem !== '') wrong.push(`${operation.operationId} request: ${problem}`);
+    }
+    for (const status of Object.keys(operation.responses)) {
+      const { answer, schemaAt } = answerOf({ path, method, operation }, status);
+      const content = answer?.content?.[json];
+      if (!status.startsWith('2') || content === undefined) continue;
+      const problem = problemsOf(exampleOf(content), ...schemaAt);
+      if (problem !== '') wrong.push(`${operation.operationId} ${status}: ${problem}`);
+    }
+  }
+  expect(wrong).toEqual([]);
+});

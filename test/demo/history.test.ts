@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { writeHistory } from '../../src/demo/history/write-history.ts';
+import { dayMs, dayOf } from '../../src/platform/lib/time.ts';
+import { verifyRollups } from '../../src/reports/reconcile/verify.ts';
+import { saveEndpoint } from '../../src/webhooks/endpoints/changes.ts';
+import { signInAs } from '../dashboard/support.ts';
+import { rollUpAll } from '../reports/support.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { call, fetchOffers, type ShownOffer } from '../tracking/journey.ts';
+
+let t: TestApp;
+let nowMs: number;
+beforeAll(async () => {
+  nowMs = Date.now();
+  // A clock that stands, or a session would leave the last seven days between two requests.
+  t = await createTestApp({ now: () => nowMs });
+  await t.pool.query(
+    "update campaigns set payout_kind = case when id % 2 = 0 then 'cpa' else 'cpc' end, payout_amount = 0.5",
+  );
+  await t.pool.query('update api_keys set created_at = $1', [new Date(nowMs)]);
+  const { pool, secretBox } = t.deps;
+  const endpoint = { publisherId: t.publisher.id, event: 'usp.selection', method: 'POST', enabled: true } as const;
+  await saveEndpoint(pool, secretBox, { ...endpoint, url: 'http://127.0.0.1:9/', nowMs });
+  await t.deps.catalog.refresh();
+  await writeHistory(t.deps);
+  await rollUpAll(t, nowMs);
+});
+afterAll(() => t.close());
+
+const count = async (table: string, condition = 'true'): Promise<number> =>
+  (await t.pool.query(`select count(*)::int as n from ${table} where ${condition}`)).rows[0].n;
+
+test('the made-up history fills every day of two weeks, marked, and reports agree with its rows', async () => {
+  const days = Array.from({ length: 14 }, (_, back) => dayOf(nowMs - dayMs / 24 - (back + 0.5) * dayMs));
+  const { rows } = await t.pool.query<{ day: string; n: number }>(
+    'select day::text, count(*)::int as n from sessions group by day',
+  );
+  for (const day of days.slice(1, -1)) expect(rows.find((row) => row.day === day)?.n ?? 0).toBeGreaterThan(50);
+  expect(await count('sessions', `custom ->> 'demo_history' is distinct from 'made-up'`)).toBe(0);
+  for (const kind of ['impression', 'click', 'no_thanks', 'close', 'selection'])
+    expect(await count('events', `kind = '${kind}'`), kind).toBeGreaterThan(10);
+  expect(await count('bookings')).toBeGreaterThan(0);
+  expect(await count('deliveries', "status = 'delivered' and attempts > 0")).toBe(await count('deliveries'));
+  expect(await count('deliveries')).toBe(await count('usp_sessions'));
+  expect(await count('deliveries')).toBeGreaterThan(50);
+  expect(await count('delivery_queue')).toBe(0);
+  const client = await t.pool.connect();
+  const { differences } = await verifyRollups(client, dayOf(nowMs - 16 * dayMs), dayOf(nowMs)).finally(() =>
+    client.release(),
+  );
+  expect(differences).toEqual([]);
+});
+
+test('the form of a campaign estimates its reach from the history', async () => {
+  const manager = await signInAs(t, 'manager');
+  const { body } = await manager.post(`/dashboard/p/${t.publisher.id}/campaigns/estimate`, {
+    'rules.targeting.countries.include': 'GB',
+  });
+  const [, eligible = '', all = ''] = /<strong>([\d,]+)<\/strong> of ([\d,]+)\s+sessions/.exec(body) ?? [];
+  expect(Number(eligible), body).toBeGreaterThan(0);
+  expect(Number(all.replace(',', ''))).toBe(
+    await count('sessions', `created_at >= to_timestamp(${nowMs / 1000 - 7 * 86_400})`),
+  );
+});
+
+test('is written once, and never beside real sessions', async () => {
+  const before = await count('sessions');
+  await writeHistory(t.deps);
+  expect(await count('sessions')).toBe(before);
+});
+
+test('the first steps tick themselves as they happen, whatever the history holds', async () => {
+  const user = await signInAs(t, 'analyst');
+  const done = async (): Promise<string[]> => {
+    const { body } = await user.get(`/dashboard/p/${t.publisher.id}/setup`, { 'hx-request': 'true' });
+    return [...body.matchAll(/Done:<\/span><\/span>\s*<div>\s*<strong>([^<]*)/g)].map(([, text = '']) => text);
+  };
+  expect(await done()).toEqual(['Create an API key', 'Set a webhook endpoint']);
+  const { offers } = await fetchOffers(t, { pub_user_id: 'first' });
+  const [offer] = offers as [ShownOffer];
+  await call(t, offer.pixel);
+  await rollUpAll(t, t.deps.now());
+  expect(await done()).toEqual(['Create an API key', 'Fetch offers', 'Show an offer', 'Set a webhook endpoint']);
+  const overview = await user.get(`/dashboard/p/${t.publisher.id}/overview`);
+  expect(overview.body).toContain('First steps');
+});
+
+test('the perk funnel counts sessions to the delivered webhook, for any filter that sums can answer', async () => {
+  const user = await signInAs(t, 'analyst');
+  const funnel = async (query: string): Promise<number[]> => {
+    const { body } = await user.get(`/dashboard/p/${t.publisher.id}/reports/funnel?range=30d${query}`);
+    const rows = body.slice(body.indexOf('<tbody>')).split('<tr>').slice(1);
+    return rows.map((row) => Number(/class="numeric">([\d,]+)</.exec(row)?.[1]?.replace(',', '')));
+  };
+  const [sessions = 0, shown = 0, selected = 0, confirmed = 0, delivered = 0] = await funnel('');
+  const countOf = `cardinality(selected) > 0 and session_id in (select id from sessions where not dev)`;
+  expect(selected).toBe(await count('usp_sessions', countOf));
+  expect(confirmed).toBe(await count('usp_sessions', `${countOf} and wrapped_at is not null`));
+  expect([sessions > shown, shown > selected, delivered]).toEqual([true, true, confirmed]);
+  const { sessionId, offers } = await fetchOffers(t, { pub_user_id: 'picks', country: 'DE' });
+  const [{ campaign_id: campaign, id: offer }, other] = offers as [ShownOffer, ShownOffer];
+  const of = async () => ({
+    all: await funnel(''),
+    offer: await funnel(`&offer=${offer}&country=DE`),
+    other: await funnel(`&offer=${other.id}&country=DE`),
+    elsewhere: await funnel('&placement=nowhere'),
+  });
+  const before = await of();
+  expect(before.elsewhere).toEqual([0, 0, 0, 0, 0]);
+  const usp = (path: string, body: object) =>
+    t.app.inject({ method: 'POST', url: `/sdk/v4/usp/${path}?api_key=${t.publisher.key}`, payload: body });
+  expect((await usp(`${sessionId}/${campaign}/select.json`, {})).statusCode).toBe(200);
+  await rollUpAll(t, t.deps.now());
+  const plus = (counts: number[], added: number[]) => counts.map((one, at) => one + (added[at] ?? 0));
+  const picked = await of();
+  expect(picked.all).toEqual(plus(before.all, [1, 1, 1, 0, 0]));
+  expect(picked.offer).toEqual(plus(before.offer, [1, 1, 1, 0, 0]));
+  expect(picked.other).toEqual(plus(before.other, [1, 1, 0, 0, 0]));
+  await usp(`session/${sessionId}.json`, { action: 'wrap' });
+  expect((await of()).all).toEqual(plus(picked.all, [0, 0, 0, 1, 0]));
+  await t.pool.query("update deliveries set status = 'delivered' where session_id = $1", [sessionId]);
+  expect((await of()).offer).toEqual(plus(picked.offer, [0, 0, 0, 1, 1]));
+});

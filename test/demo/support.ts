@@ -1,0 +1,35 @@
+import { buildApp } from '../../src/app.ts';
+import { openDemo } from '../../src/demo/start.ts';
+import type { App } from '../../src/platform/ports.ts';
+import { startTestJobs } from '../support/jobs.ts';
+import { freePort } from '../support/server-process.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+
+export type DemoServer = { t: TestApp; app: App; url: string; close: () => Promise<void> };
+
+/**
+ * The service as the embedded demo runs it: with the shop, the receiver, its webhook endpoint and a worker.
+ * @param jobNames the worker's jobs; default: all
+ */
+export async function startDemoServer(...jobNames: string[]): Promise<DemoServer> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const t = await createTestApp({ config: { publicUrl: url } });
+  const app = await buildApp(t.deps, { serveApi: true, demoReceiver: true });
+  await app.listen({ port, host: '127.0.0.1' });
+  const { pool, secretBox } = t.deps;
+  const receiverUrl = `${url}/demo/receiver`;
+  await openDemo(pool, secretBox, { publisherId: t.publisher.id, receiverUrl, nowMs: Date.now() });
+  await t.deps.catalog.refresh();
+  const jobs = [await startTestJobs(t, ...jobNames), await startTestJobs(t, 'request notices', 'live calls')];
+  return {
+    t,
+    app,
+    url,
+    close: async () => {
+      for (const job of jobs) await job.stop();
+      await app.close();
+      await t.close();
+    },
+  };
+}

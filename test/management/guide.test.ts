@@ -1,0 +1,48 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+
+let t: TestApp;
+let folder: string;
+beforeAll(async () => {
+  t = await createTestApp();
+  await t.app.listen({ port: 0, host: '127.0.0.1' });
+  folder = await mkdtemp(join(tmpdir(), 'perkwire-guide-'));
+});
+afterAll(async () => {
+  await t?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test('the commands of the guide work when pasted one after another', async () => {
+  const guide = await readFile(new URL('../../docs/guides/management-api.md', import.meta.url), 'utf8');
+  const blocks = [...guide.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text]) => text as string);
+  const { port } = t.app.server.address() as AddressInfo;
+  const commands = blocks
+    .filter((block) => !block.includes('OPERATOR_KEY'))
+    .join('echo\n')
+    .replace('http://localhost:8080', `http://127.0.0.1:${port}`)
+    .replace(/^npm run .*$/gm, '');
+  const { code, out } = await new Promise<{ code: number; out: string }>((resolve) => {
+    execFile('bash', ['-eu', '-c', commands], { cwd: folder }, (err, stdout) =>
+      resolve({ code: err === null ? 0 : 1, out: stdout }),
+    );
+  });
+  expect(code, out).toBe(0);
+  // Of all answers one is an error: that to who came second.
+  expect(
+    [...out.matchAll(/"code":"(\w+)"/g)].map(([, name]) => name),
+    out,
+  ).toEqual(['precondition_failed']);
+  const { rows } = await t.pool.query(
+    `select o.active, count(c.id)::int as pictures
+    from offers o join creatives c on c.offer_id = o.id
+    where o.title = 'Half off your first box' group by o.id`,
+  );
+  expect(rows).toEqual([{ active: false, pictures: 2 }]);
+  expect(JSON.parse(await readFile(join(folder, 'catalogue.json'), 'utf8'))).toMatchObject({ perkwire_catalogue: 1 });
+});

@@ -1,0 +1,101 @@
+import { existsSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildApp } from '../../../src/app.ts';
+import type { App } from '../../../src/platform/ports.ts';
+import { allGuides, guidesPath } from '../../../src/reference/guides/guides.ts';
+import { renderMarkdown } from '../../../src/reference/guides/render.ts';
+import { listFiles } from '../../house/source.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+
+let t: TestApp;
+let demo: App;
+const pages = new Map<string, string>();
+beforeAll(async () => {
+  t = await createTestApp({ config: { publicUrl: 'https://perks.shop.test' } });
+  demo = await buildApp(t.deps, { serveApi: true, demoReceiver: true });
+  for (const { slug } of allGuides) pages.set(slug, (await t.app.inject(`${guidesPath}/${slug}`)).body);
+});
+afterAll(async () => {
+  await demo?.close();
+  await t?.close();
+});
+
+const page = (slug: string): string => pages.get(slug) ?? '';
+
+describe('the guides', () => {
+  test('are every document of docs/guides, and lead to each other, to the API reference and to the events', () => {
+    const files = allGuides.map(({ file }) => file);
+    expect(files).toEqual(expect.arrayContaining(listFiles('docs/guides/', /\.md$/)));
+    const wrong = [...pages].flatMap(([slug, body]) =>
+      [...body.matchAll(/(?:href|src)="([^"]*)"/g)].flatMap(([, target = '']) => {
+        const [path = '', anchor] = target.split('#');
+        if (/^(https?|data|mailto):/.test(target) || /^\/(docs|docs\/events|dashboard)$/.test(target)) return [];
+        if (path.startsWith('/docs/images/')) {
+          const file = new URL(`../../../docs/images/${path.split('/').at(-1)}`, import.meta.url);
+          return existsSync(file) ? [] : [`${slug}: ${target}`];
+        }
+        if (path.startsWith(`${guidesPath}/assets/`) || path === guidesPath) return [];
+        const linked = path === '' ? body : pages.get(path.replace(`${guidesPath}/`, ''));
+        const isThere = linked !== undefined && (anchor === undefined || linked.includes(` id="${anchor}"`));
+        return isThere ? [] : [`${slug}: ${target}`];
+      }),
+    );
+    expect(wrong).toEqual([]);
+    expect(page('receiving-webhooks')).toContain(`href="${guidesPath}/interface#filters"`);
+    for (const place of ['/docs', '/docs/events', '/dashboard']) expect(page('web')).toContain(`href="${place}"`);
+  });
+
+  test('have the host of the service in their snippets, and no key but those of the demo', async () => {
+    for (const body of pages.values())
+      expect(body).not.toMatch(/localhost:8080|https:\/\/(offers\.example|perks\.example\.com)\//);
+    expect(page('start')).toContain('https://perks.shop.test/native/v4/offers.json');
+    expect(page('start')).toContain('<span data-own="key">YOUR_API_KEY</span>');
+    expect(page('web')).toContain('<span data-own="sdk">YOUR_SDK_ID</span>');
+    const inDemo = (await demo.inject(`${guidesPath}/start`)).body;
+    expect(inDemo).toContain('api_key=demo-key');
+    expect(inDemo).not.toContain('data-own');
+  });
+
+  test('may load nothing from elsewhere, and are not sent twice', async () => {
+    const first = await t.app.inject(`${guidesPath}/web`);
+    const policy = String(first.headers['content-security-policy']);
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
+    expect(first.body).not.toMatch(/<script(?! defer src="\/docs\/)|<style| style="| on\w+="/);
+    const headers = { 'if-none-match': String(first.headers.etag) };
+    expect((await t.app.inject({ url: `${guidesPath}/web`, headers })).statusCode).toBe(304);
+    for (const [, asset = ''] of first.body.matchAll(/(?:href|src)="([^"]*\/assets\/[^"]*)"/g)) {
+      const answer = await t.app.inject(asset);
+      expect([answer.statusCode, answer.headers['cache-control']]).toEqual([200, expect.stringContaining('immutable')]);
+    }
+  });
+
+  test('are all in the index of the search, each heading with its text', async () => {
+    const rows = (await t.app.inject(`${guidesPath}/search.json`)).json() as [string, string, string, string][];
+    expect(new Set(rows.map(([, title]) => title))).toEqual(new Set(allGuides.map(({ title }) => title)));
+    const found = rows.find(([url]) => url === `${guidesPath}/receiving-webhooks#in-five-steps`);
+    expect(found?.slice(1, 3)).toEqual(['Receiving webhooks', 'In five steps']);
+    expect(found?.[3]).toContain('before anything parses it');
+  });
+
+  test('answer 404 for what is none of them, and never send another file', async () => {
+    for (const url of [
+      `${guidesPath}/nothing`,
+      `${guidesPath}/assets/nothing.css`,
+      '/docs/images/nothing.png',
+      '/docs/images/..%2fopenapi.json',
+      '/docs/images/..%2f..%2fpackage.json',
+    ])
+      expect([url, (await t.app.inject(url)).statusCode]).toEqual([url, 404]);
+  });
+});
+
+test('code is text, whatever it holds; repeated headings have ids of their own', () => {
+  const own = { publicUrl: 'https://perks.shop.test', isDemo: false };
+  const markdown = '# A\n\n## Same\n\n```\n<script>1</script>\n```\n\n`<b>`\n\n## Same\n\n[x](../../src/app.ts)\n';
+  const { markup, sections } = renderMarkdown(markdown, 'docs/guides/web.md', own);
+  expect(markup).toContain('&lt;script&gt;1&lt;/script&gt;');
+  expect(markup).toContain('<code>&lt;b&gt;</code>');
+  expect(sections.map(({ id }) => id)).toEqual(['a', 'same', 'same-1']);
+  // A file that is not served is no link.
+  expect(markup).toContain('<p>x</p>');
+});

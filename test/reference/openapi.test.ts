@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findReference } from '../support/api-description.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+
+type Reference = { $ref?: string };
+type Answer = Reference & { description?: string; content?: Record<string, { schema: Reference }> };
+type Parameter = Reference & { name: string; in: string; required?: boolean; schema: unknown };
+type Operation = {
+  operationId?: string;
+  summary?: string;
+  tags?: string[];
+  parameters?: Parameter[];
+  requestBody?: { content: Record<string, { schema: unknown }> };
+  responses: Record<string, Answer>;
+};
+type Description = {
+  openapi: string;
+  info: { title: string; version: string };
+  servers: { url: string }[];
+  paths: Record<string, { parameters?: Parameter[] } & { [method: string]: Operation }>;
+  components: { schemas: Record<string, unknown> };
+};
+
+let t: TestApp;
+let description: Description;
+let operations: { name: string; path: string; method: string; operation: Operation }[];
+beforeAll(async () => {
+  t = await createTestApp();
+  const answer = await t.app.inject('/docs/json');
+  expect(answer.statusCode).toBe(200);
+  description = answer.json();
+  operations = Object.entries(description.paths).flatMap(([path, { parameters: shared = [], ...methods }]) =>
+    Object.entries(methods as Record<string, Operation>).map(([method, { parameters = [], ...rest }]) => {
+      const operation = { ...rest, parameters: [...shared, ...parameters] };
+      return { name: `${method} ${path}`, path, method, operation };
+    }),
+  );
+});
+afterAll(() => t?.close());
+
+/** What a reference names; anything else is itself. */
+function resolve<Value extends Reference>(value: Value): Value {
+  return value.$ref === undefined ? value : (findReference(description, value.$ref) as Value);
+}
+
+/** Names of the operations of which the check is not true. */
+const without = (check: (one: { path: string; method: string; operation: Operation }) => boolean): string[] =>
+  operations.filter((one) => !check(one)).map(({ name }) => name);
+
+describe('the OpenAPI description', () => {
+  test('is of version 3.1, names the product and the origin that is configured', () => {
+    expect(description.openapi).toMatch(/^3\.1\.\d+$/);
+    expect(description.info).toMatchObject({ title: 'Perkwire', version: expect.stringMatching(/^\d+\.\d+\.\d+$/) });
+    expect(description.servers).toEqual([{ url: 'http://perks.test' }]);
+  });
+
+  test('has the public calls', () => {
+    const names = operations.map(({ name }) => name);
+    for (const name of [
+      'post /native/v2/offers.json',
+      'post /native/v4/offers.json',
+      'get /sdk/v2/impression/p.png',
+      'get /event/record/no_thanks_click',
+      'get /event/record/close',
+      'get /sdk/offer-click',
+      'post /sdk/v4/usp/{session_id}/{campaign_id}/select.json',
+      'put /sdk/v4/usp/session/{session_id}.json',
+    ])
+      expect(names).toContain(name);
+  });
+
+  test('gives every operation an id of its own', () => {
+    expect(without(({ operation }) => operation.operationId !== undefined)).toEqual([]);
+    const ids = operations.map(({ operation }) => operation.operationId);
+    expect(ids.filter((id, at) => ids.indexOf(id) !== at)).toEqual([]);
+  });
+
+  test('gives every operation a summary, a tag and an answer that is no error', () => {
+    expect(without(({ operation }) => (operation.summary ?? '') !== '')).toEqual([]);
+    expect(without(({ operation }) => (operation.tags ?? []).length > 0)).toEqual([]);
+    expect(without(({ operation }) => Object.keys(operation.responses).some((status) => /^[23]/.test(status)))).toEqual(
+      [],
+    );
+  });
+
+  test('names every variable of a path as a parameter', () => {
+    expect(
+      without(({ path, operation }) =>
+        [...path.matchAll(/\{(\w+)\}/g)].every(([, name]) =>
+          operation.parameters
+            ?.map(resolve)
+            .some((parameter) => parameter.name === name && parameter.in === 'path' && parameter.required === true),
+        ),
+      ),
+    ).toEqual([]);
+  });
+
+  test('describes every error answer by the one error form', () => {
+    const broken = operations
+      .filter(({ path }) => !path.startsWith('/health/'))
+      .flatMap(({ name, operation }) =>
+        Object.entries(operation.responses)
+          .filter(([status, answer]) => {
+            const { content } = resolve(answer);
+            // A bad token is answered with the same image as a good one.
+            if (/^[23]/.test(status) || content?.['image/png'] !== undefined) return false;
+            return content?.['application/json']?.schema.$ref !== '#/components/schemas/Error';
+          })
+          .map(([status]) => `${name} ${status}`),
+      );
+    expect(broken).toEqual([]);
+    expect(description.components.schemas.Error).toMatchObject({
+      type: 'object',
+      required: ['message', 'error', 'request_id'],
+      properties: { error: { required: ['code', 'message'] } },
+    });
+  });
+
+  test('says each schema once: what repeats has a name', () => {
+    const seen = new Map<string, number>();
+    const visit = (value: unknown): void => {
+      if (typeof value !== 'object' || value === null) return;
+      const text = JSON.stringify(value);
+      if ('properties' in value && text.length > 400) seen.set(text, (seen.get(text) ?? 0) + 1);
+      for (const one of Object.values(value)) visit(one);
+    };
+    visit(description.paths);
+    visit(description.components.schemas);
+    expect([...seen].flatMap(([text, count]) => (count > 1 ? [`give a title to ${text}`] : []))).toEqual([]);
+  });
+
+  test('refers to nothing that it does not hold', () => {
+    const references = [...JSON.stringify(description).matchAll(/"\$ref":"([^"]+)"/g)].map(
+      ([, target]) => target as string,
+    );
+    expect(references.length).toBeGreaterThan(10);
+    for (const $ref of new Set(references)) {
+      expect($ref).toMatch(/^#\//);
+      resolve({ $ref });
+    }
+  });
+
+  test('tells the fields of fetch-offers', () => {
+    const fetch = description.paths['/native/v4/offers.json']?.post;
+    expect(fetch?.parameters?.map((parameter) => resolve(parameter).name)).toEqual(
+      expect.arrayContaining(['loyaltyboost', 'creative', 'campaignId', 'country', 'pub_user_id']),
+    );
+    const body = resolve(fetch?.requestBody?.content['application/json']?.schema as Reference) as {
+      properties: Record<string, unknown>;
+    };
+    expect(Object.keys(body.properties)).toEqual(
+      expect.arrayContaining(['placement', 'ua', 'ip', 'ad_fp', 'pub_user_id', 'dev']),
+    );
+  });
+});
+
+test('the documentation can be browsed at /docs', async () => {
+  let url = '/docs';
+  let page = await t.app.inject(url);
+  for (let hops = 0; page.statusCode >= 300 && page.statusCode < 400 && hops < 3; hops++) {
+    url = new URL(String(page.headers.location), `http://perks.test${url}`).pathname;
+    page = await t.app.inject(url);
+  }
+  expect(page.statusCode).toBe(200);
+  expect(page.headers['content-type']).toMatch(/^text\/html/);
+  expect(page.body).toContain('swagger-ui');
+  // What the page loads is served here too.
+  const scripts = [...page.body.matchAll(/<script src="([^"]+)"/g)].map(([, src]) => src as string);
+  expect(scripts.length).toBeGreaterThan(0);
+  for (const src of scripts) {
+    expect((await t.app.inject(new URL(src, `http://perks.test${url}`).pathname)).statusCode).toBe(200);
+  }
+});

@@ -1,0 +1,202 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { dayMs } from '../../../src/platform/lib/time.ts';
+import { openAs, signInAs, type TestUser } from '../../dashboard/support.ts';
+import { closeContexts, openBrowser } from '../../support/browser.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { addSums } from '../support.ts';
+
+/** A Sunday, 14:30 UTC; the database's own clock plays no part. */
+const nowMs = Date.UTC(2026, 10, 22, 14, 30);
+let t: TestApp;
+let analyst: TestUser;
+let browser: Browser;
+let base: string;
+const own = (path: string): string => `/dashboard/p/${t.publisher.id}${path}`;
+
+beforeAll(async () => {
+  t = await createTestApp({ now: () => nowMs });
+  await t.pool.query("update publishers set time_zone = 'UTC' where id = $1", [t.publisher.id]);
+  await t.deps.catalog.refresh();
+  analyst = await signInAs(t, 'analyst');
+  await t.pool.query("select create_report_partitions('2026-10-01', '2026-11-30')");
+  await addSums(t, [...twoWeeks(), ...manyOffers()]);
+  base = await t.app.listen({ port: 0, host: '127.0.0.1' });
+  browser = await openBrowser(inject('templateUrl'));
+});
+afterAll(async () => {
+  await closeContexts(browser);
+  await t.close();
+});
+
+/** Fifteen days, at 10:00 and 16:00: since five days the confirmation page earns a quarter of what it did. */
+function twoWeeks() {
+  return Array.from({ length: 15 }, (_, back) => back).flatMap((back) => {
+    const share = back < 5 ? 1 : 4;
+    return [10, 16].flatMap((hour) => {
+      const at = new Date(Date.UTC(2026, 10, 22, hour) - back * dayMs);
+      if (at.getTime() > nowMs) return [];
+      return [
+        { at, placement: 'checkout', offerId: 1, sessions: 100, filled_sessions: 90, impressions: 80, clicks: 8 },
+        {
+          at,
+          placement: 'confirmation',
+          offerId: 2,
+          sessions: 50,
+          filled_sessions: 40,
+          impressions: 40,
+          clicks: 5 * share,
+        },
+      ].map((fact) => ({ ...fact, campaignId: fact.offerId, revenue_micros: fact.clicks * 500_000 }));
+    });
+  });
+}
+
+/** 25 offers with a few impressions each, in one hour thirteen days ago. */
+const manyOffers = () =>
+  Array.from({ length: 25 }, (_, index) => {
+    const offerId = 100 + index;
+    return { at: new Date(Date.UTC(2026, 10, 9, 10)), placement: 'checkout', offerId, impressions: offerId };
+  });
+
+const pageErrors: string[] = [];
+
+/** Opens a page in a browser as a user. */
+async function open(user: TestUser, path: string): Promise<Page> {
+  const page = await openAs(browser, user, base, path);
+  page.on('pageerror', (err) => pageErrors.push(String(err)));
+  page.on('console', (message) => message.type() === 'error' && pageErrors.push(message.text()));
+  return page;
+}
+
+test('publisher finds out which placement lost revenue, and shares the report’s link', async () => {
+  const manager = await signInAs(t, 'manager');
+  const page = await open(manager, own('/overview'));
+  await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Reports' }).click();
+  // 7 days until 15:00, before that as many: 4 × 8 less of 0.50 each at most, all of it on the confirmation page.
+  await page.getByText('Revenue down by').waitFor();
+  const insight = (await page.locator('.insight').innerText()).replaceAll(/\s+/g, ' ');
+  expect(insight).toMatch(/^Revenue down by .+ confirmation alone lost /);
+  await page.locator('.insight').getByRole('link', { name: 'confirmation' }).click();
+  await page.getByLabel('Remove filter Placement: confirmation').waitFor();
+  await page.getByRole('link', { name: 'Country' }).click();
+  await page.getByRole('link', { name: 'Germany' }).waitFor();
+  await page.locator('[data-chart] canvas').waitFor();
+  const revenue = await page.locator('#metric-revenue strong').innerText();
+  await page.getByText('Share', { exact: true }).click();
+  const link = await page.getByLabel('Link to this report', { exact: true }).innerText();
+  expect(link).toContain('placement=confirmation');
+
+  const colleague = await open(analyst, new URL(link).pathname + new URL(link).search);
+  await colleague.getByLabel('Remove filter Placement: confirmation').waitFor();
+  await colleague.getByRole('link', { name: 'Germany' }).waitFor();
+  expect(await colleague.locator('#metric-revenue strong').innerText()).toBe(revenue);
+  expect(pageErrors).toEqual([]);
+});
+
+const textOf = (body: string): string => body.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
+const report = (query: string) => analyst.get(own(`/reports${query}`));
+
+test('a range that ends today is compared with the same hours of the range before', async () => {
+  // 100 sessions at 10:00 and, not yet today, at 16:00: 1 now, and until 15:00 of the other Sunday 1 of 2.
+  const answer = await report('?range=today&compare=week&placement=checkout&metrics=sessions&interval=hour');
+  expect(textOf(answer.body)).toMatch(/Sessions 100 unchanged/);
+  const uneven = await report('?range=today&compare=week&placement=checkout&country=DE&by=offer&interval=day');
+  expect(textOf(uneven.body)).toContain('the last day is compared with a whole one');
+});
+
+test('a question without sums, or of a year by the hour, is answered with one that has an answer', async () => {
+  const year = await report('?range=365d&interval=hour');
+  expect(year.statusCode).toBe(422);
+  expect(textOf(year.body)).toContain('The range must have at most 31 days by the hour. Show it by day');
+  const hours = await report('?interval=hour&placement=checkout&country=DE&device=mobile');
+  expect(textOf(hours.body)).toContain('By the hour, at most two');
+  const attribute = await report('?by=custom.plan&placement=checkout');
+  expect(textOf(attribute.body)).toContain('cannot be combined');
+  for (const { body } of [year, hours, attribute]) {
+    const fix = /class="button "\s+href="([^"]+)">Show/.exec(body)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    expect((await analyst.get(fix)).statusCode, fix).toBe(200);
+  }
+});
+
+test('whatever a URL holds is answered, and shown as text', async () => {
+  const hostile = '%22%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E';
+  for (const query of [
+    `?placement=${hostile}&by=${hostile}&metrics=${hostile}&from=${hostile}&to=${hostile}`,
+    `?placement=${hostile}&custom.a=${hostile}&view=x&range=y`,
+    '?placement=%00&offer=99999999999&campaign=x&campaign=1&advertiser=7&rows=all&sort=change',
+    '?from=2026-11-22&to=2026-11-01',
+    '?from=2030-01-01&to=2030-01-02',
+    `?${'country=DE&'.repeat(200)}`,
+  ]) {
+    const { statusCode, body } = await report(query);
+    expect([200, 422], query).toContain(statusCode);
+    expect(body).not.toContain('<script>alert');
+  }
+});
+
+test('names of offers that the publisher does not show are not shown', async () => {
+  const { rows } = await t.pool.query<{ id: number }>(
+    `with other as (insert into publishers (name, sdk_id) values ('Other', 'ffffffffffffffff') returning id),
+      advertiser as (insert into advertisers (publisher_id, name) select id, 'Secret ads' from other returning *),
+      campaign as (insert into campaigns (publisher_id, advertiser_id, name, landing_url)
+        select publisher_id, id, 'Secret campaign', 'https://secret.example/' from advertiser returning *)
+    insert into offers (publisher_id, campaign_id, title) select publisher_id, id, 'Secret offer' from campaign
+    returning id`,
+  );
+  await t.deps.catalog.refresh();
+  const id = rows[0]?.id ?? 0;
+  expect(t.deps.catalog.current().offers.get(id)?.copy.title).toBe('Secret offer');
+  const { body } = await report(`?offer=${id}&campaign=${t.deps.catalog.current().offers.get(id)?.campaign.id}`);
+  expect(body).toContain(`Offer ${id}`);
+  expect(body).not.toMatch(/Secret (offer|campaign|ads)/);
+});
+
+test('CSV has names beside ids, and each metric beside that of the range before', async () => {
+  const answer = await analyst.get(own('/reports.csv?range=yesterday&by=offer&metrics=clicks,revenue'));
+  expect(answer.headers['content-disposition']).toBe('attachment; filename="report-2026-11-21-2026-11-21.csv"');
+  const offer = t.deps.catalog.current().offers.get(1);
+  const [heading, ...lines] = answer.body.trim().split('\r\n');
+  expect(heading).toBe('offer_id,offer,campaign_id,campaign,advertiser,clicks,clicks_before,revenue,revenue_before');
+  expect(lines.sort()[0]).toBe(
+    `1,${offer?.copy.title},1,"${offer?.campaign.name}",${offer?.campaign.advertiserName},16,16,8,8`,
+  );
+});
+
+test('a report is saved for all users of the publisher, and removed by who saved it or a manager', async () => {
+  const query = '?range=30d&by=offer&placement=checkout';
+  const save = (user: TestUser, name: string) => user.post(own('/reports/saved'), { name, query });
+  expect((await save(analyst, 'Checkout <b>offers</b>')).headers.location).toBe(own(`/reports${query}`));
+  const colleague = await signInAs(t, 'analyst');
+  const page = await colleague.get(own('/reports'));
+  expect(page.body).toContain('Checkout &lt;b&gt;offers&lt;/b&gt;');
+  const id = (await t.pool.query('select id from saved_reports')).rows[0].id;
+  const remove = (user: TestUser) => user.post(own(`/reports/saved/${id}/remove`));
+  expect((await remove(colleague)).statusCode).toBe(404);
+  await save(colleague, 'Checkout <b>offers</b>');
+  expect((await t.pool.query('select query from saved_reports')).rows).toEqual([{ query }]);
+  expect((await remove(await signInAs(t, 'manager'))).statusCode).toBe(303);
+  expect((await t.pool.query('select from saved_reports')).rowCount).toBe(0);
+});
+
+test('lists and pages show the last 7 days of each row', async () => {
+  for (const [list, page] of [
+    ['/settings/placements', '/settings/placements/checkout'],
+    ['/campaigns', '/campaigns/1'],
+    ['/offers', '/offers/1'],
+  ] as const) {
+    // Six days with 2 × 8 clicks of 0.50 each, and today one of these hours.
+    expect((await analyst.get(own(list))).body, list).toMatch(/<\/svg> US\$52\.00/);
+    expect(textOf((await analyst.get(own(page))).body), page).toMatch(/Last 7 days .*Revenue US\$52\.00/);
+  }
+});
+
+test('the overview lists the 20 offers with most impressions of the range, however many there are', async () => {
+  const { body } = await analyst.get(own('/overview'));
+  const rows = body.slice(body.indexOf('By offer')).split('<tr>').slice(2).map(textOf);
+  expect(rows).toHaveLength(20);
+  // 14 days with two hours each, but for one that has not come yet.
+  expect(rows[0]).toContain(' 2,160 ');
+  expect(rows[1]).toContain(' 1,080 ');
+  expect(rows[2]).toMatch(/^ Offer 124 .* 124 /);
+});
