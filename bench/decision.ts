@@ -1,8 +1,9 @@
-import type { CampaignRules } from '../src/catalog/rules/rules.ts';
-import type { Offer } from '../src/catalog/snapshot/types.ts';
+import type { CampaignRules } from '../src/catalog/rules.ts';
+import type { Offer } from '../src/catalog/types.ts';
 import { decide } from '../src/decision/decide.ts';
 import { mix, uniform } from '../src/decision/random.ts';
-import { type DecisionInput, noPosteriors, type Posteriors } from '../src/decision/types.ts';
+import type { DecisionInput } from '../src/decision/types.ts';
+import { noPosteriors, type Posteriors } from '../src/learning/types.ts';
 import { campaignOf, inputOf, offersOf, pays, publisherWith } from '../test/decision/support.ts';
 
 /**

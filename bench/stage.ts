@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { startEmbeddedPostgres } from '../src/demo/postgres/index.ts';
+import { startEmbeddedPostgres } from '../src/embedded/postgres.ts';
 import { migrate } from '../src/platform/db/migrate.ts';
 import { rollupLagMs } from '../src/reports/rollup/metrics.ts';
 import { endChild, freePort } from '../test/support/server-process.ts';

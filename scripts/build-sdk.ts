@@ -31,7 +31,7 @@ const { outputFiles } = await build({
   platform: 'browser',
   target,
   define: {
-    // Replaced when a script is served (src/browser/serve/script.ts).
+    // Replaced when a script is served (src/browser/script.ts).
     PUBLIC_URL: JSON.stringify('%%PUBLIC_URL%%'),
     UNIT_PATH: JSON.stringify('%%UNIT_PATH%%'),
     UNIT_LABELS: JSON.stringify(languages.en.unit.labels),

@@ -1,12 +1,12 @@
 import { setFlagsFromString } from 'node:v8';
 import closeWithGrace from 'close-with-grace';
 import { firstOperatorLink } from './accounts/first-operator.ts';
-import { type AppOptions, buildApp } from './app.ts';
+import { buildApp } from './app.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
-import { writeHistory } from './demo/history/write-history.ts';
-import { superviseEmbedded } from './demo/postgres/supervise.ts';
 import { startDemo } from './demo/start.ts';
 import { printWelcome } from './demo/welcome.ts';
+import { writeHistory } from './demo/write-history.ts';
+import { superviseEmbedded } from './embedded/supervise.ts';
 import { migrate } from './platform/db/migrate.ts';
 import { databaseWaitMs, retryStart } from './platform/db/retry-start.ts';
 import { openCheckedDatabase } from './platform/db/startup-checks.ts';
@@ -14,15 +14,15 @@ import { GeoError } from './platform/geo.ts';
 import { createLogger, type Logger } from './platform/logger.ts';
 import { checkSecrets } from './platform/security/canary.ts';
 import { StartupError } from './platform/startup-error.ts';
-import { continueRestoredRollups } from './reports/rollup/restored.ts';
-import { createDeps, type Deps } from './runtime/create-deps.ts';
+import { continueRestoredRollups } from './reports/restored.ts';
+import { createRooms, type Rooms } from './rooms.ts';
 import { startEmbedded } from './runtime/embedded-database.ts';
-import { createJobs } from './runtime/jobs.ts';
+import { createJobMeter } from './runtime/job-meter.ts';
 import { listen } from './runtime/listen.ts';
 import { createParts, type Parts } from './runtime/parts.ts';
 import { warnOfConnectionLimit } from './runtime/processes/connection-limit.ts';
 import { type PrimaryLink, primaryLink } from './runtime/processes/link.ts';
-import { runJobs } from './runtime/run-jobs.ts';
+import { jobsOf, runJobs } from './runtime/run-jobs.ts';
 import { embeddedSecrets } from './runtime/secrets.ts';
 import { handledSignals, onStopSignal } from './runtime/signals.ts';
 
@@ -84,35 +84,47 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
   if (roles.includes('migrate')) return;
 
   const metricsPage = link?.metricsPage;
-  const { deps, close } = await createDeps({ config, databaseUrl, logger, now: Date.now, metricsPage });
-  parts.add('database', close);
+  const rooms = await createRooms({
+    config,
+    databaseUrl,
+    logger,
+    now: Date.now,
+    metricsPage,
+    demo: embedded,
+    pid: process.pid,
+  });
+  parts.add('rooms', rooms.close);
+  const { deps } = rooms.platform;
   await retryStart(() => checkSecrets(deps.pool, deps.secretBox, config.userPepper, config.earlierPeppers));
   if (database !== null) parts.add('supervision of the embedded database', superviseEmbedded(database, deps));
   if (first && link !== null) await retryStart(() => warnOfConnectionLimit(deps, link.assignment.processes));
-  const firstStart = embedded && first && (await retryStart(() => startDemo(deps)));
+  const demoDeps = { ...deps, catalog: rooms.catalog.store };
+  const firstStart = embedded && first && (await retryStart(() => startDemo(demoDeps)));
 
   const serveApi = roles.includes('api');
   // Of several processes on one port, those without the role api serve nothing: they would get requests of the others.
-  if (serveApi || link === null) await serve(deps, parts, { serveApi, demoReceiver: embedded });
-  const jobs = createJobs({ ...deps, pid: process.pid });
+  if (serveApi || link === null) await serve(rooms, parts, serveApi);
   const background = await runJobs(
-    jobs.filter((job) => job.roles.some((role) => roles.includes(role))),
-    deps,
+    jobsOf(rooms.house, deps).filter((job) => job.roles.some((role) => roles.includes(role))),
+    { ...deps, jobMeter: createJobMeter(deps.metrics.registry) },
   );
   parts.add('background jobs', background.stop);
   logger.info({ roles, port: config.port, embedded, firstStart }, 'ready');
   link?.ready();
   if (embedded && serveApi && first) {
     // After readiness: a first start need not wait for it. A stop does.
-    const welcomed = welcome(deps, logger);
+    const welcomed = welcome(rooms);
     parts.add('welcome', () => welcomed);
     await welcomed;
   }
 }
 
 /** Fills the demo and prints how to go on. */
-async function welcome(deps: Deps, logger: Logger): Promise<void> {
-  await writeHistory(deps).catch((err) => logger.warn({ err }, 'the history of the demo was not made up'));
+async function welcome({ platform: { deps }, catalog }: Rooms): Promise<void> {
+  const { logger } = deps;
+  await writeHistory({ ...deps, catalog: catalog.store }).catch((err) =>
+    logger.warn({ err }, 'the history of the demo was not made up'),
+  );
   const dashboardLink = await retryStart(() => firstOperatorLink(deps.pool, deps.config.publicUrl, deps.now()));
   printWelcome(deps.config, dashboardLink, (text) => process.stdout.write(text));
 }
@@ -131,8 +143,8 @@ async function prepareDatabase(databaseUrl: string, config: Config, logger: Logg
 }
 
 /** Before any work begins: a process whose port is taken claims nothing. */
-async function serve(deps: Deps, parts: Parts, options: AppOptions): Promise<void> {
-  const app = await buildApp(deps, options);
+async function serve({ platform: { deps }, house }: Rooms, parts: Parts, serveApi: boolean): Promise<void> {
+  const app = await buildApp({ house, deps, serveApi });
   parts.add('http', () => app.close());
   await listen(app, deps.config);
 }

@@ -1,8 +1,8 @@
 import { createPool } from '../../src/platform/db/pool.ts';
 import { userAgent } from '../../src/platform/version.ts';
-import { parseNets } from '../../src/webhooks/dispatcher/send/address-guard.ts';
+import { parseNets } from '../../src/webhooks/address-guard.ts';
 import { buildRequest } from '../../src/webhooks/dispatcher/send/request.ts';
-import { createSender } from '../../src/webhooks/dispatcher/send/sender.ts';
+import { createSender } from '../../src/webhooks/sender.ts';
 import { bullmq } from './systems/bullmq.ts';
 import { graphileWorker } from './systems/graphile-worker.ts';
 import { pgBoss } from './systems/pg-boss.ts';

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
-import type { ApiKey, Permission, Publisher, Snapshot } from '../catalog/snapshot/types.ts';
-import { hashKey, type KeyGrant, type KeySource, presentedKey } from '../platform/http/auth.ts';
+import type { ApiKey, Publisher, Snapshot } from '../catalog/types.ts';
+import { callOf } from '../management/http.ts';
+import { hashKey, type KeyGrant, type KeySource, type Permission, presentedKey } from '../platform/http/auth.ts';
 
 /** The owner of the presented key. `snapshot` serves the whole request. `key` null: an SDK id. */
 export type Caller = { publisher: Publisher; snapshot: Snapshot; key: ApiKey | null };
@@ -9,7 +10,7 @@ export type Caller = { publisher: Publisher; snapshot: Snapshot; key: ApiKey | n
 const sdkPermissions: ReadonlySet<Permission> = new Set(['ads/offers']);
 
 /** @returns null where the key or SDK id is unknown or expired */
-export function findCaller(snapshot: Snapshot, secret: string, nowMs: number): KeyGrant<Caller, Permission> | null {
+export function findCaller(snapshot: Snapshot, secret: string, nowMs: number): KeyGrant<Caller> | null {
   const key = snapshot.keys.get(hashKey(secret));
   if (key === undefined) {
     const publisher = snapshot.publishersBySdkId.get(secret);
@@ -36,4 +37,10 @@ export function findOwner(snapshot: Snapshot, source: KeySource, nowMs: number):
   } catch {
     return null; // a key that is no text
   }
+}
+
+/** The publisher that a management call acts for; operators name it in the query. */
+export function calledPublisher(request: FastifyRequest): Publisher {
+  const { snapshot } = callerOf(request);
+  return snapshot.publishers.get(callOf(request).publisherId) as Publisher;
 }

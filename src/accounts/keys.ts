@@ -1,20 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
-import { type Permission, permissions } from '../catalog/snapshot/types.ts';
 import { nameField, text } from '../management/fields.ts';
+import type { PermissionEntry } from '../management/permissions.ts';
 import { orNull, type Resource, stamps, timestamp, type Values, type View } from '../management/resource.ts';
 import { createRow } from '../management/rows.ts';
 import { isOperator, type Work } from '../management/unit-of-work.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError, type ErrorDetail } from '../platform/errors.ts';
-import { hashKey } from '../platform/http/auth.ts';
+import { hashKey, type Permission } from '../platform/http/auth.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
 
 /**
  * API keys. No actor creates, changes or revokes one with more permissions than its own, and no key gives itself or
  * another a later end or a higher rate limit than its own (docs/interface.md#keys).
+ *
+ * @param permissions of all rooms
  */
-export const keys: Resource = {
+export const keysOf = (permissions: readonly PermissionEntry[]): Resource => ({
   name: 'keys',
   noun: 'key',
   table: 'api_keys',
@@ -23,7 +25,7 @@ export const keys: Resource = {
   input: Type.Object(
     {
       name: nameField(),
-      permissions: Type.Array(Type.Union(permissions.map((one) => Type.Literal(one))), {
+      permissions: Type.Array(Type.Union(permissions.map(({ name }) => Type.Literal(name))), {
         minItems: 1,
         uniqueItems: true,
       }),
@@ -58,10 +60,10 @@ export const keys: Resource = {
     ];
   },
   beforeRemove: async ({ actor }, current) => requireAtMost(actor, current.permissions as Permission[]),
-};
+});
 
 /** Makes a key. `secret` is the key itself; only its digest is stored, so this is the one time it can be shown. */
-export async function createKey(work: Work, given: unknown): Promise<{ view: View; secret: string }> {
+export async function createKey(keys: Resource, work: Work, given: unknown): Promise<{ view: View; secret: string }> {
   const secret = `pk_${randomBytes(24).toString('base64url')}`;
   const stored = { key_hash: Buffer.from(hashKey(secret), 'hex'), hint: secret.slice(0, 7) };
   return { view: await createRow({ ...keys, initial: () => stored }, work, given), secret };
@@ -98,4 +100,15 @@ export async function firstKeyAt(executor: Executor, publisherId: number): Promi
     [publisherId],
   );
   return rows[0]?.at?.getTime() ?? null;
+}
+
+/** An API key whose text is known, for demos and tests. */
+export async function storeKnownKey(
+  executor: Executor,
+  given: { publisherId: number; name: string; key: string; permissions: readonly Permission[] },
+): Promise<void> {
+  await executor.query(
+    "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, $2, decode($3, 'hex'), $4)",
+    [given.publisherId, given.name, hashKey(given.key), given.permissions],
+  );
 }

@@ -1,9 +1,10 @@
 import { migrate } from '../platform/db/migrate.ts';
 import { createPool, type Executor, transaction } from '../platform/db/pool.ts';
+import type { User } from '../shell/viewer.ts';
 import { endSessionsOf } from './sessions.ts';
 import { accountView, auditAccount, passwordState, systemActor } from './sign-in/account-audit.ts';
-import { removeTwoFactor } from './sign-in/two-factor.ts';
-import { changeUser, createUser, findByEmail, setPassword, type User } from './users.ts';
+import { removeTwoFactor } from './two-factor.ts';
+import { changeUser, createUser, findByEmail, setPassword } from './users.ts';
 
 type Saved = { email: string; passwordHash: string; dropTwoFactor: boolean };
 

@@ -1,9 +1,10 @@
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs, minuteMs } from '../platform/lib/time.ts';
+import { createToken, hashToken } from '../platform/security/random-token.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
+import type { User } from '../shell/viewer.ts';
 import type { SessionClient } from './sign-in/session-client.ts';
-import { createToken, hashToken } from './sign-in/tokens.ts';
-import { type User, type UserRow, userColumns, userOf } from './users.ts';
+import { type UserRow, userColumns, userOf } from './users.ts';
 
 /** Lifetime of a dashboard session, from sign-in (milliseconds). */
 export const sessionLifetimeMs = 7 * dayMs;

@@ -1,14 +1,14 @@
 import type pg from 'pg';
+import type { AccountDeps } from '../accounts/ports.ts';
 import { budgetKey, findReachedBudgets } from '../budgets/reached-budgets.ts';
-import type { CatalogDeps } from '../catalog/ports.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { hourMs } from '../platform/lib/time.ts';
-import { findPlacementDrops, type PlacementDrop } from '../reports/query/placement-drops.ts';
-import { currencyOf } from '../reports/query/service.ts';
+import { findPlacementDrops, type PlacementDrop } from '../reports/placement-drops.ts';
+import { currencyOf } from '../reports/service.ts';
 import type { AlertFact } from './kinds.ts';
 import { recordAlerts } from './record.ts';
 
-type CheckDeps = { pool: pg.Pool; catalog: CatalogDeps['catalog']; now: () => number };
+type CheckDeps = { pool: pg.Pool; catalog: AccountDeps['catalog']; now: () => number };
 
 const nearlyUsed = 0.8;
 

@@ -1,5 +1,5 @@
 import type { MessageKey } from '../platform/i18n/messages.ts';
-import type { OperationalEvent } from '../webhooks/operational/raise.ts';
+import type { OperationalEvent } from '../webhooks/raise-events.ts';
 
 /** What people can be told of, with the words of the form as messages (docs/interface.md#alerts). */
 export const alertKinds = {

@@ -1,5 +1,5 @@
 import type { Executor } from '../platform/db/pool.ts';
-import type { SentEvent } from '../webhooks/operational/send.ts';
+import type { SentEvent } from '../webhooks/send-operational.ts';
 import { type AlertFact, kindOfEvent } from './kinds.ts';
 
 /**

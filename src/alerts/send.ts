@@ -3,7 +3,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { inLanguage, isReaderLanguage } from '../platform/i18n/reader.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
-import type { Sender } from '../webhooks/dispatcher/send/sender.ts';
+import type { Sender } from '../webhooks/sender.ts';
 import { type AlertText, describe } from './describe.ts';
 import type { Alert } from './kinds.ts';
 import { urlContext } from './rules.ts';

@@ -1,6 +1,6 @@
-import type { CapEvent, FrequencyCap, TotalCap } from '../catalog/rules/rules.ts';
-import type { Campaign, Publisher, Snapshot } from '../catalog/snapshot/types.ts';
-import { totalsKey } from '../decision/types.ts';
+import type { CapEvent, FrequencyCap, TotalCap } from '../catalog/rules.ts';
+import type { Campaign, Publisher, Snapshot } from '../catalog/types.ts';
+import { totalsKey } from './types.ts';
 
 /** Total caps that are counted together: over all publishers (null), or over one. */
 export type LimitedTotal = {

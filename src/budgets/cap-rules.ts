@@ -1,8 +1,7 @@
-import type { FrequencyCap } from '../catalog/rules/rules.ts';
-import { maxCostMicros } from '../catalog/snapshot/provisioning.ts';
-import type { Offer } from '../catalog/snapshot/types.ts';
-import type { Candidate, CompiledTotalCap } from '../decision/index/compile.ts';
-import type { CapUsage, Exposure, Totals } from '../decision/types.ts';
+import { maxCostMicros } from '../catalog/provisioning.ts';
+import type { FrequencyCap } from '../catalog/rules.ts';
+import type { Offer, Payout } from '../catalog/types.ts';
+import type { CapUsage, CompiledTotalCap, Exposure, Totals } from './types.ts';
 
 /**
  * The first frequency cap of the campaign that a user has reached, or null. Windows roll: an event exactly as old as
@@ -43,7 +42,7 @@ function isInScope(scope: FrequencyCap['scope'], { id, campaign }: Offer, exposu
 
 /** The first total cap that one more impression of the offer could exceed, or null. */
 export function reachedTotalCap(
-  { rules, payout }: Candidate,
+  { rules, payout }: { rules: { totalCaps: readonly CompiledTotalCap[] }; payout: Payout },
   totals: Totals,
 ): { cap: CompiledTotalCap; used: number } | null {
   for (const cap of rules.totalCaps) {

@@ -1,7 +1,7 @@
 import { rulesOf } from '../catalog/event-kinds.ts';
-import type { CapEvent, PayoutKind } from '../catalog/rules/rules.ts';
-import { eventRevenueMicros } from '../catalog/snapshot/provisioning.ts';
-import type { Campaign } from '../catalog/snapshot/types.ts';
+import { eventRevenueMicros } from '../catalog/provisioning.ts';
+import type { CapEvent, PayoutKind } from '../catalog/rules.ts';
+import type { Campaign } from '../catalog/types.ts';
 import { bigints, byteas, dates, integers, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { timeOfUuid7 } from '../platform/lib/uuid7.ts';

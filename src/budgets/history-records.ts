@@ -1,6 +1,6 @@
-import type { CapEvent } from '../catalog/rules/rules.ts';
-import type { Exposure } from '../decision/types.ts';
+import type { CapEvent } from '../catalog/rules.ts';
 import { writeUuid } from '../platform/lib/uuid7.ts';
+import type { Exposure } from './types.ts';
 
 /*
  * The history of a user as stored: records of equal length, one after the other, so that an event or a fetch appends

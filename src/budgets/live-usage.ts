@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import type { CatalogStore } from '../catalog/snapshot/store.ts';
-import { totalsKey } from '../decision/types.ts';
+import type { CatalogStore } from '../catalog/store.ts';
 import { type ActiveCaps, activeCapsOf } from './active-caps.ts';
+import { totalsKey } from './types.ts';
 import { type CampaignUsage, createUsageTable, loadUsage, periodNames, type UsageTable } from './usage.ts';
 
 /**

@@ -1,6 +1,6 @@
-import { type CapPeriod, capPeriods } from '../catalog/rules/rules.ts';
-import { totalsKey } from '../decision/types.ts';
+import { type CapPeriod, capPeriods } from '../catalog/rules.ts';
 import type { ActiveCaps } from './active-caps.ts';
+import { totalsKey } from './types.ts';
 import {
   type CampaignUsage,
   fieldOf,

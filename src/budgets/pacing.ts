@@ -1,7 +1,16 @@
-import type { CompiledRules, CompiledTotalCap, Hours } from '../decision/index/compile.ts';
-import type { Totals } from '../decision/types.ts';
+import type { Pacing } from '../catalog/rules.ts';
 import { minuteOfWeek, periodOf } from '../platform/lib/time-zone.ts';
 import { usedOf } from './cap-rules.ts';
+import type { CompiledTotalCap, Hours, Totals } from './types.ts';
+
+/** What pacing knows of a campaign's rules; times in epoch milliseconds. */
+type PacedRules = {
+  pacing: Pacing;
+  totalCaps: readonly CompiledTotalCap[];
+  startMs: number;
+  endMs: number;
+  hours: Hours | null;
+};
 
 /** A campaign ahead of its plan still takes part in this share of decisions, so that its rates stay known. */
 const minProbability = 0.005;
@@ -17,7 +26,7 @@ const planEnd = 0.99;
  * lowest of its daily, monthly and lifetime caps (docs/guides/how-a-decision-is-made.md#pacing). The deviation is a
  * difference, not a ratio: at the start of a day both use and plan are 0.
  */
-export function pacingProbability(rules: CompiledRules, totals: Totals, nowMs: number): number {
+export function pacingProbability(rules: PacedRules, totals: Totals, nowMs: number): number {
   let probability = 1;
   if (rules.pacing === 'asap') return probability;
   for (const cap of rules.totalCaps) {
@@ -30,7 +39,7 @@ export function pacingProbability(rules: CompiledRules, totals: Totals, nowMs: n
 }
 
 /** Share of the limit that the plan has used after a share of the time. */
-function plannedShare(pacing: CompiledRules['pacing'], elapsed: number): number {
+function plannedShare(pacing: Pacing, elapsed: number): number {
   const at = Math.min(1, elapsed / planEnd);
   return pacing === 'front_loaded' ? at * (2 - at) : at;
 }
@@ -39,7 +48,7 @@ function plannedShare(pacing: CompiledRules['pacing'], elapsed: number): number 
 type Plan = { limit: number; used: number; elapsed: number };
 
 /** The amount of a cap to be spread over the current period; null for caps without pacing. */
-function planOf(cap: CompiledTotalCap, rules: CompiledRules, totals: Totals, nowMs: number): Plan | null {
+function planOf(cap: CompiledTotalCap, rules: PacedRules, totals: Totals, nowMs: number): Plan | null {
   const use = totals.get(cap.key);
   const { per } = cap.cap;
   if (per === 'hour') return null;
@@ -63,7 +72,7 @@ function planOf(cap: CompiledTotalCap, rules: CompiledRules, totals: Totals, now
  */
 function elapsedOf(
   period: { startMs: number; endMs: number },
-  { startMs, endMs, hours }: CompiledRules,
+  { startMs, endMs, hours }: PacedRules,
   capZone: string,
   nowMs: number,
 ): number {

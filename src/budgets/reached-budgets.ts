@@ -1,6 +1,6 @@
-import type { CapPeriod } from '../catalog/rules/rules.ts';
-import { maxCostMicros, payoutOf } from '../catalog/snapshot/provisioning.ts';
-import type { Campaign, Snapshot } from '../catalog/snapshot/types.ts';
+import { maxCostMicros, payoutOf } from '../catalog/provisioning.ts';
+import type { CapPeriod } from '../catalog/rules.ts';
+import type { Campaign, Snapshot } from '../catalog/types.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { activeCapsOf } from './active-caps.ts';
 import { periodName } from './usage.ts';

@@ -1,4 +1,4 @@
-import type { DecidedOffer } from '../decision/types.ts';
+import type { Offer } from '../catalog/types.ts';
 import { texts, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
@@ -33,7 +33,7 @@ type Shown = { sessionId: string; publisherId: number; nowMs: number };
 /** What a shown offer reserves of the totals of its campaign; not granted yet. */
 export const reservationsOf = (
   activeCaps: ActiveCaps,
-  { offer, reserveMicros }: Pick<DecidedOffer, 'offer' | 'reserveMicros'>,
+  { offer, reserveMicros }: { offer: Offer; reserveMicros: number },
   { sessionId, publisherId, nowMs }: Shown,
 ): { total: LimitedTotal; reservation: Reservation }[] =>
   activeCaps.totalsOf(offer.campaign, publisherId).map((total) => ({
@@ -172,3 +172,32 @@ export async function deleteExpiredReservations(
   });
   return { sessions: rows.length, reservations: rows.flatMap(readReserved) };
 }
+
+/** SQL: whether all slices exist that the reservations of a statement with `reserveFromSlices(at)` come from. */
+export const slicesAreHeld = (at: number): string => `(select count(*) from held) = cardinality($${at}::uuid[])`;
+
+/**
+ * SQL of queries that reserve for sessions out of slices, beside `opted_out` (budgets/opt-outs.ts), whose users get
+ * nothing: what is theirs stays in the slice. The rows of slices are locked in the order of their ids, which avoids
+ * deadlocks.
+ * @param at number of the first of eight parameters, each an array: ids of slices; then sessions, their users and what
+ *   they reserve as `reservedBySession` writes it; then sessions, slices, impressions and millionths that slices give
+ */
+export const reserveFromSlices = (at: number): string => `held as (
+  select id from cap_slices where id = any($${at}::uuid[]) order by id for update
+), kept as (
+  select session_id, reserved
+  from unnest($${at + 1}::uuid[], $${at + 2}::uuid[], $${at + 3}::text[]) as session (session_id, user_key, reserved)
+  where ${slicesAreHeld(at)} and not exists (select from opted_out where opted_out.user_key = session.user_key)
+), reserved as (
+  insert into cap_reservations (session_id, reserved) select session_id, reserved from kept where reserved is not null
+), spent as (
+  update cap_slices slice set impressions = slice.impressions - sum.impressions, micros = slice.micros - sum.micros
+  from (
+    select slice_id, sum(impressions)::bigint as impressions, sum(micros)::bigint as micros
+    from unnest($${at + 4}::uuid[], $${at + 5}::uuid[], $${at + 6}::smallint[], $${at + 7}::bigint[])
+      as granted (session_id, slice_id, impressions, micros)
+    join kept using (session_id) group by slice_id
+  ) sum
+  where slice.id = sum.slice_id
+)`;

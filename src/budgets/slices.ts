@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { CatalogStore } from '../catalog/snapshot/store.ts';
+import type { CatalogStore } from '../catalog/store.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
 import type { Logger } from '../platform/logger.ts';
 import { activeCapsOf } from './active-caps.ts';

@@ -1,5 +1,5 @@
 import type { OfferAppearance, OfferStyles } from '@perkwire/client';
-import { overlay } from './snapshot/theme-settings.ts';
+import { overlay } from './theme-settings.ts';
 
 /** Least contrast of text (WCAG 2.2, level AA). */
 const minContrast = 4.5;

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { defaultAppearance, defaultStyles, type OfferStyles } from '@perkwire/client';
-import { buildAppearance, buildStyles, overlay } from './snapshot/theme-settings.ts';
-import type { Publisher, Theme } from './snapshot/types.ts';
+import { buildAppearance, buildStyles, overlay } from './theme-settings.ts';
+import type { Publisher, Theme } from './types.ts';
 
 /**
  * The style sheet of a hosted page (offerwall, wallet, privacy page) in a publisher's theme, light and dark: its

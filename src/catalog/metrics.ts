@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { CatalogStore } from './snapshot/store.ts';
+import type { CatalogStore } from './store.ts';
 
 /** Gauges of the snapshot that this process serves; of several on one port, the most outdated one's. */
 export function registerCatalogMetrics(

@@ -1,8 +1,6 @@
-import type { Caller } from '../accounts/caller.ts';
-import type { Authenticator } from '../platform/http/auth.ts';
+import type { Management } from '../management/service.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
-import type { CatalogStore } from './snapshot/store.ts';
-import type { Permission } from './snapshot/types.ts';
+import type { CatalogStore } from './store.ts';
 
-/** What a feature that reads the catalogue or admits API keys takes. */
-export type CatalogDeps = PlatformDeps & { catalog: CatalogStore; auth: Authenticator<Caller, Permission> };
+/** What a feature that reads or changes the catalogue takes. */
+export type CatalogDeps = PlatformDeps & { catalog: CatalogStore; management: Management };

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Deps } from '../runtime/create-deps.ts';
+import type { CatalogDeps } from '../catalog/ports.ts';
 
 /** How often a process reports that it runs (milliseconds); after three times that, it counts as stopped. */
 export const heartbeatMs = 5000;
@@ -12,13 +12,13 @@ insert into processes (id, host, pid, roles, catalog_version, started_at, seen_a
 values ($1, $2, $3, $4, $5, $7, $6)
 on conflict (id) do update set catalog_version = excluded.catalog_version, seen_at = excluded.seen_at`;
 
-type HeartbeatDeps = Pick<Deps, 'pool' | 'catalog' | 'now' | 'config'>;
+type HeartbeatDeps = Pick<CatalogDeps, 'pool' | 'catalog' | 'now' | 'config'> & { pid: number };
 
 /** Records this process and the catalogue version it serves, for the operator's page. */
-export function createHeartbeat(
-  { pool, catalog, now, config }: HeartbeatDeps,
-  pid: number,
-): { beat: () => Promise<void>; remove: () => Promise<void> } {
+export function createHeartbeat({ pool, catalog, now, config, pid }: HeartbeatDeps): {
+  beat: () => Promise<void>;
+  remove: () => Promise<void>;
+} {
   const id = randomUUID();
   const startedAt = new Date(now());
   return {

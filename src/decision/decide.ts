@@ -1,5 +1,5 @@
+import { type EligibilityIndex, indexOf } from './eligibility.ts';
 import type { Candidate } from './index/compile.ts';
-import { type EligibilityIndex, indexOf } from './index/eligibility.ts';
 import type { Exclusion } from './index/exclusion.ts';
 import { indexExclusionOf, passIndexFilters } from './index/index-filters.ts';
 import { candidateStream } from './rank/candidate-stream.ts';

@@ -1,5 +1,6 @@
-import type { CapEvent, CapMetric, CapPeriod } from '../catalog/rules/rules.ts';
-import type { Offer, Payout, Publisher, Theme } from '../catalog/snapshot/types.ts';
+import type { Totals, UserHistory } from '../budgets/types.ts';
+import type { Offer, Payout, Publisher, Theme } from '../catalog/types.ts';
+import type { Posteriors } from '../learning/types.ts';
 
 /** Everything a decision depends on: the same input gives the same decision, bit for bit. */
 export type DecisionInput = {
@@ -50,67 +51,6 @@ export type Geo = {
 };
 
 export const unknownGeo: Geo = { country: null, region: null, city: null, postalCode: null, timeZone: null };
-
-/** An event of the user, or an impression reserved by another answer in progress. */
-export type Exposure = {
-  event: CapEvent;
-  offerId: number;
-  campaignId: number;
-  advertiserId: number;
-  /** Epoch milliseconds. */
-  atMs: number;
-  /** Number of events, where old ones are aggregated; absent: 1. */
-  count?: number;
-};
-
-export type UserHistory = {
-  /** By campaign id: end of the opt-out in epoch seconds, or null for no end. */
-  optOuts: OptOuts;
-  /** In any order. */
-  exposures: readonly Exposure[];
-};
-
-export type OptOuts = Readonly<Record<string, number | null>>;
-
-export const noHistory: UserHistory = { optOuts: {}, exposures: [] };
-
-/** Use of a metric in the current hour, day and month (time zone of the campaign's owner), and in all. */
-export type PeriodUse = Readonly<Record<CapPeriod, number>>;
-
-/** Use of a campaign, reservations included; `budget` in millionths of the payout's currency. */
-export type CapUsage = Readonly<Record<CapMetric, PeriodUse>>;
-
-/** By `totalsKey`; missing: no use. */
-export type Totals = ReadonlyMap<string, CapUsage>;
-
-export const noTotals: Totals = new Map();
-
-/** Key of a campaign's use at all publishers (`publisherId` null), or at one whose provisioning sets total caps. */
-export const totalsKey = (campaignId: number, publisherId: number | null): string =>
-  publisherId === null ? String(campaignId) : `${campaignId} ${publisherId}`;
-
-export type Counts = { impressions: number; clicks: number; conversions: number };
-
-/** Counts from which rates are estimated. Immutable: a refresh gives a new object. */
-export type Posteriors = {
-  /** By `posteriorKey` of publisher and placement, then by offer id. */
-  placements: ReadonlyMap<string, ReadonlyMap<number, Counts>>;
-  /** By offer id, over all placements and publishers. */
-  offers: ReadonlyMap<number, Counts>;
-  /** By name of the category, over all its offers. */
-  categories: ReadonlyMap<string, Counts>;
-  /** Average value of a sale by campaign id, in millionths; for `cps`. */
-  averageSaleMicros: ReadonlyMap<number, number>;
-};
-
-export const posteriorKey = (publisherId: number, placement: string): string => `${publisherId} ${placement}`;
-
-export const noPosteriors: Posteriors = {
-  placements: new Map(),
-  offers: new Map(),
-  categories: new Map(),
-  averageSaleMicros: new Map(),
-};
 
 export type DecidedOffer = {
   offer: Offer;

@@ -1,7 +1,7 @@
 import type { PlatformDeps } from '../platform/ports.ts';
 import { createSigner } from '../platform/security/keyring.ts';
-import type { LiveExamples } from '../reference/openapi/live-examples.ts';
-import { createPayloadLinks, payloadLinkPurpose } from '../webhooks/message/payload-link.ts';
+import type { LiveExamples } from '../reference/live-examples.ts';
+import { createPayloadLinks, payloadLinkPurpose } from '../webhooks/payload-link.ts';
 import { demoOperatorKey, embeddedDemoIds } from './catalogue.ts';
 
 /** What the examples of the API reference are made of in the demo. */

@@ -1,18 +1,25 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { type SeedIds, seedCatalogue } from '../catalog/seed/seed.ts';
-import type { SeedCatalogue } from '../catalog/seed/types.ts';
+import { storeKnownKey } from '../accounts/keys.ts';
+import { seedCatalogue } from '../catalog/seed.ts';
+import type { SeedCatalogue } from '../catalog/seed-types.ts';
 import type { Executor } from '../platform/db/pool.ts';
 
 const demoFolder = new URL('../../demo/', import.meta.url);
 
+/** `key`: the publisher's API key, with every permission but `accounts`. */
+export type DemoIds = { key: string; sdkId: string };
+
+/** All that a key may do for its own publisher. */
+const publisherPermissions = ['ads/offers', 'reports', 'configurations', 'offers/management', 'wallet'];
+
 /** The fixed key and SDK id of the embedded demo; neither exists anywhere else. */
-export const embeddedDemoIds: SeedIds = { key: 'demo-key', sdkId: '0123456789abcdef' };
+export const embeddedDemoIds: DemoIds = { key: 'demo-key', sdkId: '0123456789abcdef' };
 
 /** The fixed operator's key of the embedded demo, for the calls of the API reference that need one. */
 export const demoOperatorKey = 'demo-operator-key';
 
-export const randomDemoIds = (): SeedIds => ({
+export const randomDemoIds = (): DemoIds => ({
   key: `pk_${randomBytes(24).toString('base64url')}`,
   sdkId: randomBytes(8).toString('hex'),
 });
@@ -21,7 +28,14 @@ export const randomDemoIds = (): SeedIds => ({
  * Writes the demo catalogue as a new publisher. Must run in one transaction.
  * @returns the id of the publisher
  */
-export async function loadDemoCatalogue(executor: Executor, ids: SeedIds): Promise<number> {
+export async function loadDemoCatalogue(executor: Executor, ids: DemoIds): Promise<number> {
   const catalogue = JSON.parse(await readFile(new URL('catalogue.json', demoFolder), 'utf8')) as SeedCatalogue;
-  return seedCatalogue(executor, catalogue, ids, (file) => readFile(new URL(file, demoFolder)));
+  const readPicture = (file: string): Promise<Buffer> => readFile(new URL(file, demoFolder));
+  const publisherId = await seedCatalogue(executor, catalogue, ids.sdkId, readPicture);
+  const name = 'Demo key';
+  await storeKnownKey(executor, { publisherId, name, key: ids.key, permissions: publisherPermissions });
+  return publisherId;
 }
+
+/** The custom attribute that marks made-up sessions: reports can leave them out or show nothing else. */
+export const madeUpMark = { name: 'demo_history', value: 'made-up' } as const;

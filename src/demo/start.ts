@@ -1,18 +1,24 @@
+import { storeKnownKey } from '../accounts/keys.ts';
 import type { CatalogDeps } from '../catalog/ports.ts';
-import { seedKey } from '../catalog/seed/seed.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { transaction } from '../platform/db/pool.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
-import { redirectEndpoints, saveEndpoint } from '../webhooks/endpoints/changes.ts';
+import { redirectEndpoints, saveEndpoint } from '../webhooks/endpoint-changes.ts';
 import { demoOperatorKey, embeddedDemoIds, loadDemoCatalogue } from './catalogue.ts';
-import { createHistoryPartitions } from './history/write-history.ts';
+import { createHistoryPartitions } from './write-history.ts';
 
 /**
  * Loads the demo catalogue into an embedded database that holds no publisher yet, with a webhook to this server's own
  * receiver. All or nothing: a start that is killed in between is made good by the next one.
  * @returns whether it was loaded now
  */
-export async function startDemo({ pool, catalog, config, secretBox, now }: CatalogDeps): Promise<boolean> {
+export async function startDemo({
+  pool,
+  catalog,
+  config,
+  secretBox,
+  now,
+}: Omit<CatalogDeps, 'management'>): Promise<boolean> {
   const loaded = await transaction(pool, async (executor) => {
     await executor.query("select pg_advisory_xact_lock(hashtext('perkwire_demo'))");
     const url = `http://127.0.0.1:${config.port}/demo/receiver`;
@@ -43,5 +49,10 @@ export async function openDemo(
 ): Promise<void> {
   const endpoint = { publisherId, event: 'usp.selection', url: receiverUrl, method: 'POST', enabled: true } as const;
   await saveEndpoint(executor, secretBox, { ...endpoint, nowMs });
-  await seedKey(executor, { publisherId, name: 'Demo operator', key: demoOperatorKey, permissions: ['accounts'] });
+  await storeKnownKey(executor, {
+    publisherId,
+    name: 'Demo operator',
+    key: demoOperatorKey,
+    permissions: ['accounts'],
+  });
 }

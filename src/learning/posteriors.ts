@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { payoutOf } from '../catalog/snapshot/provisioning.ts';
-import type { Snapshot } from '../catalog/snapshot/types.ts';
-import { type Counts, noPosteriors, type Posteriors, posteriorKey } from '../decision/types.ts';
+import { payoutOf } from '../catalog/provisioning.ts';
+import type { Snapshot } from '../catalog/types.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
+import { type Counts, noPosteriors, type Posteriors, posteriorKey } from './types.ts';
 
 /** The posteriors of all offers, with the id they are stored under; null: the empty model. */
 export type Model = { id: string | null; posteriors: Posteriors };

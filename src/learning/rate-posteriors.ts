@@ -1,5 +1,5 @@
-import type { Candidate } from '../decision/index/compile.ts';
-import { type Counts, type Posteriors, posteriorKey } from '../decision/types.ts';
+import type { Offer } from '../catalog/types.ts';
+import { type Counts, type Posteriors, posteriorKey } from './types.ts';
 
 /** Beta distributions of an offer's click rate (of impressions) and conversion rate (of clicks) at a placement. */
 export type RatePosteriors = { click: Beta; conversion: Beta };
@@ -25,7 +25,7 @@ const noCounts: Counts = { impressions: 0, clicks: 0, conversions: 0 };
  * (docs/guides/how-a-decision-is-made.md#expected-revenue).
  */
 export function ratePosteriorsOf(
-  { offer }: Candidate,
+  { offer }: { offer: Offer },
   publisherId: number,
   placement: string,
   posteriors: Posteriors,

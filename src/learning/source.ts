@@ -1,10 +1,10 @@
-import type { CatalogDeps } from '../catalog/ports.ts';
+import type { AccountDeps } from '../accounts/ports.ts';
 import { emptyModel, loadModel, type Model } from './posteriors.ts';
 
 /** The model that decisions are made with; `refresh` reloads it. */
 export type ModelSource = { current: () => Model; refresh: () => Promise<void> };
 
-export function createModelSource({ pool, catalog, now }: Pick<CatalogDeps, 'pool' | 'catalog' | 'now'>): ModelSource {
+export function createModelSource({ pool, catalog, now }: Pick<AccountDeps, 'pool' | 'catalog' | 'now'>): ModelSource {
   let model = emptyModel;
   return {
     current: () => model,

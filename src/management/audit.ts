@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Type } from '@sinclair/typebox';
-import { orNull, type Resource, timestamp, type View } from './resource.ts';
-import { isOperator, type Work } from './unit-of-work.ts';
+import type { Resource, View } from './resource.ts';
+import type { Work } from './unit-of-work.ts';
 
 export type AuditAction = 'create' | 'update' | 'remove' | 'restore' | 'sign_in' | 'lock';
 
@@ -54,42 +53,8 @@ export const insertSystemUpdates = ({ label, resource, rows }: SystemUpdates): s
     select publisher_id, now(), 'system', 0, '${label}', publisher_id, 'update', '${resource}', resource_id, changes
     from (${rows}) updated`;
 
+/** Actor label of the dispatcher, which disables endpoints that keep failing. */
+export const dispatcherLabel = 'dispatcher';
+
 /** `label`: the part of the server, as the log names it. */
 type SystemUpdates = { label: string; resource: string; rows: string };
-
-/** The log as a kind of row that is only read. Who is no operator does not learn which operator it was. */
-export const auditLog: Resource = {
-  name: 'audit',
-  noun: 'entry of the audit log',
-  schemaName: 'AuditEntry',
-  table: 'audit_log',
-  key: 'id',
-  permission: 'configurations',
-  input: Type.Object({}),
-  readOnly: {
-    at: timestamp(),
-    actor_kind: Type.String({
-      description: '`key`, `user`, or `system`: a command of the operator, the dispatcher, or the sign-in.',
-    }),
-    actor_id: orNull(Type.Integer(), { description: 'Of the key or user; null: of an operator.' }),
-    actor_label: Type.String({ description: 'Name of the key, e-mail address of the user.' }),
-    action: Type.String({
-      description:
-        '`create`, `update`, `remove`, `restore`; of users also `sign_in`, and `lock` after too many wrong passwords.',
-    }),
-    resource: Type.String({ description: 'Kind, such as `offers`.' }),
-    resource_id: Type.String({ description: 'Id; the name of a placement, the e-mail address of a user.' }),
-    changes: Type.Record(Type.String(), Type.Object({ old: Type.Unknown(), new: Type.Unknown() })),
-  },
-  expressions: ({ actor }): Record<string, string> =>
-    isOperator(actor)
-      ? {}
-      : {
-          actor_id: 'case when actor_publisher_id = publisher_id then actor_id end',
-          actor_label: "case when actor_publisher_id = publisher_id then actor_label else 'Operator' end",
-        },
-  sorts: { id: 'bigint' },
-  defaultSort: '-id',
-  filters: ['resource', 'resource_id', 'action', 'actor_kind', 'actor_id'],
-  searched: [],
-};

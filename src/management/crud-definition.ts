@@ -1,4 +1,3 @@
-import { hasRole, type Role } from '../accounts/users.ts';
 import type { Html } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
 import type { AssetName } from '../shell/assets.ts';
@@ -7,8 +6,8 @@ import type { PageContext } from '../shell/context.ts';
 import type { FieldErrors, Fields } from '../shell/fields.ts';
 import type { FormBuilder, FormValues } from '../shell/forms.ts';
 import type { IconName } from '../shell/icons.ts';
-import type { NavKey } from '../shell/layout.ts';
 import type { PageResult } from '../shell/pages.ts';
+import { hasRole, type Role } from '../shell/viewer.ts';
 import type { ManagementClient } from './page-client.ts';
 import type { Resource, Values, View } from './resource.ts';
 import type { Work } from './unit-of-work.ts';
@@ -31,7 +30,7 @@ export type Crud<C extends PageContext> = {
   resource: Resource;
   /** Below the prefix of the pages. */
   path: string;
-  nav: NavKey;
+  nav: string;
   icon: IconName;
   title: string;
   lead: string;

@@ -1,17 +1,35 @@
 import { Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
-import { callerOf } from '../accounts/caller.ts';
-import type { CatalogDeps } from '../catalog/ports.ts';
-import type { Permission, Publisher } from '../catalog/snapshot/types.ts';
 import { AppError } from '../platform/errors.ts';
-import { presentedKey } from '../platform/http/auth.ts';
+import { type Authenticator, type Permission, presentedKey } from '../platform/http/auth.ts';
+import type { Signer } from '../platform/security/keyring.ts';
+import type { SecretBox } from '../platform/security/secret-box.ts';
 import { type Answer, once } from './idempotency.ts';
+import { operatorPermission } from './permissions.ts';
 import type { Resource } from './resource.ts';
 import type { Management } from './service.ts';
 import { type Actor, isOperator, type Work } from './unit-of-work.ts';
 
 /** What every management route works with. */
-export type Door = { management: Management; deps: CatalogDeps };
+export type ManagementHttp = {
+  management: Management;
+  auth: Pick<Authenticator<unknown>, 'requireKey'>;
+  secretBox: SecretBox;
+  /** Signs the cursors of lists. */
+  cursors: Signer;
+};
+
+/** The key that calls, as the authenticator left it (accounts/caller.ts). `key` null: an SDK id. */
+type KeyCaller = {
+  publisher: { id: number };
+  snapshot: { publishers: ReadonlyMap<number, unknown> };
+  key: null | (Pick<Actor, 'id' | 'permissions' | 'expiresAtMs'> & { name: string; rateLimitPerS: Actor['ratePerS'] });
+};
+
+function callerOf(request: FastifyRequest): KeyCaller {
+  if (request.caller === null) throw new Error('the route requires no permission');
+  return request.caller as KeyCaller;
+}
 
 export const publisherIdParameter = Type.Optional(
   Type.String({ description: 'The publisher to act for; another than the own for operators only.' }),
@@ -36,21 +54,23 @@ function keyActorOf(request: FastifyRequest): Actor {
 }
 
 /** Who calls, and for which publisher. Another publisher than the own exists for operators only. */
-export function callOf(request: FastifyRequest): { actor: Actor; publisher: Publisher; publisherId: number } {
+export function callOf(request: FastifyRequest): { actor: Actor; publisherId: number } {
   const { publisher, snapshot } = callerOf(request);
   const actor = keyActorOf(request);
   const asked = (request.query as { publisher_id?: unknown }).publisher_id;
-  if (asked === undefined || asked === String(publisher.id)) return { actor, publisher, publisherId: publisher.id };
-  const other =
-    typeof asked === 'string' && /^[1-9]\d{0,9}$/.test(asked) ? snapshot.publishers.get(Number(asked)) : undefined;
-  if (other === undefined || !isOperator(actor))
+  if (asked === undefined || asked === String(publisher.id)) return { actor, publisherId: publisher.id };
+  const other = typeof asked === 'string' && /^[1-9]\d{0,9}$/.test(asked) ? Number(asked) : 0;
+  if (!snapshot.publishers.has(other) || !isOperator(actor))
     throw new AppError('resource_not_found', { message: 'Publisher not found.' });
-  return { actor, publisher: other, publisherId: other.id };
+  return { actor, publisherId: other };
 }
 
-/** Hooks of a management route. Operators need no further permission. */
-export const admit = ({ deps }: Door, permission: Permission): Pick<RouteShorthandOptions, 'preValidation'> => ({
-  preValidation: deps.auth.requireKey(permission, 'accounts'),
+/** The hooks of a management route. Operators need no further permission. */
+export const requirePermission = (
+  { auth }: Pick<ManagementHttp, 'auth'>,
+  permission: Permission,
+): Pick<RouteShorthandOptions, 'preValidation'> => ({
+  preValidation: auth.requireKey(permission, operatorPermission),
 });
 
 /** Sends a response that must not be cached. */
@@ -63,7 +83,7 @@ export function send(reply: FastifyReply, { status, body, headers }: Answer): Fa
 
 /** A call that makes something: in one transaction, and once for each `Idempotency-Key`. */
 export async function post(
-  door: Door,
+  { management, secretBox }: Pick<ManagementHttp, 'management' | 'secretBox'>,
   request: FastifyRequest,
   reply: FastifyReply,
   make: (work: Work) => Promise<Answer>,
@@ -71,11 +91,11 @@ export async function post(
 ) {
   const { actor, publisherId } = callOf(request);
   const key = request.headers['idempotency-key'];
-  const answer = await door.management.write(actor, publisherId, (work) => {
+  const answer = await management.write(actor, publisherId, (work) => {
     if (key === undefined) return make(work);
     const given = body ?? JSON.stringify(request.body ?? null);
     const text = `${request.routeOptions.url}\n${JSON.stringify(request.params)}\n${given}`;
-    return once(work, { key: String(key), request: text, box: door.deps.secretBox }, () => make(work));
+    return once(work, { key: String(key), request: text, box: secretBox }, () => make(work));
   });
   return send(reply, answer);
 }

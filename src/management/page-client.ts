@@ -1,14 +1,13 @@
-import type { Role, User } from '../accounts/users.ts';
-import type { CatalogDeps } from '../catalog/ports.ts';
-import { type Permission, permissions } from '../catalog/snapshot/types.ts';
-import { createSigner } from '../platform/security/keyring.ts';
+import type { Signer } from '../platform/security/keyring.ts';
 import { type PageContext, viewerOf } from '../shell/context.ts';
 import type { Choice } from '../shell/forms.ts';
+import type { User } from '../shell/viewer.ts';
 import { type Page as ListPage, type ListQuery, listRows } from './list.ts';
+import { type PermissionEntry, permissionsOf } from './permissions.ts';
 import type { Resource, Values, View } from './resource.ts';
 import { restoreRow } from './restore.ts';
 import { createRow, getRow, removeRow, updateRow } from './rows.ts';
-import { createManagement } from './service.ts';
+import type { Management } from './service.ts';
 import type { Actor, Work } from './unit-of-work.ts';
 
 type RowKey = string | number;
@@ -16,6 +15,10 @@ type RowKey = string | number;
 /** The functions of the management API for pages: with the viewer as actor and the publisher of the address. */
 export type ManagementClient = {
   now: () => number;
+  permissions: readonly PermissionEntry[];
+  /** The viewer as the audit log names them. */
+  actorOf: (context: PageContext) => Actor;
+  actorFor: (user: User) => Actor;
   read: <T>(context: PageContext, work: (work: Work) => Promise<T>) => Promise<T>;
   write: <T>(context: PageContext, work: (work: Work) => Promise<T>) => Promise<T>;
   list: (context: PageContext, resource: Resource, query: ListQuery) => Promise<ListPage>;
@@ -33,15 +36,34 @@ export type ManagementClient = {
   restore: (context: PageContext, resource: Resource, key: RowKey) => Promise<View>;
 };
 
-export function createManagementClient(deps: CatalogDeps): ManagementClient {
-  const management = createManagement(deps);
-  const cursors = createSigner(deps.config.tokenKeys, 'list-cursor');
+type ClientDeps = {
+  management: Management;
+  permissions: readonly PermissionEntry[];
+  cursors: Signer;
+  now: () => number;
+};
+
+export function createManagementClient({ management, permissions, cursors, now }: ClientDeps): ManagementClient {
+  /** The permissions bound what keys the user may create; roles are checked before. */
+  const actorFor = ({ id, email, role, publisherId }: User): Actor => ({
+    kind: 'user',
+    id,
+    label: email,
+    permissions: permissionsOf(role, permissions),
+    expiresAtMs: null,
+    ratePerS: null,
+    publisherId,
+  });
+  const actorOf = ({ request }: PageContext): Actor => actorFor(viewerOf(request).user);
   const read: ManagementClient['read'] = (context, work) =>
     management.read(actorOf(context), publisherIdOf(context), work);
   const write: ManagementClient['write'] = (context, work) =>
     management.write(actorOf(context), publisherIdOf(context), work);
   return {
-    now: deps.now,
+    now,
+    permissions,
+    actorOf,
+    actorFor,
     read,
     write,
     list: (context, resource, query) => read(context, (work) => listRows(resource, work, query, cursors)),
@@ -54,28 +76,6 @@ export function createManagementClient(deps: CatalogDeps): ManagementClient {
     remove: (context, resource, key) => write(context, (work) => removeRow(resource, work, String(key), null)),
     restore: (context, resource, key) => write(context, (work) => restoreRow(resource, work, String(key))),
   };
-}
-
-/** The viewer as the audit log names them. */
-export const actorOf = ({ request }: PageContext): Actor => actorFor(viewerOf(request).user);
-
-/** The permissions bound what keys the user may create; roles are checked before. */
-export const actorFor = ({ id, email, role, publisherId }: User): Actor => ({
-  kind: 'user',
-  id,
-  label: email,
-  permissions: permissionsOf(role),
-  expiresAtMs: null,
-  ratePerS: null,
-  publisherId,
-});
-
-const managerPermissions: readonly Permission[] = ['ads/offers', 'reports', 'offers/management'];
-
-function permissionsOf(role: Role): Actor['permissions'] {
-  if (role === 'operator') return new Set(permissions);
-  if (role === 'admin') return new Set(permissions.filter((one) => one !== 'accounts'));
-  return new Set<Permission>(role === 'manager' ? managerPermissions : ['reports']);
 }
 
 /** 0 on pages without a publisher; no row has this publisher. */

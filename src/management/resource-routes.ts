@@ -3,8 +3,16 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { namesEtag } from '../platform/http/etag.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import type { App } from '../platform/ports.ts';
-import type { Signer } from '../platform/security/keyring.ts';
-import { admit, callOf, type Door, fieldsOf, post, publisherIdParameter, publisherQuery, send } from './http.ts';
+import {
+  callOf,
+  fieldsOf,
+  type ManagementHttp,
+  post,
+  publisherIdParameter,
+  publisherQuery,
+  requirePermission,
+  send,
+} from './http.ts';
 import { defaultLimit, type ListQuery, listRows, maxLimit } from './list.ts';
 import {
   capital,
@@ -21,8 +29,6 @@ import { restorableDays, restoreRow } from './restore.ts';
 import { createRow, etagOf, getRow, removeRow, updateRow } from './rows.ts';
 import { refuseFields } from './strict-body.ts';
 import type { Work } from './unit-of-work.ts';
-
-export type RowsDoor = Door & { cursors: Signer };
 
 type Operation = 'list' | 'create' | 'get' | 'update' | 'remove' | 'restore';
 
@@ -60,17 +66,37 @@ export const rowAnswer = async (resource: Resource, work: Work, view: View, mess
   headers: { etag: etagOf(view) },
 });
 
+/** A body of management calls may hold this much (bytes). */
+const bodyLimit = 1024 * 1024;
+
+/**
+ * Prepares a scope for management routes. Their schemas are for the description: what is checked, and in which words,
+ * is the same for pages and files.
+ */
+export function openManagementScope(app: App): void {
+  app.addHook('onRoute', (route) => {
+    route.bodyLimit ??= bodyLimit;
+  });
+  app.setValidatorCompiler(() => (value) => ({ value }));
+  app.setSerializerCompiler(() => (value) => JSON.stringify(value));
+}
+
 /** The routes that all kinds of rows have in common: list, create, show, change, replace, remove. */
-export function resourceRoutes(app: App, door: RowsDoor, resource: Resource, operations: readonly Operation[]): void {
+export function resourceRoutes(
+  app: App,
+  http: ManagementHttp,
+  resource: Resource,
+  operations: readonly Operation[],
+): void {
   const path = `/manage/v1/${resource.name}`;
   const article = /^[aeio]/.test(resource.noun) ? 'an' : 'a';
   const routes: Routes = {
     app,
-    door,
+    http,
     resource,
     path,
     one: `${path}/:${resource.key}`,
-    hooks: admit(door, resource.permission),
+    hooks: requirePermission(http, resource.permission),
     tags: [capital(resource.name.replace('-', ' '))],
     params: Type.Object({ [resource.key]: Type.String() }),
     noun: `${article} ${resource.noun}`,
@@ -81,12 +107,12 @@ export function resourceRoutes(app: App, door: RowsDoor, resource: Resource, ope
 
 type Routes = {
   app: App;
-  door: RowsDoor;
+  http: ManagementHttp;
   resource: Resource;
   /** Of all rows, and of one. */
   path: string;
   one: string;
-  hooks: ReturnType<typeof admit>;
+  hooks: ReturnType<typeof requirePermission>;
   tags: string[];
   params: TObject;
   /** With its article. */
@@ -103,7 +129,7 @@ const addRoutes: Record<Operation, (routes: Routes) => void> = {
   restore: restoreRoute,
 };
 
-function listRoute({ app, door, resource, path, hooks, tags }: Routes): void {
+function listRoute({ app, http, resource, path, hooks, tags }: Routes): void {
   const schema = {
     operationId: `list${pascal(resource.name)}`,
     summary: `List ${resource.name.replace('-', ' ')}`,
@@ -114,14 +140,14 @@ function listRoute({ app, door, resource, path, hooks, tags }: Routes): void {
   app.get(path, { schema, ...hooks }, async (request, reply) => {
     const { actor, publisherId } = callOf(request);
     const query = request.query as ListQuery;
-    const { rows, nextCursor } = await door.management.read(actor, publisherId, (work) =>
-      listRows(resource, work, query, door.cursors),
+    const { rows, nextCursor } = await http.management.read(actor, publisherId, (work) =>
+      listRows(resource, work, query, http.cursors),
     );
     return send(reply, { status: 200, body: { data: rows, next_cursor: nextCursor }, headers: {} });
   });
 }
 
-function createRoute({ app, door, resource, path, hooks, tags, noun }: Routes): void {
+function createRoute({ app, http, resource, path, hooks, tags, noun }: Routes): void {
   const schema = {
     operationId: `create${pascal(resource.noun)}`,
     summary: `Create ${noun}`,
@@ -133,14 +159,14 @@ function createRoute({ app, door, resource, path, hooks, tags, noun }: Routes): 
     response: { 201: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409, 422) },
   };
   app.post(path, { schema, ...hooks }, (request, reply) =>
-    post(door, request, reply, async (work) => {
+    post(http, request, reply, async (work) => {
       const row = await createRow(resource, work, fieldsOf(request, resource));
       return rowAnswer(resource, work, row, `${capital(resource.noun)} created.`, 201);
     }),
   );
 }
 
-function getRoute({ app, door, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
+function getRoute({ app, http, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
   const schema = {
     operationId: `get${pascal(resource.noun)}`,
     summary: `Show ${noun}`,
@@ -151,7 +177,7 @@ function getRoute({ app, door, resource, one, hooks, tags, params, noun, keyOf }
   };
   app.get(one, { schema, ...hooks }, async (request, reply) => {
     const { actor, publisherId } = callOf(request);
-    const answer = await door.management.read(actor, publisherId, async (work) =>
+    const answer = await http.management.read(actor, publisherId, async (work) =>
       rowAnswer(resource, work, await getRow(resource, work, keyOf(request)), `${capital(resource.noun)} found.`),
     );
     if (namesEtag(request.headers['if-none-match'], answer.headers.etag))
@@ -160,11 +186,11 @@ function getRoute({ app, door, resource, one, hooks, tags, params, noun, keyOf }
   });
 }
 
-function updateRoutes({ app, door, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
+function updateRoutes({ app, http, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
   const change = async (request: FastifyRequest, reply: FastifyReply, replace: boolean) => {
     const { actor, publisherId } = callOf(request);
     const mode = { ifMatch: request.headers['if-match'] ?? null, replace };
-    const answer = await door.management.write(actor, publisherId, async (work) => {
+    const answer = await http.management.write(actor, publisherId, async (work) => {
       const row = await updateRow(resource, work, keyOf(request), fieldsOf(request, resource), mode);
       return rowAnswer(resource, work, row, `${capital(resource.noun)} saved.`);
     });
@@ -193,7 +219,7 @@ function updateRoutes({ app, door, resource, one, hooks, tags, params, noun, key
   app.put(one, { schema: putSchema, ...hooks }, (request, reply) => change(request, reply, true));
 }
 
-function removeRoute({ app, door, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
+function removeRoute({ app, http, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
   const schema = {
     operationId: `remove${pascal(resource.noun)}`,
     summary: `${resource.removedAt === 'revoked_at' ? 'Revoke' : 'Remove'} ${noun}`,
@@ -206,12 +232,12 @@ function removeRoute({ app, door, resource, one, hooks, tags, params, noun, keyO
   app.delete(one, { schema, ...hooks }, async (request, reply) => {
     const { actor, publisherId } = callOf(request);
     const match = request.headers['if-match'] ?? null;
-    await door.management.write(actor, publisherId, (work) => removeRow(resource, work, keyOf(request), match));
+    await http.management.write(actor, publisherId, (work) => removeRow(resource, work, keyOf(request), match));
     return reply.code(204).header('cache-control', 'no-store').send();
   });
 }
 
-function restoreRoute({ app, door, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
+function restoreRoute({ app, http, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
   const schema = {
     operationId: `restore${pascal(resource.noun)}`,
     summary: `Restore ${noun}`,
@@ -223,7 +249,7 @@ function restoreRoute({ app, door, resource, one, hooks, tags, params, noun, key
     response: { 200: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409, 422) },
   };
   app.post(`${one}/restore`, { schema, ...hooks, preHandler: refuseFields }, (request, reply) =>
-    post(door, request, reply, async (work) => {
+    post(http, request, reply, async (work) => {
       const row = await restoreRow(resource, work, keyOf(request));
       return rowAnswer(resource, work, row, `${capital(resource.noun)} restored.`);
     }),

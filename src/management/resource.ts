@@ -1,6 +1,6 @@
 import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
-import type { Permission } from '../catalog/snapshot/types.ts';
 import type { ErrorDetail } from '../platform/errors.ts';
+import type { Permission } from '../platform/http/auth.ts';
 import type { Work } from './unit-of-work.ts';
 
 /** Fields of a row by the names of its columns, which are the names clients use. */

@@ -1,6 +1,8 @@
-import type { CatalogDeps } from '../catalog/ports.ts';
+import type pg from 'pg';
 import { createFailFast } from '../platform/db/fail-fast.ts';
+import type { DatabaseHealth } from '../platform/db/health.ts';
 import { readTransaction, transaction } from '../platform/db/pool.ts';
+import type { Logger } from '../platform/logger.ts';
 import type { Actor, Work } from './unit-of-work.ts';
 
 /** With 10,000 offers a refresh takes most of a second: too long for a request to wait (count of offers). */
@@ -19,13 +21,16 @@ export type Management = {
   write: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
 };
 
-export function createManagement({
-  pool,
-  dbHealth,
-  catalog,
-  logger,
-  now,
-}: Pick<CatalogDeps, 'pool' | 'dbHealth' | 'catalog' | 'logger' | 'now'>): Management {
+type ManagementDeps = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  /** The configuration that this process serves. */
+  catalog: { refresh: () => Promise<unknown>; current: () => { offers: ReadonlyMap<number, unknown> } };
+  logger: Logger;
+  now: () => number;
+};
+
+export function createManagement({ pool, dbHealth, catalog, logger, now }: ManagementDeps): Management {
   const failFast = createFailFast(dbHealth);
   return {
     read: (actor, publisherId, work) => failFast(() => work({ executor: pool, actor, publisherId, nowMs: now() })),

@@ -1,5 +1,6 @@
-import type { Permission } from '../catalog/snapshot/types.ts';
 import type { Executor } from '../platform/db/pool.ts';
+import type { Permission } from '../platform/http/auth.ts';
+import { operatorPermission } from './permissions.ts';
 
 /** The author of a change: an API key, a signed-in user, or a command of the installation's operator. */
 export type Actor = {
@@ -26,4 +27,4 @@ export type Work = {
 };
 
 /** Operators see all publishers. */
-export const isOperator = (actor: Actor): boolean => actor.permissions.has('accounts');
+export const isOperator = (actor: Actor): boolean => actor.permissions.has(operatorPermission);

@@ -1,5 +1,4 @@
 import type pg from 'pg';
-import { deleteOldUsage } from '../budgets/usage.ts';
 import { dropPartitions } from '../platform/db/partitions.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import { dayMs, dayOf } from '../platform/lib/time.ts';
@@ -25,7 +24,6 @@ export const applyOfferRetention: RetentionStep = async (pool, { retentionRawDay
   const partitions = await dropPartitions(pool, ['sessions'], keepFrom);
   const devSessions = await deleteDevSessions(pool, new Date(nowMs - dayMs));
   await deleteOldDecisionStates(pool, nowMs);
-  await deleteOldUsage(pool, nowMs);
   await deleteOldNotices(pool, nowMs);
   await deleteOldCalls(pool, nowMs);
   await deleteOldOutcomes(pool, nowMs);

@@ -1,4 +1,4 @@
-import type { Creative, Offer } from '../catalog/snapshot/types.ts';
+import type { Creative, Offer } from '../catalog/types.ts';
 
 /** The user of sample payloads. */
 export const sampleUserId = 'test-user';

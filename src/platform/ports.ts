@@ -10,6 +10,7 @@ import type pg from 'pg';
 import type { Config } from '../config.ts';
 import type { BatchMeters } from './db/batch-meter.ts';
 import type { DatabaseHealth } from './db/health.ts';
+import type { Geo } from './geo.ts';
 import type { FailureLimit } from './http/failure-limit.ts';
 import type { Logger } from './logger.ts';
 import type { Mailer } from './mailer.ts';
@@ -35,6 +36,7 @@ export type PlatformDeps = {
   metrics: Metrics;
   batchMeters: BatchMeters;
   tracing: Tracing;
+  geo: Geo;
   /** Clock, epoch milliseconds. */
   now: () => number;
 };

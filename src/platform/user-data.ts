@@ -86,3 +86,24 @@ export type ExportScope = {
 
 /** Rows of one kind as they are kept; times in ISO 8601, amounts in millionths of their currency. */
 export type ExportRows = (executor: Executor, scope: ExportScope) => Promise<Record<string, unknown>[]>;
+
+/** A room's part in erasures and exports: steps for its own tables. */
+export type UserDataPart = {
+  /** Sessions of a user that began until a time, at most `limit`; sessions that were erased are not found again. */
+  findSessions?: FindSessions;
+  eraseBeforeSessions?: EraseBeforeSessions;
+  /** Empties the sessions themselves; runs first in its transaction. */
+  eraseSessions?: EraseWithSessions;
+  eraseWithSessions?: EraseWithSessions;
+  /** Run after all sessions are emptied. */
+  eraseOfUser?: readonly EraseOfUser[];
+  /** By the field of the export's answer. */
+  exports?: Readonly<Record<string, ExportRows>>;
+};
+
+export type FindSessions = (
+  executor: Executor,
+  subject: UserSubject,
+  until: Date,
+  limit: number,
+) => Promise<UserSession[]>;

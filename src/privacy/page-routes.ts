@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
+import type { AccountDeps } from '../accounts/ports.ts';
 import { hostedStyle } from '../catalog/hosted-style.ts';
-import type { CatalogDeps } from '../catalog/ports.ts';
 import { AppError } from '../platform/errors.ts';
 import type { ErrorPages } from '../platform/http/error-pages.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
@@ -33,7 +33,7 @@ const headers = {
 /** `GET /privacy/{sdk_id}`: the page of `privacy_url` where the publisher has none (docs/interface.md#privacy). */
 export async function privacyPageRoutes(
   app: App,
-  { catalog, config }: Pick<CatalogDeps, 'catalog' | 'config'>,
+  { catalog, config }: Pick<AccountDeps, 'catalog' | 'config'>,
 ): Promise<void> {
   app.get('/privacy/:sdkId', { schema, config: { errorPages } }, async (request, reply) => {
     const publisher = catalog.current().publishersBySdkId.get(request.params.sdkId);

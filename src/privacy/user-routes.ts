@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import type { CatalogDeps } from '../catalog/ports.ts';
+import type { AccountDeps } from '../accounts/ports.ts';
 import { callOf, publisherQuery } from '../management/http.ts';
 import { strictBody } from '../management/strict-body.ts';
 import { createFailFast } from '../platform/db/fail-fast.ts';
@@ -85,7 +85,7 @@ const exportSchema = {
   response: { 200: exportAnswer, ...errorAnswers(400, 401, 403, 404) },
 };
 
-type PrivacyDeps = Pick<CatalogDeps, 'pool' | 'dbHealth' | 'auth' | 'secretBox' | 'config' | 'now'> & {
+type PrivacyDeps = Pick<AccountDeps, 'pool' | 'dbHealth' | 'auth' | 'secretBox' | 'config' | 'now'> & {
   userData: UserDataSteps;
 };
 

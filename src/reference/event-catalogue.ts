@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import type { Publisher } from '../catalog/snapshot/types.ts';
+import type { Publisher } from '../catalog/types.ts';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/ports.ts';
 import { type EventType, type EventTypes, schemaVersion } from '../webhooks/events.ts';

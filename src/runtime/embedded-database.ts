@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts';
-import type { EmbeddedPostgres } from '../demo/postgres/index.ts';
+import type { EmbeddedPostgres } from '../embedded/postgres.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Parts } from './parts.ts';
 
@@ -9,7 +9,7 @@ export async function startEmbedded(
   logger: Logger,
   parts: Pick<Parts, 'add'>,
 ): Promise<EmbeddedPostgres> {
-  const { startEmbeddedPostgres } = await import('../demo/postgres/index.ts');
+  const { startEmbeddedPostgres } = await import('../embedded/postgres.ts');
   const database = await startEmbeddedPostgres({ dataDir, log: (line) => logger.info({}, line) });
   parts.add('embedded database', database.stop);
   return database;

@@ -1,40 +1,20 @@
-import type { Role } from '../config.ts';
 import type { DatabaseHealth } from '../platform/db/health.ts';
 import { isDatabaseUnavailable } from '../platform/db/pool.ts';
+import type { Job, LoopJob, Stoppable } from '../platform/jobs.ts';
 import { startLoop } from '../platform/lib/loop.ts';
 import type { Logger } from '../platform/logger.ts';
+import type { PlatformDeps } from '../platform/ports.ts';
 import type { JobMeter } from './job-meter.ts';
-
-export type Stoppable = { stop: () => Promise<void> };
-
-type Description = {
-  name: string;
-  /** Processes with one of these roles run it. */
-  roles: readonly Role[];
-  /** How concurrent processes are coordinated, and what is locked during a run. */
-  locks: string;
-};
-
-/** Work that is repeated: a run, a pause, and so on; not while the database is unavailable. */
-export type LoopJob = Description & {
-  /** Pause between two runs, unless a run returns another (milliseconds). */
-  pauseMs: number;
-  /** Pause after a run that failed (milliseconds). Default: `pauseMs`. */
-  retryMs?: number;
-  /** Long runs are followed by long pauses: at least this many times as long as the run. Default: 0. */
-  pausePerRun?: number;
-  /** @returns the pause until the next run (milliseconds), or nothing */
-  run: (isStopped: () => boolean) => Promise<void> | Promise<number>;
-  /** After the last run. */
-  onStop?: () => Promise<void>;
-};
-
-/** Work with a schedule of its own. */
-type ServiceJob = Description & { start: () => Promise<Stoppable> };
-
-export type Job = LoopJob | ServiceJob;
+import { retentionJob } from './retention.ts';
+import type { House } from './room.ts';
 
 type RunnerDeps = { dbHealth: Pick<DatabaseHealth, 'isUp' | 'sawFailure'>; logger: Logger; jobMeter: JobMeter };
+
+/** Every background job of all rooms; nothing else starts one. Several processes may run the same job at once. */
+export const jobsOf = (house: House, deps: PlatformDeps): readonly Job[] => [
+  ...house.rooms.flatMap(({ jobs }) => jobs?.(house) ?? []),
+  retentionJob(house.rooms, deps),
+];
 
 /** Starts the jobs; `stop` resolves when all of them have ended. */
 export async function runJobs(jobs: readonly Job[], deps: RunnerDeps): Promise<Stoppable> {

@@ -1,6 +1,5 @@
 import { type Html, html } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
-import type { MetricsView } from '../reports/query/view.ts';
 import { table } from './components.ts';
 
 /** What the browser draws; null: no value yet. */
@@ -48,6 +47,9 @@ export function drawnChart({ caption, heading, times, series, format = String, .
       )}
     </details>`;
 }
+
+/** Counts and rates by name. */
+type MetricsView = Record<string, number>;
 
 type ChartRow = { time: string; metrics: MetricsView };
 

@@ -1,18 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { hasRole, type Role, type User } from '../accounts/users.ts';
-import type { Publisher } from '../catalog/snapshot/types.ts';
 import { AppError } from '../platform/errors.ts';
 import { t } from '../platform/i18n/messages.ts';
+import { hasRole, type Role, type Viewer } from './viewer.ts';
 
-/** The signed-in user with their session. */
-export type Viewer = { user: User; sessionId: string; byProvider: boolean; sessionToken: string; csrf: string };
+/** The publisher in the address of a page. */
+export type ViewedPublisher = { id: number; name: string; timeZone: string };
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set for every request with a valid session. */
     viewer: Viewer | null;
     /** The publisher in the address, if the viewer has access to it. */
-    viewedPublisher: Publisher | null;
+    viewedPublisher: ViewedPublisher | null;
   }
 }
 
@@ -26,7 +25,7 @@ export type PageContext = {
 };
 
 /** Context of a page that belongs to one publisher. */
-export type PublisherContext = PageContext & { publisher: Publisher };
+export type PublisherContext = PageContext & { publisher: ViewedPublisher };
 
 /** @throws Error on a route without sign-in */
 export function viewerOf(request: FastifyRequest): Viewer {

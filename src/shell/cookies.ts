@@ -1,9 +1,8 @@
 import cookiePlugin, { type CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { sessionLifetimeMs } from '../accounts/sessions.ts';
-import { isToken } from '../accounts/sign-in/tokens.ts';
 import { minuteMs } from '../platform/lib/time.ts';
 import type { App } from '../platform/ports.ts';
+import { isToken } from '../platform/security/random-token.ts';
 
 /** Time for the sign-in at the OpenID provider (milliseconds). */
 export const pendingLifetimeMs = 15 * minuteMs;
@@ -31,8 +30,9 @@ const maxFlashLength = 300;
 /**
  * The dashboard's cookies. With https their names begin with `__Host-`, so that no other host of the domain can set
  * them.
+ * @param sessionLifetimeMs how long a browser keeps the cookie of a session
  */
-export async function registerCookies(app: App, publicUrl: string): Promise<Cookies> {
+export async function registerCookies(app: App, publicUrl: string, sessionLifetimeMs: number): Promise<Cookies> {
   await app.register(cookiePlugin);
   const secure = publicUrl.startsWith('https:');
   const prefix = secure ? '__Host-' : '';

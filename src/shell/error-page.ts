@@ -8,11 +8,11 @@ import type { App } from '../platform/ports.ts';
 import { apiText } from './api-text.ts';
 import { linkButton } from './components.ts';
 import { pageHeaders } from './headers.ts';
-import { renderCard, renderPage } from './layout.ts';
-import type { PageServices } from './pages.ts';
+import { renderCard, renderPage, type Shell } from './layout.ts';
 
 /** Answers errors with pages. */
-export function registerErrorPages(app: App, { deps, asset, cookies }: PageServices): void {
+export function registerErrorPages(app: App, shell: Shell): void {
+  const { asset, cookies, publicUrl } = shell;
   app.setErrorHandler((err, request, reply) =>
     asReader(request.reader, () => {
       const error = toAppError(err);
@@ -20,7 +20,7 @@ export function registerErrorPages(app: App, { deps, asset, cookies }: PageServi
       if (error.status >= 500)
         request.log.error({ err: error.cause ?? error, method, url: loggedUrl(url), requestId: id }, 'page failed');
       if (error.retryAfterS !== undefined) reply.header('retry-after', String(error.retryAfterS));
-      reply.code(error.status).headers(pageHeaders(deps.config.publicUrl));
+      reply.code(error.status).headers(pageHeaders(publicUrl));
       const title = titleOf(error);
       const text = error.status === 404 ? t('errors.notFoundText') : apiText(error.message);
       const body = html`
@@ -31,7 +31,7 @@ export function registerErrorPages(app: App, { deps, asset, cookies }: PageServi
       </div>`;
       if (viewer === null) return reply.send(renderCard(title, asset, body));
       const flash = cookies.takeFlash(request, reply);
-      return reply.send(renderPage({ title, body }, { viewer, publisher: request.viewedPublisher, flash, asset }));
+      return reply.send(renderPage({ title, body }, { viewer, publisher: request.viewedPublisher, flash, shell }));
     }),
   );
 }

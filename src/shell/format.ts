@@ -1,4 +1,3 @@
-import type { Publisher } from '../catalog/snapshot/types.ts';
 import { type Html, html } from '../platform/http/html.ts';
 import { reader } from '../platform/i18n/reader.ts';
 import { isTimeZone } from '../platform/lib/time-zone.ts';
@@ -30,7 +29,7 @@ const dateFormat = perLocale((locale, kind) => {
   return new Intl.DateTimeFormat(locale, { dateStyle: 'medium', ...time, timeZone: zone });
 });
 
-type Zone = Pick<Publisher, 'timeZone'>;
+type Zone = { timeZone: string };
 
 /** A time in the publisher's time zone, as text. */
 export const momentText = ({ timeZone }: Zone, at: Date | number, precision: Precision = 'minute'): string =>

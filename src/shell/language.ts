@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
-import type { Role, User } from '../accounts/users.ts';
 import { sectionOf, t } from '../platform/i18n/messages.ts';
 import { asReader, type Reader, readerOf } from '../platform/i18n/reader.ts';
 import type { App } from '../platform/ports.ts';
+import type { Role, User } from './viewer.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,4 +1,3 @@
-import type { Publisher } from '../catalog/snapshot/types.ts';
 import { type Html, html, nothing } from '../platform/http/html.ts';
 import { logo } from '../platform/http/logo.ts';
 import { t } from '../platform/i18n/messages.ts';
@@ -6,21 +5,30 @@ import { reader } from '../platform/i18n/reader.ts';
 import { csrfField, csrfHeader } from './actions.ts';
 import type { AssetName, AssetUrl } from './assets.ts';
 import { link } from './components.ts';
-import type { Viewer } from './context.ts';
-import type { Flash } from './cookies.ts';
+import type { ViewedPublisher } from './context.ts';
+import type { Cookies, Flash } from './cookies.ts';
 import { finderButton, finderDialogs } from './finder.ts';
 import { icon } from './icons.ts';
 import { browserMessages, roleName } from './language.ts';
-import { type NavKey, navigation } from './navigation.ts';
+import { type Counts, type Navigation, navigationView } from './navigation.ts';
+import type { Viewer } from './viewer.ts';
 
-export type { NavKey };
+/** What every page is made with. */
+export type Shell = {
+  asset: AssetUrl;
+  cookies: Cookies;
+  /** Origin of the service. */
+  publicUrl: string;
+  navigation: Navigation;
+};
 
 /** The content of a page; the layout around it is the same everywhere. */
 export type Page = {
   title: string;
   /** One line below the title. */
   lead?: Html | string;
-  nav?: NavKey;
+  /** Key of the entry of the navigation that it belongs to. */
+  nav?: string;
   /** Breadcrumbs, outermost first, without the page itself. */
   trail?: readonly { text: string; href: string }[];
   /** Buttons beside the title. */
@@ -33,15 +41,14 @@ export type Page = {
 
 type Layout = {
   viewer: Viewer;
-  publisher: Publisher | null;
-  /** Alerts that the viewer has not read (count). */
-  unread?: number;
+  publisher: ViewedPublisher | null;
+  counts?: Counts;
   flash: Flash | null;
-  asset: AssetUrl;
+  shell: Pick<Shell, 'asset' | 'navigation'>;
 };
 
 /** The document of a signed-in user. */
-export function renderPage(page: Page, { viewer, publisher, unread = 0, flash, asset }: Layout): string {
+export function renderPage(page: Page, { viewer, publisher, counts = new Map(), flash, shell }: Layout): string {
   const canFind = publisher !== null || viewer.user.role === 'operator';
   const content = html`
     <a class="skip" href="#content">${t('layout.skip')}</a>
@@ -51,7 +58,7 @@ export function renderPage(page: Page, { viewer, publisher, unread = 0, flash, a
         ${brandLink}
         ${publisher !== null && publisherBadge(publisher, viewer)}
         ${canFind && finderButton()}
-        ${navigation(publisher?.id ?? null, page.nav, viewer, unread)}
+        ${navigationView(shell.navigation, { publisherId: publisher?.id ?? null, current: page.nav, viewer, counts })}
         ${accountMenu(viewer, page.nav)}
       </aside>
       <main id="content" tabindex="-1">
@@ -63,7 +70,7 @@ export function renderPage(page: Page, { viewer, publisher, unread = 0, flash, a
     ${canFind && finderDialogs(publisher?.id ?? null)}
     <div class="toasts" role="status" aria-live="polite">${flash !== null && toast(flash)}</div>`;
   const assets: AssetName[] = [...(canFind ? (['finder.js'] as const) : []), ...(page.assets ?? [])];
-  return renderDocument({ title: page.title, asset, assets, content, csrf: viewer.csrf });
+  return renderDocument({ title: page.title, asset: shell.asset, assets, content, csrf: viewer.csrf });
 }
 
 /** The document of a user who is not signed in: one card in the middle. */
@@ -133,7 +140,7 @@ const topBar = (): Html => html`
     ${brandLink}
   </header>`;
 
-function publisherBadge(publisher: Publisher, viewer: Viewer): Html {
+function publisherBadge(publisher: ViewedPublisher, viewer: Viewer): Html {
   const name = html`<span><small>${t('layout.publisher')}</small><strong>${publisher.name}</strong></span>`;
   return viewer.user.role === 'operator'
     ? html`
@@ -144,7 +151,7 @@ function publisherBadge(publisher: Publisher, viewer: Viewer): Html {
     : html`<p class="publisher">${name}</p>`;
 }
 
-const accountMenu = (viewer: Viewer, nav: NavKey | undefined): Html => html`
+const accountMenu = (viewer: Viewer, nav: string | undefined): Html => html`
   <div class="account">
     <a href="/docs/guides">${icon('integration')}<span>${t('layout.guides')}</span></a>
     <a href="/dashboard/account"${nav === 'account' && html` aria-current="page"`}>

@@ -1,140 +1,112 @@
-import { hasRole, type Role } from '../accounts/users.ts';
 import { type Html, html, nothing } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
-import { publisherPath, type Viewer } from './context.ts';
+import { publisherPath } from './context.ts';
 import { type IconName, icon } from './icons.ts';
+import { hasRole, type Role, type Viewer } from './viewer.ts';
 
-type NavEntry = { key: string; text: MessageKey; path: string; icon: IconName; role: Role };
-type NavGroup = { title: MessageKey | null; entries: readonly NavEntry[] };
+/** Headings of the navigation, from the top. The last is of pages without a publisher, below `/dashboard`. */
+const groups = [
+  { name: 'main', title: null },
+  { name: 'catalogue', title: 'nav.catalogue' },
+  { name: 'developers', title: 'nav.developers' },
+  { name: 'settings', title: 'nav.settings' },
+  { name: 'operator', title: 'nav.operator' },
+] as const satisfies readonly { name: string; title: MessageKey | null }[];
 
-const publisherNav = [
-  {
-    title: null,
-    entries: [
-      { key: 'overview', text: 'nav.overview', path: '/overview', icon: 'overview', role: 'analyst' },
-      { key: 'reports', text: 'nav.reports', path: '/reports', icon: 'reports', role: 'analyst' },
-      { key: 'alerts', text: 'nav.alerts', path: '/alerts', icon: 'alerts', role: 'analyst' },
-      { key: 'why', text: 'nav.why', path: '/why', icon: 'search', role: 'analyst' },
-    ],
-  },
-  {
-    title: 'nav.catalogue',
-    entries: [
-      { key: 'offers', text: 'nav.offers', path: '/offers', icon: 'offers', role: 'analyst' },
-      { key: 'campaigns', text: 'nav.campaigns', path: '/campaigns', icon: 'campaigns', role: 'analyst' },
-      { key: 'advertisers', text: 'nav.advertisers', path: '/advertisers', icon: 'advertisers', role: 'analyst' },
-    ],
-  },
-  {
-    title: 'nav.developers',
-    entries: [
-      { key: 'integration', text: 'nav.integration', path: '/integration', icon: 'integration', role: 'analyst' },
-      { key: 'live', text: 'nav.live', path: '/live', icon: 'system', role: 'analyst' },
-      { key: 'webhooks', text: 'nav.webhooks', path: '/settings/webhooks', icon: 'webhooks', role: 'analyst' },
-      { key: 'deliveries', text: 'nav.deliveries', path: '/deliveries', icon: 'deliveries', role: 'analyst' },
-      { key: 'keys', text: 'nav.keys', path: '/settings/keys', icon: 'keys', role: 'admin' },
-    ],
-  },
-  {
-    title: 'nav.settings',
-    entries: [
-      { key: 'settings', text: 'nav.general', path: '/settings', icon: 'settings', role: 'analyst' },
-      { key: 'themes', text: 'nav.themes', path: '/settings/themes', icon: 'themes', role: 'analyst' },
-      { key: 'placements', text: 'nav.placements', path: '/settings/placements', icon: 'placements', role: 'analyst' },
-      {
-        key: 'sequence-rules',
-        text: 'nav.sequenceRules',
-        path: '/settings/sequence-rules',
-        icon: 'sequence',
-        role: 'analyst',
-      },
-      { key: 'users', text: 'nav.users', path: '/settings/users', icon: 'users', role: 'admin' },
-      { key: 'activity', text: 'nav.activity', path: '/settings/activity', icon: 'activity', role: 'admin' },
-    ],
-  },
-] as const satisfies readonly NavGroup[];
+/** A page of the navigation; the room that registers the page hands it in. */
+export type NavEntry = {
+  group: (typeof groups)[number]['name'];
+  /** Entries of a group stand in this order. */
+  rank: number;
+  /** `Page.nav` of the pages that belong to it. */
+  key: string;
+  text: MessageKey;
+  /** Below the publisher's pages, or below `/dashboard`. */
+  path: string;
+  icon: IconName;
+  role: Role;
+  /** What waits there for the viewer, shown as a badge. */
+  count?: (publisherId: number, userId: number) => Promise<number>;
+};
 
-const operatorNav = {
-  title: 'nav.operator',
-  entries: [
-    { key: 'publishers', text: 'nav.publishers', path: '/operator/publishers', icon: 'publishers', role: 'operator' },
-    { key: 'operators', text: 'nav.operators', path: '/operator/users', icon: 'users', role: 'operator' },
-    {
-      key: 'operator-activity',
-      text: 'nav.operatorActivity',
-      path: '/operator/activity',
-      icon: 'activity',
-      role: 'operator',
-    },
-    { key: 'system', text: 'nav.system', path: '/operator/system', icon: 'system', role: 'operator' },
-  ],
-} as const satisfies NavGroup;
+/** The entries of all rooms, in the order of groups and ranks. */
+export type Navigation = readonly NavEntry[];
 
-/** Entry of the navigation a page belongs to. */
-export type NavKey =
-  | (typeof publisherNav)[number]['entries'][number]['key']
-  | (typeof operatorNav)['entries'][number]['key']
-  | 'account';
+export const navigationOf = (entries: readonly NavEntry[]): Navigation =>
+  groups.flatMap(({ name }) => entries.filter(({ group }) => group === name).sort((a, b) => a.rank - b.rank));
 
 /** Whether a path below the publisher's pages is one of the navigation. */
-export const isSection = (path: string): boolean =>
-  publisherNav.some(({ entries }) => entries.some((entry) => entry.path === path));
+export const isSection = (navigation: Navigation, path: string): boolean =>
+  navigation.some((entry) => entry.group !== 'operator' && entry.path === path);
 
 /** Every page of the navigation that the viewer may open. */
-export function pagesFor(publisherId: number | null, viewer: Viewer): { text: string; href: string }[] {
-  const of = (entries: readonly NavEntry[], base: string) =>
-    entries
-      .filter(({ role }) => hasRole(viewer.user.role, role))
-      .map(({ text, path }) => ({ text: t(text), href: `${base}${path}` }));
+export function pagesFor(
+  navigation: Navigation,
+  publisherId: number | null,
+  viewer: Viewer,
+): { text: string; href: string }[] {
+  const open = navigation.filter(
+    ({ group, role }) => hasRole(viewer.user.role, role) && (group === 'operator' || publisherId !== null),
+  );
   return [
-    ...(publisherId === null ? [] : publisherNav.flatMap(({ entries }) => of(entries, publisherPath(publisherId)))),
-    ...of(operatorNav.entries, '/dashboard'),
+    ...open.map((entry) => ({ text: t(entry.text), href: hrefOf(entry, publisherId) })),
     { text: t('common.account'), href: '/dashboard/account' },
   ];
 }
 
-/** The entries the viewer's role may open. `unread`: alerts. */
-export function navigation(
-  publisherId: number | null,
-  current: NavKey | undefined,
-  viewer: Viewer,
-  unread: number,
-): Html {
-  const ofPublisher = (id: number) =>
-    publisherNav.map((entries) => group(entries, publisherPath(id), current, viewer, unread));
+const hrefOf = ({ group, path }: NavEntry, publisherId: number | null): string =>
+  group === 'operator' || publisherId === null ? `/dashboard${path}` : publisherPath(publisherId, path);
+
+/** What waits for a viewer, by the key of the entry. */
+export type Counts = ReadonlyMap<string, number>;
+
+export async function countsFor(navigation: Navigation, publisherId: number, userId: number): Promise<Counts> {
+  const counted = navigation.flatMap(({ key, count }) => (count === undefined ? [] : [{ key, count }]));
+  return new Map(
+    await Promise.all(counted.map(async ({ key, count }) => [key, await count(publisherId, userId)] as const)),
+  );
+}
+
+type Shown = { publisherId: number | null; current: string | undefined; viewer: Viewer; counts: Counts };
+
+/** The entries the viewer's role may open. */
+export function navigationView(navigation: Navigation, shown: Shown): Html {
   return html`
     <nav aria-label="${t('layout.main')}">
-      ${publisherId !== null && ofPublisher(publisherId)}
-      ${group(operatorNav, '/dashboard', current, viewer, 0)}
+      ${groups.map(({ name, title }) =>
+        groupView(
+          title,
+          navigation.filter(({ group }) => group === name && (name === 'operator' || shown.publisherId !== null)),
+          shown,
+        ),
+      )}
     </nav>`;
 }
 
 /** More are shown as "99+". */
-const maxUnread = 99;
+const maxCount = 99;
 
-function unreadBadge(unread: number): Html {
-  const text = unread > maxUnread ? `${maxUnread}+` : String(unread);
-  return unread === 0
+function countBadge(count: number): Html {
+  const text = count > maxCount ? `${maxCount}+` : String(count);
+  return count === 0
     ? nothing
     : html`<span class="unread">${text}<span class="sr"> ${t('layout.unread')}</span></span>`;
 }
 
-function group(
-  { title, entries }: NavGroup,
-  base: string,
-  current: NavKey | undefined,
-  viewer: Viewer,
-  unread: number,
+function groupView(
+  title: MessageKey | null,
+  entries: Navigation,
+  { publisherId, current, viewer, counts }: Shown,
 ): Html {
   const allowed = entries.filter(({ role }) => hasRole(viewer.user.role, role));
   if (allowed.length === 0) return nothing;
-  const entry = ({ key, text, path, icon: name }: NavEntry) => html`
+  const entryView = (entry: NavEntry): Html => html`
     <li>
-      <a href="${base}${path}"${key === current && html` aria-current="page"`}>
-        ${icon(name)}${t(text)}${key === 'alerts' && unreadBadge(unread)}
+      <a href="${hrefOf(entry, publisherId)}"${entry.key === current && html` aria-current="page"`}>
+        ${icon(entry.icon)}${t(entry.text)}${countBadge(counts.get(entry.key) ?? 0)}
       </a>
     </li>`;
   return html`
     ${title !== null && html`<p class="nav-title">${t(title)}</p>`}
-    <ul>${allowed.map(entry)}</ul>`;
+    <ul>${allowed.map(entryView)}</ul>`;
 }

@@ -1,29 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { OidcProvider } from '../accounts/oidc/provider.ts';
-import type { Role } from '../accounts/users.ts';
-import { countNewAlerts } from '../alerts/inbox.ts';
-import type { DashboardDeps } from '../dashboard/ports.ts';
-import type { ManagementClient } from '../management/page-client.ts';
 import { AppError } from '../platform/errors.ts';
 import type { Html } from '../platform/http/html.ts';
 import type { App } from '../platform/ports.ts';
-import type { AssetUrl } from './assets.ts';
-import { formOf, type PageContext, type PublisherContext, publisherPath, requireRole, viewerOf } from './context.ts';
-import type { Cookies } from './cookies.ts';
+import { formOf, type PageContext, publisherPath, requireRole, type ViewedPublisher, viewerOf } from './context.ts';
 import { type Fields, fieldsOf } from './fields.ts';
 import { pageHeaders } from './headers.ts';
-import { type Page, renderPage } from './layout.ts';
+import { type Page, renderPage, type Shell } from './layout.ts';
+import { countsFor } from './navigation.ts';
 import type { Upload } from './uploads.ts';
-
-/** What every page may use. */
-export type PageServices = {
-  deps: DashboardDeps;
-  asset: AssetUrl;
-  cookies: Cookies;
-  management: ManagementClient;
-  /** null without OIDC_ISSUER. */
-  provider: OidcProvider | null;
-};
+import type { Role } from './viewer.ts';
 
 /**
  * The result of a request: a page; a fragment of one, for htmx; a redirect with a message for the next page; or a
@@ -48,8 +33,8 @@ export type Pages<C extends PageContext> = {
 const schema = { hide: true };
 
 /** Pages of one publisher, below `/dashboard/p/{publisherId}`. */
-export function publisherPages(app: App, services: PageServices): Pages<PublisherContext> {
-  return pagesOf(app, services, '/dashboard/p/:publisherId', (request, reply) => {
+export function pagesOfPublisher(app: App, shell: Shell): Pages<PageContext & { publisher: ViewedPublisher }> {
+  return pagesOf(app, shell, '/dashboard/p/:publisherId', (request, reply) => {
     const publisher = request.viewedPublisher;
     if (publisher === null) throw new AppError('not_found');
     return { request, reply, viewer: viewerOf(request), publisher, path: (rest) => publisherPath(publisher.id, rest) };
@@ -57,8 +42,8 @@ export function publisherPages(app: App, services: PageServices): Pages<Publishe
 }
 
 /** Pages without a publisher: those of operators, and the user's own account. */
-export function commonPages(app: App, services: PageServices): Pages<PageContext> {
-  return pagesOf(app, services, '/dashboard', (request, reply) => ({
+export function commonPages(app: App, shell: Shell): Pages<PageContext> {
+  return pagesOf(app, shell, '/dashboard', (request, reply) => ({
     request,
     reply,
     viewer: viewerOf(request),
@@ -68,7 +53,7 @@ export function commonPages(app: App, services: PageServices): Pages<PageContext
 
 function pagesOf<C extends PageContext>(
   app: App,
-  services: PageServices,
+  shell: Shell,
   prefix: string,
   contextOf: (request: FastifyRequest, reply: FastifyReply) => C,
 ): Pages<C> {
@@ -77,14 +62,14 @@ function pagesOf<C extends PageContext>(
       app.get(prefix + path, { schema }, async (request, reply) => {
         const context = contextOf(request, reply);
         requireRole(context.viewer, role);
-        return send(context, await show(context), services);
+        return send(context, await show(context), shell);
       });
     },
     post: (path, role, act) => {
       app.post(prefix + path, { schema }, async (request, reply) => {
         const context = contextOf(request, reply);
         requireRole(context.viewer, role);
-        return send(context, await act(context, fieldsOf(formOf(request)), request.upload), services);
+        return send(context, await act(context, fieldsOf(formOf(request)), request.upload), shell);
       });
     },
   };
@@ -99,13 +84,9 @@ export const redirect = (request: FastifyRequest, reply: FastifyReply, to: strin
     ? reply.code(204).header('hx-redirect', to).send()
     : reply.code(303).header('location', to).send();
 
-async function send(
-  { request, reply, viewer }: PageContext,
-  result: PageResult,
-  services: PageServices,
-): Promise<FastifyReply> {
-  const { cookies, asset, deps } = services;
-  reply.headers(pageHeaders(deps.config.publicUrl));
+async function send({ request, reply, viewer }: PageContext, result: PageResult, shell: Shell): Promise<FastifyReply> {
+  const { cookies, publicUrl, navigation } = shell;
+  reply.headers(pageHeaders(publicUrl));
   if ('to' in result) {
     const { to, done, failed } = result;
     if (done !== undefined) cookies.setFlash(reply, { kind: 'done', text: done });
@@ -120,10 +101,6 @@ async function send(
   if ('fragment' in result) return reply.code(result.status ?? 200).send(result.fragment.markup);
   const flash = cookies.takeFlash(request, reply);
   const publisher = request.viewedPublisher;
-  const unread = publisher === null ? 0 : await unreadAlerts(deps, publisher.id, viewer.user.id);
-  return reply.code(result.status ?? 200).send(renderPage(result, { viewer, publisher, unread, flash, asset }));
+  const counts = publisher === null ? new Map() : await countsFor(navigation, publisher.id, viewer.user.id);
+  return reply.code(result.status ?? 200).send(renderPage(result, { viewer, publisher, counts, flash, shell }));
 }
-
-/** 0 while the database is unavailable: a page that needs no more of it is still shown. */
-const unreadAlerts = ({ pool, dbHealth }: DashboardDeps, publisherId: number, userId: number): Promise<number> =>
-  dbHealth.isUp() ? countNewAlerts(pool, { publisherId, userId }).catch(() => 0) : Promise.resolve(0);

@@ -1,6 +1,5 @@
 import multipart from '@fastify/multipart';
 import type { FastifyRequest } from 'fastify';
-import { maxUploadBytes } from '../catalog/images/upload.ts';
 import { AppError } from '../platform/errors.ts';
 import { t } from '../platform/i18n/messages.ts';
 import type { App } from '../platform/ports.ts';
@@ -20,7 +19,7 @@ const maxFields = 200;
 const maxFieldBytes = 64 * 1024;
 
 /** Parses forms to `URLSearchParams` in `request.body`; multipart forms may contain one file. */
-export async function registerFormParsing(app: App): Promise<void> {
+export async function registerFormParsing(app: App, maxUploadBytes: number): Promise<void> {
   app.decorateRequest('upload', null);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(

@@ -1,9 +1,9 @@
+import type { AccountDeps } from '../accounts/ports.ts';
 import { budgetKey, findReachedBudgets } from '../budgets/reached-budgets.ts';
-import type { CatalogDeps } from '../catalog/ports.ts';
-import type { Campaign, Snapshot } from '../catalog/snapshot/types.ts';
+import type { Campaign, Snapshot } from '../catalog/types.ts';
 import { hourMs } from '../platform/lib/time.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
-import { type Fact, raiseFacts } from '../webhooks/operational/campaigns.ts';
+import { type Fact, raiseFacts } from '../webhooks/campaign-data.ts';
 
 /** An end that nobody noticed in time, because no worker ran, raises no event after this. */
 const lateAfterMs = 24 * hourMs;
@@ -16,7 +16,7 @@ export async function raiseCampaignEvents({
   pool,
   catalog,
   now,
-}: Pick<PlatformDeps, 'pool' | 'now'> & Pick<CatalogDeps, 'catalog'>): Promise<void> {
+}: Pick<PlatformDeps, 'pool' | 'now'> & Pick<AccountDeps, 'catalog'>): Promise<void> {
   const snapshot = catalog.current();
   const nowMs = now();
   await raiseFacts(pool, 'campaign.ended', endedCampaigns(snapshot, nowMs).map(endedFact));

@@ -1,8 +1,8 @@
 import type { EventKind } from '../catalog/event-kinds.ts';
+import type { StoredEvent } from '../event-log/tracked-event.ts';
 import { bigints, dates, integers, smallints, texts, timestamps, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
-import type { StoredEvent } from './tracked-event.ts';
 
 /** The columns of `events` that a statement gives, in the order of `rowsSql`. */
 export const eventColumns =

@@ -1,5 +1,5 @@
+import type { EventLog } from '../event-log/event-log.ts';
 import type { OfferDeps } from '../offers/ports.ts';
-import type { EventLog } from './log/event-log.ts';
 import type { EventMeter } from './metrics.ts';
 
 /** What tracking takes. */

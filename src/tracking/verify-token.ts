@@ -1,13 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { AccountDeps } from '../accounts/ports.ts';
 import { eventKinds, type TrackedKind } from '../catalog/event-kinds.ts';
-import type { CatalogDeps } from '../catalog/ports.ts';
-import { eventRevenueMicros, isKnownTo } from '../catalog/snapshot/provisioning.ts';
-import type { Offer } from '../catalog/snapshot/types.ts';
+import { eventRevenueMicros, isKnownTo } from '../catalog/provisioning.ts';
+import type { Offer } from '../catalog/types.ts';
+import type { TrackedEvent } from '../event-log/tracked-event.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
 import { checkToken } from '../platform/security/check-tracking-token.ts';
 import { createBotCheck } from './beacons/bots.ts';
 import { isPrefetch } from './beacons/prefetch.ts';
-import type { TrackedEvent } from './tracked-event.ts';
 
 /** A request with a valid tracking token. */
 export type TrackedRequest = {
@@ -34,7 +34,7 @@ export function createTokenVerifier({
   catalog,
   tokens,
   now,
-}: Pick<CatalogDeps, 'catalog' | 'tokens' | 'now'>): VerifyToken {
+}: Pick<AccountDeps, 'catalog' | 'tokens' | 'now'>): VerifyToken {
   const isBot = createBotCheck();
   return ({ headers, method }, token, kind) => {
     if (typeof token !== 'string') return null;

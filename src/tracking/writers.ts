@@ -1,10 +1,10 @@
 import { activeCapsOf } from '../budgets/active-caps.ts';
 import { type CountedEvent, countEvents, isCounted } from '../budgets/count.ts';
 import { type EventKind, rulesOf } from '../catalog/event-kinds.ts';
-import type { CapEvent } from '../catalog/rules/rules.ts';
-import type { Campaign, Snapshot } from '../catalog/snapshot/types.ts';
+import type { CapEvent } from '../catalog/rules.ts';
+import type { Campaign, Snapshot } from '../catalog/types.ts';
+import type { TrackedEvent } from '../event-log/tracked-event.ts';
 import { type Executor, type Transaction, whenCommitted } from '../platform/db/pool.ts';
-import { insertEvents, insertNewEvents } from './beacons/insert-events.ts';
 import { insertNewNoThanks, insertNoThanks, type NoThanks } from './beacons/insert-no-thanks.ts';
 import {
   type Click,
@@ -14,8 +14,8 @@ import {
   insertNewClicks,
 } from './clicks/insert-clicks.ts';
 import type { NewEvent } from './event-rows.ts';
+import { insertEvents, insertNewEvents } from './insert-events.ts';
 import type { EventMeter } from './metrics.ts';
-import type { TrackedEvent } from './tracked-event.ts';
 
 /**
  * How events are written, and counted in the metrics once they are committed. Results: one for each event, in order;

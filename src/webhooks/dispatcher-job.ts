@@ -4,7 +4,7 @@ import type { ServerUrl } from '../platform/db/servers.ts';
 import type { Logger } from '../platform/logger.ts';
 import { createSigner } from '../platform/security/keyring.ts';
 import { startDispatcher } from './dispatcher/worker.ts';
-import { createPayloadLinks, payloadLinkPurpose } from './message/payload-link.ts';
+import { createPayloadLinks, payloadLinkPurpose } from './payload-link.ts';
 import type { WebhookDeps } from './ports.ts';
 
 /** The longest call of an endpoint (milliseconds): a stopping worker lets it end if the shutdown limit allows. */

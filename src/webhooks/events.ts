@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox';
-import type { Publisher } from '../catalog/snapshot/types.ts';
+import type { Publisher } from '../catalog/types.ts';
 
 import { AppError } from '../platform/errors.ts';
 

@@ -1,10 +1,10 @@
-import type { CatalogDeps } from '../catalog/ports.ts';
+import type { AccountDeps } from '../accounts/ports.ts';
 import type { EndpointActivity } from './activity/activity.ts';
-import type { Sender } from './dispatcher/send/sender.ts';
 import type { EventTypes } from './events.ts';
 import type { DispatcherMetrics } from './metrics.ts';
+import type { Sender } from './sender.ts';
 
-export type WebhookDeps = CatalogDeps & {
+export type WebhookDeps = AccountDeps & {
   /** Calls publishers' endpoints. */
   sender: Sender;
   /** Counts attempts for the charts of endpoints. */

@@ -5,7 +5,7 @@ import { recordAlerts, recordOperationalEvents } from '../../src/alerts/record.t
 import { sendAlertMessages } from '../../src/alerts/send.ts';
 import { periodName } from '../../src/budgets/usage.ts';
 import { dayMs, hourMs } from '../../src/platform/lib/time.ts';
-import { sendOperationalEvents } from '../../src/webhooks/operational/send.ts';
+import { sendOperationalEvents } from '../../src/webhooks/send-operational.ts';
 import { openAs, signInAs, type TestUser } from '../dashboard/support.ts';
 import { addSums } from '../reports/support.ts';
 import { closeContexts, openBrowser } from '../support/browser.ts';

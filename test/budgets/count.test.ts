@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readHistory } from '../../src/budgets/history.ts';
+import type { Exposure } from '../../src/budgets/types.ts';
 import { addUsage } from '../../src/budgets/usage.ts';
-import type { Exposure } from '../../src/decision/types.ts';
 import { dayMs } from '../../src/platform/lib/time.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { browser, call, fetchOffers, googlebot, type ShownOffer } from '../tracking/journey.ts';

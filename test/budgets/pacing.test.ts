@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { CampaignRules } from '../../src/catalog/rules/rules.ts';
-import type { Publisher } from '../../src/catalog/snapshot/types.ts';
+import type { CampaignRules } from '../../src/catalog/rules.ts';
+import type { Publisher } from '../../src/catalog/types.ts';
 import { decide } from '../../src/decision/decide.ts';
 import { mix, uniform } from '../../src/decision/random.ts';
 import { inputOf, offersOf, pays, publisherWith, useOf, withRules } from '../decision/support.ts';

@@ -8,8 +8,8 @@ import { insertReservations, type Reservation } from '../../src/budgets/reservat
 import { loadTrueUsage, releaseExpiredSlices, spendSlices } from '../../src/budgets/slice-rows.ts';
 import { createSlices, type Slices } from '../../src/budgets/slices.ts';
 import { addUsage, periodNames, takenDeltas } from '../../src/budgets/usage.ts';
-import type { TotalCap } from '../../src/catalog/rules/rules.ts';
-import type { Campaign, Snapshot } from '../../src/catalog/snapshot/types.ts';
+import type { TotalCap } from '../../src/catalog/rules.ts';
+import type { Campaign, Snapshot } from '../../src/catalog/types.ts';
 import { transaction } from '../../src/platform/db/pool.ts';
 import { createRandom } from '../../src/platform/lib/random.ts';
 import { hourMs, minuteMs } from '../../src/platform/lib/time.ts';

@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type OpenHistory, readHistories, readHistory, reserveImpression } from '../../src/budgets/history.ts';
 import { createLiveUsage, type LiveUsage } from '../../src/budgets/live-usage.ts';
+import { noHistory } from '../../src/budgets/types.ts';
 import { addUsage, createUsageTable, periodNames } from '../../src/budgets/usage.ts';
-import type { Snapshot } from '../../src/catalog/snapshot/types.ts';
-import { noHistory, noPosteriors } from '../../src/decision/types.ts';
+import type { Snapshot } from '../../src/catalog/types.ts';
 import { emptyModel, type Model } from '../../src/learning/posteriors.ts';
+import { noPosteriors } from '../../src/learning/types.ts';
 import { decideCapped } from '../../src/offers/fetch/capped-fetch.ts';
 import { decideSession } from '../../src/offers/fetch/decide-session.ts';
 import { createFetchOpener, type PendingFetch } from '../../src/offers/fetch/pending-fetch.ts';
 import { readFetchOffers } from '../../src/offers/fetch/request.ts';
-import { insertUnlessChanged } from '../../src/offers/fetch/sessions.ts';
+import { insertUnlessChanged } from '../../src/offers/sessions.ts';
 import { createUserKeys } from '../../src/platform/security/user-key.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 

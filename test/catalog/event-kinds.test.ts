@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { eventKinds, eventMetrics, kindsWith, rulesOf } from '../../src/catalog/event-kinds.ts';
-import { capEvents } from '../../src/catalog/rules/rules.ts';
+import { capEvents } from '../../src/catalog/rules.ts';
 
 const hourMs = 3_600_000;
 

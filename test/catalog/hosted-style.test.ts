@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { hostedStyle } from '../../src/catalog/hosted-style.ts';
-import type { Publisher, Theme } from '../../src/catalog/snapshot/types.ts';
+import type { Publisher, Theme } from '../../src/catalog/types.ts';
 
 const publisher = { name: 'Shop' } as Publisher;
 const styleOf = (theme: Partial<Theme>): string =>

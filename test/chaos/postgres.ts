@@ -2,7 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { startEmbeddedPostgres } from '../../src/demo/postgres/index.ts';
+import { startEmbeddedPostgres } from '../../src/embedded/postgres.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { databaseFolder } from '../support/database-folder.ts';
 

@@ -7,7 +7,7 @@ import {
   type OfferSettings,
   type OfferStyles,
 } from '../../packages/client/src/index.ts';
-import type { FetchOffersAnswer } from '../../src/offers/render/schemas.ts';
+import type { FetchOffersAnswer } from '../../src/offers/answer-schemas.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
 let t: TestApp;

@@ -8,7 +8,7 @@ import {
   verifyWebhook,
   WebhookVerificationError,
 } from '../../packages/client/src/index.ts';
-import { newSecret, secretBytes, sign } from '../../src/webhooks/message/signature.ts';
+import { newSecret, secretBytes, sign } from '../../src/webhooks/signature.ts';
 
 const nowMs = 1_800_000_000_000;
 const secret = newSecret();

@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { recordAlerts } from '../../src/alerts/record.ts';
-import { writeHistory } from '../../src/demo/history/write-history.ts';
+import { writeHistory } from '../../src/demo/write-history.ts';
 import { hourMs } from '../../src/platform/lib/time.ts';
 import { type DemoServer, startDemoServer } from '../demo/support.ts';
 import { rollUpAll } from '../reports/support.ts';

@@ -2,7 +2,8 @@ import type { LightMyRequestResponse as Response } from 'fastify';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { startSession } from '../../src/accounts/sessions.ts';
 import { csrfTokenOf } from '../../src/accounts/sign-in/csrf.ts';
-import { createUser, type Role } from '../../src/accounts/users.ts';
+import { createUser } from '../../src/accounts/users.ts';
+import type { Role } from '../../src/shell/viewer.ts';
 import { newContext } from '../support/browser.ts';
 import type { TestApp } from '../support/test-app.ts';
 

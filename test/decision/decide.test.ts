@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Campaign, Offer, Theme } from '../../src/catalog/snapshot/types.ts';
+import type { Campaign, Offer, Theme } from '../../src/catalog/types.ts';
 import { decide } from '../../src/decision/decide.ts';
 import {
   campaignOf,

@@ -1,25 +1,10 @@
-import type { CampaignRules } from '../../src/catalog/rules/rules.ts';
-import type {
-  Campaign,
-  Creative,
-  Offer,
-  Payout,
-  Provision,
-  Publisher,
-  SequenceRule,
-} from '../../src/catalog/snapshot/types.ts';
+import { type CapUsage, noHistory, type PeriodUse } from '../../src/budgets/types.ts';
+import type { CampaignRules } from '../../src/catalog/rules.ts';
+import type { Campaign, Creative, Offer, Payout, Provision, Publisher, SequenceRule } from '../../src/catalog/types.ts';
+import { buildIndex } from '../../src/decision/build-index.ts';
 import { decide } from '../../src/decision/decide.ts';
-import { buildIndex } from '../../src/decision/index/build-index.ts';
-import {
-  type CapUsage,
-  type Decision,
-  type DecisionContext,
-  type DecisionInput,
-  noHistory,
-  noPosteriors,
-  type PeriodUse,
-  unknownGeo,
-} from '../../src/decision/types.ts';
+import { type Decision, type DecisionContext, type DecisionInput, unknownGeo } from '../../src/decision/types.ts';
+import { noPosteriors } from '../../src/learning/types.ts';
 
 /** Saturday, 21 November 2026, 12:00 UTC. */
 export const noonMs = Date.UTC(2026, 10, 21, 12);

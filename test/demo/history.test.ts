@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { writeHistory } from '../../src/demo/history/write-history.ts';
+import { writeHistory } from '../../src/demo/write-history.ts';
 import { dayMs, dayOf } from '../../src/platform/lib/time.ts';
-import { verifyRollups } from '../../src/reports/reconcile/verify.ts';
-import { saveEndpoint } from '../../src/webhooks/endpoints/changes.ts';
+import { verifyRollups } from '../../src/reports/verify.ts';
+import { saveEndpoint } from '../../src/webhooks/endpoint-changes.ts';
 import { signInAs } from '../dashboard/support.ts';
 import { rollUpAll } from '../reports/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';

@@ -1,4 +1,3 @@
-import { buildApp } from '../../src/app.ts';
 import { openDemo } from '../../src/demo/start.ts';
 import type { App } from '../../src/platform/ports.ts';
 import { startTestJobs } from '../support/jobs.ts';
@@ -14,8 +13,8 @@ export type DemoServer = { t: TestApp; app: App; url: string; close: () => Promi
 export async function startDemoServer(...jobNames: string[]): Promise<DemoServer> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const t = await createTestApp({ config: { publicUrl: url } });
-  const app = await buildApp(t.deps, { serveApi: true, demoReceiver: true });
+  const t = await createTestApp({ config: { publicUrl: url }, demo: true });
+  const { app } = t;
   await app.listen({ port, host: '127.0.0.1' });
   const { pool, secretBox } = t.deps;
   const receiverUrl = `${url}/demo/receiver`;
@@ -28,7 +27,6 @@ export async function startDemoServer(...jobNames: string[]): Promise<DemoServer
     url,
     close: async () => {
       for (const job of jobs) await job.stop();
-      await app.close();
       await t.close();
     },
   };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSecretBox } from '../../src/platform/security/secret-box.ts';
-import { saveEndpoint } from '../../src/webhooks/endpoints/changes.ts';
+import { saveEndpoint } from '../../src/webhooks/endpoint-changes.ts';
 import { createJob, findJob } from '../../src/webhooks/redelivery/jobs.ts';
 import { clonePool } from '../support/database.ts';
 import { processSecrets, startServerProcess } from '../support/server-process.ts';

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { verifyRollups } from '../../src/reports/reconcile/verify.ts';
+import { verifyRollups } from '../../src/reports/verify.ts';
 import { clonePool } from '../support/database.ts';
 import { hasNats } from '../support/nats.ts';
 import { type Hook, startHook } from '../webhooks/dispatcher/support.ts';

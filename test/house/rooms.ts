@@ -1,60 +1,56 @@
-/**
- * The rooms of the server and what each may import, types included (docs/architecture.md#rooms). A room stands above
- * everything that it may import, so there is no circle between rooms.
- */
-export const rooms: Record<string, readonly string[]> = {
-  config: [],
-  client: [],
-  platform: ['config'],
-  catalog: ['client', 'platform', 'config'],
-  decision: ['catalog', 'platform'],
-  webhooks: ['catalog', 'client', 'platform', 'config'],
-  reports: ['catalog', 'client', 'platform', 'config'],
-  browser: ['client', 'platform'],
-  offers: ['decision', 'reports', 'browser', 'catalog', 'client', 'platform', 'config'],
-  tracking: ['offers', 'webhooks', 'reports', 'catalog', 'client', 'platform', 'config'],
-  alerts: ['offers', 'webhooks', 'reports', 'catalog', 'client', 'platform', 'config'],
-  privacy: ['catalog', 'client', 'platform', 'config'],
-  perks: ['tracking', 'offers', 'webhooks', 'reports', 'catalog', 'client', 'platform', 'config'],
-  embedded: [...['perks', 'tracking', 'offers', 'reports', 'webhooks', 'catalog', 'client', 'platform', 'config']],
-  runtime: [
-    ...['perks', 'embedded', 'alerts', 'privacy', 'tracking', 'offers', 'browser', 'reports', 'webhooks', 'decision'],
-    ...['catalog', 'client', 'platform', 'config'],
-  ],
-  dashboard: [
-    ...[
-      'runtime',
-      'alerts',
-      'perks',
-      'embedded',
-      'privacy',
-      'tracking',
-      'offers',
-      'browser',
-      'reports',
-      'webhooks',
-      'decision',
-    ],
-    ...['catalog', 'client', 'platform', 'config'],
-  ],
-  root: [
-    ...['dashboard', 'runtime', 'alerts', 'perks', 'embedded', 'privacy', 'tracking', 'offers', 'browser', 'reports'],
-    ...['webhooks', 'decision', 'catalog', 'client', 'platform', 'config'],
-  ],
-  'command-line': [
-    ...['root', 'dashboard', 'runtime', 'embedded', 'perks', 'offers', 'reports', 'webhooks', 'catalog', 'platform'],
-    'config',
-  ],
+import { readText } from './source.ts';
+
+const list = readText('src/rooms.ts');
+
+/** Rooms that are made, in the order in which src/rooms.ts makes them; a room is named like its folder. */
+const made: readonly string[] = (() => {
+  const folders = new Map(
+    [...list.matchAll(/import \{ (create\w+).* \} from '\.\/([\w-]+)\/room\.ts'/g)].map(([, create, folder]) => [
+      create as string,
+      folder as string,
+    ]),
+  );
+  const body = list.slice(list.indexOf('export async function createRooms'));
+  return [...body.matchAll(/\b(create\w+)\(/g)].flatMap(([, create = '']) => folders.get(create) ?? []);
+})();
+
+/** Rooms of functions and types alone, which nobody makes: each stands right after another room. */
+const functionsAlone: Record<string, string> = {
+  shell: 'platform',
+  management: 'shell',
+  decision: 'budgets',
+  embedded: 'reference',
 };
+
+/** What every room may import, at any depth. */
+export const libraries = ['config', 'client', 'platform'] as const;
+
+/** All of `src`, in the order of use: a file imports only from its own room and from rooms before it. */
+export const order: readonly string[] = [
+  'config',
+  'client',
+  ...made.flatMap(function withFollowers(room: string): string[] {
+    const followers = Object.keys(functionsAlone).filter((name) => functionsAlone[name] === room);
+    return [room, ...followers.flatMap(withFollowers)];
+  }),
+  // What puts the rooms together, and what calls it.
+  'runtime',
+  'root',
+  'command-line',
+];
 
 /** Where one folder of a room is held to less than the room: path prefix → the only prefixes it may import. */
 export const narrower: Record<string, readonly string[]> = {
   'src/browser/sdk/': ['src/browser/sdk/', 'packages/client/'],
-  'src/decision/': ['src/decision/', 'src/catalog/', 'src/platform/lib/', 'src/platform/errors.ts'],
+  'src/decision/': [
+    ...['src/decision/', 'src/catalog/', 'src/platform/lib/', 'src/platform/errors.ts'],
+    ...['src/budgets/cap-rules.ts', 'src/budgets/pacing.ts', 'src/budgets/types.ts'],
+    ...['src/learning/rate-posteriors.ts', 'src/learning/types.ts'],
+  ],
 };
 
 /** The only files at the root of `src`. */
-export const rootFiles = ['src/app.ts', 'src/config.ts', 'src/server.ts'];
+export const rootFiles = ['src/app.ts', 'src/config.ts', 'src/rooms.ts', 'src/server.ts'];
 
 export function roomOf(path: string): string {
   if (path === '@perkwire/client' || path.startsWith('packages/client/')) return 'client';
@@ -62,3 +58,6 @@ export function roomOf(path: string): string {
   const [, folder, ...rest] = path.split('/');
   return rest.length === 0 ? 'root' : (folder as string);
 }
+
+/** Whether a file belongs to the face of its room: it stands at the top of the room's folder. */
+export const isFace = (path: string): boolean => path.split('/').length <= 3;

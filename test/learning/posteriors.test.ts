@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { posteriorKey } from '../../src/decision/types.ts';
 import { emptyModel, loadModel, readModel, writeModel } from '../../src/learning/posteriors.ts';
+import { posteriorKey } from '../../src/learning/types.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
 let t: TestApp;

@@ -4,7 +4,8 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { buildApp } from '../../src/app.ts';
 import { createLogger, loggedUrl } from '../../src/platform/logger.ts';
-import { createDeps, type Deps } from '../../src/runtime/create-deps.ts';
+import type { PlatformDeps } from '../../src/platform/ports.ts';
+import { createRooms } from '../../src/rooms.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { requestOver } from '../support/request.ts';
 import { testConfig } from '../support/test-app.ts';
@@ -30,21 +31,23 @@ function createSink() {
 
 const sink = createSink();
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
-let deps: Deps;
+let deps: PlatformDeps;
 let closeDeps: () => Promise<void>;
 let app: FastifyInstance;
 
 beforeAll(async () => {
   database = await cloneDatabase();
-  const made = await createDeps({
+  const made = await createRooms({
+    demo: false,
+    pid: 4242,
     config: testConfig(),
     databaseUrl: database.url,
     logger: createLogger('trace', sink.stream),
     now: Date.now,
   });
-  deps = made.deps;
+  deps = made.platform.deps;
   closeDeps = made.close;
-  app = (await buildApp(deps, { serveApi: true, demoReceiver: false })) as unknown as FastifyInstance;
+  app = (await buildApp({ house: made.house, deps, serveApi: true })) as unknown as FastifyInstance;
   app.get('/test/broken', async () => {
     throw new Error('boom');
   });

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { transaction } from '../../src/platform/db/pool.ts';
 import { createUserKeys } from '../../src/platform/security/user-key.ts';
 import { sweepUser } from '../../src/privacy/sweep.ts';
-import { userData } from '../../src/runtime/user-data.ts';
 import { enqueue } from '../../src/webhooks/outbox.ts';
 import { addPublisher, list, save, saveUrlOf } from '../perks/wallet/support.ts';
 import {
@@ -39,13 +38,13 @@ describe('an erasure by pub_user_id', () => {
       { status: 'pending', finished_at: null, named_by: 'pub_user_id' },
     ]);
     const { id } = asked.json().data;
-    expect(await eraseNext(t.deps)).toBe(true);
+    expect(await eraseNext(t)).toBe(true);
     expect((await erasureStatus(t, id)).json().data.status).toBe('sweeping');
     for (const trace of ['erase-me-17', 'Rumpelstilzchen', 'txn-of-17', 'c-17'])
       expect([trace, await tablesWith(t, trace)]).toEqual([trace, []]);
-    expect(await eraseNext(t.deps)).toBe(false);
+    expect(await eraseNext(t)).toBe(false);
     t.clock.ms += 30_000;
-    expect(await eraseNext(t.deps)).toBe(true);
+    expect(await eraseNext(t)).toBe(true);
     expect((await erasureStatus(t, id)).json().data).toMatchObject({
       status: 'done',
       erased: { sessions: 1, deliveries: 1, wallet_items: 1, histories: 1 },
@@ -90,11 +89,11 @@ test('publishers are served in turn: an erasure does not wait for many erasures 
   t.clock.ms += 1000;
   const { publisher: other } = await addPublisher(t);
   const { id } = (await askErasure(t, { pub_user_id: 'only one' }, other.key)).json().data;
-  for (let turn = 0; turn < 2; turn += 1) await eraseNext(t.deps);
+  for (let turn = 0; turn < 2; turn += 1) await eraseNext(t);
   expect((await erasureStatus(t, id, other.key)).json().data.status).toBe('sweeping');
-  while (await eraseNext(t.deps));
+  while (await eraseNext(t));
   t.clock.ms += 30_000;
-  while (await eraseNext(t.deps));
+  while (await eraseNext(t));
   expect((await t.pool.query('select 1 from erasures where finished_at is null')).rows).toEqual([]);
 });
 
@@ -129,7 +128,7 @@ test('an erasure renews its lease after each piece of any number of webhooks', a
   const pieces: number[] = [];
   const userKeys = createUserKeys(t.deps.config.userPepper);
   await sweepUser(
-    { pool: t.pool, userKeys, userData },
+    { pool: t.pool, userKeys, userData: t.house.userData },
     work,
     async ({ deliveries = 0 }) => void pieces.push(deliveries),
   );
@@ -219,11 +218,11 @@ describe('after an erasure', () => {
     const { id } = (await askErasure(t, { pub_user_id: 'returns' })).json().data;
     t.clock.ms += 10;
     const anew = await showOffer(t, { pub_user_id: 'returns' });
-    while (await eraseNext(t.deps));
+    while (await eraseNext(t));
     await save(t, anew);
     await call(t, anew.beacons.no_thanks_click);
     t.clock.ms += 30_000;
-    while (await eraseNext(t.deps));
+    while (await eraseNext(t));
     expect((await erasureStatus(t, id)).json().data).toMatchObject({
       status: 'done',
       erased: { sessions: 1, wallet_items: 1 },
@@ -240,7 +239,7 @@ describe('after an erasure', () => {
     const shown = await showOffer(t, { pub_user_id: 'racing' });
     await askErasure(t, { pub_user_id: 'racing' });
     const lateId = shown.sessionId;
-    while (await eraseNext(t.deps));
+    while (await eraseNext(t));
     await t.pool.query(
       `insert into wallet_items
         (user_key, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, saved_at)
@@ -252,7 +251,7 @@ describe('after an erasure', () => {
       keyOf('racing'),
     ]);
     t.clock.ms += 30_000;
-    while (await eraseNext(t.deps));
+    while (await eraseNext(t));
     expect(await tablesWith(t, 'racing')).toEqual([]);
   });
 });
@@ -267,7 +266,7 @@ test.each(['pub_user_id', 'ad_fp'] as const)(
     };
     const click = await clickOffer(t, user);
     await askErasure(t, { [namedBy]: user[namedBy] });
-    while (await eraseNext(t.deps));
+    while (await eraseNext(t));
     // As calls write it that had read the session before.
     const events = [
       {
@@ -294,7 +293,7 @@ test.each(['pub_user_id', 'ad_fp'] as const)(
       [keyOf(user.ad_fp), t.publisher.id],
     );
     t.clock.ms += 30_000;
-    while (await eraseNext(t.deps));
+    while (await eraseNext(t));
     expect(await tablesWith(t, 'under way')).toEqual([]);
     expect((await t.pool.query('select status from deliveries where id = $1', [id])).rows).toEqual([
       { status: 'failed' },
@@ -310,10 +309,10 @@ test('an erasure that a worker did not finish is continued by another', async ()
     ...t.deps,
     pool: { connect: () => Promise.reject(new Error('killed')), query: t.pool.query.bind(t.pool) } as never,
   };
-  await expect(eraseNext(dying)).rejects.toThrow('killed');
-  expect(await eraseNext(t.deps)).toBe(false);
+  await expect(eraseNext({ ...t, deps: dying })).rejects.toThrow('killed');
+  expect(await eraseNext(t)).toBe(false);
   t.clock.ms += 15_001;
-  expect(await eraseNext(t.deps)).toBe(true);
+  expect(await eraseNext(t)).toBe(true);
   expect(await tablesWith(t, 'halfway')).toEqual([]);
   expect((await erasureStatus(t, id)).json().data.erased.sessions).toBe(1);
 });
@@ -337,7 +336,7 @@ describe('a request', () => {
     const other = await addPublisher(t);
     await fetchOffers(other, { pub_user_id: 'same-name' });
     const { id } = (await askErasure(t, { pub_user_id: 'same-name' })).json().data;
-    while (await eraseNext(t.deps));
+    while (await eraseNext(t));
     expect(await tablesWith(t, 'same-name')).toEqual(['sessions']);
     expect((await erasureStatus(t, id, other.publisher.key)).statusCode).toBe(404);
     expect((await erasureStatus(t, 'x')).statusCode).toBe(404);

@@ -1,11 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { buildApp } from '../../src/app.ts';
-import { embeddedDemoIds } from '../../src/demo/catalogue.ts';
 import { createLogger } from '../../src/platform/logger.ts';
-import { createDeps } from '../../src/runtime/create-deps.ts';
-import { cloneDatabase } from '../support/database.ts';
 import { requestOver } from '../support/request.ts';
-import { type TestApp, testConfig } from '../support/test-app.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { addPostbackEndpoint, type Clock, clickIdIn, track } from '../tracking/conversions/support.ts';
 import { browser, type ShownOffer } from '../tracking/journey.ts';
 import { type Hook, startHook, startTestDispatcher, until } from '../webhooks/dispatcher/support.ts';
@@ -27,28 +23,12 @@ const logs: string[] = [];
 let close: () => Promise<void>;
 
 beforeAll(async () => {
-  const clone = await cloneDatabase();
   const clock = { ms: Date.now() };
-  const config = testConfig({ logLevel: 'trace' });
   const logger = createLogger('trace', { write: (line) => void logs.push(line) });
-  const opened = await createDeps({ config, databaseUrl: clone.url, logger, now: () => clock.ms });
-  const app = await buildApp(opened.deps, { serveApi: true, demoReceiver: false });
-  await app.ready();
-  const [publisher] = [...opened.deps.catalog.current().publishers.values()];
-  t = {
-    app,
-    deps: opened.deps,
-    pool: opened.deps.pool,
-    databaseUrl: clone.url,
-    publisher: { id: publisher?.id ?? 0, ...embeddedDemoIds },
-    clock,
-    close: async () => {},
-  };
+  t = { ...(await createTestApp({ config: { logLevel: 'trace' }, logger, now: () => clock.ms })), clock };
   hook = await startHook((response, taken) => response.writeHead(500, { 'x-echo': 'yes' }).end(taken.body));
   close = async () => {
-    await app.close();
-    await opened.close();
-    await clone.drop();
+    await t.close();
     await hook.close();
   };
 });

@@ -1,12 +1,11 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { eraseNext as eraseNextWith } from '../../src/privacy/erasure-job.ts';
 import { secondSweepMs } from '../../src/privacy/erasures.ts';
-import type { Deps } from '../../src/runtime/create-deps.ts';
-import { userData } from '../../src/runtime/user-data.ts';
 import type { TestApp } from '../support/test-app.ts';
 
 /** One sweep of an erasure that is due. @returns false when none is due */
-export const eraseNext = (deps: Deps): Promise<boolean> => eraseNextWith({ ...deps, userData });
+export const eraseNext = ({ deps, house }: Pick<TestApp, 'deps' | 'house'>): Promise<boolean> =>
+  eraseNextWith({ ...deps, userData: house.userData });
 
 export const askErasure = (
   { app, publisher }: TestApp,
@@ -32,9 +31,9 @@ export const askExport = (
 /** Erases a user as a worker does, both sweeps. @returns the job's last answer */
 export async function erase(t: TestApp & { clock: { ms: number } }, body: object) {
   const { id } = (await askErasure(t, body)).json().data;
-  while (await eraseNext(t.deps));
+  while (await eraseNext(t));
   t.clock.ms += secondSweepMs;
-  while (await eraseNext(t.deps));
+  while (await eraseNext(t));
   return (await erasureStatus(t, id)).json();
 }
 

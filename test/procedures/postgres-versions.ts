@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type pg from 'pg';
-import { prepareBinaries } from '../../src/demo/postgres/binaries.ts';
+import { prepareBinaries } from '../../src/embedded/binaries.ts';
 import { tablesWith } from '../privacy/support.ts';
 import { accountIds, startMachine } from './machine.ts';
 import {

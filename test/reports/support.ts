@@ -3,10 +3,10 @@ import { dayOf } from '../../src/platform/lib/time.ts';
 import { type Metrics, metricNames } from '../../src/reports/metrics.ts';
 import { queryActivity } from '../../src/reports/query/query.ts';
 import type { ActivityQuery, ActivityRow } from '../../src/reports/query/types.ts';
-import { type Difference, verifyRollups } from '../../src/reports/reconcile/verify.ts';
 import { dayBit, keptGrains, weekBit } from '../../src/reports/rollup/grains.ts';
 import { rollUp } from '../../src/reports/rollup/roll-up.ts';
 import { weekStartSql } from '../../src/reports/rollup/weeks.ts';
+import { type Difference, verifyRollups } from '../../src/reports/verify.ts';
 import type { TestApp } from '../support/test-app.ts';
 
 /** Rolls up until everything committed is in the reports. @returns events that were found (count) */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dayMs, dayOf } from '../../src/platform/lib/time.ts';
-import { createJobs } from '../../src/runtime/jobs.ts';
+import { jobsOf } from '../../src/runtime/run-jobs.ts';
 import { startTestJobs } from '../support/jobs.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => t.close());
 
 test('every job has a name of its own, a role and a word on its locks', () => {
-  const jobs = createJobs({ ...t.deps, databaseUrl: t.databaseUrl, pid: 1 });
+  const jobs = jobsOf(t.house, t.deps);
   expect(new Set(jobs.map(({ name }) => name)).size).toBe(jobs.length);
   for (const { name, roles, locks } of jobs) {
     expect(roles.length, name).toBeGreaterThan(0);

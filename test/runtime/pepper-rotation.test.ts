@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { countHistoriesByMark } from '../../src/budgets/move-histories.ts';
-import { countItemsByMark } from '../../src/perks/wallet/items.ts';
+import { countItemsByMark } from '../../src/perks/wallet-items.ts';
 import { checkSecrets } from '../../src/platform/security/canary.ts';
 import { pepperMark } from '../../src/platform/security/user-key.ts';
 import { eraseDueUsers } from '../../src/privacy/erasure-job.ts';
 import { secondSweepMs } from '../../src/privacy/erasures.ts';
-import { userData } from '../../src/runtime/user-data.ts';
 import { signInAs } from '../dashboard/support.ts';
 import { list, local, save, showTo } from '../perks/wallet/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
@@ -91,7 +90,7 @@ test('a user who is seen keeps opt-outs, wallet, links and conversions, and can 
   expect(erasure.statusCode).toBe(202);
   for (const waitMs of [0, secondSweepMs + 1000]) {
     nowMs += waitMs;
-    await eraseDueUsers({ ...during.deps, userData }, () => false);
+    await eraseDueUsers({ ...during.deps, userData: during.house.userData }, () => false);
   }
   expect(await left()).toEqual({ histories: [1, undefined], items: [undefined, undefined] });
   const { rows } = await before.pool.query(

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { databaseUnavailable } from '../../src/platform/errors.ts';
+import type { LoopJob } from '../../src/platform/jobs.ts';
 import { createLogger } from '../../src/platform/logger.ts';
-import { type LoopJob, runJobs } from '../../src/runtime/run-jobs.ts';
+import { runJobs } from '../../src/runtime/run-jobs.ts';
 
 const database = { up: true };
 const deps = {

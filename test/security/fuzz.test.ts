@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { permissions } from '../../src/catalog/snapshot/types.ts';
 import { hashKey } from '../../src/platform/http/auth.ts';
 import { addTenant, type Tenant } from '../isolation/tenant.ts';
 import { readApiDescription } from '../support/api-description.ts';
@@ -31,7 +30,7 @@ beforeAll(async () => {
   key = randomBytes(12).toString('hex');
   await t.pool.query(
     "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'All', decode($2, 'hex'), $3)",
-    [tenant.publisherId, hashKey(key), permissions],
+    [tenant.publisherId, hashKey(key), t.house.permissions.map(({ name }) => name)],
   );
   await t.deps.catalog.refresh();
 });

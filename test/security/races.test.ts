@@ -73,10 +73,10 @@ async function storm(apps: readonly TestApp[], round: number, erased: readonly s
       call('POST', '/track', { click_id, payout: '1.5', txn_id: 'txn-of-second' }),
     ]),
     ...erased.map((user) => call('POST', '/manage/v1/privacy/erasure', { pub_user_id: user })),
-    ...apps.flatMap((one) => [eraseNext(one.deps), rollUp(one.pool, clock.ms, 1e6), fetchOne()]),
+    ...apps.flatMap((one) => [eraseNext(one), rollUp(one.pool, clock.ms, 1e6), fetchOne()]),
     ...Array.from({ length: 12 }, fetchOne),
   ]);
-  await Promise.all(apps.map((one) => eraseNext(one.deps)));
+  await Promise.all(apps.map((one) => eraseNext(one)));
   return statuses;
 }
 
@@ -106,9 +106,9 @@ test('concurrent calls, rollups and erasures never deadlock, and nothing of eras
     );
     expect(voids[0].n).toBeGreaterThan(10);
     expect(await tablesWith(first, 'racer-')).toContain('sessions');
-    while (await eraseNext(first.deps));
+    while (await eraseNext(first));
     clock.ms += secondSweepMs;
-    while (await eraseNext(first.deps));
+    while (await eraseNext(first));
     for (const trace of traces) expect([trace, await tablesWith(first, trace)]).toEqual([trace, []]);
   } finally {
     await second.close();

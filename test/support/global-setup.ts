@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
-import { startEmbeddedPostgres } from '../../src/demo/postgres/index.ts';
+import { startEmbeddedPostgres } from '../../src/embedded/postgres.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { ensurePartitions } from '../../src/platform/db/partitions.ts';
 import { createPool, transaction } from '../../src/platform/db/pool.ts';

@@ -1,12 +1,12 @@
-import { createJobs } from '../../src/runtime/jobs.ts';
-import { runJobs, type Stoppable } from '../../src/runtime/run-jobs.ts';
+import type { Stoppable } from '../../src/platform/jobs.ts';
+import { jobsOf, runJobs } from '../../src/runtime/run-jobs.ts';
 import type { TestApp } from './test-app.ts';
 
-type Target = Pick<TestApp, 'deps' | 'databaseUrl'>;
+type Target = Pick<TestApp, 'deps' | 'house'>;
 
 /** Starts background jobs by name; without names, all of the role `worker`. */
-export function startTestJobs({ deps, databaseUrl }: Target, ...names: string[]): Promise<Stoppable> {
-  const all = createJobs({ ...deps, databaseUrl, pid: 4242 });
+export function startTestJobs({ deps, house }: Target, ...names: string[]): Promise<Stoppable> {
+  const all = jobsOf(house, deps);
   const chosen = all.filter(({ name, roles }) =>
     names.length === 0 ? roles.includes('worker') : names.includes(name),
   );

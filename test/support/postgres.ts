@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { startEmbeddedPostgres } from '../../src/demo/postgres/index.ts';
+import { startEmbeddedPostgres } from '../../src/embedded/postgres.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { createPool, transaction } from '../../src/platform/db/pool.ts';
 import { loadTestCatalogue } from './catalogue.ts';

@@ -2,16 +2,23 @@ import type pg from 'pg';
 import { buildApp } from '../../src/app.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import { embeddedDemoIds } from '../../src/demo/catalogue.ts';
-import { createLogger } from '../../src/platform/logger.ts';
+import { createLogger, type Logger } from '../../src/platform/logger.ts';
 import type { App } from '../../src/platform/ports.ts';
-import { createDeps, type Deps } from '../../src/runtime/create-deps.ts';
-import { createJobs } from '../../src/runtime/jobs.ts';
-import { runJobs } from '../../src/runtime/run-jobs.ts';
+import { createRooms, type Rooms } from '../../src/rooms.ts';
+import { createJobMeter, type JobMeter } from '../../src/runtime/job-meter.ts';
+import type { House } from '../../src/runtime/room.ts';
+import { jobsOf, runJobs } from '../../src/runtime/run-jobs.ts';
+import type { TrackingDeps } from '../../src/tracking/ports.ts';
+import type { WebhookDeps } from '../../src/webhooks/ports.ts';
 import { cloneDatabase } from './database.ts';
+
+/** What the rooms work with, all in one. */
+type Deps = TrackingDeps & WebhookDeps & { jobMeter: JobMeter };
 
 export type TestApp = {
   app: App;
   deps: Deps;
+  house: House;
   pool: pg.Pool;
   databaseUrl: string;
   publisher: { id: number; sdkId: string; key: string };
@@ -23,6 +30,9 @@ export type TestAppOptions = {
   databaseUrl?: string;
   config?: Partial<Config>;
   now?: () => number;
+  logger?: Logger;
+  /** With the shop and the receiver of the demo. */
+  demo?: boolean;
   /** Long by default: a starved machine is not a dead database. */
   queryTimeoutMs?: number;
 };
@@ -56,22 +66,20 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   const clone = options.databaseUrl === undefined ? await cloneDatabase() : null;
   const databaseUrl = options.databaseUrl ?? (clone as { url: string }).url;
   const config = testConfig(options.config);
-  const { now = Date.now, queryTimeoutMs = 120_000 } = options;
-  const { deps, close } = await createDeps({
-    config,
-    databaseUrl,
-    logger: createLogger(config.logLevel),
-    now,
-    queryTimeoutMs,
-  });
-  const app = await buildApp(deps, { serveApi: true, demoReceiver: false });
+  const { now = Date.now, queryTimeoutMs = 120_000, demo = false } = options;
+  const { logger = createLogger(config.logLevel) } = options;
+  const rooms = await createRooms({ config, databaseUrl, logger, now, queryTimeoutMs, demo, pid: 4242 });
+  const { house, close } = rooms;
+  const deps = depsOf(rooms);
+  const app = await buildApp({ house, deps, serveApi: true });
   await app.ready();
-  const offerJobs = createJobs({ ...deps, pid: 0 }).filter(({ name }) => offerJobNames.includes(name));
+  const offerJobs = jobsOf(house, deps).filter(({ name }) => offerJobNames.includes(name));
   const background = await runJobs(offerJobs, deps);
   const [publisher] = [...deps.catalog.current().publishers.values()];
   return {
     app,
     deps,
+    house,
     pool: deps.pool,
     databaseUrl,
     publisher: { id: publisher?.id ?? 0, ...embeddedDemoIds },
@@ -82,6 +90,12 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
       await clone?.drop();
     },
   };
+}
+
+export function depsOf({ tracking, webhooks }: Rooms): Deps {
+  const { sender, activity, dispatcherMetrics } = webhooks;
+  const jobMeter = createJobMeter(tracking.deps.metrics.registry);
+  return { ...tracking.deps, sender, activity, dispatcherMetrics, jobMeter };
 }
 
 /** Two applications on one database, as two processes are, by one clock. */

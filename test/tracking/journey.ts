@@ -1,9 +1,9 @@
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Socket } from 'node:net';
 import { expect } from 'vitest';
+import type { TrackedEvent } from '../../src/event-log/tracked-event.ts';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import type { TokenClaims } from '../../src/platform/security/tracking-token.ts';
-import type { TrackedEvent } from '../../src/tracking/tracked-event.ts';
 import { type Answer, requestOver } from '../support/request.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 

@@ -1,8 +1,8 @@
 import { FormatRegistry } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { expect, test } from 'vitest';
-import { eventTypes } from '../../src/app.ts';
-import type { Publisher } from '../../src/catalog/snapshot/types.ts';
+import type { Publisher } from '../../src/catalog/types.ts';
+import { eventTypes } from '../support/event-types.ts';
 
 FormatRegistry.Set('uuid', (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text));
 FormatRegistry.Set('date-time', (text) => !Number.isNaN(Date.parse(text)));

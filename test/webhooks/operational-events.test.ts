@@ -1,11 +1,11 @@
 import { FormatRegistry, type TSchema, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { eventTypes } from '../../src/app.ts';
 import { raiseCampaignEvents } from '../../src/tracking/campaign-events.ts';
 import { recordHealth } from '../../src/webhooks/dispatcher/settle/health-store.ts';
-import { operationalEvents } from '../../src/webhooks/operational/raise.ts';
-import { sendOperationalEvents } from '../../src/webhooks/operational/send.ts';
+import { operationalEvents } from '../../src/webhooks/raise-events.ts';
+import { sendOperationalEvents } from '../../src/webhooks/send-operational.ts';
+import { eventTypes } from '../support/event-types.ts';
 import { untilWaiting } from '../support/locks.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { createParts, deliveryOf, type Hook, until } from './dispatcher/support.ts';

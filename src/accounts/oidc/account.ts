@@ -1,10 +1,11 @@
 import type { Grant, OidcSetting } from '../../config/oidc.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import type { PlatformDeps } from '../../platform/ports.ts';
+import type { User } from '../../shell/viewer.ts';
 import { endSessionsOf } from '../sessions.ts';
 import { accountView, auditAccount, singleSignOnLabel, systemActor } from '../sign-in/account-audit.ts';
 import { deleteLinksOf } from '../sign-in/one-time-links.ts';
-import { createUser, findByEmail, findByIdentity, linkIdentity, parseEmail, setGrant, type User } from '../users.ts';
+import { createUser, findByEmail, findByIdentity, linkIdentity, parseEmail, setGrant } from '../users.ts';
 import type { Identity } from './provider.ts';
 
 /** Why a user whom the provider vouches for is refused. */

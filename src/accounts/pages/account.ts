@@ -1,4 +1,3 @@
-import { actorOf } from '../../management/page-client.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
@@ -11,16 +10,18 @@ import type { FieldErrors, Fields } from '../../shell/fields.ts';
 import { createForm } from '../../shell/forms.ts';
 import { roleName, useLanguageOf } from '../../shell/language.ts';
 import type { Page } from '../../shell/layout.ts';
-import { commonPages, type PageResult, type PageServices } from '../../shell/pages.ts';
+import { commonPages, type PageResult } from '../../shell/pages.ts';
+import type { User } from '../../shell/viewer.ts';
 import { hashPassword, passwordProblem } from '../passwords.ts';
 import { endSessionsOf } from '../sessions.ts';
 import { auditAccount } from '../sign-in/account-audit.ts';
 import { createSignIn, type SignIn } from '../sign-in/sign-in.ts';
-import { setLanguage, setPassword, type User } from '../users.ts';
+import { setLanguage, setPassword } from '../users.ts';
 import { startBrowserSession } from './browser-session.ts';
 import { currentPasswordError, currentPasswordField } from './current-password.ts';
 import { newPasswordFields } from './one-time-link.ts';
 import { ownSessionPages, sessionsCard } from './own-sessions.ts';
+import type { PageServices } from './services.ts';
 import { twoFactorCard, twoFactorPages } from './two-factor.ts';
 
 /** The user's own account: password, second factor and sessions. */
@@ -69,7 +70,7 @@ async function changePassword(services: PageServices, signIn: SignIn, context: P
   const passwordHash = await hashPassword(password);
   const session = await transaction(pool, async (executor) => {
     await setPassword(executor, user.id, passwordHash);
-    const change = { actor: actorOf(context), user, action: 'update', nowMs: now() } as const;
+    const change = { actor: services.management.actorOf(context), user, action: 'update', nowMs: now() } as const;
     await auditAccount(executor, change, { password: 'set' }, { password: 'changed' });
     await endSessionsOf(executor, user.id);
     return startBrowserSession(services, executor, context.request, { userId: user.id });

@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { actorFor } from '../../management/page-client.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
-import { signInPath } from '../../shell/access.ts';
-import { type PageServices, redirect } from '../../shell/pages.ts';
+import { redirect } from '../../shell/pages.ts';
+import type { User } from '../../shell/viewer.ts';
+import { signInPath } from '../access.ts';
 import { startSession } from '../sessions.ts';
 import { auditAccount, singleSignOnLabel } from '../sign-in/account-audit.ts';
 import { describeClient } from '../sign-in/session-client.ts';
-import type { User } from '../users.ts';
+import type { PageServices } from './services.ts';
 
 /** Path of the form for the second factor. */
 export const codePath = `${signInPath}/code`;
@@ -48,7 +48,7 @@ export async function openSession(
 ): Promise<void> {
   const { pool, now } = services.deps;
   const token = await transaction(pool, async (executor) => {
-    const change = { actor: actorFor(user), user, action: 'sign_in', nowMs: now() } as const;
+    const change = { actor: services.management.actorFor(user), user, action: 'sign_in', nowMs: now() } as const;
     const how = by ?? (idTokenSealed === null ? null : singleSignOnLabel);
     await auditAccount(executor, change, null, how === null ? null : { by: how });
     return startBrowserSession(services, executor, request, { userId: user.id, idTokenSealed });

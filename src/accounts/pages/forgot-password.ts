@@ -2,16 +2,16 @@ import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import type { Mailer } from '../../platform/mailer.ts';
 import type { App } from '../../platform/ports.ts';
-import { signInPath } from '../../shell/access.ts';
 import { notice } from '../../shell/components.ts';
 import { formOf } from '../../shell/context.ts';
 import { type FieldErrors, fieldsOf } from '../../shell/fields.ts';
 import { createForm } from '../../shell/forms.ts';
 import { pageHeaders } from '../../shell/headers.ts';
 import { renderCard } from '../../shell/layout.ts';
-import type { PageServices } from '../../shell/pages.ts';
+import { signInPath } from '../access.ts';
 import { createPasswordResets } from '../sign-in/password-reset.ts';
 import { parseEmail } from '../users.ts';
+import type { PageServices } from './services.ts';
 import { forgotPath, lockedMessage } from './sign-in.ts';
 
 const schema = { hide: true };

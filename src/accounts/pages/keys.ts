@@ -1,27 +1,20 @@
-import { type Permission, permissions } from '../../catalog/snapshot/types.ts';
+import type { PublisherContext } from '../../catalog/publisher-pages.ts';
+import { publisherPages } from '../../catalog/publisher-pages.ts';
+import { type PermissionEntry, permissionsOf } from '../../management/permissions.ts';
 import type { View } from '../../management/resource.ts';
 import { type Html, html } from '../../platform/http/html.ts';
-import { type MessageKey, t, tHtml } from '../../platform/i18n/messages.ts';
+import { t, tHtml } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
 import { actionButton, saveForm } from '../../shell/actions.ts';
 import { badge, card, copyable, emptyState, notice, pager, table } from '../../shell/components.ts';
-import { keyIn, type PublisherContext, queryText } from '../../shell/context.ts';
+import { keyIn, queryText } from '../../shell/context.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf } from '../../shell/fields.ts';
 import { moment } from '../../shell/format.ts';
 import { columns, createForm } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
 import { localToInstant } from '../../shell/local-time.ts';
-import { type PageServices, publisherPages } from '../../shell/pages.ts';
-import { createKey, keys } from '../keys.ts';
-
-const permissionTexts: Record<Permission, MessageKey> = {
-  'ads/offers': 'settings.permissionOffers',
-  reports: 'settings.permissionReports',
-  configurations: 'settings.permissionSettings',
-  'offers/management': 'settings.permissionManagement',
-  wallet: 'settings.permissionWallet',
-  accounts: 'settings.permissionAccounts',
-};
+import { createKey, keysOf } from '../keys.ts';
+import type { PageServices } from './services.ts';
 
 type TypedKey = { name: string; permissions: string[]; expires_at: string };
 type State = { errors?: FieldErrors; typed?: TypedKey; secret?: string };
@@ -34,7 +27,7 @@ export function keyPages(app: App, services: PageServices): void {
   pages.get('/settings/keys', 'admin', (context) => show(services, context));
   pages.post('/settings/keys', 'admin', (context, fields) => create(services, context, fields));
   pages.post('/settings/keys/:key/revoke', 'admin', async (context) => {
-    const view = await services.management.remove(context, keys, keyIn(context));
+    const view = await services.management.remove(context, keysOf(services.management.permissions), keyIn(context));
     return {
       to: context.path('/settings/keys'),
       done: t('settings.keyRevoked', { name: String(view.name) }),
@@ -51,8 +44,9 @@ async function create(services: PageServices, context: PublisherContext, fields:
   const { timeZone } = context.publisher;
   const expiresAt = typed.expires_at === '' ? null : localToInstant(typed.expires_at, timeZone);
   try {
-    const { secret } = await services.management.write(context, (work) =>
-      createKey(work, { ...typed, expires_at: expiresAt }),
+    const { management } = services;
+    const { secret } = await management.write(context, (work) =>
+      createKey(keysOf(management.permissions), work, { ...typed, expires_at: expiresAt }),
     );
     return show(services, context, { secret });
   } catch (err) {
@@ -62,7 +56,7 @@ async function create(services: PageServices, context: PublisherContext, fields:
 
 async function show({ management }: PageServices, context: PublisherContext, state: State = {}): Promise<Page> {
   const cursor = queryText(context, 'cursor');
-  const { rows, nextCursor } = await management.list(context, keys, {
+  const { rows, nextCursor } = await management.list(context, keysOf(management.permissions), {
     limit: String(keysPerPage),
     sort: '-id',
     ...(cursor !== '' && { cursor }),
@@ -79,7 +73,7 @@ async function show({ management }: PageServices, context: PublisherContext, sta
       ${state.secret !== undefined && secretNotice(state.secret)}
       ${rows.length === 0 ? noKeys() : keyTable(context, rows)}
       ${pager(cursor === '' ? null : path, next)}
-      ${card(t('settings.createApiKey'), keyForm(context, state))}`,
+      ${card(t('settings.createApiKey'), keyForm(context, management.permissions, state))}`,
   };
 }
 
@@ -121,10 +115,11 @@ function keyTable(context: PublisherContext, rows: readonly View[]): Html {
   return table(t('nav.keys'), keyColumns(), cells);
 }
 
-function keyForm(context: PublisherContext, { typed, errors }: State): Html {
+function keyForm(context: PublisherContext, permissions: readonly PermissionEntry[], { typed, errors }: State): Html {
   const { path, publisher, viewer } = context;
   const form = createForm(typed ?? { name: '', permissions: ['ads/offers'] }, errors);
-  const grantable = permissions.filter((one) => one !== 'accounts' || viewer.user.role === 'operator');
+  const held = permissionsOf(viewer.user.role, permissions);
+  const grantable = permissions.filter(({ name }) => held.has(name));
   const fields = html`
     ${form.summary()}
     ${columns([
@@ -137,9 +132,9 @@ function keyForm(context: PublisherContext, { typed, errors }: State): Html {
     ])}
     ${form.checkboxes('permissions', {
       label: t('settings.permissions'),
-      choices: grantable.map((one) => ({
-        value: one,
-        text: t('settings.permission', { permission: one, text: t(permissionTexts[one]) }),
+      choices: grantable.map(({ name, text }) => ({
+        value: name,
+        text: t('settings.permission', { permission: name, text: t(text) }),
       })),
     })}`;
   return saveForm(context, path('/settings/keys'), fields, { button: t('settings.createKey') });

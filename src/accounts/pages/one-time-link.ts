@@ -1,23 +1,24 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { actorFor } from '../../management/page-client.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
+import { isToken } from '../../platform/security/random-token.ts';
 import { formOf } from '../../shell/context.ts';
 import { type FieldErrors, fieldsOf } from '../../shell/fields.ts';
 import { createForm } from '../../shell/forms.ts';
 import { pageHeaders } from '../../shell/headers.ts';
 import { renderCard } from '../../shell/layout.ts';
-import { type PageServices, redirect } from '../../shell/pages.ts';
+import { redirect } from '../../shell/pages.ts';
+import type { User } from '../../shell/viewer.ts';
 import { hashPassword, minPasswordLength, passwordProblem } from '../passwords.ts';
 import { endSessionsOf } from '../sessions.ts';
 import { accountView, auditAccount, passwordState } from '../sign-in/account-audit.ts';
 import { consumeLink, findLink, linkPath } from '../sign-in/one-time-links.ts';
-import { isToken } from '../sign-in/tokens.ts';
-import { createUser, hasOperator, isTaken, parseEmail, setPassword, type User } from '../users.ts';
+import { createUser, hasOperator, isTaken, parseEmail, setPassword } from '../users.ts';
 import { codePath, startBrowserSession } from './browser-session.ts';
+import type { PageServices } from './services.ts';
 
 type LinkRoute = { Params: { token: string } };
 /** `user` null: the link creates the first operator. */
@@ -65,8 +66,7 @@ async function submit(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<{ to: string } | { errors: FieldErrors }> {
-  const { pool, now } = services.deps;
-  const { cookies } = services;
+  const { cookies, deps } = services;
   const form = formOf(request);
   const password = form.get('password') ?? '';
   const email = link.user?.email ?? parseEmail(fieldsOf(form).text('email'));
@@ -79,8 +79,8 @@ async function submit(
   if (email === null || errors.length > 0) return { errors };
   const passwordHash = await hashPassword(password);
   const awaitsCode = link.user?.hasTwoFactor === true;
-  const session = await transaction(pool, async (executor) => {
-    const user = await useLink(executor, link, { email, passwordHash }, now());
+  const session = await transaction(deps.pool, async (executor) => {
+    const user = await useLink(services, executor, link, { email, passwordHash });
     return user && startBrowserSession(services, executor, request, { userId: user.id, awaitsCode });
   });
   if (session === null)
@@ -93,11 +93,12 @@ async function submit(
 
 /** Consumes the link, sets the password and ends the user's sessions. null: the address is taken; the link stays. */
 async function useLink(
+  { management, deps }: PageServices,
   executor: Executor,
   link: Link,
   { email, passwordHash }: { email: string; passwordHash: string },
-  nowMs: number,
 ): Promise<User | null> {
+  const nowMs = deps.now();
   if (link.user === null && (await hasOperator(executor)))
     throw new AppError('invalid_token', { message: t('account.linkUsed') });
   const created = { email, role: 'operator', publisherId: null, passwordHash, nowMs } as const;
@@ -106,7 +107,7 @@ async function useLink(
   if (!(await consumeLink(executor, link.token, nowMs)))
     throw new AppError('invalid_token', { message: t('account.linkUsed') });
   await setPassword(executor, user.id, passwordHash);
-  const change = { actor: actorFor(user), user, nowMs };
+  const change = { actor: management.actorFor(user), user, nowMs };
   if (link.user === null) await auditAccount(executor, { ...change, action: 'create' }, null, accountView(user));
   else {
     const password = user.hasPassword ? 'changed by one-time link' : 'set';

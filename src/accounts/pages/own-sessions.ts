@@ -1,19 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { actorOf } from '../../management/page-client.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { inLanguage } from '../../platform/i18n/reader.ts';
 import type { App } from '../../platform/ports.ts';
-import { signInPath } from '../../shell/access.ts';
 import { actionButton } from '../../shell/actions.ts';
 import { badge, card, linkButton, table } from '../../shell/components.ts';
 import { type PageContext, pathText, viewerOf } from '../../shell/context.ts';
 import { countryName, moment, utc } from '../../shell/format.ts';
 import { pageHeaders } from '../../shell/headers.ts';
 import { renderCard } from '../../shell/layout.ts';
-import { commonPages, type PageResult, type PageServices, redirect } from '../../shell/pages.ts';
+import { commonPages, type PageResult, redirect } from '../../shell/pages.ts';
+import { signInPath } from '../access.ts';
 import {
   endSession,
   endSessionOf,
@@ -24,6 +23,7 @@ import {
 } from '../sessions.ts';
 import { auditAccount } from '../sign-in/account-audit.ts';
 import { type SessionClient, unknownBrowser } from '../sign-in/session-client.ts';
+import type { PageServices } from './services.ts';
 
 const path = '/account/sessions';
 
@@ -58,11 +58,14 @@ const signedOut = (elsewhere: string): Html => html`
   <p class="lead">${t('account.signedOutLead')}</p>
   ${linkButton(elsewhere, t('account.continue'), 'main')}`;
 
-async function signOutEverywhere({ deps, cookies }: PageServices, context: PageContext): Promise<PageResult> {
+async function signOutEverywhere(
+  { deps, cookies, management }: PageServices,
+  context: PageContext,
+): Promise<PageResult> {
   const { user } = context.viewer;
   await transaction(deps.pool, async (executor) => {
     const ended = await endSessionsOf(executor, user.id);
-    const change = { actor: actorOf(context), user, action: 'update', nowMs: deps.now() } as const;
+    const change = { actor: management.actorOf(context), user, action: 'update', nowMs: deps.now() } as const;
     await auditAccount(
       executor,
       change,
@@ -75,14 +78,14 @@ async function signOutEverywhere({ deps, cookies }: PageServices, context: PageC
 }
 
 /** @throws AppError `not_found`, also for sessions of other users */
-async function signOutOne({ deps, cookies }: PageServices, context: PageContext): Promise<PageResult> {
+async function signOutOne({ deps, cookies, management }: PageServices, context: PageContext): Promise<PageResult> {
   const { user, sessionId } = context.viewer;
   const id = pathText(context, 'id');
   if (!/^[1-9]\d{0,17}$/.test(id)) throw new AppError('not_found');
   await transaction(deps.pool, async (executor) => {
     const ended = await endSessionOf(executor, user.id, id);
     if (ended === null) throw new AppError('not_found');
-    const change = { actor: actorOf(context), user, action: 'update', nowMs: deps.now() } as const;
+    const change = { actor: management.actorOf(context), user, action: 'update', nowMs: deps.now() } as const;
     const session = inLanguage('en', () => `${ended.device}, ${placeOf(ended)}`);
     await auditAccount(executor, change, { session }, { session: 'signed out' });
   });

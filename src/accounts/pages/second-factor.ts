@@ -1,7 +1,6 @@
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
-import { nextPath, signInPath } from '../../shell/access.ts';
 import { hiddenField } from '../../shell/actions.ts';
 import { notice } from '../../shell/components.ts';
 import { formOf } from '../../shell/context.ts';
@@ -9,11 +8,13 @@ import { fieldsOf } from '../../shell/fields.ts';
 import { createForm } from '../../shell/forms.ts';
 import { pageHeaders } from '../../shell/headers.ts';
 import { renderCard } from '../../shell/layout.ts';
-import { type PageServices, redirect } from '../../shell/pages.ts';
+import { redirect } from '../../shell/pages.ts';
+import { nextPath, signInPath } from '../access.ts';
 import { findAwaitingSession } from '../sessions.ts';
 import { createAttempts } from '../sign-in/attempts.ts';
-import { acceptCode } from '../sign-in/two-factor.ts';
+import { acceptCode } from '../two-factor.ts';
 import { codePath, openSession } from './browser-session.ts';
+import type { PageServices } from './services.ts';
 import { lockedMessage } from './sign-in.ts';
 
 const schema = { hide: true };

@@ -1,7 +1,6 @@
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
-import { nextPath, signInPath } from '../../shell/access.ts';
 import { hiddenField } from '../../shell/actions.ts';
 import { notice } from '../../shell/components.ts';
 import { formOf } from '../../shell/context.ts';
@@ -9,10 +8,12 @@ import { fieldsOf } from '../../shell/fields.ts';
 import { createForm } from '../../shell/forms.ts';
 import { pageHeaders } from '../../shell/headers.ts';
 import { renderCard } from '../../shell/layout.ts';
-import { type PageServices, redirect } from '../../shell/pages.ts';
+import { redirect } from '../../shell/pages.ts';
+import { nextPath, signInPath } from '../access.ts';
 import { createSignIn } from '../sign-in/sign-in.ts';
 import { hasOperator } from '../users.ts';
 import { passFirstFactor } from './browser-session.ts';
+import type { PageServices } from './services.ts';
 
 const schema = { hide: true };
 

@@ -1,14 +1,14 @@
 import encodeQR from 'qr';
 import { type Html, html, trusted } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { twoFactorPath } from '../../shell/access.ts';
 import { hiddenField, saveForm } from '../../shell/actions.ts';
 import { badge, card, copyable, linkButton, notice } from '../../shell/components.ts';
 import type { PageContext } from '../../shell/context.ts';
 import type { FieldErrors } from '../../shell/fields.ts';
 import { createForm, type FormBuilder } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
-import { keyUri } from '../sign-in/two-factor.ts';
+import { twoFactorPath } from '../access.ts';
+import { keyUri } from '../two-factor.ts';
 import { currentPasswordField } from './current-password.ts';
 
 type Shown = { errors: FieldErrors; required: boolean };

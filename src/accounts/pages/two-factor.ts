@@ -1,14 +1,13 @@
-import { actorOf } from '../../management/page-client.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
-import { twoFactorPath } from '../../shell/access.ts';
 import { badge, card, linkButton } from '../../shell/components.ts';
 import type { PageContext } from '../../shell/context.ts';
 import type { FieldErrors, Fields } from '../../shell/fields.ts';
 import type { Page } from '../../shell/layout.ts';
-import { commonPages, type PageResult, type PageServices } from '../../shell/pages.ts';
+import { commonPages, type PageResult } from '../../shell/pages.ts';
+import { twoFactorPath } from '../access.ts';
 import { endOtherSessions } from '../sessions.ts';
 import { auditAccount } from '../sign-in/account-audit.ts';
 import { type Attempts, createAttempts } from '../sign-in/attempts.ts';
@@ -22,8 +21,9 @@ import {
   replaceRecoveryCodes,
   saveTwoFactor,
   stepOf,
-} from '../sign-in/two-factor.ts';
+} from '../two-factor.ts';
 import { currentPasswordError } from './current-password.ts';
+import type { PageServices } from './services.ts';
 import { lockedMessage } from './sign-in.ts';
 import { managePage, recoveryCodesPage, setUpPage } from './two-factor-views.ts';
 
@@ -156,12 +156,13 @@ async function codeError(
 }
 
 async function auditTwoFactor(
-  { deps }: PageServices,
+  { deps, management }: PageServices,
   context: PageContext,
   executor: Parameters<typeof auditAccount>[0],
   before: string,
   after: string,
 ): Promise<void> {
-  const change = { actor: actorOf(context), user: context.viewer.user, action: 'update', nowMs: deps.now() } as const;
+  const { user } = context.viewer;
+  const change = { actor: management.actorOf(context), user, action: 'update', nowMs: deps.now() } as const;
   await auditAccount(executor, change, { two_factor: before }, { two_factor: after });
 }

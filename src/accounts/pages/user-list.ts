@@ -8,16 +8,16 @@ import type { FieldErrors } from '../../shell/fields.ts';
 import { moment, utc } from '../../shell/format.ts';
 import { columns, createForm, optionsOf } from '../../shell/forms.ts';
 import { roleName } from '../../shell/language.ts';
-import type { NavKey, Page } from '../../shell/layout.ts';
+import type { Page } from '../../shell/layout.ts';
 import type { Pages } from '../../shell/pages.ts';
+import type { Role, User } from '../../shell/viewer.ts';
 import { linkPath } from '../sign-in/one-time-links.ts';
-import type { Role, User } from '../users.ts';
 
 /** Whose users a page manages: those of a publisher, by its admins, or the operators. */
 export type UserScope<C extends PageContext> = {
   pages: Pages<C>;
   path: string;
-  nav: NavKey;
+  nav: string;
   requires: Role;
   title: MessageKey;
   /** Roles users of the scope can have, lowest first. */

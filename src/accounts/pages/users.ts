@@ -1,4 +1,4 @@
-import { actorOf } from '../../management/page-client.ts';
+import { publisherPages } from '../../catalog/publisher-pages.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { t } from '../../platform/i18n/messages.ts';
@@ -7,13 +7,15 @@ import type { App } from '../../platform/ports.ts';
 import { type PageContext, pathText } from '../../shell/context.ts';
 import type { Fields } from '../../shell/fields.ts';
 import type { Page } from '../../shell/layout.ts';
-import { commonPages, type PageResult, type PageServices, publisherPages } from '../../shell/pages.ts';
+import { commonPages, type PageResult } from '../../shell/pages.ts';
+import { isRole, type Role, type User } from '../../shell/viewer.ts';
 import { endSessionsOf } from '../sessions.ts';
 import { accountView, auditAccount } from '../sign-in/account-audit.ts';
 import { invitationMail, resetMail, sendMail } from '../sign-in/account-mails.ts';
 import { createInvitation, createPasswordReset } from '../sign-in/one-time-links.ts';
-import { removeTwoFactor } from '../sign-in/two-factor.ts';
-import { changeUser, createUser, findUser, isRole, listUsers, parseEmail, type Role, type User } from '../users.ts';
+import { removeTwoFactor } from '../two-factor.ts';
+import { changeUser, createUser, findUser, listUsers, parseEmail } from '../users.ts';
+import type { PageServices } from './services.ts';
 import { type UserListState, type UserScope, usersPage } from './user-list.ts';
 
 /** Users are invited by a one-time link, which is mailed, or shown once where no mails are sent. */
@@ -79,7 +81,7 @@ async function invite<C extends PageContext>(
     const created = { email, role, publisherId: scope.publisherIdOf(context), passwordHash: null, nowMs: now() };
     const user = await createUser(executor, created);
     if (user === null) return null;
-    const change = { actor: actorOf(context), user, action: 'create', nowMs: now() } as const;
+    const change = { actor: services.management.actorOf(context), user, action: 'create', nowMs: now() } as const;
     await auditAccount(executor, change, null, accountView(user));
     return createInvitation(executor, user.id, now());
   });
@@ -122,7 +124,7 @@ async function createLink<C extends PageContext>(
   const user = await userOf(services, scope, context);
   if (user.disabled || user.isLinked || !services.deps.config.passwordSignIn) throw new AppError('not_found');
   const token = await transaction(pool, async (executor) => {
-    const change = { actor: actorOf(context), user, action: 'update', nowMs: now() } as const;
+    const change = { actor: services.management.actorOf(context), user, action: 'update', nowMs: now() } as const;
     await auditAccount(executor, change, null, { password_link: 'created' });
     return user.hasPassword
       ? createPasswordReset(executor, user.id, now())
@@ -150,7 +152,7 @@ async function removeSecondFactor<C extends PageContext>(
     await removeTwoFactor(executor, user.id);
     await endSessionsOf(executor, user.id);
     if (!user.hasTwoFactor) return;
-    const change = { actor: actorOf(context), user, action: 'update', nowMs: now() } as const;
+    const change = { actor: services.management.actorOf(context), user, action: 'update', nowMs: now() } as const;
     await auditAccount(executor, change, { two_factor: 'on' }, { two_factor: 'removed' });
   });
   return { to, done: t('account.twoFactorRemoved', { email: user.email }) };
@@ -171,7 +173,7 @@ async function change<C extends PageContext>(
   await transaction(pool, async (executor) => {
     await changeUser(executor, user.id, { role, disabled });
     if (role === user.role && disabled === user.disabled) return;
-    const change = { actor: actorOf(context), user, action: 'update', nowMs: now() } as const;
+    const change = { actor: services.management.actorOf(context), user, action: 'update', nowMs: now() } as const;
     await auditAccount(executor, change, { role: user.role, disabled: user.disabled }, { role, disabled });
   });
   return { to, done: t(disabled ? 'account.userDisabled' : 'account.userUpdated', { email: user.email }) };

@@ -1,7 +1,8 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs, hourMs } from '../../platform/lib/time.ts';
-import { type User, type UserRow, userColumns, userOf } from '../users.ts';
-import { createToken, hashToken } from './tokens.ts';
+import { createToken, hashToken } from '../../platform/security/random-token.ts';
+import type { User } from '../../shell/viewer.ts';
+import { type UserRow, userColumns, userOf } from '../users.ts';
 
 /** Lifetimes (milliseconds). */
 export const invitationLifetimeMs = 7 * dayMs;

@@ -1,6 +1,7 @@
 import { clientSubnet } from '../../platform/http/client-subnet.ts';
+import type { User } from '../../shell/viewer.ts';
 import { checkPassword, maxPasswordLength } from '../passwords.ts';
-import { findByEmail, parseEmail, type User } from '../users.ts';
+import { findByEmail, parseEmail } from '../users.ts';
 import { type AttemptDeps, createAttempts, type Locked } from './attempts.ts';
 
 type SignInResult = { ok: true; user: User } | { ok: false; reason: 'wrong' } | Locked;

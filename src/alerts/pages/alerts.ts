@@ -1,4 +1,5 @@
-import type { DashboardDeps } from '../../dashboard/ports.ts';
+import type { PublisherContext } from '../../catalog/publisher-pages.ts';
+import { publisherPages } from '../../catalog/publisher-pages.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { html } from '../../platform/http/html.ts';
@@ -7,13 +8,14 @@ import { inLanguage } from '../../platform/i18n/reader.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import type { App } from '../../platform/ports.ts';
 import { apiText } from '../../shell/api-text.ts';
-import { keyIn, type PublisherContext } from '../../shell/context.ts';
+import { keyIn } from '../../shell/context.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf } from '../../shell/fields.ts';
 import type { FormValues } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
-import { type PageResult, type PageServices, publisherPages } from '../../shell/pages.ts';
-import { takeTestToken } from '../../webhooks/endpoints/test-limit.ts';
-import { requireUsableUrl, urlRulesOf } from '../../webhooks/endpoints/url-rules.ts';
+import type { PageResult } from '../../shell/pages.ts';
+import type { WebhookDeps } from '../../webhooks/ports.ts';
+import { takeTestToken } from '../../webhooks/test-limit.ts';
+import { requireUsableUrl, urlRulesOf } from '../../webhooks/url-rules.ts';
 import { describe } from '../describe.ts';
 import { listAlerts, muteAlerts, readAlerts } from '../inbox.ts';
 import { isAlertKind } from '../kinds.ts';
@@ -21,8 +23,9 @@ import { addChannel, findMailKinds, listChannels, removeChannel, setMailRule, ur
 import { post, slackText } from '../send.ts';
 import { channelsCard, mailCard } from './channels.ts';
 import { inboxCard } from './inbox.ts';
+import type { PageServices } from './services.ts';
 
-type Scope = { deps: DashboardDeps; failFast: ReturnType<typeof createFailFast> };
+type Scope = { deps: WebhookDeps; failFast: ReturnType<typeof createFailFast> };
 
 /** How long an alert can be muted (days). */
 const muteDays = 7;

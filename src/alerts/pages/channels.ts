@@ -1,12 +1,12 @@
-import { hasRole } from '../../accounts/users.ts';
+import type { PublisherContext } from '../../catalog/publisher-pages.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { actionButton, saveForm } from '../../shell/actions.ts';
 import { apiText } from '../../shell/api-text.ts';
 import { badge, card, table } from '../../shell/components.ts';
-import type { PublisherContext } from '../../shell/context.ts';
 import type { FieldErrors } from '../../shell/fields.ts';
 import { createForm, type FormBuilder, type FormValues, moreFields } from '../../shell/forms.ts';
+import { hasRole } from '../../shell/viewer.ts';
 import { type AlertKind, alertKinds } from '../kinds.ts';
 import { type Channel, maxChannels } from '../rules.ts';
 

@@ -1,10 +1,10 @@
-import { hasRole } from '../../accounts/users.ts';
+import type { PublisherContext } from '../../catalog/publisher-pages.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { actionButton } from '../../shell/actions.ts';
 import { badge, card, emptyState, strongLink } from '../../shell/components.ts';
-import type { PublisherContext } from '../../shell/context.ts';
 import { moment } from '../../shell/format.ts';
+import { hasRole } from '../../shell/viewer.ts';
 import type { AlertText } from '../describe.ts';
 import type { InboxAlert } from '../inbox.ts';
 

@@ -1,4 +1,4 @@
-/** The service's own URL, inserted when the script is served (src/browser/serve/script.ts). */
+/** The service's own URL, inserted when the script is served (src/browser/script.ts). */
 declare const PUBLIC_URL: string;
 
 /** The end of a launcher's URL: `/launcher.js`, `/sdk/launcher.min.js`, `/sdk/launcher.<hash>.js` … */

@@ -3,7 +3,7 @@ import { AppError } from '../../platform/errors.ts';
 import { createStaticText, immutable, sendStaticText } from '../../platform/http/static-text.ts';
 import { languages } from '../../platform/messages/languages.ts';
 import type { App, PlatformDeps } from '../../platform/ports.ts';
-import { type BrowserFile, loadScript, loadUnitFile, type ScriptName } from './script.ts';
+import { type BrowserFile, loadScript, loadUnitFile, type ScriptName } from '../script.ts';
 
 /** A release reaches pages within this time. */
 const plainMaxAgeS = 300;

@@ -5,11 +5,11 @@ import { AppError } from '../../platform/errors.ts';
 import { createLimiter, type WorkOptions } from '../../platform/lib/fair-limiter.ts';
 import { createSharedWork } from '../../platform/lib/shared-work.ts';
 import type { PlatformDeps } from '../../platform/ports.ts';
+import { createImageStore } from '../image-storage.ts';
 import { chooseType, type ImageType } from './accept.ts';
 import { openDiskCache } from './disk-cache.ts';
 import { completeOriginal, findPicture, type Original } from './original.ts';
 import { planSize, type RequestedImage } from './parameters.ts';
-import { createImageStore } from './store.ts';
 import { encoderVersion, isAnimated, isProcessable } from './transform.ts';
 import { createTransforms, type ImageClient, type Plan, type Source, waitLimits } from './transforms.ts';
 

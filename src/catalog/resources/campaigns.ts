@@ -14,10 +14,10 @@ import {
 import { columnsOf, viewOf } from '../../management/rows.ts';
 import { problem } from '../../management/schema-errors.ts';
 import type { Work } from '../../management/unit-of-work.ts';
+import { normaliseName } from '../names.ts';
 import { campaignLimits } from '../offer-limits.ts';
-import { type CampaignRules, campaignRules, payoutKinds } from '../rules/rules.ts';
-import { checkRules } from '../rules/validate.ts';
-import { normaliseName } from '../snapshot/names.ts';
+import { type CampaignRules, campaignRules, payoutKinds } from '../rules.ts';
+import { checkRules } from '../validate-rules.ts';
 import { advertisers } from './advertisers.ts';
 import { offers } from './offers.ts';
 

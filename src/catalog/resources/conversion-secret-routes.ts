@@ -1,17 +1,15 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
 import { audit } from '../../management/audit.ts';
-import { admit, callOf, type Door, post, publisherQuery } from '../../management/http.ts';
+import { callOf, type ManagementHttp, post, publisherQuery, requirePermission } from '../../management/http.ts';
 import { idempotencyKey } from '../../management/resource-routes.ts';
-import { createManagement } from '../../management/service.ts';
 import { refuseFields } from '../../management/strict-body.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
-import type { CatalogDeps } from '../ports.ts';
+import { createConversionSecret } from '../conversion-secret.ts';
 import { advertisers } from './advertisers.ts';
-import { createConversionSecret } from './conversion-secret.ts';
 
 const path = '/manage/v1/advertisers/:advertiser_id/conversion-secret';
 const tags = ['Conversions'];
@@ -27,9 +25,8 @@ const created = Type.Object({
 const removed = Type.Object({ message: Type.String(), data: Type.Object({ advertiser_id: Type.Integer() }) });
 
 /** The secret that an advertiser signs its reports with. Without one, a click id is enough. */
-export async function conversionSecretRoutes(app: App, deps: CatalogDeps): Promise<void> {
-  const door: Door = { management: createManagement(deps), deps };
-  const hooks = { ...admit(door, 'offers/management'), preHandler: refuseFields };
+export async function conversionSecretRoutes(app: App, http: ManagementHttp): Promise<void> {
+  const hooks = { ...requirePermission(http, 'offers/management'), preHandler: refuseFields };
 
   const postSchema = {
     operationId: 'createConversionSecret',
@@ -43,8 +40,8 @@ export async function conversionSecretRoutes(app: App, deps: CatalogDeps): Promi
     response: { 201: created, ...errorAnswers(400, 401, 403, 404, 422) },
   };
   app.post<AdvertiserRoute>(path, { schema: postSchema, ...hooks }, (request, reply) =>
-    post(door, request, reply, async (work) => {
-      const { secret, sealed } = createConversionSecret(deps.secretBox);
+    post(http, request, reply, async (work) => {
+      const { secret, sealed } = createConversionSecret(http.secretBox);
       const id = await saveSecret(work, request, sealed);
       return { status: 201, body: { message: 'Secret created.', data: { advertiser_id: id, secret } }, headers: {} };
     }),
@@ -61,7 +58,7 @@ export async function conversionSecretRoutes(app: App, deps: CatalogDeps): Promi
   };
   app.delete<AdvertiserRoute>(path, { schema: deleteSchema, ...hooks }, async (request) => {
     const { actor, publisherId } = callOf(request);
-    const id = await door.management.write(actor, publisherId, (work) => saveSecret(work, request, null));
+    const id = await http.management.write(actor, publisherId, (work) => saveSecret(work, request, null));
     return { message: 'Secret removed.', data: { advertiser_id: id } };
   });
 }

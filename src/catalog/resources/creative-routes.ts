@@ -1,15 +1,16 @@
 import { hash } from 'node:crypto';
 import multipart from '@fastify/multipart';
 import type { FastifyRequest } from 'fastify';
-import { admit, type Door, fieldsOf, post, publisherQuery } from '../../management/http.ts';
+import type { ImageStoreSetting } from '../../config.ts';
+import { fieldsOf, type ManagementHttp, post, publisherQuery, requirePermission } from '../../management/http.ts';
 import { createBody, type Values } from '../../management/resource.ts';
 import { answerOf, idempotencyKey, rowAnswer } from '../../management/resource-routes.ts';
 import { createRow } from '../../management/rows.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
-import { createImageStore } from '../images/store.ts';
-import { maxUploadBytes, readUpload } from '../images/upload.ts';
+import { createImageStore } from '../image-storage.ts';
+import { maxUploadBytes, readUpload } from '../image-upload.ts';
 import { createUploadedCreative, creatives } from './creatives.ts';
 
 /** What comes beside the picture: a few short fields, and the heads of the parts. */
@@ -18,8 +19,8 @@ const overheadBytes = 64 * 1024;
 type Form = { fields: Values; bytes: Buffer; declared: string };
 
 /** `POST /manage/v1/creatives`: a picture as a form with a file, or the URL of one as JSON. */
-export async function creativeRoutes(app: App, door: Door): Promise<void> {
-  const store = createImageStore(door.deps.config.imageStore);
+export async function creativeRoutes(app: App, http: ManagementHttp, imageStore: ImageStoreSetting): Promise<void> {
+  const store = createImageStore(imageStore);
   await app.register(multipart, {
     limits: { fileSize: maxUploadBytes, files: 1, fields: 10, fieldSize: 1000, fieldNameSize: 100, headerPairs: 50 },
     throwFileSizeLimit: false,
@@ -40,18 +41,18 @@ export async function creativeRoutes(app: App, door: Door): Promise<void> {
   };
   app.post(
     '/manage/v1/creatives',
-    { schema, bodyLimit: maxUploadBytes + overheadBytes, ...admit(door, creatives.permission) },
+    { schema, bodyLimit: maxUploadBytes + overheadBytes, ...requirePermission(http, creatives.permission) },
     async (request, reply) => {
       const message = 'Creative created.';
       if (!request.isMultipart())
-        return post(door, request, reply, async (work) =>
+        return post(http, request, reply, async (work) =>
           rowAnswer(creatives, work, await createRow(creatives, work, fieldsOf(request)), message, 201),
         );
       const { fields, bytes, declared } = await readForm(request);
       const upload = await readUpload(bytes, declared);
       const same = `${JSON.stringify(fields)}\n${hash('sha256', bytes, 'hex')}`;
       return post(
-        door,
+        http,
         request,
         reply,
         async (work) =>

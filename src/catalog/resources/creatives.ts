@@ -5,9 +5,9 @@ import { idSchema, orNull, type Resource, removal, stamps, type Values, type Vie
 import { columnsOf, createRow, viewOf } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
+import { saveOriginal } from '../image-storage.ts';
+import type { Upload } from '../image-upload.ts';
 import type { ImageStore } from '../images/image-store.ts';
-import { saveOriginal } from '../images/store.ts';
-import type { Upload } from '../images/upload.ts';
 
 const ofPicture = ['url', 'type', 'width', 'height'] as const;
 const side = Type.Integer({ minimum: 1, maximum: 20_000, description: 'Pixels.' });

@@ -3,7 +3,7 @@ import { checkUrls, flag, httpsUrlOrEmpty, text, weight } from '../../management
 import { idSchema, orNull, type Resource, removal, stamps, type Values } from '../../management/resource.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { idealLengthOf, type LimitedText, offerLimits } from '../offer-limits.ts';
-import { sanitiseTerms } from '../snapshot/sanitise.ts';
+import { sanitiseTerms } from '../sanitise.ts';
 
 const copy = (name: LimitedText, description?: string) => {
   const ideal = idealLengthOf(name);

@@ -3,8 +3,8 @@ import { offersPerResponse, percentage, text } from '../../management/fields.ts'
 import { idSchema, orNull, type Resource, stamps } from '../../management/resource.ts';
 import { problem } from '../../management/schema-errors.ts';
 import { AppError } from '../../platform/errors.ts';
-import { maxPlacementLength, normaliseName } from '../snapshot/names.ts';
-import { maxPlacements } from '../snapshot/placements.ts';
+import { maxPlacementLength, normaliseName } from '../names.ts';
+import { maxPlacements } from '../placements.ts';
 import { themes } from './themes.ts';
 
 /**

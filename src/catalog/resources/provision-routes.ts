@@ -1,5 +1,12 @@
 import { Type } from '@sinclair/typebox';
-import { admit, callOf, type Door, fieldsOf, publisherQuery, send } from '../../management/http.ts';
+import {
+  callOf,
+  fieldsOf,
+  type ManagementHttp,
+  publisherQuery,
+  requirePermission,
+  send,
+} from '../../management/http.ts';
 import type { Values } from '../../management/resource.ts';
 import { ifMatch, operatorOnly } from '../../management/resource-routes.ts';
 import { etagOf } from '../../management/rows.ts';
@@ -15,8 +22,8 @@ const view = Type.Object(
 );
 
 /** Whom a campaign is served to. Only an operator may serve it to others than its owner. */
-export function provisionRoutes(app: App, door: Door): void {
-  const hooks = admit(door, 'offers/management');
+export function provisionRoutes(app: App, http: ManagementHttp): void {
+  const hooks = requirePermission(http, 'offers/management');
 
   const listSchema = {
     operationId: 'listProvisions',
@@ -29,7 +36,7 @@ export function provisionRoutes(app: App, door: Door): void {
   app.get(path, { schema: listSchema, ...hooks }, async (request, reply) => {
     const { actor, publisherId } = callOf(request);
     const { id } = request.params as { id: string };
-    const data = await door.management.read(actor, publisherId, (work) => listProvisions(work, id));
+    const data = await http.management.read(actor, publisherId, (work) => listProvisions(work, id));
     return send(reply, { status: 200, body: { data }, headers: {} });
   });
 
@@ -49,7 +56,7 @@ export function provisionRoutes(app: App, door: Door): void {
     const { actor, publisherId } = callOf(request);
     const { id, publisher_id } = request.params as { id: string; publisher_id: string };
     const match = request.headers['if-match'] ?? null;
-    const data = await door.management.write(actor, publisherId, (work) =>
+    const data = await http.management.write(actor, publisherId, (work) =>
       setProvision(work, id, publisher_id, (fieldsOf(request) ?? {}) as Values, match),
     );
     return send(reply, { status: 200, body: { message: 'Saved.', data }, headers: { etag: etagOf(data) } });

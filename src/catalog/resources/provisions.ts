@@ -6,8 +6,8 @@ import { getRow, notFound, requireMatch } from '../../management/rows.ts';
 import { isOperator, type Work } from '../../management/unit-of-work.ts';
 import { checkValue } from '../../management/validation-messages.ts';
 import { AppError } from '../../platform/errors.ts';
-import { frequencyCaps, totalCaps } from '../rules/rules.ts';
-import { checkCapOverrides } from '../rules/validate.ts';
+import { frequencyCaps, totalCaps } from '../rules.ts';
+import { checkCapOverrides } from '../validate-rules.ts';
 import { campaigns } from './campaigns.ts';
 
 /** What a campaign is for one publisher it is served to; null: as the campaign says. */

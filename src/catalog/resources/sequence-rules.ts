@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { type Resource, removal, stamps } from '../../management/resource.ts';
-import { sequenceRule } from '../rules/rules.ts';
-import { checkSequenceRule } from '../rules/validate.ts';
+import { sequenceRule } from '../rules.ts';
+import { checkSequenceRule } from '../validate-rules.ts';
 
 const { placement, positions, ...others } = sequenceRule.properties;
 

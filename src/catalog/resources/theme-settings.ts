@@ -2,7 +2,7 @@ import { defaultAppearance, defaultSettings, defaultStyles } from '@perkwire/cli
 import { type TObject, type TProperties, Type } from '@sinclair/typebox';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { lowContrasts } from '../contrast.ts';
-import { buildAppearance, overlay } from '../snapshot/theme-settings.ts';
+import { buildAppearance, overlay } from '../theme-settings.ts';
 
 const maxTextLength = 2000;
 const maxNumber = 86_400_000;

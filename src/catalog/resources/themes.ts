@@ -5,8 +5,8 @@ import { orNull, type Resource, removal, stamps, type Values } from '../../manag
 import { columnsOf, viewOf } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
-import { maxThemeKeyLength, normaliseName } from '../snapshot/names.ts';
-import { themeKeyFrom, themeKeyProblem } from '../snapshot/theme-key.ts';
+import { maxThemeKeyLength, normaliseName } from '../names.ts';
+import { themeKeyFrom, themeKeyProblem } from '../theme-key.ts';
 import {
   appearanceOverrides,
   checkOverrides,

@@ -8,7 +8,7 @@ import type {
   PublisherRow,
   SequenceRuleRow,
   ThemeRow,
-} from './rows.ts';
+} from '../snapshot-rows.ts';
 import type {
   ApiKey,
   Campaign,
@@ -19,7 +19,7 @@ import type {
   Publisher,
   SequenceRule,
   Theme,
-} from './types.ts';
+} from '../types.ts';
 
 /** A publisher without what depends on other rows: its index and sequence rules. */
 export function toPublisher(

@@ -1,5 +1,5 @@
 import type { Executor } from '../../platform/db/pool.ts';
-import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from './rows.ts';
+import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from '../snapshot-rows.ts';
 
 /** Rows at one instant, and where they were read. */
 export type Stored = { rows: CatalogRows; source: string };

@@ -2,12 +2,8 @@ import { createWriteStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { createImageStore } from '../../catalog/images/store.ts';
-import {
-  type CatalogueDatabase,
-  exportByDatabase,
-  importByDatabase,
-} from '../../catalog/resources/catalogue/by-database.ts';
+import { type CatalogueDatabase, exportByDatabase, importByDatabase } from '../../catalog/catalogue-by-database.ts';
+import { createImageStore } from '../../catalog/image-storage.ts';
 import { parseImageStore } from '../../config/image-store.ts';
 import { createApi } from '../api.ts';
 import { type Call, CommandError, exitCodes, idOption, type Run, usageError } from '../command.ts';

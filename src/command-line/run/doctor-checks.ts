@@ -1,12 +1,12 @@
 import type pg from 'pg';
 import type { Config } from '../../config.ts';
-import { readSystem } from '../../dashboard/pages/operator/system-state.ts';
+import { readSystem } from '../../dashboard/system-state.ts';
 import { clockLimitMs, clockWarningMs } from '../../platform/db/health.ts';
 import { missingMigrations } from '../../platform/db/migrate.ts';
 import { findSecretProblem } from '../../platform/security/canary.ts';
 import { createSecretBox } from '../../platform/security/secret-box.ts';
-import { parseNets } from '../../webhooks/dispatcher/send/address-guard.ts';
-import { checkTargets } from '../../webhooks/endpoints/check-targets.ts';
+import { parseNets } from '../../webhooks/address-guard.ts';
+import { checkTargets } from '../../webhooks/check-targets.ts';
 
 /** One finding. `fix`: what to do. */
 export type Finding = { check: string; state: 'good' | 'warning' | 'bad'; text: string; fix?: string };

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { type Config, ConfigError, loadConfig } from '../../config.ts';
-import { openDatabase } from '../../demo/postgres/open-database.ts';
+import { openDatabase } from '../../embedded/open-database.ts';
 import { createPool } from '../../platform/db/pool.ts';
 import { openCheckedDatabase } from '../../platform/db/startup-checks.ts';
 import { embeddedSecrets } from '../../runtime/secrets.ts';

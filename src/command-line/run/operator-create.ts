@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
+import { askPassword } from '../../accounts/ask-password.ts';
 import { hashPassword, passwordProblem } from '../../accounts/passwords.ts';
 import { saveOperator } from '../../accounts/save-operator.ts';
-import { askPassword } from '../../accounts/sign-in/ask-password.ts';
 import { parseEmail } from '../../accounts/users.ts';
-import { openDatabase } from '../../demo/postgres/open-database.ts';
+import { openDatabase } from '../../embedded/open-database.ts';
 import { type Call, CommandError, exitCodes, type Run, textOption, usageError } from '../command.ts';
 
 /** Creates an operator in DATABASE_URL, or in the embedded database of DATA_DIR. */

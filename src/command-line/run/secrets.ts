@@ -1,7 +1,7 @@
 import { countHistoriesByMark } from '../../budgets/move-histories.ts';
 import { loadConfig } from '../../config.ts';
-import { openDatabase } from '../../demo/postgres/open-database.ts';
-import { countItemsByMark } from '../../perks/wallet/items.ts';
+import { openDatabase } from '../../embedded/open-database.ts';
+import { countItemsByMark } from '../../perks/wallet-items.ts';
 import { createPool, type Executor } from '../../platform/db/pool.ts';
 import { createSecretBox } from '../../platform/security/secret-box.ts';
 import { pepperMark } from '../../platform/security/user-key.ts';

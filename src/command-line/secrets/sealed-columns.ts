@@ -1,14 +1,14 @@
 import { sealedIdTokens } from '../../accounts/sessions.ts';
-import { sealedTwoFactor } from '../../accounts/sign-in/two-factor.ts';
+import { sealedTwoFactor } from '../../accounts/two-factor.ts';
 import { sealedAlertUrls } from '../../alerts/rules.ts';
-import { sealedConversionSecrets } from '../../catalog/resources/conversion-secret.ts';
+import { sealedConversionSecrets } from '../../catalog/conversion-secret.ts';
 import { sealedAnswers } from '../../management/idempotency.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { sealedCanary } from '../../platform/security/canary.ts';
 import { type SealedColumn, type SealedCounts, walkSealed } from '../../platform/security/sealed-column.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { sealedSubjects } from '../../privacy/erasure-job.ts';
-import { sealedEndpointColumns } from '../../webhooks/endpoints/sealed-columns.ts';
+import { sealedEndpointColumns } from '../../webhooks/sealed-columns.ts';
 
 /** Every sealed value of the database. The canary comes last: it vouches for the others once the old key is gone. */
 export const sealedColumns: readonly SealedColumn[] = [

@@ -1,24 +1,25 @@
 import { countNewAlerts } from '../../alerts/inbox.ts';
-import type { Publisher } from '../../catalog/snapshot/types.ts';
-import { embeddedDemoIds } from '../../demo/catalogue.ts';
-import { madeUpMark } from '../../demo/history/sessions.ts';
+import type { PublisherContext } from '../../catalog/publisher-pages.ts';
+import { publisherPages } from '../../catalog/publisher-pages.ts';
+import type { Publisher } from '../../catalog/types.ts';
+import { embeddedDemoIds, madeUpMark } from '../../demo/catalogue.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { offsetMs } from '../../platform/lib/time-zone.ts';
 import type { App } from '../../platform/ports.ts';
+import { queryLiveMinutes } from '../../reports/live.ts';
+import { breakdown, charts, maxGroups, metricTiles, todayTiles } from '../../reports/metric-tiles.ts';
 import { metricNames, sumOf } from '../../reports/metrics.ts';
-import { breakdown, charts, maxGroups, metricTiles, todayTiles } from '../../reports/pages/metrics.ts';
-import { moneyFormat } from '../../reports/pages/money.ts';
-import { queryLiveMinutes } from '../../reports/query/live.ts';
-import { createReportService, currencyOf } from '../../reports/query/service.ts';
-import { type MetricsView, metricsView } from '../../reports/query/view.ts';
+import { moneyFormat } from '../../reports/money.ts';
+import { createReportService, currencyOf } from '../../reports/service.ts';
+import { type MetricsView, metricsView } from '../../reports/view.ts';
 import { emptyState, link, linkButton, notice, tabs } from '../../shell/components.ts';
-import { type PublisherContext, queryText } from '../../shell/context.ts';
+import { queryText } from '../../shell/context.ts';
 import { count } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
-import { type PageServices, publisherPages } from '../../shell/pages.ts';
+import type { PageServices } from './services.ts';
 import { checklistPages, setupChecklist } from './setup/checklist.ts';
 
 const ranges = ['7', '14', '30'] as const;
@@ -32,7 +33,7 @@ type Scope = {
 
 /** Live counters, today against last week, and metrics over time, by placement and by offer. */
 export function overviewPages(app: App, { deps, ...services }: PageServices): void {
-  const pages = publisherPages(app, { deps, ...services });
+  const pages = publisherPages(app, services);
   const scope: Scope = { deps, reports: createReportService(deps), failFast: createFailFast(deps.dbHealth) };
   checklistPages(pages, { services: { deps }, failFast: scope.failFast });
   pages.get('/overview', 'analyst', (context) => overviewPage(scope, context));

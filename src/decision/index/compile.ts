@@ -1,4 +1,6 @@
-import type { Condition } from '../../catalog/rules/conditions.ts';
+import { type CompiledTotalCap, type Hours, totalsKey } from '../../budgets/types.ts';
+import type { Condition } from '../../catalog/conditions.ts';
+import { payoutOf, priorityOf } from '../../catalog/provisioning.ts';
 import type {
   CampaignRules,
   FrequencyCap,
@@ -7,12 +9,10 @@ import type {
   Targeting,
   TargetList,
   TotalCap,
-} from '../../catalog/rules/rules.ts';
-import { checkCapOverrides, checkRules } from '../../catalog/rules/validate.ts';
-import { payoutOf, priorityOf } from '../../catalog/snapshot/provisioning.ts';
-import type { Offer, Payout, Publisher } from '../../catalog/snapshot/types.ts';
+} from '../../catalog/rules.ts';
+import type { Offer, Payout, Publisher } from '../../catalog/types.ts';
+import { checkCapOverrides, checkRules } from '../../catalog/validate-rules.ts';
 import { minuteOf, timeOf } from '../../platform/lib/time-zone.ts';
-import { totalsKey } from '../types.ts';
 
 /** An offer as one publisher may show it, with its rules ready to be applied. */
 export type Candidate = {
@@ -44,14 +44,8 @@ export type CompiledRules = {
   indexed: boolean;
 };
 
-/** Windows in minutes since Monday 00:00; `zone` null: the user's. */
-export type Hours = { zone: string | null; windows: readonly { start: number; end: number }[]; wholeHours: boolean };
-
 export type Matcher = { list: TargetList; include: readonly Pattern[] | null; exclude: readonly Pattern[] };
 type Pattern = { text: string; isPrefix: boolean };
-
-/** `limit` as it is counted: budgets in millionths. */
-export type CompiledTotalCap = { cap: TotalCap; limit: number; key: string; zone: string };
 
 /**
  * Rules of a campaign, shared by its offers.

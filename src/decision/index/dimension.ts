@@ -1,4 +1,4 @@
-import type { TargetList } from '../../catalog/rules/rules.ts';
+import type { TargetList } from '../../catalog/rules.ts';
 import { type Bits, bitsWith, fullBits, setBit, subtract } from './bitset.ts';
 
 /**

@@ -1,6 +1,7 @@
-import type { FrequencyCap } from '../../catalog/rules/rules.ts';
-import type { Candidate, CompiledTotalCap } from './compile.ts';
-import type { IndexedKey, Withheld } from './eligibility.ts';
+import type { CompiledTotalCap } from '../../budgets/types.ts';
+import type { FrequencyCap } from '../../catalog/rules.ts';
+import type { IndexedKey, Withheld } from '../eligibility.ts';
+import type { Candidate } from './compile.ts';
 
 /** Why an offer is not shown; `reasonOf` says it to people. */
 export type Exclusion =

@@ -1,9 +1,9 @@
 import { minuteOfWeek } from '../../platform/lib/time-zone.ts';
+import { type EligibilityIndex, requestValue } from '../eligibility.ts';
 import type { DecisionContext } from '../types.ts';
 import { type Bits, bitsWith, hasBit, intersect, subtract } from './bitset.ts';
 import type { Candidate } from './compile.ts';
 import { acceptedBy } from './dimension.ts';
-import { type EligibilityIndex, requestValue } from './eligibility.ts';
 import type { Exclusion } from './exclusion.ts';
 
 /** The user's time zone where it is known, else the publisher's. */

@@ -1,6 +1,6 @@
+import type { EligibilityIndex } from '../eligibility.ts';
 import type { Bits } from '../index/bitset.ts';
 import type { Candidate } from '../index/compile.ts';
-import type { EligibilityIndex } from '../index/eligibility.ts';
 import type { Exclusion } from '../index/exclusion.ts';
 import { postFilter } from '../rules/post-filters.ts';
 import type { DecisionInput } from '../types.ts';

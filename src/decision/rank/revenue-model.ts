@@ -1,10 +1,11 @@
-import type { Payout } from '../../catalog/snapshot/types.ts';
+import type { Payout } from '../../catalog/types.ts';
 import { ratePosteriorsOf } from '../../learning/rate-posteriors.ts';
+import type { Posteriors } from '../../learning/types.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
+import type { EligibilityIndex, PriorityClass } from '../eligibility.ts';
 import type { Candidate } from '../index/compile.ts';
-import type { EligibilityIndex, PriorityClass } from '../index/eligibility.ts';
 import { salts } from '../random.ts';
-import type { DecisionInput, Posteriors } from '../types.ts';
+import type { DecisionInput } from '../types.ts';
 import { drawNormal, type Layer, wholeNormal } from './layers.ts';
 
 /**

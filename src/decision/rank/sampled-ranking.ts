@@ -1,6 +1,6 @@
+import type { EligibilityIndex, PriorityClass } from '../eligibility.ts';
 import { type Bits, countBits, nextBit } from '../index/bitset.ts';
 import type { Candidate } from '../index/compile.ts';
-import type { EligibilityIndex, PriorityClass } from '../index/eligibility.ts';
 import { salts, uniform } from '../random.ts';
 import type { DecisionInput } from '../types.ts';
 import { bestDraws } from './best-draws.ts';

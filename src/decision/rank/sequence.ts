@@ -1,4 +1,4 @@
-import type { Offer, Publisher, SequenceRule } from '../../catalog/snapshot/types.ts';
+import type { Offer, Publisher, SequenceRule } from '../../catalog/types.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 
 /** The sequence rules of a placement. */

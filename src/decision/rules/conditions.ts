@@ -1,5 +1,5 @@
-import { compare } from '../../catalog/rules/compare.ts';
-import type { Condition } from '../../catalog/rules/conditions.ts';
+import { compare } from '../../catalog/compare.ts';
+import type { Condition } from '../../catalog/conditions.ts';
 
 /** Text of a list or an object, which no condition sees (docs/interface.md#request-body). */
 const structured = /^(\[.*\]|\{.*\})$/s;

@@ -1,8 +1,8 @@
 import { reachedFrequencyCap, reachedTotalCap } from '../../budgets/cap-rules.ts';
 import { pacingProbability } from '../../budgets/pacing.ts';
 import { minuteOfWeek } from '../../platform/lib/time-zone.ts';
+import type { EligibilityIndex } from '../eligibility.ts';
 import { type Candidate, type Matcher, matchesValue } from '../index/compile.ts';
-import type { EligibilityIndex } from '../index/eligibility.ts';
 import type { Exclusion } from '../index/exclusion.ts';
 import { userTimeZone } from '../index/index-filters.ts';
 import { salts, uniform } from '../random.ts';

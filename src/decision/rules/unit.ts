@@ -1,4 +1,4 @@
-import type { Publisher, Theme } from '../../catalog/snapshot/types.ts';
+import type { Publisher, Theme } from '../../catalog/types.ts';
 import { hashText } from '../random.ts';
 
 /** Settings of the unit at a placement: the placement's, else the theme's, else the publisher's. */

@@ -1,11 +1,11 @@
-import { eventRevenueMicros } from '../../catalog/snapshot/provisioning.ts';
-import type { Offer } from '../../catalog/snapshot/types.ts';
-import type { SessionRecord } from '../../offers/fetch/session-record.ts';
+import { eventRevenueMicros } from '../../catalog/provisioning.ts';
+import type { Offer } from '../../catalog/types.ts';
+import type { TrackedEvent } from '../../event-log/tracked-event.ts';
+import type { SessionRecord } from '../../offers/session-record.ts';
 import type { Random } from '../../platform/lib/random.ts';
 import { hourMs } from '../../platform/lib/time.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
-import type { LedgerEntry } from '../../tracking/conversions/insert-bookings.ts';
-import type { TrackedEvent } from '../../tracking/tracked-event.ts';
+import type { LedgerEntry } from '../../tracking/insert-bookings.ts';
 
 /** What happened in a session; times of day follow one another as a user's clicks do. */
 export type MadeUpActivity = {

@@ -1,16 +1,14 @@
-import type { Offer, Publisher } from '../../catalog/snapshot/types.ts';
-import type { SessionRecord } from '../../offers/fetch/session-record.ts';
+import type { Offer, Publisher } from '../../catalog/types.ts';
+import type { SessionRecord } from '../../offers/session-record.ts';
 import type { Random } from '../../platform/lib/random.ts';
 import { dayMs, hourMs } from '../../platform/lib/time.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
+import { madeUpMark } from '../catalogue.ts';
 import { pick } from './pick.ts';
 
 /** Length of the made-up history (days). */
 export const historyDays = 14;
-
-/** The custom attribute that marks made-up sessions: reports can leave them out or show nothing else. */
-export const madeUpMark = { name: 'demo_history', value: 'made-up' } as const;
 
 /** Sessions of an average day (count). */
 const sessionsPerDay = 170;

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { FastifyReply } from 'fastify';
-import type { CatalogDeps } from '../../catalog/ports.ts';
+import type { AccountDeps } from '../../accounts/ports.ts';
 import type { App } from '../../platform/ports.ts';
 import { embeddedDemoIds } from '../catalogue.ts';
 import type { Received } from '../received.ts';
@@ -29,7 +29,7 @@ const types: Record<string, string> = { html: 'text/html', css: 'text/css', js: 
 const schema = { hide: true };
 
 /** The demo shop, with the real SDK, a simulated phone app, and what the service records. Embedded demo only. */
-export async function demoShopRoutes(app: App, deps: CatalogDeps & { received: Received[] }): Promise<void> {
+export async function demoShopRoutes(app: App, deps: AccountDeps & { received: Received[] }): Promise<void> {
   const { config, pool, catalog, now, received } = deps;
   const pagePolicy = policy(config.publicUrl);
   const views = await createWebViews(config.publicUrl);

@@ -1,11 +1,11 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { callerOf } from '../../accounts/caller.ts';
-import type { CatalogDeps } from '../../catalog/ports.ts';
+import type { AccountDeps } from '../../accounts/ports.ts';
 import { AppError } from '../../platform/errors.ts';
 import { namesEtag } from '../../platform/http/etag.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
-import { offerSchema } from '../render/schemas.ts';
+import { offerSchema } from '../answer-schemas.ts';
 import { buildCatalogueView, type CatalogueQuery, etagOf, pageOf } from './service.ts';
 
 /** Offers of one page (count). */
@@ -45,7 +45,7 @@ const answer = Type.Object({
 });
 
 /** `GET /native/v3/catalog.json`: all offers a publisher may show (docs/interface.md#catalogue), without a session. */
-export async function catalogueRoutes(app: App, { auth, tokens, config, now }: CatalogDeps): Promise<void> {
+export async function catalogueRoutes(app: App, { auth, tokens, config, now }: AccountDeps): Promise<void> {
   const schema = {
     operationId: 'listCatalogue',
     summary: 'List the catalogue',

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
-import { isServedTo, phaseOf } from '../../catalog/snapshot/provisioning.ts';
-import type { Campaign, Offer, Publisher, Snapshot } from '../../catalog/snapshot/types.ts';
+import { isServedTo, phaseOf } from '../../catalog/provisioning.ts';
+import type { Campaign, Offer, Publisher, Snapshot } from '../../catalog/types.ts';
 import type { TokenCodec } from '../../platform/security/tracking-token.ts';
-import { fillCopy } from '../render/macros.ts';
-import { buildOfferView } from '../render/view.ts';
+import { fillCopy } from '../macros.ts';
+import { buildOfferView } from '../offer-view.ts';
 
 /** The requested offers of the catalogue; null: all. */
 export type CatalogueQuery = {

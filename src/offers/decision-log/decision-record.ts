@@ -1,5 +1,6 @@
-import type { Offer } from '../../catalog/snapshot/types.ts';
-import type { CapUsage, DecisionContext, DecisionInput, Exposure, OptOuts } from '../../decision/types.ts';
+import type { CapUsage, Exposure, OptOuts } from '../../budgets/types.ts';
+import type { Offer } from '../../catalog/types.ts';
+import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
 
 /** What a session stores of its decision beside its columns. As JSON: `[1, catalogVersion, scores, inputs]`. */
 export type DecisionRecord = {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Type } from '@sinclair/typebox';
-import type { Propensity } from '../../decision/explain/propensity.ts';
+import type { Propensity } from '../../decision/propensity.ts';
 import type { DecisionInput } from '../../decision/types.ts';
 import { callOf, publisherQuery } from '../../management/http.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
@@ -9,7 +9,7 @@ import { errorAnswers } from '../../platform/http/schemas.ts';
 import { isPossibleUuid7 } from '../../platform/lib/uuid7.ts';
 import type { App } from '../../platform/ports.ts';
 import type { OfferDeps } from '../ports.ts';
-import { findDecision, inputOf, propensitiesOf, reDecide, type StoredDecision } from './re-decide.ts';
+import { findDecision, inputOf, propensitiesOf, reDecide, type StoredDecision } from '../re-decide.ts';
 import { decisionAnswer, type ShownOffer } from './schemas.ts';
 
 /** The states of a session this young may still be on their way to the database (milliseconds). */

@@ -1,5 +1,5 @@
-import { rowsOf } from '../../catalog/snapshot/store.ts';
-import type { Snapshot } from '../../catalog/snapshot/types.ts';
+import { rowsOf } from '../../catalog/store.ts';
+import type { Snapshot } from '../../catalog/types.ts';
 import type { Model } from '../../learning/posteriors.ts';
 import type { OfferDeps } from '../ports.ts';
 import { catalogueId, insertState, packCatalogue, packModel, touchMs, touchState } from './states.ts';

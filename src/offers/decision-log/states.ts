@@ -3,12 +3,12 @@ import { buffer } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { createGzip, gunzip } from 'node:zlib';
-import { buildSnapshot } from '../../catalog/snapshot/build.ts';
-import type { CatalogRows } from '../../catalog/snapshot/rows.ts';
-import type { Snapshot } from '../../catalog/snapshot/types.ts';
-import { buildIndex } from '../../decision/index/build-index.ts';
-import type { Posteriors } from '../../decision/types.ts';
+import { buildSnapshot } from '../../catalog/build-snapshot.ts';
+import type { CatalogRows } from '../../catalog/snapshot-rows.ts';
+import type { Snapshot } from '../../catalog/types.ts';
+import { buildIndex } from '../../decision/build-index.ts';
 import { readModel, writeModel } from '../../learning/posteriors.ts';
+import type { Posteriors } from '../../learning/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs, hourMs } from '../../platform/lib/time.ts';
 

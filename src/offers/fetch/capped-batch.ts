@@ -2,20 +2,20 @@ import type pg from 'pg';
 import type { ActiveCaps } from '../../budgets/active-caps.ts';
 import { type HistoryTimes, historyOf, lockHistories, type OpenHistory, saveHistories } from '../../budgets/history.ts';
 import type { LiveUsage } from '../../budgets/live-usage.ts';
+import { loadOptOuts } from '../../budgets/opt-outs.ts';
 import { findOverruns, withExhausted, withoutOwnDeltas } from '../../budgets/overruns.ts';
 import { insertReservations, type Reservation, reservationsOf } from '../../budgets/reservations.ts';
 import { spendSlices } from '../../budgets/slice-rows.ts';
 import type { Slices } from '../../budgets/slices.ts';
 import { totalsAt } from '../../budgets/totals.ts';
+import { noHistory, type OptOuts, totalsKey, type UserHistory } from '../../budgets/types.ts';
 import { addUsage, type CampaignUsage, takenDeltas, type UsageDelta, type UsageTable } from '../../budgets/usage.ts';
-import type { OptOuts, UserHistory } from '../../decision/types.ts';
-import { noHistory, totalsKey } from '../../decision/types.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
+import type { DecidedSession, SessionRecord } from '../session-record.ts';
+import { insertSessions } from '../sessions.ts';
 import { type DecisionSources, decideSession } from './decide-session.ts';
 import { activeCapsOfBatch, reserveImpressions } from './fetch-path.ts';
 import type { PendingFetch } from './pending-fetch.ts';
-import type { DecidedSession, SessionRecord } from './session-record.ts';
-import { insertSessions, loadOptOuts } from './sessions.ts';
 
 export type CappedBatchDeps = DecisionSources & {
   pool: pg.Pool;

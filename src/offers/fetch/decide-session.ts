@@ -1,12 +1,13 @@
+import type { Totals, UserHistory } from '../../budgets/types.ts';
 import { decide } from '../../decision/decide.ts';
-import type { DecidedOffer, Decision, DecisionInput, Totals, UserHistory } from '../../decision/types.ts';
+import type { DecidedOffer, Decision, DecisionInput } from '../../decision/types.ts';
 import type { ModelSource } from '../../learning/source.ts';
 import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
 import { storedInputsOf, withLinkedFirst } from '../decision-log/decision-record.ts';
 import type { StateWriter } from '../decision-log/state-writer.ts';
-import { type MacroValues, macroNames, macroValuesOf } from '../render/macros.ts';
+import { type MacroValues, macroNames, macroValuesOf } from '../macros.ts';
+import type { DecidedSession } from '../session-record.ts';
 import { contextOf, isUspOn, linkedOfferId, type PendingFetch } from './pending-fetch.ts';
-import type { DecidedSession } from './session-record.ts';
 
 /** Where decisions take the ranking model from, and what keeps model and catalogue, to explain them later. */
 export type DecisionSources = { model: Pick<ModelSource, 'current'>; states: Pick<StateWriter, 'note'> };

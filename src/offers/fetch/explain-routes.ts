@@ -1,6 +1,7 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import type { Explanation } from '../../decision/explain/explain.ts';
-import { callOf, publisherIdParameter } from '../../management/http.ts';
+import { calledPublisher } from '../../accounts/caller.ts';
+import type { Explanation } from '../../decision/explain.ts';
+import { publisherIdParameter } from '../../management/http.ts';
 import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
@@ -74,7 +75,7 @@ export async function explainRoutes(
   const preValidation = [emptyBodyByDefault, nullFieldsAsAbsent, auth.requireKey('configurations', 'accounts')];
   app.post('/manage/v1/explain', { schema, preValidation }, async (request) => {
     const asked = readFetchOffers(request.query, request.body, clientOf(request));
-    const explained = await offers.explain(callOf(request).publisher, asked);
+    const explained = await offers.explain(calledPublisher(request), asked);
     const shown = explained.filter(({ position }) => position !== null).length;
     return {
       message: `${shown} of ${explained.length} offers would be shown.`,

@@ -1,5 +1,5 @@
-import type { Publisher } from '../../catalog/snapshot/types.ts';
-import { type Explanation, explain } from '../../decision/explain/explain.ts';
+import type { Publisher } from '../../catalog/types.ts';
+import { type Explanation, explain } from '../../decision/explain.ts';
 import type { InputNow } from './input-now.ts';
 import { contextOf, type OpenFetch } from './pending-fetch.ts';
 import type { FetchOffersRequest } from './request.ts';

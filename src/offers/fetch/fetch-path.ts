@@ -2,11 +2,11 @@ import { type ActiveCaps, activeCapsOf } from '../../budgets/active-caps.ts';
 import { type OpenHistory, reserveImpression } from '../../budgets/history.ts';
 import type { OfferDeps } from '../ports.ts';
 import type { Renderer } from '../render/render.ts';
+import type { DecidedSession } from '../session-record.ts';
 import type { DecisionSources } from './decide-session.ts';
 import type { LateAnswers } from './late-answers.ts';
 import type { PendingFetch } from './pending-fetch.ts';
 import type { FetchResult } from './render-sessions.ts';
-import type { DecidedSession } from './session-record.ts';
 
 /** Decides and commits fetches. `drain` resolves when none is in progress. */
 export type FetchPath = { add: (pending: PendingFetch) => Promise<FetchResult>; drain: () => Promise<void> };

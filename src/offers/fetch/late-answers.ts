@@ -2,9 +2,9 @@ import { type Batcher, createBatcher } from '../../platform/db/batcher.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { OfferDeps } from '../ports.ts';
 import type { Renderer } from '../render/render.ts';
+import { emptySessions } from '../sessions.ts';
 import { isUspOn, type PendingFetch } from './pending-fetch.ts';
 import { type DecidedFetch, renderSession } from './render-sessions.ts';
-import { emptySessions } from './sessions.ts';
 
 /** Answers of fetches whose deadline has passed, and the sessions that were committed for them all the same. */
 export type LateAnswers = {

@@ -1,6 +1,6 @@
 import { activeCapsOf } from '../../budgets/active-caps.ts';
-import { findTheme } from '../../catalog/snapshot/theme-key.ts';
-import type { Publisher, Snapshot, Theme } from '../../catalog/snapshot/types.ts';
+import { findTheme } from '../../catalog/theme-key.ts';
+import type { Publisher, Snapshot, Theme } from '../../catalog/types.ts';
 import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
 import { type Geo, nowhere, type Place } from '../../platform/geo.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';

@@ -1,5 +1,5 @@
-import type { Condition } from '../../catalog/rules/conditions.ts';
-import type { Reason, ReasonValue } from '../../decision/explain/reason.ts';
+import type { Condition } from '../../catalog/conditions.ts';
+import type { Reason, ReasonValue } from '../../decision/reason.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { inLanguage } from '../../platform/i18n/reader.ts';
 

@@ -1,6 +1,6 @@
 import type { Renderer } from '../render/render.ts';
+import type { SessionRecord } from '../session-record.ts';
 import type { PendingFetch } from './pending-fetch.ts';
-import type { SessionRecord } from './session-record.ts';
 
 export type DecidedFetch = { pending: PendingFetch; session: SessionRecord };
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { maxPlacementLength } from '../../catalog/snapshot/names.ts';
+import { maxPlacementLength } from '../../catalog/names.ts';
 import { noNul, textOrNumber } from '../../platform/http/schemas.ts';
 
 const text = (maxLength: number, description: string) =>

@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../../accounts/caller.ts';
-import { countryOf } from '../../catalog/rules/countries.ts';
-import { maxPlacementLength, normaliseName } from '../../catalog/snapshot/names.ts';
-import { findTheme } from '../../catalog/snapshot/theme-key.ts';
+import { countryOf } from '../../catalog/countries.ts';
+import { maxPlacementLength, normaliseName } from '../../catalog/names.ts';
+import { findTheme } from '../../catalog/theme-key.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { textOrNull } from '../../platform/lib/text-or-null.ts';
+import { oldRequestNames, withNewRequestNames } from '../legacy-names.ts';
 import type { Notices } from '../notices/notices.ts';
-import { oldRequestNames, withNewRequestNames } from '../render/legacy-names.ts';
 import { type FetchOffersBody, type FetchOffersQuery, fetchOffersBody } from './request-schema.ts';
 
 /** A validated fetch-offers request. */

@@ -1,14 +1,15 @@
-import { createPlacements } from '../../catalog/snapshot/placements.ts';
-import type { Publisher, Theme } from '../../catalog/snapshot/types.ts';
+import { createPlacements } from '../../catalog/placements.ts';
+import type { Publisher, Theme } from '../../catalog/types.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { databaseUnavailable } from '../../platform/errors.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import { createStateWriter } from '../decision-log/state-writer.ts';
 import type { OfferDeps } from '../ports.ts';
+import { createQrCodes } from '../qr.ts';
 import { createAnswerPool } from '../render/answer-pool.ts';
-import { createQrCodes } from '../render/qr.ts';
 import { createRenderer, type Renderer } from '../render/render.ts';
+import type { SessionRecord } from '../session-record.ts';
 import { createCappedFetch } from './capped-fetch.ts';
 import { createEarlyFetch } from './early-fetch.ts';
 import { createExplain, type Explain } from './explain.ts';
@@ -25,7 +26,6 @@ import {
 } from './pending-fetch.ts';
 import type { FetchResult } from './render-sessions.ts';
 import type { FetchOffersRequest } from './request.ts';
-import type { SessionRecord } from './session-record.ts';
 import { createUserCappedFetch } from './user-capped-fetch.ts';
 
 /** Decides which offers are shown, commits the session, and renders the answer. */

@@ -1,4 +1,4 @@
-import type { Offer } from '../../catalog/snapshot/types.ts';
+import type { Offer } from '../../catalog/types.ts';
 import {
   type BinaryArray,
   booleans,
@@ -10,7 +10,7 @@ import {
 } from '../../platform/db/binary-array.ts';
 import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { writeDecisionRecord } from '../decision-log/decision-record.ts';
-import type { SessionRecord } from './session-record.ts';
+import type { SessionRecord } from '../session-record.ts';
 
 /** A column of `sessions`: one typed array of a batch. */
 type Column = { name: string; type: string; array: (sessions: readonly SessionRecord[]) => Buffer };

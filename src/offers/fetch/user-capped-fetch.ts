@@ -1,7 +1,8 @@
 import { historyOf, type OpenHistory, readHistories } from '../../budgets/history.ts';
-import { noTotals } from '../../decision/types.ts';
+import { noTotals } from '../../budgets/types.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import type { OfferDeps } from '../ports.ts';
+import { insertUnlessChanged } from '../sessions.ts';
 import { decideSession } from './decide-session.ts';
 import {
   activeCapsOfBatch,
@@ -12,7 +13,6 @@ import {
 } from './fetch-path.ts';
 import type { PendingFetch } from './pending-fetch.ts';
 import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions } from './render-sessions.ts';
-import { insertUnlessChanged } from './sessions.ts';
 
 type UserCappedFetchDeps = FetchPathDeps &
   Pick<OfferDeps, 'eventsStoredUntil'> & {

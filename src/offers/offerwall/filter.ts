@@ -1,4 +1,4 @@
-import type { Offer } from '../../catalog/snapshot/types.ts';
+import type { Offer } from '../../catalog/types.ts';
 
 /** A search; empty text and null: everything. */
 export type WallFilter = { text: string; category: string | null };

@@ -1,6 +1,6 @@
+import type { AccountDeps } from '../../accounts/ports.ts';
 import { eventKinds } from '../../catalog/event-kinds.ts';
-import type { CatalogDeps } from '../../catalog/ports.ts';
-import type { Publisher } from '../../catalog/snapshot/types.ts';
+import type { Publisher } from '../../catalog/types.ts';
 import { AppError } from '../../platform/errors.ts';
 import { checkToken } from '../../platform/security/check-tracking-token.ts';
 import type { TokenClaims } from '../../platform/security/tracking-token.ts';
@@ -17,7 +17,7 @@ export type OpenedLink = {
  * @throws AppError invalid_token, offerwall_not_enabled
  */
 export function openLink(
-  { catalog, tokens, now }: Pick<CatalogDeps, 'catalog' | 'tokens' | 'now'>,
+  { catalog, tokens, now }: Pick<AccountDeps, 'catalog' | 'tokens' | 'now'>,
   token: unknown,
 ): OpenedLink {
   const claims = typeof token === 'string' ? tokens.read(token) : null;

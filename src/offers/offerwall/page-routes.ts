@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { loadScript } from '../../browser/serve/script.ts';
+import type { AccountDeps } from '../../accounts/ports.ts';
+import { loadScript } from '../../browser/script.ts';
 import { hostedStyle } from '../../catalog/hosted-style.ts';
-import type { CatalogDeps } from '../../catalog/ports.ts';
-import { findTheme } from '../../catalog/snapshot/theme-key.ts';
-import type { Publisher, Theme } from '../../catalog/snapshot/types.ts';
+import { findTheme } from '../../catalog/theme-key.ts';
+import type { Publisher, Theme } from '../../catalog/types.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { ErrorPages } from '../../platform/http/error-pages.ts';
 import { requestLanguage } from '../../platform/messages/languages.ts';
@@ -22,7 +22,7 @@ const errorPages: ErrorPages = ({ offerwall }) => ({
  * `offerwall_url`, or `/offerwall/v2/?accountId=…&themeId=…&country=…&c_id=…` with user data.
  * Deciding and recording begin when its script requests offers.
  */
-export async function offerwallPageRoutes(app: App, deps: CatalogDeps): Promise<void> {
+export async function offerwallPageRoutes(app: App, deps: AccountDeps): Promise<void> {
   const { catalog, config } = deps;
   const script = await loadScript('offerwall', config.publicUrl);
 

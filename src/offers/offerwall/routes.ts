@@ -6,12 +6,12 @@ import { AppError } from '../../platform/errors.ts';
 import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
+import { fetchOffersAnswer } from '../answer-schemas.ts';
 import { clientOf, readWithNotices } from '../fetch/request.ts';
 import { fetchOffersBody, fetchOffersQuery } from '../fetch/request-schema.ts';
 import type { OfferService } from '../fetch/service.ts';
 import { noteRefusals } from '../notices/note-refusals.ts';
 import type { OfferDeps } from '../ports.ts';
-import { fetchOffersAnswer } from '../render/schemas.ts';
 import { createOfferwall } from './service.ts';
 import type { WallPageRequest } from './wall.ts';
 

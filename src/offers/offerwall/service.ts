@@ -1,7 +1,7 @@
+import type { AccountDeps } from '../../accounts/ports.ts';
 import { eventKinds } from '../../catalog/event-kinds.ts';
-import type { CatalogDeps } from '../../catalog/ports.ts';
-import { isServedTo } from '../../catalog/snapshot/provisioning.ts';
-import type { Offer, Publisher, Theme } from '../../catalog/snapshot/types.ts';
+import { isServedTo } from '../../catalog/provisioning.ts';
+import type { Offer, Publisher, Theme } from '../../catalog/types.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { checkToken } from '../../platform/security/check-tracking-token.ts';
@@ -25,7 +25,7 @@ export type Offerwall = {
   browseByLink: (token: unknown, client: Client, page: WallPageRequest) => Promise<Buffer>;
 };
 
-export function createOfferwall(deps: CatalogDeps, offers: OfferService): Offerwall {
+export function createOfferwall(deps: AccountDeps, offers: OfferService): Offerwall {
   const { catalog, pool, dbHealth, config, now } = deps;
   const failFast = createFailFast(dbHealth);
   const cursors = createCursors(createSigner(config.tokenKeys, cursorPurpose));

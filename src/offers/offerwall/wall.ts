@@ -1,4 +1,4 @@
-import type { Offer, Publisher, Theme } from '../../catalog/snapshot/types.ts';
+import type { Offer, Publisher, Theme } from '../../catalog/types.ts';
 import { categoriesOf, filterOffers, type WallFilter } from './filter.ts';
 import type { WallSession } from './sessions.ts';
 

@@ -1,4 +1,4 @@
-import { campaignOutcomes } from '../../decision/explain/campaign-outcomes.ts';
+import { campaignOutcomes } from '../../decision/campaign-outcomes.ts';
 import type { DecisionInput } from '../../decision/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { writeOutcomes } from './store.ts';

@@ -1,9 +1,9 @@
-import type { Offer, Publisher, Theme } from '../../catalog/snapshot/types.ts';
+import type { Offer, Publisher, Theme } from '../../catalog/types.ts';
 import type { TokenCodec } from '../../platform/security/tracking-token.ts';
-import { fillCopy, hasMacros, type MacroValues } from './macros.ts';
+import { fillCopy, hasMacros, type MacroValues } from '../macros.ts';
+import { buildOfferView, clickUrl } from '../offer-view.ts';
+import type { QrCodes } from '../qr.ts';
 import { asciiJson, compileTemplate, type OfferTemplate, type Part, tokenPlaceholder } from './offer-template.ts';
-import type { QrCodes } from './qr.ts';
-import { buildOfferView, clickUrl } from './view.ts';
 
 /** The members of an answer that its offers depend on. */
 export type AnswerContext = {

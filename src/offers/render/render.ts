@@ -1,5 +1,5 @@
-import { buildAppearance, buildSettings, buildStyles } from '../../catalog/snapshot/theme-settings.ts';
-import type { Offer, Publisher, Theme } from '../../catalog/snapshot/types.ts';
+import { buildAppearance, buildSettings, buildStyles, privacyUrlOf } from '../../catalog/theme-settings.ts';
+import type { Offer, Publisher, Theme } from '../../catalog/types.ts';
 import type { AnswerPool } from './answer-pool.ts';
 import { type AnswerContext, createOfferRenderer, type OfferRenderer, type RendererDeps } from './offer-renderer.ts';
 import { asciiJson, joinParts, type Part } from './offer-template.ts';
@@ -97,7 +97,3 @@ function renderFrame(publisher: Publisher, theme: Theme | null, usp: boolean, pu
     Buffer.from(`","settings":${asciiJson(settings)},"styles":${asciiJson(styles)}${more}}}`, 'latin1'),
   ];
 }
-
-/** The publisher's own privacy page, else the one served here. */
-export const privacyUrlOf = (publisher: Publisher, publicUrl: string): string =>
-  publisher.privacyUrl ?? `${publicUrl}/privacy/${publisher.sdkId}`;

@@ -1,21 +1,7 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayOf } from '../../platform/lib/time.ts';
 import { firstUuid7At } from '../../platform/lib/uuid7.ts';
-
-/** Sessions by how far their perks came: at least one perk selected; confirmed; its webhook delivered. */
-export type PerkStages = { selected: number; confirmed: number; delivered: number };
-
-/** Of which sessions of a publisher (epoch ms, `untilMs` excluded). '' stands for an absent country, device or os. */
-export type PerkStagesQuery = {
-  publisherId: number;
-  fromMs: number;
-  untilMs: number;
-  texts: Readonly<Partial<Record<'placement' | 'country' | 'device' | 'os', readonly string[]>>>;
-  /** Sessions that showed one of them, and the perks of these alone. */
-  campaigns: readonly number[] | null;
-  offers: readonly number[] | null;
-  attribute: { key: string; values: readonly string[] } | null;
-};
+import type { PerkStages, PerkStagesQuery } from '../../reports/perk-stages.ts';
 
 /**
  * Counts from the rows of sessions, which are kept RETENTION_RAW_DAYS: there is a row of perks only where a user

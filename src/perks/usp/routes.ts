@@ -6,9 +6,9 @@ import { errorAnswers } from '../../platform/http/schemas.ts';
 import { textOrNull } from '../../platform/lib/text-or-null.ts';
 import type { App } from '../../platform/ports.ts';
 import type { TrackingDeps } from '../../tracking/ports.ts';
+import type { SelectionChange, UspSession } from '../usp-sessions.ts';
 import { actionBody, campaignParams, changesBody, sessionParams, sessionView, userBody, uspQuery } from './schemas.ts';
 import { createUspService, type UspCall } from './service.ts';
-import type { SelectionChange, UspSession } from './sessions.ts';
 
 const toggles = [
   { action: 'select', to: 'selected', operationId: 'selectOffer', summary: 'Select an offer' },

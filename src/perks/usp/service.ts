@@ -6,7 +6,7 @@ import { dayMs } from '../../platform/lib/time.ts';
 import { isPossibleUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import type { TrackingDeps } from '../../tracking/ports.ts';
-import { changeSelection, findUspSession, type SelectionChange, type UspSession } from './sessions.ts';
+import { changeSelection, findUspSession, type SelectionChange, type UspSession } from '../usp-sessions.ts';
 import { type Wrap, wrapBatch } from './wrap.ts';
 
 /** The session of a call and its caller. `pubUserId` null: not given. */

@@ -1,13 +1,13 @@
 import type { Caller } from '../../accounts/caller.ts';
+import { type PerkEvent, perkEvent } from '../../event-log/tracked-event.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
-import { insertEvents } from '../../tracking/beacons/insert-events.ts';
+import { insertEvents } from '../../tracking/insert-events.ts';
 import type { TrackingDeps } from '../../tracking/ports.ts';
-import { type PerkEvent, perkEvent } from '../../tracking/tracked-event.ts';
 import { enqueue, type OutboxEvent } from '../../webhooks/outbox.ts';
-import { uspSelection } from './event-type.ts';
-import { buildUspPayload } from './payload.ts';
-import { markWrapped, type UspSession } from './sessions.ts';
+import { buildUspPayload } from '../usp-payload.ts';
+import { uspSelection } from '../usp-selection.ts';
+import { markWrapped, type UspSession } from '../usp-sessions.ts';
 
 export type Wrap = { session: UspSession; caller: Caller; nowMs: number; trace: Trace | null };
 

@@ -4,7 +4,7 @@ import type { Transaction } from '../../platform/db/pool.ts';
 import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import { enqueue } from '../../webhooks/outbox.ts';
-import type { WalletItem } from './items.ts';
+import type { WalletItem } from '../wallet-items.ts';
 import { buildWalletPayload, type WalletEvent } from './payload.ts';
 import type { SavedOffer } from './saved-offers.ts';
 

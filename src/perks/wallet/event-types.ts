@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { buildOfferView } from '../../offers/render/view.ts';
+import { buildOfferView } from '../../offers/offer-view.ts';
 import type { EventType, SampleContext } from '../../webhooks/events.ts';
 import { sampleOffer, sampleUserId } from '../sample-offer.ts';
 import { buildWalletPayload, type WalletEvent } from './payload.ts';

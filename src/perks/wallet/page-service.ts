@@ -1,5 +1,5 @@
 import { hostedStyle } from '../../catalog/hosted-style.ts';
-import { fillCopy } from '../../offers/render/macros.ts';
+import { fillCopy } from '../../offers/macros.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Language } from '../../platform/messages/languages.ts';
 import { createSigner } from '../../platform/security/keyring.ts';

@@ -1,5 +1,5 @@
-import { sanitiseTerms } from '../../catalog/snapshot/sanitise.ts';
-import type { OfferView } from '../../offers/render/view.ts';
+import { sanitiseTerms } from '../../catalog/sanitise.ts';
+import type { OfferView } from '../../offers/offer-view.ts';
 import { type Html, html, nothing, pageOf, plainText, trusted } from '../../platform/http/html.ts';
 import { fillMessage, type Language, languages, type Messages } from '../../platform/messages/languages.ts';
 import type { SavedOffer } from './saved-offers.ts';

@@ -1,4 +1,4 @@
-import type { OfferView } from '../../offers/render/view.ts';
+import type { OfferView } from '../../offers/offer-view.ts';
 
 export type WalletEvent = 'offer_saved' | 'offer_removed';
 

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { callerOf } from '../../accounts/caller.ts';
-import { createQrCodes } from '../../offers/render/qr.ts';
-import { offerSchema } from '../../offers/render/schemas.ts';
+import { offerSchema } from '../../offers/answer-schemas.ts';
+import { createQrCodes } from '../../offers/qr.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers, noNulNotBlank } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';

@@ -1,11 +1,11 @@
+import type { AccountDeps } from '../../accounts/ports.ts';
 import { eventKinds } from '../../catalog/event-kinds.ts';
-import type { CatalogDeps } from '../../catalog/ports.ts';
-import { isKnownTo, isServedTo, phaseOf } from '../../catalog/snapshot/provisioning.ts';
-import { fillCopy } from '../../offers/render/macros.ts';
-import { buildOfferView, clickUrl, type OfferView } from '../../offers/render/view.ts';
+import { isKnownTo, isServedTo, phaseOf } from '../../catalog/provisioning.ts';
+import { fillCopy } from '../../offers/macros.ts';
+import { buildOfferView, clickUrl, type OfferView } from '../../offers/offer-view.ts';
 import { checkToken } from '../../platform/security/check-tracking-token.ts';
 import type { TokenClaims } from '../../platform/security/tracking-token.ts';
-import type { WalletItem } from './items.ts';
+import type { WalletItem } from '../wallet-items.ts';
 
 /** `expired`: paused, removed, or its campaign is over; it stays in the wallet without a link. */
 type WalletState = 'active' | 'expired';
@@ -19,7 +19,7 @@ export type SavedOffer = {
   state: WalletState;
 };
 
-type SavedOfferDeps = Pick<CatalogDeps, 'catalog' | 'tokens' | 'config' | 'now'>;
+type SavedOfferDeps = Pick<AccountDeps, 'catalog' | 'tokens' | 'config' | 'now'>;
 
 /** Builds saved offers from the current catalogue; one that was removed more than a month ago is left out. */
 export function createSavedOffers({

@@ -1,3 +1,4 @@
+import { perkEvent } from '../../event-log/tracked-event.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { dayMs } from '../../platform/lib/time.ts';
@@ -5,11 +6,10 @@ import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
-import { insertEvents } from '../../tracking/beacons/insert-events.ts';
+import { insertEvents } from '../../tracking/insert-events.ts';
 import type { TrackingDeps } from '../../tracking/ports.ts';
-import { perkEvent } from '../../tracking/tracked-event.ts';
+import { deleteItem, findMovedOwner, insertItem, listItems, moveItems } from '../wallet-items.ts';
 import { createChangeNotifier } from './changes.ts';
-import { deleteItem, findMovedOwner, insertItem, listItems, moveItems } from './items.ts';
 import { createWalletLinks, openPurpose } from './links.ts';
 import { createSavedOffers, type SavedOffer } from './saved-offers.ts';
 import { createSaveTokenVerifier, type VerifySaveToken } from './verify-save-token.ts';

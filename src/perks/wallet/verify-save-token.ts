@@ -1,10 +1,10 @@
+import type { AccountDeps } from '../../accounts/ports.ts';
 import { eventKinds } from '../../catalog/event-kinds.ts';
-import type { CatalogDeps } from '../../catalog/ports.ts';
-import { isKnownTo } from '../../catalog/snapshot/provisioning.ts';
-import type { Offer } from '../../catalog/snapshot/types.ts';
+import { isKnownTo } from '../../catalog/provisioning.ts';
+import type { Offer } from '../../catalog/types.ts';
 import { AppError } from '../../platform/errors.ts';
 import { checkToken } from '../../platform/security/check-tracking-token.ts';
-import { findSessionUser, type WalletItem } from './items.ts';
+import { findSessionUser, type WalletItem } from '../wallet-items.ts';
 
 /** What a token is used for: to `view` its user's wallet, or to `save` its offer, which the offer must allow, too. */
 type TokenUse = 'view' | 'save';
@@ -21,7 +21,7 @@ export type VerifySaveToken = (token: unknown, use: TokenUse) => Promise<Verifie
 type UserKeyOf = (publisherId: number, pubUserId: string) => Promise<string>;
 
 export function createSaveTokenVerifier(
-  { catalog, tokens, pool, now }: CatalogDeps,
+  { catalog, tokens, pool, now }: AccountDeps,
   userKeyOf: UserKeyOf,
 ): VerifySaveToken {
   return async (token, use) => {

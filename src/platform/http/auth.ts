@@ -10,24 +10,27 @@ declare module 'fastify' {
   }
 }
 
+/** Names what keys and users may do. Rooms hand theirs in (management/permissions.ts). */
+export type Permission = string;
+
 /** What a key is good for. `ratePerS`: rate limit of the key (calls a second, and as many at once); null: none. */
-export type KeyGrant<Caller, Permission extends string> = {
+export type KeyGrant<Caller> = {
   id: string | null;
   permissions: ReadonlySet<Permission>;
   ratePerS: number | null;
   caller: Caller;
 };
 
-export type AuthDeps<Caller, Permission extends string> = {
+export type AuthDeps<Caller> = {
   /** The grant of a presented secret; null where it is unknown or expired. */
-  findKey: (secret: string) => KeyGrant<Caller, Permission> | null;
+  findKey: (secret: string) => KeyGrant<Caller> | null;
   now: () => number;
 };
 
 /** Where a key may be presented. */
 export type KeySource = Pick<FastifyRequest, 'query' | 'body' | 'headers'>;
 
-export type Authenticator<Caller, Permission extends string> = {
+export type Authenticator<Caller> = {
   /** @throws AppError missing_key, unknown_key, permission_denied, too_many_requests */
   identify: (source: KeySource, permission: Permission, ...alternatives: Permission[]) => Caller;
   /** A hook that admits keys with one of these permissions and sets `request.caller`. */
@@ -38,10 +41,7 @@ export type Authenticator<Caller, Permission extends string> = {
  * Key checks of docs/interface.md#fetch-offers: query `api_key`, `Authorization: Bearer`, body `key`, body `api_key`;
  * the first found wins.
  */
-export function createAuthenticator<Caller, Permission extends string>({
-  findKey,
-  now,
-}: AuthDeps<Caller, Permission>): Authenticator<Caller, Permission> {
+export function createAuthenticator<Caller>({ findKey, now }: AuthDeps<Caller>): Authenticator<Caller> {
   const takeFromKey = createRateLimit(now);
 
   function identify(source: KeySource, permission: Permission, ...alternatives: Permission[]): Caller {

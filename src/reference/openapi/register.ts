@@ -1,10 +1,11 @@
-import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger';
+import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
+import type { ApiPaths } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
+import { createLiveExamples, type LiveExamples } from '../live-examples.ts';
 import { nameComponents } from './components.ts';
 import type { ApiDocument } from './example-request.ts';
 import { addExamples, readExamples } from './examples.ts';
-import { createLiveExamples, type LiveExamples } from './live-examples.ts';
 
 const description = `Personalised offers at checkout, exact beacons, User Selected Perks and signed webhooks.
 
@@ -32,9 +33,6 @@ const securitySchemes = {
     description: "An operator's API key: one with the permission `accounts`.",
   },
 } as const;
-
-/** Paths in OpenAPI's own terms, with their operations. */
-export type ApiPaths = NonNullable<NonNullable<FastifyDynamicSwaggerOptions['openapi']>['paths']>;
 
 /** What is described beside the routes: paths that are served directly, and the webhooks that are sent. */
 type Described = { paths: ApiPaths; webhooks: Webhooks };

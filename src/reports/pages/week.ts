@@ -1,5 +1,6 @@
-import type { Publisher } from '../../catalog/snapshot/types.ts';
-import type { DashboardDeps } from '../../dashboard/ports.ts';
+import type { AccountDeps } from '../../accounts/ports.ts';
+import type { PublisherContext } from '../../catalog/publisher-pages.ts';
+import type { Publisher } from '../../catalog/types.ts';
 import type { Figures } from '../../management/crud-definition.ts';
 import type { View } from '../../management/resource.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
@@ -8,16 +9,15 @@ import { t } from '../../platform/i18n/messages.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { card, linkButton } from '../../shell/components.ts';
-import type { PublisherContext } from '../../shell/context.ts';
 import { sparkline } from '../../shell/sparkline.ts';
 import { sumOf } from '../metrics.ts';
+import { moneyFormat } from '../money.ts';
 import { queryActivity } from '../query/query.ts';
 import { dateIn } from '../query/request.ts';
-import { currencyOf } from '../query/service.ts';
 import type { ActivityRow } from '../query/types.ts';
-import { type MetricsView, metricsView } from '../query/view.ts';
+import { currencyOf } from '../service.ts';
+import { type MetricsView, metricsView } from '../view.ts';
 import { formatMetric, metricOf } from './explorer/metrics.ts';
-import { moneyFormat } from './money.ts';
 
 const weekDays = 7;
 
@@ -28,7 +28,7 @@ type WeekOf = { dimension: 'placement' | 'campaign' | 'offer'; key: (row: View) 
 
 /** Figures of the last 7 days for the list and the pages of a resource, one query for all rows. */
 export function weekFigures(
-  { pool, dbHealth, catalog, now }: DashboardDeps,
+  { pool, dbHealth, catalog, now }: AccountDeps,
   { dimension, key }: WeekOf,
 ): Figures<PublisherContext> {
   const failFast = createFailFast(dbHealth);

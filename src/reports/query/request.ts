@@ -1,15 +1,15 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { normaliseName } from '../../catalog/snapshot/names.ts';
-import type { Publisher } from '../../catalog/snapshot/types.ts';
+import { normaliseName } from '../../catalog/names.ts';
+import type { Publisher } from '../../catalog/types.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type DayRange, readDayRange } from '../../platform/http/day-range.ts';
 import { noNul } from '../../platform/http/schemas.ts';
 import { dayMs, dayOf, hourMs } from '../../platform/lib/time.ts';
 import { isTimeZone, offsetMs } from '../../platform/lib/time-zone.ts';
 import { type DimensionName, dimensionNames } from '../metrics.ts';
+import { viewNames } from '../view.ts';
 import { unknownValue } from './source.ts';
 import type { ActivityQuery, ReportRequest } from './types.ts';
-import { viewNames } from './view.ts';
 
 const text = (description: string) => Type.Optional(Type.String({ maxLength: 2000, pattern: noNul, description }));
 

@@ -1,18 +1,18 @@
 import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../../accounts/caller.ts';
-import type { CatalogDeps } from '../../catalog/ports.ts';
+import type { AccountDeps } from '../../accounts/ports.ts';
 import type { DayRangeParameters } from '../../platform/http/day-range.ts';
 import type { App } from '../../platform/ports.ts';
+import { type ActivityReport, createReportService, currencyOf } from '../service.ts';
+import { metricsView, toCsv, toJsonItems } from '../view.ts';
 import type { ActivityParameters } from './request.ts';
 import { activitySchema, reconciliationSchema } from './schemas.ts';
-import { type ActivityReport, createReportService, currencyOf } from './service.ts';
-import { metricsView, toCsv, toJsonItems } from './view.ts';
 
 /** A publisher's activity, and its reconciliation (docs/interface.md#reports). */
 export async function reportRoutes(
   app: App,
-  deps: Pick<CatalogDeps, 'pool' | 'dbHealth' | 'auth' | 'now'>,
+  deps: Pick<AccountDeps, 'pool' | 'dbHealth' | 'auth' | 'now'>,
 ): Promise<void> {
   const reports = createReportService(deps);
   const preValidation = deps.auth.requireKey('reports');

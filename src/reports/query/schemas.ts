@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { errorAnswers } from '../../platform/http/schemas.ts';
+import { viewNames } from '../view.ts';
 import { activityQuery } from './request.ts';
-import { viewNames } from './view.ts';
 
 const metrics = Type.Object(Object.fromEntries(viewNames.map((name) => [name, Type.Number()])));
 const row = Type.Object(

@@ -1,7 +1,7 @@
 import type { Config } from '../../config.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { flushConnections } from '../create-deps.ts';
+import { flushConnections } from '../../platform/room.ts';
 
 /** Beside the pools: health, catalogue and dispatcher (count). */
 const otherConnections = 4;

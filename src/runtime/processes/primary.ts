@@ -1,5 +1,5 @@
 import type { Config, Role } from '../../config.ts';
-import { superviseEmbedded } from '../../demo/postgres/supervise.ts';
+import { superviseEmbedded } from '../../embedded/supervise.ts';
 import { startDatabaseHealth } from '../../platform/db/health.ts';
 import { createServers } from '../../platform/db/servers.ts';
 import type { Logger } from '../../platform/logger.ts';

@@ -1,6 +1,6 @@
+import type { TrackedEvent } from '../../event-log/tracked-event.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import type { TrackedEvent } from '../tracked-event.ts';
-import { insertEvents, insertFirstEvents } from './insert-events.ts';
+import { insertEvents, insertFirstEvents } from '../insert-events.ts';
 import { createSeenFilter } from './seen-filter.ts';
 
 /** How long a writer checks for conflicts after an unexpected one, at first and at most (milliseconds). */

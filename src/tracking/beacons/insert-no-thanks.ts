@@ -1,8 +1,8 @@
 import { optOutStatement } from '../../budgets/opt-outs.ts';
+import type { TrackedEvent } from '../../event-log/tracked-event.ts';
 import { bigints, integers } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { daysOf, eventColumns, keyOrder, type NewEvent, rowsSql, rowValues, type Values } from '../event-rows.ts';
-import type { TrackedEvent } from '../tracked-event.ts';
 
 /** A "no thanks"; `optOutDays` null: the user is opted out of the campaign for good. */
 export type NoThanks = TrackedEvent & { optOutDays: number | null };

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { eventKinds, kindsWith } from '../../catalog/event-kinds.ts';
+import type { ApiPaths } from '../../platform/http/schemas.ts';
 import { errorSchema } from '../../platform/http/schemas.ts';
-import type { ApiPaths } from '../../reference/openapi/register.ts';
 
 /** An image answer in the API reference. */
 export const imageAnswer = (description: string) => ({

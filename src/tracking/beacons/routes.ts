@@ -1,12 +1,12 @@
+import type { AccountDeps } from '../../accounts/ports.ts';
 import { eventKinds, kindsWith } from '../../catalog/event-kinds.ts';
-import type { CatalogDeps } from '../../catalog/ports.ts';
 import { createClientAddress } from '../../platform/http/client-address.ts';
 import type { DirectRoutes } from '../../platform/http/direct-routes.ts';
 import type { Recorder } from '../recorder.ts';
 import type { VerifyToken } from '../verify-token.ts';
 import { badTokenImage, image } from './image-answer.ts';
 
-type BeaconDeps = Pick<CatalogDeps, 'config' | 'failures'> & { verify: VerifyToken; recorder: Recorder };
+type BeaconDeps = Pick<AccountDeps, 'config' | 'failures'> & { verify: VerifyToken; recorder: Recorder };
 
 /** The image beacons (docs/interface.md#tracking). They are served directly: no other request is as frequent. */
 export function addBeaconRoutes(direct: DirectRoutes, { config, failures, verify, recorder }: BeaconDeps): void {

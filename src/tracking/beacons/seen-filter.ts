@@ -1,4 +1,4 @@
-import type { TrackedEvent } from '../tracked-event.ts';
+import type { TrackedEvent } from '../../event-log/tracked-event.ts';
 
 /** Guesses which events were added before: it forgets, and once in thousands it is wrong. */
 export type SeenFilter = {

@@ -1,3 +1,4 @@
+import type { TrackedEvent } from '../../event-log/tracked-event.ts';
 import { booleans } from '../../platform/db/binary-array.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import {
@@ -9,7 +10,6 @@ import {
   rowValues,
   type Values,
 } from '../event-rows.ts';
-import type { TrackedEvent } from '../tracked-event.ts';
 
 /** A click; with `recorded` false it is not stored, and only what `wantsSession` asks for is looked up. */
 export type Click = TrackedEvent & { recorded: boolean; wantsSession: boolean };

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import type { CatalogDeps } from '../../catalog/ports.ts';
+import type { AccountDeps } from '../../accounts/ports.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type ErrorPages, isOpened } from '../../platform/http/error-pages.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
@@ -9,7 +9,7 @@ import { badTokenAnswer, tokenParameter } from '../beacons/openapi.ts';
 import type { TrackedRequest, VerifyToken } from '../verify-token.ts';
 import type { FollowClick } from './follow.ts';
 
-type ClickDeps = Pick<CatalogDeps, 'catalog' | 'config' | 'failures'> & { verify: VerifyToken; follow: FollowClick };
+type ClickDeps = Pick<AccountDeps, 'catalog' | 'config' | 'failures'> & { verify: VerifyToken; follow: FollowClick };
 
 const errorPages: ErrorPages = ({ errors }) => ({ invalid_token: errors.offerGone });
 

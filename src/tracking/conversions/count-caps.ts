@@ -1,9 +1,9 @@
 import { activeCapsOf } from '../../budgets/active-caps.ts';
 import { type CountedEvent, countEvents, isCounted } from '../../budgets/count.ts';
 import { deltasOf, noAmounts, periodNames } from '../../budgets/usage.ts';
-import type { Campaign, Snapshot } from '../../catalog/snapshot/types.ts';
+import type { Campaign, Snapshot } from '../../catalog/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import type { NewBooking } from './insert-bookings.ts';
+import type { NewBooking } from '../insert-bookings.ts';
 
 /** Whether `countBookings` has to count one of them. */
 export const areCounted = (snapshot: Snapshot, bookings: readonly NewBooking[]): boolean => {

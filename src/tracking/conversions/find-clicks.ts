@@ -1,4 +1,4 @@
-import type { PayoutKind } from '../../catalog/rules/rules.ts';
+import type { PayoutKind } from '../../catalog/rules.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { type Target, targetsSql } from '../../webhooks/outbox.ts';

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type EventLog, partitions } from '../../event-log/event-log.ts';
+import type { LogConnection } from '../../event-log/jetstream.ts';
+import { decodeMessage, LaterVersionError, type LoggedEvent, UnreadableMessageError } from '../../event-log/message.ts';
+import { endLease, ensurePositions, type Lease, takeLease } from '../../event-log/positions.ts';
 import { isDatabaseUnavailable } from '../../platform/db/pool.ts';
 import { retryStart } from '../../platform/db/retry-start.ts';
 import type { TrackingDeps } from '../ports.ts';
-import { type EventLog, partitions } from './event-log.ts';
-import type { LogConnection } from './jetstream.ts';
-import { decodeMessage, LaterVersionError, type LoggedEvent, UnreadableMessageError } from './message.ts';
 import { type Decoded, type MessageStore, openMessageStore } from './message-store.ts';
-import { endLease, ensurePositions, type Lease, takeLease } from './positions.ts';
 
 type ConsumerDeps = Pick<TrackingDeps, 'pool' | 'dbHealth' | 'catalog' | 'eventMeter' | 'logger' | 'now'>;
 

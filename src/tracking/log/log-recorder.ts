@@ -1,11 +1,11 @@
 import { rulesOf } from '../../catalog/event-kinds.ts';
-import type { Campaign } from '../../catalog/snapshot/types.ts';
+import type { Campaign } from '../../catalog/types.ts';
+import { type EventLog, partitionOf, partitions } from '../../event-log/event-log.ts';
+import type { LoggedEvent } from '../../event-log/message.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import type { Click, ClickSession } from '../clicks/insert-clicks.ts';
 import type { TrackingDeps } from '../ports.ts';
 import { batchLimits, type Recorder } from '../recorder.ts';
-import { type EventLog, partitionOf, partitions } from './event-log.ts';
-import type { LoggedEvent } from './message.ts';
 
 /** An event, and how it is stored where the log cannot take it. */
 type Item = { event: LoggedEvent; storeDirectly: () => Promise<void> };

@@ -1,10 +1,10 @@
+import type { LogConnection, LogMessage } from '../../event-log/jetstream.ts';
+import { encodeMessage, type LoggedEvent, type UnreadableMessageError } from '../../event-log/message.ts';
+import { type Lease, movePosition, type Reject, setAside } from '../../event-log/positions.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { minuteMs } from '../../platform/lib/time.ts';
 import type { TrackingDeps } from '../ports.ts';
 import { createWriters } from '../writers.ts';
-import type { LogConnection, LogMessage } from './jetstream.ts';
-import { encodeMessage, type LoggedEvent, type UnreadableMessageError } from './message.ts';
-import { type Lease, movePosition, type Reject, setAside } from './positions.ts';
 import { storeEvents } from './store.ts';
 
 /** A message with its events, or why it cannot be read. */

@@ -1,13 +1,13 @@
 import { activeCapsOf } from '../../budgets/active-caps.ts';
 import { type CountedEvent, countEvents } from '../../budgets/count.ts';
 import { lockUsersOf } from '../../budgets/history.ts';
-import type { Campaign, Snapshot } from '../../catalog/snapshot/types.ts';
+import type { Campaign, Snapshot } from '../../catalog/types.ts';
+import type { LoggedEvent } from '../../event-log/message.ts';
+import type { TrackedEvent } from '../../event-log/tracked-event.ts';
 import type { Transaction } from '../../platform/db/pool.ts';
 import type { NoThanks } from '../beacons/insert-no-thanks.ts';
 import type { Click } from '../clicks/insert-clicks.ts';
-import type { TrackedEvent } from '../tracked-event.ts';
 import { type Counted, type EventWriters, needsCount, type Writers, writeUncounted } from '../writers.ts';
-import type { LoggedEvent } from './message.ts';
 
 /**
  * Stores events of the log in the transaction of `executor`, with the counts and checks that they would have without a

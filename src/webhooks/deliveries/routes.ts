@@ -1,15 +1,15 @@
 import { Type } from '@sinclair/typebox';
-import type { CatalogDeps } from '../../catalog/ports.ts';
+import type { AccountDeps } from '../../accounts/ports.ts';
 import { callOf, publisherQuery } from '../../management/http.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
+import { readCursor, readDeliveryId, readFilter, writeCursor } from '../delivery-filter.ts';
+import { findAttempts, findDelivery, readDeliveries } from '../delivery-store.ts';
 import type { EventTypes } from '../events.ts';
 import { reconciliationRoute } from './reconciliation-route.ts';
-import { readCursor, readDeliveryId, readFilter, writeCursor } from './request.ts';
 import { deliveryAnswer, listAnswer, listQuery } from './schemas.ts';
-import { findAttempts, findDelivery, readDeliveries } from './store.ts';
 import { viewOfDelivery, viewOfWholeDelivery } from './view.ts';
 import { findPage } from './walk.ts';
 
@@ -23,7 +23,7 @@ const defaultLimit = 50;
 /** A publisher's deliveries: list, reconciliation, one with its attempts (docs/interface.md#deliveries). */
 export async function deliveryRoutes(
   app: App,
-  { events, ...deps }: CatalogDeps & { events: EventTypes },
+  { events, ...deps }: AccountDeps & { events: EventTypes },
 ): Promise<void> {
   const { pool, now } = deps;
   const failFast = createFailFast(deps.dbHealth);

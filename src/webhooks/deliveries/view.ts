@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
+import type { Attempt, LoggedDelivery, WholeDelivery } from '../delivery-store.ts';
 import { viewOfTiming } from '../endpoints/timing-view.ts';
-import type { Attempt, LoggedDelivery, WholeDelivery } from './store.ts';
 
 export const webhookIdOf = (id: string): string => `msg_${id.replaceAll('-', '')}`;
 

@@ -3,11 +3,11 @@ import { publisherQuery } from '../../management/http.ts';
 import { strictBody } from '../../management/strict-body.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
+import type { Endpoint } from '../endpoint-store.ts';
 import type { EndpointDeps } from '../ports.ts';
 import { enableEndpoint, pauseEndpoint, resumeEndpoint, rotateSecret } from './actions.ts';
 import { endpointAnswer, endpointParams, endpointPath, readEndpointRef, resumeBody, rotateBody } from './schemas.ts';
 import type { Change, EndpointService } from './service.ts';
-import type { Endpoint } from './store.ts';
 
 type Action<Body extends TSchema> = {
   operationId: string;

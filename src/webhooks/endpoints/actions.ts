@@ -1,10 +1,10 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { parkDisabled } from '../dispatcher/claim/park.ts';
+import { changeStored, type EndpointKey } from '../endpoint-changes.ts';
+import { type Endpoint, findEndpoint } from '../endpoint-store.ts';
 import { wakeWorkers } from '../outbox-channel.ts';
-import { changeStored, type EndpointKey } from './changes.ts';
 import { createEndpointSecret, createV1aKey } from './secrets.ts';
-import { type Endpoint, findEndpoint } from './store.ts';
 
 /**
  * Enabling clears the reason why it was disabled; disabling parks the pending deliveries, which stay held.

@@ -3,9 +3,9 @@ import { audit } from '../../management/audit.ts';
 import type { View } from '../../management/resource.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
-import type { EndpointKey, Saved } from './changes.ts';
+import type { EndpointKey, Saved } from '../endpoint-changes.ts';
+import { type Endpoint, type EndpointRef, findEndpoint } from '../endpoint-store.ts';
 import { openHeaders } from './secrets.ts';
-import { type Endpoint, type EndpointRef, findEndpoint } from './store.ts';
 import { plainViewOf } from './view.ts';
 
 export const endpointResource = { name: 'webhook-endpoints', key: 'id' } as const;

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { compare } from '../../catalog/rules/compare.ts';
-import { type Comparison, type Condition, checkCondition } from '../../catalog/rules/conditions.ts';
+import { compare } from '../../catalog/compare.ts';
+import { type Comparison, type Condition, checkCondition } from '../../catalog/conditions.ts';
 import { findUnreadable } from '../../management/schema-errors.ts';
 import { AppError } from '../../platform/errors.ts';
 

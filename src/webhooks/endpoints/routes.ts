@@ -3,9 +3,10 @@ import { refuseFields } from '../../management/strict-body.ts';
 import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
+import { removeEndpoint } from '../endpoint-changes.ts';
 import type { EndpointDeps } from '../ports.ts';
+import { urlRulesOf } from '../url-rules.ts';
 import { endpointActionRoutes } from './action-routes.ts';
-import { removeEndpoint } from './changes.ts';
 import {
   endpointAnswer,
   endpointList,
@@ -17,7 +18,6 @@ import {
 } from './schemas.ts';
 import { createEndpointService, type EndpointService } from './service.ts';
 import { endpointTestRoutes } from './test-routes.ts';
-import { urlRulesOf } from './url-rules.ts';
 import { endpointWriteRoutes } from './write-routes.ts';
 
 const tags = ['Webhook endpoints'];

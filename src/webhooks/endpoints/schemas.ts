@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
-import type { Condition } from '../../catalog/rules/conditions.ts';
+import type { Condition } from '../../catalog/conditions.ts';
+import type { EndpointRef } from '../endpoint-store.ts';
 import { type EventTypes, requireEventType } from '../events.ts';
-import type { EndpointRef } from './store.ts';
 
 export const endpointsPath = '/manage/v1/webhook-endpoints';
 

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
-import { newSecret, secretBytes } from '../message/signature.ts';
 import { newV1aKey, publicV1aKey, v1aKeyOf } from '../message/signature-v1a.ts';
+import { newSecret, secretBytes } from '../signature.ts';
 
 export const secretContext = 'webhook-secret';
 export const v1aContext = 'webhook-v1a-key';

@@ -4,10 +4,10 @@ import type { Work } from '../../management/unit-of-work.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { EndpointKey, Saved } from '../endpoint-changes.ts';
+import { type Endpoint, type EndpointRef, listEndpoints } from '../endpoint-store.ts';
 import type { EndpointDeps } from '../ports.ts';
 import { changeEndpoint, createEndpoint } from './audit.ts';
-import type { EndpointKey, Saved } from './changes.ts';
-import { type Endpoint, type EndpointRef, listEndpoints } from './store.ts';
 import { viewOfEndpoint, viewOfState } from './view.ts';
 
 /** `stored`: the endpoint before the change, locked; null: there is none. */

@@ -1,20 +1,21 @@
 import type { Static } from '@sinclair/typebox';
-import { callOf, publisherQuery } from '../../management/http.ts';
+import { calledPublisher } from '../../accounts/caller.ts';
+import { publisherQuery } from '../../management/http.ts';
 import { strictBody } from '../../management/strict-body.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
+import { defaultSettings } from '../endpoint-changes.ts';
+import { type Endpoint, findEndpoint } from '../endpoint-store.ts';
 import { type EventType, requireEventType } from '../events.ts';
 import type { EndpointDeps, WebhookDeps } from '../ports.ts';
-import { defaultSettings } from './changes.ts';
+import { takeTestToken } from '../test-limit.ts';
+import { requireUsableUrl, type UrlRules } from '../url-rules.ts';
 import { readHeaders } from './custom-headers.ts';
 import { endpointParams, endpointPath, readEndpointRef, testAnswer, testBody } from './schemas.ts';
 import { createEndpointSecret, openHeaders, openSecrets, openV1aKeys } from './secrets.ts';
-import { type Endpoint, findEndpoint } from './store.ts';
 import { type TestTarget, testEndpoint } from './test-endpoint.ts';
-import { takeTestToken } from './test-limit.ts';
-import { requireUsableUrl, type UrlRules } from './url-rules.ts';
 
 /** Test Endpoint: sends a sample payload now and shows the response (docs/interface.md#webhooks). */
 export async function endpointTestRoutes(
@@ -41,7 +42,7 @@ export async function endpointTestRoutes(
       ...strictBody,
     },
     async (request) => {
-      const { publisher } = callOf(request);
+      const publisher = calledPublisher(request);
       const ref = readEndpointRef(request.params.endpoint, events);
       await failFast(() => takeTestToken(pool, publisher.id, now()));
       const saved = await failFast(() => findEndpoint(pool, publisher.id, ref));

@@ -1,13 +1,13 @@
-import { type Door, post, publisherQuery } from '../../management/http.ts';
+import { post, publisherQuery } from '../../management/http.ts';
 import { idempotencyKey } from '../../management/resource-routes.ts';
-import { createManagement } from '../../management/service.ts';
 import { strictBody } from '../../management/strict-body.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
+import { addEndpoint, type Saved, saveEndpoint, updateEndpoint } from '../endpoint-changes.ts';
 import type { EndpointDeps } from '../ports.ts';
+import type { UrlRules } from '../url-rules.ts';
 import { createEndpoint } from './audit.ts';
-import { addEndpoint, type Saved, saveEndpoint, updateEndpoint } from './changes.ts';
 import {
   createBody,
   endpointAnswer,
@@ -20,7 +20,6 @@ import {
 } from './schemas.ts';
 import type { EndpointService } from './service.ts';
 import { readEvents, readSettings } from './settings.ts';
-import type { UrlRules } from './url-rules.ts';
 
 const tags = ['Webhook endpoints'];
 const querystring = publisherQuery;
@@ -39,7 +38,6 @@ const answerOf = (service: EndpointService, { endpoint, secret }: Saved) => ({
 
 function createRoute(app: App, deps: EndpointDeps, service: EndpointService, rules: UrlRules): void {
   const { events, secretBox: box } = deps;
-  const door: Door = { management: createManagement(deps), deps };
   app.post(
     endpointsPath,
     {
@@ -58,7 +56,7 @@ function createRoute(app: App, deps: EndpointDeps, service: EndpointService, rul
       const { body } = request;
       const settings = readSettings(body, { box, stored: null, rules });
       const { events: names = [] } = readEvents(body.events, events);
-      return post(door, request, reply, async (work) => {
+      return post(deps, request, reply, async (work) => {
         const { publisherId, nowMs } = work;
         const add = () => addEndpoint(work.executor, box, { ...settings, events: names, publisherId, nowMs });
         return { status: 201, body: answerOf(service, await createEndpoint(work, box, add)), headers: {} };

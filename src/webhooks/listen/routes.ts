@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import { calledPublisher } from '../../accounts/caller.ts';
 import { callOf, publisherQuery } from '../../management/http.ts';
 import { refuseFields, strictBody } from '../../management/strict-body.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
@@ -10,16 +11,16 @@ import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
 import { webhookIdOf } from '../deliveries/view.ts';
-import { addEndpoint } from '../endpoints/changes.ts';
+import { addEndpoint } from '../endpoint-changes.ts';
 import { endpointAnswer } from '../endpoints/schemas.ts';
 import { createEndpointService } from '../endpoints/service.ts';
 import { readEvents } from '../endpoints/settings.ts';
-import { takeTestToken } from '../endpoints/test-limit.ts';
-import { invalidUrl, requireForeign } from '../endpoints/url-rules.ts';
 import { requireEventType } from '../events.ts';
-import { createPayloadLinks, payloadLinkPurpose } from '../message/payload-link.ts';
 import { enqueue } from '../outbox.ts';
+import { createPayloadLinks, payloadLinkPurpose } from '../payload-link.ts';
 import type { EndpointDeps } from '../ports.ts';
+import { takeTestToken } from '../test-limit.ts';
+import { invalidUrl, requireForeign } from '../url-rules.ts';
 import { createAnswers } from './answers.ts';
 import { handOut } from './hand-out.ts';
 import { listenerIds, markListener } from './listeners.ts';
@@ -176,7 +177,8 @@ function triggerRoute(app: App, { pool, dbHealth, now, events, config }: Endpoin
       ...strictBody,
     },
     async (request, reply) => {
-      const { publisher, publisherId } = callOf(request);
+      const publisher = calledPublisher(request);
+      const { id: publisherId } = publisher;
       const type = requireEventType(events, request.body.event);
       await failFast(() => takeTestToken(pool, publisherId, now()));
       const nowMs = now();

@@ -6,7 +6,7 @@ import { errorAnswers } from '../../platform/http/schemas.ts';
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { App, PlatformDeps } from '../../platform/ports.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
-import { createPayloadLinks, payloadLinkPurpose, payloadPath } from './payload-link.ts';
+import { createPayloadLinks, payloadLinkPurpose, payloadPath } from '../payload-link.ts';
 
 const querystring = Type.Object({ t: Type.Optional(Type.String({ description: 'Token of the signed link.' })) });
 

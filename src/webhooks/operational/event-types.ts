@@ -2,7 +2,7 @@ import { type TProperties, Type } from '@sinclair/typebox';
 import { firstUuid7At } from '../../platform/lib/uuid7.ts';
 import { webhookIdOf } from '../deliveries/view.ts';
 import type { EventType } from '../events.ts';
-import type { OperationalEvent } from './raise.ts';
+import type { OperationalEvent } from '../raise-events.ts';
 
 /** The payload of an operational event as it is sent. */
 export const buildOperationalPayload = (

@@ -1,6 +1,6 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
-import { findDelivery } from '../deliveries/store.ts';
+import { findDelivery } from '../delivery-store.ts';
 import { attemptNow, endWait } from './attempt-now.ts';
 import { lockOpenEndpoints, requeue } from './requeue.ts';
 

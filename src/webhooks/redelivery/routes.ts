@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox';
-import type { CatalogDeps } from '../../catalog/ports.ts';
+import type { AccountDeps } from '../../accounts/ports.ts';
 import { callOf, publisherQuery } from '../../management/http.ts';
 import { refuseFields, strictBody } from '../../management/strict-body.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
@@ -9,10 +9,10 @@ import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { DeliveryFilter } from '../deliveries/filter.ts';
-import { readDeliveryId, readFilter } from '../deliveries/request.ts';
 import { deliveriesPath, deliveryParams } from '../deliveries/routes.ts';
 import { redeliveryBody } from '../deliveries/schemas.ts';
 import { webhookIdOf } from '../deliveries/view.ts';
+import { readDeliveryId, readFilter } from '../delivery-filter.ts';
 import type { EventTypes } from '../events.ts';
 import { redeliveryJobRoutes } from './job-routes.ts';
 import { countMatching, createJob, maxCounted } from './jobs.ts';
@@ -21,7 +21,7 @@ import { countAnswer, jobAnswer, redeliveredAnswer, viewOfJob } from './schemas.
 
 const tags = ['Deliveries'];
 
-type RedeliveryDeps = CatalogDeps & { events: EventTypes };
+type RedeliveryDeps = AccountDeps & { events: EventTypes };
 
 /** Redelivers one delivery, or all that match a filter (docs/interface.md#deliveries). */
 export async function redeliveryRoutes(app: App, deps: RedeliveryDeps): Promise<void> {

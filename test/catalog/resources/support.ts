@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Permission } from '../../../src/catalog/snapshot/types.ts';
-import { hashKey } from '../../../src/platform/http/auth.ts';
+import { hashKey, type Permission } from '../../../src/platform/http/auth.ts';
 import { createTestApp, type TestApp, type TestAppOptions } from '../../support/test-app.ts';
 
 export type Reply = {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { loadVersion } from '../../../src/catalog/snapshot/load.ts';
-import { loadSnapshot } from '../../../src/catalog/snapshot/store.ts';
-import type { Offer } from '../../../src/catalog/snapshot/types.ts';
-import { buildIndex } from '../../../src/decision/index/build-index.ts';
+import { loadSnapshot } from '../../../src/catalog/store.ts';
+import type { Offer } from '../../../src/catalog/types.ts';
+import { buildIndex } from '../../../src/decision/build-index.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 

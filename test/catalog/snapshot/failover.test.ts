@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type CatalogStore, startCatalogStore } from '../../../src/catalog/snapshot/store.ts';
-import { buildIndex } from '../../../src/decision/index/build-index.ts';
+import { type CatalogStore, startCatalogStore } from '../../../src/catalog/store.ts';
+import { buildIndex } from '../../../src/decision/build-index.ts';
 import { createPool } from '../../../src/platform/db/pool.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 import { type OwnPostgres, startOwnPostgres } from '../../support/postgres.ts';

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { loadSnapshot, rowsOf } from '../../../src/catalog/snapshot/store.ts';
-import type { Offer, Snapshot } from '../../../src/catalog/snapshot/types.ts';
-import { buildIndex } from '../../../src/decision/index/build-index.ts';
+import { loadSnapshot, rowsOf } from '../../../src/catalog/store.ts';
+import type { Offer, Snapshot } from '../../../src/catalog/types.ts';
+import { buildIndex } from '../../../src/decision/build-index.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { clonePool } from '../../support/database.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as client from '../../../packages/client/src/index.ts';
-import type { Publisher } from '../../../src/catalog/snapshot/types.ts';
+import type { Publisher } from '../../../src/catalog/types.ts';
 import { snippetsFor } from '../../../src/dashboard/pages/integration/snippets.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 

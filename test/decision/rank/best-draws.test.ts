@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Payout } from '../../../src/catalog/snapshot/types.ts';
+import type { Payout } from '../../../src/catalog/types.ts';
 import { decide } from '../../../src/decision/decide.ts';
+import { type EligibilityIndex, indexOf } from '../../../src/decision/eligibility.ts';
 import { type Bits, countBits, emptyBits, hasBit, nextBit, setBit } from '../../../src/decision/index/bitset.ts';
-import { type EligibilityIndex, indexOf } from '../../../src/decision/index/eligibility.ts';
 import { mix, salts, uniform } from '../../../src/decision/random.ts';
 import { bestDraws } from '../../../src/decision/rank/best-draws.ts';
 import { drawMisses, layersFor } from '../../../src/decision/rank/layers.ts';
@@ -14,7 +14,8 @@ import {
   revenueOrderOf,
 } from '../../../src/decision/rank/revenue-model.ts';
 import { createTop } from '../../../src/decision/rank/top.ts';
-import type { DecisionInput, Posteriors } from '../../../src/decision/types.ts';
+import type { DecisionInput } from '../../../src/decision/types.ts';
+import type { Posteriors } from '../../../src/learning/types.ts';
 import { campaignOf, inputOf, offersOf, pays, publisherWith } from '../support.ts';
 
 type Draw = { score: number; member: number };

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { Offer, Payout } from '../../../src/catalog/snapshot/types.ts';
+import type { Offer, Payout } from '../../../src/catalog/types.ts';
 import { decide } from '../../../src/decision/decide.ts';
 import { mix, uniform } from '../../../src/decision/random.ts';
-import type { Counts, Posteriors } from '../../../src/decision/types.ts';
 import { warmUpImpressions } from '../../../src/learning/rate-posteriors.ts';
+import type { Counts, Posteriors } from '../../../src/learning/types.ts';
 import { campaignOf, inputOf, offersOf, pays, publisherWith } from '../support.ts';
 
 const model = (here: ReadonlyMap<number, Counts>, over: Partial<Posteriors> = {}): Posteriors => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { decide } from '../../../src/decision/decide.ts';
-import { explain } from '../../../src/decision/explain/explain.ts';
+import { explain } from '../../../src/decision/explain.ts';
 import { mix } from '../../../src/decision/random.ts';
 import { campaignOf, inputOf, offersOf, pays, publisherWith } from '../support.ts';
 

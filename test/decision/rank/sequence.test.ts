@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Campaign, SequenceRule } from '../../../src/catalog/snapshot/types.ts';
+import type { Campaign, SequenceRule } from '../../../src/catalog/types.ts';
 import { campaignOf, offersOf, sequenceRule, shown } from '../support.ts';
 
 const five = offersOf(

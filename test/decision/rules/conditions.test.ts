@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Condition } from '../../../src/catalog/rules/conditions.ts';
+import type { Condition } from '../../../src/catalog/conditions.ts';
 import { matchesCondition } from '../../../src/decision/rules/conditions.ts';
 
 const matches = (condition: Condition, value: string): boolean =>

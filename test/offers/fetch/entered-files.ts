@@ -1,8 +1,8 @@
 import { Session } from 'node:inspector';
 import type { Model } from '../../../src/learning/posteriors.ts';
+import { offerSchemas } from '../../../src/offers/answer-schemas.ts';
 import { offerRoutes } from '../../../src/offers/fetch/routes.ts';
 import { createOfferService } from '../../../src/offers/fetch/service.ts';
-import { offerSchemas } from '../../../src/offers/render/schemas.ts';
 import { registerBodyParsing } from '../../../src/platform/http/body-parsing.ts';
 import { traceRequests } from '../../../src/platform/http/request-trace.ts';
 import { errorSchema } from '../../../src/platform/http/schemas.ts';

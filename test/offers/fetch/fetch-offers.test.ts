@@ -4,7 +4,7 @@ import { Value } from '@sinclair/typebox/value';
 import jsQR from 'jsqr';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type FetchOffersAnswer, fetchOffersAnswer, offerSchemas } from '../../../src/offers/render/schemas.ts';
+import { type FetchOffersAnswer, fetchOffersAnswer, offerSchemas } from '../../../src/offers/answer-schemas.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { enteredFiles } from './entered-files.ts';
 

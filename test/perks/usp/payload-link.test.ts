@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { createSigner } from '../../../src/platform/security/keyring.ts';
-import { createPayloadLinks, payloadLinkPurpose } from '../../../src/webhooks/message/payload-link.ts';
 import { enqueue } from '../../../src/webhooks/outbox.ts';
+import { createPayloadLinks, payloadLinkPurpose } from '../../../src/webhooks/payload-link.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { addEndpoint } from './calls.ts';
 

@@ -268,7 +268,7 @@ describe('a call is refused', () => {
       const erased = `erased before ${name}`;
       const { id, ids } = await usp.fetch({ pub_user_id: erased });
       await askErasure(t, { pub_user_id: erased });
-      while (await eraseNext(t.deps));
+      while (await eraseNext(t));
       for (const user of [erased, 'u-2'])
         expect(await call(id, ids[0], user, t.publisher.sdkId)).toEqual(refusal(404, 'session_not_found'));
       expect(await call(id, ids[0])).toEqual(refusal(404, 'session_not_found'));

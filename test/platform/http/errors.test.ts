@@ -19,7 +19,7 @@ const inside = 'secret-inside-5f3a';
 beforeAll(async () => {
   // Time stands still for the failure limit, which has tests of its own: this file fails less than 100 times.
   t = await createTestApp();
-  app = (await buildApp(t.deps, { serveApi: true, demoReceiver: false })) as unknown as FastifyInstance;
+  app = (await buildApp({ house: t.house, deps: t.deps, serveApi: true })) as unknown as FastifyInstance;
   app.get('/test/throws', async () => {
     throw Object.assign(new Error(inside), { statusCode: 502, detail: inside });
   });

@@ -1,18 +1,16 @@
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildApp } from '../../../src/app.ts';
-import type { App } from '../../../src/platform/ports.ts';
 import { allGuides, guidesPath } from '../../../src/reference/guides/guides.ts';
 import { renderMarkdown } from '../../../src/reference/guides/render.ts';
 import { listFiles } from '../../house/source.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let t: TestApp;
-let demo: App;
+let demo: TestApp;
 const pages = new Map<string, string>();
 beforeAll(async () => {
   t = await createTestApp({ config: { publicUrl: 'https://perks.shop.test' } });
-  demo = await buildApp(t.deps, { serveApi: true, demoReceiver: true });
+  demo = await createTestApp({ demo: true });
   for (const { slug } of allGuides) pages.set(slug, (await t.app.inject(`${guidesPath}/${slug}`)).body);
 });
 afterAll(async () => {
@@ -51,7 +49,7 @@ describe('the guides', () => {
     expect(page('start')).toContain('https://perks.shop.test/native/v4/offers.json');
     expect(page('start')).toContain('<span data-own="key">YOUR_API_KEY</span>');
     expect(page('web')).toContain('<span data-own="sdk">YOUR_SDK_ID</span>');
-    const inDemo = (await demo.inject(`${guidesPath}/start`)).body;
+    const inDemo = (await demo.app.inject(`${guidesPath}/start`)).body;
     expect(inDemo).toContain('api_key=demo-key');
     expect(inDemo).not.toContain('data-own');
   });

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Metrics } from '../../../src/reports/metrics.ts';
 import { createWriter } from '../../../src/reports/query/byte-writer.ts';
 import type { ActivityRow, ReportRequest } from '../../../src/reports/query/types.ts';
-import { toCsv, toJsonItems } from '../../../src/reports/query/view.ts';
+import { toCsv, toJsonItems } from '../../../src/reports/view.ts';
 
 const counts = {
   sessions: 3,

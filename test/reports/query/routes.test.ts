@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Publisher } from '../../../src/catalog/snapshot/types.ts';
+import type { Publisher } from '../../../src/catalog/types.ts';
 import { hashKey } from '../../../src/platform/http/auth.ts';
 import { dayMs, dayOf } from '../../../src/platform/lib/time.ts';
 import { readActivity } from '../../../src/reports/query/request.ts';

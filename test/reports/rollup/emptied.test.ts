@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { emptySessions } from '../../../src/offers/fetch/sessions.ts';
+import { emptySessions } from '../../../src/offers/sessions.ts';
 import { dayOf } from '../../../src/platform/lib/time.ts';
 import { reconcile } from '../../../src/reports/reconcile/reconcile.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { dayOf } from '../../../src/platform/lib/time.ts';
 import { dayOfUuid7, newUuid7 } from '../../../src/platform/lib/uuid7.ts';
+import { bookSql } from '../../../src/reports/bookings.ts';
 import { sumOf } from '../../../src/reports/metrics.ts';
-import { bookSql } from '../../../src/reports/rollup/bookings.ts';
 import { rebucketNext } from '../../../src/reports/rollup/rebucket.ts';
 import { rollUp } from '../../../src/reports/rollup/roll-up.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { payoutKinds } from '../../../src/catalog/rules/rules.ts';
+import type { payoutKinds } from '../../../src/catalog/rules.ts';
 import { uspCalls } from '../../perks/usp/calls.ts';
 import { list, remove, save, showOneTo } from '../../perks/wallet/support.ts';
 import type { TestApp } from '../../support/test-app.ts';

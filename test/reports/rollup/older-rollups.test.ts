@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { emptySessions } from '../../../src/offers/fetch/sessions.ts';
+import { emptySessions } from '../../../src/offers/sessions.ts';
 import { createPool } from '../../../src/platform/db/pool.ts';
 import { dayMs } from '../../../src/platform/lib/time.ts';
 import { rebucketNext } from '../../../src/reports/rollup/rebucket.ts';
@@ -44,7 +44,7 @@ test('a rollup that began before a user was erased counts nothing under values o
   await call(t, offers[0]?.pixel as string);
   await rollUpAround(async () => {
     await askErasure(t, { pub_user_id: 'gone' });
-    await eraseNext(t.deps);
+    await eraseNext(t);
   });
   await rollUpAll(t);
   expect(await tablesWith(t, 'platinum')).toEqual([]);

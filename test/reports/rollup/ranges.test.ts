@@ -2,8 +2,8 @@ import type pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createPool } from '../../../src/platform/db/pool.ts';
 import { dayMs, dayOf } from '../../../src/platform/lib/time.ts';
-import { verifyRollups } from '../../../src/reports/reconcile/verify.ts';
 import { createRangeSummariser } from '../../../src/reports/rollup/ranges.ts';
+import { verifyRollups } from '../../../src/reports/verify.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { activity, nonZero, rollUpAll } from '../support.ts';
 

@@ -5,9 +5,9 @@ import { transaction } from '../../../src/platform/db/pool.ts';
 import { dimensionNames, metricNames } from '../../../src/reports/metrics.ts';
 import { explore } from '../../../src/reports/query/explore.ts';
 import type { ActivityQuery } from '../../../src/reports/query/types.ts';
-import { verifyRollups } from '../../../src/reports/reconcile/verify.ts';
 import { compactRollups } from '../../../src/reports/rollup/compact.ts';
 import { rebucketNext } from '../../../src/reports/rollup/rebucket.ts';
+import { verifyRollups } from '../../../src/reports/verify.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { activity, rollUpAll } from '../support.ts';
 

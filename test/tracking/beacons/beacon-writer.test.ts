@@ -1,11 +1,11 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { TrackedEvent } from '../../../src/event-log/tracked-event.ts';
 import type { Executor } from '../../../src/platform/db/pool.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { createBeaconWriter } from '../../../src/tracking/beacons/beacon-writer.ts';
-import { insertEvents } from '../../../src/tracking/beacons/insert-events.ts';
 import { createSeenFilter } from '../../../src/tracking/beacons/seen-filter.ts';
-import type { TrackedEvent } from '../../../src/tracking/tracked-event.ts';
+import { insertEvents } from '../../../src/tracking/insert-events.ts';
 import { clonePool } from '../../support/database.ts';
 import { untilWaiting } from '../../support/locks.ts';
 import { trackedEvent } from '../journey.ts';

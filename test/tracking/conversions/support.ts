@@ -1,7 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { expect } from 'vitest';
 import { conversionEvent } from '../../../src/tracking/conversions/event-type.ts';
-import { saveEndpoint } from '../../../src/webhooks/endpoints/changes.ts';
+import { saveEndpoint } from '../../../src/webhooks/endpoint-changes.ts';
 import { createTestApp, type TestApp, type TestAppOptions } from '../../support/test-app.ts';
 import { call, type ShownOffer, showOffer } from '../journey.ts';
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Offer } from '../../../src/catalog/snapshot/types.ts';
+import type { Offer } from '../../../src/catalog/types.ts';
+import type { LoggedEvent } from '../../../src/event-log/message.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import type { TokenClaims } from '../../../src/platform/security/tracking-token.ts';
-import type { LoggedEvent } from '../../../src/tracking/log/message.ts';
 import { storeEvents } from '../../../src/tracking/log/store.ts';
 import { createWriters } from '../../../src/tracking/writers.ts';
 import { untilWaiting } from '../../support/locks.ts';

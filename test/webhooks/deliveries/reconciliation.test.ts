@@ -54,7 +54,7 @@ describe('GET /manage/v1/deliveries/balance', () => {
     let erasure: Promise<boolean> | undefined;
     await transaction(t.pool, async (executor) => {
       await redeliverOne(executor, manager.id, id, Date.now());
-      erasure = eraseNext(t.deps);
+      erasure = eraseNext(t);
       await untilWaiting(t.pool, 1);
     });
     expect(await erasure).toBe(true);
@@ -83,7 +83,7 @@ describe('GET /manage/v1/deliveries/balance', () => {
     await manager.enqueueDelivery({ pubUserId: 'user-1' });
     expect(await balance()).toMatchObject({ created: 4, delivered: 0, failed: 0, held: 4, pending: 0, balanced: true });
     expect((await manager.call('POST', '/privacy/erasure', { pub_user_id: 'user-1' })).statusCode).toBe(202);
-    while (await eraseNext(t.deps));
+    while (await eraseNext(t));
     expect(await balance()).toMatchObject({ created: 4, held: 2, failed: 2, balanced: true });
     await expect.poll(gauges).toEqual({ live: 0, replay: 0, failed: 2, held: 2 });
     expect(isConsistent(await reconcileDeliveries(t.pool))).toBe(true);

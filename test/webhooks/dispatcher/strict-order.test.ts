@@ -33,12 +33,12 @@ test('once the user of the first delivery is erased, those after it are sent', a
   const [second, third] = [await me.enqueueDelivery({ pubUserId: 'second in line' }), await me.enqueueDelivery()];
   answers.status = 200;
   await me.call('POST', '/privacy/erasure', { pub_user_id: 'second in line' });
-  await eraseNext(t.deps);
+  await eraseNext(t);
   expect(await deliveryOf(t, second)).toMatchObject({ status: 'failed', queued: false });
   await wake();
   expect(await deliveryOf(t, third)).toMatchObject({ status: 'pending', attempts: 0 });
   await me.call('POST', '/privacy/erasure', { pub_user_id: 'first in line' });
-  await eraseNext(t.deps);
+  await eraseNext(t);
   await wake();
   await until(async () => (await deliveryOf(t, third)).status, 'delivered');
   expect(receiver.taken).toHaveLength(2);

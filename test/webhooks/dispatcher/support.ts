@@ -3,10 +3,10 @@ import { expect } from 'vitest';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { createSigner } from '../../../src/platform/security/keyring.ts';
 import { type Dispatcher, type DispatcherOptions, startDispatcher } from '../../../src/webhooks/dispatcher/worker.ts';
-import { saveEndpoint } from '../../../src/webhooks/endpoints/changes.ts';
+import { saveEndpoint } from '../../../src/webhooks/endpoint-changes.ts';
 import { sealHeaders } from '../../../src/webhooks/endpoints/secrets.ts';
-import { createPayloadLinks, payloadLinkPurpose } from '../../../src/webhooks/message/payload-link.ts';
 import { enqueue } from '../../../src/webhooks/outbox.ts';
+import { createPayloadLinks, payloadLinkPurpose } from '../../../src/webhooks/payload-link.ts';
 import type { TestApp } from '../../support/test-app.ts';
 import { bodyOf, httpReceiver } from './send/receivers.ts';
 

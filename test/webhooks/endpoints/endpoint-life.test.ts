@@ -1,12 +1,12 @@
 import { createPublicKey, randomBytes, verify } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { eventTypes } from '../../../src/app.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { hashKey } from '../../../src/platform/http/auth.ts';
 import { checkFailingEndpoints } from '../../../src/webhooks/dispatcher/settle/failing-endpoints.ts';
 import { openHeaders } from '../../../src/webhooks/endpoints/secrets.ts';
 import { enqueue } from '../../../src/webhooks/outbox.ts';
+import { eventTypes } from '../../support/event-types.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { type Hook, startHook } from '../dispatcher/support.ts';
 

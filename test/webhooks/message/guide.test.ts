@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { newSecret, secretBytes, sign } from '../../../src/webhooks/message/signature.ts';
+import { newSecret, secretBytes, sign } from '../../../src/webhooks/signature.ts';
 
 const guide = readFileSync(new URL('../../../docs/guides/receiving-webhooks.md', import.meta.url), 'utf8');
 const codeOf = (language: string): string =>

@@ -1,5 +1,5 @@
-import { isRevertible, revertEntry } from '../../../catalog/resources/revert.ts';
-import { auditLog } from '../../../management/audit.ts';
+import { publisherPages } from '../../../catalog/publisher-pages.ts';
+import { dispatcherLabel } from '../../../management/audit.ts';
 import type { View } from '../../../management/resource.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
@@ -10,11 +10,12 @@ import { keyIn, type PageContext, queryText } from '../../../shell/context.ts';
 import { fieldErrorsOf } from '../../../shell/fields.ts';
 import { moment, utc } from '../../../shell/format.ts';
 import { createForm } from '../../../shell/forms.ts';
-import type { NavKey, Page } from '../../../shell/layout.ts';
-import { commonPages, type PageResult, type PageServices, type Pages, publisherPages } from '../../../shell/pages.ts';
-import { dispatcherLabel } from '../../../webhooks/dispatcher/settle/disabling.ts';
+import type { Page } from '../../../shell/layout.ts';
+import { commonPages, type PageResult, type Pages } from '../../../shell/pages.ts';
+import type { Role } from '../../../shell/viewer.ts';
+import { auditLog } from '../../audit-log.ts';
 import { resetLabel, signInLabel, singleSignOnLabel } from '../../sign-in/account-audit.ts';
-import type { Role } from '../../users.ts';
+import type { PageServices } from '../services.ts';
 import { changeList, type Zone } from './changes.ts';
 import { type LoggedResources, operatorResources, publisherResources } from './resources.ts';
 
@@ -22,7 +23,7 @@ import { type LoggedResources, operatorResources, publisherResources } from './r
 type LogScope<C extends PageContext> = {
   pages: Pages<C>;
   path: string;
-  nav: NavKey;
+  nav: string;
   requires: Role;
   resources: LoggedResources;
   zoneOf: (context: C) => Zone;
@@ -63,11 +64,11 @@ export function activityPages(app: App, services: PageServices): void {
 function registerScope<C extends PageContext>(services: PageServices, scope: LogScope<C>): void {
   scope.pages.get(scope.path, scope.requires, (context) => logPage(services, scope, context));
   if (scope.revertible)
-    scope.pages.post(`${scope.path}/:key/revert`, scope.requires, (context) => revert(services, scope, context));
+    scope.pages.post(`${scope.path}/:key/revert`, scope.requires, (context) => undo(services, scope, context));
 }
 
-async function revert<C extends PageContext>(
-  { management }: PageServices,
+async function undo<C extends PageContext>(
+  { management, revert: { revert: revertEntry } }: PageServices,
   { path }: LogScope<C>,
   context: C,
 ): Promise<PageResult> {
@@ -82,7 +83,7 @@ async function revert<C extends PageContext>(
 }
 
 async function logPage<C extends PageContext>(
-  { management }: PageServices,
+  { management, revert }: PageServices,
   scope: LogScope<C>,
   context: C,
 ): Promise<Page> {
@@ -109,7 +110,7 @@ async function logPage<C extends PageContext>(
     path: context.path,
     resources,
     zone: scope.zoneOf(context),
-    undo: (row: View) => (scope.revertible && isRevertible(row) ? revertButton(row) : nothing),
+    undo: (row: View) => (scope.revertible && revert.isPossible(row) ? revertButton(row) : nothing),
   };
   const entries = html`
     <ol class="card activity" aria-label="${t('activity.entries')}">${rows.map((row) => entry(entryScope, row))}</ol>`;

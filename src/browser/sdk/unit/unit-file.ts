@@ -5,7 +5,7 @@ import type { Defaults, Labels } from '../types.ts';
 /** What all units share. `style`: a constructed sheet, which a strict policy of the page allows. */
 export type UnitFile = Defaults & { style: CSSStyleSheet; labels: Labels };
 
-/** Path of unit.json by its content, inserted when the script is served (src/browser/serve/script.ts). */
+/** Path of unit.json by its content, inserted when the script is served (src/browser/script.ts). */
 declare const UNIT_PATH: string;
 
 const files = new Map<string, Promise<UnitFile>>();

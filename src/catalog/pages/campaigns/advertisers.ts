@@ -3,8 +3,9 @@ import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { link, strongLink } from '../../../shell/components.ts';
 import { moment } from '../../../shell/format.ts';
-import { type PageServices, publisherPages } from '../../../shell/pages.ts';
+import { publisherPages } from '../../publisher-pages.ts';
 import { advertisers } from '../../resources/advertisers.ts';
+import type { PageServices } from '../services.ts';
 
 export function advertiserPages(app: App, services: PageServices): void {
   crudPages(publisherPages(app, services), services.management, {

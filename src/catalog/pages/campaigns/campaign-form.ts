@@ -3,7 +3,7 @@ import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { hiddenField } from '../../../shell/actions.ts';
 import { card, copyable } from '../../../shell/components.ts';
 import { type Choice, columns, type FormBuilder, fieldGroup, moreFields } from '../../../shell/forms.ts';
-import { payoutKinds } from '../../rules/rules.ts';
+import { payoutKinds } from '../../rules.ts';
 import type { Picker } from './options.ts';
 import { competitionFields, rulesFields } from './rules-form.ts';
 import { storedField } from './rules-part.ts';

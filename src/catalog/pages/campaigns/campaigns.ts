@@ -1,29 +1,27 @@
-import { hasRole } from '../../../accounts/users.ts';
-import { type BulkAction, pauseActions } from '../../../management/crud-definition.ts';
+import { type BulkAction, type Editing, pauseActions } from '../../../management/crud-definition.ts';
 import { crudPages } from '../../../management/crud-pages.ts';
 import { choicesOf } from '../../../management/page-client.ts';
 import type { Values, View, Warning } from '../../../management/resource.ts';
-import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
-import { weekFigures } from '../../../reports/pages/week.ts';
 import { apiText } from '../../../shell/api-text.ts';
 import { badge, type Column, emptyState, link, linkButton, notice, strongLink } from '../../../shell/components.ts';
-import { type PublisherContext, queryText } from '../../../shell/context.ts';
+import { queryText } from '../../../shell/context.ts';
 import type { Fields } from '../../../shell/fields.ts';
 import { percent, perLocale } from '../../../shell/format.ts';
 import { type Choice, type FormValue, filterSelect } from '../../../shell/forms.ts';
 import { joinList, splitList } from '../../../shell/list-text.ts';
-import { type PageServices, publisherPages } from '../../../shell/pages.ts';
+import type { Pages } from '../../../shell/pages.ts';
+import { hasRole } from '../../../shell/viewer.ts';
+import type { PublisherContext } from '../../publisher-pages.ts';
+import { publisherPages } from '../../publisher-pages.ts';
 import { advertisers } from '../../resources/advertisers.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { duplicateCampaign } from '../../resources/duplicate.ts';
+import { figuresOf, type PageServices, reachPath } from '../services.ts';
 import { campaignFields, rulesJson } from './campaign-form.ts';
-import { estimate, estimatePanel } from './estimate.ts';
 import { createPicker, optionPages } from './options.ts';
-import { outcomesCard } from './outcomes.ts';
-import { createRecentSessions } from './recent-sessions.ts';
 import { readRules, ruleErrors, rulesToForm } from './rules-form.ts';
 
 const editors = 'manager';
@@ -32,16 +30,11 @@ const canEdit = ({ viewer }: PublisherContext): boolean => hasRole(viewer.user.r
 
 /** Campaigns: landing page, payout and targeting of offers. */
 export function campaignPages(app: App, services: PageServices): void {
-  const { management, deps } = services;
-  const failFast = createFailFast(deps.dbHealth);
-  const recent = createRecentSessions(deps);
+  const { management, deps, extensions } = services;
+  const { reach, campaignCard } = extensions;
   const pages = publisherPages(app, services);
-  optionPages(pages, deps, recent);
-  pages.post('/campaigns/estimate', editors, async (context, fields) => ({
-    fragment: await estimate(recent, context, readCampaign(fields, context.publisher.timeZone)),
-  }));
-  const outcomes = (context: PublisherContext, id: number): Promise<Html> =>
-    failFast(() => outcomesCard(deps.pool, context, id, deps.now()));
+  optionPages(pages, services);
+  registerReach(pages, reach);
 
   const advertiserChoices = (context: PublisherContext, chosen: unknown): Promise<Choice[]> =>
     choicesOf(management, context, advertisers, chosen);
@@ -70,7 +63,7 @@ export function campaignPages(app: App, services: PageServices): void {
       return campaignColumns();
     },
     cells: campaignCells,
-    figures: weekFigures(deps, { dimension: 'campaign', key: (row) => Number(row.id) }),
+    ...figuresOf(services, { dimension: 'campaign', key: (row) => Number(row.id) }),
     get empty() {
       return { title: t('campaigns.none'), text: t('campaigns.noneText') };
     },
@@ -90,7 +83,10 @@ export function campaignPages(app: App, services: PageServices): void {
         timeZone: context.publisher.timeZone,
         picker: createPicker(deps, context),
       }),
-    beside: (context, { values }) => estimatePanel(recent, context, canEdit(context) ? null : values),
+    ...(reach !== undefined && {
+      beside: (context: PublisherContext, { values }: Editing) =>
+        reach.panel(context, canEdit(context) ? null : values),
+    }),
     assets: ['pickers.js'],
     duplicate: duplicateCampaign,
     bulk: [...pauseActions, tagAction],
@@ -106,10 +102,17 @@ export function campaignPages(app: App, services: PageServices): void {
       view.deleted_at === null
         ? html`
           ${rulesJson(view.rules)}
-          ${await outcomes(context, Number(view.id))}
+          ${await campaignCard?.(context, Number(view.id))}
           ${campaignLinks(context.path, view.id)}`
         : nothing,
   });
+}
+
+function registerReach(pages: Pages<PublisherContext>, reach: PageServices['extensions']['reach']): void {
+  if (reach === undefined) return;
+  pages.post(reachPath, editors, async (context, fields) => ({
+    fragment: await reach.ofTyped(context, readCampaign(fields, context.publisher.timeZone)),
+  }));
 }
 
 const tagAction: BulkAction = {

@@ -4,7 +4,7 @@ import type { Fields } from '../../../shell/fields.ts';
 import type { Choice, FormBuilder, FormValue } from '../../../shell/forms.ts';
 import { isNested, type Nested } from '../../../shell/nested.ts';
 import { rowList } from '../../../shell/row-list.ts';
-import { capEvents, capMetrics, capPeriods, capScopes } from '../../rules/rules.ts';
+import { capEvents, capMetrics, capPeriods, capScopes } from '../../rules.ts';
 import type { RulesPart } from './rules-part.ts';
 
 /** Units of a rolling window (minutes), the longest first. */

@@ -5,7 +5,7 @@ import type { FieldErrors, Fields } from '../../../shell/fields.ts';
 import type { FormBuilder, FormValue } from '../../../shell/forms.ts';
 import { joinList, splitList } from '../../../shell/list-text.ts';
 import { rowButton, rowCountIn, rowList } from '../../../shell/row-list.ts';
-import { type Comparison, type Condition, checkCondition } from '../../rules/conditions.ts';
+import { type Comparison, type Condition, checkCondition } from '../../conditions.ts';
 import { parseStored, type RulesPart, storedField } from './rules-part.ts';
 
 /*

@@ -1,15 +1,16 @@
-import type { DashboardDeps } from '../../../dashboard/ports.ts';
-import type { DecisionContext } from '../../../decision/types.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { type PublisherContext, queryText } from '../../../shell/context.ts';
+import { queryText } from '../../../shell/context.ts';
 import { countryName, perLocale } from '../../../shell/format.ts';
 import type { Choice, FormValue, PickerOptions } from '../../../shell/forms.ts';
 import { splitList } from '../../../shell/list-text.ts';
 import type { Pages } from '../../../shell/pages.ts';
-import { countryCodes } from '../../rules/countries.ts';
-import type { Campaign, Offer, Publisher } from '../../snapshot/types.ts';
-import type { RecentSessions } from './recent-sessions.ts';
+import { countryCodes } from '../../countries.ts';
+import type { PageExtensions, SeenKind } from '../../page-extensions.ts';
+import type { CatalogDeps } from '../../ports.ts';
+import type { PublisherContext } from '../../publisher-pages.ts';
+import type { Campaign, Offer, Publisher } from '../../types.ts';
+import type { PageServices } from '../services.ts';
 
 /** What fields of a form can be searched for. */
 type OptionKind = keyof typeof sources;
@@ -20,11 +21,15 @@ export type Picker = (kind: OptionKind, value: FormValue) => PickerOptions;
 /** Choices of one answer (count). */
 const maxOptions = 20;
 
-type Scope = { publisher: Publisher; offers: () => readonly Offer[]; recent: RecentSessions };
+type Scope = {
+  publisher: Publisher;
+  offers: () => readonly Offer[];
+  seenValues: PageExtensions['seenValues'];
+};
 
 const plain = (values: readonly string[]): Choice[] => values.map((value) => ({ value, text: value }));
-const distinct = (values: Iterable<string | null>): Choice[] =>
-  plain([...new Set(values)].filter((value): value is string => value !== null && value !== '').sort());
+const distinct = (values: Iterable<string>): Choice[] =>
+  plain([...new Set(values)].filter((value) => value !== '').sort());
 
 const countryLists = perLocale((locale) => {
   const compare = new Intl.Collator(locale).compare;
@@ -36,24 +41,23 @@ const campaignsOf = ({ offers }: Scope): Campaign[] => [...new Set(offers().map(
 
 /** Values of recent requests, those known anyway first. */
 const seen =
-  (read: (context: DecisionContext) => Iterable<string | null>, known: readonly string[] = []) =>
-  async ({ publisher, recent }: Scope): Promise<Choice[]> => {
-    const { contexts } = await recent(publisher.id);
-    const found = distinct(contexts.flatMap((context) => [...read(context)]));
+  (kind: SeenKind, known: readonly string[] = []) =>
+  async ({ publisher, seenValues }: Scope): Promise<Choice[]> => {
+    const found = distinct((await seenValues?.(publisher.id, kind)) ?? []);
     return [...plain(known), ...found.filter(({ value }) => !known.includes(value))];
   };
 
 const sources = {
   countries: () => countryLists(''),
-  regions: seen(({ geo }) => [geo.region]),
-  cities: seen(({ geo }) => [geo.city]),
-  postal_codes: seen(({ geo }) => [geo.postalCode?.replaceAll(' ', '') ?? null]),
+  regions: seen('regions'),
+  cities: seen('cities'),
+  postal_codes: seen('postal_codes'),
   placements: ({ publisher }: Scope) => distinct(publisher.placements.keys()),
   platforms: fixed(['web', 'ios', 'android']),
   devices: fixed(['desktop', 'mobile', 'tablet', 'tv']),
-  os: seen(({ os }) => [os], ['ios', 'android', 'windows', 'macos', 'linux']),
-  browsers: seen(({ browser }) => [browser], ['chrome', 'safari', 'firefox', 'edge']),
-  attributes: seen(({ custom }) => custom.keys()),
+  os: seen('os', ['ios', 'android', 'windows', 'macos', 'linux']),
+  browsers: seen('browsers', ['chrome', 'safari', 'firefox', 'edge']),
+  attributes: seen('attributes'),
   categories: (scope: Scope) => distinct(campaignsOf(scope).map(({ category }) => category)),
   tags: (scope: Scope) => distinct(campaignsOf(scope).flatMap(({ tags }) => tags)),
   groups: (scope: Scope) => distinct(campaignsOf(scope).flatMap(({ rules }) => rules.exclusion_groups ?? [])),
@@ -75,12 +79,11 @@ const idKinds: ReadonlySet<OptionKind> = new Set(['offers', 'campaigns', 'advert
 /** `GET …/options?kind=countries&q=ger`: the choices that a text matches, as items of a list. */
 export function optionPages(
   pages: Pages<PublisherContext>,
-  deps: Pick<DashboardDeps, 'catalog'>,
-  recent: RecentSessions,
+  { deps, extensions }: Pick<PageServices, 'deps' | 'extensions'>,
 ): void {
   pages.get('/options', 'analyst', async (context) => {
     const kind = queryText(context, 'kind');
-    const scope = { ...scopeOf(deps, context.publisher), recent };
+    const scope = { ...scopeOf(deps, context.publisher), seenValues: extensions.seenValues };
     const all = isKind(kind) ? await sources[kind](scope) : [];
     return { fragment: html`${matching(all, queryText(context, 'q')).map(item)}` };
   });
@@ -89,7 +92,7 @@ export function optionPages(
 const isKind = (kind: string): kind is OptionKind => Object.hasOwn(sources, kind);
 
 /** A publisher's own offers, and those it is served. */
-const scopeOf = ({ catalog }: Pick<DashboardDeps, 'catalog'>, publisher: Publisher): Omit<Scope, 'recent'> => ({
+const scopeOf = ({ catalog }: Pick<CatalogDeps, 'catalog'>, publisher: Publisher): Omit<Scope, 'seenValues'> => ({
   publisher,
   offers: () =>
     [...catalog.current().offers.values()].filter(
@@ -121,8 +124,8 @@ const item = ({ value, text }: Choice): Html => html`
   </li>`;
 
 /** Fields of a page that search for what the publisher has. */
-export function createPicker(deps: Pick<DashboardDeps, 'catalog'>, { path, publisher }: PublisherContext): Picker {
-  const scope = { ...scopeOf(deps, publisher), recent: () => Promise.reject(new Error('not used for labels')) };
+export function createPicker(deps: Pick<CatalogDeps, 'catalog'>, { path, publisher }: PublisherContext): Picker {
+  const scope = { ...scopeOf(deps, publisher), seenValues: undefined };
   return (kind, value) => {
     const values = splitList(typeof value === 'string' ? value : '');
     const unseen = kind === 'placements' ? neverSeen() : '';

@@ -6,7 +6,6 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { hiddenField, saveForm } from '../../../shell/actions.ts';
 import { badge, card, strongLink, table } from '../../../shell/components.ts';
-import type { PublisherContext } from '../../../shell/context.ts';
 import type { FieldErrors, Fields } from '../../../shell/fields.ts';
 import {
   type Choice,
@@ -17,7 +16,8 @@ import {
   fieldGroup,
 } from '../../../shell/forms.ts';
 import { defaultButton } from '../../../shell/row-list.ts';
-import type { Publisher } from '../../snapshot/types.ts';
+import type { PublisherContext } from '../../publisher-pages.ts';
+import type { Publisher } from '../../types.ts';
 import { capParts, frequencyCapFields, totalCapFields } from './caps-form.ts';
 import { partsToForm, readParts, storedField } from './rules-part.ts';
 

@@ -3,7 +3,7 @@ import { t } from '../../../platform/i18n/messages.ts';
 import type { FieldErrors, Fields } from '../../../shell/fields.ts';
 import { columns, type FormBuilder, type FormValue, fieldGroup } from '../../../shell/forms.ts';
 import { isNested, type Nested } from '../../../shell/nested.ts';
-import { pacings } from '../../rules/rules.ts';
+import { pacings } from '../../rules.ts';
 import { capParts, frequencyCapFields, totalCapFields } from './caps-form.ts';
 import { conditionErrors, conditionFields, conditionsPart } from './conditions-form.ts';
 import type { Picker } from './options.ts';

@@ -1,18 +1,20 @@
-import { hasRole } from '../../../accounts/users.ts';
 import type { View } from '../../../management/resource.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { actionButton, csrfField } from '../../../shell/actions.ts';
 import { badge, card } from '../../../shell/components.ts';
-import { keyIn, type PublisherContext } from '../../../shell/context.ts';
+import { keyIn } from '../../../shell/context.ts';
 import { type Fields, fieldErrorsOf } from '../../../shell/fields.ts';
 import { type Choice, columns, createForm } from '../../../shell/forms.ts';
-import type { PageResult, PageServices, Pages } from '../../../shell/pages.ts';
+import type { PageResult, Pages } from '../../../shell/pages.ts';
 import type { Upload } from '../../../shell/uploads.ts';
-import { createImageStore } from '../../images/store.ts';
-import { readUpload } from '../../images/upload.ts';
+import { hasRole } from '../../../shell/viewer.ts';
+import { createImageStore } from '../../image-storage.ts';
+import { readUpload } from '../../image-upload.ts';
+import type { PublisherContext } from '../../publisher-pages.ts';
 import { createUploadedCreative, creatives } from '../../resources/creatives.ts';
 import { offers } from '../../resources/offers.ts';
+import type { PageServices } from '../services.ts';
 
 type Images = ReturnType<typeof createImageStore>;
 

@@ -1,11 +1,11 @@
-import { hasRole } from '../../../accounts/users.ts';
 import type { View } from '../../../management/resource.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { actionButton } from '../../../shell/actions.ts';
 import { badge, type Cell, type Column, link, linkButton, strongLink } from '../../../shell/components.ts';
-import type { PublisherContext } from '../../../shell/context.ts';
-import type { Offer } from '../../snapshot/types.ts';
+import { hasRole } from '../../../shell/viewer.ts';
+import type { PublisherContext } from '../../publisher-pages.ts';
+import type { Offer } from '../../types.ts';
 
 export const offerColumns = (): Column[] => [
   { text: t('dimensions.offer') },

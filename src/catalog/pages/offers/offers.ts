@@ -2,20 +2,22 @@ import { nounOf, pauseActions } from '../../../management/crud-definition.ts';
 import { crudPages } from '../../../management/crud-pages.ts';
 import { choicesOf } from '../../../management/page-client.ts';
 import type { Values } from '../../../management/resource.ts';
-import { buildCreativeView } from '../../../offers/render/view.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
-import { weekFigures } from '../../../reports/pages/week.ts';
 import { emptyState, linkButton } from '../../../shell/components.ts';
-import { keyIn, type PublisherContext, queryText } from '../../../shell/context.ts';
+import { keyIn, queryText } from '../../../shell/context.ts';
 import type { Fields } from '../../../shell/fields.ts';
 import { type Choice, filterSelect } from '../../../shell/forms.ts';
-import { type PageServices, type Pages, publisherPages } from '../../../shell/pages.ts';
+import type { Pages } from '../../../shell/pages.ts';
+import { buildCreativeView } from '../../creative-view.ts';
+import type { PublisherContext } from '../../publisher-pages.ts';
+import { publisherPages } from '../../publisher-pages.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { duplicateOffer } from '../../resources/duplicate.ts';
 import { offers } from '../../resources/offers.ts';
-import type { Offer } from '../../snapshot/types.ts';
+import type { Offer } from '../../types.ts';
+import { figuresOf, type PageServices } from '../services.ts';
 import { creativesCard, registerCreatives } from './creatives.ts';
 import { offerFields, offerTexts } from './offer-form.ts';
 import { offerCells, offerColumns, offerName } from './offer-list.ts';
@@ -60,7 +62,7 @@ export function offerPages(app: App, services: PageServices): void {
       return offerColumns();
     },
     cells: (context, row) => offerCells(context, row, stored(row.id)),
-    figures: weekFigures(deps, { dimension: 'offer', key: (row) => Number(row.id) }),
+    ...figuresOf(services, { dimension: 'offer', key: (row) => Number(row.id) }),
     get empty() {
       return { title: t('offers.none'), text: t('offers.noneText') };
     },
@@ -124,12 +126,11 @@ const readOffer = (fields: Fields): Values => ({
 });
 
 function preview(
-  { deps: { config } }: PageServices,
+  { publicUrl, extensions }: PageServices,
   { publisher, path }: PublisherContext,
   offer: Offer | undefined,
 ): Html {
-  const { publicUrl } = config;
-  const input = { publisher, theme: publisher.defaultTheme, publicUrl };
+  const input = { publisher, theme: publisher.defaultTheme, publicUrl, sampleOffers: extensions.sampleOffers };
   const base = offerPreview(input, {
     offerId: offer?.id ?? null,
     advertiserName: offer?.campaign.advertiserName ?? t('dimensions.advertiser'),

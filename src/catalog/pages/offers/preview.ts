@@ -1,15 +1,12 @@
 import type { OfferAppearance, OfferSettings, OfferStyles } from '@perkwire/client';
-import { indexOf } from '../../../decision/index/eligibility.ts';
-import { privacyUrlOf } from '../../../offers/render/render.ts';
-import { buildOfferView } from '../../../offers/render/view.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { reader } from '../../../platform/i18n/reader.ts';
 import type { AssetUrl } from '../../../shell/assets.ts';
 import { type LowContrast, lowContrasts } from '../../contrast.ts';
-import { eachBeacon } from '../../event-kinds.ts';
-import { buildAppearance, buildSettings, buildStyles } from '../../snapshot/theme-settings.ts';
-import type { Offer, Publisher, Theme } from '../../snapshot/types.ts';
+import type { PageExtensions } from '../../page-extensions.ts';
+import { buildAppearance, buildSettings, buildStyles, privacyUrlOf } from '../../theme-settings.ts';
+import type { Publisher, Theme } from '../../types.ts';
 import { describePath } from '../themes/appearance-fields.ts';
 import { offerTexts } from './offer-form.ts';
 
@@ -25,23 +22,17 @@ export type PreviewBase = {
   fields: readonly string[];
 };
 
-/** An offer as the SDK gets it, without URLs that would be tracked. */
-function untrackedView(publisher: Publisher, offer: Offer, publicUrl: string): object {
-  const view = buildOfferView({ offer, publisher, copy: offer.copy, token: '', hasUser: false, qrCode: '', publicUrl });
-  return {
-    ...view,
-    pixel: '',
-    adv_pixel_url: '',
-    beacons: eachBeacon(() => ''),
-    save_for_later_url: null,
-  };
-}
-
 const placeholderNames = ['Juniper & Co', 'Northlight', 'Oak Street'];
 
-type PreviewInput = { publisher: Publisher; theme: Theme | null; publicUrl: string };
+type PreviewInput = {
+  publisher: Publisher;
+  theme: Theme | null;
+  publicUrl: string;
+  /** Offers of the publisher as the SDK gets them. */
+  sampleOffers: PageExtensions['sampleOffers'];
+};
 
-const baseOf = ({ publisher, theme, publicUrl }: PreviewInput) => {
+const baseOf = ({ publisher, theme, publicUrl }: Omit<PreviewInput, 'sampleOffers'>) => {
   const privacyUrl = privacyUrlOf(publisher, publicUrl);
   const usp = publisher.uspEnabled && theme?.unit === 'mou' && theme.uspEnabled;
   return {
@@ -64,11 +55,9 @@ const placeholder = (publicUrl: string, id: number, name: string, title: string)
 });
 
 /** Offers of the publisher, filled up with placeholders. */
-function sampleOffers({ publisher, publicUrl }: PreviewInput, exceptId: number | null, count: number): object[] {
-  const real = indexOf(publisher)
-    .candidates.filter(({ offer }) => offer.id !== exceptId)
-    .slice(0, count)
-    .map(({ offer }) => untrackedView(publisher, offer, publicUrl));
+function offersToShow(input: PreviewInput, exceptId: number | null, count: number): object[] {
+  const { publisher, publicUrl } = input;
+  const real = [...(input.sampleOffers?.(publisher, { exceptId, count }) ?? [])];
   while (real.length < count)
     real.push(
       placeholder(publicUrl, 2_000_000_000 + real.length, placeholderNames[real.length] ?? '', t('offers.sampleTitle')),
@@ -81,7 +70,7 @@ export const themePreview = (input: PreviewInput): PreviewBase => ({
   kind: 'theme',
   unit: input.theme?.unit ?? 'mou',
   ...baseOf(input),
-  offers: sampleOffers(input, null, 3),
+  offers: offersToShow(input, null, 3),
   fields: [],
 });
 
@@ -97,7 +86,7 @@ export const offerPreview = (
   ...baseOf(input),
   offers: [
     { ...placeholder(input.publicUrl, offerId ?? 2_100_000_000, advertiserName, ''), creatives },
-    ...sampleOffers(input, offerId, 2),
+    ...offersToShow(input, offerId, 2),
   ],
   fields: offerTexts,
 });

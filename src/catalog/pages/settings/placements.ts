@@ -1,19 +1,17 @@
 import { crudPages } from '../../../management/crud-pages.ts';
 import type { Values, View } from '../../../management/resource.ts';
-import { funnelCard } from '../../../perks/pages/funnel.ts';
-import { type Html, html } from '../../../platform/http/html.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
-import { readState } from '../../../reports/pages/explorer/state.ts';
-import { weekFigures } from '../../../reports/pages/week.ts';
 import { badge, type Cell, type Column, strongLink } from '../../../shell/components.ts';
-import type { PublisherContext } from '../../../shell/context.ts';
 import type { Fields } from '../../../shell/fields.ts';
 import { moment } from '../../../shell/format.ts';
 import { columns, type FormBuilder, type FormValues } from '../../../shell/forms.ts';
-import { type PageServices, publisherPages } from '../../../shell/pages.ts';
+import type { PublisherContext } from '../../publisher-pages.ts';
+import { publisherPages } from '../../publisher-pages.ts';
 import { placements } from '../../resources/placements.ts';
-import type { Publisher } from '../../snapshot/types.ts';
+import type { Publisher } from '../../types.ts';
+import { figuresOf, type PageServices } from '../services.ts';
 
 /** Where a unit is shown. */
 export function placementPages(app: App, services: PageServices): void {
@@ -33,7 +31,7 @@ export function placementPages(app: App, services: PageServices): void {
       return placementColumns();
     },
     cells: placementCells,
-    figures: weekFigures(services.deps, { dimension: 'placement', key: (row) => String(row.name) }),
+    ...figuresOf(services, { dimension: 'placement', key: (row) => String(row.name) }),
     get empty() {
       return { title: t('settings.noPlacements'), text: t('settings.noPlacementsText') };
     },
@@ -42,7 +40,7 @@ export function placementPages(app: App, services: PageServices): void {
       ({ ...values, unit_enabled: values.unit_enabled === null ? '' : String(values.unit_enabled) }) as FormValues,
     read: readPlacement,
     fields: (form, { publisher }, { view }) => placementFields(form, publisher, view === null),
-    below: (context, { name }) => funnelCard(context, readState({ placement: String(name) })),
+    below: (context, { name }) => services.extensions.placementCard?.(context, String(name)) ?? nothing,
   });
 }
 

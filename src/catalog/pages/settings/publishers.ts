@@ -5,8 +5,9 @@ import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { badge, type Cell, linkButton, strongLink } from '../../../shell/components.ts';
 import { type PageContext, publisherPath } from '../../../shell/context.ts';
-import { commonPages, type PageServices } from '../../../shell/pages.ts';
+import { commonPages } from '../../../shell/pages.ts';
 import { publishers } from '../../resources/publishers.ts';
+import type { PageServices } from '../services.ts';
 import { publisherFields, readPublisher } from './publisher-form.ts';
 
 /** All publishers, for operators. */

@@ -4,15 +4,16 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { badge, type Cell, type Column, strongLink } from '../../../shell/components.ts';
-import type { PublisherContext } from '../../../shell/context.ts';
 import type { Fields } from '../../../shell/fields.ts';
 import { columns, type FormBuilder, type FormValues, fieldGroup } from '../../../shell/forms.ts';
 import { joinList, splitList } from '../../../shell/list-text.ts';
-import { type PageServices, publisherPages } from '../../../shell/pages.ts';
+import type { PublisherContext } from '../../publisher-pages.ts';
+import { publisherPages } from '../../publisher-pages.ts';
 import { sequenceRules } from '../../resources/sequence-rules.ts';
-import type { SequenceMatch } from '../../rules/rules.ts';
-import type { Publisher } from '../../snapshot/types.ts';
+import type { SequenceMatch } from '../../rules.ts';
+import type { Publisher } from '../../types.ts';
 import { createPicker, type Picker } from '../campaigns/options.ts';
+import type { PageServices } from '../services.ts';
 
 const path = '/settings/sequence-rules';
 

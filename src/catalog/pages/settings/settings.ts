@@ -1,4 +1,3 @@
-import { hasRole } from '../../../accounts/users.ts';
 import { versionField } from '../../../management/crud-editor.ts';
 import type { Values, View } from '../../../management/resource.ts';
 import { etagOf, PreconditionFailed } from '../../../management/rows.ts';
@@ -7,12 +6,15 @@ import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { hiddenField, readOnlyFields, saveForm } from '../../../shell/actions.ts';
 import { descriptionList } from '../../../shell/components.ts';
-import type { PublisherContext } from '../../../shell/context.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf } from '../../../shell/fields.ts';
 import { createForm, type FormValues } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
-import { type PageResult, type PageServices, publisherPages } from '../../../shell/pages.ts';
+import type { PageResult } from '../../../shell/pages.ts';
+import { hasRole } from '../../../shell/viewer.ts';
+import type { PublisherContext } from '../../publisher-pages.ts';
+import { publisherPages } from '../../publisher-pages.ts';
 import { publishers } from '../../resources/publishers.ts';
+import type { PageServices } from '../services.ts';
 import { features, publisherFields, readPublisher } from './publisher-form.ts';
 
 /** The publisher's own settings. */

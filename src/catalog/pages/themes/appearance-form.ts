@@ -13,7 +13,7 @@ import {
   withoutValue,
   withValue,
 } from '../../../shell/nested.ts';
-import { darkStylesOf } from '../../snapshot/theme-settings.ts';
+import { darkStylesOf } from '../../theme-settings.ts';
 import { type AppearanceField, allFields, groups } from './appearance-fields.ts';
 
 const defaults = { settings: defaultSettings, styles: defaultStyles, appearance: defaultAppearance };

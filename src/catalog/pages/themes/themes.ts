@@ -4,29 +4,30 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { badge, type Cell, type Column, strongLink } from '../../../shell/components.ts';
-import type { PublisherContext } from '../../../shell/context.ts';
 import type { Fields } from '../../../shell/fields.ts';
 import { moment } from '../../../shell/format.ts';
 import { type Choice, columns, type FormBuilder, type FormValues, fieldGroup } from '../../../shell/forms.ts';
 import { pageHeaders } from '../../../shell/headers.ts';
 import { isNested } from '../../../shell/nested.ts';
-import { type PageServices, publisherPages } from '../../../shell/pages.ts';
+import { maxThemeKeyLength } from '../../names.ts';
+import type { PublisherContext } from '../../publisher-pages.ts';
+import { publisherPages } from '../../publisher-pages.ts';
 import { themes } from '../../resources/themes.ts';
-import { maxThemeKeyLength } from '../../snapshot/names.ts';
-import type { Publisher, Theme, Unit } from '../../snapshot/types.ts';
+import type { Publisher, Theme, Unit } from '../../types.ts';
 import { previewFrame, previewPanel, previewState, themePreview } from '../offers/preview.ts';
+import type { PageServices } from '../services.ts';
 import { appearanceFields, appearanceToForm, jsonField, readAppearance } from './appearance-form.ts';
 
 /** Appearance and behaviour of units, and the User Selected Perks toggles (docs/interface.md#settings-and-styles). */
 export function themePages(app: App, services: PageServices): void {
-  const { publicUrl } = services.deps.config;
+  const { publicUrl, extensions } = services;
   app.get('/dashboard/p/:publisherId/preview', { schema: { hide: true } }, async (_request, reply) =>
     reply.headers(pageHeaders(publicUrl, "'self'")).send(previewFrame(services.asset)),
   );
 
   const pages = publisherPages(app, services);
   const previewOf = (publisher: Publisher, values: Values) =>
-    themePreview({ publisher, theme: previewedTheme(values), publicUrl });
+    themePreview({ publisher, theme: previewedTheme(values), publicUrl, sampleOffers: extensions.sampleOffers });
   // What is typed, as units would get it.
   pages.post('/preview', 'admin', async ({ publisher }, fields) => ({
     fragment: previewState(previewOf(publisher, readTheme(fields))),

@@ -4,9 +4,9 @@ import { defaultsOf, type Resource, type Values } from '../../../management/reso
 import { createRow, updateRow } from '../../../management/rows.ts';
 import { isOperator, type Work } from '../../../management/unit-of-work.ts';
 import { AppError } from '../../../platform/errors.ts';
+import { saveOriginal } from '../../image-storage.ts';
+import { readUpload } from '../../image-upload.ts';
 import type { ImageStore } from '../../images/image-store.ts';
-import { saveOriginal } from '../../images/store.ts';
-import { readUpload } from '../../images/upload.ts';
 import { publishers } from '../publishers.ts';
 import { sequenceRules } from '../sequence-rules.ts';
 import type { Progress } from './export.ts';

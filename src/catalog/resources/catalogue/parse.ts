@@ -2,8 +2,8 @@ import { capital, defaultsOf, type Resource, type Values } from '../../../manage
 import type { Work } from '../../../management/unit-of-work.ts';
 import { checkValue } from '../../../management/validation-messages.ts';
 import type { ErrorDetail } from '../../../platform/errors.ts';
-import { maxPlacements } from '../../snapshot/placements.ts';
-import { themeKeyFrom } from '../../snapshot/theme-key.ts';
+import { maxPlacements } from '../../placements.ts';
+import { themeKeyFrom } from '../../theme-key.ts';
 import { creatives } from '../creatives.ts';
 import { publishers } from '../publishers.ts';
 import { sequenceRules } from '../sequence-rules.ts';

@@ -1,20 +1,21 @@
 import { Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
+import type { ImageStoreSetting } from '../../../config.ts';
 import {
-  admit,
   callOf,
-  type Door,
   fieldsOf,
+  type ManagementHttp,
   post,
   publisherIdParameter,
   publisherQuery,
+  requirePermission,
 } from '../../../management/http.ts';
 import { idempotencyKey, operatorOnly } from '../../../management/resource-routes.ts';
 import { isOperator } from '../../../management/unit-of-work.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { errorAnswers } from '../../../platform/http/schemas.ts';
 import type { App } from '../../../platform/ports.ts';
-import { createImageStore } from '../../images/store.ts';
+import { createImageStore } from '../../image-storage.ts';
 import { exportCatalogue } from './export.ts';
 import { checkPictures, importCatalogue, requireEmpty } from './import.ts';
 import { parseCatalogue } from './parse.ts';
@@ -29,9 +30,9 @@ const file = Type.Object(
 );
 
 /** A publisher's whole catalogue as one JSON file, out and in. */
-export function catalogueRoutes(app: App, door: Door): void {
-  const store = createImageStore(door.deps.config.imageStore);
-  const hooks = admit(door, 'configurations');
+export function catalogueRoutes(app: App, http: ManagementHttp, imageStore: ImageStoreSetting): void {
+  const store = createImageStore(imageStore);
+  const hooks = requirePermission(http, 'configurations');
 
   const exportSchema = {
     operationId: 'exportCatalogue',
@@ -42,7 +43,7 @@ export function catalogueRoutes(app: App, door: Door): void {
   };
   app.get('/manage/v1/catalogue/export', { schema: exportSchema, ...hooks }, async (request, reply) => {
     const { actor, publisherId } = requireBoth(request);
-    const text = await door.management.readMoment(actor, publisherId, async (work) => {
+    const text = await http.management.readMoment(actor, publisherId, async (work) => {
       let all = '';
       for await (const piece of exportCatalogue(work, store)) {
         all += piece;
@@ -88,14 +89,14 @@ export function catalogueRoutes(app: App, door: Door): void {
     { schema: importSchema, bodyLimit: maxBytes, ...hooks },
     async (request, reply) => {
       const { actor, publisherId } = requireBoth(request);
-      const parsed = await door.management.read(actor, publisherId, (work) => parseCatalogue(fieldsOf(request), work));
+      const parsed = await http.management.read(actor, publisherId, (work) => parseCatalogue(fieldsOf(request), work));
       if ('details' in parsed) throw new AppError('invalid_request', { details: parsed.details });
       await checkPictures(parsed.catalogue);
       if ((request.query as { dry_run?: unknown }).dry_run === 'true') {
-        await door.management.read(actor, publisherId, requireEmpty);
+        await http.management.read(actor, publisherId, requireEmpty);
         return reply.send({ message: 'The file can be imported.', data: { dry_run: true } });
       }
-      return post(door, request, reply, async (work) => {
+      return post(http, request, reply, async (work) => {
         const data = await importCatalogue(work, parsed.catalogue, { store, intoNew: false });
         return { status: 201, body: { message: 'Catalogue imported.', data }, headers: {} };
       });

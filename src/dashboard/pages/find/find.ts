@@ -1,46 +1,26 @@
-import { advertisers } from '../../../catalog/resources/advertisers.ts';
-import { campaigns } from '../../../catalog/resources/campaigns.ts';
-import { offers } from '../../../catalog/resources/offers.ts';
-import { placements } from '../../../catalog/resources/placements.ts';
-import { themes } from '../../../catalog/resources/themes.ts';
-import type { Resource, View } from '../../../management/resource.ts';
-import { findDecision } from '../../../offers/decision-log/re-decide.ts';
+import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
+import { publisherPages } from '../../../catalog/publisher-pages.ts';
+import { type SearchedKind, searchedKinds } from '../../../catalog/searched-kinds.ts';
+import type { View } from '../../../management/resource.ts';
+import { findDecision } from '../../../offers/re-decide.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { AppError } from '../../../platform/errors.ts';
-import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { isPossibleUuid7 } from '../../../platform/lib/uuid7.ts';
 import type { App } from '../../../platform/ports.ts';
-import { type PageContext, type PublisherContext, publisherPath, queryText } from '../../../shell/context.ts';
+import { type PageContext, publisherPath, queryText } from '../../../shell/context.ts';
 import { isSection, pagesFor } from '../../../shell/navigation.ts';
-import { commonPages, type PageServices, publisherPages } from '../../../shell/pages.ts';
-import { readDeliveryId } from '../../../webhooks/deliveries/request.ts';
-import { findDelivery } from '../../../webhooks/deliveries/store.ts';
-import { readEndpointLabels } from '../../../webhooks/endpoints/store.ts';
+import { commonPages } from '../../../shell/pages.ts';
+import { readDeliveryId } from '../../../webhooks/delivery-filter.ts';
+import { findDelivery } from '../../../webhooks/delivery-store.ts';
+import { readEndpointLabels } from '../../../webhooks/endpoint-store.ts';
+import type { PageServices } from '../services.ts';
 import { type FoundGroup, foundList } from './results.ts';
 
 /** Rows of one kind (count). */
 const maxOfKind = 5;
 const maxPublishers = 20;
 const maxLength = 200;
-
-/** What is named, with the page of a row below the publisher's. */
-const kinds: readonly { title: MessageKey; resource: Resource; path: string; nameOf: (row: View) => unknown }[] = [
-  { title: 'nav.campaigns', resource: campaigns, path: '/campaigns', nameOf: ({ name }) => name },
-  {
-    title: 'nav.offers',
-    resource: offers,
-    path: '/offers',
-    nameOf: ({ title, id }) => title || t('find.offer', { id: String(id) }),
-  },
-  {
-    title: 'nav.placements',
-    resource: placements,
-    path: '/settings/placements',
-    nameOf: ({ display_name, name }) => display_name || name,
-  },
-  { title: 'nav.advertisers', resource: advertisers, path: '/advertisers', nameOf: ({ name }) => name },
-  { title: 'nav.themes', resource: themes, path: '/settings/themes', nameOf: ({ name }) => name },
-];
 
 type Scope = PageServices & { failFast: ReturnType<typeof createFailFast> };
 
@@ -55,7 +35,7 @@ export function findPages(app: App, services: PageServices): void {
   });
   commonPages(app, services).get('/find', 'operator', async (context) => {
     const text = textIn(context);
-    return { fragment: foundList([pageGroup(context, null, text), publisherGroup(scope, context, text)]) };
+    return { fragment: foundList([pageGroup(scope, context, null, text), publisherGroup(scope, context, text)]) };
   });
 }
 
@@ -65,10 +45,10 @@ const textIn = (context: PageContext): string => {
 };
 
 async function everything(scope: Scope, context: PublisherContext, text: string): Promise<FoundGroup[]> {
-  const pages = pageGroup(context, context.publisher.id, text);
+  const pages = pageGroup(scope, context, context.publisher.id, text);
   if (text === '') return [pages];
   const [rows, endpoints, ids] = await Promise.all([
-    Promise.all(kinds.map((kind) => rowGroup(scope, context, kind, text))),
+    Promise.all(searchedKinds.map((kind) => rowGroup(scope, context, kind, text))),
     endpointGroup(scope, context, text),
     idGroup(scope, context, text),
   ]);
@@ -77,17 +57,22 @@ async function everything(scope: Scope, context: PublisherContext, text: string)
 
 const contains = (text: string, part: string): boolean => text.toLowerCase().includes(part.toLowerCase());
 
-const pageGroup = ({ viewer }: PageContext, publisherId: number | null, text: string): FoundGroup => ({
+const pageGroup = (
+  { navigation }: Scope,
+  { viewer }: PageContext,
+  publisherId: number | null,
+  text: string,
+): FoundGroup => ({
   title: t('common.pages'),
-  entries: pagesFor(publisherId, viewer)
+  entries: pagesFor(navigation, publisherId, viewer)
     .filter((page) => contains(page.text, text))
     .map((page) => ({ ...page, detail: '' })),
 });
 
 /** For operators: other publishers, at the page that is open now. */
-function publisherGroup({ deps }: Scope, context: PageContext, text: string): FoundGroup {
+function publisherGroup({ deps, navigation }: Scope, context: PageContext, text: string): FoundGroup {
   const section = queryText(context, 'section');
-  const page = isSection(section) ? section : '/overview';
+  const page = isSection(navigation, section) ? section : '/overview';
   const all = context.viewer.user.role === 'operator' ? [...deps.catalog.current().publishers.values()] : [];
   const found = all.filter(({ id, name, sdkId }) => contains(name, text) || sdkId === text || String(id) === text);
   found.sort((a, b) => a.name.localeCompare(b.name, 'en'));
@@ -102,7 +87,7 @@ function publisherGroup({ deps }: Scope, context: PageContext, text: string): Fo
 async function rowGroup(
   { management }: Scope,
   context: PublisherContext,
-  { title, resource, path, nameOf }: (typeof kinds)[number],
+  { title, resource, path, nameOf }: SearchedKind,
   text: string,
 ): Promise<FoundGroup> {
   const { rows } = await management.list(context, resource, { q: text, limit: String(maxOfKind) });

@@ -1,12 +1,14 @@
-import { liveCard } from '../../../offers/pages/live/live.ts';
+import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
+import { publisherPages } from '../../../catalog/publisher-pages.ts';
+import { liveCard } from '../../../offers/live-card.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { card, copyable, descriptionList, link, tabs } from '../../../shell/components.ts';
-import { type PublisherContext, queryText } from '../../../shell/context.ts';
+import { queryText } from '../../../shell/context.ts';
 import type { Page } from '../../../shell/layout.ts';
-import { type PageServices, publisherPages } from '../../../shell/pages.ts';
+import type { PageServices } from '../services.ts';
 import { setupChecklist } from '../setup/checklist.ts';
 import { type Snippet, snippetsFor } from './snippets.ts';
 

@@ -1,4 +1,4 @@
-import type { Publisher } from '../../../catalog/snapshot/types.ts';
+import type { Publisher } from '../../../catalog/types.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 
 export type Snippet = { key: string; title: string; text: string; guide: string | null };

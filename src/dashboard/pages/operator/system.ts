@@ -4,8 +4,9 @@ import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { badge, type Cell, card, descriptionList, table } from '../../../shell/components.ts';
 import { count, moment, perLocale, utc } from '../../../shell/format.ts';
-import { commonPages, type PageServices } from '../../../shell/pages.ts';
-import { type Partitions, type Queue, type RunningProcess, readSystem, type SystemState } from './system-state.ts';
+import { commonPages } from '../../../shell/pages.ts';
+import { type Partitions, type Queue, type RunningProcess, readSystem, type SystemState } from '../../system-state.ts';
+import type { PageServices } from '../services.ts';
 
 /** Health, processes, queues and partitions, for operators. */
 export function systemPages(app: App, services: PageServices): void {

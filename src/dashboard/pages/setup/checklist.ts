@@ -1,10 +1,11 @@
+import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import type { FailFast } from '../../../platform/db/fail-fast.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import { link } from '../../../shell/components.ts';
-import type { PublisherContext } from '../../../shell/context.ts';
 import { icon } from '../../../shell/icons.ts';
-import type { PageServices, Pages } from '../../../shell/pages.ts';
+import type { Pages } from '../../../shell/pages.ts';
+import type { PageServices } from '../services.ts';
 import { type SetupStep, setupProgress } from './progress.ts';
 
 /** A step with the page where it is done. */

@@ -1,9 +1,9 @@
 import type pg from 'pg';
 import { firstKeyAt } from '../../../accounts/keys.ts';
-import type { Publisher } from '../../../catalog/snapshot/types.ts';
-import { recordedMetrics } from '../../../reports/query/recorded-metrics.ts';
-import { hasDelivered } from '../../../webhooks/deliveries/store.ts';
-import { hasEndpoint } from '../../../webhooks/endpoints/store.ts';
+import type { Publisher } from '../../../catalog/types.ts';
+import { recordedMetrics } from '../../../reports/recorded-metrics.ts';
+import { hasDelivered } from '../../../webhooks/delivery-store.ts';
+import { hasEndpoint } from '../../../webhooks/endpoint-store.ts';
 
 /** The steps from a new publisher to its first delivered webhook. */
 export type SetupStep = 'key' | 'fetch' | 'impression' | 'endpoint' | 'selection' | 'delivery';

@@ -1,5 +1,5 @@
 import { kindsWith } from '../../../catalog/event-kinds.ts';
-import type { Publisher } from '../../../catalog/snapshot/types.ts';
+import type { Publisher } from '../../../catalog/types.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { apiText } from '../../../shell/api-text.ts';

@@ -1,13 +1,14 @@
-import type { Publisher } from '../../../catalog/snapshot/types.ts';
+import { publisherPages } from '../../../catalog/publisher-pages.ts';
+import type { Publisher } from '../../../catalog/types.ts';
 import { createEventStreams, type StreamEvent } from '../../../platform/http/event-streams.ts';
-import { type Html, html } from '../../../platform/http/html.ts';
-import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
+import { html } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
 import { asReader, type Reader, reader } from '../../../platform/i18n/reader.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
 import type { App } from '../../../platform/ports.ts';
 import { card, emptyState } from '../../../shell/components.ts';
-import type { PublisherContext } from '../../../shell/context.ts';
-import { type PageServices, publisherPages } from '../../../shell/pages.ts';
+import { liveCard } from '../../live-card.ts';
+import type { PageServices } from '../services.ts';
 import { findNotices, noticeTable } from './notices.ts';
 import { watchCalls } from './watch.ts';
 
@@ -36,7 +37,7 @@ export function livePages(app: App, services: PageServices): void {
     };
   });
   app.get('/dashboard/p/:publisherId/live/stream', { schema: { hide: true } }, (request, reply) => {
-    const publisher = request.viewedPublisher;
+    const publisher = request.viewedPublisher as Publisher | null;
     if (publisher === null) return reply.callNotFound();
     streams.open(reply, { owner: `user ${request.viewer?.user.id}`, next: opened(services, publisher, reader()) });
   });
@@ -53,31 +54,3 @@ function opened({ deps }: PageServices, publisher: Publisher, who: Reader): () =
     return [{ name: 'watching', data: '' }, ...events];
   };
 }
-
-const kinds = [
-  ['', 'live.allCalls'],
-  ['refused', 'live.kindRefused'],
-  ['partly', 'live.kindPartly'],
-  ['answered', 'live.kindAnswered'],
-] as const satisfies readonly (readonly [string, MessageKey])[];
-
-/** The list that fills itself; also on the integration page. */
-export const liveCard = ({ path }: PublisherContext): Html =>
-  card(
-    t('live.calls'),
-    html`
-      <div class="stream-tools">
-        <select data-stream-kind aria-label="${t('live.kind')}">
-          ${kinds.map(([value, text]) => html`<option value="${value}">${t(text)}</option>`)}
-        </select>
-        <input type="search" data-stream-filter aria-label="${t('live.filter')}"
-          placeholder="${t('live.filterExample')}">
-        <button type="button" class="button" data-stream-pause aria-pressed="false">${t('live.pause')}</button>
-      </div>
-      <p class="waiting" data-waiting>
-        <span class="live-dot"></span><span data-waiting-text>${t('live.connecting')}</span>
-      </p>
-      <ol class="stream" data-stream="${path('/live/stream')}" aria-live="polite"
-        aria-label="${t('live.list')}"></ol>`,
-    { lead: t('live.callsLead') },
-  );

@@ -1,9 +1,9 @@
+import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import type { Executor } from '../../../platform/db/pool.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { apiText } from '../../../shell/api-text.ts';
 import { badge, table } from '../../../shell/components.ts';
-import type { PublisherContext } from '../../../shell/context.ts';
 import { count, moment } from '../../../shell/format.ts';
 
 /** What was ignored, dropped or refused of requests (docs/interface.md#notices). */

@@ -1,8 +1,8 @@
-import type { Publisher } from '../../../catalog/snapshot/types.ts';
-import type { DashboardDeps } from '../../../dashboard/ports.ts';
+import type { Publisher } from '../../../catalog/types.ts';
 import type { StreamEvent } from '../../../platform/http/event-streams.ts';
 import { minuteMs } from '../../../platform/lib/time.ts';
 import { type LiveCall, readCalls } from '../../live-calls/live-calls.ts';
+import type { OfferDeps } from '../../ports.ts';
 import { callItem, sessionItem } from './items.ts';
 import { findRequests, sessionIdAt, sessionsAfter } from './requests.ts';
 
@@ -14,7 +14,7 @@ const maxNew = 200;
 const lookbackMs = minuteMs;
 
 /** @returns a function that returns new and changed items each time it is called */
-export function watchCalls(deps: DashboardDeps, publisher: Publisher): () => Promise<StreamEvent[]> {
+export function watchCalls(deps: OfferDeps, publisher: Publisher): () => Promise<StreamEvent[]> {
   const { pool, dbHealth, liveCalls } = deps;
   const calls = newCalls(deps, publisher);
   const sessions = changedSessions(deps, publisher);
@@ -32,7 +32,7 @@ export function watchCalls(deps: DashboardDeps, publisher: Publisher): () => Pro
 }
 
 /** Calls that were not read before, oldest first. They are written in groups, so a later one may come earlier. */
-function newCalls({ pool, now }: DashboardDeps, publisher: Publisher) {
+function newCalls({ pool, now }: OfferDeps, publisher: Publisher) {
   let known = new Map<string, number>();
   return async () => {
     const sinceMs = now() - lookbackMs;
@@ -44,7 +44,7 @@ function newCalls({ pool, now }: DashboardDeps, publisher: Publisher) {
 }
 
 /** Answered fetches, again whenever their events or their perks change. */
-function changedSessions({ pool, now }: DashboardDeps, publisher: Publisher) {
+function changedSessions({ pool, now }: OfferDeps, publisher: Publisher) {
   const known = new Map<string, { markup: string; call: LiveCall | undefined }>();
   let lastId = sessionIdAt(now() - lookbackMs);
   return async (calls: ReadonlyMap<string, LiveCall>) => {

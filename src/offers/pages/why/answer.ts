@@ -1,11 +1,11 @@
-import type { Offer } from '../../../catalog/snapshot/types.ts';
-import { type Explanation, explain } from '../../../decision/explain/explain.ts';
-import { type FailingRule, failingRules } from '../../../decision/explain/failing-rules.ts';
+import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
+import type { Offer } from '../../../catalog/types.ts';
+import { type Explanation, explain } from '../../../decision/explain.ts';
+import { type FailingRule, failingRules } from '../../../decision/failing-rules.ts';
 import type { DecisionContext, DecisionInput } from '../../../decision/types.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { badge, descriptionList, link, notice, strongLink, table } from '../../../shell/components.ts';
-import type { PublisherContext } from '../../../shell/context.ts';
 import { moment } from '../../../shell/format.ts';
 import type { UserDecision } from '../../decision-log/user-decisions.ts';
 import type { FoundDecision } from './find-decision.ts';

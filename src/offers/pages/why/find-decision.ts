@@ -1,15 +1,15 @@
 import { findMovedKey } from '../../../budgets/move-histories.ts';
-import type { Publisher } from '../../../catalog/snapshot/types.ts';
-import type { DashboardDeps } from '../../../dashboard/ports.ts';
+import type { Publisher } from '../../../catalog/types.ts';
 import type { DecisionInput } from '../../../decision/types.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { isPossibleUuid7, timeOfUuid7 } from '../../../platform/lib/uuid7.ts';
 import { createUserKeys } from '../../../platform/security/user-key.ts';
-import { findDecision, inputOf } from '../../decision-log/re-decide.ts';
 import { findUserDecisions, type UserDecision } from '../../decision-log/user-decisions.ts';
 import { createInputNow } from '../../fetch/input-now.ts';
+import type { OfferDeps } from '../../ports.ts';
+import { findDecision, inputOf } from '../../re-decide.ts';
 import { type Question, sessionIdIn, visitorOf } from './question.ts';
 
 /**
@@ -31,7 +31,7 @@ export type FindDecision = (publisher: Publisher, question: Question) => Promise
 const maxSessions = 10;
 
 /** Finds what a question is about: a stored decision, a user now, or a made-up visitor now. */
-export function createFindDecision(deps: DashboardDeps): FindDecision {
+export function createFindDecision(deps: OfferDeps): FindDecision {
   const { pool, config, now } = deps;
   const failFast = createFailFast(deps.dbHealth);
   const inputNow = createInputNow({ ...deps, failFast });

@@ -1,7 +1,8 @@
-import { normaliseName } from '../../../catalog/snapshot/names.ts';
+import { normaliseName } from '../../../catalog/names.ts';
+import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import type { DecisionContext } from '../../../decision/types.ts';
 import { isUuid7 } from '../../../platform/lib/uuid7.ts';
-import { type PublisherContext, queryText } from '../../../shell/context.ts';
+import { queryText } from '../../../shell/context.ts';
 
 /** What the page was asked; empty: not given. A session goes before a user, a user before a made-up visitor. */
 export type Question = Record<(typeof names)[number], string>;

@@ -1,7 +1,7 @@
-import type { Publisher } from '../../../catalog/snapshot/types.ts';
-import type { Reason } from '../../../decision/explain/reason.ts';
+import type { Publisher } from '../../../catalog/types.ts';
+import type { Reason } from '../../../decision/reason.ts';
 import { dayMs, minuteMs } from '../../../platform/lib/time.ts';
-import { moneyFormat } from '../../../reports/pages/money.ts';
+import { moneyFormat } from '../../../reports/money.ts';
 import { momentText, perLocale } from '../../../shell/format.ts';
 import { type ReasonFormat, reasonText } from '../../fetch/reason-text.ts';
 

@@ -1,10 +1,11 @@
-import type { Offer } from '../../../catalog/snapshot/types.ts';
+import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
+import { publisherPages } from '../../../catalog/publisher-pages.ts';
+import type { Offer } from '../../../catalog/types.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
-import type { PublisherContext } from '../../../shell/context.ts';
 import { type Choice, columns, createForm, moreFields } from '../../../shell/forms.ts';
-import { type PageServices, publisherPages } from '../../../shell/pages.ts';
+import type { PageServices } from '../services.ts';
 import { answerOf, offerTitle } from './answer.ts';
 import { createFindDecision } from './find-decision.ts';
 import { type Question, questionIn } from './question.ts';

@@ -1,4 +1,4 @@
-import type { Publisher } from '../../../catalog/snapshot/types.ts';
+import type { Publisher } from '../../../catalog/types.ts';
 import { AppError, type ErrorDetail } from '../../../platform/errors.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { getOrInsert } from '../../../platform/lib/get-or-insert.ts';
@@ -7,8 +7,8 @@ import { perLocale } from '../../../shell/format.ts';
 import { type DimensionName, type MetricName, type Metrics, sumOf } from '../../metrics.ts';
 import { type Compared, canCompareHours, type Explored, type ExploreQuery, missingSums } from '../../query/explore.ts';
 import { maxDays, maxDaysByHour } from '../../query/request.ts';
-import type { ReportService } from '../../query/service.ts';
-import { viewValue } from '../../query/view.ts';
+import type { ReportService } from '../../service.ts';
+import { viewValue } from '../../view.ts';
 import { differenceOf, metricOf, sumsOfMetric } from './metrics.ts';
 import { type Names, valueText } from './names.ts';
 import { type Periods, periodsOf } from './periods.ts';

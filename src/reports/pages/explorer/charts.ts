@@ -3,7 +3,7 @@ import { t } from '../../../platform/i18n/messages.ts';
 import { drawnChart } from '../../../shell/chart.ts';
 import { card } from '../../../shell/components.ts';
 import type { Metrics } from '../../metrics.ts';
-import { viewValue } from '../../query/view.ts';
+import { viewValue } from '../../view.ts';
 import type { Answer, AnswerRow } from './answer.ts';
 import { changeOf, type FormatMoney, formatMetric, metricOf, type ReportMetric } from './metrics.ts';
 import { rangeText } from './periods.ts';

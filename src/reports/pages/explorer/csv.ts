@@ -1,4 +1,4 @@
-import { csvCell, viewValue } from '../../query/view.ts';
+import { csvCell, viewValue } from '../../view.ts';
 import type { Answer, AnswerRow } from './answer.ts';
 import type { Names } from './names.ts';
 import { attributeOf, type ExplorerState } from './state.ts';

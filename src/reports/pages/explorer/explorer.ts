@@ -1,19 +1,21 @@
-import { funnelCard, funnelFragment, funnelPath } from '../../../perks/pages/funnel.ts';
+import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
+import { publisherPages } from '../../../catalog/publisher-pages.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { linkButton, notice } from '../../../shell/components.ts';
-import type { PublisherContext } from '../../../shell/context.ts';
 import type { Page } from '../../../shell/layout.ts';
-import { type PageResult, type PageServices, publisherPages } from '../../../shell/pages.ts';
+import type { PageResult } from '../../../shell/pages.ts';
+import { moneyFormat } from '../../money.ts';
 import { attributeKeys } from '../../query/explore.ts';
-import { createReportService, currencyOf, type ReportService } from '../../query/service.ts';
-import { moneyFormat } from '../money.ts';
+import { createReportService, currencyOf, type ReportService } from '../../service.ts';
+import type { PageServices } from '../services.ts';
 import { type Answer, type Asked, answerOf, type Problem } from './answer.ts';
 import { chartCard, metricTiles, type Writing } from './charts.ts';
 import { toReportCsv } from './csv.ts';
+import { funnelCard, funnelFragment, funnelPath } from './funnel.ts';
 import { namesOf } from './names.ts';
 import { groupTabs, rowsTable } from './rows.ts';
 import { savedMenu, savedReportPages } from './saved-menu.ts';
@@ -36,7 +38,11 @@ export function explorerPages(app: App, services: PageServices): void {
   const scope: Scope = { deps, reports: createReportService(deps), failFast: createFailFast(deps.dbHealth) };
   pages.get(reportsPath, 'analyst', (context) => explorerPage(scope, context));
   pages.get(`${reportsPath}.csv`, 'analyst', (context) => explorerCsv(scope, context));
-  pages.get(funnelPath, 'analyst', (context) => funnelFragment(scope, context, askedBy(scope, context)));
+  pages.get(funnelPath, 'analyst', async (context) => {
+    const countPerkStages = services.perkStages();
+    if (countPerkStages === null) return { fragment: nothing };
+    return funnelFragment({ ...scope, countPerkStages }, context, askedBy(scope, context));
+  });
   savedReportPages(pages, deps);
 }
 

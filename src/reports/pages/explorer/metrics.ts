@@ -3,7 +3,7 @@ import type en from '../../../platform/i18n/en.json';
 import { t } from '../../../platform/i18n/messages.ts';
 import { count, percent, perLocale } from '../../../shell/format.ts';
 import type { MetricName, Metrics } from '../../metrics.ts';
-import { viewValue } from '../../query/view.ts';
+import { viewValue } from '../../view.ts';
 
 /** How the values of a metric are written. */
 type MetricKind = 'count' | 'money' | 'rate';

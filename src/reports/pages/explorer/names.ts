@@ -1,4 +1,4 @@
-import type { Campaign, Offer, Publisher, Snapshot } from '../../../catalog/snapshot/types.ts';
+import type { Campaign, Offer, Publisher, Snapshot } from '../../../catalog/types.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { countryName } from '../../../shell/format.ts';
 import { unknownValue } from '../../query/source.ts';

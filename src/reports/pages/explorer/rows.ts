@@ -1,7 +1,7 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { type Cell, link, noMatches, table } from '../../../shell/components.ts';
-import { viewValue } from '../../query/view.ts';
+import { viewValue } from '../../view.ts';
 import type { Answer, AnswerRow } from './answer.ts';
 import { changeText, type Writing } from './charts.ts';
 import { changeOf, differenceOf, formatMetric, metricOf } from './metrics.ts';

@@ -1,15 +1,16 @@
-import { hasRole } from '../../../accounts/users.ts';
-import type { DashboardDeps } from '../../../dashboard/ports.ts';
+import type { AccountDeps } from '../../../accounts/ports.ts';
+import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { actionButton, csrfField, hiddenField } from '../../../shell/actions.ts';
 import { link } from '../../../shell/components.ts';
-import { keyIn, type PublisherContext } from '../../../shell/context.ts';
+import { keyIn } from '../../../shell/context.ts';
 import type { Fields } from '../../../shell/fields.ts';
 import { createForm } from '../../../shell/forms.ts';
 import type { PageResult, Pages } from '../../../shell/pages.ts';
+import { hasRole } from '../../../shell/viewer.ts';
 import { maxNameLength, maxQueryLength, removeReport, type SavedReport, saveReport } from './saved-reports.ts';
 import { type ExplorerState, queryOf, readState } from './state.ts';
 import { dropdown } from './toolbar.ts';
@@ -17,7 +18,7 @@ import { dropdown } from './toolbar.ts';
 const isManager = ({ viewer }: PublisherContext): boolean => hasRole(viewer.user.role, 'manager');
 
 /** Saving and removing reports. Analysts may save: nothing but their own list of links changes. */
-export function savedReportPages(pages: Pages<PublisherContext>, { pool, dbHealth, now }: DashboardDeps): void {
+export function savedReportPages(pages: Pages<PublisherContext>, { pool, dbHealth, now }: AccountDeps): void {
   const failFast = createFailFast(dbHealth);
   pages.post('/reports/saved', 'analyst', (context, fields) =>
     failFast(() => save(context, fields, (report) => saveReport(pool, report, now()))),

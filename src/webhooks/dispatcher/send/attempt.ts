@@ -1,14 +1,14 @@
 import type { SecretBox } from '../../../platform/security/secret-box.ts';
 import type { Tracing } from '../../../platform/tracing/tracing.ts';
 import { openHeaders, openSecrets, openV1aKeys } from '../../endpoints/secrets.ts';
-import type { PayloadLinks } from '../../message/payload-link.ts';
+import type { PayloadLinks } from '../../payload-link.ts';
+import type { Sender } from '../../sender.ts';
 import type { Claimed } from '../claim/claim.ts';
 import { classify, defaultSteps, nextAttempt } from '../settle/retry-schedule.ts';
 import type { Outcome, RequestHead, Settlement } from '../settle/settle.ts';
 import { endAttempt, startAttempt } from './attempt-trace.ts';
 import { buildRequest, type HttpCall } from './request.ts';
 import type { SendResult } from './result.ts';
-import type { Sender } from './sender.ts';
 
 export type AttemptTools = {
   sender: Sender;

@@ -1,7 +1,7 @@
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions as TlsOptions } from 'node:tls';
 import type { HttpProxy } from '../../../config.ts';
-import { hostOf } from './address-guard.ts';
+import { hostOf } from '../../address-guard.ts';
 import { openTunnel } from './proxy.ts';
 import type { ResolvedAddress } from './resolver.ts';
 

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { isAllowedHeader } from '../../endpoints/custom-headers.ts';
-import { sign } from '../../message/signature.ts';
+import { sign } from '../../signature.ts';
 import { type Method, targetUrl } from './target-url.ts';
 
 /** Everything a webhook call is made of. */

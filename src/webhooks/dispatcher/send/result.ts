@@ -1,4 +1,4 @@
-import type { BlockReason } from './address-guard.ts';
+import type { BlockReason } from '../../address-guard.ts';
 
 /** Why no answer came, where it was not our doing. */
 export const remoteErrorClasses = ['timeout', 'dns', 'connect', 'tls', 'reset', 'protocol', 'other'] as const;

@@ -1,9 +1,6 @@
-import { insertSystemUpdates } from '../../../management/audit.ts';
+import { dispatcherLabel, insertSystemUpdates } from '../../../management/audit.ts';
 import { endpointResource } from '../../endpoints/audit.ts';
-import { endpointData, raiseEvents } from '../../operational/raise.ts';
-
-/** The actor in the audit log. */
-export const dispatcherLabel = 'dispatcher';
+import { endpointData, raiseEvents } from '../../raise-events.ts';
 
 /** SQL: raises an event for each disabled endpoint (rows of `disabled`: id, disabled_reason, …). */
 export const raiseDisabled = raiseEvents(

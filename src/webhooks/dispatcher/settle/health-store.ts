@@ -1,5 +1,5 @@
 import type { Executor } from '../../../platform/db/pool.ts';
-import { endpointData, isoTime, raiseEvents, takeBack } from '../../operational/raise.ts';
+import { endpointData, isoTime, raiseEvents, takeBack } from '../../raise-events.ts';
 import type { Observation } from './health.ts';
 import { breakerTimeouts, failingAfterFailures, firstProbeAfterS, maxProbeAfterS } from './thresholds.ts';
 

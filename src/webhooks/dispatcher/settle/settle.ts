@@ -1,6 +1,6 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 import { countMoves } from '../../deliveries/counts.ts';
-import { endpointData, operationalEvents, raiseEvents } from '../../operational/raise.ts';
+import { endpointData, operationalEvents, raiseEvents } from '../../raise-events.ts';
 import type { Claimed } from '../claim/claim.ts';
 import type { Timing } from '../send/result.ts';
 import type { Method } from '../send/target-url.ts';

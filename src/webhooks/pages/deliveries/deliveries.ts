@@ -1,4 +1,5 @@
-import { hasRole } from '../../../accounts/users.ts';
+import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
+import { publisherPages } from '../../../catalog/publisher-pages.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
@@ -14,16 +15,17 @@ import {
   strongLink,
   table,
 } from '../../../shell/components.ts';
-import { type PublisherContext, pathText, queryText } from '../../../shell/context.ts';
+import { pathText, queryText } from '../../../shell/context.ts';
 import { moment } from '../../../shell/format.ts';
 import { createForm } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
-import { type PageServices, publisherPages } from '../../../shell/pages.ts';
-import { readCursor, readDeliveryId, writeCursor } from '../../deliveries/request.ts';
-import { findAttempts, findDelivery, readDeliveries } from '../../deliveries/store.ts';
+import { hasRole } from '../../../shell/viewer.ts';
 import { viewOfDelivery, viewOfWholeDelivery } from '../../deliveries/view.ts';
 import { findPage } from '../../deliveries/walk.ts';
-import { type EndpointLabel, readEndpointLabels } from '../../endpoints/store.ts';
+import { readCursor, readDeliveryId, writeCursor } from '../../delivery-filter.ts';
+import { findAttempts, findDelivery, readDeliveries } from '../../delivery-store.ts';
+import { type EndpointLabel, readEndpointLabels } from '../../endpoint-store.ts';
+import type { PageServices } from '../services.ts';
 import { deliveryPage } from './delivery-page.ts';
 import { filterFields, filterNames, readFilter, type TypedFilter } from './filter.ts';
 import { redeliverCard } from './redeliver-card.ts';

@@ -1,15 +1,15 @@
-import { hasRole } from '../../../accounts/users.ts';
+import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { actionButton } from '../../../shell/actions.ts';
 import { apiText } from '../../../shell/api-text.ts';
 import { badge, card, codeBlock, copyable, descriptionList, link } from '../../../shell/components.ts';
-import type { PublisherContext } from '../../../shell/context.ts';
 import { moment, momentOr } from '../../../shell/format.ts';
 import { moreFields } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
+import { hasRole } from '../../../shell/viewer.ts';
 import type { viewOfWholeDelivery } from '../../deliveries/view.ts';
-import type { EndpointLabel } from '../../endpoints/store.ts';
+import type { EndpointLabel } from '../../endpoint-store.ts';
 import { asCurl } from './as-curl.ts';
 import { answerBlock, statusBadge, timeline } from './timeline.ts';
 

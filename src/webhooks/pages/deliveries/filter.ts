@@ -1,4 +1,4 @@
-import type { Publisher } from '../../../catalog/snapshot/types.ts';
+import type { Publisher } from '../../../catalog/types.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
@@ -7,7 +7,7 @@ import type { FieldErrors } from '../../../shell/fields.ts';
 import type { Choice, FormBuilder } from '../../../shell/forms.ts';
 import { localToInstant } from '../../../shell/local-time.ts';
 import { type DeliveryFilter, type DeliveryStatus, deliveryStatuses } from '../../deliveries/filter.ts';
-import type { EndpointLabel } from '../../endpoints/store.ts';
+import type { EndpointLabel } from '../../endpoint-store.ts';
 import type { EventTypes } from '../../events.ts';
 
 export const filterNames = ['status', 'event', 'endpoint', 'from', 'to', 'pub_user_id', 'session_id'] as const;

@@ -1,8 +1,8 @@
+import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import type { Html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { actionButton } from '../../../shell/actions.ts';
 import { card } from '../../../shell/components.ts';
-import type { PublisherContext } from '../../../shell/context.ts';
 import type { TypedFilter } from './filter.ts';
 
 /** Sends all deliveries again that match the filter of the list. */

@@ -1,4 +1,4 @@
-import type { Publisher } from '../../../catalog/snapshot/types.ts';
+import type { Publisher } from '../../../catalog/types.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { apiText } from '../../../shell/api-text.ts';

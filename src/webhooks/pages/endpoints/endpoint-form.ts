@@ -1,13 +1,13 @@
-import type { Condition } from '../../../catalog/rules/conditions.ts';
+import type { Condition } from '../../../catalog/conditions.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import type { Fields } from '../../../shell/fields.ts';
 import { columns, type FormBuilder, type FormValues, moreFields } from '../../../shell/forms.ts';
 import { defaultSteps } from '../../dispatcher/settle/retry-schedule.ts';
+import type { listEndpoints } from '../../endpoint-store.ts';
 import { requireUsableFilter } from '../../endpoints/filter.ts';
 import { maxSteps } from '../../endpoints/schemas.ts';
-import type { listEndpoints } from '../../endpoints/store.ts';
 import type { EventTypes } from '../../events.ts';
 
 /** An endpoint with its health. */

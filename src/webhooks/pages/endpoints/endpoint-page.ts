@@ -1,4 +1,4 @@
-import { hasRole } from '../../../accounts/users.ts';
+import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { readOnlyFields, saveForm } from '../../../shell/actions.ts';
@@ -14,11 +14,11 @@ import {
   table,
   tabs,
 } from '../../../shell/components.ts';
-import type { PublisherContext } from '../../../shell/context.ts';
 import type { FieldErrors } from '../../../shell/fields.ts';
 import { createForm, type FormValues, moreFields } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
-import { endpointName, maxEndpoints } from '../../endpoints/store.ts';
+import { hasRole } from '../../../shell/viewer.ts';
+import { endpointName, maxEndpoints } from '../../endpoint-store.ts';
 import { viewOfState } from '../../endpoints/view.ts';
 import type { EventType, EventTypes } from '../../events.ts';
 import { endpointFields, endpointToForm, eventLead, eventTitle, type FoundEndpoint } from './endpoint-form.ts';

@@ -1,4 +1,5 @@
-import { actorOf } from '../../../management/page-client.ts';
+import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
+import { publisherPages } from '../../../catalog/publisher-pages.ts';
 import type { Work } from '../../../management/unit-of-work.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Executor, transaction } from '../../../platform/db/pool.ts';
@@ -7,13 +8,11 @@ import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { notice } from '../../../shell/components.ts';
-import { type PublisherContext, pathText } from '../../../shell/context.ts';
+import { pathText } from '../../../shell/context.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf } from '../../../shell/fields.ts';
 import type { Page } from '../../../shell/layout.ts';
-import { isFragmentRequest, type PageResult, type PageServices, publisherPages } from '../../../shell/pages.ts';
+import { isFragmentRequest, type PageResult } from '../../../shell/pages.ts';
 import { readActivity } from '../../activity/activity.ts';
-import { enableEndpoint, pauseEndpoint, resumeEndpoint, rotateSecret } from '../../endpoints/actions.ts';
-import { changeEndpoint, createEndpoint } from '../../endpoints/audit.ts';
 import {
   addEndpoint,
   type EndpointKey,
@@ -21,14 +20,17 @@ import {
   type Saved,
   saveEndpoint,
   updateEndpoint,
-} from '../../endpoints/changes.ts';
+} from '../../endpoint-changes.ts';
+import { type Endpoint, type EndpointRef, findEndpoint, listEndpoints } from '../../endpoint-store.ts';
+import { enableEndpoint, pauseEndpoint, resumeEndpoint, rotateSecret } from '../../endpoints/actions.ts';
+import { changeEndpoint, createEndpoint } from '../../endpoints/audit.ts';
 import { readSettings as checkSettings, readEvents } from '../../endpoints/settings.ts';
-import { type Endpoint, type EndpointRef, findEndpoint, listEndpoints } from '../../endpoints/store.ts';
 import { testEndpoint } from '../../endpoints/test-endpoint.ts';
-import { takeTestToken } from '../../endpoints/test-limit.ts';
 import { targetOf } from '../../endpoints/test-routes.ts';
-import { requireUsableUrl, type UrlRules, urlRulesOf } from '../../endpoints/url-rules.ts';
 import { type EventType, requireEventType } from '../../events.ts';
+import { takeTestToken } from '../../test-limit.ts';
+import { requireUsableUrl, type UrlRules, urlRulesOf } from '../../url-rules.ts';
+import type { PageServices } from '../services.ts';
 import { activityCard, activitySinceMs } from './activity-card.ts';
 import { methodOf, readLists, readSettings, typedEndpoint } from './endpoint-form.ts';
 import {
@@ -92,12 +94,14 @@ type EndpointWork<T> = (executor: Executor, key: EndpointKey) => Promise<T>;
 
 type Scope = {
   deps: PageServices['deps'];
+  management: PageServices['management'];
   failFast: ReturnType<typeof createFailFast>;
   urlRules: UrlRules;
 };
 
-const createScope = ({ deps }: PageServices): Scope => ({
+const createScope = ({ deps, management }: PageServices): Scope => ({
   deps,
+  management,
   failFast: createFailFast(deps.dbHealth),
   urlRules: urlRulesOf(deps.config),
 });
@@ -116,8 +120,12 @@ function refOf({ deps }: Scope, context: PublisherContext): EndpointRef | null {
 const ownPath = (context: PublisherContext): string => context.path(`${basePath}/${pathText(context, 'endpoint')}`);
 
 /** Work on the endpoints of the page's publisher, in one transaction with its audit entry. */
-function inTransaction<T>({ deps, failFast }: Scope, context: PublisherContext, run: (work: Work) => Promise<T>) {
-  const by = { actor: actorOf(context), publisherId: context.publisher.id, nowMs: deps.now() };
+function inTransaction<T>(
+  { deps, management, failFast }: Scope,
+  context: PublisherContext,
+  run: (work: Work) => Promise<T>,
+) {
+  const by = { actor: management.actorOf(context), publisherId: context.publisher.id, nowMs: deps.now() };
   return failFast(() => transaction(deps.pool, (executor) => run({ ...by, executor })));
 }
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { isAllowedAddress, parseNets } from '../../../../src/webhooks/dispatcher/send/address-guard.ts';
+import { isAllowedAddress, parseNets } from '../../../../src/webhooks/address-guard.ts';
 import type { Lookup } from '../../../../src/webhooks/dispatcher/send/resolver.ts';
 import type { SendRequest } from '../../../../src/webhooks/dispatcher/send/result.ts';
-import { createSender } from '../../../../src/webhooks/dispatcher/send/sender.ts';
+import { createSender } from '../../../../src/webhooks/sender.ts';
 import { httpReceiver, type Receiver } from './receivers.ts';
 
 /** Listens on loopback, where a call that slips through would arrive. */

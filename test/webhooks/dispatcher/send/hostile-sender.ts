@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { parseNets } from '../../../../src/webhooks/dispatcher/send/address-guard.ts';
-import { createSender } from '../../../../src/webhooks/dispatcher/send/sender.ts';
+import { parseNets } from '../../../../src/webhooks/address-guard.ts';
+import { createSender } from '../../../../src/webhooks/sender.ts';
 
 /*
  * As a process of its own: `receiver` answers each connection in one of the hostile ways, and prints its port; `sender

@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { parseHttpProxy } from '../../../../src/config/http-proxy.ts';
-import { parseNets } from '../../../../src/webhooks/dispatcher/send/address-guard.ts';
-import { createSender, type SenderOptions } from '../../../../src/webhooks/dispatcher/send/sender.ts';
+import { parseNets } from '../../../../src/webhooks/address-guard.ts';
+import { createSender, type SenderOptions } from '../../../../src/webhooks/sender.ts';
 import { selfSigned } from './certificate.ts';
 import { bodyOf, closedPort, httpReceiver, httpsReceiver } from './receivers.ts';
 

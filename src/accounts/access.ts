@@ -1,0 +1,103 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { CatalogDeps } from '../catalog/ports.ts';
+import type { Config } from '../config.ts';
+import { createFailFast } from '../platform/db/fail-fast.ts';
+import { AppError } from '../platform/errors.ts';
+import { t } from '../platform/i18n/messages.ts';
+import type { App } from '../platform/ports.ts';
+import { csrfFieldName, csrfHeader } from '../shell/actions.ts';
+import { formOf } from '../shell/context.ts';
+import type { Cookies } from '../shell/cookies.ts';
+import { useLanguageOf } from '../shell/language.ts';
+import { isFragmentRequest, redirect } from '../shell/pages.ts';
+import type { Viewer } from '../shell/viewer.ts';
+import { findSession } from './sessions.ts';
+import { csrfTokenOf, isCsrfToken, isSameOrigin } from './sign-in/csrf.ts';
+import { isTwoFactorRequired } from './two-factor.ts';
+
+export const signInPath = '/dashboard/sign-in';
+/** Page on which users set up two-factor authentication. */
+export const twoFactorPath = '/dashboard/account/two-factor';
+
+/** For every page, open ones too: reads the session, and refuses forms of other sites. */
+export function registerSession(
+  app: App,
+  { deps, cookies }: { deps: CatalogDeps; cookies: Pick<Cookies, 'session'> },
+): void {
+  const { pool, dbHealth, now, config } = deps;
+  const failFast = createFailFast(dbHealth);
+  app.decorateRequest('viewer', null);
+  app.decorateRequest('viewedPublisher', null);
+  app.addHook('onRequest', async (request) => {
+    if (!isRead(request) && !isSameOrigin(request.headers, config.publicUrl)) throw csrfError();
+    const token = cookies.session(request);
+    if (token === null) return;
+    const session = await failFast(() => findSession(pool, token, now()));
+    if (session === null || !(config.passwordSignIn || session.byProvider)) return;
+    const { user, id: sessionId, byProvider } = session;
+    useLanguageOf(request, user);
+    request.viewer = { user, sessionId, byProvider, sessionToken: token, csrf: csrfTokenOf(token) };
+  });
+}
+
+/**
+ * For pages behind the sign-in: requires a session, a second factor where it is demanded, access to the publisher of
+ * the address, and the CSRF token.
+ */
+export function registerAccessControl(
+  app: App,
+  { deps: { catalog, config } }: { deps: Pick<CatalogDeps, 'catalog' | 'config'> },
+): void {
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.viewer === null) return toSignIn(request, reply);
+    if (mustSetUpTwoFactor(config, request, request.viewer)) return redirect(request, reply, twoFactorPath);
+    const { publisherId } = request.params as { publisherId?: string };
+    if (publisherId === undefined) return;
+    const { user } = request.viewer;
+    const id = /^[1-9]\d{0,9}$/.test(publisherId) ? Number(publisherId) : 0;
+    // Another publisher's pages must look as if they did not exist.
+    if (user.role !== 'operator' && user.publisherId !== id) throw new AppError('not_found');
+    if (user.role === 'operator' && !catalog.current().publishers.has(id)) await catalog.refresh();
+    request.viewedPublisher = catalog.current().publishers.get(id) ?? null;
+    if (request.viewedPublisher === null) throw new AppError('not_found');
+  });
+  app.addHook('preHandler', async (request) => {
+    if (isRead(request) || request.viewer === null) return;
+    if (!isCsrfToken(request.viewer.csrf, submittedCsrfToken(request))) throw csrfError();
+  });
+}
+
+/** Until a required second factor is set up, only its page opens. The OpenID provider asks for its own. */
+const mustSetUpTwoFactor = (config: Config, { url }: FastifyRequest, { user, byProvider }: Viewer): boolean =>
+  !byProvider &&
+  !user.hasTwoFactor &&
+  isTwoFactorRequired(config, user) &&
+  !/^\/dashboard\/(account\/two-factor|sign-out)$/.test(url);
+
+const isRead = ({ method }: FastifyRequest): boolean => method === 'GET' || method === 'HEAD';
+
+function submittedCsrfToken(request: FastifyRequest): string {
+  const header = request.headers[csrfHeader];
+  return typeof header === 'string' ? header : (formOf(request).get(csrfFieldName) ?? '');
+}
+
+const csrfError = (): AppError =>
+  new AppError('permission_denied', {
+    message: t('errors.expiredForm'),
+  });
+
+/** Redirects to the sign-in page, which leads back to the requested page. */
+function toSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const next = isRead(request) && !isFragmentRequest(request) && request.url !== '/dashboard' ? request.url : null;
+  reply.header('cache-control', 'no-store');
+  return redirect(request, reply, next === null ? signInPath : `${signInPath}?next=${encodeURIComponent(next)}`);
+}
+
+/** The dashboard path to open after sign-in; `/dashboard` for any other URL, which could be an open redirect. */
+export function nextPath(next: string): string {
+  const base = 'http://dashboard';
+  const url = next.startsWith('/dashboard/') && URL.canParse(next, base) ? new URL(next, base) : null;
+  return url !== null && url.origin === base && url.pathname.startsWith('/dashboard/')
+    ? url.pathname + url.search
+    : '/dashboard';
+}

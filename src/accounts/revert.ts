@@ -1,0 +1,52 @@
+import type { Resource, Values, View } from '../management/resource.ts';
+import { restoreRow } from '../management/restore.ts';
+import { createRow, getRow, updateRow } from '../management/rows.ts';
+import type { Work } from '../management/unit-of-work.ts';
+import { AppError } from '../platform/errors.ts';
+import { auditLog } from './audit-log.ts';
+
+/** Undoes entries of the audit log. */
+export type Revert = {
+  /** Whether an entry can be undone: it is a change or a removal, and the log has the former values. */
+  isPossible: (entry: View) => boolean;
+  /**
+   * Changed fields get their former values, what was removed comes back.
+   * @throws AppError resource_not_found; as updateRow, createRow and restoreRow do
+   */
+  revert: (work: Work, entryId: string) => Promise<View>;
+};
+
+/** @param kinds whose changes can be undone */
+export function createRevert(kinds: readonly Resource[]): Revert {
+  const kindOf = ({ resource }: View): Resource | undefined => kinds.find(({ name }) => name === resource);
+
+  function isPossible(entry: View): boolean {
+    const kind = kindOf(entry);
+    if (kind === undefined) return false;
+    return (
+      entry.action === 'remove' || (entry.action === 'update' && Object.keys(formerValues(kind, entry)).length > 0)
+    );
+  }
+
+  return {
+    isPossible,
+    revert: async (work, entryId) => {
+      const entry = await getRow(auditLog, work, entryId);
+      const kind = kindOf(entry);
+      if (kind === undefined || !isPossible(entry)) throw new AppError('resource_not_found');
+      const key = String(entry.resource_id);
+      if (entry.action === 'update')
+        return updateRow(kind, work, key, formerValues(kind, entry), { ifMatch: null, replace: false });
+      if (kind.removedAt !== undefined) return restoreRow(kind, work, key);
+      const { old } = (entry.changes as Record<string, { old: unknown }>)[kind.key] ?? {};
+      return createRow(kind, work, { ...formerValues(kind, entry), [kind.key]: old });
+    },
+  };
+}
+
+/** Values before a change of the fields that can be written. */
+function formerValues({ input, fixed }: Resource, { changes }: View): Values {
+  const names = Object.keys(input.properties).filter((name) => fixed?.includes(name) !== true);
+  const old = changes as Record<string, { old: unknown }>;
+  return Object.fromEntries(names.flatMap((name) => (Object.hasOwn(old, name) ? [[name, old[name]?.old]] : [])));
+}

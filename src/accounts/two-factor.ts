@@ -1,0 +1,130 @@
+import { randomBytes } from 'node:crypto';
+import { Secret, TOTP } from 'otpauth';
+import type { Config } from '../config.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import { hashToken } from '../platform/security/random-token.ts';
+import { sealedColumn } from '../platform/security/sealed-column.ts';
+import type { SecretBox } from '../platform/security/secret-box.ts';
+import type { User } from '../shell/viewer.ts';
+
+/** Time-based codes (RFC 6238): six digits, SHA-1, 30 s, which every authenticator app takes. */
+const periodS = 30;
+/** Codes accepted beside the current one, before and after it (count): clocks differ. */
+const window = 1;
+const secretBytes = 20;
+
+const recoveryCodeCount = 10;
+const recoveryCodeBytes = 10;
+
+const issuer = 'Perkwire';
+
+/** Whether the setting demands a second factor of users with this role. */
+export const isTwoFactorRequired = (
+  { requireTwoFactor }: Pick<Config, 'requireTwoFactor'>,
+  { role }: Pick<User, 'role'>,
+) => requireTwoFactor === 'all' || (requireTwoFactor === 'operators' && role === 'operator');
+
+/** @returns a new secret in base32 */
+export const createSecret = (): string => new Secret({ size: secretBytes }).base32;
+
+const totpOf = (secret: string, label = ''): TOTP =>
+  new TOTP({ issuer, label, secret: Secret.fromBase32(secret), period: periodS });
+
+/** The URI an authenticator app reads from a QR code. */
+export const keyUri = (secret: string, email: string): string => totpOf(secret, email).toString();
+
+/** The time step a code is valid for; null: it is wrong or too old. */
+export function stepOf(secret: string, code: string, nowMs: number): number | null {
+  const token = code.replaceAll(/\s/g, '');
+  if (!/^\d{6}$/.test(token)) return null;
+  const delta = totpOf(secret).validate({ token, timestamp: nowMs, window });
+  return delta === null ? null : Math.floor(nowMs / 1000 / periodS) + delta;
+}
+
+/** Binds a sealed secret to its user. */
+const contextOf = (userId: number): string => `totp-secret:${userId}`;
+
+export const sealedTwoFactor = sealedColumn({
+  table: 'users',
+  column: 'totp_sealed',
+  key: ['id'],
+  context: ([userId]) => contextOf(Number(userId)),
+});
+
+/** Turns the second factor on. `step`: of the code that confirmed the secret; it is not accepted again. */
+export async function saveTwoFactor(
+  executor: Executor,
+  box: SecretBox,
+  { userId, secret, step }: { userId: number; secret: string; step: number },
+): Promise<void> {
+  await executor.query('update users set totp_sealed = $2, totp_last_step = $3 where id = $1', [
+    userId,
+    box.seal(secret, contextOf(userId)),
+    step,
+  ]);
+}
+
+export async function removeTwoFactor(executor: Executor, userId: number): Promise<void> {
+  await executor.query('update users set totp_sealed = null, totp_last_step = null where id = $1', [userId]);
+  await executor.query('delete from user_recovery_codes where user_id = $1', [userId]);
+}
+
+/**
+ * Accepts a code of the authenticator app or a recovery code; each works once, also when given twice concurrently.
+ * @returns what was accepted; null: neither
+ */
+export async function acceptCode(
+  executor: Executor,
+  box: SecretBox,
+  { userId, code, nowMs }: { userId: number; code: string; nowMs: number },
+): Promise<'app' | 'recovery code' | null> {
+  const { rows } = await executor.query<{ totp_sealed: Buffer }>(
+    'select totp_sealed from users where id = $1 and totp_sealed is not null',
+    [userId],
+  );
+  if (rows[0] === undefined) return null;
+  const step = stepOf(box.open(rows[0].totp_sealed, contextOf(userId)), code, nowMs);
+  if (step === null) return (await acceptRecoveryCode(executor, userId, code)) ? 'recovery code' : null;
+  const { rowCount } = await executor.query(
+    'update users set totp_last_step = $2 where id = $1 and totp_last_step < $2',
+    [userId, step],
+  );
+  return rowCount === 1 ? 'app' : null;
+}
+
+async function acceptRecoveryCode(executor: Executor, userId: number, code: string): Promise<boolean> {
+  const { rowCount } = await executor.query('delete from user_recovery_codes where user_id = $1 and code_hash = $2', [
+    userId,
+    hashToken(normalise(code)),
+  ]);
+  return rowCount === 1;
+}
+
+/** Codes may be typed in either case, and without hyphens. */
+const normalise = (code: string): string => code.toUpperCase().replaceAll(/[\s-]/g, '');
+
+/** Replaces a user's recovery codes. @returns the new ones, of which only hashes are stored */
+export async function replaceRecoveryCodes(executor: Executor, userId: number): Promise<string[]> {
+  const codes = Array.from({ length: recoveryCodeCount }, createRecoveryCode);
+  await executor.query('delete from user_recovery_codes where user_id = $1', [userId]);
+  await executor.query('insert into user_recovery_codes (user_id, code_hash) select $1, unnest($2::bytea[])', [
+    userId,
+    codes.map((code) => hashToken(normalise(code))),
+  ]);
+  return codes;
+}
+
+/** Such as ABCD-EFGH-IJKL-MNOP: 80 bits in base32. */
+const createRecoveryCode = (): string =>
+  (new Secret({ buffer: Uint8Array.from(randomBytes(recoveryCodeBytes)).buffer }).base32.match(/.{4}/g) ?? []).join(
+    '-',
+  );
+
+/** How many recovery codes a user has left. */
+export async function countRecoveryCodes(executor: Executor, userId: number): Promise<number> {
+  const { rows } = await executor.query<{ count: number }>(
+    'select count(*)::int as count from user_recovery_codes where user_id = $1',
+    [userId],
+  );
+  return rows[0]?.count ?? 0;
+}

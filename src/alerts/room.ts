@@ -1,0 +1,75 @@
+import type { Accounts } from '../accounts/room.ts';
+import type { Catalog } from '../catalog/room.ts';
+import type { RetentionStep } from '../platform/db/retention.ts';
+import type { Job } from '../platform/jobs.ts';
+import { minuteMs } from '../platform/lib/time.ts';
+import type { App } from '../platform/ports.ts';
+import type { Platform } from '../platform/room.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry } from '../shell/navigation.ts';
+import type { WebhookDeps } from '../webhooks/ports.ts';
+import type { Webhooks } from '../webhooks/room.ts';
+import { sendOperationalEvents } from '../webhooks/send-operational.ts';
+import { checkBudgets, checkPlacements } from './checks.ts';
+import { countNewAlerts, deleteOldAlerts } from './inbox.ts';
+import { alertPages } from './pages/alerts.ts';
+import { recordOperationalEvents } from './record.ts';
+import { sendAlertMessages } from './send.ts';
+
+type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts; webhooks: Webhooks };
+
+/** What people are told of: in the inbox, by mail and by chat. */
+export function createAlerts({ platform, catalog, accounts, webhooks }: Needs) {
+  const { pool, dbHealth } = platform.deps;
+  const deps: WebhookDeps = {
+    ...{ ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth },
+    ...{ sender: webhooks.sender, activity: webhooks.activity, dispatcherMetrics: webhooks.dispatcherMetrics },
+  };
+  const entry: NavEntry = {
+    ...{ group: 'main', rank: 30, key: 'alerts', text: 'nav.alerts', path: '/alerts', icon: 'alerts', role: 'analyst' },
+    // 0 while the database is unavailable: a page that needs no more of it is still shown.
+    count: (publisherId, userId) =>
+      dbHealth.isUp() ? countNewAlerts(pool, { publisherId, userId }).catch(() => 0) : Promise.resolve(0),
+  };
+  return {
+    name: 'alerts',
+    navigation: [entry],
+    retention,
+    pages: (app: App, shell: Shell) => alertPages(app, { ...shell, deps }),
+    jobs: () => jobsOf(deps),
+  };
+}
+
+const retention: RetentionStep = async (pool, _days, nowMs) => ({ alerts: await deleteOldAlerts(pool, nowMs) });
+
+const jobsOf = (deps: WebhookDeps): readonly Job[] => [
+  {
+    name: 'budget alerts',
+    roles: ['worker'],
+    pauseMs: minuteMs,
+    locks: 'rows of alerts, in the order of their key',
+    run: () => checkBudgets(deps),
+  },
+  {
+    name: 'placement alerts',
+    roles: ['worker'],
+    pauseMs: 10 * minuteMs,
+    locks: 'an advisory lock: one process at a time; rows of alerts, in the order of their key',
+    run: () => checkPlacements(deps),
+  },
+  {
+    name: 'alert messages',
+    roles: ['worker'],
+    pauseMs: 1000,
+    locks: 'a lease on the message (skip locked)',
+    run: async () => void (await sendAlertMessages(deps)),
+  },
+  {
+    name: 'operational events',
+    roles: ['worker'],
+    pauseMs: 1000,
+    locks:
+      'rows of operational_events (skip locked), then webhook_endpoints; rows of alerts, in the order of their key',
+    run: async () => void (await sendOperationalEvents(deps.pool, deps.now(), recordOperationalEvents(deps.now()))),
+  },
+];

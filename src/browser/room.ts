@@ -1,0 +1,13 @@
+import type { App } from '../platform/ports.ts';
+import type { Platform } from '../platform/room.ts';
+import { sdkRoutes } from './serve/routes.ts';
+import { templateRoutes } from './serve/templates.ts';
+
+/** The web SDK and the files that hosts embed. */
+export const createBrowser = ({ platform }: { platform: Platform }) => ({
+  name: 'browser',
+  publicRoutes: async (open: App) => {
+    await open.register(sdkRoutes, platform.deps);
+    await open.register(templateRoutes, platform.deps);
+  },
+});

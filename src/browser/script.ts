@@ -1,0 +1,35 @@
+import { loadStaticText, type StaticText } from '../platform/http/static-text.ts';
+
+/** A file for browsers; `path`: its immutable URL. */
+export type BrowserFile = StaticText & { path: string };
+
+/** Outputs of `npm run build:sdk`: the web SDK, the hosted offerwall's script, the advertisers' conversion tag. */
+export type ScriptName = 'launcher' | 'perkswall' | 'offerwall' | 'conversion';
+
+/** Correct from `src` and from `dist`. */
+const fileUrl = (file: string): URL => new URL(`../../dist/sdk/${file}`, import.meta.url);
+
+/** As it stands within a string of a script. */
+const quoted = (url: string): string => url.replace(/["'`\\$<]/g, encodeURIComponent).replaceAll("'", '%27');
+
+/** What all units share: style sheet, defaults. @returns null when it is not built (`npm run build:sdk`) */
+export const loadUnitFile = (): Promise<BrowserFile | null> => loadFile('unit', 'json');
+
+/**
+ * A script, with the service's own URL and that of the units' file inserted.
+ * @returns null when it is not built (`npm run build:sdk`)
+ */
+export async function loadScript(name: ScriptName, publicUrl: string): Promise<BrowserFile | null> {
+  const unit = await loadUnitFile();
+  const values: Record<string, string> = { PUBLIC_URL: quoted(publicUrl), UNIT_PATH: unit?.path ?? '' };
+  return loadFile(name, 'js', (text) => text.replace(/%%([A-Z_]+)%%/g, (all, key: string) => values[key] ?? all));
+}
+
+async function loadFile(
+  name: string,
+  type: 'js' | 'json',
+  edit?: (text: string) => string,
+): Promise<BrowserFile | null> {
+  const text = await loadStaticText(fileUrl(`${name}.${type}`), edit);
+  return text === null ? null : { ...text, path: `/sdk/${name}.${text.hash}.${type}` };
+}

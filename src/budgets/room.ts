@@ -1,0 +1,67 @@
+import type { Catalog } from '../catalog/room.ts';
+import type { EventLogRoom } from '../event-log/room.ts';
+import type { RetentionStep } from '../platform/db/retention.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { Platform } from '../platform/room.ts';
+import { createLiveUsage } from './live-usage.ts';
+import { releaseExpiredReservations } from './release.ts';
+import { releaseExpiredSlices } from './slice-rows.ts';
+import { createSlices } from './slices.ts';
+import { deleteOldUsage } from './usage.ts';
+import { eraseHistoriesOfSessions, eraseHistoryOfUser, exportHistory } from './user-data.ts';
+
+export type Budgets = ReturnType<typeof createBudgets>;
+
+type Needs = { platform: Platform; catalog: Catalog; eventLog: EventLogRoom };
+
+/** What campaigns may still show and spend, and what users have seen: caps, reservations and pacing. */
+export function createBudgets({ platform, catalog: { store: catalog }, eventLog }: Needs) {
+  const { pool, logger, now } = platform.deps;
+  const usage = createLiveUsage({ pool, catalog, now });
+  const slices = createSlices({ pool, catalog, logger, now, usage });
+  const jobs: readonly Job[] = [
+    {
+      name: 'campaign usage',
+      roles: ['api'],
+      pauseMs: 1000,
+      pausePerRun: 20,
+      locks: 'none: reads campaign_usage into memory',
+      run: usage.refresh,
+    },
+    {
+      name: 'slices of totals',
+      roles: ['api'],
+      pauseMs: 1000,
+      locks: 'its own rows of cap_slices, then rows of campaign_usage',
+      run: slices.returnUnused,
+      onStop: slices.close,
+    },
+    {
+      name: 'reservation release',
+      roles: ['worker'],
+      pauseMs: 1000,
+      locks: 'expired rows of cap_reservations, or of cap_slices (skip locked), then rows of campaign_usage',
+      run: async () => {
+        await releaseExpiredReservations(pool, eventLog.storedUntil());
+        await releaseExpiredSlices(pool);
+      },
+    },
+  ];
+  return {
+    name: 'budgets',
+    usage,
+    slices,
+    jobs: () => jobs,
+    retention,
+    userData: {
+      eraseWithSessions: eraseHistoriesOfSessions,
+      eraseOfUser: [eraseHistoryOfUser],
+      exports: { history: exportHistory },
+    },
+  };
+}
+
+const retention: RetentionStep = async (pool, _days, nowMs) => {
+  await deleteOldUsage(pool, nowMs);
+  return {};
+};

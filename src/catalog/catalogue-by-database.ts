@@ -1,0 +1,100 @@
+import type pg from 'pg';
+import { operatorPermission } from '../management/permissions.ts';
+import type { Actor, Work } from '../management/unit-of-work.ts';
+import { findWritableUrl } from '../platform/db/find-writable.ts';
+import { migrate } from '../platform/db/migrate.ts';
+import { createPool, readTransaction, transaction } from '../platform/db/pool.ts';
+import { AppError } from '../platform/errors.ts';
+import type { ImageStore } from './images/image-store.ts';
+import { exportCatalogue, type Progress } from './resources/catalogue/export.ts';
+import { checkPictures, importCatalogue } from './resources/catalogue/import.ts';
+import { parseCatalogue } from './resources/catalogue/parse.ts';
+
+/*
+ * The catalogue without the service: for catalogues that are too large for a call.
+ */
+
+const actor: Actor = {
+  kind: 'system',
+  id: 0,
+  label: 'catalogue command',
+  permissions: new Set([operatorPermission, 'configurations', 'offers/management']),
+  expiresAtMs: null,
+  ratePerS: null,
+  publisherId: null,
+};
+
+/** Thrown to undo a dry run. */
+const undo = new Error('dry run');
+
+export type CatalogueDatabase = { databaseUrl: string; store: ImageStore | null; progress: Progress };
+
+async function withPool<T>(databaseUrl: string, work: (pool: pg.Pool) => Promise<T>): Promise<T> {
+  const url = await findWritableUrl(databaseUrl);
+  await migrate(url);
+  const pool = createPool({ url, size: 2, applicationName: 'perkwire-catalogue', onError: () => {} });
+  try {
+    return await work(pool);
+  } finally {
+    await pool.end();
+  }
+}
+
+/**
+ * Hands the pieces of a catalogue file to `write`.
+ * @param publisherId null: the only publisher there is
+ * @returns the publisher's id
+ */
+export const exportByDatabase = (
+  { databaseUrl, store, progress }: CatalogueDatabase,
+  publisherId: number | null,
+  write: (pieces: AsyncIterable<string>) => Promise<void>,
+): Promise<number> =>
+  withPool(databaseUrl, async (pool) => {
+    const { rows } = await pool.query<{ id: number }>(
+      'select id from publishers where $1::integer is null or id = $1 order by id limit 2',
+      [publisherId],
+    );
+    const [found, second] = rows;
+    if (found === undefined) throw new Error('Publisher not found.');
+    if (second !== undefined) throw new Error('There are several publishers: name one with --publisher ID.');
+    await readTransaction(pool, async (executor) => {
+      const work: Work = { executor, actor, publisherId: found.id, nowMs: Date.now() };
+      await write(exportCatalogue(work, store, progress));
+    });
+    return found.id;
+  });
+
+type ImportOptions = {
+  /** null: a new one. */
+  publisherId: number | null;
+  dryRun: boolean;
+  /** How errors call the content. */
+  name: string;
+};
+
+/** @returns the publisher's id; null after a dry run @throws AppError with all that is wrong */
+export const importByDatabase = (
+  { databaseUrl, store, progress }: CatalogueDatabase,
+  content: unknown,
+  { publisherId, dryRun, name }: ImportOptions,
+): Promise<number | null> =>
+  withPool(databaseUrl, async (pool) => {
+    const nowMs = Date.now();
+    const parsed = await parseCatalogue(content, { executor: pool, actor, publisherId: publisherId ?? 0, nowMs });
+    if ('details' in parsed)
+      throw new AppError('invalid_request', { message: `${name} cannot be imported.`, details: parsed.details });
+    await checkPictures(parsed.catalogue, progress);
+    const intoNew = publisherId === null;
+    return transaction(pool, async (executor) => {
+      const known = await executor.query('select 1 from publishers where id = $1', [publisherId]);
+      if (!intoNew && known.rowCount === 0) throw new Error('Publisher not found.');
+      const work: Work = { executor, actor, publisherId: publisherId ?? 0, nowMs };
+      const result = await importCatalogue(work, parsed.catalogue, { store, intoNew, progress });
+      if (dryRun) throw undo;
+      return result.publisher_id;
+    }).catch((err: unknown) => {
+      if (err === undo) return null;
+      throw err;
+    });
+  });

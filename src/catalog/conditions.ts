@@ -1,0 +1,95 @@
+import type { ErrorDetail } from '../platform/errors.ts';
+
+/** A comparison of one custom attribute of the request. Attributes are text; numbers and booleans compare as text. */
+export type Comparison =
+  | { key: string; op: 'equals' | 'not_equals' | 'prefix'; value: string | number | boolean }
+  | { key: string; op: 'in' | 'not_in'; value: (string | number | boolean)[] }
+  | { key: string; op: 'lt' | 'lte' | 'gt' | 'gte'; value: number }
+  | { key: string; op: 'exists' | 'not_exists' };
+
+export type Condition = { all: Condition[] } | { any: Condition[] } | Comparison;
+
+const maxDepth = 5;
+const maxComparisons = 100;
+const maxValues = 500;
+const maxValueLength = 512;
+const keyPattern = /^[A-Za-z0-9_.-]{1,64}$/;
+const ops = ['equals', 'not_equals', 'in', 'not_in', 'lt', 'lte', 'gt', 'gte', 'prefix', 'exists', 'not_exists'];
+
+/** Validates a condition tree. @returns its problems; empty: valid */
+export function checkCondition(condition: unknown, path: string): ErrorDetail[] {
+  const details: ErrorDetail[] = [];
+  let comparisons = 0;
+
+  function walk(node: unknown, at: string, depth: number): void {
+    if (details.length >= 20) return;
+    if (depth > maxDepth) details.push({ path: at, message: `conditions may be nested at most ${maxDepth} deep` });
+    else if (!isObject(node)) details.push({ path: at, message: 'must be a condition' });
+    else if ('all' in node || 'any' in node) walkGroup(node, at, depth);
+    else {
+      comparisons += 1;
+      if (comparisons === maxComparisons + 1)
+        details.push({ path: at, message: `at most ${maxComparisons} comparisons are allowed` });
+      else if (comparisons <= maxComparisons) details.push(...checkComparison(node, at));
+    }
+  }
+
+  function walkGroup(node: Record<string, unknown>, at: string, depth: number): void {
+    const name = 'all' in node ? 'all' : 'any';
+    const parts = node[name];
+    if (Object.keys(node).length > 1) details.push({ path: at, message: `must hold nothing beside "${name}"` });
+    else if (!Array.isArray(parts) || parts.length === 0)
+      details.push({ path: `${at}/${name}`, message: 'must list at least one condition' });
+    else if (parts.length > maxComparisons)
+      details.push({ path: `${at}/${name}`, message: `at most ${maxComparisons} comparisons are allowed` });
+    else for (const [index, part] of parts.entries()) walk(part, `${at}/${name}/${index}`, depth + 1);
+  }
+
+  walk(condition, path, 1);
+  return details;
+}
+
+function checkComparison(node: Record<string, unknown>, path: string): ErrorDetail[] {
+  const { key, op, value, ...others } = node;
+  const details: ErrorDetail[] = Object.keys(others).map((name) => ({
+    path: `${path}/${name}`,
+    message: 'is not known',
+  }));
+  if (typeof key !== 'string' || !keyPattern.test(key))
+    details.push({
+      path: `${path}/key`,
+      message: 'must be the name of a custom key: 1 to 64 characters of A–Z a–z 0–9 _ . -',
+    });
+  if (typeof op !== 'string' || !ops.includes(op))
+    details.push({ path: `${path}/op`, message: `must be one of ${ops.join(', ')}` });
+  else {
+    const message = valueMessage(op, value);
+    if (message !== null) details.push({ path: `${path}/value`, message });
+  }
+  return details;
+}
+
+function valueMessage(op: string, value: unknown): string | null {
+  if (op === 'exists' || op === 'not_exists') return value === undefined ? null : `must be left out with "${op}"`;
+  if ([value].flat().some(isOutOfRange)) return 'must be 0, or between 10⁻⁹ and 2⁵³ with either sign';
+  if (op === 'in' || op === 'not_in') {
+    if (!Array.isArray(value) || value.length === 0) return 'must list at least one value';
+    if (value.length > maxValues) return `must list at most ${maxValues} values`;
+    return value.every(isValue)
+      ? null
+      : `must be a list of texts of at most ${maxValueLength} characters, numbers or booleans`;
+  }
+  if (['lt', 'lte', 'gt', 'gte'].includes(op)) return typeof value === 'number' ? null : 'must be a number';
+  if (op === 'prefix' && value === '') return 'must not be empty: every value begins with nothing';
+  return isValue(value) ? null : `must be a text of at most ${maxValueLength} characters, a number or a boolean`;
+}
+
+const isValue = (value: unknown): boolean =>
+  (typeof value === 'string' && value.length <= maxValueLength) || ['number', 'boolean'].includes(typeof value);
+
+/** A number that is not kept as it is given, or in hundreds of digits: PostgreSQL writes exponents out. */
+const isOutOfRange = (value: unknown): boolean =>
+  typeof value === 'number' && value !== 0 && !(Math.abs(value) >= 1e-9 && Math.abs(value) <= Number.MAX_SAFE_INTEGER);
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

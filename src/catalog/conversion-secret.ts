@@ -1,0 +1,21 @@
+import { randomBytes } from 'node:crypto';
+import { sealedColumn } from '../platform/security/sealed-column.ts';
+import type { SecretBox } from '../platform/security/secret-box.ts';
+
+const context = 'conversion-secret';
+
+export const sealedConversionSecrets = sealedColumn({
+  table: 'advertisers',
+  column: 'conversion_secret_sealed',
+  key: ['id'],
+  context: () => context,
+});
+
+/** A new secret of an advertiser: the text shown once, and its sealed form to store. */
+export function createConversionSecret(box: SecretBox): { secret: string; sealed: Buffer } {
+  const secret = `cs_${randomBytes(32).toString('base64url')}`;
+  return { secret, sealed: box.seal(secret, context) };
+}
+
+/** @throws when it was sealed with another SECRETS_KEY */
+export const openConversionSecret = (box: SecretBox, sealed: Buffer): string => box.open(sealed, context);

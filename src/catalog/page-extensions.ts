@@ -1,0 +1,32 @@
+import type { Figures } from '../management/crud-definition.ts';
+import type { Values, View } from '../management/resource.ts';
+import type { Html } from '../platform/http/html.ts';
+import type { PublisherContext } from './publisher-pages.ts';
+import type { Publisher } from './types.ts';
+
+/** What requests had that nobody lists: offered where a form asks for one of them. */
+export type SeenKind = 'regions' | 'cities' | 'postal_codes' | 'os' | 'browsers' | 'attributes';
+
+/** What rooms made later add to the catalogue's pages; each sets its part when it is made. Absent: not shown. */
+export type PageExtensions = {
+  /** Figures of the last days beside rows and on their pages. */
+  figures?: (by: {
+    dimension: 'placement' | 'campaign' | 'offer';
+    key: (row: View) => string | number;
+  }) => Figures<PublisherContext>;
+  /** A card on the page of a placement. */
+  placementCard?: (context: PublisherContext, name: string) => Html;
+  /** A card on the page of a campaign. */
+  campaignCard?: (context: PublisherContext, campaignId: number) => Promise<Html>;
+  /** How many recent requests a campaign could have been shown to. */
+  reach?: {
+    /** Beside the form. `readOnly`: the stored values, of a form that cannot be edited. */
+    panel: (context: PublisherContext, readOnly: Values | null) => Promise<Html>;
+    /** Of what is typed, which may be incomplete. */
+    ofTyped: (context: PublisherContext, typed: Values) => Promise<Html>;
+  };
+  /** Values of recent requests, each once, in any order. */
+  seenValues?: (publisherId: number, kind: SeenKind) => Promise<readonly string[]>;
+  /** Offers of the publisher as the SDK gets them, without URLs that would be tracked; at most `count`. */
+  sampleOffers?: (publisher: Publisher, options: { exceptId: number | null; count: number }) => readonly object[];
+};

@@ -1,0 +1,19 @@
+import type { Figures } from '../../management/crud-definition.ts';
+import type { ManagementClient } from '../../management/page-client.ts';
+import type { Shell } from '../../shell/layout.ts';
+import type { PageExtensions } from '../page-extensions.ts';
+import type { CatalogDeps } from '../ports.ts';
+import type { PublisherContext } from '../publisher-pages.ts';
+
+/** What the catalogue's pages are made with. */
+export type PageServices = Shell & { deps: CatalogDeps; management: ManagementClient; extensions: PageExtensions };
+
+/** Below the publisher's pages: where the form of a campaign asks for its reach. */
+export const reachPath = '/campaigns/estimate';
+
+/** The member `figures` of the pages of a resource; none without reports. */
+export const figuresOf = (
+  { extensions }: Pick<PageServices, 'extensions'>,
+  by: Parameters<NonNullable<PageExtensions['figures']>>[0],
+): { figures?: Figures<PublisherContext> } =>
+  extensions.figures === undefined ? {} : { figures: extensions.figures(by) };

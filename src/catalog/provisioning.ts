@@ -1,0 +1,44 @@
+import { timeOf } from '../platform/lib/time-zone.ts';
+import { type EventKind, rulesOf } from './event-kinds.ts';
+import type { Campaign, Offer, Payout } from './types.ts';
+
+/** Whether an offer belongs to a publisher or is provisioned to it, active or not. */
+export const isKnownTo = (offer: Offer, publisherId: number): boolean =>
+  offer.publisherId === publisherId || offer.campaign.provisions.has(publisherId);
+
+/** Whether offer, campaign and provisioning are active. */
+export const isServedTo = (offer: Offer, publisherId: number): boolean =>
+  offer.active && offer.campaign.active && offer.campaign.provisions.get(publisherId)?.active === true;
+
+/** Phase of a campaign by its start and end, regardless of its hours. */
+export function phaseOf({ rules: { schedule = {} } }: Campaign, nowMs: number): 'ahead' | 'running' | 'over' {
+  if ((timeOf(schedule.end_at) ?? Number.POSITIVE_INFINITY) <= nowMs) return 'over';
+  return (timeOf(schedule.start_at) ?? Number.NEGATIVE_INFINITY) > nowMs ? 'ahead' : 'running';
+}
+
+/** Priority of a campaign at a publisher; lower is shown first. */
+export const priorityOf = (campaign: Campaign, publisherId: number): number =>
+  campaign.provisions.get(publisherId)?.priority ?? campaign.priority;
+
+/** Payout of a campaign at a publisher. */
+export function payoutOf({ payout, provisions }: Campaign, publisherId: number): Payout {
+  const amountMicros = provisions.get(publisherId)?.payoutMicros ?? null;
+  return amountMicros === null ? payout : { ...payout, amountMicros };
+}
+
+/** Highest cost of one paid event, in millionths; 1 for a share of a sale, whose amount is unknown beforehand. */
+export function maxCostMicros({ kind, amountMicros }: Payout): number {
+  if (kind === 'cpm') return Math.max(1, amountMicros / 1000);
+  return kind === 'cps' ? 1 : Math.max(1, amountMicros);
+}
+
+/**
+ * What an event earns, in millionths of the campaign's currency: a click of a campaign paid by the click, an impression
+ * of one paid by the thousand. Stored with the event, so that a later change of the payout does not alter past events.
+ */
+export function eventRevenueMicros(kind: EventKind, campaign: Campaign, publisherId: number): number {
+  const { paidBy } = rulesOf(kind);
+  if (paidBy === undefined) return 0;
+  const { kind: payout, amountMicros } = payoutOf(campaign, publisherId);
+  return paidBy.payout === payout ? Math.round(amountMicros / paidBy.per) : 0;
+}

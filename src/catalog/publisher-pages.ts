@@ -1,0 +1,12 @@
+import type { App } from '../platform/ports.ts';
+import type { PageContext } from '../shell/context.ts';
+import type { Shell } from '../shell/layout.ts';
+import { type Pages, pagesOfPublisher } from '../shell/pages.ts';
+import type { Publisher } from './types.ts';
+
+/** What a page of one publisher is rendered from: the publisher with all that the catalogue holds of it. */
+export type PublisherContext = PageContext & { publisher: Publisher };
+
+/** Pages of one publisher, below `/dashboard/p/{publisherId}`. The guard reads the publisher from the snapshot. */
+export const publisherPages = (app: App, shell: Shell): Pages<PublisherContext> =>
+  pagesOfPublisher(app, shell) as unknown as Pages<PublisherContext>;

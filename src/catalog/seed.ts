@@ -1,0 +1,79 @@
+import sharp from 'sharp';
+import type { Executor } from '../platform/db/pool.ts';
+import { saveOriginal } from './image-storage.ts';
+import { sanitiseTerms } from './sanitise.ts';
+import type { SeedCampaign, SeedCatalogue, SeedCreative } from './seed-types.ts';
+
+/** The bytes of a picture that a catalogue names. */
+export type ReadPicture = (file: string) => Promise<Buffer>;
+
+/**
+ * Writes a catalogue as a new publisher, for demos and tests. Must run in one transaction.
+ * @returns the id of the publisher
+ */
+export async function seedCatalogue(
+  executor: Executor,
+  catalogue: SeedCatalogue,
+  sdkId: string,
+  readPicture: ReadPicture,
+): Promise<number> {
+  const publisherId = await insert(executor, 'publishers', { ...catalogue.publisher, sdk_id: sdkId });
+  const themes = new Map<string, number>();
+  for (const theme of catalogue.themes)
+    themes.set(theme.key, await insert(executor, 'themes', { publisher_id: publisherId, ...theme }));
+  for (const { name, display_name: displayName, theme } of catalogue.placements) {
+    await executor.query(
+      'insert into placements (publisher_id, name, display_name, theme_id) values ($1, $2, $3, $4)',
+      [publisherId, name, displayName, themes.get(theme ?? '') ?? null],
+    );
+  }
+  const advertisers = new Map<string, number>();
+  for (const { key: advertiser, name } of catalogue.advertisers)
+    advertisers.set(advertiser, await insert(executor, 'advertisers', { publisher_id: publisherId, name }));
+  for (const campaign of catalogue.campaigns) {
+    const advertiserId = advertisers.get(campaign.advertiser) as number;
+    await insertCampaign(executor, { publisherId, advertiserId, readPicture }, campaign);
+  }
+  return publisherId;
+}
+
+/** @returns the id of the row */
+async function insert(executor: Executor, table: string, row: Record<string, unknown>): Promise<number> {
+  const columns = Object.keys(row);
+  const { rows } = await executor.query<{ id: number }>(
+    `insert into ${table} (${columns.join(', ')})
+    values (${columns.map((_, index) => `$${index + 1}`).join(', ')}) returning id`,
+    Object.values(row),
+  );
+  return (rows[0] as { id: number }).id;
+}
+
+type CampaignContext = { publisherId: number; advertiserId: number; readPicture: ReadPicture };
+
+async function insertCampaign(
+  executor: Executor,
+  { publisherId, advertiserId, readPicture }: CampaignContext,
+  { key: _key, advertiser: _advertiser, offers, ...columns }: SeedCampaign,
+): Promise<void> {
+  const owner = { publisher_id: publisherId };
+  const campaignId = await insert(executor, 'campaigns', { ...owner, advertiser_id: advertiserId, ...columns });
+  for (const { key: _offer, creatives, ...copy } of offers) {
+    const terms = sanitiseTerms(copy.terms_and_conditions);
+    const row = { ...owner, campaign_id: campaignId, ...copy, terms_and_conditions: terms };
+    const offerId = await insert(executor, 'offers', row);
+    for (const creative of creatives)
+      await insertCreative(executor, offerId, creative, await readPicture(creative.file));
+  }
+}
+
+async function insertCreative(
+  executor: Executor,
+  offerId: number,
+  { file: _file, ...columns }: SeedCreative,
+  bytes: Buffer,
+): Promise<void> {
+  const { width, height, format } = await sharp(bytes).metadata();
+  const type = format === 'jpeg' ? 'jpg' : format;
+  const id = await insert(executor, 'creatives', { offer_id: offerId, ...columns, type, width, height });
+  await saveOriginal(executor, null, id, bytes);
+}

@@ -1,0 +1,152 @@
+import type { Permission } from '../platform/http/auth.ts';
+import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
+import type { CreativeType, Unit } from './types.ts';
+
+/** Rows of the configuration tables as `pg` returns them (`numeric` and `bigint` are strings). */
+export type PublisherRow = {
+  id: number;
+  name: string;
+  sdk_id: string;
+  unit_enabled: boolean;
+  offers_per_response: number;
+  time_zone: string;
+  currency_name: string;
+  currency_multiplier: string;
+  usp_enabled: boolean;
+  wallet_enabled: boolean;
+  offerwall_enabled: boolean;
+  privacy_url: string | null;
+  privacy_text: string;
+  delivery_percentage: number;
+  test_mode: boolean;
+  frame_hosts: string[];
+};
+
+export type KeyRow = {
+  id: number;
+  name: string;
+  publisher_id: number;
+  key_hash: string;
+  permissions: Permission[];
+  rate_limit_per_s: number | null;
+  expires_at: Date | null;
+};
+
+export type ThemeRow = {
+  id: number;
+  key: string;
+  publisher_id: number;
+  name: string;
+  unit: Unit;
+  is_default: boolean;
+  usp_enabled: boolean;
+  usp_check_all: boolean;
+  offers_per_response: number | null;
+  delivery_percentage: number | null;
+  unit_enabled: boolean | null;
+  settings: Record<string, unknown>;
+  styles: Record<string, unknown>;
+  appearance: Record<string, unknown>;
+};
+
+export type PlacementRow = {
+  publisher_id: number;
+  name: string;
+  theme_id: number | null;
+  offers_per_response: number | null;
+  delivery_percentage: number | null;
+  unit_enabled: boolean | null;
+};
+
+export type CampaignRow = {
+  id: number;
+  publisher_id: number;
+  advertiser_id: number;
+  advertiser_name: string;
+  name: string;
+  category: string;
+  tags: string[];
+  active: boolean;
+  priority: number;
+  weight: number;
+  is_product: boolean;
+  is_loyalty: boolean;
+  offer_description: string;
+  landing_url: string;
+  click_id_param: string;
+  opt_out_days: number | null;
+  /** As stored; direct writes to the database are not validated. */
+  rules: CampaignRules;
+  payout_kind: PayoutKind;
+  payout_amount: string;
+  payout_currency: string;
+  deleted_at: Date | null;
+};
+
+export type ProvisionRow = {
+  campaign_id: number;
+  publisher_id: number;
+  active: boolean;
+  payout_amount: string | null;
+  priority: number | null;
+  frequency_caps: FrequencyCap[] | null;
+  total_caps: TotalCap[] | null;
+};
+
+export type SequenceRuleRow = {
+  id: number;
+  publisher_id: number;
+  placement: string | null;
+  positions: number[] | null;
+  effect: 'allow' | 'deny';
+  match: SequenceMatch;
+  weight: number;
+};
+
+export type OfferRow = {
+  id: number;
+  publisher_id: number;
+  campaign_id: number;
+  active: boolean;
+  weight: number;
+  title: string;
+  description: string;
+  mini_text: string;
+  short_headline: string;
+  short_description: string;
+  terms_and_conditions: string;
+  cta_yes: string;
+  cta_no: string;
+  loyalty_requirements: string;
+  useraction_cta: string | null;
+  useraction_url: string | null;
+  adv_pixel_url: string;
+  wallet_enabled: boolean;
+  offerwall_enabled: boolean;
+  deleted_at: Date | null;
+};
+
+export type CreativeRow = {
+  id: number;
+  offer_id: number;
+  creative_type: CreativeType;
+  is_primary: boolean;
+  type: string;
+  width: number;
+  height: number;
+  url: string | null;
+  user_id: number;
+};
+
+export type CatalogRows = {
+  version: number;
+  publishers: PublisherRow[];
+  keys: KeyRow[];
+  themes: ThemeRow[];
+  placements: PlacementRow[];
+  campaigns: CampaignRow[];
+  provisions: ProvisionRow[];
+  sequenceRules: SequenceRuleRow[];
+  offers: OfferRow[];
+  creatives: CreativeRow[];
+};

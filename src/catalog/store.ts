@@ -1,0 +1,114 @@
+import type pg from 'pg';
+import { listen } from '../platform/db/listen.ts';
+import { readTransaction } from '../platform/db/pool.ts';
+import type { ServerUrl } from '../platform/db/servers.ts';
+import type { Logger } from '../platform/logger.ts';
+import { buildSnapshot } from './build-snapshot.ts';
+import { loadRows, loadVersion, type Stored } from './snapshot/load.ts';
+import type { CatalogRows } from './snapshot-rows.ts';
+import type { BuildIndex, Snapshot } from './types.ts';
+
+/** The current snapshot, kept fresh. A request takes `current()` once and works with that object to its end. */
+export type CatalogStore = {
+  current: () => Snapshot;
+  /** When the current snapshot was last known to be the newest (epoch milliseconds). */
+  confirmedAtMs: () => number;
+  /** Loads the configuration again if it has changed, for the caller that changed it. */
+  refresh: () => Promise<void>;
+  stop: () => Promise<void>;
+};
+
+/** Period of the version poll, which finds changes whose notification was lost (milliseconds). */
+const pollMs = 500;
+
+type CatalogStoreOptions = {
+  pool: pg.Pool;
+  databaseUrl: ServerUrl;
+  logger: Logger;
+  buildIndex: BuildIndex;
+  now: () => number;
+};
+
+/** Loads the catalogue and follows its changes by NOTIFY, and by a poll of its version each 500 ms. */
+export async function startCatalogStore(options: CatalogStoreOptions): Promise<CatalogStore> {
+  const { pool, databaseUrl, logger, buildIndex, now } = options;
+  let confirmedAtMs = now();
+  let snapshot = await loadSnapshot(pool, buildIndex);
+  let refreshing: Promise<void> | null = null;
+  let isStale = false;
+  let stopped = false;
+
+  async function refreshOnce(): Promise<void> {
+    const askedAtMs = now();
+    const { version, source } = await loadVersion(pool);
+    const isNewest = version === snapshot.version && source === storedOf(snapshot).source;
+    if (!isNewest) snapshot = await loadSnapshot(pool, buildIndex, snapshot);
+    confirmedAtMs = askedAtMs;
+    if (isNewest) return;
+    logger.debug({ version: snapshot.version, offers: snapshot.offers.size }, 'catalogue replaced');
+  }
+
+  function refresh(): Promise<void> {
+    if (refreshing !== null) {
+      isStale = true;
+      return refreshing;
+    }
+    refreshing = (async () => {
+      do {
+        isStale = false;
+        await refreshOnce();
+      } while (isStale && !stopped);
+    })().finally(() => {
+      refreshing = null;
+    });
+    return refreshing;
+  }
+
+  const refreshInBackground = (): void =>
+    void refresh().catch((err) => logger.warn({ err }, 'catalogue refresh failed; the previous one stays in use'));
+  const unlisten = listen(databaseUrl, 'perkwire_catalog', refreshInBackground);
+  const timer = setInterval(refreshInBackground, pollMs);
+  return {
+    current: () => snapshot,
+    confirmedAtMs: () => confirmedAtMs,
+    refresh,
+    stop: async () => {
+      stopped = true;
+      clearInterval(timer);
+      await unlisten();
+      await refreshing?.catch(() => {});
+    },
+  };
+}
+
+/**
+ * The configuration at one instant.
+ * @param base an earlier snapshot: campaigns unchanged since then are neither read nor built again, but shared with it
+ */
+export async function loadSnapshot(
+  pool: pg.Pool,
+  buildIndex: BuildIndex,
+  base: Snapshot | null = null,
+): Promise<Snapshot> {
+  const { rows, source, changed } = await readTransaction(pool, (executor) =>
+    loadRows(executor, base === null ? null : storedOf(base)),
+  );
+  const snapshot = await buildSnapshot({
+    rows,
+    buildIndex,
+    base: base === null || changed === null ? null : { snapshot: base, changed },
+  });
+  storedBySnapshot.set(snapshot, { rows, source });
+  return snapshot;
+}
+
+const storedBySnapshot = new WeakMap<Snapshot, Stored>();
+
+function storedOf(snapshot: Snapshot): Stored {
+  const stored = storedBySnapshot.get(snapshot);
+  if (stored === undefined) throw new Error('the snapshot was not loaded from the database');
+  return stored;
+}
+
+/** The rows a loaded snapshot was built from. */
+export const rowsOf = (snapshot: Snapshot): CatalogRows => storedOf(snapshot).rows;

@@ -1,0 +1,201 @@
+import type { Permission } from '../platform/http/auth.ts';
+import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
+
+export type Unit = 'sou' | 'mou';
+
+export type Theme = {
+  id: number;
+  /** Normalised; names it in requests and pages. */
+  key: string;
+  name: string;
+  unit: Unit;
+  uspEnabled: boolean;
+  uspCheckAll: boolean;
+  /** null, here and below: as the publisher. */
+  offersPerResponse: number | null;
+  deliveryPercentage: number | null;
+  unitEnabled: boolean | null;
+  /** Stored overrides of the defaults. */
+  settings: Readonly<Record<string, unknown>>;
+  styles: Readonly<Record<string, unknown>>;
+  appearance: Readonly<Record<string, unknown>>;
+};
+
+/** null: as the theme, else the publisher. */
+export type Placement = {
+  name: string;
+  themeId: number | null;
+  offersPerResponse: number | null;
+  deliveryPercentage: number | null;
+  unitEnabled: boolean | null;
+};
+
+/** Which offers may or may not be shown at positions of a placement. */
+export type SequenceRule = {
+  id: number;
+  /** null: all placements. */
+  placement: string | null;
+  /** 1 to 10; null: all positions. */
+  positions: readonly number[] | null;
+  effect: 'allow' | 'deny';
+  match: SequenceMatch;
+  weight: number;
+};
+
+export type Publisher = {
+  id: number;
+  name: string;
+  /** 16 hex digits; public, carries `ads/offers` only. */
+  sdkId: string;
+  unitEnabled: boolean;
+  offersPerResponse: number;
+  /** Share of users who get offers, 0 to 100. */
+  deliveryPercentage: number;
+  /** Answers every request as if in dev mode. */
+  testMode: boolean;
+  timeZone: string;
+  currencyName: string;
+  currencyMultiplier: number;
+  uspEnabled: boolean;
+  walletEnabled: boolean;
+  offerwallEnabled: boolean;
+  privacyUrl: string | null;
+  /** Plain text of the privacy page; empty: the default text. */
+  privacyText: string;
+  /** CSP host sources of pages that may frame the offerwall. */
+  frameHosts: readonly string[];
+  themes: ReadonlyMap<number, Theme>;
+  themesByKey: ReadonlyMap<string, Theme>;
+  defaultTheme: Theme | null;
+  placements: ReadonlyMap<string, Placement>;
+  index: OfferIndex;
+  sequenceRules: readonly SequenceRule[];
+};
+
+/** A publisher's offers as the decision engine indexes them; here only `offers`, its source, is known. */
+export type OfferIndex = { readonly offers: readonly Offer[] };
+
+export type IndexSource = {
+  publisher: Pick<Publisher, 'id' | 'timeZone'>;
+  /** Every offer provisioned to the publisher that is not removed. */
+  offers: readonly Offer[];
+  /** Time zone of a campaign's owner, for its total caps. */
+  timeZoneOf: (publisherId: number) => string;
+};
+
+/** Builds the index of a publisher; the caller may do other work at each `yield`. */
+export type BuildIndex = (source: IndexSource) => Generator<void, OfferIndex>;
+
+export type ApiKey = {
+  id: number;
+  name: string;
+  publisherId: number;
+  permissions: ReadonlySet<Permission>;
+  /** Calls per second; null: no limit. */
+  rateLimitPerS: number | null;
+  /** Epoch milliseconds; null: never. */
+  expiresAtMs: number | null;
+};
+
+export type CreativeType = 'icon_image' | 'offer_image' | 'hero_image';
+
+export type Creative = {
+  id: number;
+  creativeType: CreativeType;
+  isPrimary: boolean;
+  /** File type, such as `png`. */
+  type: string;
+  /** Pixels. */
+  width: number;
+  height: number;
+  /** null: served by this service. */
+  url: string | null;
+  userId: number;
+};
+
+export type Payout = {
+  kind: PayoutKind;
+  /** Millionths of the currency per click, conversion or 1,000 impressions; `cps`: of a percent of the sale. */
+  amountMicros: number;
+  /** ISO 4217. */
+  currency: string;
+};
+
+/** A publisher's permission to show a campaign, with overrides (null: as the campaign). */
+export type Provision = {
+  publisherId: number;
+  active: boolean;
+  payoutMicros: number | null;
+  priority: number | null;
+  frequencyCaps: readonly FrequencyCap[] | null;
+  /** In addition to the campaign's; counted at this publisher alone. */
+  totalCaps: readonly TotalCap[] | null;
+};
+
+export type Campaign = {
+  id: number;
+  publisherId: number;
+  advertiserId: number;
+  advertiserName: string;
+  name: string;
+  category: string;
+  tags: readonly string[];
+  active: boolean;
+  /** Lower is shown first. */
+  priority: number;
+  /** Higher is shown first where no offer of the same priority pays; else expected revenue decides. */
+  weight: number;
+  isProduct: boolean;
+  isLoyalty: boolean;
+  offerDescription: string;
+  /** https destination; may hold macros such as `{click_id}`. */
+  landingUrl: string;
+  clickIdParam: string;
+  /** How long a "no thanks" excludes the campaign for the user (days); null: without end. */
+  optOutDays: number | null;
+  payout: Payout;
+  rules: CampaignRules;
+  /** By publisher, inactive ones included. The campaign is served to no other publisher. */
+  provisions: ReadonlyMap<number, Provision>;
+  /** Images of all its offers. */
+  creatives: readonly Creative[];
+};
+
+/** The copy of an offer. Limits: docs/interface.md#text-limits. */
+export type OfferCopy = {
+  title: string;
+  description: string;
+  miniText: string;
+  shortHeadline: string;
+  shortDescription: string;
+  ctaYes: string;
+  ctaNo: string;
+};
+
+export type Offer = {
+  id: number;
+  publisherId: number;
+  campaign: Campaign;
+  active: boolean;
+  weight: number;
+  copy: OfferCopy;
+  /** Sanitised HTML. */
+  termsAndConditions: string;
+  loyaltyRequirements: string;
+  useractionCta: string | null;
+  useractionUrl: string | null;
+  advPixelUrl: string;
+  walletEnabled: boolean;
+  offerwallEnabled: boolean;
+  creatives: readonly Creative[];
+};
+
+export type Snapshot = {
+  version: number;
+  publishers: ReadonlyMap<number, Publisher>;
+  publishersBySdkId: ReadonlyMap<string, Publisher>;
+  /** By hex sha256 of the key. */
+  keys: ReadonlyMap<string, ApiKey>;
+  /** Every offer that tokens may refer to, paused and recently removed ones included. */
+  offers: ReadonlyMap<number, Offer>;
+};

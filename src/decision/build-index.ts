@@ -1,0 +1,187 @@
+import { normaliseName } from '../catalog/names.ts';
+import type { IndexSource, Offer, Publisher } from '../catalog/types.ts';
+import type { EligibilityIndex, IndexedKey, PriorityClass, Withheld } from './eligibility.ts';
+import { type Bits, emptyBits, fullBits, setBit } from './index/bitset.ts';
+import { type Candidate, type CompiledRules, compileRules, toCandidate } from './index/compile.ts';
+import { createDimension, type Dimension } from './index/dimension.ts';
+import { sortInSlices } from './index/sort.ts';
+
+/** In the order in which exclusions are reported. */
+const indexedKeys: readonly IndexedKey[] = [
+  'countries',
+  'regions',
+  'placements',
+  'platforms',
+  'devices',
+  'os',
+  'browsers',
+];
+
+const lower = (value: string): string => value.toLowerCase();
+const upper = (value: string): string => value.toUpperCase();
+const normalisers: Record<IndexedKey, (value: string) => string> = {
+  countries: upper,
+  regions: upper,
+  placements: normaliseName,
+  platforms: lower,
+  devices: lower,
+  os: lower,
+  browsers: lower,
+};
+
+/** Candidates processed between two pauses (count): compiled, or added to a dimension. */
+const sliceSize = 100;
+const dimensionSliceSize = 2000;
+
+/** Builds the index of a publisher; the caller may do other work at each `yield`. */
+export function* buildIndex(source: IndexSource): Generator<void, EligibilityIndex> {
+  const { candidates, withheld } = yield* compileOffers(source);
+  yield;
+  const size = candidates.length;
+  const byCampaign = campaignsOf(candidates);
+  yield;
+  const bitsOf = (isMember: (candidate: Candidate) => boolean): Bits => {
+    const bits = emptyBits(size);
+    for (const candidate of candidates) if (isMember(candidate)) setBit(bits, candidate.index);
+    return bits;
+  };
+  const needsIdentity = candidates.some(({ rules }) => rules.needsIdentity);
+  return {
+    offers: source.offers,
+    candidates,
+    classes: classesOf(candidates),
+    all: fullBits(size),
+    loyalty: bitsOf(({ offer }) => offer.campaign.isLoyalty),
+    withCreative: bitsOf(({ offer }) => offer.creatives.length > 0),
+    offerwall: bitsOf(({ offer }) => offer.offerwallEnabled),
+    needsIdentity: needsIdentity ? bitsOf(({ rules }) => rules.needsIdentity) : null,
+    dimensions: yield* buildDimensions(candidates),
+    hours: yield* buildHours(candidates),
+    byCampaign,
+    withheld,
+    timeZone: source.publisher.timeZone,
+  };
+}
+
+type Compiled = { candidates: Candidate[]; withheld: Withheld[] };
+
+/** Compiles the rules of all offers, and puts those that may be shown in the order of the catalogue. */
+function* compileOffers({ publisher, offers, timeZoneOf }: IndexSource): Generator<void, Compiled> {
+  const unsorted: Candidate[] = [];
+  const withheld: Withheld[] = [];
+  const compiled = new Map<number, CompiledRules>();
+  for (const [done, offer] of offers.entries()) {
+    if (done % sliceSize === sliceSize - 1) yield;
+    const paused = pauseOf(offer, publisher.id);
+    const capZone = timeZoneOf(offer.campaign.publisherId);
+    const candidate = paused === null ? compileOrNull(offer, publisher, capZone, compiled) : null;
+    if (candidate !== null) unsorted.push(candidate);
+    else withheld.push({ offer, rule: paused ?? 'rules_invalid' });
+  }
+  const candidates = yield* sortInSlices(unsorted, byCatalogueOrder);
+  candidates.forEach((candidate, index) => {
+    candidate.index = index;
+  });
+  return { candidates, withheld };
+}
+
+function pauseOf(offer: Offer, publisherId: number): Withheld['rule'] | null {
+  if (!offer.campaign.active) return 'campaign_paused';
+  if (!offer.active) return 'offer_paused';
+  return offer.campaign.provisions.get(publisherId)?.active === true ? null : 'provisioning_paused';
+}
+
+/** Invalid rules, which only direct writes to the database can cause, exclude their own campaign and no other. */
+function compileOrNull(
+  offer: Offer,
+  publisher: Pick<Publisher, 'id'>,
+  capZone: string,
+  compiled: Map<number, CompiledRules>,
+): Candidate | null {
+  const { campaign } = offer;
+  try {
+    const rules = compiled.get(campaign.id) ?? compileRules(campaign.rules, campaign.id, capZone);
+    compiled.set(campaign.id, rules);
+    return toCandidate(offer, publisher, rules, capZone);
+  } catch {
+    return null;
+  }
+}
+
+const byCatalogueOrder = (a: Candidate, b: Candidate): number =>
+  Number(b.forced) - Number(a.forced) ||
+  a.priority - b.priority ||
+  b.offer.campaign.weight - a.offer.campaign.weight ||
+  a.offer.campaign.id - b.offer.campaign.id ||
+  b.offer.weight - a.offer.weight ||
+  a.offer.id - b.offer.id;
+
+function classesOf(candidates: readonly Candidate[]): PriorityClass[] {
+  const classes: PriorityClass[] = [];
+  for (const { index, forced, priority, payout } of candidates) {
+    const before = candidates[index - 1];
+    let current = classes.at(-1);
+    if (current === undefined || before?.forced !== forced || before.priority !== priority) {
+      current = { from: index, to: index, pays: false };
+      classes.push(current);
+    }
+    current.to = index + 1;
+    current.pays ||= payout.amountMicros > 0;
+  }
+  return classes;
+}
+
+function campaignsOf(candidates: readonly Candidate[]): Map<number, number[]> {
+  const byCampaign = new Map<number, number[]>();
+  for (const { offer, index } of candidates) {
+    const list = byCampaign.get(offer.campaign.id);
+    if (list === undefined) byCampaign.set(offer.campaign.id, [index]);
+    else list.push(index);
+  }
+  return byCampaign;
+}
+
+function* buildDimensions(
+  candidates: readonly Candidate[],
+): Generator<void, { key: IndexedKey; dimension: Dimension }[]> {
+  const found: { key: IndexedKey; dimension: Dimension }[] = [];
+  for (const key of indexedKeys) {
+    const builder = createDimension(candidates.length, normalisers[key]);
+    for (const { rules, index } of candidates) {
+      if (index % dimensionSliceSize === 0) yield;
+      const list = rules.targeting[key];
+      if (list !== undefined) builder.add(index, list);
+    }
+    yield;
+    const dimension = builder.build();
+    if (dimension !== null) found.push({ key, dimension });
+    yield;
+  }
+  return found;
+}
+
+function* buildHours(
+  candidates: readonly Candidate[],
+): Generator<void, { zone: string | null; dimension: Dimension }[]> {
+  const zones = new Set(candidates.flatMap(({ rules }) => (rules.hours === null ? [] : [rules.hours.zone])));
+  const found: { zone: string | null; dimension: Dimension }[] = [];
+  for (const zone of zones) {
+    const builder = createDimension(candidates.length);
+    for (const { rules, index } of candidates) {
+      if (index % sliceSize === 0) yield;
+      if (rules.hours?.zone === zone) builder.add(index, { include: hoursTouched(rules.hours.windows) });
+    }
+    yield;
+    found.push({ zone, dimension: builder.build() as Dimension });
+  }
+  return found;
+}
+
+/** The hours of the week that windows overlap. */
+function hoursTouched(windows: readonly { start: number; end: number }[]): string[] {
+  const hours = new Set<string>();
+  for (const { start, end } of windows) {
+    for (let hour = Math.floor(start / 60); hour * 60 < end; hour++) hours.add(String(hour));
+  }
+  return [...hours];
+}

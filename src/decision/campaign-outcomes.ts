@@ -1,0 +1,34 @@
+import { run } from './decide.ts';
+import { indexOf } from './eligibility.ts';
+import type { Candidate } from './index/compile.ts';
+import type { DecisionInput } from './types.ts';
+
+/** The outcome of a campaign that was shown; any other outcome is the rule that kept it from being shown. */
+export const shownOutcome = 'shown';
+
+/**
+ * What became of each campaign of a publisher in a decision: shown, or the first rule that failed for that of its
+ * offers which came furthest.
+ */
+export function campaignOutcomes(input: DecisionInput): Map<number, string> {
+  const { withheld } = indexOf(input.publisher);
+  const outcomes = new Map<number, string>();
+  const rules = new Map<Candidate, string>();
+  const ranked: Candidate[] = [];
+  const { offers } = run(input, {
+    onExcluded: (candidate, { rule }) => {
+      if (!rules.has(candidate)) rules.set(candidate, rule);
+    },
+    onRanked: (candidate) => {
+      ranked.push(candidate);
+    },
+  });
+  const set = (campaignId: number, outcome: string | undefined): void => {
+    if (outcome !== undefined && !outcomes.has(campaignId)) outcomes.set(campaignId, outcome);
+  };
+  for (const { offer } of offers) set(offer.campaign.id, shownOutcome);
+  for (const candidate of ranked) set(candidate.offer.campaign.id, rules.get(candidate));
+  for (const [candidate, rule] of rules) set(candidate.offer.campaign.id, rule);
+  for (const { offer, rule } of withheld) set(offer.campaign.id, rule);
+  return outcomes;
+}

@@ -1,0 +1,42 @@
+import { noHistory } from '../budgets/types.ts';
+import { blankOffer } from '../catalog/blank-offer.ts';
+import type { CampaignRules } from '../catalog/rules.ts';
+import type { Offer, Publisher } from '../catalog/types.ts';
+import { noPosteriors } from '../learning/types.ts';
+import { buildIndex } from './build-index.ts';
+import { passIndexFilters } from './index/index-filters.ts';
+import { postFilter } from './rules/post-filters.ts';
+import type { DecisionContext } from './types.ts';
+
+/** A campaign that is not saved yet, as far as it decides who may see it. `rules` are valid. */
+export type CampaignDraft = { rules: CampaignRules; isLoyalty: boolean };
+
+/**
+ * Whether a draft could have been shown in a request of the past: by its targeting, hours and conditions. Its start and
+ * end, caps and the competition do not count.
+ */
+export function eligibilityOf(draft: CampaignDraft, publisher: Publisher): (context: DecisionContext) => boolean {
+  const { start_at: _start, end_at: _end, ...schedule } = draft.rules.schedule ?? {};
+  const { frequency_caps: _frequency, total_caps: _total, pacing: _pacing, ...rules } = draft.rules;
+  const offer = draftOffer({ ...rules, schedule }, draft.isLoyalty, publisher.id);
+  const building = buildIndex({ publisher, offers: [offer], timeZoneOf: () => publisher.timeZone });
+  let step = building.next();
+  while (step.done !== true) step = building.next();
+  const index = step.value;
+  const [candidate] = index.candidates;
+  if (candidate === undefined) return () => false;
+  const asked = { surface: 'unit', onlyWithCreative: false, campaignId: null } as const;
+  const rest = { publisher, theme: null, history: noHistory, totals: new Map(), posteriors: noPosteriors, seed: 0 };
+  return (given) => {
+    const context = { ...given, ...asked };
+    const [passing = 0] = passIndexFilters(index, context, false);
+    return passing !== 0 && postFilter(candidate, index, { ...rest, context }) === null;
+  };
+}
+
+function draftOffer(rules: CampaignRules, isLoyalty: boolean, publisherId: number): Offer {
+  const provision = { publisherId, active: true, payoutMicros: null, priority: null };
+  const provisions = new Map([[publisherId, { ...provision, frequencyCaps: null, totalCaps: null }]]);
+  const blank = blankOffer(0, 0, publisherId);
+  return { ...blank, active: true, campaign: { ...blank.campaign, active: true, isLoyalty, rules, provisions } };
+}

@@ -1,0 +1,144 @@
+import type { Condition } from '../catalog/conditions.ts';
+import type { FrequencyCap } from '../catalog/rules.ts';
+import { minuteOfWeek } from '../platform/lib/time-zone.ts';
+import type { Candidate } from './index/compile.ts';
+import type { Exclusion } from './index/exclusion.ts';
+import type { DecisionInput } from './types.ts';
+
+/** What a reason says: a key, and the arguments of the text that readers get in their language. */
+export type Reason = { key: ReasonKey; values: ReasonValues };
+
+/** Most rules have one text; some have one for each case. */
+type ReasonKey =
+  | Exclude<Exclusion['rule'], 'targeting'>
+  | 'targeting_unknown'
+  | 'targeting_excluded'
+  | 'targeting_missed'
+  | 'opted_out_until'
+  | 'budget'
+  | 'shown';
+
+type ReasonValues = Readonly<Record<string, ReasonValue>>;
+
+/** A text stands as it is, a number chooses a plural; everything else is written for its reader. */
+export type ReasonValue =
+  | string
+  | number
+  | { as: 'count'; value: number }
+  | { as: 'share'; value: number }
+  | { as: 'moment'; atMs: number }
+  /** 0 is Monday. */
+  | { as: 'weekday'; day: number }
+  | { as: 'timeOfDay'; minute: number }
+  /** `currency` null: it stands beside another amount. */
+  | { as: 'amount'; micros: number; currency: string | null }
+  | { as: 'list'; values: readonly (string | number | boolean)[] }
+  | { as: 'condition'; condition: Condition };
+
+/** Why an offer is shown. */
+export const shownReason = (position: number): Reason => ({ key: 'shown', values: { position: String(position) } });
+
+/** Why an offer is not shown. `candidate` null: it is withheld from the index. */
+export function reasonOf(exclusion: Exclusion, candidate: Candidate | null, input: DecisionInput): Reason {
+  const { rule } = exclusion;
+  switch (rule) {
+    case 'targeting':
+      return targetingReason(exclusion, candidate);
+    case 'campaign_id':
+      return { key: rule, values: { id: String(exclusion.campaignId) } };
+    case 'not_started':
+      return { key: rule, values: { time: moment(candidate?.rules.startMs) } };
+    case 'ended':
+      return { key: rule, values: { time: moment(candidate?.rules.endMs) } };
+    case 'hours':
+      return { key: rule, values: { ...weekTime(exclusion.timeZone, input.context.nowMs), zone: exclusion.timeZone } };
+    case 'conditions':
+      return { key: rule, values: { condition: conditionOf(candidate) } };
+    case 'opted_out':
+      return exclusion.untilMs === null
+        ? { key: rule, values: {} }
+        : { key: 'opted_out_until', values: { time: moment(exclusion.untilMs) } };
+    case 'frequency_cap':
+      return { key: rule, values: frequencyValues(exclusion.cap, exclusion.count) };
+    case 'total_cap':
+      return totalReason(exclusion, candidate, input.context.nowMs);
+    case 'pacing':
+      return { key: rule, values: { share: { as: 'share', value: exclusion.probability } } };
+    case 'same_campaign':
+      return { key: rule, values: { id: String(exclusion.shown.offer.id) } };
+    case 'same_advertiser': {
+      const { name, advertiserName } = exclusion.shown.offer.campaign;
+      return { key: rule, values: { name, advertiser: advertiserName } };
+    }
+    case 'exclusion_group':
+      return { key: rule, values: { name: exclusion.shown.offer.campaign.name, group: exclusion.group } };
+    case 'sequence_denied':
+      return { key: rule, values: { id: String(exclusion.ruleId) } };
+    case 'positions_filled':
+      return { key: rule, values: { count: exclusion.count, positions: count(exclusion.count) } };
+    default:
+      return { key: rule, values: {} };
+  }
+}
+
+type Of<Rule extends Exclusion['rule']> = Extract<Exclusion, { rule: Rule }>;
+
+const count = (value: number): ReasonValue => ({ as: 'count', value });
+const moment = (atMs = 0): ReasonValue => ({ as: 'moment', atMs });
+const list = (values: readonly (string | number | boolean)[] = []): ReasonValue => ({ as: 'list', values });
+
+function targetingReason({ key, value }: Of<'targeting'>, candidate: Candidate | null): Reason {
+  const { include, exclude } = candidate?.rules.targeting[key] ?? {};
+  if (value === null) return { key: 'targeting_unknown', values: { key, list: list(include) } };
+  const isExcluded = include === undefined || exclude?.some((one) => one.toLowerCase() === value.toLowerCase());
+  return isExcluded === true
+    ? { key: 'targeting_excluded', values: { key, value, list: list(exclude) } }
+    : { key: 'targeting_missed', values: { key, value, list: list(include) } };
+}
+
+function weekTime(zone: string, nowMs: number): ReasonValues {
+  const minute = minuteOfWeek(zone, nowMs);
+  return {
+    weekday: { as: 'weekday', day: Math.floor(minute / 1440) },
+    time: { as: 'timeOfDay', minute: minute % 1440 },
+  };
+}
+
+const conditionOf = (candidate: Candidate | null): ReasonValue => ({
+  as: 'condition',
+  condition: candidate?.rules.conditions ?? { all: [] },
+});
+
+function frequencyValues({ scope, event, limit, window_minutes: minutes }: FrequencyCap, seen: number): ReasonValues {
+  const [unit, length] = minutes === null ? (['ever', 0] as const) : durationOf(minutes);
+  return {
+    ...{ scope, event, count: seen, times: count(seen) },
+    ...{ unit, duration: length, length: count(length), limit: count(limit) },
+  };
+}
+
+/** In the largest unit without a rest. */
+function durationOf(minutes: number): readonly [unit: string, length: number] {
+  if (minutes % 1440 === 0) return ['day', minutes / 1440];
+  return minutes % 60 === 0 ? ['hour', minutes / 60] : ['minute', minutes];
+}
+
+function totalReason(
+  { cap: { cap, limit, zone }, used }: Of<'total_cap'>,
+  candidate: Candidate | null,
+  nowMs: number,
+): Reason {
+  const hour = cap.per === 'hour' ? Math.floor((minuteOfWeek(zone, nowMs) % 1440) / 60) : 0;
+  const since = { per: cap.per, zone, since: { as: 'timeOfDay', minute: hour * 60 } } as const;
+  if (cap.metric !== 'budget')
+    return { key: 'total_cap', values: { ...since, metric: cap.metric, used: count(used), limit: count(limit) } };
+  return {
+    key: 'budget',
+    values: {
+      ...since,
+      used: { as: 'amount', micros: used, currency: null },
+      limit: { as: 'amount', micros: limit, currency: candidate?.payout.currency ?? null },
+      rest: used < limit ? 'yes' : 'no',
+    },
+  };
+}

@@ -1,0 +1,127 @@
+import type { AccountDeps } from '../accounts/ports.ts';
+import type { Publisher, Snapshot } from '../catalog/types.ts';
+import { perkEvent } from '../event-log/tracked-event.ts';
+import type { SessionRecord } from '../offers/session-record.ts';
+import { hasSessions, insertSessions } from '../offers/sessions.ts';
+import { buildUspPayload } from '../perks/usp-payload.ts';
+import { uspSelection } from '../perks/usp-selection.ts';
+import { markWrapped, type UspSession } from '../perks/usp-sessions.ts';
+import { type Executor, type Transaction, transaction } from '../platform/db/pool.ts';
+import { createRandom } from '../platform/lib/random.ts';
+import { dayMs, dayOf, hourMs } from '../platform/lib/time.ts';
+import { createUserKeys } from '../platform/security/user-key.ts';
+import { insertBookings } from '../tracking/insert-bookings.ts';
+import { insertEvents } from '../tracking/insert-events.ts';
+import type { OutboxEvent } from '../webhooks/outbox.ts';
+import { recordPastDeliveries } from '../webhooks/past-deliveries.ts';
+import { embeddedDemoIds } from './catalogue.ts';
+import { type MadeUpActivity, makeUpActivity } from './history/events.ts';
+import { historyDays, makeUpSessions } from './history/sessions.ts';
+
+type HistoryDeps = Pick<AccountDeps, 'pool' | 'catalog' | 'config' | 'tokens' | 'now'>;
+type Wrapped = { session: UspSession; selected: readonly number[]; nowMs: number };
+
+/** How long after the fetch a selection is confirmed (milliseconds). */
+const confirmedAfterMs = 25_000;
+
+/** Rows of one statement (count), so that none takes long on a busy machine. */
+const maxRows = 500;
+
+const chunksOf = <Row>(rows: readonly Row[]): Row[][] =>
+  Array.from({ length: Math.ceil(rows.length / maxRows) }, (_, index) =>
+    rows.slice(index * maxRows, (index + 1) * maxRows),
+  );
+
+/** Creates the partitions of the history's days. */
+export async function createHistoryPartitions(executor: Executor, nowMs: number): Promise<void> {
+  const days = [dayOf(nowMs - (historyDays + 1) * dayMs), dayOf(nowMs)];
+  await executor.query('select create_day_partitions($1::date, $2::date)', days);
+}
+
+/**
+ * Writes 14 days of made-up activity for the embedded demo while it has no session, all or nothing: raw rows, as if
+ * they had been recorded, which the rollups then count like any others. Nothing is sent.
+ */
+export async function writeHistory(deps: HistoryDeps): Promise<void> {
+  const { pool, catalog, config, now } = deps;
+  const [snapshot, nowMs] = [catalog.current(), now()];
+  const publisher = snapshot.publishersBySdkId.get(embeddedDemoIds.sdkId);
+  if (publisher === undefined) return;
+  const random = createRandom(1);
+  const offers = publisher.index.offers.filter(({ active, campaign }) => active && campaign.active);
+  const userKeys = createUserKeys(config.userPepper);
+  const endMs = nowMs - hourMs;
+  if (await hasSessions(pool, publisher.id)) return;
+  await createHistoryPartitions(pool, nowMs);
+  await transaction(pool, async (executor) => {
+    await executor.query("select pg_advisory_xact_lock(hashtext('perkwire_demo'))");
+    if (await hasSessions(executor, publisher.id)) return;
+    const sessions = makeUpSessions({ publisher, offers, userKeys, random }, nowMs);
+    const done = sessions.map((session) => ({ session, activity: makeUpActivity(session, random, endMs) }));
+    for (const chunk of chunksOf(sessions)) await insertSessions(executor, chunk);
+    await writeActivity(
+      executor,
+      done.map(({ activity }) => activity),
+    );
+    await writeConfirmed(executor, done.flatMap(toWrapped), { ...deps, publisher, snapshot });
+  });
+}
+
+async function writeActivity(executor: Transaction, activities: readonly MadeUpActivity[]): Promise<void> {
+  for (const chunk of chunksOf(activities.flatMap(({ events }) => events))) await insertEvents(executor, chunk);
+  const conversions = activities.flatMap((activity) => activity.conversions);
+  await insertBookings(executor, conversions);
+}
+
+type ConfirmedContext = Pick<HistoryDeps, 'config' | 'tokens'> & { publisher: Publisher; snapshot: Snapshot };
+
+async function writeConfirmed(
+  executor: Transaction,
+  wrapped: readonly Wrapped[],
+  { config, tokens, publisher, snapshot }: ConfirmedContext,
+): Promise<void> {
+  await markWrapped(executor, wrapped);
+  for (const chunk of chunksOf(wrapped.flatMap(selectionEvents))) await insertEvents(executor, chunk);
+  const context = { publisher, offers: snapshot.offers, tokens, publicUrl: config.publicUrl };
+  const toDelivery = ({ session, selected, nowMs }: Wrapped): OutboxEvent => ({
+    publisherId: publisher.id,
+    event: uspSelection.name,
+    sessionId: session.id,
+    pubUserId: session.pubUserId,
+    dev: false,
+    payload: () => buildUspPayload(session, selected, context),
+    nowMs,
+  });
+  for (const chunk of chunksOf(wrapped.map(toDelivery))) await recordPastDeliveries(executor, chunk);
+}
+
+function toWrapped({ session, activity }: { session: SessionRecord; activity: MadeUpActivity }): Wrapped[] {
+  const { confirmed } = activity;
+  if (confirmed === null) return [];
+  const wrapped = {
+    id: session.id,
+    publisherId: session.publisherId,
+    pubUserId: session.pubUserId,
+    offerIds: session.offers.map(({ id }) => id),
+    campaignIds: session.offers.map(({ campaign }) => campaign.id),
+    macros: {},
+    dev: false,
+    usp: true,
+    initial: confirmed,
+    selected: confirmed,
+    wrappedAt: null,
+  };
+  return [{ session: wrapped, selected: confirmed, nowMs: session.createdAtMs + confirmedAfterMs }];
+}
+
+const selectionEvents = ({ session, selected, nowMs }: Wrapped) =>
+  selected.map((campaignId) => {
+    const index = session.campaignIds.indexOf(campaignId);
+    const { id: sessionId, publisherId } = session;
+    const offerId = session.offerIds[index] as number;
+    return perkEvent(
+      'selection',
+      { publisherId, sessionId, offerId, campaignId, position: index + 1, dev: false },
+      nowMs,
+    );
+  });

@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import type { EventLogSetting } from '../config.ts';
+import { startLoop } from '../platform/lib/loop.ts';
+import type { Logger } from '../platform/logger.ts';
+import { StartupError } from '../platform/startup-error.ts';
+import { connectToLog, ForeignStreamError, type LogConnection } from './jetstream.ts';
+import { encodeMessage, type LoggedEvent } from './message.ts';
+import { storedUntil } from './positions.ts';
+
+/** The event log as this process sees it (docs/operations.md#event-log). */
+export type EventLog = {
+  /** Whether it takes events: the last append succeeded, and the connection stands. */
+  isUp: () => boolean;
+  /** null while there is no connection. */
+  connection: () => LogConnection | null;
+  /** Appends events of one partition. Rejects where that took too long: they may be in the log, or not. */
+  append: (partition: number, events: readonly LoggedEvent[], limitMs: number) => Promise<void>;
+  /** Epoch milliseconds: all events that were in the log at this time are stored. */
+  storedUntil: () => number;
+  /** Reads `storedUntil` from the database. */
+  refresh: (pool: pg.Pool) => Promise<void>;
+  close: () => Promise<void>;
+};
+
+/** Sequences of events (count): those of one session are in one. All processes must agree on it. */
+export const partitions = 4;
+
+/** The random end of a UUIDv7 spreads sessions evenly. */
+export const partitionOf = (sessionId: string): number => Number.parseInt(sessionId.slice(-2), 16) % partitions;
+
+const attemptMs = 1_500;
+const retryMs = 50;
+/** Between attempts to reach a log that is unavailable (milliseconds). */
+const probeMs = 1_000;
+/** A start waits so long for the log, then serves without it (milliseconds). */
+const startLimitMs = 3_000;
+
+/** @throws StartupError where the stream is not ours */
+export async function openEventLog(
+  setting: EventLogSetting,
+  logger: Logger,
+  connect: typeof connectToLog = connectToLog,
+): Promise<EventLog> {
+  const writer = randomUUID();
+  let connection: LogConnection | null = null;
+  let up = false;
+  let reported: string | null = null;
+  let appended = 0;
+  let stored = 0;
+  let foreign: ForeignStreamError | null = null;
+  let becomeStarted = (): void => {};
+  const started = new Promise<void>((resolve) => {
+    becomeStarted = resolve;
+  });
+
+  const send = (partition: number, data: Uint8Array, limitMs: number): Promise<void> => {
+    appended += 1;
+    return appendWithin(connection, { partition, data, id: `${writer}-${appended}`, limitMs });
+  };
+
+  function becameUnavailable(err: Error): void {
+    up = false;
+    foreign = err instanceof ForeignStreamError ? err : null;
+    if (reported === err.message) return;
+    reported = err.message;
+    logger.error({ err }, 'the event log is unavailable; events go straight to PostgreSQL');
+  }
+
+  /** Connects where there is no connection; appends a message without events, to see whether the log takes them. */
+  async function probe(): Promise<void> {
+    if (connection === null) {
+      const opened = await connect(setting);
+      connection = opened;
+      void opened.closed.then(() => {
+        if (connection === opened) connection = null;
+      });
+    }
+    await send(0, encodeMessage([]), attemptMs);
+    if (reported !== null) logger.info({}, 'the event log is available');
+    reported = null;
+    up = true;
+  }
+
+  const loop = startLoop(async () => {
+    if (!up || connection === null) await probe().catch(becameUnavailable);
+    becomeStarted();
+    return probeMs;
+  });
+  await Promise.race([started, sleep(startLimitMs)]);
+  const close = async (): Promise<void> => {
+    up = false;
+    await connection?.close();
+    await loop.stop();
+    await connection?.close();
+  };
+  if (foreign !== null) {
+    await close();
+    throw new StartupError((foreign as ForeignStreamError).message);
+  }
+  return {
+    isUp: () => up && connection !== null,
+    connection: () => connection,
+    append: async (partition, events, limitMs) => {
+      try {
+        await send(partition, encodeMessage(events), limitMs);
+      } catch (err) {
+        becameUnavailable(err as Error);
+        throw err;
+      }
+    },
+    storedUntil: () => stored,
+    refresh: async (pool) => {
+      stored = await storedUntil(pool);
+    },
+    close,
+  };
+}
+
+type Appended = { partition: number; data: Uint8Array; id: string; limitMs: number };
+
+/** Tries again with the same id, which the log keeps once. */
+async function appendWithin(log: LogConnection | null, { partition, data, id, limitMs }: Appended): Promise<void> {
+  if (log === null) throw new Error('there is no connection to the event log');
+  const endMs = performance.now() + limitMs;
+  for (;;) {
+    try {
+      return await log.append(partition, data, id, attemptMs);
+    } catch (err) {
+      if (performance.now() >= endMs) throw err;
+      await sleep(retryMs);
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import { Type } from '@sinclair/typebox';
+import { TypeCompiler } from '@sinclair/typebox/compiler';
+import { kindsWith } from '../catalog/event-kinds.ts';
+import type { TrackedEvent } from './tracked-event.ts';
+
+/** An event as the log keeps it: what it counts for is decided when it is stored (docs/operations.md#event-log). */
+export type LoggedEvent = TrackedEvent & {
+  /** Of a "no thanks": days of the opt-out; null: for good. */
+  optOutDays?: number | null;
+};
+
+/** Grows with every change that an earlier version of the program cannot read. */
+const version = 1;
+
+const uuid = Type.String({ pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$' });
+const int32 = Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 });
+const isMessage = TypeCompiler.Compile(
+  Type.Object({
+    version: Type.Literal(version),
+    events: Type.Array(
+      Type.Object({
+        kind: Type.Union(kindsWith('token').map((kind) => Type.Literal(kind))),
+        claims: Type.Object({
+          publisherId: int32,
+          sessionId: Type.Union([uuid, Type.Null()]),
+          offerId: int32,
+          campaignId: int32,
+          position: Type.Integer({ minimum: 0, maximum: 255 }),
+          dev: Type.Boolean(),
+        }),
+        sessionId: uuid,
+        atMs: Type.Integer({ minimum: 0, maximum: 8.64e15 }),
+        suspicious: Type.Union([Type.Literal('bot'), Type.Literal('qr'), Type.Null()]),
+        revenueMicros: Type.Integer(),
+        optOutDays: Type.Optional(Type.Union([int32, Type.Null()])),
+      }),
+    ),
+  }),
+);
+
+/** A message that cannot be read, today or by any later version. */
+export class UnreadableMessageError extends Error {}
+
+/** A message of a later version of the program: it must wait until this one is replaced. */
+export class LaterVersionError extends Error {}
+
+/** One message of the log: JSON, in UTF-8. */
+export const encodeMessage = (events: readonly LoggedEvent[]): Buffer =>
+  Buffer.from(JSON.stringify({ version, events }));
+
+/** @throws UnreadableMessageError, LaterVersionError */
+export function decodeMessage(data: Uint8Array): LoggedEvent[] {
+  const message = parse(data);
+  if (typeof message.version === 'number' && message.version > version)
+    throw new LaterVersionError(`a message of version ${message.version}; this program reads up to ${version}`);
+  if (isMessage.Check(message)) return message.events;
+  const problem = isMessage.Errors(message).First();
+  throw new UnreadableMessageError(`${problem?.path ?? ''}: ${problem?.message ?? 'not a message'}`);
+}
+
+function parse(data: Uint8Array): { version?: unknown } {
+  try {
+    const message: unknown = JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString());
+    if (typeof message === 'object' && message !== null) return message;
+  } catch {
+    // Said below.
+  }
+  throw new UnreadableMessageError('not a JSON object');
+}

@@ -1,0 +1,38 @@
+import type pg from 'pg';
+import { Gauge, type Registry } from 'prom-client';
+import { registerGauge } from '../platform/metrics/gauges.ts';
+import type { EventLog } from './event-log.ts';
+
+type GaugeDeps = { pool: pg.Pool; eventLog: Pick<EventLog, 'isUp'> | null; now: () => number };
+
+const maxAgeMs = 5_000;
+
+/** Gauges of the event log (docs/operations.md#event-log); without one they show no values. */
+export function registerEventLogMetrics(registry: Registry, { pool, eventLog, now }: GaugeDeps): void {
+  new Gauge({
+    name: 'perkwire_event_log_available',
+    help: 'Whether this process appends events to the event log: 1, or 0 where they go straight to PostgreSQL.',
+    registers: [registry],
+    aggregator: 'min',
+    collect() {
+      if (eventLog !== null) this.set(eventLog.isUp() ? 1 : 0);
+      else this.remove();
+    },
+  });
+  const gauges = [
+    {
+      name: 'perkwire_event_log_lag_seconds',
+      help: 'Age of the oldest event of a partition of the event log that may not be stored yet; up to 2 when idle.',
+      labelName: 'partition',
+      sql: `select partition::text as label, extract(epoch from now() - stored_until)::float8 as value
+        from event_log_positions where stream_created is not null`,
+    },
+    {
+      name: 'perkwire_event_log_rejects',
+      help: 'Messages of the event log that were set aside because they could not be stored. Must be 0.',
+      sql: 'select count(*)::int as value from event_log_rejects',
+    },
+  ];
+  for (const { sql, ...gauge } of gauges)
+    registerGauge(registry, { ...gauge, read: async () => (await pool.query(sql)).rows, maxAgeMs, now });
+}

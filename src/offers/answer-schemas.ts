@@ -1,0 +1,93 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { eachBeacon } from '../catalog/event-kinds.ts';
+import { type LimitedText, offerLimits } from '../catalog/offer-limits.ts';
+
+/** The creative object (docs/interface.md#creative-object). */
+const creativeSchema = Type.Object(
+  {
+    id: Type.Integer(),
+    url: Type.String({ format: 'uri' }),
+    height: Type.Integer({ description: 'Pixels.' }),
+    width: Type.Integer({ description: 'Pixels.' }),
+    type: Type.String({ description: 'File type, such as png.' }),
+    is_primary: Type.Boolean(),
+    aspect_ratio: Type.Number({ description: 'Width by height: 1 is square, below 1 portrait, above 1 landscape.' }),
+    creative_type: Type.Union([Type.Literal('icon_image'), Type.Literal('offer_image'), Type.Literal('hero_image')]),
+    user_id: Type.Integer({ description: 'Who uploaded it.' }),
+  },
+  { $id: 'Creative' },
+);
+
+const creativeRef = Type.Unsafe<Static<typeof creativeSchema>>(Type.Ref('Creative'));
+
+const nullableText = Type.Union([Type.String(), Type.Null()]);
+
+const limitOf = (name: LimitedText): { maxLength: number } => ({ maxLength: offerLimits[name].maxLength });
+
+/** The offer object (docs/interface.md#offer-object). */
+export const offerSchema = Type.Object(
+  {
+    id: Type.Integer(),
+    campaign_id: Type.Integer(),
+    title: Type.String(limitOf('title')),
+    advertiser_name: Type.String(),
+    description: Type.String(limitOf('description')),
+    click_url: Type.String({ format: 'uri' }),
+    image: Type.String({ description: 'Primary image; empty when there is none.' }),
+    mini_text: Type.String(limitOf('mini_text')),
+    terms_and_conditions: Type.String({ description: 'Sanitised HTML.' }),
+    pixel: Type.String({ format: 'uri', description: 'Impression beacon; `{cbuster}` in it may be replaced.' }),
+    cta_yes: Type.String(limitOf('cta_yes')),
+    cta_no: Type.String(limitOf('cta_no')),
+    useraction_cta: nullableText,
+    useraction_url: nullableText,
+    adv_pixel_url: Type.String(),
+    beacons: Type.Object(eachBeacon(() => Type.String({ format: 'uri' }))),
+    creatives: Type.Array(creativeRef),
+    offerwall_enabled: Type.Boolean(),
+    wallet_enabled: Type.Boolean(),
+    perkswallet_enabled: Type.Boolean({ description: 'Old name of wallet_enabled.' }),
+    save_for_later_url: nullableText,
+    short_description: Type.String(limitOf('short_description')),
+    short_headline: Type.String(limitOf('short_headline')),
+    is_loyalty: Type.Boolean(),
+    is_loyaltyboost: Type.Boolean({ description: 'Old name of is_loyalty.' }),
+    tags: Type.Array(Type.String()),
+    campaign: Type.Object({
+      is_product: Type.Boolean(),
+      offer_description: Type.String(),
+      campaign_images: Type.Array(creativeRef),
+    }),
+    offerwall_url: Type.String({ format: 'uri' }),
+    qr_code_img: Type.String({ description: 'Data URI of a PNG, 228×228 pixels.' }),
+    loyalty_requirements: Type.String(limitOf('loyalty_requirements')),
+    loyaltyboost_requirements: Type.String({
+      ...limitOf('loyalty_requirements'),
+      description: 'Old name of loyalty_requirements.',
+    }),
+  },
+  { $id: 'Offer' },
+);
+
+/** The answer of fetch-offers (docs/interface.md#response). */
+export const fetchOffersAnswer = Type.Object(
+  {
+    data: Type.Object({
+      offers: Type.Array(Type.Unsafe<Static<typeof offerSchema>>(Type.Ref('Offer'))),
+      count: Type.Integer(),
+      privacy_url: Type.String({ format: 'uri' }),
+      session_id: Type.String({ format: 'uuid' }),
+      settings: Type.Record(Type.String(), Type.Unknown()),
+      styles: Type.Record(Type.String(), Type.Unknown()),
+      appearance: Type.Optional(
+        Type.Record(Type.String(), Type.Unknown(), { description: 'Only of themes with dark mode, width or spacing.' }),
+      ),
+    }),
+  },
+  { title: 'FetchOffersAnswer' },
+);
+
+export type FetchOffersAnswer = Static<typeof fetchOffersAnswer>;
+
+/** Schemas that others refer to by their `$id`. */
+export const offerSchemas = [creativeSchema, offerSchema];

@@ -1,0 +1,80 @@
+import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
+import { shownOutcome } from '../../../decision/campaign-outcomes.ts';
+import type { Executor } from '../../../platform/db/pool.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
+import { type MessageKey, t, tHtml } from '../../../platform/i18n/messages.ts';
+import { dayMs } from '../../../platform/lib/time.ts';
+import { badge, card, link, table } from '../../../shell/components.ts';
+import { percent } from '../../../shell/format.ts';
+import { findOutcomes, outcomesKeptMs } from '../../outcomes/store.ts';
+
+const outcomes: ReadonlySet<string> = new Set([
+  'campaign_paused',
+  'offer_paused',
+  'provisioning_paused',
+  'rules_invalid',
+  'unit_off',
+  'percentage',
+  'campaign_id',
+  'loyalty_not_wanted',
+  'loyalty_only',
+  'no_creative',
+  'not_on_offerwall',
+  'no_identity',
+  'targeting',
+  'not_started',
+  'ended',
+  'hours',
+  'conditions',
+  'opted_out',
+  'frequency_cap',
+  'total_cap',
+  'pacing',
+  'same_campaign',
+  'same_advertiser',
+  'exclusion_group',
+  'sequence_denied',
+  'sequence_reserved',
+  'positions_filled',
+]);
+
+const textOf = (outcome: string): string =>
+  outcomes.has(outcome) ? t(`campaigns.outcome_${outcome}` as MessageKey) : outcome;
+
+/** Shares of decisions by outcome over the last 24 hours and 7 days. */
+export async function outcomesCard(
+  executor: Executor,
+  { publisher, path }: PublisherContext,
+  campaignId: number,
+  nowMs: number,
+): Promise<Html> {
+  const since = (lengthMs: number) =>
+    findOutcomes(executor, { publisherId: publisher.id, campaignId, sinceMs: nowMs - lengthMs });
+  const [week, day] = [await since(outcomesKeptMs), await since(dayMs)];
+  const shareIn = (outcomes: typeof week) => {
+    const total = outcomes.reduce((sum, one) => one.decisions + sum, 0);
+    return (outcome: string): string => {
+      const decisions = outcomes.find((one) => one.outcome === outcome)?.decisions ?? 0;
+      return total === 0 ? '–' : percent(decisions / total);
+    };
+  };
+  const [ofDay, ofWeek] = [shareIn(day), shareIn(week)];
+  const rows = week.map(({ outcome }) => [
+    outcome === shownOutcome ? badge(t('campaigns.outcome_shown'), 'good') : textOf(outcome),
+    ofDay(outcome),
+    ofWeek(outcome),
+  ]);
+  const columns = [
+    { text: t('campaigns.firstFailing') },
+    { text: t('campaigns.day'), numeric: true },
+    { text: t('campaigns.week'), numeric: true },
+  ];
+  const why = (text: Html) => link(path(`/why?campaign=${campaignId}`), text);
+  return card(
+    t('campaigns.whyNotShown'),
+    rows.length === 0
+      ? html`<p class="hint">${t('campaigns.noDecision')}</p>`
+      : table(t('campaigns.outcomes'), columns, rows),
+    { lead: tHtml('campaigns.outcomesLead', { a: why }) },
+  );
+}

@@ -1,0 +1,144 @@
+import type { UserHistory } from '../budgets/types.ts';
+import { decide } from '../decision/decide.ts';
+import { estimatePropensities, type Propensity } from '../decision/propensity.ts';
+import type { Decision, DecisionContext, DecisionInput } from '../decision/types.ts';
+import { noPosteriors } from '../learning/types.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import { AppError } from '../platform/errors.ts';
+import { runInSlices } from '../platform/lib/slices.ts';
+import { dayOfUuid7, seedOf } from '../platform/lib/uuid7.ts';
+import { platformOf } from './context/user-agent.ts';
+import {
+  type DecisionRecord,
+  readDecisionRecord,
+  type StoredInputs,
+  withLinkedFirst,
+} from './decision-log/decision-record.ts';
+import { catalogueId, findState, unpackCatalogue, unpackModel } from './decision-log/states.ts';
+
+/** A decision as its session stores it. */
+export type StoredDecision = DecisionRecord & {
+  sessionId: string;
+  createdAtMs: number;
+  seed: number;
+  offerIds: readonly number[];
+  campaignIds: readonly number[];
+  emptyReason: string | null;
+  publisherId: number;
+  themeId: number | null;
+  context: DecisionContext;
+};
+
+export type ContextRow = {
+  placement: string;
+  user_key: string | null;
+  country: string | null;
+  device: string | null;
+  os: string | null;
+  custom: Record<string, string> | null;
+  dev: boolean;
+  created_ms: number;
+};
+
+type Row = ContextRow & {
+  publisher_id: number;
+  theme_id: number | null;
+  offer_ids: number[];
+  campaign_ids: number[];
+  decision: string | null;
+  empty_reason: string | null;
+};
+
+/** @throws AppError session_not_found: the publisher has no such session; decision_not_kept: its user was erased */
+export async function findDecision(
+  executor: Executor,
+  publisherId: number,
+  sessionId: string,
+): Promise<StoredDecision> {
+  const { rows } = await executor.query<Row>({
+    name: 'find_decision',
+    text: `select publisher_id, placement, theme_id, user_key, country, device, os, custom, dev,
+        offer_ids, campaign_ids, decision, empty_reason,
+        round(extract(epoch from created_at) * 1000)::float8 as created_ms
+      from sessions where day = $1::date and id = $2::uuid and publisher_id = $3`,
+    values: [dayOfUuid7(sessionId), sessionId, publisherId],
+  });
+  const [row] = rows;
+  if (row === undefined) throw new AppError('session_not_found');
+  if (row.decision === null) throw new AppError('decision_not_kept');
+  const record = readDecisionRecord(row.decision);
+  return {
+    ...record,
+    sessionId,
+    createdAtMs: row.created_ms,
+    seed: seedOf(sessionId),
+    offerIds: row.offer_ids,
+    campaignIds: row.campaign_ids,
+    emptyReason: row.empty_reason,
+    publisherId: row.publisher_id,
+    themeId: row.theme_id,
+    context: toContext(row, record.inputs),
+  };
+}
+
+/** The request of a session, from its columns and the inputs of its decision. */
+export const toContext = (row: ContextRow, inputs: StoredInputs): DecisionContext => ({
+  surface: inputs.wall ? 'offerwall' : 'unit',
+  placement: row.placement,
+  platform: platformOf(row.os ?? 'other'),
+  device: row.device,
+  os: row.os,
+  browser: inputs.browser ?? null,
+  geo: {
+    country: row.country,
+    region: inputs.region ?? null,
+    city: inputs.city ?? null,
+    postalCode: inputs.postalCode ?? null,
+    timeZone: inputs.timeZone ?? null,
+  },
+  custom: new Map(Object.entries(row.custom ?? {})),
+  nowMs: row.created_ms,
+  userKey: row.user_key,
+  loyalty: inputs.loyalty ?? 'none',
+  onlyWithCreative: inputs.onlyWithCreative ?? false,
+  campaignId: inputs.campaignId ?? null,
+  count: inputs.count ?? null,
+  dev: row.dev,
+});
+
+/** The inputs of a stored decision; null when its catalogue or model is no longer, or not yet, stored. */
+export async function inputOf(executor: Executor, stored: StoredDecision): Promise<DecisionInput | null> {
+  const { inputs, context, seed } = stored;
+  const catalogue = await findState(executor, catalogueId(stored.catalogVersion));
+  const model = inputs.model === undefined ? null : await findState(executor, inputs.model);
+  if (catalogue === null || (inputs.model !== undefined && model === null)) return null;
+  const publisher = (await unpackCatalogue(catalogue)).publishers.get(stored.publisherId);
+  if (publisher === undefined) return null;
+  const history: UserHistory = { optOuts: inputs.optOuts ?? {}, exposures: inputs.exposures ?? [] };
+  return {
+    publisher,
+    theme: stored.themeId === null ? null : (publisher.themes.get(stored.themeId) ?? null),
+    context,
+    history,
+    totals: new Map(inputs.totals ?? []),
+    posteriors: model === null ? noPosteriors : await unpackModel(model),
+    seed,
+  };
+}
+
+/** Decides again. A decision whose deadline had passed showed nothing, whatever it would have been. */
+export function reDecide(stored: StoredDecision, input: DecisionInput): Decision & { identical: boolean } {
+  if (stored.emptyReason === 'deadline')
+    return { offers: [], emptyReason: null, identical: stored.offerIds.length === 0 };
+  const { offers, emptyReason } = decide(input);
+  const shown = withLinkedFirst(offers, stored.inputs.linkedOfferId ?? null);
+  const identical =
+    emptyReason === stored.emptyReason &&
+    shown.length === stored.offerIds.length &&
+    shown.every(({ offer, score }, index) => offer.id === stored.offerIds[index] && score === stored.scores[index]);
+  return { offers: shown, emptyReason, identical };
+}
+
+/** The propensities of a stored decision. */
+export const propensitiesOf = ({ inputs }: StoredDecision, input: DecisionInput): Promise<Propensity> =>
+  runInSlices(estimatePropensities(input, (offers) => withLinkedFirst(offers, inputs.linkedOfferId ?? null)));

@@ -1,0 +1,131 @@
+import type { Accounts } from '../accounts/room.ts';
+import type { Budgets } from '../budgets/room.ts';
+import type { Catalog } from '../catalog/room.ts';
+import type { EventLogRoom } from '../event-log/room.ts';
+import type { Learning } from '../learning/room.ts';
+import type { PermissionEntry } from '../management/permissions.ts';
+import { createFailFast } from '../platform/db/fail-fast.ts';
+import type { Job } from '../platform/jobs.ts';
+import { minuteMs } from '../platform/lib/time.ts';
+import type { App } from '../platform/ports.ts';
+import type { Platform } from '../platform/room.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry } from '../shell/navigation.ts';
+import { offerSchemas } from './answer-schemas.ts';
+import { catalogueRoutes } from './catalogue-feed/routes.ts';
+import { decisionLogRoutes } from './decision-log/routes.ts';
+import { explainRoutes } from './fetch/explain-routes.ts';
+import { offerRoutes } from './fetch/routes.ts';
+import { createOfferService } from './fetch/service.ts';
+import { eraseSessions, exportSessions, findUserSessions } from './fetch/user-data.ts';
+import { createLiveCalls } from './live-calls/live-calls.ts';
+import { recordLiveCalls } from './live-calls/record.ts';
+import { createFetchMeter } from './metrics.ts';
+import { createNotices } from './notices/notices.ts';
+import { offerwallPageRoutes } from './offerwall/page-routes.ts';
+import { offerwallRoutes } from './offerwall/routes.ts';
+import { createOutcomeSampler } from './outcomes/sampler.ts';
+import { createReach } from './pages/campaigns/estimate.ts';
+import { outcomesCard } from './pages/campaigns/outcomes.ts';
+import { createRecentSessions, createSeenValues } from './pages/campaigns/recent-sessions.ts';
+import { createSampleOffers } from './pages/campaigns/sample-offers.ts';
+import { livePages } from './pages/live/live.ts';
+import { whyPages } from './pages/why/why.ts';
+import type { OfferDeps } from './ports.ts';
+import { applyOfferRetention } from './retention.ts';
+
+export type Offers = ReturnType<typeof createOffers>;
+
+type Needs = {
+  platform: Platform;
+  catalog: Catalog;
+  accounts: Accounts;
+  eventLog: EventLogRoom;
+  learning: Learning;
+  budgets: Budgets;
+};
+
+/** Fetch-offers: which offers a user is shown, and what was decided why. */
+export function createOffers({ platform, catalog, accounts, eventLog, learning, budgets }: Needs) {
+  const { now, metrics } = platform.deps;
+  const deps: OfferDeps = {
+    ...{ ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth },
+    ...{ usage: budgets.usage, slices: budgets.slices, model: learning.model },
+    notices: createNotices(now),
+    liveCalls: createLiveCalls(now),
+    outcomes: createOutcomeSampler({ now, durationMs: () => performance.now() }),
+    fetchMeter: createFetchMeter(metrics.registry),
+    eventsStoredUntil: eventLog.storedUntil,
+  };
+  const service = createOfferService(deps);
+  extendCatalogue(catalog, deps);
+  return {
+    name: 'offers',
+    deps,
+    schemas: offerSchemas,
+    permissions,
+    navigation,
+    retention: applyOfferRetention,
+    userData: { findSessions: findUserSessions, eraseSessions, exports: { sessions: exportSessions } },
+    observe: (open: App) => recordLiveCalls(open, deps),
+    publicRoutes: async (open: App) => {
+      await open.register(offerRoutes, { ...deps, offers: service });
+      await open.register(catalogueRoutes, deps);
+      await open.register(offerwallRoutes, { ...deps, offers: service });
+    },
+    routes: async (app: App) => {
+      await app.register(offerwallPageRoutes, deps);
+      await app.register(decisionLogRoutes, deps);
+      await app.register(explainRoutes, { ...deps, offers: service });
+    },
+    pages: (app: App, shell: Shell) => {
+      livePages(app, { ...shell, deps });
+      whyPages(app, { ...shell, deps });
+    },
+    jobs: () => jobsOf(deps),
+  };
+}
+
+/** What requests say of a campaign, on its page; and offers for previews. */
+function extendCatalogue({ extensions }: Catalog, deps: OfferDeps): void {
+  const { pool, dbHealth, config, now } = deps;
+  const failFast = createFailFast(dbHealth);
+  const recent = createRecentSessions(deps);
+  extensions.campaignCard = (context, id) => failFast(() => outcomesCard(pool, context, id, now()));
+  extensions.reach = createReach(recent);
+  extensions.seenValues = createSeenValues(recent);
+  extensions.sampleOffers = createSampleOffers(config.publicUrl);
+}
+
+const jobsOf = ({ pool, notices, liveCalls, outcomes }: OfferDeps): readonly Job[] => [
+  {
+    name: 'request notices',
+    roles: ['api'],
+    pauseMs: 1000,
+    locks: 'rows of request_notices, in the order of their key',
+    run: () => notices.write(pool),
+  },
+  {
+    name: 'live calls',
+    roles: ['api'],
+    pauseMs: 1000,
+    locks: 'rows of live_calls and live_watches (skip locked)',
+    run: () => liveCalls.sync(pool),
+  },
+  {
+    name: 'campaign outcomes',
+    roles: ['api'],
+    pauseMs: minuteMs,
+    locks: 'rows of campaign_outcomes, in the order of their key',
+    run: () => outcomes.write(pool),
+  },
+];
+
+const permissions: readonly PermissionEntry[] = [
+  { name: 'ads/offers', role: 'manager', text: 'settings.permissionOffers' },
+];
+
+const navigation: readonly NavEntry[] = [
+  { group: 'main', rank: 40, key: 'why', text: 'nav.why', path: '/why', icon: 'search', role: 'analyst' },
+  { group: 'developers', rank: 20, key: 'live', text: 'nav.live', path: '/live', icon: 'system', role: 'analyst' },
+];

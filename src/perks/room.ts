@@ -1,0 +1,36 @@
+import type { PermissionEntry } from '../management/permissions.ts';
+import type { App } from '../platform/ports.ts';
+import type { Reports } from '../reports/room.ts';
+import type { Tracking } from '../tracking/room.ts';
+import { applyPerksRetention } from './retention.ts';
+import { countPerkStages } from './usp/funnel.ts';
+import { uspRoutes } from './usp/routes.ts';
+import { exportSelections } from './usp/user-data.ts';
+import { uspSelection } from './usp-selection.ts';
+import { offerRemoved, offerSaved } from './wallet/event-types.ts';
+import { walletPageRoutes } from './wallet/page-routes.ts';
+import { walletRoutes } from './wallet/routes.ts';
+import { eraseWalletOfSessions, eraseWalletOfUser, exportWallet } from './wallet/user-data.ts';
+
+/** Perks that users select and confirm, and offers that they save. */
+export function createPerks({ tracking: { deps }, reports }: { tracking: Tracking; reports: Reports }) {
+  reports.addPerkStages(countPerkStages);
+  return {
+    name: 'perks',
+    permissions,
+    eventTypes: [uspSelection, offerSaved, offerRemoved],
+    retention: applyPerksRetention,
+    userData: {
+      eraseWithSessions: eraseWalletOfSessions,
+      eraseOfUser: [eraseWalletOfUser],
+      exports: { selections: exportSelections, saved_offers: exportWallet },
+    },
+    publicRoutes: async (open: App) => {
+      await open.register(uspRoutes, deps);
+      await open.register(walletRoutes, deps);
+    },
+    routes: async (app: App) => void (await app.register(walletPageRoutes, deps)),
+  };
+}
+
+const permissions: readonly PermissionEntry[] = [{ name: 'wallet', role: 'admin', text: 'settings.permissionWallet' }];

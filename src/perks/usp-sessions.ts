@@ -1,0 +1,135 @@
+import type { MacroValues } from '../offers/macros.ts';
+import { dates, integers, timestamps, uuids } from '../platform/db/binary-array.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
+
+/** A fetch-offers session with its selection. Everything but `selected` and `wrappedAt` is fixed by the fetch. */
+export type UspSession = {
+  id: string;
+  publisherId: number;
+  pubUserId: string | null;
+  /** In the order shown; the same positions as `campaignIds`. */
+  offerIds: readonly number[];
+  campaignIds: readonly number[];
+  /** The values that the copy shown was filled with. */
+  macros: MacroValues;
+  dev: boolean;
+  /** Whether User Selected Perks was on for this answer. */
+  usp: boolean;
+  /** Campaign ids selected before the first change. */
+  initial: readonly number[];
+  selected: readonly number[];
+  /** null: open. */
+  wrappedAt: Date | null;
+};
+
+export type SelectionChange = { selected: readonly number[]; unselected: readonly number[] };
+
+type SessionRow = {
+  pub_user_id: string | null;
+  offer_ids: number[];
+  campaign_ids: number[];
+  macros: Record<string, string> | null;
+  dev: boolean;
+  usp: boolean;
+  usp_check_all: boolean;
+  selected: number[] | null;
+  wrapped_at: Date | null;
+};
+
+/**
+ * The publisher's session of that id, or null: also where its user was erased. The row of the selection exists only
+ * after the first change.
+ */
+export async function findUspSession(executor: Executor, publisherId: number, id: string): Promise<UspSession | null> {
+  const { rows } = await executor.query<SessionRow>({
+    name: 'find_usp_session',
+    text: `select s.pub_user_id, s.offer_ids, s.campaign_ids, s.macros, s.dev, s.usp, s.usp_check_all,
+  u.selected, u.wrapped_at
+from sessions s left join usp_sessions u on u.day = s.day and u.session_id = s.id
+where s.day = $1::date and s.id = $2::uuid and s.publisher_id = $3 and s.erased_at is null`,
+    values: [dayOfUuid7(id), id, publisherId],
+  });
+  const [row] = rows;
+  if (row === undefined) return null;
+  const initial = row.usp_check_all ? row.campaign_ids : [];
+  return {
+    id,
+    publisherId,
+    pubUserId: row.pub_user_id,
+    offerIds: row.offer_ids,
+    campaignIds: row.campaign_ids,
+    macros: row.macros ?? {},
+    dev: row.dev,
+    usp: row.usp,
+    initial,
+    selected: row.selected ?? initial,
+    wrappedAt: row.wrapped_at,
+  };
+}
+
+/** The selection after a change to `before`, an SQL expression. */
+const changed = (before: string): string => `array(
+  select id from unnest($4::integer[]) with ordinality as shown (id, position)
+  where (id = any(${before}) or id = any($6::integer[])) and id <> all($7::integer[]) order by position)`;
+
+/**
+ * Applies a change to the stored selection in one atomic statement, so that parallel changes are never lost.
+ * @returns the selection after it; null when the session is wrapped
+ */
+export async function changeSelection(
+  executor: Executor,
+  session: UspSession,
+  change: SelectionChange,
+): Promise<number[] | null> {
+  const { id, publisherId, campaignIds, initial } = session;
+  const { rows } = await executor.query<{ selected: number[] }>({
+    name: 'change_usp_selection',
+    text: `insert into usp_sessions (day, session_id, publisher_id, selected)
+values ($1::date, $2::uuid, $3, ${changed('$5::integer[]')})
+on conflict (day, session_id) do update set selected = ${changed('usp_sessions.selected')}
+where usp_sessions.wrapped_at is null
+returning selected`,
+    values: [dayOfUuid7(id), id, publisherId, campaignIds, initial, change.selected, change.unselected],
+  });
+  return rows[0]?.selected ?? null;
+}
+
+/**
+ * Wraps sessions, each given once, and keeps their rows locked to the end of the transaction: of parallel wraps of a
+ * session, one gets an answer. Rows are locked in the order of their keys, so that two batches cannot deadlock.
+ * @returns the final selections by session id; those of sessions that were wrapped already are missing
+ */
+export async function markWrapped(
+  executor: Executor,
+  wraps: readonly { session: UspSession; nowMs: number }[],
+): Promise<Map<string, number[]>> {
+  // The initial selections of all are one array; a session has its elements from `first` to `last`.
+  const initial: number[] = [];
+  const ranges = wraps.map(({ session }) => {
+    const first = initial.length + 1;
+    initial.push(...session.initial);
+    return { first, last: initial.length };
+  });
+  const { rows } = await executor.query<{ session_id: string; selected: number[] }>({
+    name: 'mark_usp_wrapped',
+    text: `insert into usp_sessions (day, session_id, publisher_id, selected, wrapped_at)
+select day, session_id, publisher_id, ($7::integer[])[first:last], wrapped_at
+from unnest($1::date[], $2::uuid[], $3::integer[], $4::timestamptz[], $5::integer[], $6::integer[])
+  as given (day, session_id, publisher_id, wrapped_at, first, last)
+order by session_id
+on conflict (day, session_id) do update set wrapped_at = excluded.wrapped_at
+where usp_sessions.wrapped_at is null
+returning session_id, selected`,
+    values: [
+      dates(wraps, ({ session }) => timeOfUuid7(session.id)),
+      uuids(wraps, ({ session }) => session.id),
+      integers(wraps, ({ session }) => session.publisherId),
+      timestamps(wraps, ({ nowMs }) => nowMs),
+      integers(ranges, ({ first }) => first),
+      integers(ranges, ({ last }) => last),
+      integers(initial, (id) => id),
+    ],
+  });
+  return new Map(rows.map(({ session_id, selected }) => [session_id, selected]));
+}

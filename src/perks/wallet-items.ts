@@ -1,0 +1,164 @@
+import type { MacroValues } from '../offers/macros.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import { dayOfUuid7 } from '../platform/lib/uuid7.ts';
+
+/** One offer in one user's wallet. */
+export type WalletItem = {
+  userKey: string;
+  offerId: number;
+  publisherId: number;
+  campaignId: number;
+  /** The newest session it was saved from, to which its clicks belong, and its position there. */
+  sessionId: string;
+  position: number;
+  pubUserId: string;
+  macros: MacroValues;
+  savedAt: Date;
+};
+
+type ItemRow = {
+  user_key: string;
+  offer_id: number;
+  publisher_id: number;
+  campaign_id: number;
+  session_id: string;
+  position: number;
+  pub_user_id: string;
+  macros: Record<string, string> | null;
+  saved_at: Date;
+};
+
+const itemColumns =
+  'user_key, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, macros, saved_at';
+
+/** Most offers listed of one wallet (count), newest first. */
+const maxListed = 500;
+
+/** The user of a session, and the values that its copy was filled with. */
+export type SessionUser = { pubUserId: string | null; macros: MacroValues };
+
+/** @returns null if the publisher has no such session */
+export async function findSessionUser(
+  executor: Executor,
+  publisherId: number,
+  sessionId: string,
+): Promise<SessionUser | null> {
+  const { rows } = await executor.query<{ pub_user_id: string | null; macros: Record<string, string> | null }>({
+    name: 'find_wallet_user',
+    text: 'select pub_user_id, macros from sessions where day = $1::date and id = $2::uuid and publisher_id = $3',
+    values: [dayOfUuid7(sessionId), sessionId, publisherId],
+  });
+  const [row] = rows;
+  return row === undefined ? null : { pubUserId: row.pub_user_id, macros: row.macros ?? {} };
+}
+
+/**
+ * Saves an offer. If it is saved already, only its session changes, to the newest.
+ * @returns whether it is new; of parallel calls, one gets true
+ */
+export async function insertItem(executor: Executor, item: WalletItem): Promise<boolean> {
+  const { rows } = await executor.query<{ inserted: boolean }>({
+    name: 'insert_wallet_item',
+    text: `insert into wallet_items (${itemColumns})
+values ($1::uuid, $2, $3, $4, $5::uuid, $6, $7, $8::jsonb, $9::timestamptz)
+on conflict (user_key, offer_id) do update
+set session_id = excluded.session_id, position = excluded.position, macros = excluded.macros
+where wallet_items.session_id < excluded.session_id
+returning xmax = 0 as inserted`,
+    values: [
+      item.userKey,
+      item.offerId,
+      item.publisherId,
+      item.campaignId,
+      item.sessionId,
+      item.position,
+      item.pubUserId,
+      Object.keys(item.macros).length === 0 ? null : JSON.stringify(item.macros),
+      item.savedAt,
+    ],
+  });
+  return rows[0]?.inserted ?? false;
+}
+
+/** A user's saved offers, newest first. */
+export async function listItems(executor: Executor, publisherId: number, userKey: string): Promise<WalletItem[]> {
+  const { rows } = await executor.query<ItemRow>({
+    name: 'list_wallet_items',
+    text: `select ${itemColumns} from wallet_items where user_key = $1::uuid and publisher_id = $2
+order by saved_at desc, offer_id desc limit ${maxListed}`,
+    values: [userKey, publisherId],
+  });
+  return rows.map(toItem);
+}
+
+/** Removes an offer. @returns the item; null if there was none; of parallel calls, one gets the item */
+export async function deleteItem(
+  executor: Executor,
+  publisherId: number,
+  userKey: string,
+  offerId: number,
+): Promise<WalletItem | null> {
+  const { rows } = await executor.query<ItemRow>({
+    name: 'delete_wallet_item',
+    text: `delete from wallet_items where user_key = $1::uuid and offer_id = $2 and publisher_id = $3
+returning ${itemColumns}`,
+    values: [userKey, offerId, publisherId],
+  });
+  return rows[0] === undefined ? null : toItem(rows[0]);
+}
+
+/** Moves a wallet from keys under earlier peppers to the present key (docs/operations.md#rotating-the-user-pepper). */
+export async function moveItems(
+  executor: Executor,
+  publisherId: number,
+  earlier: readonly string[],
+  userKey: string,
+): Promise<void> {
+  await executor.query({
+    name: 'move_wallet_items',
+    text: `with moved as (
+  delete from wallet_items where user_key = any($1::uuid[]) and publisher_id = $2 returning *
+)
+insert into wallet_items (${itemColumns}, earlier_key)
+select $3::uuid, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, macros, saved_at, user_key
+from moved order by offer_id
+on conflict (user_key, offer_id) do nothing`,
+    values: [earlier, publisherId, userKey],
+  });
+}
+
+/** The present key of the wallet that was once under this one; null: there is none. */
+export async function findMovedOwner(
+  executor: Executor,
+  publisherId: number,
+  earlierKey: string,
+): Promise<string | null> {
+  const { rows } = await executor.query<{ user_key: string }>({
+    name: 'find_moved_wallet',
+    text: 'select user_key from wallet_items where earlier_key = $1::uuid and publisher_id = $2 limit 1',
+    values: [earlierKey, publisherId],
+  });
+  return rows[0]?.user_key ?? null;
+}
+
+/** Saved offers by the mark of the pepper that their keys were made with (`pepperMark`). */
+export async function countItemsByMark(executor: Executor): Promise<Map<string, number>> {
+  const { rows } = await executor.query<{ mark: string; count: number }>(
+    'select left(user_key::text, 4) as mark, count(*)::int as count from wallet_items group by 1',
+  );
+  return new Map(rows.map(({ mark, count }) => [mark, count]));
+}
+
+function toItem(row: ItemRow): WalletItem {
+  return {
+    userKey: row.user_key,
+    offerId: row.offer_id,
+    publisherId: row.publisher_id,
+    campaignId: row.campaign_id,
+    sessionId: row.session_id,
+    position: row.position,
+    pubUserId: row.pub_user_id,
+    macros: row.macros ?? {},
+    savedAt: row.saved_at,
+  };
+}

@@ -1,0 +1,116 @@
+import type { Executor } from '../platform/db/pool.ts';
+import { addMetricsSql, eachMetric, metricColumns, metricNames, metricsOfEventsSql, sumSql } from './metrics.ts';
+import { countedEventsSql, isRolledUp } from './rollup/events.ts';
+import { blockRollups } from './rollup/lock.ts';
+import { customGrains, customRollupKey, isRebucketed, otherValue, zonedEventsCte } from './rollup/statement.ts';
+
+const columnsOf = (table: string): string =>
+  customRollupKey
+    .split(', ')
+    .map((name) => `${table}.${name}`)
+    .join(', ');
+const isSameRow = (a: string, b: string): string => `(${columnsOf(a)}) = (${columnsOf(b)})`;
+
+/** Stands in `custom_values` for an erased value, with random digits. */
+const erasedValue = 'erased ';
+
+const countNames = metricNames.filter((name) => name !== 'revenue_micros');
+
+/*
+ * $1: days, $2: sessions. Only what was rolled up was ever counted under a value.
+ *
+ * No more than a row has is taken from it: some of the sessions may have been counted as `other` from the start. A
+ * value without any count left is deleted, also from the known values, where a random text keeps its place: otherwise
+ * another value that was counted as `other` until now would get a row of its own, with a part of its counts.
+ */
+const moveToOtherSql = `
+with counted_events as materialized (${countedEventsSql({
+  condition: `t.day = any($1::date[]) and t.session_id = any($2::uuid[]) and ${isRolledUp}`,
+  fromDay: '(select min(day) from unnest($1::date[]) as day)',
+})}),
+${zonedEventsCte(isRebucketed)},
+erased_sums as ( -- what the sessions have counted under their values
+  select publisher_id, attribute.key, grain, date_trunc(unit, at, zone) as bucket, attribute.value,
+    ${metricsOfEventsSql}
+  from zoned_events cross join lateral jsonb_each_text(custom) as attribute cross join ${customGrains}
+  where kind <> 'served' and attribute.value <> '${otherValue}'
+  group by 1, 2, 3, 4, 5
+),
+moved as materialized ( -- of each row what moves to \`other\`, and whether nothing is left
+  select ${columnsOf('kept')}, erased_sums.revenue_micros,
+    ${countNames.map((name) => `least(kept.${name}, erased_sums.${name}) as ${name}`).join(', ')},
+    ${countNames.map((name) => `kept.${name} <= erased_sums.${name}`).join(' and ')} as is_last
+  from erased_sums join custom_rollups kept using (${customRollupKey})
+),
+counted_attributes as ( -- attributes of the sessions that are reported
+  select distinct (at at time zone 'UTC')::date as day, publisher_id, attribute.key, session_id
+  from counted_events cross join lateral jsonb_each_text(custom) as attribute
+  where exists (
+    select from custom_values known
+    where (known.day, known.publisher_id, known.key)
+      = ((at at time zone 'UTC')::date, counted_events.publisher_id, attribute.key)
+  )
+),
+rows_reduced as (
+  update custom_rollups kept set ${eachMetric((name) => `${name} = kept.${name} - moved.${name}`)}
+  from moved where ${isSameRow('kept', 'moved')} and not is_last
+),
+rows_deleted as (
+  delete from custom_rollups kept using moved where ${isSameRow('kept', 'moved')} and is_last
+  returning ${columnsOf('kept')}, ${eachMetric((name) => `kept.${name}`)}
+),
+other_written as (
+  insert into custom_rollups as kept (${customRollupKey}, ${metricColumns})
+  select publisher_id, key, grain, bucket, '${otherValue}', ${eachMetric((name) => sumSql(name))} from (
+    select ${customRollupKey}, ${metricColumns} from moved where not is_last
+    union all
+    select ${customRollupKey}, ${metricColumns} from rows_deleted
+  ) as taken group by publisher_id, key, grain, bucket
+  on conflict (${customRollupKey}) do update set ${addMetricsSql}
+),
+other_known as ( -- so that a recount of the sessions finds \`other\`
+  insert into custom_values (day, publisher_id, key, value)
+  select distinct day, publisher_id, key, '${otherValue}' from counted_attributes
+  on conflict do nothing
+),
+values_replaced as (
+  update custom_values known set value = '${erasedValue}' || gen_random_uuid() from (
+    select distinct publisher_id, key, value, (at at time zone 'UTC')::date as day
+    from counted_events cross join lateral jsonb_each_text(custom) as attribute
+    where value <> '${otherValue}'
+  ) as erased
+  where (known.day, known.publisher_id, known.key, known.value)
+      = (erased.day, erased.publisher_id, erased.key, erased.value)
+    and not exists (
+      select from custom_rollups kept
+      where (kept.publisher_id, kept.key, kept.grain, kept.value) = (known.publisher_id, known.key, 0, known.value)
+        and kept.bucket > known.day::timestamp at time zone 'UTC' - interval '1 hour'
+        and kept.bucket < (known.day + 1)::timestamp at time zone 'UTC'
+        and not exists (select from moved where ${isSameRow('moved', 'kept')} and is_last)
+    )
+)
+select session_id as id, jsonb_object_agg(key, '${otherValue}') as attributes
+from counted_attributes group by session_id`;
+
+const lockPublishersSql = `
+select from rollup_publishers where publisher_id in (
+  select publisher_id from sessions where day = any($1::date[]) and id = any($2::uuid[])
+) order by publisher_id for update`;
+
+/**
+ * Counts sessions as `other` instead of the values of their custom attributes, as far as they were counted; the sums
+ * over all values stay. Must run in the transaction that removes the attributes from the sessions, before it does. No
+ * rollup and no compaction runs meanwhile: rows that are rewritten at the same time would be missed.
+ * @returns by session the attributes that it must keep, all `other`, so that a recount finds what was counted
+ */
+export async function eraseAttributeValues(
+  executor: Executor,
+  days: readonly string[],
+  sessionIds: readonly string[],
+): Promise<Map<string, Record<string, string>>> {
+  const values = [days, sessionIds];
+  await executor.query(lockPublishersSql, values);
+  await blockRollups(executor);
+  const { rows } = await executor.query<{ id: string; attributes: Record<string, string> }>(moveToOtherSql, values);
+  return new Map(rows.map(({ id, attributes }) => [id, attributes]));
+}

@@ -1,0 +1,22 @@
+import type { Executor } from '../platform/db/pool.ts';
+import { type Metrics, metricColumns, metricNames } from './metrics.ts';
+
+/** The sums of one minute. */
+export type LiveMinute = { startMs: number; metrics: Metrics };
+
+/** The last minutes of a publisher's activity, the current one last; without activity no row. Kept for two hours. */
+export async function queryLiveMinutes(
+  executor: Executor,
+  { publisherId, minutes, nowMs }: { publisherId: number; minutes: number; nowMs: number },
+): Promise<LiveMinute[]> {
+  const { rows } = await executor.query<Record<string, string>>({
+    name: 'live_minutes',
+    text: `select extract(epoch from minute)::bigint as start_s, ${metricColumns} from minute_rollups
+where publisher_id = $1 and minute > $2::timestamptz and minute <= $3::timestamptz order by minute`,
+    values: [publisherId, new Date(nowMs - minutes * 60_000), new Date(nowMs)],
+  });
+  return rows.map((row) => ({
+    startMs: Number(row.start_s) * 1000,
+    metrics: Object.fromEntries(metricNames.map((name) => [name, Number(row[name])])) as Metrics,
+  }));
+}

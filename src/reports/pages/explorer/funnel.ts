@@ -1,0 +1,135 @@
+import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
+import type { Executor } from '../../../platform/db/pool.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { dayMs } from '../../../platform/lib/time.ts';
+import type { PlatformDeps } from '../../../platform/ports.ts';
+import { card, table } from '../../../shell/components.ts';
+import { count, percent } from '../../../shell/format.ts';
+import { moreFields } from '../../../shell/forms.ts';
+import type { PageResult } from '../../../shell/pages.ts';
+import type { Metrics } from '../../metrics.ts';
+import type { CountPerkStages, PerkStages } from '../../perk-stages.ts';
+import type { ExploreQuery } from '../../query/explore.ts';
+import { readRange } from '../../query/query.ts';
+import { unknownValue } from '../../query/source.ts';
+import type { ReportService } from '../../service.ts';
+import { type Asked, exploreQueryOf } from './answer.ts';
+import { periodsOf, rangeText } from './periods.ts';
+import { type ExplorerState, queryOf } from './state.ts';
+
+/** Where the card of the perk funnel is read, after the page that shows it. */
+export const funnelPath = '/reports/funnel';
+
+/** The place of the card; it costs the page nothing. Empty where the publisher has no perks. */
+export const funnelCard = ({ publisher, path }: PublisherContext, state: ExplorerState): Html =>
+  publisher.uspEnabled
+    ? html`<div hx-get="${path(funnelPath)}${queryOf(state)}" hx-trigger="load" hx-target="this" hx-select="unset"
+        hx-swap="outerHTML"></div>`
+    : nothing;
+
+type FunnelScope = {
+  deps: Pick<PlatformDeps, 'config'>;
+  reports: Pick<ReportService, 'explore' | 'readRaw'>;
+  countPerkStages: CountPerkStages;
+};
+
+/** Sessions → shown → selected → confirmed → delivered, for the range and the filters of a report. */
+export async function funnelFragment(
+  { deps, reports, countPerkStages }: FunnelScope,
+  context: PublisherContext,
+  asked: Asked,
+): Promise<PageResult> {
+  const { nowMs, publisher } = asked;
+  const state: ExplorerState = { ...asked.state, by: 'time', interval: 'day', compare: 'none' };
+  try {
+    const periods = periodsOf(state, publisher.timeZone, nowMs);
+    const found = exploreQueryOf({ ...asked, state }, periods);
+    if ('text' in found) return { fragment: nothing };
+    const query: ExploreQuery = { ...found, metrics: ['sessions', 'filled_sessions'] };
+    const { signal } = context.request;
+    const [{ total }, perks] = await Promise.all([
+      reports.explore(query, signal),
+      reports.readRaw(publisher.id, (executor) => stagesOf(executor, query, countPerkStages), signal),
+    ]);
+    const keptFromMs = nowMs - deps.config.retentionRawDays * dayMs;
+    const isPartly = Date.parse(periods.days.from) < keptFromMs;
+    const days = rangeText(periods.days);
+    const lead = isPartly
+      ? t('reports.funnelLeadPartly', { days, kept: deps.config.retentionRawDays })
+      : t('reports.funnelLead', { days });
+    return { fragment: card(t('reports.funnel'), funnel(total.now, perks), { lead }) };
+  } catch (err) {
+    if (err instanceof AppError && err.status === 400) return { fragment: nothing };
+    throw err;
+  }
+}
+
+async function stagesOf(
+  executor: Executor,
+  query: ExploreQuery,
+  countPerkStages: CountPerkStages,
+): Promise<PerkStages> {
+  const { start, end } = await readRange(executor, { ...query.days, timeZone: query.timeZone });
+  const { campaign, offer, ...texts } = query.filters;
+  const named = Object.entries(texts).map(([name, values]) => [
+    name,
+    values?.map((value) => (value === unknownValue ? '' : String(value))),
+  ]);
+  const { publisherId, customKey: key, customValues: values } = query;
+  return countPerkStages(executor, {
+    publisherId,
+    fromMs: start.getTime(),
+    untilMs: end.getTime(),
+    texts: Object.fromEntries(named),
+    campaigns: campaign?.map(Number) ?? null,
+    offers: offer?.map(Number) ?? null,
+    attribute: key === null || values === null ? null : { key, values },
+  });
+}
+
+function funnel({ sessions, filled_sessions: shown }: Metrics, { selected, confirmed, delivered }: PerkStages): Html {
+  const stages = [
+    [t('metrics.sessions'), sessions],
+    [t('reports.stageShown'), shown],
+    [t('reports.stageSelected'), selected],
+    [t('reports.stageConfirmed'), confirmed],
+    [t('reports.stageDelivered'), delivered],
+  ] as const;
+  const most = Math.max(...stages.map(([, value]) => value), 1);
+  const ofBefore = (index: number): string => {
+    const [before, value] = [stages[index - 1]?.[1] ?? 0, stages[index]?.[1] ?? 0];
+    return before === 0 ? '–' : percent(value / before);
+  };
+  const bar = ([text, value]: (typeof stages)[number], index: number): Html => html`
+    <li>
+      <span>${text}</span>
+      <span>
+        <svg aria-hidden="true">
+          <rect class="now" width="${((value / most) * 100).toFixed(2)}%" height="100%" rx="3"/>
+        </svg>
+      </span>
+      <span class="numeric">${count(value)} ${index > 0 && html`<small>${ofBefore(index)}</small>`}</span>
+    </li>`;
+  return html`
+    <ul class="bars" aria-label="${t('reports.funnel')}">${stages.map(bar)}</ul>
+    ${moreFields(
+      t('layout.showAsTable'),
+      table(
+        t('reports.funnel'),
+        [
+          { text: t('reports.stage') },
+          { text: t('metrics.sessions'), numeric: true },
+          { text: t('reports.ofStageBefore'), numeric: true },
+          { text: t('reports.ofAll'), numeric: true },
+        ],
+        stages.map(([text, value], index) => [
+          text,
+          count(value),
+          index === 0 ? '–' : ofBefore(index),
+          sessions === 0 ? '–' : percent(value / sessions),
+        ]),
+      ),
+    )}`;
+}

@@ -1,0 +1,144 @@
+import { payoutOf } from '../catalog/provisioning.ts';
+import type { Publisher, Snapshot } from '../catalog/types.ts';
+import { createFailFast } from '../platform/db/fail-fast.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import { type DayRange, type DayRangeParameters, readDayRange } from '../platform/http/day-range.ts';
+import { createLimiter } from '../platform/lib/fair-limiter.ts';
+import { dayMs } from '../platform/lib/time.ts';
+import type { PlatformDeps } from '../platform/ports.ts';
+import { type Metrics, sumOf } from './metrics.ts';
+import { type Explored, type ExploreQuery, explore, exploreTop, type TopQuery } from './query/explore.ts';
+import { queryActivity } from './query/query.ts';
+import { type ReadOptions, readConsistently, tooLarge } from './query/read-only.ts';
+import { type ActivityParameters, dateIn, maxDays, readActivity } from './query/request.ts';
+import { sourceOf } from './query/source.ts';
+import type { ActivityQuery, ActivityRow, ReportRequest } from './query/types.ts';
+import { type Reconciliation, reconcile } from './reconcile/reconcile.ts';
+
+export type ActivityReport = ReportRequest & {
+  rows: readonly ActivityRow[];
+  /** Of all that passes the filters; a session counts once, even where rows count it for each of its offers. */
+  totals: Metrics;
+};
+
+export type ReportService = {
+  /**
+   * Errors: invalid_request, unknown_group_by, report_too_large, unavailable.
+   * @param signal aborts the report when the client has disconnected
+   */
+  activity: (publisher: Publisher, given: ActivityParameters, signal?: AbortSignal) => Promise<ActivityReport>;
+  /** Of sums alone. Errors: report_too_large, unavailable. */
+  explore: (query: ExploreQuery, signal?: AbortSignal) => Promise<Explored>;
+  /** The values with most of a metric. Errors: report_too_large, unavailable. */
+  top: (query: TopQuery, signal?: AbortSignal) => ReturnType<typeof exploreTop>;
+  /** Reads raw rows for a report, in turns with the others. Errors: report_too_large, unavailable. */
+  readRaw: <T>(publisherId: number, work: (executor: Executor) => Promise<T>, signal?: AbortSignal) => Promise<T>;
+  /** Of UTC days. Errors: invalid_request, report_too_large, unavailable. */
+  reconciliation: (
+    publisher: Publisher,
+    given: DayRangeParameters,
+    signal?: AbortSignal,
+  ) => Promise<DayRange & Reconciliation>;
+};
+
+/** Rows of one report (count). */
+const maxRows = 50_000;
+const message = 'Too many reports are running.';
+/**
+ * Reports at once in one process, so that they never use up the connections that beacons need: from rollups, and from
+ * raw rows, which occupy a processor for as long as they take (count). Publishers take turns, and none gets all.
+ */
+const limitFromRollups = createLimiter({
+  maxConcurrent: 3,
+  maxConcurrentPerClient: 2,
+  maxWaitingPerClient: 64,
+  maxWaitMs: 30_000,
+  message,
+});
+const limitFromRaw = createLimiter({
+  maxConcurrent: 2,
+  maxConcurrentPerClient: 1,
+  maxWaitingPerClient: 16,
+  maxWaitMs: 30_000,
+  message,
+});
+
+export function createReportService({
+  pool,
+  dbHealth,
+  now,
+}: Pick<PlatformDeps, 'pool' | 'dbHealth' | 'now'>): ReportService {
+  const failFast = createFailFast(dbHealth);
+
+  async function activity(
+    publisher: Publisher,
+    given: ActivityParameters,
+    signal?: AbortSignal,
+  ): Promise<ActivityReport> {
+    const hasKey = (key: string): Promise<boolean> => isKnownKey(pool, publisher.id, key);
+    const request = await readActivity(given, { publisher, nowMs: now(), hasKey });
+    const { query } = request;
+    const options = { fromRollups: sourceOf(query).kind !== 'raw', signal };
+    return limited(publisher.id, options, async (executor) => {
+      const rows = await queryActivity(executor, query, maxRows);
+      if (rows.length > maxRows)
+        throw tooLarge(`The report has more than ${maxRows} rows. Ask for fewer days, or filter.`);
+      if (addsUp(query)) return { ...request, rows, totals: sumOf(rows) };
+      const totals = await queryActivity(executor, { ...query, groupBy: [], aggregatedBy: 'day' }, maxRows);
+      return { ...request, rows, totals: sumOf(totals) };
+    });
+  }
+
+  async function reconciliation(
+    publisher: Publisher,
+    given: DayRangeParameters,
+    signal?: AbortSignal,
+  ): Promise<DayRange & Reconciliation> {
+    const range = readDayRange(given, dateIn('UTC', now() - dayMs), maxDays);
+    const sums = await limited(publisher.id, { fromRollups: true, signal }, (executor) =>
+      reconcile(executor, publisher.id, range.from, range.to),
+    );
+    return { ...range, ...sums };
+  }
+
+  function limited<T>(publisherId: number, options: ReadOptions, work: (executor: Executor) => Promise<T>): Promise<T> {
+    const limit = options.fromRollups ? limitFromRollups : limitFromRaw;
+    return limit(() => readConsistently(pool, options, work), { client: publisherId, signal: options.signal });
+  }
+
+  return {
+    activity: (publisher, given, signal) => failFast(() => activity(publisher, given, signal)),
+    explore: (query, signal) =>
+      failFast(() => limited(query.publisherId, { fromRollups: true, signal }, (executor) => explore(executor, query))),
+    top: (query, signal) =>
+      failFast(() =>
+        limited(query.publisherId, { fromRollups: true, signal }, (executor) => exploreTop(executor, query)),
+      ),
+    readRaw: (publisherId, work, signal) => failFast(() => limited(publisherId, { fromRollups: false, signal }, work)),
+    reconciliation: (publisher, given, signal) => failFast(() => reconciliation(publisher, given, signal)),
+  };
+}
+
+/** Whether the rows add up to the totals: not where they count a session per offer, or omit those without the key. */
+const addsUp = ({ groupBy, filters, customValues }: ActivityQuery): boolean =>
+  (!groupBy.includes('custom') || customValues !== null) &&
+  (!groupBy.some((name) => name === 'offer' || name === 'campaign') ||
+    filters.offer !== undefined ||
+    filters.campaign !== undefined);
+
+async function isKnownKey(executor: Executor, publisherId: number, key: string): Promise<boolean> {
+  const { rows } = await executor.query<{ known: boolean }>({
+    name: 'is_report_key',
+    text: 'select exists (select from custom_values where publisher_id = $1 and key = $2) as known',
+    values: [publisherId, key],
+  });
+  return rows[0]?.known ?? false;
+}
+
+/** The currency of the campaigns provisioned to the publisher; null for several, whose amounts are just added. */
+export function currencyOf({ offers }: Snapshot, publisherId: number): string | null {
+  const currencies = new Set<string>();
+  for (const { campaign } of offers.values())
+    if (campaign.provisions.has(publisherId)) currencies.add(payoutOf(campaign, publisherId).currency);
+  return currencies.size === 1 ? ([...currencies][0] ?? null) : null;
+}

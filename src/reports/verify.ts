@@ -1,0 +1,133 @@
+import type pg from 'pg';
+import { metricNames, sumsSql } from './metrics.ts';
+import { allEventsSql, isRolledUp, longestDays } from './rollup/events.ts';
+import { weekBit } from './rollup/grains.ts';
+import { computedSumsCtes, customGrains, reconciliationKey, rollupKey } from './rollup/statement.ts';
+import { weekStartSql, weeksOfDaysSql } from './rollup/weeks.ts';
+
+/** A stored sum that differs from the raw rows: `column: stored → computed` for each count that differs. */
+export type Difference = { rollup: string; differences: string[] };
+
+export type Verification = {
+  /** Sums that were compared (count). */
+  compared: number;
+  /** At most 100 of each kind. */
+  differences: Difference[];
+};
+
+/** One kind of sums: `stored` and `computed` are queries of the columns of the key and of the counts. */
+type Kind = {
+  key: string;
+  counts: readonly string[];
+  isRight: (count: string) => string;
+  events: string;
+  stored: string;
+  computed: string;
+};
+
+const isEqual = (count: string): string => `stored_${count} = computed_${count}`;
+
+const inDays = `bucket >= $1::date::timestamp at time zone 'UTC'
+  and bucket < ($2::date + 1)::timestamp at time zone 'UTC'`;
+
+/** $1, $2: first and last UTC day. Two further days complete the last days of time zones west of Greenwich. */
+const eventsOfDays = `
+select * from (${allEventsSql({ condition: isRolledUp, fromDay: `$1::date - ${longestDays}` })}) as all_events
+where at >= $1::date::timestamp at time zone 'UTC' and at < ($2::date + 3)::timestamp at time zone 'UTC'`;
+
+const rollups: Kind = {
+  key: rollupKey,
+  counts: metricNames,
+  isRight: isEqual,
+  events: eventsOfDays,
+  stored: `select * from rollups where grain < ${weekBit} and ${inDays}`,
+  computed: `select * from grain_sums where grain < ${weekBit} and ${inDays}`,
+};
+
+const firstWeek = weekStartSql(`($1::date::timestamp at time zone 'UTC')`);
+const afterLast = `($2::date + 1)::timestamp at time zone 'UTC'`;
+
+/** Weeks that the days are in, beside all of their stored days: raw rows may exist for some of them. */
+const weeks: Kind = {
+  key: rollupKey,
+  counts: metricNames,
+  isRight: isEqual,
+  events: eventsOfDays,
+  stored: `select * from rollups where grain >= ${weekBit} and bucket >= ${firstWeek} and bucket < ${afterLast}`,
+  computed: weeksOfDaysSql(`bucket >= ${firstWeek} and ${weekStartSql('bucket')} < ${afterLast}`),
+};
+
+const customKey = 'publisher_id, key, grain, bucket';
+
+/** All values of an attribute together: which of them have rows of their own depends on their order, and erasures. */
+const customRollups: Kind = {
+  key: customKey,
+  counts: metricNames,
+  isRight: isEqual,
+  events: eventsOfDays,
+  stored: `select ${customKey}, ${sumsSql} from custom_rollups where ${inDays} group by ${customKey}`,
+  computed: `
+select * from (
+  select publisher_id, key, grain, date_trunc(unit, quarter_hour, zone) as bucket, ${sumsSql}
+  from named_sums cross join ${customGrains} group by 1, 2, 3, 4
+) as summed where ${inDays}`,
+};
+
+/** Raw rows of developers' sessions are deleted after a day, so there may be fewer than were counted. */
+const reconciliation: Kind = {
+  key: reconciliationKey,
+  counts: ['count'],
+  isRight: (count) => `(${isEqual(count)} or reason = 'dev' and stored_${count} > computed_${count})`,
+  events: allEventsSql({ condition: `${isRolledUp} and t.day <= $2::date`, fromDay: '$1::date' }),
+  stored: 'select * from reconciliation where day between $1::date and $2::date',
+  computed: 'select * from outcomes',
+};
+
+const bothOf = (count: string): string =>
+  `coalesce(stored.${count}, 0) as stored_${count}, coalesce(computed.${count}, 0) as computed_${count}`;
+
+const compareSql = ({ key, counts, isRight, events, stored, computed }: Kind): string => `
+with ${computedSumsCtes(events)},
+computed as (${computed}),
+stored as (${stored}),
+compared as (select ${key}, ${counts.map(bothOf).join(', ')} from stored full join computed using (${key})),
+wrong as (select * from compared where not (${counts.map(isRight).join(' and ')}))
+select (select count(*)::int from compared) as compared,
+  coalesce((select json_agg(first) from (select * from wrong limit 100) as first), '[]') as wrong`;
+
+type WrongRow = Record<string, string | number>;
+
+/**
+ * Adds up the raw rows of some UTC days and compares them with the stored sums, on one snapshot and as far as rollups
+ * have come, so that it is right while traffic runs. The raw rows of the days must still exist, and those of sessions
+ * up to 64 days before; a void may be of an older one.
+ */
+export async function verifyRollups(client: pg.ClientBase, from: string, to: string): Promise<Verification> {
+  await client.query('begin transaction isolation level repeatable read, read only');
+  try {
+    await client.query("set local work_mem = '256MB'; set local jit = off");
+    const all: Verification = { compared: 0, differences: [] };
+    for (const kind of [rollups, weeks, customRollups, reconciliation]) {
+      const { rows } = await client.query<{ compared: number; wrong: WrongRow[] }>(compareSql(kind), [from, to]);
+      all.compared += rows[0]?.compared ?? 0;
+      all.differences.push(...(rows[0]?.wrong ?? []).map((row) => toDifference(row, kind)));
+    }
+    return all;
+  } finally {
+    await client.query('rollback');
+  }
+}
+
+function toDifference(row: WrongRow, { key, counts }: Kind): Difference {
+  const differences = counts.flatMap((name) => {
+    const [stored, computed] = [row[`stored_${name}`], row[`computed_${name}`]];
+    return stored === computed ? [] : [`${name}: ${stored} → ${computed}`];
+  });
+  return {
+    rollup: key
+      .split(', ')
+      .map((column) => `${column}=${row[column]}`)
+      .join(' '),
+    differences,
+  };
+}

@@ -1,0 +1,64 @@
+import type { TSchema } from '@sinclair/typebox';
+import type { ManagementClient } from '../management/page-client.ts';
+import type { PermissionEntry } from '../management/permissions.ts';
+import type { RetentionStep } from '../platform/db/retention.ts';
+import type { Authenticator } from '../platform/http/auth.ts';
+import type { DirectRoutes } from '../platform/http/direct-routes.ts';
+import type { ApiPaths } from '../platform/http/schemas.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { App } from '../platform/ports.ts';
+import type { UserDataPart } from '../platform/user-data.ts';
+import type { UserDataSteps } from '../privacy/steps.ts';
+import type { LiveExamples } from '../reference/live-examples.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry, Navigation } from '../shell/navigation.ts';
+import type { EventType, EventTypes } from '../webhooks/events.ts';
+
+/** What a room hands in. All of it is optional: what it has none of is absent (docs/architecture.md#rooms). */
+export type Room = {
+  name: string;
+  /** What keys and users may do there. */
+  permissions?: readonly PermissionEntry[];
+  /** Events that publishers can subscribe to. */
+  eventTypes?: readonly EventType[];
+  navigation?: readonly NavEntry[];
+  /** What it owes to erasures and exports. */
+  userData?: UserDataPart;
+  /** Deletes what its tables keep no longer. */
+  retention?: RetentionStep;
+  /** Schemas that its routes name by reference. */
+  schemas?: readonly TSchema[];
+  /** Paths of the API reference that the framework does not serve. */
+  describedPaths?: ApiPaths;
+  /** What the examples of the API reference are made of, in the demo. */
+  examples?: LiveExamples;
+  /** Registered before all routes. */
+  prepare?: (app: App, house: House) => Promise<void>;
+  /** Routes of processes of every role. */
+  probes?: (app: App) => Promise<void>;
+  /** Hooks of all public routes. */
+  observe?: (open: App) => void;
+  /** Routes that pages of any origin may call. */
+  publicRoutes?: (open: App, house: House & { direct: DirectRoutes }) => Promise<void>;
+  routes?: (app: App, house: House) => Promise<void>;
+  /** Dashboard pages that need no session. */
+  openPages?: (app: App, shell: Shell, house: House) => Promise<void>;
+  pages?: (app: App, shell: Shell, house: House) => void;
+  jobs?: (house: House) => readonly Job[];
+  /** Runs when the process ends, before that of earlier rooms. */
+  close?: () => Promise<void>;
+};
+
+/** What all rooms hand in together; complete before the first route is registered or job started. */
+export type House = {
+  rooms: readonly Room[];
+  permissions: readonly PermissionEntry[];
+  events: EventTypes;
+  navigation: Navigation;
+  userData: UserDataSteps;
+  describedPaths: ApiPaths;
+  /** null outside of the demo. */
+  examples: LiveExamples | null;
+  auth: Authenticator<unknown>;
+  management: ManagementClient;
+};

@@ -1,0 +1,186 @@
+import { isIP, isIPv4 } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { isTemporary, type Lookup, type ResolvedAddress } from './dispatcher/send/resolver.ts';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** A net in CIDR form: an address of it and the length of its prefix, bits. */
+export type Net = readonly [Address, number];
+
+export type BlockReason =
+  | 'invalid_url'
+  | 'scheme_not_allowed'
+  | 'https_required'
+  | 'credentials_in_url'
+  | 'port_not_allowed'
+  | 'blocked_address'
+  | 'local_name';
+
+export type UrlCheck = { ok: true; url: URL } | { ok: false; reason: BlockReason };
+
+/**
+ * The addresses are left out of a refusal on purpose: it is shown to the author of the URL, who may be probing a
+ * private net.
+ */
+export type Resolution =
+  | { ok: true; addresses: ResolvedAddress[] }
+  | { ok: false; reason: 'blocked_address' }
+  /** `unanswered`: the resolver gave no answer, not even that there is none. */
+  | { ok: false; reason: 'dns_error'; message: string; unanswered: boolean };
+
+/**
+ * Reads a comma list of CIDRs, such as `127.0.0.0/8,::1/128`. Blanks around entries and empty entries are ignored.
+ * @throws on an entry that is not `address/bits`, naming it
+ */
+export function parseNets(list: string): Net[] {
+  const entries = list.split(',').map((entry) => entry.trim());
+  return entries.filter((entry) => entry !== '').map(parseNet);
+}
+
+function parseNet(entry: string): Net {
+  const [address = '', bits = '', ...rest] = entry.split('/');
+  const maxBits = isIPv4(address) ? 32 : 128;
+  if (
+    isIP(address) === 0 ||
+    address.includes('%') ||
+    !/^\d{1,3}$/.test(bits) ||
+    Number(bits) > maxBits ||
+    rest.length > 0
+  ) {
+    throw new Error(`"${entry}" is not a net: write address/bits, such as 10.0.0.0/8 or ::1/128`);
+  }
+  return [ipaddr.parse(address), Number(bits)];
+}
+
+/**
+ * IPv4 of the IANA special-purpose registry (also what is reachable in it: AS112, AMT; no receiver lives there), and
+ * Azure's platform address, which looks public.
+ */
+const refusedV4 = parseNets(
+  `0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 168.63.129.16/32, 169.254.0.0/16, 172.16.0.0/12, 192.0.0.0/24,
+   192.0.2.0/24, 192.31.196.0/24, 192.52.193.0/24, 192.88.99.0/24, 192.168.0.0/16, 192.175.48.0/24, 198.18.0.0/15,
+   198.51.100.0/24, 203.0.113.0/24, 224.0.0.0/4, 240.0.0.0/4`,
+);
+
+/**
+ * The only global unicast IPv6 there is. It leaves out ::, ::1, IPv4-compatible, IPv4-mapped, NAT64, ULA, link-local,
+ * multicast.
+ */
+const globalV6 = parseNets('2000::/3');
+
+/** Inside it, special again: protocol assignments (Teredo, ORCHID, benchmarking), documentation, 6to4, and AS112. */
+const refusedV6 = parseNets('2001::/23, 2001:db8::/32, 2002::/16, 2620:4f:8000::/48, 3fff::/20');
+
+const within = (address: Address, nets: readonly Net[]): boolean =>
+  nets.some(([net, bits]) => net.kind() === address.kind() && address.match(net, bits));
+
+/** Whether the operator has opened an address; an IPv4-mapped one is the IPv4 address it stands for. */
+const isOpened = (address: Address, allowNets: readonly Net[]): boolean =>
+  within(address, allowNets) ||
+  (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && within(address.toIPv4Address(), allowNets));
+
+/**
+ * The IPv4 address in an ISATAP interface identifier (RFC 5214, 6.1), which any prefix can carry. ipaddr.js knows no
+ * such range.
+ */
+function isatapV4({ parts }: ipaddr.IPv6): ipaddr.IPv4 | null {
+  const [, , , , high = 0, marker = 0, upper = 0, lower = 0] = parts;
+  if ((high & ~0x0200) !== 0 || marker !== 0x5efe) return null;
+  return new ipaddr.IPv4([upper >> 8, upper & 0xff, lower >> 8, lower & 0xff]);
+}
+
+function isGlobal(address: Address): boolean {
+  if (address instanceof ipaddr.IPv4) return !within(address, refusedV4);
+  const inner = isatapV4(address);
+  return within(address, globalV6) && !within(address, refusedV6) && (inner === null || isGlobal(inner));
+}
+
+/**
+ * The guard against private addresses: whether one may be called. It must be plain global unicast, or within
+ * `allowNets`. Every form that carries an IPv4 address inside IPv6, for a translator or tunnel to unwrap, is refused,
+ * except that an IPv4-mapped one may be called where its IPv4 is in `allowNets`.
+ * @param ip in its usual spelling (four decimals, or IPv6); anything else, or an IPv6 zone, is refused
+ */
+export function isAllowedAddress(ip: string, allowNets: readonly Net[]): boolean {
+  if (isIP(ip) === 0 || ip.includes('%')) return false;
+  const address = ipaddr.parse(ip);
+  return isOpened(address, allowNets) || isGlobal(address);
+}
+
+/**
+ * The address, where a URL's host is one. The URL parser has already brought decimal, octal, hex and short IPv4 to four
+ * decimals.
+ */
+function literalOf(url: URL): string | null {
+  const host = hostOf(url);
+  return isIP(host) === 0 ? null : host;
+}
+
+/** The host of a URL: a name, or an address without the brackets of IPv6. */
+export const hostOf = ({ hostname }: URL): string => (hostname.startsWith('[') ? hostname.slice(1, -1) : hostname);
+
+/** Names that the public DNS never answers: of this machine, of its network, or reserved (RFC 6761, 8375, 9476). */
+const localSuffix = /(^|\.)(localhost|localdomain|local|lan|internal|intranet|private|home\.arpa|onion|alt|invalid)$/;
+
+function isLocalName(hostname: string): boolean {
+  const name = hostname.replace(/\.$/, '');
+  return !name.includes('.') || localSuffix.test(name);
+}
+
+/** Ports below 1024 belong to other protocols (mail, ssh, dns, …); 80 and 443 are the web's. */
+const isWebPort = (port: string): boolean => port === '' || port === '80' || port === '443' || Number(port) >= 1024;
+
+/**
+ * What can be said of a webhook URL without a lookup: good when it is saved, and again before each call.
+ * `http:` needs `allowHttp`. A name of the local network needs `allowNets` that it may lead to. Ports are 80, 443 and
+ * from 1024; any port where the host is an address within `allowNets`.
+ */
+export function checkUrl(
+  text: string,
+  { allowHttp, allowNets }: { allowHttp: boolean; allowNets: readonly Net[] },
+): UrlCheck {
+  if (!URL.canParse(text)) return { ok: false, reason: 'invalid_url' };
+  const url = new URL(text);
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return { ok: false, reason: 'scheme_not_allowed' };
+  if (url.protocol === 'http:' && !allowHttp) return { ok: false, reason: 'https_required' };
+  if (url.username !== '' || url.password !== '') return { ok: false, reason: 'credentials_in_url' };
+  const literal = literalOf(url);
+  if (literal !== null && !isAllowedAddress(literal, allowNets)) return { ok: false, reason: 'blocked_address' };
+  if (literal === null && allowNets.length === 0 && isLocalName(url.hostname))
+    return { ok: false, reason: 'local_name' };
+  const anyPort = literal !== null && isOpened(ipaddr.parse(literal), allowNets);
+  if (!isWebPort(url.port) && !anyPort) return { ok: false, reason: 'port_not_allowed' };
+  return { ok: true, url };
+}
+
+/**
+ * The addresses to connect to, all vetted. A name is looked up once; one forbidden answer blocks it, whatever the
+ * others are. The caller must connect to these addresses and not look the name up again, or it can be given others (DNS
+ * rebinding).
+ */
+export async function resolveTarget(
+  url: URL,
+  options: { lookup: Lookup; allowNets: readonly Net[] },
+): Promise<Resolution> {
+  const literal = literalOf(url);
+  const answers =
+    literal === null ? await lookUp(url.hostname, options.lookup) : [{ address: literal, family: isIP(literal) }];
+  if ('message' in answers) return { ok: false, reason: 'dns_error', ...answers };
+  const allAllowed = answers.every(({ address }) => isAllowedAddress(address, options.allowNets));
+  if (!allAllowed) return { ok: false, reason: 'blocked_address' };
+  return { ok: true, addresses: answers.map(({ address }) => ({ address, family: isIP(address) })) };
+}
+
+/** @returns the answers, or what went wrong */
+async function lookUp(
+  hostname: string,
+  lookup: Lookup,
+): Promise<readonly ResolvedAddress[] | { message: string; unanswered: boolean }> {
+  try {
+    const answers = await lookup(hostname);
+    return answers.length > 0 ? answers : { message: 'the host name has no address', unanswered: false };
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
+    return { message: `the host name could not be resolved${code}`, unanswered: isTemporary(error) };
+  }
+}

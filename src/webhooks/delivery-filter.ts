@@ -1,0 +1,70 @@
+import { AppError } from '../platform/errors.ts';
+import { dayMs } from '../platform/lib/time.ts';
+import { isPossibleUuid7, isUuid7, readUuid, writeUuid } from '../platform/lib/uuid7.ts';
+import type { DeliveryFilter, DeliveryStatus } from './deliveries/filter.ts';
+
+type FilterFields = { event?: string; from?: string; to?: string; session_id?: string; pub_user_id?: string };
+
+type Scope = { endpointId: number | null; statuses: readonly DeliveryStatus[] | null };
+
+/**
+ * The filter of a request, limited to the caller's publisher.
+ * @throws AppError `invalid_request` for an invalid session or time
+ */
+export function readFilter(
+  fields: FilterFields,
+  { endpointId, statuses }: Scope,
+  publisherId: number,
+  nowMs: number,
+): DeliveryFilter {
+  const sessionId = fields.session_id?.toLowerCase() ?? null;
+  if (sessionId !== null && !isUuid7(sessionId)) throw invalid('/session_id', 'must be a session_id');
+  return {
+    publisherId,
+    event: fields.event ?? null,
+    endpointId,
+    statuses: statuses === null ? null : [...statuses].sort(),
+    fromMs: fields.from === undefined ? null : timeOf('/from', fields.from, nowMs),
+    toMs: fields.to === undefined ? null : timeOf('/to', fields.to, nowMs),
+    sessionId,
+    pubUserId: fields.pub_user_id?.toWellFormed().trim() ?? null,
+  };
+}
+
+/** Clamped to the range from the epoch to tomorrow, where all deliveries are. */
+function timeOf(path: string, text: string, nowMs: number): number {
+  const timeMs = Date.parse(text);
+  if (Number.isNaN(timeMs) || !isDay(text.slice(0, 10))) throw invalid(path, 'must be a time');
+  return Math.min(Math.max(timeMs, 0), nowMs + dayMs);
+}
+
+/** Whether a day exists: `Date.parse` reads the 30th of February as a day of March. */
+const isDay = (day: string): boolean => new Date(Date.parse(day)).toISOString().startsWith(day);
+
+const invalid = (path: string, message: string): AppError =>
+  new AppError('invalid_request', { details: [{ path, message }] });
+
+/**
+ * The id of a delivery in a path: a UUID, or the `webhook-id` of its attempts; null where no delivery can have it.
+ */
+export function readDeliveryId(text: string, nowMs: number): string | null {
+  const lower = text.toLowerCase();
+  const hex = /^msg_([0-9a-f]{32})$/.exec(lower)?.[1];
+  const id = hex === undefined ? lower : readUuid(Buffer.from(hex, 'hex'), 0);
+  return isPossibleUuid7(id, nowMs) ? id : null;
+}
+
+/** A position in the list: the id of the last delivery read. */
+export function writeCursor(id: string): string {
+  const bytes = Buffer.alloc(16);
+  writeUuid(id, bytes, 0);
+  return bytes.toString('base64url');
+}
+
+/** @throws AppError `invalid_request` for anything but the cursor of a page */
+export function readCursor(text: string, nowMs: number): string {
+  const bytes = Buffer.from(text, 'base64url');
+  const id = bytes.length === 16 && bytes.toString('base64url') === text ? readUuid(bytes, 0) : '';
+  if (!isPossibleUuid7(id, nowMs)) throw invalid('/querystring/cursor', 'must be the next_cursor of a page');
+  return id;
+}

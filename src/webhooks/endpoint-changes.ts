@@ -1,0 +1,214 @@
+import type { Executor } from '../platform/db/pool.ts';
+import { AppError } from '../platform/errors.ts';
+import type { SecretBox } from '../platform/security/secret-box.ts';
+import { parkDisabled } from './dispatcher/claim/park.ts';
+import type { Method } from './dispatcher/send/target-url.ts';
+import {
+  columnOf,
+  type Endpoint,
+  type EndpointRef,
+  type EndpointRow,
+  type EndpointSettings,
+  endpointColumns,
+  endpointOf,
+  findEndpoint,
+  maxEndpoints,
+} from './endpoint-store.ts';
+import { createEndpointSecret, createV1aKey } from './endpoints/secrets.ts';
+
+/** Which endpoint of whom, and when. */
+export type EndpointKey = { publisherId: number; ref: EndpointRef; nowMs: number };
+
+/** What can be set of an endpoint. */
+export type EndpointFields = EndpointSettings & { url: string; method: Method; enabled: boolean };
+
+/** Settings that are left out stay as they are; those of a new endpoint are the defaults. */
+export type EndpointInput = Partial<EndpointSettings> & Pick<EndpointFields, 'url' | 'method' | 'enabled'>;
+
+/** `secret` (`whsec_…`) only where the endpoint is new: it is shown once. */
+export type Saved = { endpoint: Endpoint; secret: string | null };
+
+export const defaultSettings: EndpointSettings = {
+  description: '',
+  filter: null,
+  headers: {},
+  deadlineMs: 15_000,
+  retryStepsS: null,
+  maxInFlight: 4,
+  rateLimitPerS: null,
+  strictOrder: false,
+  signatureV1a: false,
+};
+
+/**
+ * Creates the default endpoint of an event, or changes it; a changed one keeps its secret.
+ * @throws AppError `too_many_endpoints`
+ */
+export async function saveEndpoint(
+  executor: Executor,
+  box: SecretBox,
+  { publisherId, event, nowMs, ...input }: EndpointInput & { publisherId: number; event: string; nowMs: number },
+): Promise<Saved> {
+  const key = { publisherId, ref: event, nowMs };
+  const stored = await findEndpoint(executor, publisherId, event, true);
+  const inserted =
+    stored === null ? await insertEndpoint(executor, box, { ...input, publisherId, event, events: null, nowMs }) : null;
+  if (inserted !== null) return inserted;
+  // Stored meanwhile: where a concurrent call was faster, its secret is the valid one.
+  return { endpoint: await updateEndpoint(executor, box, key, input), secret: null };
+}
+
+/**
+ * Creates an endpoint with a list of event types.
+ * @throws AppError `too_many_endpoints`
+ */
+export async function addEndpoint(
+  executor: Executor,
+  box: SecretBox,
+  input: EndpointInput & { publisherId: number; events: readonly string[]; nowMs: number },
+): Promise<Saved> {
+  const saved = await insertEndpoint(executor, box, { ...input, event: null });
+  if (saved === null) throw new Error('an endpoint without an event was not inserted');
+  return saved;
+}
+
+type NewEndpoint = EndpointInput & {
+  publisherId: number;
+  event: string | null;
+  events: readonly string[] | null;
+  nowMs: number;
+};
+
+/**
+ * A removed default endpoint that is set again is a new one, with another secret and default settings. Its held
+ * deliveries can be redelivered.
+ * @returns null where the event has a default endpoint
+ */
+async function insertEndpoint(
+  executor: Executor,
+  box: SecretBox,
+  { publisherId, event, events, nowMs, ...input }: NewEndpoint,
+): Promise<Saved | null> {
+  const { secret, sealed } = createEndpointSecret(box);
+  const settings: EndpointFields = { ...defaultSettings, ...input };
+  const { rows } = await executor.query<EndpointRow>(
+    `insert into webhook_endpoints as e (
+      publisher_id, event, events, secret_sealed, created_at, updated_at, ${fieldColumns.join(', ')}, v1a_key_sealed
+    )
+    select $1, $2, $3, $4, $5::timestamptz, $5::timestamptz,
+      ${[...fieldColumns, 'v1a_key_sealed'].map((_, index) => `$${index + 6}`).join(', ')}
+    where (select count(*) from webhook_endpoints where publisher_id = $1 and deleted_at is null) < ${maxEndpoints}
+    on conflict (publisher_id, event) do update set
+      ${['secret_sealed', 'created_at', 'updated_at', ...fieldColumns, 'v1a_key_sealed']
+        .map((name) => `${name} = excluded.${name}`)
+        .join(', ')},
+      previous_secret_until = null, previous_secret_sealed = null, previous_v1a_key_sealed = null,
+      deleted_at = null, paused_at = null, resume_rate_per_s = null, disabled_reason = null
+    where e.deleted_at is not null
+    returning ${endpointColumns}`,
+    [
+      publisherId,
+      event,
+      events,
+      sealed,
+      new Date(nowMs),
+      ...valuesOf(settings),
+      settings.signatureV1a ? createV1aKey(box).sealed : null,
+    ],
+  );
+  if (rows[0] !== undefined) return { endpoint: endpointOf(rows[0]), secret };
+  if (event !== null && (await findEndpoint(executor, publisherId, event)) !== null) return null;
+  throw new AppError('too_many_endpoints');
+}
+
+const fieldColumns = [
+  ...['url', 'method', 'enabled', 'description', 'filter', 'headers', 'deadline_ms', 'retry_steps_s', 'max_in_flight'],
+  ...['rate_limit_per_s', 'strict_order', 'signature_v1a'],
+];
+
+const valuesOf = (fields: EndpointFields): unknown[] => [
+  fields.url,
+  fields.method,
+  fields.enabled,
+  fields.description,
+  fields.filter === null ? null : JSON.stringify(fields.filter),
+  fields.headers,
+  fields.deadlineMs,
+  fields.retryStepsS,
+  fields.maxInFlight,
+  fields.rateLimitPerS,
+  fields.strictOrder,
+  fields.signatureV1a,
+];
+
+/**
+ * Changes what is given and keeps the rest. Enabling clears the reason why it was disabled; disabling parks the pending
+ * deliveries, which stay held.
+ * @param events only of an endpoint that is no default endpoint
+ * @throws AppError `endpoint_not_found`
+ */
+export async function updateEndpoint(
+  executor: Executor,
+  box: SecretBox,
+  key: EndpointKey,
+  { events, ...input }: Partial<EndpointFields> & { events?: readonly string[] },
+): Promise<Endpoint> {
+  const stored = await findEndpoint(executor, key.publisherId, key.ref, true);
+  if (stored === null) throw new AppError('endpoint_not_found');
+  const fields: EndpointFields = { ...stored, ...input };
+  const first = 4;
+  const set = [
+    ...fieldColumns.map((name, index) => `${name} = $${index + first}`),
+    `disabled_reason = case when not $${first + 2}::boolean then e.disabled_reason end`,
+    `v1a_key_sealed = coalesce(e.v1a_key_sealed, $${first + fieldColumns.length})`,
+    `events = case when e.event is null then coalesce($${first + fieldColumns.length + 1}, e.events) end`,
+  ];
+  const endpoint = await changeStored(executor, key, set.join(', '), [
+    ...valuesOf(fields),
+    fields.signatureV1a ? createV1aKey(box).sealed : null,
+    events ?? null,
+  ]);
+  if (fields.strictOrder && !stored.strictOrder) await forgetWait(executor, endpoint.id);
+  if (!fields.enabled) await parkDisabled(executor);
+  return endpoint;
+}
+
+/** The delivery that an endpoint waited for, when its order was strict before, may be long gone. */
+const forgetWait = (executor: Executor, endpointId: number) =>
+  executor.query('update endpoint_health set not_before = null where endpoint_id = $1 and not_before is not null', [
+    endpointId,
+  ]);
+
+/**
+ * Removes an endpoint: it gets no new deliveries, and its pending ones are held.
+ * @throws AppError `endpoint_not_found`
+ */
+export async function removeEndpoint(executor: Executor, key: EndpointKey): Promise<Endpoint> {
+  const removed = await changeStored(executor, key, 'enabled = false, deleted_at = $3');
+  await parkDisabled(executor);
+  return removed;
+}
+
+/** Sends every endpoint whose URL matches a regular expression of PostgreSQL to another URL. */
+export async function redirectEndpoints(executor: Executor, pattern: string, url: string): Promise<void> {
+  await executor.query('update webhook_endpoints set url = $2 where url ~ $1', [pattern, url]);
+}
+
+/**
+ * Changes one endpoint. `set` is SQL over the columns; $3 is the time, $4 and on are `values`.
+ * @throws AppError `endpoint_not_found`
+ */
+export async function changeStored(
+  executor: Executor,
+  { publisherId, ref, nowMs }: EndpointKey,
+  set: string,
+  values: unknown[] = [],
+): Promise<Endpoint> {
+  const { rows } = await executor.query<EndpointRow>(
+    `update webhook_endpoints e set ${set}, updated_at = $3::timestamptz
+    where publisher_id = $1 and ${columnOf(ref)} = $2 and deleted_at is null returning ${endpointColumns}`,
+    [publisherId, ref, new Date(nowMs), ...values],
+  );
+  if (rows[0] === undefined) throw new AppError('endpoint_not_found');
+  return endpointOf(rows[0]);
+}

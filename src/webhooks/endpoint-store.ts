@@ -1,0 +1,234 @@
+import type { Condition } from '../catalog/conditions.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import type { Method } from './dispatcher/send/target-url.ts';
+import type { DisableReason } from './dispatcher/settle/retry-schedule.ts';
+import type { SealedHeaders, SealedSecrets } from './endpoints/secrets.ts';
+
+/** Settings of an endpoint besides its URL and method. */
+export type EndpointSettings = {
+  /** What it is for, in the publisher's words; may be empty. */
+  description: string;
+  /** Only events whose payload satisfies it; null: all. */
+  filter: Condition | null;
+  /** Sent with each call. */
+  headers: SealedHeaders;
+  deadlineMs: number;
+  /** Waits before each attempt, seconds; null: the default schedule. */
+  retryStepsS: number[] | null;
+  maxInFlight: number;
+  /** Calls a second; null: no limit. */
+  rateLimitPerS: number | null;
+  /** One delivery at a time, in the order of creation. */
+  strictOrder: boolean;
+  /** Signs with ed25519, too. */
+  signatureV1a: boolean;
+};
+
+/** Names an endpoint: the event of a default endpoint, or the id of any. */
+export type EndpointRef = string | number;
+
+/** The most endpoints of a publisher (count). */
+export const maxEndpoints = 20;
+
+/** Where a publisher receives events. */
+export type Endpoint = EndpointSettings & {
+  id: number;
+  /** Of a default endpoint: the {@link EventType} that it is for. */
+  event: string | null;
+  /** The event types that it gets; of a default endpoint its event. */
+  events: string[];
+  url: string;
+  method: Method;
+  enabled: boolean;
+  /**
+   * Why it is not enabled, such as `gone`: the receiver answered 410. null while it is enabled, and when it was
+   * disabled by hand.
+   */
+  disabledReason: DisableReason | 'failing' | null;
+  /** null: not paused. */
+  pausedAt: Date | null;
+  /** Deliveries a second until the backlog of a pause is delivered; null: no limit. */
+  resumeRatePerS: number | null;
+  createdAt: Date;
+  updatedAt: Date;
+  secrets: SealedSecrets;
+  /** How long the secret before the current one signs, too; null: it does not. */
+  previousSecretUntil: Date | null;
+  v1aKeySealed: Buffer | null;
+};
+
+type Row = {
+  id: number;
+  event: string | null;
+  events: string[] | null;
+  description: string;
+  filter: Condition | null;
+  url: string;
+  method: Method;
+  enabled: boolean;
+  disabled_reason: Endpoint['disabledReason'];
+  paused_at: Date | null;
+  resume_rate_per_s: number | null;
+  headers: SealedHeaders;
+  deadline_ms: number;
+  retry_steps_s: number[] | null;
+  max_in_flight: number;
+  rate_limit_per_s: number | null;
+  strict_order: boolean;
+  signature_v1a: boolean;
+  created_at: Date;
+  updated_at: Date;
+  secret_sealed: Buffer;
+  previous_secret_sealed: Buffer | null;
+  previous_secret_until: Date | null;
+  v1a_key_sealed: Buffer | null;
+};
+
+/** The columns {@link endpointOf} reads. */
+export const endpointColumns = `e.id, event, events, description, filter, url, method, enabled, disabled_reason,
+  paused_at, resume_rate_per_s, headers, deadline_ms, retry_steps_s, max_in_flight, rate_limit_per_s, strict_order,
+  signature_v1a, created_at, updated_at, secret_sealed, v1a_key_sealed,
+  case when previous_secret_until > now() then previous_secret_sealed end as previous_secret_sealed,
+  case when previous_secret_until > now() then previous_secret_until end as previous_secret_until`;
+
+export type EndpointRow = Row;
+
+export const endpointOf = (row: Row): Endpoint => ({
+  id: row.id,
+  event: row.event,
+  events: row.events ?? (row.event === null ? [] : [row.event]),
+  description: row.description,
+  filter: row.filter,
+  url: row.url,
+  method: row.method,
+  enabled: row.enabled,
+  disabledReason: row.disabled_reason,
+  pausedAt: row.paused_at,
+  resumeRatePerS: row.resume_rate_per_s,
+  headers: row.headers,
+  deadlineMs: row.deadline_ms,
+  retryStepsS: row.retry_steps_s,
+  maxInFlight: row.max_in_flight,
+  rateLimitPerS: row.rate_limit_per_s,
+  strictOrder: row.strict_order,
+  signatureV1a: row.signature_v1a,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+  secrets: { current: row.secret_sealed, previous: row.previous_secret_sealed },
+  previousSecretUntil: row.previous_secret_until,
+  v1aKeySealed: row.v1a_key_sealed,
+});
+
+/** The column that a reference names. */
+export const columnOf = (ref: EndpointRef): 'id' | 'event' => (typeof ref === 'number' ? 'id' : 'event');
+
+/** A publisher's endpoint; null: there is none. `lock`: locks its row. */
+export async function findEndpoint(
+  executor: Executor,
+  publisherId: number,
+  ref: EndpointRef,
+  lock = false,
+): Promise<Endpoint | null> {
+  const { rows } = await executor.query<Row>(
+    `select ${endpointColumns} from webhook_endpoints e
+    where publisher_id = $1 and ${columnOf(ref)} = $2 and deleted_at is null ${lock ? 'for update' : ''}`,
+    [publisherId, ref],
+  );
+  return rows[0] === undefined ? null : endpointOf(rows[0]);
+}
+
+/** How people call an endpoint: its description, else its event, else the host of its URL. */
+export const endpointName = ({ description, event, url }: Pick<Endpoint, 'description' | 'event' | 'url'>): string =>
+  description || event || new URL(url).host;
+
+/** How an endpoint is called, and whether it is sent anything. */
+export type EndpointLabel = { name: string; status: 'active' | 'paused' | 'disabled' | 'removed' };
+
+/** The labels of a publisher's endpoints by id, removed ones too. */
+export async function readEndpointLabels(executor: Executor, publisherId: number): Promise<Map<number, EndpointLabel>> {
+  const { rows } = await executor.query<
+    Pick<Row, 'id' | 'description' | 'event' | 'url'> & Pick<EndpointLabel, 'status'>
+  >(
+    `select id, description, event, url,
+      case when deleted_at is not null then 'removed' when not enabled then 'disabled'
+        when paused_at is not null then 'paused' else 'active' end as status
+    from webhook_endpoints where publisher_id = $1 order by id`,
+    [publisherId],
+  );
+  return new Map(rows.map((row) => [row.id, { name: endpointName(row), status: row.status }]));
+}
+
+/** The state of an endpoint's calls and deliveries. */
+export type EndpointHealth = {
+  breakerOpenUntil: Date | null;
+  lastSuccessAt: Date | null;
+  /** Since when no call succeeded; null: the last one did, or there was none. */
+  failingSince: Date | null;
+  failures: number;
+  /** Failing for 24 hours. */
+  warnedAt: Date | null;
+  /** Pending and held deliveries, each counted up to {@link maxCounted}. */
+  pending: number;
+  held: number;
+};
+
+/** Deliveries of one endpoint that are counted for its state (count). */
+const maxCounted = 10_000;
+
+type HealthRow = {
+  breaker_state: string | null;
+  open_until: Date | null;
+  last_success_at: Date | null;
+  first_failure_at: Date | null;
+  failures: number | null;
+  warned_at: Date | null;
+  pending: number;
+  held: number;
+};
+
+/** A publisher's endpoints and their state, in the order of creation. `ref` null: all. */
+export async function listEndpoints(
+  executor: Executor,
+  publisherId: number,
+  ref: EndpointRef | null,
+): Promise<{ endpoint: Endpoint; health: EndpointHealth }[]> {
+  const { rows } = await executor.query<Row & HealthRow>(
+    `select ${endpointColumns},
+      h.breaker_state, h.open_until, h.last_success_at, h.first_failure_at, h.failures, h.warned_at,
+      (select count(*)::int from (
+        select from unnest(array['live', 'redelivery']) as l (lane)
+        join delivery_queue q on q.lane = l.lane and q.endpoint_id = e.id
+        limit ${maxCounted}
+      ) queued) as pending,
+      (select count(*)::int from (
+        select from deliveries d
+        where d.endpoint_id = e.id and d.undelivered and d.status = 'held'
+        limit ${maxCounted}
+      ) parked) as held
+    from webhook_endpoints e
+    left join endpoint_health h on h.endpoint_id = e.id
+    where publisher_id = $1 and deleted_at is null ${ref === null ? '' : `and ${columnOf(ref)} = $2`}
+    order by e.id`,
+    ref === null ? [publisherId] : [publisherId, ref],
+  );
+  return rows.map((row) => ({ endpoint: endpointOf(row), health: healthOf(row) }));
+}
+
+const healthOf = (row: HealthRow): EndpointHealth => ({
+  breakerOpenUntil: row.breaker_state === 'open' ? row.open_until : null,
+  lastSuccessAt: row.last_success_at,
+  failingSince: row.first_failure_at,
+  failures: row.failures ?? 0,
+  warnedAt: row.warned_at,
+  pending: row.pending,
+  held: row.held,
+});
+
+/** Whether a publisher has an endpoint for any event. */
+export async function hasEndpoint(executor: Executor, publisherId: number): Promise<boolean> {
+  const { rows } = await executor.query(
+    'select from webhook_endpoints where publisher_id = $1 and deleted_at is null limit 1',
+    [publisherId],
+  );
+  return rows.length > 0;
+}

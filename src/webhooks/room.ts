@@ -1,0 +1,86 @@
+import type { Accounts } from '../accounts/room.ts';
+import type { Catalog } from '../catalog/room.ts';
+import type { ManagementClient } from '../management/page-client.ts';
+import type { App } from '../platform/ports.ts';
+import type { Platform } from '../platform/room.ts';
+import { userAgent } from '../platform/version.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry } from '../shell/navigation.ts';
+import { createEndpointActivity } from './activity/activity.ts';
+import { parseNets } from './address-guard.ts';
+import { deliveryRoutes } from './deliveries/routes.ts';
+import { eraseDeliveriesOfSessions, eraseDeliveriesOfUser, exportDeliveries } from './deliveries/user-data.ts';
+import { endpointRoutes } from './endpoints/routes.ts';
+import type { EventTypes } from './events.ts';
+import { registerWebhookGauges } from './gauges.ts';
+import { webhookJobs } from './jobs.ts';
+import { listenRoutes } from './listen/routes.ts';
+import { payloadRoutes } from './message/payload-routes.ts';
+import { createDispatcherMetrics } from './metrics.ts';
+import { operationalEventTypes } from './operational/event-types.ts';
+import { deliveryPages } from './pages/deliveries/deliveries.ts';
+import { redeliveryPages } from './pages/deliveries/redelivery.ts';
+import { webhookPages } from './pages/endpoints/endpoints.ts';
+import type { WebhookDeps } from './ports.ts';
+import { redeliveryRoutes } from './redelivery/routes.ts';
+import { cancelRedeliveriesOfUser } from './redelivery/user-data.ts';
+import { applyWebhookRetention } from './retention.ts';
+import { createSender } from './sender.ts';
+
+export type Webhooks = ReturnType<typeof createWebhooks>;
+
+type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+
+/** Webhooks: written in the transaction of the fact that causes them, sent until they are delivered. */
+export function createWebhooks({ platform, catalog, accounts }: Needs) {
+  const { config, metrics, pool, now } = platform.deps;
+  const sender = createSender({
+    allowNets: parseNets(config.webhookAllowNets),
+    allowHttp: config.webhookAllowHttp,
+    proxy: config.webhookProxy,
+    userAgent,
+    now: () => performance.now(),
+  });
+  registerWebhookGauges(metrics.registry, pool, now);
+  const deps: WebhookDeps = {
+    ...{ ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth, sender },
+    activity: createEndpointActivity(now),
+    dispatcherMetrics: createDispatcherMetrics(metrics.registry),
+  };
+  return {
+    name: 'webhooks',
+    sender,
+    activity: deps.activity,
+    dispatcherMetrics: deps.dispatcherMetrics,
+    eventTypes: operationalEventTypes,
+    navigation,
+    retention: applyWebhookRetention,
+    userData: {
+      eraseBeforeSessions: eraseDeliveriesOfSessions,
+      eraseOfUser: [cancelRedeliveriesOfUser, eraseDeliveriesOfUser],
+      exports: { webhooks: exportDeliveries },
+    },
+    routes: async (app: App, { events }: { events: EventTypes }) => {
+      await app.register(payloadRoutes, deps);
+      for (const routes of [endpointRoutes, listenRoutes, deliveryRoutes, redeliveryRoutes])
+        await app.register(routes, { ...deps, events });
+    },
+    pages: (app: App, shell: Shell, house: { events: EventTypes; management: ManagementClient }) => {
+      const services = { ...shell, deps: { ...deps, events: house.events }, management: house.management };
+      for (const register of [deliveryPages, redeliveryPages, webhookPages]) register(app, services);
+    },
+    jobs: () => webhookJobs(deps, platform.databaseUrl),
+    close: sender.close,
+  };
+}
+
+const navigation: readonly NavEntry[] = [
+  {
+    ...{ group: 'developers', rank: 30, key: 'webhooks', text: 'nav.webhooks' },
+    ...{ path: '/settings/webhooks', icon: 'webhooks', role: 'analyst' },
+  },
+  {
+    ...{ group: 'developers', rank: 40, key: 'deliveries', text: 'nav.deliveries' },
+    ...{ path: '/deliveries', icon: 'deliveries', role: 'analyst' },
+  },
+];

@@ -1,0 +1,146 @@
+import { isIP } from 'node:net';
+import { LRUCache } from 'lru-cache';
+import type { HttpProxy } from '../config.ts';
+import { type BlockReason, checkUrl, hostOf, type Net, resolveTarget } from './address-guard.ts';
+import { type Connection, type ConnectionPool, createConnectionPool } from './dispatcher/send/connections.ts';
+import { type Clock, startClock, startDeadline } from './dispatcher/send/deadline.ts';
+import { exchange } from './dispatcher/send/exchange.ts';
+import { createLookup, createResolverWatch, type Lookup, type ResolvedAddress } from './dispatcher/send/resolver.ts';
+import {
+  type Answer,
+  type Failure,
+  fail,
+  maxKeptBytes,
+  type SendRequest,
+  type SendResult,
+} from './dispatcher/send/result.ts';
+
+export type SenderOptions = {
+  /** Host names to addresses (default: DNS). */
+  lookup?: Lookup;
+  /** Nets that may be called although they are not public. */
+  allowNets: readonly Net[];
+  /** Whether `http:` may be called. */
+  allowHttp: boolean;
+  userAgent: string;
+  /** Limit of TCP and TLS set-up (default 5,000). */
+  connectTimeoutMs?: number;
+  /** Bytes of a response body that are kept (default 16,384). */
+  maxResponseBytes?: number;
+  /** Certificate authorities in PEM that are trusted instead of the built-in ones. */
+  ca?: string;
+  /** What all calls go through (default: nothing). */
+  proxy?: HttpProxy | null;
+  /** Milliseconds from any origin, never going back. */
+  now: () => number;
+};
+
+export type Sender = {
+  /** Makes one call. Never rejects, never follows a redirect, never attempts twice. */
+  send: (request: SendRequest) => Promise<SendResult>;
+  /** Ends calls in flight as `local` and closes every connection. */
+  close: () => Promise<void>;
+};
+
+/** Origins with vetted addresses whose idle connections are kept (count). */
+const maxPools = 256;
+/** Headers of the transport. Without `accept-encoding` bodies come uncompressed. */
+const transportHeaders = new Set(
+  `accept-encoding connection content-length expect host keep-alive proxy-connection te trailer transfer-encoding
+   upgrade`.split(/\s+/),
+);
+
+/**
+ * Calls webhook URLs. Every call resolves its host once and vets all addresses; its connection can only be made to
+ * those. Connections are pooled by origin **and** vetted addresses, so that a name that resolves elsewhere later never
+ * gets a connection made for other addresses.
+ */
+export function createSender(options: SenderOptions): Sender {
+  const { allowNets, now, maxResponseBytes = maxKeptBytes } = options;
+  const lookup = options.lookup ?? createLookup();
+  const resolver = createResolverWatch(now);
+  const pools = createPools(options);
+  const inFlight = new Set<() => void>();
+  let closed = false;
+
+  /** @returns the vetted addresses, or why there are none */
+  const resolve = async (url: URL, deadline: Promise<Failure>, clock: Clock): Promise<Resolved | Outcome> => {
+    const target = await Promise.race([deadline, resolveTarget(url, { lookup, allowNets })]);
+    clock.timing.dnsMs = clock.elapsedMs();
+    if ('kind' in target)
+      return target.class === 'timeout' && resolver.isDown() ? fail('local', 'the resolver does not answer') : target;
+    const unanswered = !target.ok && target.reason === 'dns_error' && target.unanswered;
+    if (!unanswered && isIP(hostOf(url)) === 0) resolver.answered();
+    if (target.ok) return { addresses: target.addresses };
+    if (target.reason === 'blocked_address') return { kind: 'blocked', reason: target.reason };
+    return fail(unanswered && resolver.isDown() ? 'local' : 'dns', target.message);
+  };
+
+  const call = async (url: URL, request: SendRequest, deadline: Promise<Failure>, clock: Clock): Promise<Outcome> => {
+    const target = await resolve(url, deadline, clock);
+    if ('kind' in target) return target;
+    const pool = pools.poolFor(url, target.addresses);
+    const connection = pool.take();
+    const headers = { 'user-agent': options.userAgent, ...withoutTransportHeaders(request.headers) };
+    const { method, body } = request;
+    const response = exchange(connection, { url, method, headers, body }, maxResponseBytes, clock);
+    const answer = await Promise.race([deadline, response]);
+    clock.timing.connectMs = connection.connectMs;
+    clock.timing.tlsMs = connection.tlsMs;
+    // A connection whose response was not read to its end is closed.
+    pool.release(connection, answer.kind === 'response' && !answer.truncated);
+    const { remoteAddress } = connection;
+    return answer.kind === 'response' || remoteAddress !== '' ? { remoteAddress, ...answer } : answer;
+  };
+
+  return {
+    send: async (request) => {
+      const checked = checkUrl(request.url, options);
+      if (!checked.ok) return { kind: 'blocked', reason: checked.reason };
+      const clock = startClock(now);
+      if (closed) return { ...fail('local', 'the sender is closed'), timing: clock.timing };
+      const deadline = startDeadline(request, inFlight);
+      const outcome = await call(checked.url, request, deadline.reached, clock).finally(deadline.clear);
+      return outcome.kind === 'blocked'
+        ? outcome
+        : { timing: { ...clock.timing, totalMs: clock.elapsedMs() }, ...outcome };
+    },
+    close: async () => {
+      closed = true;
+      for (const cancel of inFlight) cancel();
+      await pools.close();
+    },
+  };
+}
+
+type Resolved = { addresses: ResolvedAddress[] };
+
+type Outcome =
+  | (Answer & { remoteAddress: string })
+  | (Failure & { remoteAddress?: string })
+  | { kind: 'blocked'; reason: BlockReason };
+
+/** The connection pools of a sender, one for each origin and list of addresses. */
+function createPools({ connectTimeoutMs = 5000, ca, proxy = null, now }: SenderOptions) {
+  const connections = new Set<Connection>();
+  const pools = new LRUCache<string, ConnectionPool>({ max: maxPools, dispose: (pool) => pool.retire() });
+  return {
+    poolFor: (url: URL, addresses: ResolvedAddress[]): ConnectionPool => {
+      const key = [url.origin, ...addresses.map(({ address }) => address).sort()].join(' ');
+      const known = pools.get(key);
+      if (known !== undefined) return known;
+      const pool = createConnectionPool({ url, addresses, connectTimeoutMs, ca, proxy, now, connections });
+      pools.set(key, pool);
+      return pool;
+    },
+    close: async (): Promise<void> => {
+      pools.clear();
+      await Promise.all([...connections].map((connection) => connection.destroy()));
+    },
+  };
+}
+
+function withoutTransportHeaders(headers: Record<string, string>): Record<string, string> {
+  const lowerCase = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  return Object.fromEntries(lowerCase.filter(([name]) => !transportHeaders.has(name)));
+}

@@ -1,0 +1,65 @@
+import type { Config } from '../config.ts';
+import { AppError } from '../platform/errors.ts';
+import { parseUrlTemplate, urlMacros } from '../platform/lib/url-template.ts';
+import { type BlockReason, checkUrl, type Net, parseNets } from './address-guard.ts';
+
+export type UrlRules = { allowHttp: boolean; allowNets: readonly Net[]; publicUrl: string };
+
+/** @throws on nets that cannot be read */
+export const urlRulesOf = (config: Config): UrlRules => ({
+  allowHttp: config.webhookAllowHttp,
+  allowNets: parseNets(config.webhookAllowNets),
+  publicUrl: config.publicUrl,
+});
+
+/** The receiver of the demo: the only path of this service that takes webhooks. */
+export const demoReceiverPath = '/demo/receiver';
+
+/** The longest URL of an endpoint (characters). */
+const maxUrlLength = 2000;
+/** Macros in one URL (count). */
+const maxMacros = 50;
+
+const refusals: Record<BlockReason, string> = {
+  invalid_url: 'must be an absolute URL, percent-encoded, without blanks',
+  scheme_not_allowed: 'must begin with https://',
+  https_required: 'must begin with https://',
+  credentials_in_url: 'must not hold a user name or password',
+  port_not_allowed: 'must use port 80, 443 or one from 1024',
+  blocked_address: 'must not name an address that is not public',
+  local_name: 'must name a host of the public Internet',
+};
+
+/**
+ * Checks an endpoint's URL without calling it.
+ * @throws AppError `invalid_endpoint`, with what is wrong
+ */
+export function requireUsableUrl(url: string, rules: UrlRules): void {
+  const checked = checkUrl(url, rules);
+  if (!checked.ok) throw invalidUrl(refusals[checked.reason]);
+  // The URL parser accepts blanks and other spellings of the scheme; the URL is called exactly as it is stored.
+  if (!/^https?:\/\/[^\s\0]+$/.test(url) || !url.isWellFormed()) throw invalidUrl(refusals.invalid_url);
+  if (url.length > maxUrlLength) throw invalidUrl(`must be at most ${maxUrlLength} characters long`);
+  if (/^https?:\/\/[^/?#\\]*[{}]/.test(url)) throw invalidUrl('must not have macros in the name of the host');
+  const template = parseUrlTemplate(url);
+  if (template !== null && urlMacros(template).length > maxMacros)
+    throw invalidUrl(`must hold at most ${maxMacros} macros`);
+  requireForeign(checked.url, rules.publicUrl);
+}
+
+/** @throws AppError `invalid_endpoint` for a URL of this service */
+export function requireForeign(url: URL, publicUrl: string): void {
+  if (leadsToUs(url, new URL(publicUrl)))
+    throw invalidUrl('must not lead back to this service, whose answers would become events again');
+}
+
+const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
+/** Whether a URL names the host and port of the service. Every loopback name is the same host. */
+function leadsToUs(url: URL, own: URL): boolean {
+  const isSameHost = url.hostname === own.hostname || (loopback.test(url.hostname) && loopback.test(own.hostname));
+  return isSameHost && url.port === own.port && url.pathname !== demoReceiverPath;
+}
+
+export const invalidUrl = (message: string): AppError =>
+  new AppError('invalid_endpoint', { details: [{ path: '/url', message }] });

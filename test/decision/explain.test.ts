@@ -1,0 +1,196 @@
+import { describe, expect, test } from 'vitest';
+import type { CampaignRules } from '../../src/catalog/rules.ts';
+import type { Campaign, Offer, Publisher } from '../../src/catalog/types.ts';
+import { decide } from '../../src/decision/decide.ts';
+import { explain } from '../../src/decision/explain.ts';
+import type { Geo } from '../../src/decision/types.ts';
+import { apiReason } from '../../src/offers/fetch/reason-text.ts';
+import {
+  campaignOf,
+  type InputOptions,
+  inputOf,
+  noonMs,
+  offersOf,
+  pays,
+  provisionTo,
+  publisherWith,
+  sequenceRule,
+  useOf,
+  withRules,
+} from './support.ts';
+
+const reasons = (
+  offers: readonly Offer[],
+  options: InputOptions = {},
+  publisher: Partial<Publisher> = {},
+): Record<number, string> =>
+  Object.fromEntries(
+    explain(inputOf(publisherWith(offers, publisher), options)).map(({ offer, reason }) => [
+      offer.id,
+      apiReason(reason),
+    ]),
+  );
+
+const reason = (rules: CampaignRules, options: InputOptions = {}, over: Partial<Campaign> = {}): string =>
+  reasons(offersOf(withRules(1, rules, over)), options)[1] as string;
+
+const inGeo = (geo: Partial<Geo>): InputOptions => ({
+  context: { geo: { country: null, region: null, city: null, postalCode: null, timeZone: null, ...geo } },
+});
+
+describe('an offer that is not shown is explained by the first rule that shut it out', () => {
+  const us = { targeting: { countries: { include: ['US', 'CA'] } } };
+  test.each<[string, string]>([
+    ["Country FR is not in the campaign's list (US, CA).", reason(us, inGeo({ country: 'FR' }))],
+    ['The country of the user is unknown, and the campaign requires one of its list (US, CA).', reason(us)],
+    [
+      'Country FR is excluded by the campaign (FR).',
+      reason({ targeting: { countries: { exclude: ['FR'] } } }, inGeo({ country: 'FR' })),
+    ],
+    [
+      "City Lyon is not in the campaign's list (Paris).",
+      reason({ targeting: { cities: { include: ['Paris'] } } }, inGeo({ city: 'Lyon' })),
+    ],
+    [
+      "Operating system windows is not in the campaign's list (ios).",
+      reason({ targeting: { os: { include: ['ios'] } } }),
+    ],
+    ['The campaign starts at 2027-01-01 00:00 UTC.', reason({ schedule: { start_at: '2027-01-01T00:00:00Z' } })],
+    ['The campaign ended at 2026-11-21 11:00 UTC.', reason({ schedule: { end_at: '2026-11-21T12:00:00+01:00' } })],
+    [
+      "It is Saturday 13:00 in Europe/Berlin, outside of the campaign's hours.",
+      reason({ schedule: { time_zone: 'Europe/Berlin', hours: [{ days: [6], from: '09:00', to: '13:00' }] } }),
+    ],
+    [
+      "The custom attributes do not match the campaign's condition: " +
+        'basket is at least 50 and (tier is gold or vip is set).',
+      reason({
+        conditions: {
+          all: [
+            { key: 'basket', op: 'gte', value: 50 },
+            {
+              any: [
+                { key: 'tier', op: 'equals', value: 'gold' },
+                { key: 'vip', op: 'exists' },
+              ],
+            },
+          ],
+        },
+      }),
+    ],
+    ['The user declined the campaign.', reason({}, { history: { optOuts: { 1: null }, exposures: [] } })],
+    [
+      'The user declined the campaign until 2026-11-21 13:00 UTC.',
+      reason({}, { history: { optOuts: { 1: noonMs / 1000 + 3600 }, exposures: [] } }),
+    ],
+    [
+      'The user saw the campaign 2 times within 1 day; the cap is 2.',
+      reason(
+        { frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 2, window_minutes: 1440 }] },
+        {
+          history: {
+            optOuts: {},
+            exposures: [1, 2].map((ago) => ({
+              event: 'impression',
+              offerId: 7,
+              campaignId: 1,
+              advertiserId: 1001,
+              atMs: noonMs - ago * 1000,
+            })),
+          },
+        },
+      ),
+    ],
+    [
+      'Daily budget used: 99.90 of 100.00 USD since 00:00 in UTC; the rest does not pay for another event.',
+      reason(
+        { total_caps: [{ metric: 'budget', per: 'day', limit: 100 }] },
+        { totals: new Map([['1', useOf({ budget: { day: 99_900_000 } })]]) },
+        { payout: pays('cpc', 0.25) },
+      ),
+    ],
+    [
+      'Lifetime cap used: 10 of 10 clicks of the campaign.',
+      reason(
+        { total_caps: [{ metric: 'clicks', per: 'lifetime', limit: 10 }] },
+        { totals: new Map([['1', useOf({ clicks: { lifetime: 10 } })]]) },
+      ),
+    ],
+    [
+      'The campaign is ahead of its pacing plan: it takes part in 0.5 % of decisions now.',
+      reason(
+        { pacing: 'even', total_caps: [{ metric: 'impressions', per: 'day', limit: 100 }] },
+        { totals: new Map([['1', useOf({ impressions: { day: 90 } })]]) },
+      ),
+    ],
+    [
+      'The user is unknown, and the campaign is withheld from unknown users.',
+      reason({ without_identity: 'withhold' }, { context: { userKey: null } }),
+    ],
+    [
+      'It is an incentive campaign, and the request excludes these (loyaltyboost 0).',
+      reason({}, { context: { loyalty: 'none' } }, { isLoyalty: true }),
+    ],
+    ['It has no image, and the request asks for offers with one.', reason({}, { context: { onlyWithCreative: true } })],
+    ['The request asks for campaign 7 only.', reason({}, { context: { campaignId: 7 } })],
+    ['The campaign is paused.', reason({}, {}, { active: false })],
+    [
+      'The campaign is switched off for this publisher.',
+      reason({}, {}, { provisions: new Map([[1, provisionTo(1, { active: false })]]) }),
+    ],
+    ["The campaign's rules are invalid. Save them again.", reason({ schedule: { start_at: 'soon' } })],
+    ['The unit is switched off.', reasons(offersOf(campaignOf(1)), {}, { unitEnabled: false })[1] as string],
+    [
+      'The user is not in the share that gets offers.',
+      reasons(offersOf(campaignOf(1)), {}, { deliveryPercentage: 0 })[1] as string,
+    ],
+  ])('%s', (expected, given) => {
+    expect(given).toBe(expected);
+  });
+});
+
+test('an offer is explained by the offer shown in its place', () => {
+  const offers = offersOf(
+    campaignOf(1, { weight: 900 }),
+    campaignOf(2, { advertiserId: 1001, advertiserName: 'Juniper' }),
+    withRules(3, { exclusion_groups: ['loans'] }),
+    withRules(4, { exclusion_groups: ['loans'] }),
+    campaignOf(5, { tags: ['games'] }),
+    campaignOf(6),
+    campaignOf(7),
+  );
+  const rules = [sequenceRule(12, { match: { tags: ['games'] } })];
+  expect(reasons(offers, { context: { count: 3 } }, { sequenceRules: rules })).toEqual({
+    1: 'Shown at position 1.',
+    2: 'Campaign “Campaign 1” of the same advertiser, Advertiser 1001, is shown.',
+    3: 'Shown at position 2.',
+    4: 'Campaign “Campaign 3” of the same exclusion group, loans, is shown.',
+    5: 'Sequence rule 12 denies it the remaining positions.',
+    6: 'Shown at position 3.',
+    7: 'Better offers took all 3 positions.',
+  });
+});
+
+test('every provisioned offer is explained once, and those shown are those of the decision, with their scores', () => {
+  const offers = offersOf(
+    ...Array.from({ length: 200 }, (_, at) =>
+      withRules(at + 1, at % 3 === 0 ? { targeting: { countries: { include: ['US'] } } } : {}, {
+        active: at % 7 !== 0,
+        payout: pays('cpc', (at % 5) / 10),
+        priority: at % 2,
+      }),
+    ),
+  );
+  for (let seed = 0; seed < 50; seed++) {
+    const input = inputOf(publisherWith(offers), { seed });
+    const [decision, explanations] = [decide(input), explain(input)];
+    expect(explanations).toHaveLength(200);
+    expect(new Set(explanations.map(({ offer }) => offer.id)).size).toBe(200);
+    expect(
+      explanations
+        .filter(({ position }) => position !== null)
+        .map(({ offer, score, position }) => [offer.id, score, position]),
+    ).toEqual(decision.offers.map(({ offer, score, position }) => [offer.id, score, position]));
+    expect(explanations.every(({ rule, position }) => (rule === null) === (position !== null))).toBe(true);
+  }
+});

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import {
+  decodeMessage,
+  encodeMessage,
+  LaterVersionError,
+  UnreadableMessageError,
+} from '../../src/event-log/message.ts';
+import { trackedEvent } from '../tracking/journey.ts';
+
+const event = trackedEvent();
+const textOf = (change: object): Buffer => Buffer.from(JSON.stringify({ version: 1, events: [event], ...change }));
+
+test('a message gives the events that it was made of', () => {
+  const events = [event, { ...trackedEvent(undefined, 'no_thanks'), optOutDays: null }];
+  expect(decodeMessage(encodeMessage(events))).toEqual(events);
+  expect(decodeMessage(encodeMessage([]))).toEqual([]);
+});
+
+test.each([
+  ['no JSON', Buffer.from('{')],
+  ['no object', Buffer.from('7')],
+  ['no version', textOf({ version: undefined })],
+  ['an unknown kind', textOf({ events: [{ ...event, kind: 'conversion' }] })],
+  ['a session that is none', textOf({ events: [{ ...event, sessionId: "'; drop table events" }] })],
+  ['a number that no column takes', textOf({ events: [{ ...event, claims: { ...event.claims, offerId: 2 ** 40 } }] })],
+])('%s is refused', (_, data) => {
+  expect(() => decodeMessage(data)).toThrow(UnreadableMessageError);
+});
+
+test('a message of a later version is told from a broken one', () => {
+  expect(() => decodeMessage(textOf({ version: 2, events: 'compact' }))).toThrow(LaterVersionError);
+});
+
+test('a message as the first version wrote it is read', () => {
+  const sessionId = '019aa8f4-5b00-7000-8000-000000000001';
+  const claims = { publisherId: 1, sessionId, offerId: 2, campaignId: 3, position: 1, dev: false };
+  const first = { kind: 'no_thanks', claims, sessionId, atMs: 1_763_800_000_000, suspicious: null, revenueMicros: 0 };
+  const written =
+    '{"version":1,"events":[{"kind":"no_thanks",' +
+    '"claims":{"publisherId":1,"sessionId":"019aa8f4-5b00-7000-8000-000000000001",' +
+    '"offerId":2,"campaignId":3,"position":1,"dev":false},"sessionId":"019aa8f4-5b00-7000-8000-000000000001",' +
+    '"atMs":1763800000000,"suspicious":null,"revenueMicros":0,"optOutDays":30}]}';
+  expect(decodeMessage(Buffer.from(written))).toEqual([{ ...first, optOutDays: 30 }]);
+});

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { rollUpAll } from '../reports/support.ts';
+import { requestOver } from '../support/request.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+
+let t: TestApp;
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t.close());
+
+async function fetchOffers(
+  body: object,
+  query = '',
+): Promise<{ session_id: string; offers: { id: number; pixel: string }[] }> {
+  const answer = await t.app.inject({
+    method: 'POST',
+    url: `/native/v4/offers.json?api_key=demo-key${query}`,
+    payload: { placement: 'checkout', ...body },
+  });
+  expect(answer.statusCode, answer.body).toBe(200);
+  return answer.json().data;
+}
+
+async function decisionOf(sessionId: string, key = 'demo-key') {
+  const answer = await t.app.inject({ url: `/manage/v1/sessions/${sessionId}/decision?api_key=${key}` });
+  return { status: answer.statusCode, body: answer.json() };
+}
+
+const rules = [
+  { frequency_caps: [{ scope: 'campaign', event: 'impression', limit: 2, window_minutes: 60 }] },
+  { total_caps: [{ metric: 'impressions', per: 'day', limit: 300 }], pacing: 'even' },
+  { targeting: { countries: { include: ['US', 'DE'] } } },
+  { conditions: { key: 'basket', op: 'gt', value: 50 } },
+  { total_caps: [{ metric: 'budget', per: 'lifetime', limit: 3 }] },
+];
+
+const agents = [
+  'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) ' +
+    'Version/18.1 Mobile/15E148 Safari/604.1',
+  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36',
+  '',
+];
+
+describe('a stored decision', () => {
+  test('is identical when it is decided again: 1,000 of all kinds, on the demo catalogue', async () => {
+    const { rows } = await t.pool.query<{ id: number }>('select id from campaigns order by id');
+    for (const [index, { id }] of rows.entries()) {
+      await t.pool.query(
+        'update campaigns set rules = $2, payout_kind = $3, payout_amount = $4, priority = 100 where id = $1',
+        [id, rules[index % 7] ?? {}, ['cpc', 'cpm', 'cpa'][index % 3], 1 + (index % 5) / 7],
+      );
+    }
+    await t.deps.catalog.refresh();
+    const ids: string[] = [];
+    for (let round = 0; round < 10; round += 1) {
+      // Half-way the catalogue and the model change; what was decided before must not change with them.
+      if (round === 5) {
+        expect(t.deps.model.current().id).toBeNull();
+        await rollUpAll(t);
+        await t.deps.model.refresh();
+        expect(t.deps.model.current().id).not.toBeNull();
+        await t.pool.query('update campaigns set weight = weight + 1, payout_amount = payout_amount * 2');
+        await t.deps.catalog.refresh();
+      }
+      const answers = await Promise.all(
+        Array.from({ length: 100 }, (_, index) =>
+          fetchOffers(
+            {
+              ip: ['8.8.8.8', '203.0.113.1', '1.1.1.1'][index % 3],
+              ua: agents[index % 3],
+              basket: String(index),
+              ...(index % 4 === 0 ? {} : { pub_user_id: `user ${index % 9}` }),
+              ...(index % 11 === 0 ? { dev: 1 } : {}),
+              ...(index % 13 === 0 ? { country: 'DE', creative: 1 } : {}),
+              placement: ['checkout', 'order status', `new "${index % 3}"`][index % 3],
+            },
+            index % 5 === 0 ? '&loyaltyboost=1' : '',
+          ),
+        ),
+      );
+      ids.push(...answers.map((answer) => answer.session_id));
+      for (const { offers } of answers.slice(0, 10)) {
+        if (offers[0]) await requestOver(t.app, { url: offers[0].pixel });
+      }
+    }
+    let filled = 0;
+    for (const id of ids) {
+      const { status, body } = await decisionOf(id);
+      expect(status, JSON.stringify(body)).toBe(200);
+      expect(body.data, JSON.stringify(body.data)).toMatchObject({ identical: true, session_id: id });
+      expect(body.data.replayed).toEqual({ offers: body.data.offers, empty_reason: body.data.empty_reason });
+      filled += body.data.offers.length > 0 ? 1 : 0;
+    }
+    expect(filled).toBeGreaterThan(500);
+    const { rows: kept } = await t.pool.query(
+      "select count(*)::int as count from decision_states where id like 'catalog %'",
+    );
+    expect(kept[0].count).toBeLessThan(20);
+  });
+
+  test('is not identical when a stored score differs by 1e-9', async () => {
+    const { session_id } = await fetchOffers({});
+    const changed = `jsonb_set(decision::jsonb, '{2,0}', to_jsonb((decision::jsonb -> 2 ->> 0)::float8 + 1e-9))::text`;
+    await t.pool.query(`update sessions set decision = ${changed} where id = $1`, [session_id]);
+    expect((await decisionOf(session_id)).body.data.identical).toBe(false);
+  });
+
+  test('is answered 404 when its catalogue is no longer stored', async () => {
+    const { session_id } = await fetchOffers({});
+    await decisionOf(session_id);
+    const changed = `jsonb_set(decision::jsonb, '{1}', '1')::text`;
+    await t.pool.query(
+      `update sessions set created_at = created_at - interval '8 days', decision = ${changed} where id = $1`,
+      [session_id],
+    );
+    expect(await decisionOf(session_id)).toMatchObject({ status: 404, body: { error: { code: 'decision_not_kept' } } });
+  });
+});
+
+describe('access is denied to', () => {
+  test("another publisher's decision, as if it did not exist", async () => {
+    const { session_id } = await fetchOffers({});
+    await t.pool.query("insert into publishers (name, sdk_id) values ('Other', 'ffffffffffffffff')");
+    await t.pool.query(
+      "update sessions set publisher_id = (select id from publishers where name = 'Other') where id = $1",
+      [session_id],
+    );
+    for (const id of [
+      session_id,
+      '019a0000-0000-7000-8000-000000000000',
+      'ffffffff-ffff-7fff-bfff-ffffffffffff',
+      'nonsense',
+      "'",
+    ])
+      expect(await decisionOf(encodeURIComponent(id))).toMatchObject({
+        status: 404,
+        body: { error: { code: 'session_not_found' } },
+      });
+  });
+
+  test('a decision for a key without the permission', async () => {
+    const { session_id } = await fetchOffers({});
+    expect((await decisionOf(session_id, t.publisher.sdkId)).status).toBe(403);
+    expect((await decisionOf(session_id, 'made-up')).status).toBe(401);
+  });
+});

@@ -1,0 +1,14 @@
+import { uspSelection } from '../../src/perks/usp-selection.ts';
+import { offerRemoved, offerSaved } from '../../src/perks/wallet/event-types.ts';
+import { conversionEvent } from '../../src/tracking/conversions/event-type.ts';
+import { registerEventTypes } from '../../src/webhooks/events.ts';
+import { operationalEventTypes } from '../../src/webhooks/operational/event-types.ts';
+
+/** Every event that publishers can subscribe to, in the order of the catalogue. */
+export const eventTypes = registerEventTypes([
+  uspSelection,
+  offerSaved,
+  offerRemoved,
+  conversionEvent,
+  ...operationalEventTypes,
+]);
