@@ -101,7 +101,7 @@ export type UserDataPart = {
   exports?: Readonly<Record<string, ExportRows>>;
 };
 
-export type FindSessions = (
+type FindSessions = (
   executor: Executor,
   subject: UserSubject,
   until: Date,

@@ -24,9 +24,6 @@ export type PageContext = {
   path: (rest: string) => string;
 };
 
-/** Context of a page that belongs to one publisher. */
-export type PublisherContext = PageContext & { publisher: ViewedPublisher };
-
 /** @throws Error on a route without sign-in */
 export function viewerOf(request: FastifyRequest): Viewer {
   if (request.viewer === null) throw new Error('the route does not require a session');

@@ -92,7 +92,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   };
 }
 
-export function depsOf({ tracking, webhooks }: Rooms): Deps {
+function depsOf({ tracking, webhooks }: Rooms): Deps {
   const { sender, activity, dispatcherMetrics } = webhooks;
   const jobMeter = createJobMeter(tracking.deps.metrics.registry);
   return { ...tracking.deps, sender, activity, dispatcherMetrics, jobMeter };
