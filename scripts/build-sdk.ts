@@ -37,6 +37,7 @@ const { outputFiles } = await build({
     // Replaced when a script is served (src/browser/script.ts).
     PUBLIC_URL: JSON.stringify('%%PUBLIC_URL%%'),
     UNIT_PATH: JSON.stringify('%%UNIT_PATH%%'),
+    UNIT_OFFER: JSON.stringify(unit.offer),
     UNIT_LABELS: JSON.stringify(unit.labels),
     WALL_WORDS: JSON.stringify(offerwall),
     LANGUAGES: JSON.stringify(Object.keys(languages)),
