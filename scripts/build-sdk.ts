@@ -3,10 +3,13 @@ import { build, transform } from 'esbuild';
 import { minify } from 'terser';
 import { defaultSettings, defaultStyles } from '../packages/client/src/appearance.ts';
 import { termsRules } from '../packages/client/src/terms.ts';
-import { languages } from '../src/platform/messages/languages.ts';
+import { languages } from '../src/platform/i18n/languages.ts';
 
 /** Browsers of the last three years. */
 const target = ['chrome119', 'edge119', 'firefox119', 'safari17'];
+
+/** In English; what other pages need is loaded by them (src/browser/sdk/words.ts). */
+const { unit, offerwall } = languages.en.texts.endUser;
 
 const root = new URL('..', import.meta.url);
 const unitCss = await readFile(new URL('src/browser/sdk/unit/unit.css', root));
@@ -34,8 +37,9 @@ const { outputFiles } = await build({
     // Replaced when a script is served (src/browser/script.ts).
     PUBLIC_URL: JSON.stringify('%%PUBLIC_URL%%'),
     UNIT_PATH: JSON.stringify('%%UNIT_PATH%%'),
-    UNIT_LABELS: JSON.stringify(languages.en.unit.labels),
-    WALL_WORDS: JSON.stringify(languages.en.offerwall),
+    UNIT_OFFER: JSON.stringify(unit.offer),
+    UNIT_LABELS: JSON.stringify(unit.labels),
+    WALL_WORDS: JSON.stringify(offerwall),
     LANGUAGES: JSON.stringify(Object.keys(languages)),
   },
   minify: true,
@@ -47,7 +51,7 @@ const { outputFiles } = await build({
 await mkdir(new URL('dist/sdk', root), { recursive: true });
 const shared = {
   css: code.trim(),
-  labels: languages.en.unit.labels,
+  labels: unit.labels,
   settings: defaultSettings,
   styles: defaultStyles,
   terms: termsRules,

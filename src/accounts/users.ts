@@ -1,5 +1,5 @@
 import type { Executor } from '../platform/db/pool.ts';
-import { isReaderLanguage, type ReaderLanguage } from '../platform/i18n/reader.ts';
+import { isReaderLanguage, type ReaderLanguage } from '../platform/i18n/languages.ts';
 import type { Role, User } from '../shell/viewer.ts';
 
 export type UserRow = {

@@ -1,7 +1,8 @@
 import type { Config } from '../config.ts';
 import type { Executor } from '../platform/db/pool.ts';
+import { isReaderLanguage } from '../platform/i18n/languages.ts';
 import { t } from '../platform/i18n/messages.ts';
-import { inLanguage, isReaderLanguage } from '../platform/i18n/reader.ts';
+import { inLanguage } from '../platform/i18n/reader.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
 import type { Sender } from '../webhooks/sender.ts';
 import { type AlertText, describe } from './describe.ts';

@@ -4,7 +4,7 @@ import { hostedStyle } from '../catalog/hosted-style.ts';
 import { AppError } from '../platform/errors.ts';
 import type { ErrorPages } from '../platform/http/error-pages.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
-import { requestLanguage } from '../platform/messages/languages.ts';
+import { inRequestLanguage } from '../platform/i18n/reader.ts';
 import type { App } from '../platform/ports.ts';
 import { renderPrivacyPage, rules } from './page.ts';
 
@@ -20,7 +20,7 @@ const schema = {
   },
 };
 
-const errorPages: ErrorPages = ({ privacy }) => ({ not_found: privacy.notFound });
+const errorPages: ErrorPages = { not_found: 'endUser.privacy.notFound' };
 
 const headers = {
   'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
@@ -38,14 +38,15 @@ export async function privacyPageRoutes(
   app.get('/privacy/:sdkId', { schema, config: { errorPages } }, async (request, reply) => {
     const publisher = catalog.current().publishersBySdkId.get(request.params.sdkId);
     if (publisher === undefined) throw new AppError('not_found');
-    const page = renderPrivacyPage({
-      language: requestLanguage(request.query, request.headers['accept-language']),
-      style: hostedStyle(publisher, publisher.defaultTheme, rules),
-      publisherName: publisher.name,
-      ownText: publisher.privacyText,
-      rawDays: config.retentionRawDays,
-      deliveryDays: config.retentionDeliveryDays,
-    });
+    const page = inRequestLanguage(request, () =>
+      renderPrivacyPage({
+        style: hostedStyle(publisher, publisher.defaultTheme, rules),
+        publisherName: publisher.name,
+        ownText: publisher.privacyText,
+        rawDays: config.retentionRawDays,
+        deliveryDays: config.retentionDeliveryDays,
+      }),
+    );
     return reply
       .headers(headers)
       .type('text/html; charset=utf-8')

@@ -1,5 +1,5 @@
 import { type Html, html, nothing, pageOf, trusted } from '../platform/http/html.ts';
-import { fillMessage, type Language, languages, type Messages } from '../platform/messages/languages.ts';
+import { type MessageKey, t } from '../platform/i18n/messages.ts';
 
 export type PrivacyPage = {
   publisherName: string;
@@ -8,16 +8,17 @@ export type PrivacyPage = {
   /** Retention of sessions and events, and of deliveries. */
   rawDays: number;
   deliveryDays: number;
-  language: Language;
   style: string;
 };
 
-/** The privacy page of a publisher without one of its own: its text, else what is stored and how to ask. */
+/**
+ * The privacy page of a publisher without one of its own, in the language of the reader: its text, else what is stored
+ * and how to ask.
+ */
 export function renderPrivacyPage(page: PrivacyPage): string {
-  const { title } = languages[page.language].privacy;
+  const title = t('endUser.privacy.title');
   return pageOf({
     title,
-    language: page.language,
     style: page.style,
     body: html`<main>
 <h1>${title}</h1>
@@ -58,34 +59,41 @@ function ownText(text: string): Html {
 
 const lineOf = (line: string, index: number): Html => html`${index === 0 ? nothing : trusted('<br>')}${line}`;
 
-function standardText({ publisherName, rawDays, deliveryDays, language }: PrivacyPage): Html {
-  const { privacy } = languages[language];
-  const fill = (text: string, count = rawDays): string => fillMessage(text, { publisher: publisherName, count });
-  const rows: [string, string, string][] = [
-    [privacy.activity, privacy.activityPurpose, privacy.days],
-    [privacy.identity, privacy.identityPurpose, privacy.identityKept],
-    [privacy.attributes, privacy.attributesPurpose, privacy.days],
-    [privacy.saved, privacy.savedPurpose, privacy.savedKept],
-    [privacy.messages, privacy.messagesPurpose, fill(privacy.days, deliveryDays)],
-  ];
+function standardText({ publisherName, rawDays, deliveryDays }: PrivacyPage): Html {
+  const fill = (key: MessageKey, count = rawDays): string => t(key, { publisher: publisherName, count });
+  const days = fill('endUser.privacy.days');
+  const rows = [
+    [fill('endUser.privacy.activity'), fill('endUser.privacy.activityPurpose'), days],
+    [fill('endUser.privacy.identity'), fill('endUser.privacy.identityPurpose'), fill('endUser.privacy.identityKept')],
+    [fill('endUser.privacy.attributes'), fill('endUser.privacy.attributesPurpose'), days],
+    [t('endUser.privacy.saved'), t('endUser.privacy.savedPurpose'), t('endUser.privacy.savedKept')],
+    [
+      fill('endUser.privacy.messages'),
+      t('endUser.privacy.messagesPurpose'),
+      t('endUser.privacy.days', { count: deliveryDays }),
+    ],
+  ] as const;
+  const [data, purpose, kept] = [t('endUser.privacy.data'), t('endUser.privacy.purpose'), t('endUser.privacy.kept')];
   return html`
-<p>${fill(privacy.intro)}</p>
-<h2>${privacy.stored}</h2>
+<p>${fill('endUser.privacy.intro')}</p>
+<h2>${t('endUser.privacy.stored')}</h2>
 <table>
-<tr><th scope="col">${privacy.data}</th><th scope="col">${privacy.purpose}</th><th scope="col">${privacy.kept}</th></tr>
-${rows.map((cells) => rowOf(privacy, cells.map((cell) => fill(cell)) as typeof cells))}
+<tr><th scope="col">${data}</th><th scope="col">${purpose}</th><th scope="col">${kept}</th></tr>
+${rows.map((row) => rowOf(row, { purpose, kept }))}
 </table>
-<h2>${privacy.notStored}</h2>
-<p>${privacy.notStoredText}</p>
-<h2>${privacy.choice}</h2>
-<p>${privacy.choiceSignal}</p>
-<p>${fill(privacy.choicePerks)}</p>
-<h2>${privacy.ask}</h2>
-<p>${fill(privacy.askText)}</p>
+<h2>${t('endUser.privacy.notStored')}</h2>
+<p>${t('endUser.privacy.notStoredText')}</p>
+<h2>${t('endUser.privacy.choice')}</h2>
+<p>${t('endUser.privacy.choiceSignal')}</p>
+<p>${fill('endUser.privacy.choicePerks')}</p>
+<h2>${t('endUser.privacy.ask')}</h2>
+<p>${fill('endUser.privacy.askText')}</p>
 `;
 }
 
-const rowOf = (privacy: Messages['privacy'], [data, purpose, kept]: [string, string, string]): Html =>
-  html`<tr><td>${data}</td><td data-name="${privacy.purpose}">${purpose}</td>
-<td data-name="${privacy.kept}">${kept}</td></tr>
+type Row = readonly [what: string, purpose: string, kept: string];
+
+const rowOf = ([what, purpose, kept]: Row, names: { purpose: string; kept: string }): Html =>
+  html`<tr><td>${what}</td><td data-name="${names.purpose}">${purpose}</td>
+<td data-name="${names.kept}">${kept}</td></tr>
 `;

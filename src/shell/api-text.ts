@@ -1,4 +1,5 @@
-import { type MessageKey, messages, t } from '../platform/i18n/messages.ts';
+import { en } from '../platform/i18n/en.ts';
+import { type MessageKey, t } from '../platform/i18n/messages.ts';
 import { pseudoLocale, reader } from '../platform/i18n/reader.ts';
 
 /** Escapes what means something in a regular expression. */
@@ -18,7 +19,7 @@ function patternOf([name, text]: [string, string]): Pattern {
   return { name, pattern: new RegExp(`^${parts.join('')}$`, 's'), numbers };
 }
 
-const texts = Object.entries(messages.en.apiTexts ?? {});
+const texts = Object.entries(en.apiTexts);
 const names = new Map(texts.map(([name, text]) => [text, name]));
 /** In the order of the file: what wraps another text stands first. */
 const patterns = texts.filter(([, text]) => text.includes('{')).map(patternOf);
@@ -50,5 +51,5 @@ function argumentText(argument: string, value: string): string {
   if (argument !== 'noun') return value;
   const isPlural = value.endsWith('s');
   const name = (isPlural ? value.slice(0, -1) : value).toLowerCase().replaceAll(' ', '_');
-  return name in (messages.en.nouns ?? {}) ? t(`nouns.${name}` as MessageKey, { count: isPlural ? 2 : 1 }) : value;
+  return name in en.nouns ? t(`nouns.${name}` as MessageKey, { count: isPlural ? 2 : 1 }) : value;
 }

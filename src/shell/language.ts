@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { sectionOf, t } from '../platform/i18n/messages.ts';
+import { browserTexts, t } from '../platform/i18n/messages.ts';
 import { asReader, type Reader, readerOf } from '../platform/i18n/reader.ts';
 import type { App } from '../platform/ports.ts';
 import type { Role, User } from './viewer.ts';
@@ -36,4 +36,4 @@ export function useLanguageOf(request: FastifyRequest, user: Pick<User, 'languag
 export const roleName = (role: Role): string => t(`roles.${role}`);
 
 /** The texts of our own scripts (`message` in dashboard.js), as JSON. */
-export const browserMessages = (): string => JSON.stringify(sectionOf('browser'));
+export const browserMessages = (): string => JSON.stringify(browserTexts());

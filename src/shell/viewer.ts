@@ -1,4 +1,4 @@
-import type { ReaderLanguage } from '../platform/i18n/reader.ts';
+import type { ReaderLanguage } from '../platform/i18n/languages.ts';
 
 /**
  * operator  belongs to no publisher and has access to all of them

@@ -1,14 +1,16 @@
 import { expect, test } from 'vitest';
-import { listFiles, readText, sources } from './source.ts';
+import { isMessageFile, listFiles, readText, sources } from './source.ts';
 
 const maxFileLines = 300;
 const maxFunctionLines = 80;
 const maxColumns = 120;
 
-test(`no file has more than ${maxFileLines} lines`, () => {
+test(`no file of code has more than ${maxFileLines} lines`, () => {
   const long = [...sources.values()].flatMap(({ path, text }) => {
     const lines = text.trimEnd().split('\n').length;
-    return lines > maxFileLines ? [`${path} has ${lines} lines: split it by what its parts do.`] : [];
+    return lines > maxFileLines && !isMessageFile(path)
+      ? [`${path} has ${lines} lines: split it by what its parts do.`]
+      : [];
   });
   expect(long).toEqual([]);
 });

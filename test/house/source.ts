@@ -89,6 +89,9 @@ export const sources: ReadonlyMap<string, SourceFile> = new Map(
   [...list('src/'), ...list('packages/client/src/')].sort().map((path) => [path, read(path)]),
 );
 
+/** Texts in one language, and no code (docs/guides/dashboard.md#language). */
+export const isMessageFile = (path: string): boolean => /^src\/platform\/i18n\/[a-z]{2}\.ts$/.test(path);
+
 /** The text of a file of the repository. */
 export const readText = (path: string): string => readFileSync(new URL(path, root), 'utf8');
 

@@ -1,7 +1,7 @@
 import { transaction } from '../../platform/db/pool.ts';
 import { type Html, html } from '../../platform/http/html.ts';
+import { isReaderLanguage, readerLanguages } from '../../platform/i18n/languages.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { defaultLocales, isReaderLanguage } from '../../platform/i18n/reader.ts';
 import type { App } from '../../platform/ports.ts';
 import { saveForm } from '../../shell/actions.ts';
 import { card, descriptionList } from '../../shell/components.ts';
@@ -45,7 +45,7 @@ async function changeLanguage({ deps }: PageServices, context: PageContext, fiel
 }
 
 /** Each language in its own words. */
-const languageNames = Object.keys(defaultLocales).map((language) => ({
+const languageNames = readerLanguages.map((language) => ({
   value: language,
   text: new Intl.DisplayNames([language], { type: 'language' }).of(language) ?? language,
 }));

@@ -1,8 +1,8 @@
 import { publisherPages } from '../../catalog/publisher-pages.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { ReaderLanguage } from '../../platform/i18n/languages.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import type { ReaderLanguage } from '../../platform/i18n/reader.ts';
 import type { App } from '../../platform/ports.ts';
 import { type PageContext, pathText } from '../../shell/context.ts';
 import type { Fields } from '../../shell/fields.ts';

@@ -1,5 +1,6 @@
+import type { ReaderLanguage } from '../../platform/i18n/languages.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { inLanguage, type ReaderLanguage, reader } from '../../platform/i18n/reader.ts';
+import { inLanguage, reader } from '../../platform/i18n/reader.ts';
 import { dayMs, minuteMs } from '../../platform/lib/time.ts';
 import type { Mail, Mailer } from '../../platform/mailer.ts';
 import type { PlatformDeps } from '../../platform/ports.ts';

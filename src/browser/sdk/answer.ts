@@ -5,8 +5,11 @@ import type { AdConfig, Answer, Creative, Defaults, Offer } from './types.ts';
 
 type Fields = Record<string, unknown>;
 
+/** English, inserted by the build (scripts/build-sdk.ts). */
+declare const UNIT_OFFER: { cta_yes: string; cta_no: string };
+
 /** Where an offer words none. */
-export const defaultAnswers = { cta_yes: 'Yes, please', cta_no: 'No, thanks' };
+export const defaultAnswers = UNIT_OFFER;
 
 /**
  * Makes a response of fetch-offers safe to show: every field has its type, every URL is http(s), texts are plain.

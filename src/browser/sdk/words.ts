@@ -3,7 +3,7 @@ import type { AdConfig, Answer, Defaults, Labels } from './types.ts';
 
 type Texts = { [key: string]: string | Texts };
 
-/** The words of a language (src/platform/messages): labels, and texts in place of the English defaults. */
+/** The words of a language (src/platform/i18n): labels, and texts in place of the English defaults. */
 export type Words = {
   language: string;
   unit: { labels?: Labels; settings?: Texts; styles?: Texts; offer?: Texts };

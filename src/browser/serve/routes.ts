@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../platform/errors.ts';
 import { createStaticText, immutable, sendStaticText } from '../../platform/http/static-text.ts';
-import { languages } from '../../platform/messages/languages.ts';
+import { languages } from '../../platform/i18n/languages.ts';
 import type { App, PlatformDeps } from '../../platform/ports.ts';
 import { type BrowserFile, loadScript, loadUnitFile, type ScriptName } from '../script.ts';
 
@@ -60,9 +60,10 @@ export async function sdkRoutes(app: App, { config, logger }: Pick<PlatformDeps,
   await wordsRoutes(app);
 }
 
-/** The words of one language (src/platform/messages), which the scripts load where the page is not English. */
+/** The words of one language (src/platform/i18n), which the scripts load where the page is not English. */
 async function wordsRoutes(app: App): Promise<void> {
-  for (const [language, { unit, offerwall }] of Object.entries(languages)) {
+  for (const [language, { texts }] of Object.entries(languages)) {
+    const { unit, offerwall } = texts.endUser;
     const text = createStaticText(JSON.stringify({ language, unit, offerwall }));
     app.get(`/sdk/messages.${language}.json`, { schema }, async (request, reply) => {
       reply.header('cross-origin-resource-policy', 'cross-origin');

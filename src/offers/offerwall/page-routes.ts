@@ -6,16 +6,16 @@ import { findTheme } from '../../catalog/theme-key.ts';
 import type { Publisher, Theme } from '../../catalog/types.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { ErrorPages } from '../../platform/http/error-pages.ts';
-import { requestLanguage } from '../../platform/messages/languages.ts';
+import { inRequestLanguage } from '../../platform/i18n/reader.ts';
 import type { App } from '../../platform/ports.ts';
 import { openLink, requireOfferwall } from './links.ts';
 import { renderPage } from './page.ts';
 import { pageHeaders, rules } from './style.ts';
 
-const errorPages: ErrorPages = ({ offerwall }) => ({
-  offerwall_not_enabled: offerwall.notEnabled,
-  invalid_token: offerwall.invalidLink,
-});
+const errorPages: ErrorPages = {
+  offerwall_not_enabled: 'endUser.offerwall.notEnabled',
+  invalid_token: 'endUser.offerwall.invalidLink',
+};
 
 /**
  * The hosted page of the offerwall, in a browser, a frame or a web view: `/offerwall?t=…` from an offer's
@@ -39,13 +39,12 @@ export async function offerwallPageRoutes(app: App, deps: AccountDeps): Promise<
     const query = request.query as Record<string, unknown>;
     const publisher = publisherOf(query);
     const style = hostedStyle(publisher, themeOf(publisher, query), rules);
-    const language = requestLanguage(query, request.headers['accept-language']);
     return reply
       .headers(
         pageHeaders(config.publicUrl, { frameHosts: publisher.frameHosts, signed: query.t !== undefined, style }),
       )
       .type('text/html; charset=utf-8')
-      .send(renderPage({ language, style, scriptPath: script.path }));
+      .send(inRequestLanguage(request, () => renderPage({ style, scriptPath: script.path })));
   };
   for (const url of paths) app.get(url, { schema: { hide: true }, config: { errorPages } }, showPage);
 

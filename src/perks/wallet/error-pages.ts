@@ -1,7 +1,7 @@
 import type { ErrorPages } from '../../platform/http/error-pages.ts';
 
 /** Error pages of the wallet. */
-export const walletErrorPages: ErrorPages = ({ wallet }) => ({
-  wallet_not_enabled: wallet.notEnabled,
-  invalid_token: wallet.invalidLink,
-});
+export const walletErrorPages: ErrorPages = {
+  wallet_not_enabled: 'endUser.wallet.notEnabled',
+  invalid_token: 'endUser.wallet.invalidLink',
+};

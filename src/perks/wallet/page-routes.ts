@@ -1,5 +1,6 @@
 import type { OfferDeps } from '../../offers/ports.ts';
-import { languageOf, requestLanguage } from '../../platform/messages/languages.ts';
+import { languageOf } from '../../platform/i18n/languages.ts';
+import { inRequestLanguage } from '../../platform/i18n/reader.ts';
 import type { App } from '../../platform/ports.ts';
 import type { TrackingDeps } from '../../tracking/ports.ts';
 
@@ -27,8 +28,7 @@ export async function walletPageRoutes(app: App, deps: OfferDeps & TrackingDeps)
   );
 
   app.get(walletPagePath, options, async (request, reply) => {
-    const language = requestLanguage(request.query, request.headers['accept-language']);
-    const { page, style } = await pages.show(request.query as Fields, language);
+    const { page, style } = await inRequestLanguage(request, () => pages.show(request.query as Fields));
     return reply.headers(headersOf(style)).send(page);
   });
   app.post(removePath, options, async (request, reply) => {

@@ -1,7 +1,6 @@
 import { hostedStyle } from '../../catalog/hosted-style.ts';
 import { fillCopy } from '../../offers/macros.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { Language } from '../../platform/messages/languages.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import type { TrackingDeps } from '../../tracking/ports.ts';
@@ -16,8 +15,11 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** The actions of the page. Errors: invalid_token for any invalid link; wallet_not_enabled. */
 export type Pages = {
-  /** The page of the link `t`; with a tracking token `save`, it offers to save that one. @returns HTML, its style */
-  show: (query: Fields, language: Language) => Promise<{ page: string; style: string }>;
+  /**
+   * The page of the link `t`, in the language of the reader; with a tracking token `save`, it offers to save that one.
+   * @returns HTML, its style
+   */
+  show: (query: Fields) => Promise<{ page: string; style: string }>;
   /** Removes the offer that the signed `t` names; repeated, it changes nothing. @returns the link to the page */
   remove: (form: Fields, trace: Trace | null) => Promise<string>;
   /** Saves the offer of the tracking token `t`. @returns the link to the page */
@@ -46,7 +48,7 @@ export function createPages(deps: TrackingDeps): Pages {
   }
 
   return {
-    show: async ({ t, save }, language) => {
+    show: async ({ t, save }) => {
       const link = openLinks.read(t, now());
       const publisher = link === null ? undefined : catalog.current().publishers.get(link.publisherId);
       if (link === null || publisher === undefined) throw new AppError('invalid_token');
@@ -60,7 +62,7 @@ export function createPages(deps: TrackingDeps): Pages {
       }));
       const style = hostedStyle(publisher, publisher.defaultTheme, rules);
       const { publicUrl } = config;
-      const page = renderWallet({ publisherName: publisher.name, publicUrl, language, style, offers, saveable });
+      const page = renderWallet({ publisherName: publisher.name, publicUrl, style, offers, saveable });
       return { page, style };
     },
     remove: async ({ t }, trace) => {

@@ -1,14 +1,19 @@
 import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AppError, ErrorCode } from '../errors.ts';
-import { type Language, languages, type Messages, requestLanguage } from '../messages/languages.ts';
+import { type MessageKey, t } from '../i18n/messages.ts';
+import { inRequestLanguage } from '../i18n/reader.ts';
 import { html, pageOf } from './html.ts';
 
-/** The title and text of an error page. */
-type ErrorPage = { title: string; text: string };
+/** Where the title and the text of a page stand in the message files, such as `endUser.privacy.notFound`. */
+type ErrorPage<Key = Extract<MessageKey, `endUser.${string}`>> = Key extends `${infer Page}.title`
+  ? `${Page}.text` extends MessageKey
+    ? Page
+    : never
+  : never;
 
 /** For routes that users open in a browser: the page shown instead of the error form, by error code. */
-export type ErrorPages = (messages: Messages) => Partial<Record<ErrorCode, ErrorPage>>;
+export type ErrorPages = Partial<Record<ErrorCode, ErrorPage>>;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -26,18 +31,16 @@ export const isOpened = (request: Pick<FastifyRequest, 'headers'>): boolean =>
 
 /** Answers an error as a page in the user's language; status and `retry-after` are those of the error form. */
 export function sendErrorPage(reply: FastifyReply, error: AppError, errorPages: ErrorPages): FastifyReply {
-  const { query, headers: given } = reply.request;
-  const language = requestLanguage(query, given['accept-language']);
-  const { errors } = languages[language];
-  const pages: ReturnType<ErrorPages> = {
-    too_many_requests: errors.tooMany,
-    unavailable: errors.unavailable,
-    ...errorPages(languages[language]),
-  };
-  const page = pages[error.code] ?? errors.failed;
+  const page = { ...commonPages, ...errorPages }[error.code] ?? 'endUser.errors.failed';
+  const body = inRequestLanguage(reply.request, () => render(page));
   if (error.retryAfterS !== undefined) reply.header('retry-after', String(error.retryAfterS));
-  return reply.code(error.status).headers(headers).type('text/html; charset=utf-8').send(render(page, language));
+  return reply.code(error.status).headers(headers).type('text/html; charset=utf-8').send(body);
 }
+
+const commonPages: ErrorPages = {
+  too_many_requests: 'endUser.errors.tooMany',
+  unavailable: 'endUser.errors.unavailable',
+};
 
 const style = `
 :root{color-scheme:light dark;--page:#f5f4f1;--card:#fff;--text:#20242c;--muted:#5b6270;--line:#dedbd3}
@@ -65,5 +68,8 @@ const headers = {
   'x-robots-tag': 'noindex, nofollow',
 };
 
-const render = ({ title, text }: ErrorPage, language: Language): string =>
-  pageOf({ title, language, style, body: html`<main><section><h1>${title}</h1><p>${text}</p></section></main>` });
+function render(page: ErrorPage): string {
+  const title = t(`${page}.title`);
+  const body = html`<main><section><h1>${title}</h1><p>${t(`${page}.text`)}</p></section></main>`;
+  return pageOf({ title, style, body });
+}

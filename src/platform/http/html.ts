@@ -1,5 +1,6 @@
+import { languages } from '../i18n/languages.ts';
+import { reader } from '../i18n/reader.ts';
 import { escapeHtml } from '../lib/escape-html.ts';
-import { directionOf, type Language } from '../messages/languages.ts';
 
 /** Markup that may stand in a page as it is. */
 export type Html = { readonly markup: string };
@@ -31,20 +32,13 @@ type PageParts = {
   body: Html;
   head?: Html;
   viewport?: string;
-  language?: Language;
 };
 
-/** A page by itself, with its style inside. */
-export const pageOf = ({
-  title,
-  style,
-  body,
-  head = nothing,
-  viewport = 'width=device-width, initial-scale=1',
-  language = 'en',
-}: PageParts): string =>
-  html`<!doctype html>
-<html lang="${language}" dir="${directionOf(language)}">
+/** A page by itself, with its style inside, in the language of the reader. */
+export function pageOf({ title, style, body, head = nothing, viewport = standardViewport }: PageParts): string {
+  const { language } = reader();
+  return html`<!doctype html>
+<html lang="${language}" dir="${languages[language].direction}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="${viewport}">
@@ -56,6 +50,9 @@ ${body}
 </body>
 </html>
 `.markup;
+}
+
+const standardViewport = 'width=device-width, initial-scale=1';
 
 const characters: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" };
 

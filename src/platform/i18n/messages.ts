@@ -1,19 +1,15 @@
 import { IntlMessageFormat } from 'intl-messageformat';
 import { type Html, html, type Value } from '../http/html.ts';
-import de from './de.json' with { type: 'json' };
-import en from './en.json' with { type: 'json' };
-import { pseudoLocale, type ReaderLanguage, reader } from './reader.ts';
+import { en, type Messages } from './en.ts';
+import { languages } from './languages.ts';
+import { pseudoLocale, reader } from './reader.ts';
 
-type Sections = typeof en;
+type PathIn<Tree> = {
+  [Name in keyof Tree & string]: Tree[Name] extends string ? Name : `${Name}.${PathIn<Tree[Name]>}`;
+}[keyof Tree & string];
 
-/** Name of a message: section and key, such as `account.signOut`. */
-export type MessageKey = { [S in keyof Sections]: `${S}.${Extract<keyof Sections[S], string>}` }[keyof Sections];
-
-/** ICU MessageFormat, by section and key. */
-export type Messages = Readonly<Record<string, Readonly<Record<string, string>>>>;
-
-/** All texts of the dashboard and its mails: one file for each language. */
-export const messages: Readonly<Record<ReaderLanguage, Messages>> = { en, de };
+/** Name of a message: where it stands in its language's file, such as `account.signOut`. */
+export type MessageKey = PathIn<Messages>;
 
 type Arguments = Readonly<Record<string, string | number | Date>>;
 
@@ -25,10 +21,20 @@ const compiled = new Map<string, IntlMessageFormat>();
 const maxCompiled = 20_000;
 
 const isPseudo = (): boolean => reader().locale === pseudoLocale;
+const marked = (text: string): string => (isPseudo() ? `⟦${text}⟧` : text);
 
+const listTexts = (tree: object, prefix = ''): (readonly [string, string])[] =>
+  Object.entries(tree).flatMap(([name, part]) =>
+    typeof part === 'string' ? [[prefix + name, part] as const] : listTexts(part, `${prefix}${name}.`),
+  );
+
+const textsByLanguage: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map(
+  Object.entries(languages).map(([language, { texts }]) => [language, new Map(listTexts(texts))]),
+);
+
+/** What the language of the reader does not have is in English. */
 function textOf(key: MessageKey): string {
-  const [section = '', name = ''] = key.split('.');
-  const text = messages[reader().language][section]?.[name];
+  const text = textsByLanguage.get(reader().language)?.get(key) ?? textsByLanguage.get('en')?.get(key);
   if (text === undefined) throw new Error(`no message ${key}`);
   return text;
 }
@@ -53,16 +59,13 @@ function formatOf(key: MessageKey, ignoreTag: boolean): IntlMessageFormat {
 export function t(key: MessageKey, values?: Arguments): string {
   const isPlain = values === undefined && !/['{]/.test(textOf(key));
   const text = isPlain ? textOf(key) : String(formatOf(key, true).format(values));
-  return isPseudo() ? `⟦${text}⟧` : text;
+  return marked(text);
 }
 
-/** The messages of a section for the reader, with their placeholders unfilled. */
-export const sectionOf = (section: keyof Sections): Readonly<Record<string, string>> =>
+/** The messages of the dashboard's own scripts for the reader, with their placeholders unfilled. */
+export const browserTexts = (): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    Object.entries(messages[reader().language][section] ?? {}).map(([name, text]) => [
-      name,
-      isPseudo() ? `⟦${text}⟧` : text,
-    ]),
+    Object.keys(en.browser).map((name) => [name, marked(textOf(`browser.${name as keyof Messages['browser']}`))]),
   );
 
 const tags = {

@@ -1,23 +1,22 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { acceptedTags } from '../messages/languages.ts';
-
-/** The languages of the dashboard and its mails, each with the region whose dates and numbers it uses by default. */
-export const defaultLocales = { en: 'en-GB', de: 'de-DE' } as const;
-
-export type ReaderLanguage = keyof typeof defaultLocales;
+import {
+  acceptedTags,
+  isReaderLanguage,
+  type Language,
+  languageOf,
+  languages,
+  type ReaderLanguage,
+} from './languages.ts';
 
 /** `locale`: BCP 47 tag of the language with a region, for dates and numbers. */
-export type Reader = { language: ReaderLanguage; locale: string };
-
-export const isReaderLanguage = (name: unknown): name is ReaderLanguage =>
-  typeof name === 'string' && Object.hasOwn(defaultLocales, name);
+export type Reader = { language: Language; locale: string };
 
 /** In this locale every message stands in ⟦ ⟧, which shows texts that are not in the message files. */
 export const pseudoLocale = 'en-XA';
 
 /**
- * The reader of a request: in the language they have set, else the first known one of `Accept-Language`, else English;
- * with the first accepted region of that language.
+ * The reader of a request: in the language they have set, else the first of the dashboard's that `Accept-Language`
+ * names, else English; with the first accepted region of that language.
  */
 export function readerOf(acceptLanguage: string | undefined, set: ReaderLanguage | null = null): Reader {
   const accepted = acceptedTags(acceptLanguage).flatMap((tag) => {
@@ -27,12 +26,19 @@ export function readerOf(acceptLanguage: string | undefined, set: ReaderLanguage
   });
   const language = set ?? accepted[0]?.language ?? 'en';
   const region = accepted.find((one) => one.language === language && one.region !== undefined)?.region;
-  return { language, locale: region === undefined ? defaultLocales[language] : `${language}-${region}` };
+  return { language, locale: region === undefined ? languages[language].locale : `${language}-${region}` };
+}
+
+/** The language of a hosted page: as its URL says (`language` or `lang`), else by `Accept-Language`, else English. */
+export function requestLanguage(query: unknown, acceptLanguage: string | undefined): Language {
+  const { language, lang } = (query ?? {}) as Record<string, unknown>;
+  const found = [language, lang, ...acceptedTags(acceptLanguage)].map(languageOf).find((one) => one !== null);
+  return found ?? 'en';
 }
 
 const readers = new AsyncLocalStorage<Reader>();
 
-const byDefault: Reader = { language: 'en', locale: defaultLocales.en };
+const byDefault: Reader = { language: 'en', locale: languages.en.locale };
 
 /** Whom the running request answers; English where nobody was named. */
 export const reader = (): Reader => readers.getStore() ?? byDefault;
@@ -40,6 +46,12 @@ export const reader = (): Reader => readers.getStore() ?? byDefault;
 /** Runs a function, and what it starts, with the texts of this reader. */
 export const asReader = <T>(one: Reader, run: () => T): T => readers.run(one, run);
 
-/** The same for work without a request, such as a mail; null: the default language. */
-export const inLanguage = <T>(language: ReaderLanguage | null, run: () => T): T =>
-  asReader(readerOf(undefined, language), run);
+/** The same in a language, for work without a request, such as a mail; null: the default language. */
+export const inLanguage = <T>(language: Language | null, run: () => T): T =>
+  asReader(language === null ? byDefault : { language, locale: languages[language].locale }, run);
+
+type HostedRequest = { query: unknown; headers: { 'accept-language'?: string | undefined } };
+
+/** The same in the language of a hosted page. */
+export const inRequestLanguage = <T>({ query, headers }: HostedRequest, run: () => T): T =>
+  inLanguage(requestLanguage(query, headers['accept-language']), run);

@@ -11,7 +11,7 @@ import type { FollowClick } from './follow.ts';
 
 type ClickDeps = Pick<AccountDeps, 'catalog' | 'config' | 'failures'> & { verify: VerifyToken; follow: FollowClick };
 
-const errorPages: ErrorPages = ({ errors }) => ({ invalid_token: errors.offerGone });
+const errorPages: ErrorPages = { invalid_token: 'endUser.errors.offerGone' };
 
 const clickQuery = Type.Object({
   t: Type.Optional(tokenParameter),

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodingFor } from '../../../src/platform/http/static-text.ts';
+import { languages } from '../../../src/platform/i18n/languages.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let t: TestApp;
@@ -15,6 +16,24 @@ const get = (url: string, headers: Record<string, string> = {}) => t.app.inject(
 test('the script is at most 15,000 bytes compressed', async () => {
   const { rawPayload } = await get('/launcher.min.js');
   expect(gzipSync(rawPayload, { level: 9 }).length).toBeLessThanOrEqual(15_000);
+});
+
+const textsIn = (tree: object): string[] =>
+  Object.values(tree).flatMap((part) => (typeof part === 'string' ? [part] : textsIn(part)));
+
+test('scripts have the English words of end users alone, and load those of another language', async () => {
+  const { en: english, ...others } = languages;
+  const { endUser, ...dashboard } = english.texts;
+  const foreign = textsIn([dashboard, Object.values(others).map(({ texts }) => texts)]).filter(
+    (text) => text.length > 16 && !textsIn(endUser).includes(text),
+  );
+  expect(foreign.length).toBeGreaterThan(1500);
+  const urls = ['/launcher.min.js', '/launcher.perkswall.js', '/sdk/conversion.js'];
+  const scripts = await Promise.all(urls.map(async (url) => (await get(url)).body));
+  expect(scripts[1]).toContain(endUser.offerwall.noMatch);
+  for (const script of scripts) expect(foreign.filter((text) => script.includes(text))).toEqual([]);
+  const { unit, offerwall } = languages.de.texts.endUser;
+  expect((await get('/sdk/messages.de.json')).json()).toEqual({ language: 'de', unit, offerwall });
 });
 
 test('any page may load it and caches it for five minutes', async () => {

@@ -18,7 +18,7 @@ type Name =
   | 'failed'
   | 'details';
 
-/** Words of the offerwall itself (src/platform/messages), beside those it shares with the unit. */
+/** Words of the offerwall itself (src/platform/i18n), beside those it shares with the unit. */
 export type WallWords = Words & { labels: Labels; offerwall: Record<Name, string> };
 
 /** Of every wall; it has no unit to share them with. */

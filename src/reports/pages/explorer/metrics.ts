@@ -1,5 +1,5 @@
 import { eventKinds, kindsWith, rulesOf } from '../../../catalog/event-kinds.ts';
-import type en from '../../../platform/i18n/en.json';
+import type { Messages } from '../../../platform/i18n/en.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { count, percent, perLocale } from '../../../shell/format.ts';
 import type { MetricName, Metrics } from '../../metrics.ts';
@@ -11,7 +11,7 @@ type MetricKind = 'count' | 'money' | 'rate';
 /** `isBad`: less is better. */
 export type ReportMetric = { name: string; text: string; kind: MetricKind; isBad?: boolean };
 
-const metric = (name: keyof (typeof en)['metrics'], kind: MetricKind, isBad = false): ReportMetric => ({
+const metric = (name: keyof Messages['metrics'], kind: MetricKind, isBad = false): ReportMetric => ({
   ...{ name, kind, isBad },
   get text() {
     return t(`metrics.${name}`);

@@ -1,0 +1,118 @@
+import type { EndUserMessages } from './en.ts';
+
+export const fr: EndUserMessages = {
+  endUser: {
+    unit: {
+      labels: {
+        offers: 'Offres',
+        close: 'Fermer',
+        done: 'Terminé',
+        back: 'Offre précédente',
+        terms: 'Conditions générales',
+        progress: 'Offre {current} sur {total}',
+        saved: 'Offre enregistrée',
+        newTab: '(s’ouvre dans un nouvel onglet)',
+      },
+      settings: {
+        usp_cta_text: 'Choisir cet avantage',
+        perkswallet_cta: 'Garder pour plus tard',
+        saved_offer_text: 'Enregistrée',
+        offerwall_cta: 'Plus d’offres',
+      },
+      styles: { header: { text: 'Merci ! Choisissez un avantage.' }, footer: { privacy: 'Confidentialité' } },
+      offer: { cta_yes: 'Oui, volontiers', cta_no: 'Non, merci' },
+    },
+    offerwall: {
+      title: 'Plus d’offres',
+      loading: 'Chargement des offres…',
+      needsScript: 'Cette page nécessite JavaScript.',
+      search: 'Rechercher des offres',
+      categories: 'Catégories',
+      all: 'Toutes',
+      featured: 'Offres à la une',
+      showMore: 'Afficher plus',
+      end: 'Vous avez vu toutes les offres.',
+      noMatch: 'Aucune offre ne correspond.',
+      retry: 'Réessayer',
+      badLink: 'Ce lien n’est plus valable.',
+      failed: 'Les offres n’ont pas pu être chargées.',
+      details: 'Détails',
+      notEnabled: { title: 'Indisponible', text: 'Il n’y a pas de page d’offres ici.' },
+      invalidLink: {
+        title: 'Ce lien ne fonctionne pas',
+        text: 'Il est incomplet ou a expiré. Ouvrez-le de nouveau à partir de l’endroit où vous l’avez trouvé.',
+      },
+    },
+    wallet: {
+      title: 'Offres enregistrées',
+      count: '{count, plural, =1 {1 offre enregistrée} other {{count} offres enregistrées}}',
+      empty: 'Aucune offre enregistrée',
+      emptyText: 'Les offres que vous gardez pour plus tard s’affichent ici.',
+      question: 'Garder cette offre pour plus tard ?',
+      save: 'Enregistrer',
+      savedOn: 'Enregistrée le {date}',
+      expired: 'N’est plus disponible',
+      open: 'Ouvrir',
+      remove: 'Supprimer',
+      notEnabled: { title: 'Indisponible', text: 'Il n’est pas possible d’enregistrer des offres ici.' },
+      invalidLink: {
+        title: 'Ce lien ne fonctionne pas',
+        text: 'Il est incomplet ou a expiré. Ouvrez de nouveau vos offres enregistrées.',
+      },
+    },
+    privacy: {
+      title: 'Les offres et votre vie privée',
+      intro:
+        '{publisher} vous présente des offres de ses partenaires. Cette page indique quelles données sont conservées ' +
+        'à cette fin, pendant combien de temps, et comment les demander.',
+      stored: 'Ce qui est conservé',
+      data: 'Données',
+      purpose: 'Finalité',
+      kept: 'Durée',
+      days: '{count} jours',
+      activity:
+        'Les offres qui vous ont été présentées et que vous avez ouvertes, enregistrées ou refusées, quand, et sur ' +
+        'quel type d’appareil, avec le pays, la région et la ville de votre adresse réseau',
+      activityPurpose: 'Comptage et rémunération par les partenaires',
+      identity: 'Un numéro à la place de votre nom, et l’identifiant sous lequel {publisher} vous connaît',
+      identityPurpose:
+        'Limiter le nombre de fois où vous voyez une offre, respecter un « non, merci » et transmettre vos avantages ' +
+        'à {publisher}',
+      identityKept: '{count} jours ; un « non, merci » aussi longtemps qu’il s’applique',
+      attributes: 'Les données que {publisher} ajoute, par exemple un numéro de commande',
+      attributesPurpose: 'Les renvoyer à {publisher} avec un achat que vous avez effectué',
+      saved: 'Les offres que vous avez enregistrées',
+      savedPurpose: 'Vous les présenter de nouveau',
+      savedKept: 'Jusqu’à ce que vous les supprimiez',
+      messages: 'Les messages sur vos choix adressés à {publisher}',
+      messagesPurpose: 'Transmission',
+      notStored: 'Ce qui n’est pas conservé',
+      notStoredText:
+        'Votre adresse réseau : elle sert à déterminer le pays où vous êtes, puis elle est effacée. Ni adresse ' +
+        'e-mail ni numéro de téléphone ne vous sont demandés. Les offres ne stockent sur votre appareil que ce dont ' +
+        'la page a elle-même besoin et ne déposent aucun cookie.',
+      choice: 'Votre choix',
+      choiceSignal:
+        'Si votre navigateur envoie le signal « Global Privacy Control », les offres vous sont présentées sans que ' +
+        'vous soyez reconnu, et aucun numéro n’est conservé pour vous.',
+      choicePerks: 'Les avantages que vous choisissez ne sont transmis qu’à {publisher}.',
+      ask: 'Comment faire une demande',
+      askText:
+        'Pour consulter les données conservées à votre sujet ou les faire effacer, adressez-vous à {publisher}. ' +
+        'L’effacement a lieu dans la minute qui suit la demande de {publisher}.',
+      notFound: {
+        title: 'Page introuvable',
+        text: 'Le lien vers cette page est erroné ou périmé. Adressez-vous au site qui vous a présenté les offres.',
+      },
+    },
+    errors: {
+      offerGone: {
+        title: 'Cette offre n’existe plus',
+        text: 'Le lien est incomplet ou a expiré. Cherchez l’offre là où vous l’avez trouvée.',
+      },
+      tooMany: { title: 'Trop de tentatives', text: 'Patientez un instant, puis rechargez la page.' },
+      unavailable: { title: 'Indisponible pour le moment', text: 'Patientez un instant, puis rechargez la page.' },
+      failed: { title: 'Cela n’a pas fonctionné', text: 'Revenez en arrière et réessayez.' },
+    },
+  },
+};

@@ -1,0 +1,53 @@
+import { ar } from './ar.ts';
+import { de } from './de.ts';
+import { type EndUserMessages, en, type Messages } from './en.ts';
+import { es } from './es.ts';
+import { fr } from './fr.ts';
+import { ja } from './ja.ts';
+import { pt } from './pt.ts';
+
+/** `locale`: BCP 47 tag of the dates and numbers of readers who accept no region of the language. */
+type LanguageRules<Texts> = { texts: Texts; locale: string; direction: 'ltr' | 'rtl' };
+
+/** The languages of the dashboard and its mails, whose files have every message. */
+const complete = {
+  en: { texts: en, locale: 'en-GB', direction: 'ltr' },
+  de: { texts: de, locale: 'de-DE', direction: 'ltr' },
+} as const satisfies Record<string, LanguageRules<Messages>>;
+
+/** Every language; those that are not complete have what end users see. */
+export const languages = {
+  ...complete,
+  fr: { texts: fr, locale: 'fr', direction: 'ltr' },
+  es: { texts: es, locale: 'es', direction: 'ltr' },
+  pt: { texts: pt, locale: 'pt', direction: 'ltr' },
+  ja: { texts: ja, locale: 'ja', direction: 'ltr' },
+  ar: { texts: ar, locale: 'ar', direction: 'rtl' },
+} as const satisfies Record<string, LanguageRules<EndUserMessages>>;
+
+export type Language = keyof typeof languages;
+export type ReaderLanguage = keyof typeof complete;
+
+export const readerLanguages = Object.keys(complete) as ReaderLanguage[];
+
+export const isReaderLanguage = (name: unknown): name is ReaderLanguage =>
+  typeof name === 'string' && Object.hasOwn(complete, name);
+
+/** The language of a BCP 47 tag, such as `pt-BR`, if its words are here. */
+export function languageOf(tag: unknown): Language | null {
+  const name = typeof tag === 'string' ? tag.trim().toLowerCase().split(/[-_]/)[0] : undefined;
+  return name !== undefined && Object.hasOwn(languages, name) ? (name as Language) : null;
+}
+
+/** The tags of an `Accept-Language` header, the preferred one first. */
+export const acceptedTags = (acceptLanguage: string | undefined): string[] =>
+  (acceptLanguage ?? '')
+    .split(',', 20)
+    .map((part) => {
+      const [tag = '', ...parameters] = part.split(';');
+      const quality = parameters.map((one) => /^\s*q\s*=\s*([\d.]+)\s*$/i.exec(one)?.[1]).find(Boolean);
+      return { tag, quality: quality === undefined ? 1 : Number(quality) };
+    })
+    .filter(({ quality }) => quality > 0)
+    .sort((a, b) => b.quality - a.quality)
+    .map(({ tag }) => tag.trim());

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { html } from '../../../src/platform/http/html.ts';
+import { t, tHtml } from '../../../src/platform/i18n/messages.ts';
+import { asReader, inLanguage, pseudoLocale } from '../../../src/platform/i18n/reader.ts';
+
+test('a message is in the language of its reader, else in English', () => {
+  expect(t('endUser.wallet.title')).toBe('Saved offers');
+  expect(inLanguage('de', () => t('endUser.wallet.title'))).toBe('Gemerkte Angebote');
+  expect(inLanguage('fr', () => t('endUser.wallet.title'))).toBe('Offres enregistrées');
+  expect(inLanguage('fr', () => t('account.password'))).toBe('Password');
+});
+
+test.each([
+  [0, '0 saved offers', '0 gemerkte Angebote', 'العروض المحفوظة: 0'],
+  [1, '1 saved offer', '1 gemerktes Angebot', 'عرض محفوظ واحد'],
+  [1200, '1200 saved offers', '1200 gemerkte Angebote', 'العروض المحفوظة: 1200'],
+])('%i saved offers are counted in words of the language', (count, ...texts) => {
+  const said = (['en', 'de', 'ar'] as const).map((language) =>
+    inLanguage(language, () => t('endUser.wallet.count', { count })),
+  );
+  expect(said).toEqual(texts);
+});
+
+test('a placeholder takes any value as it is, and one without a value is an error', () => {
+  const publisher = '$& {count} <b>';
+  expect(t('endUser.privacy.choicePerks', { publisher })).toBe(`Perks you choose are passed to ${publisher} only.`);
+  expect(() => t('endUser.privacy.choicePerks', {})).toThrow('publisher');
+});
+
+test('markup is escaped, unless it is given as markup', () => {
+  const saved = (date: Parameters<typeof tHtml>[1]) => tHtml('endUser.wallet.savedOn', date).markup;
+  expect(saved({ date: html`<time>today</time>` })).toBe('Saved on <time>today</time>');
+  expect(saved({ date: '<b>' })).toBe('Saved on &lt;b&gt;');
+});
+
+test('the pseudo-locale marks every message', () => {
+  const pseudo = { language: 'en', locale: pseudoLocale } as const;
+  expect(asReader(pseudo, () => t('endUser.wallet.title'))).toBe('⟦Saved offers⟧');
+  expect(asReader(pseudo, () => tHtml('endUser.wallet.title').markup)).toBe('⟦Saved offers⟧');
+});
