@@ -4,7 +4,7 @@ import type { Exposure } from './types.ts';
 
 /*
  * The history of a user as stored: records of equal length, one after the other, so that an event or a fetch appends
- * its own without reading the others (docs/performance.md#caps-of-users). A record has a code of the event (1 byte),
+ * its own without reading the others (docs/adr/0005-caps-by-reservation.md). A record has a code of the event (1 byte),
  * the ids of offer, campaign and advertiser (4 each), epoch milliseconds (6), a count (4), and the last 8 bytes of the
  * session's id, which are random: with the offer they say which reservation an impression settles.
  */

@@ -53,7 +53,7 @@ export const reservationsOf = (
 
 /*
  * A session has one row with all that it reserves: with a row for each offer, a fetch that showed five capped offers
- * cost the database three times one without caps (docs/performance.md#total-caps-and-budgets).
+ * cost the database three times one without caps (docs/adr/0005-caps-by-reservation.md#figures).
  */
 
 /** As stored, by time zone: [offer, campaign, publisher or 0, impressions, micros]. */

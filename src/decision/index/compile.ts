@@ -68,7 +68,7 @@ export function compileRules(rules: CampaignRules, campaignId: number, capZone: 
     needsIdentity: rules.without_identity === 'withhold',
     groups: rules.exclusion_groups ?? [],
   };
-  // Spread last: see docs/performance.md#where-the-time-goes.
+  // Spread last: see docs/adr/0022-spread-first.md.
   return { indexed: isIndexed(compiled), ...compiled };
 }
 

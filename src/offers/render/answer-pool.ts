@@ -12,8 +12,8 @@ const maxFreeSlots = 128;
 
 /**
  * An answer is about 25 kB, outside of the JavaScript heap. V8 counts such memory, and collects the whole heap whenever
- * it has grown by some MB: with 1,000 offers and 2,000 fetches/s three times a second (docs/performance.md#answers).
- * An answer that is not released is collected like any other buffer.
+ * it has grown by some MB: with 1,000 offers and 2,000 fetches/s three times a second
+ * (docs/adr/0014-memory-of-sent-answers.md). An answer that is not released is collected like any other buffer.
  */
 export function createAnswerPool(): AnswerPool {
   const free: ArrayBuffer[] = [];

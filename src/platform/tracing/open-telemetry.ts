@@ -61,7 +61,7 @@ export function startOpenTelemetry(
 
 /**
  * Whether a trace that would begin here is not sampled: drawn before the SDK makes ids for it, which takes 1 µs, a
- * twentieth of a beacon (docs/performance.md#traces).
+ * twentieth of a beacon (docs/adr/0019-sample-traces-early.md).
  */
 const isLeftOut = ({ sampler, ratio }: TracingSetting, random: () => number): boolean =>
   sampler === 'parentbased_traceidratio' && random() >= ratio;
