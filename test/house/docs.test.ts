@@ -84,3 +84,68 @@ test('each search of "Where is …?" finds the file that answers', () => {
   );
   expect(broken).toEqual([]);
 });
+
+type Packages = { scripts: Record<string, string> };
+
+/** Why a command of promises.md cannot be run, null when it can. */
+function problemOfCommand(command: string): string | null {
+  const [, tests] = /^npm test -- (.+)$/.exec(command) ?? [];
+  if (tests !== undefined) {
+    const missing = tests.split(' ').filter((path) => !existsSync(new URL(path, root)));
+    return missing.length === 0 ? null : `there is no ${missing.join(', ')}`;
+  }
+  const { scripts } = JSON.parse(readText('package.json')) as Packages;
+  const [, script = '', words = ''] = /^npm run ([\w:]+)(?: -- (.+))?$/.exec(command) ?? [];
+  if (scripts[script] === undefined) return `there is no script "${script}"`;
+  const [, scenario] = /--scenario ([\w-]+)/.exec(words) ?? [];
+  const names = scenario === undefined ? (script === 'procedures' ? words.split(' ') : []) : [scenario];
+  const runner = scripts[script].split(' ').at(-1) as string;
+  const unknown = names.filter((name) => !readText(runner).includes(name));
+  return unknown.length === 0 ? null : `${runner} has no ${unknown.join(', ')}`;
+}
+
+test('each promise has a command that exists', () => {
+  const rows = [...readText('docs/promises.md').matchAll(/^\| (.+) \| (.*) \| (.*) \|$/gm)]
+    .map(([, promise = '', command = '', figure = '']) => ({ promise, command, figure }))
+    .filter(({ promise }) => !/^(Promise|---|\*\*.+)$/.test(promise));
+  expect(rows.length).toBeGreaterThan(50);
+  const broken = rows.flatMap(({ promise, command, figure }) => {
+    const [, words] = /^`([^`]+)`$/.exec(command) ?? [];
+    const problem = words === undefined ? 'it has no command' : problemOfCommand(words);
+    return problem === null && figure !== '' ? [] : [`"${promise}": ${problem ?? 'it has no figure'}.`];
+  });
+  expect(broken).toEqual([]);
+});
+
+test.each(['docs/operations.md', 'docs/interface.md'])('%s begins with a table of its headings', (path) => {
+  const text = readText(path);
+  const [contents = ''] = text.split(/^## /m);
+  const listed = new Set([...contents.matchAll(/\]\(#([\w-]+)\)/g)].map(([, anchor = '']) => anchor));
+  expect([...anchorsOf(text)].slice(1).filter((anchor) => !listed.has(anchor))).toEqual([]);
+});
+
+test('performance.md stays short: what was tried stands in docs/adr', () => {
+  expect(readText('docs/performance.md').split(/\s+/).length).toBeLessThanOrEqual(1800);
+});
+
+/** Words in lower case, with blanks between the parts of a name. */
+const words = (text: string): string => {
+  const parts = flat(text.replace(/([a-z])([A-Z])/g, '$1 $2'));
+  return parts.replace(/[_\-\s]+/g, ' ');
+};
+
+test('every term of the glossary stands there once, and the code uses it', () => {
+  const terms = [...readText('docs/glossary.md').matchAll(/^\| (.+?) \| .+ \|$/gm)]
+    .map(([, term = '']) => term)
+    .filter((term) => !/^(Term|---)$/.test(term))
+    .flatMap((term) => term.replace(/ \(.*?\)/g, '').split(', '));
+  expect(terms.length).toBeGreaterThan(150);
+  expect(terms.filter((term, at) => terms.indexOf(term) !== at)).toEqual([]);
+  const used = words(
+    code
+      .filter((path) => /^(src|packages|migrations)\//.test(path))
+      .map(readText)
+      .join('\n'),
+  );
+  expect(terms.filter((term) => !used.includes(words(term)))).toEqual([]);
+});
