@@ -1,0 +1,144 @@
+import { Session } from 'node:inspector';
+import { buildApp } from '../../src/app.ts';
+import type { App } from '../../src/platform/ports.ts';
+import type { Room } from '../../src/runtime/room.ts';
+import { csrfIn, signInAs } from '../dashboard/support.ts';
+import { startTestJobs } from '../support/jobs.ts';
+import { requestOver } from '../support/request.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { startHook } from '../webhooks/dispatcher/support.ts';
+
+/** The four flows of docs/architecture.md, each with the files that it enters, by path. */
+export type Flows = Record<'fetch' | 'beacon' | 'wrap' | 'form', readonly string[]>;
+
+/** A flow is repeated, and its shortest list counts: what runs beside it by chance is left out. */
+const repeats = 5;
+
+/** Files under src of which a function has run since the last call, as V8 counts them. */
+function takeFiles(session: Session): string[] {
+  const files = new Set<string>();
+  session.post('Profiler.takePreciseCoverage', (_err, { result }) => {
+    for (const { url, functions } of result) {
+      const path = /\/(src\/.*\.ts)/.exec(url)?.[1];
+      if (path !== undefined && functions.some(({ ranges }) => (ranges[0]?.count ?? 0) > 0)) files.add(path);
+    }
+  });
+  return [...files].sort();
+}
+
+/** Follows each flow from its handler until it is answered, or for a wrap until its webhook has arrived. */
+export async function enteredFiles(): Promise<Flows> {
+  const session = new Session();
+  session.connect();
+  const t = await createTestApp();
+  const hook = await startHook();
+  const app = await buildApp({
+    house: { ...t.house, rooms: [atHandlers(() => void takeFiles(session)), ...t.house.rooms] },
+    deps: t.deps,
+    serveApi: true,
+  });
+  const background = await startTestJobs(t, 'webhook dispatcher');
+  const shortest = async (prepare: () => Promise<() => Promise<unknown>>): Promise<readonly string[]> => {
+    let least: readonly string[] | null = null;
+    for (let turn = 0; turn < repeats; turn += 1) {
+      const run = await prepare();
+      takeFiles(session);
+      await run();
+      const files = takeFiles(session);
+      if (least === null || files.length < least.length) least = files;
+    }
+    return least ?? [];
+  };
+  session.post('Profiler.enable');
+  session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
+  try {
+    await addEndpoint(t, hook.url);
+    const flow = flowsOf({ ...t, app }, () => hook.taken.length);
+    return {
+      fetch: await shortest(flow.fetch),
+      beacon: await shortest(flow.beacon),
+      wrap: await shortest(flow.wrap),
+      form: await shortest(await flow.form()),
+    };
+  } finally {
+    session.post('Profiler.stopPreciseCoverage');
+    session.disconnect();
+    await background.stop();
+    await app.close();
+    await hook.close();
+    await t.close();
+  }
+}
+
+/** A room that is told when a route's handler begins. */
+const atHandlers = (begun: () => void): Room => ({
+  name: 'handlers',
+  prepare: async (app: App) => {
+    app.addHook('preHandler', (_request, _reply, done) => {
+      begun();
+      done();
+    });
+  },
+});
+
+async function addEndpoint({ app }: TestApp, url: string): Promise<void> {
+  const answer = await app.inject({
+    method: 'PUT',
+    url: '/manage/v1/webhook-endpoints/usp.selection?api_key=demo-key',
+    payload: { url, method: 'POST' },
+  });
+  if (answer.statusCode >= 300) throw new Error(answer.body);
+}
+
+type Prepare = () => Promise<() => Promise<unknown>>;
+
+function flowsOf(
+  t: TestApp,
+  hooksTaken: () => number,
+): Record<'fetch' | 'beacon' | 'wrap', Prepare> & {
+  form: () => Promise<Prepare>;
+} {
+  const { app } = t;
+  let users = 0;
+  const fetchOffers = async () => {
+    users += 1;
+    const payload = { placement: 'checkout', pub_user_id: `flow-${users}`, first_name: 'Zoë', country: 'US' };
+    const answer = await app.inject({ method: 'POST', url: '/native/v4/offers.json?api_key=demo-key', payload });
+    if (answer.statusCode !== 200) throw new Error(answer.body);
+    return answer.json().data as { session_id: string; offers: { pixel: string; campaign_id: number }[] };
+  };
+  return {
+    fetch: async () => fetchOffers,
+    beacon: async () => {
+      const { offers } = await fetchOffers();
+      return () => requestOver(app, { url: offers[0]?.pixel ?? '' });
+    },
+    wrap: async () => {
+      const { session_id: id, offers } = await fetchOffers();
+      const base = `/sdk/v4/usp`;
+      const select = `${base}/${id}/${offers[0]?.campaign_id}/select.json?api_key=demo-key`;
+      await app.inject({ method: 'POST', url: select, payload: {} });
+      const before = hooksTaken();
+      return async () => {
+        const url = `${base}/session/${id}.json?api_key=demo-key`;
+        await app.inject({ method: 'POST', url, payload: { action: 'wrap' } });
+        while (hooksTaken() === before) await new Promise((resolve) => setImmediate(resolve));
+      };
+    },
+    form: async () => {
+      const user = await signInAs(t, 'admin');
+      const path = `/dashboard/p/${t.publisher.id}/advertisers`;
+      const headers = { cookie: user.cookie, origin: 'http://perks.test' };
+      return async () => {
+        const page = await app.inject({ url: `${path}/new`, headers });
+        users += 1;
+        const payload = new URLSearchParams({ _csrf: csrfIn(page.body), name: `Advertiser ${users}` }).toString();
+        const type = { 'content-type': 'application/x-www-form-urlencoded' };
+        return async () => {
+          const answer = await app.inject({ method: 'POST', url: path, headers: { ...headers, ...type }, payload });
+          if (answer.statusCode !== 303) throw new Error(`${answer.statusCode} ${answer.body}`);
+        };
+      };
+    },
+  };
+}

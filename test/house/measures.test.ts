@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { enteredFiles } from './flows.ts';
+import { isFace, libraries, roomOf } from './rooms.ts';
+import { sources } from './source.ts';
+
+const isOwn = (path: string): boolean => path.startsWith('src/') || path.startsWith('packages/');
+const files = [...sources.values()].filter(({ path }) => isOwn(path));
+
+/** Files by path, each with the files that import it. */
+const importers = new Map<string, Set<string>>();
+for (const { path, imports } of files)
+  for (const { target } of imports) importers.set(target, (importers.get(target) ?? new Set()).add(path));
+
+const linesOf = (text: string): number => text.trimEnd().split('\n').length;
+
+/** What is imported from below the top of another room's folder. */
+const deep = [...importers].filter(
+  ([target, by]) =>
+    target.startsWith('src/') &&
+    !isFace(target) &&
+    !(libraries as readonly string[]).includes(roomOf(target)) &&
+    [...by].some((path) => roomOf(path) !== roomOf(target)),
+);
+
+/** Files under 40 lines that one file imports: each would have to say why it stands alone. */
+const tiny = files.filter(
+  ({ path, text }) => importers.get(path)?.size === 1 && linesOf(text) < 40 && !path.endsWith('/room.ts'),
+);
+
+/** Parameters that take all that a room works with, instead of what they use. */
+const whole = files.flatMap(({ path, text }) =>
+  [...text.matchAll(/^.*[({,]\s*(?:deps|\{[^{}]*\})\??: (?:\w+Deps)\b(?!\s*&).*$/gm)]
+    .filter(([line]) => /: (?:Platform|Catalog|Account|Offer|Tracking|Webhook|Endpoint)Deps\b/.test(line))
+    .map(([line]) => `${path}: ${line.trim()}`),
+);
+
+type Measure = { what: string; now: number; limit: number; found: readonly string[] };
+
+const show = (measures: readonly Measure[]): void =>
+  console.table(Object.fromEntries(measures.map(({ what, now, limit }) => [what, { now, limit }])));
+
+// HOUSE_LISTS=1 prints what each measure counts.
+test('the house stays within its measures', async () => {
+  const flows = await enteredFiles();
+  const measures: Measure[] = [
+    { what: 'files imported from below the top of another room', now: deep.length, limit: 25, found: deep.map(String) },
+    { what: 'files a fetch enters', now: flows.fetch.length, limit: 66, found: flows.fetch },
+    { what: 'files a beacon enters', now: flows.beacon.length, limit: 40, found: flows.beacon },
+    { what: 'files a wrap enters until it is sent', now: flows.wrap.length, limit: 74, found: flows.wrap },
+    { what: 'files a saved form enters', now: flows.form.length, limit: 40, found: flows.form },
+    {
+      what: 'files under 40 lines with one importer',
+      now: tiny.length,
+      limit: 15,
+      found: tiny.map(({ path }) => path),
+    },
+    { what: 'parameters that take all of a room', now: whole.length, limit: 53, found: whole },
+  ];
+  show(measures);
+  if (process.env.HOUSE_LISTS !== undefined)
+    for (const { what, found } of measures) console.log(`${what}:\n${found.join('\n')}`);
+  for (const { what, now, limit, found } of measures)
+    expect.soft(now, `${what}:\n${found.join('\n')}`).toBeLessThanOrEqual(limit);
+});
