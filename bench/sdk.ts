@@ -49,7 +49,7 @@ try {
     const kind = kinds[Number(request.url?.slice(1))];
     response.setHeader('content-type', 'text/html').end(kind === undefined ? '' : page(perkwire.url, kind));
   }).listen(0, '127.0.0.1');
-  const browser = await launchBrowser(stage.databaseUrl);
+  const browser = await launchBrowser();
   try {
     const shopUrl = `http://127.0.0.1:${(shop.address() as AddressInfo).port}`;
     const script = Buffer.from(await (await fetch(`${perkwire.url}/sdk/launcher.js`)).arrayBuffer());

@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { build, transform } from 'esbuild';
 import { minify } from 'terser';
 import { defaultSettings, defaultStyles } from '../packages/client/src/appearance.ts';
@@ -56,7 +56,7 @@ const shared = {
   styles: defaultStyles,
   terms: termsRules,
 };
-await writeFile(new URL('dist/sdk/unit.json', root), JSON.stringify(shared));
+await replaceFile(new URL('dist/sdk/unit.json', root).pathname, JSON.stringify(shared));
 
 /** Members of the SDK's own objects, which get short names: no page, answer or storage has them. */
 const ownMembers = [
@@ -83,5 +83,11 @@ for (const { path, text } of outputFiles) {
     compress: { passes: 3, unsafe_arrows: true, pure_getters: true },
     mangle: isLauncher ? { properties: { regex, builtins: true } } : true,
   });
-  await writeFile(path, isLauncher ? compileHint + script : script);
+  await replaceFile(path, isLauncher ? compileHint + script : script);
+}
+
+/** At once: a server that starts meanwhile reads the whole file, old or new. */
+async function replaceFile(path: string, text: string): Promise<void> {
+  await writeFile(`${path}.new`, text);
+  await rename(`${path}.new`, path);
 }

@@ -1,5 +1,5 @@
 import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { checkBudgets, checkPlacements } from '../../src/alerts/checks.ts';
 import { recordAlerts, recordOperationalEvents } from '../../src/alerts/record.ts';
 import { sendAlertMessages } from '../../src/alerts/send.ts';
@@ -29,7 +29,7 @@ beforeAll(async () => {
   };
   t = await createTestApp({ config: { mail } });
   base = await t.app.listen({ port: 0, host: '127.0.0.1' });
-  browser = await openBrowser(inject('templateUrl'));
+  browser = await openBrowser();
 });
 afterEach(end);
 afterAll(async () => {

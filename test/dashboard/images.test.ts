@@ -1,5 +1,5 @@
 import sharp from 'sharp';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { recordAlerts } from '../../src/alerts/record.ts';
 import { writeHistory } from '../../src/demo/write-history.ts';
 import { hourMs } from '../../src/platform/lib/time.ts';
@@ -94,7 +94,7 @@ describe('pictures of the dashboard', () => {
     const from = colorScheme === 'light' ? 1 : 21;
     for (let user = from; user < from + 3; user++) await visit(`shopper-${user}`);
     await rollUpAll(demo.t);
-    const browser = await openBrowser(inject('templateUrl'));
+    const browser = await openBrowser();
     const base = `${demo.url}/dashboard/p/${demo.t.publisher.id}`;
     const options = { colorScheme, viewport: { width: 1280, height: 900 }, locale: 'en-US' };
     const tab = await openAs(browser, operator, demo.url, '/dashboard/account', options);

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { firstOperatorLink } from '../../src/accounts/first-operator.ts';
 import { hashPassword } from '../../src/accounts/passwords.ts';
 import { transaction } from '../../src/platform/db/pool.ts';
@@ -26,7 +26,7 @@ beforeAll(async () => {
     response.statusCode = hookStatus;
     response.end();
   });
-  browser = await openBrowser(inject('templateUrl'));
+  browser = await openBrowser();
   context = await open({ viewport: { width: 1280, height: 860 } });
   page = await context.newPage();
   page.on('pageerror', (err) => pageErrors.push(String(err)));

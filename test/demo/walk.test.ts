@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { closeContexts, newContext, openBrowser } from '../support/browser.ts';
 import { type DemoServer, startDemoServer } from './support.ts';
 
@@ -8,7 +8,7 @@ let demo: DemoServer;
 let browser: Browser;
 beforeAll(async () => {
   demo = await startDemoServer();
-  browser = await openBrowser(inject('templateUrl'));
+  browser = await openBrowser();
 });
 afterAll(async () => {
   await closeContexts(browser);

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { ensureBuilt } from '../support/resources.ts';
 
 const run = promisify(execFile);
 const names = ['perkwire', '@perkwire/client'] as const;
@@ -23,6 +24,7 @@ export type Installed = {
  * unpacked, and get the dependencies that they name, and no other, from this repository
  */
 export async function installPackages(fromRegistry: boolean): Promise<Installed> {
+  await ensureBuilt();
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-installed-'));
   await chmod(folder, 0o755); // as root, the embedded database runs as another user, who must get in
   const packed = await run(

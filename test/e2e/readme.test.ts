@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
 import { databaseFolder } from '../support/database-folder.ts';
+import { ensureBuilt } from '../support/resources.ts';
 import { endChild, freePort, untilReady } from '../support/server-process.ts';
 
 const run = promisify(execFile);
@@ -12,6 +13,7 @@ const run = promisify(execFile);
 type ReceiverList = { count: number; secret: string; webhooks: { headers: Record<string, string>; body: string }[] };
 
 test('the README starts a server; its curl commands end with a signed webhook, after a kill too', async () => {
+  await ensureBuilt();
   const readme = await readFile('README.md', 'utf8');
   expect(readme).toContain('npm ci && npm start');
   const folder = await databaseFolder('perkwire-start-');

@@ -49,7 +49,7 @@ export async function traces(): Promise<string> {
     const spans = await untilComplete(viewer);
     process.stdout.write(`${treeOf(spans)}\n`);
     verify(spans);
-    if (process.env.UPDATE_IMAGES === '1') await takePicture(viewer, postgres.url);
+    if (process.env.UPDATE_IMAGES === '1') await takePicture(viewer);
     return `${spans.length} spans of one trace, from the fetch to the last attempt, each below its parent`;
   } finally {
     await server?.stop();
@@ -143,8 +143,8 @@ function treeOf(spans: readonly ViewedSpan[], parentId?: string, depth = 2): str
 }
 
 /** The trace in the viewer's own pages. */
-async function takePicture({ url }: TraceViewer, databaseUrl: string): Promise<void> {
-  const browser = await launchBrowser(databaseUrl);
+async function takePicture({ url }: TraceViewer): Promise<void> {
+  const browser = await launchBrowser();
   const page = await browser.newPage({ viewport: { width: 1280, height: 690 } });
   await page.goto(url);
   await page.getByText('POST /orders').click();

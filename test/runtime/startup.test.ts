@@ -8,6 +8,7 @@ import { checkSecrets } from '../../src/platform/security/canary.ts';
 import { createSecretBox } from '../../src/platform/security/secret-box.ts';
 import { cloneDatabase, clonePool } from '../support/database.ts';
 import { startProxy } from '../support/proxy.ts';
+import { ensureBuilt } from '../support/resources.ts';
 import { freePort, processSecrets, startServerProcess } from '../support/server-process.ts';
 import { createTestApp } from '../support/test-app.ts';
 
@@ -108,7 +109,8 @@ test('a process whose clock is more than a minute off the database is not ready'
 });
 
 /** Runs the built server until it ends. */
-function run(env: Record<string, string>): Promise<{ code: number | null; stderr: string }> {
+async function run(env: Record<string, string>): Promise<{ code: number | null; stderr: string }> {
+  await ensureBuilt();
   return new Promise((resolve) => {
     const child = spawn(process.execPath, ['dist/server.js'], {
       env: { ...process.env, ...processSecrets, PUBLIC_URL: 'http://perks.test', LOG_LEVEL: 'fatal', ...env },

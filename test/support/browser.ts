@@ -1,6 +1,5 @@
 import { fileURLToPath } from 'node:url';
 import chromium from '@sparticuz/chromium';
-import pg from 'pg';
 import {
   type Browser,
   type BrowserContext,
@@ -8,6 +7,7 @@ import {
   firefox,
   chromium as launcher,
 } from 'playwright-core';
+import { hasResources, resource } from './resources.ts';
 import { launchWebkit } from './webkit/browser.ts';
 
 const args = [
@@ -53,8 +53,8 @@ export async function newContext(browser: Browser, options: BrowserContextOption
 let shared: Promise<Browser> | undefined;
 
 /** A real browser, which serves all test files of this worker and ends with it. */
-export function openBrowser(databaseUrl: string): Promise<Browser> {
-  shared ??= launchBrowser(databaseUrl);
+export function openBrowser(): Promise<Browser> {
+  shared ??= launchBrowser();
   return shared;
 }
 
@@ -63,22 +63,14 @@ export async function closeContexts(browser: Browser): Promise<void> {
   await Promise.all(browser.contexts().map((context) => context.close()));
 }
 
-/** The first worker unpacks it; the others must not run a part of it, so all wait for a lock of the database server. */
-export async function launchBrowser(databaseUrl: string): Promise<Browser> {
+/** The global set-up unpacks it, since a worker must not run what another has unpacked a part of; benches do themselves. */
+export async function launchBrowser(): Promise<Browser> {
   if (browserName === 'webkit') return launchWebkit();
   if (browserName === 'firefox')
     return firefox.launch({
       channel: 'moz-firefox',
       executablePath: fileURLToPath(new URL('./firefox-bidi.js', import.meta.url)),
     });
-  const database = new URL(databaseUrl);
-  database.pathname = '/postgres';
-  const client = new pg.Client({ connectionString: database.href });
-  await client.connect();
-  try {
-    await client.query("select pg_advisory_lock(hashtext('perkwire_browser'))");
-    return await launcher.launch({ executablePath: await chromium.executablePath(), args });
-  } finally {
-    await client.end();
-  }
+  const executablePath = hasResources() ? await resource('chromium') : await chromium.executablePath();
+  return launcher.launch({ executablePath, args });
 }

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { inject } from 'vitest';
 import { createPool } from '../../src/platform/db/pool.ts';
+import { resource } from './resources.ts';
 
 /** A fresh copy of the template database, with the demo catalogue. Dropped by `drop`. */
 export async function cloneDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
-  const templateUrl = inject('templateUrl');
+  const templateUrl = await resource('postgres');
   const template = new URL(templateUrl).pathname.slice(1);
   const name = `test_${randomBytes(6).toString('hex')}`;
   await admin(templateUrl, async (client) => {

@@ -1,49 +1,60 @@
-import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { promisify } from 'node:util';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { TestProject } from 'vitest/node';
-import { startEmbeddedPostgres } from '../../src/embedded/postgres.ts';
-import { migrate } from '../../src/platform/db/migrate.ts';
-import { ensurePartitions } from '../../src/platform/db/partitions.ts';
-import { createPool, transaction } from '../../src/platform/db/pool.ts';
-import { loadTestCatalogue } from './catalogue.ts';
-import { databaseFolder } from './database-folder.ts';
+import { type Resources, resourcesVariable } from './resources.ts';
 
-declare module 'vitest' {
-  interface ProvidedContext {
-    /** The template database: migrated, with the demo catalogue. */
-    templateUrl: string;
-  }
-}
+/** How a resource is made, once it is asked for: its value, what is said of it, and how it ends. */
+type Made<Value> = { value: Value; said: string; close?: () => Promise<void> };
 
-/** For a database that may be lost. */
-const settings = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=400'];
-
-/** Pages load the scripts for browsers as they are now; processes of their own run the server as it was built last. */
-async function build(): Promise<void> {
-  const script = existsSync('dist/server.js') ? 'build:sdk' : 'build';
-  await promisify(execFile)('npm', ['run', '--silent', script]);
-}
+const makers: { [Name in keyof Resources]: () => Promise<Made<Resources[Name]>> } = {
+  postgres: async () => (await import('./run-postgres.ts')).startRunPostgres(),
+  sdk: async () => {
+    const built = await (await import('./builds.ts')).buildSdk();
+    return { value: null, said: built ? 'scripts for browsers: built' : 'scripts for browsers: up to date' };
+  },
+  build: async () => {
+    const built = await (await import('./builds.ts')).buildAll();
+    return { value: null, said: built ? 'server and packages: built' : 'server and packages: up to date' };
+  },
+  chromium: async () => {
+    const { default: chromium } = await import('@sparticuz/chromium');
+    return { value: await chromium.executablePath(), said: 'Chromium: unpacked' };
+  },
+};
 
 /**
- * One real PostgreSQL for the whole run; each test file clones the template database. TEST_DATABASE_URL uses another
- * server.
+ * Serves what tests share on a port of its own: made when the first test file asks, once for the whole run, and again
+ * by what watches the files, when they change.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  await build();
-  const dataDir = await databaseFolder('perkwire-test-');
-  const given = process.env.TEST_DATABASE_URL;
-  const server = given === undefined ? await startEmbeddedPostgres({ dataDir, flags: settings }) : null;
-  const url = server?.url ?? (given as string);
-  await migrate(url);
-  const pool = createPool({ url, size: 1, applicationName: 'perkwire-test', onError: () => {} });
-  await ensurePartitions(pool, Date.now());
-  await transaction(pool, loadTestCatalogue);
-  await pool.end();
-  project.provide('templateUrl', url);
+  const made = new Map<string, Promise<Made<unknown>>>();
+  const say = (text: string): void => project.vitest.logger.log(`set-up: ${text}`);
+  const make = async (name: keyof Resources): Promise<Made<unknown>> => {
+    const startMs = performance.now();
+    const one = await makers[name]();
+    say(`${one.said} (${((performance.now() - startMs) / 1000).toFixed(1)} s)`);
+    return one;
+  };
+  const server = createServer(async ({ url = '' }, response) => {
+    const name = url.slice(1) as keyof Resources;
+    const known = made.get(name) ?? make(name);
+    made.set(name, known);
+    await known.then(
+      ({ value }) => response.end(JSON.stringify(value)),
+      (err) => response.writeHead(500).end(`${name}: ${err instanceof Error ? err.stack : err}`),
+    );
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  process.env[resourcesVariable] = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  project.onTestsRerun(async () => {
+    for (const name of ['sdk', 'build']) made.delete(name);
+  });
   return async () => {
-    await server?.stop();
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 50, retryDelay: 200 });
+    if (made.size === 0) say('nothing was asked for: neither PostgreSQL nor a build');
+    for (const one of await Promise.allSettled(made.values()))
+      if (one.status === 'fulfilled') await one.value.close?.();
+    server.close();
+    server.closeAllConnections();
   };
 }

@@ -3,10 +3,8 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../../src/embedded/postgres.ts';
-import { migrate } from '../../src/platform/db/migrate.ts';
-import { createPool, transaction } from '../../src/platform/db/pool.ts';
-import { loadTestCatalogue } from './catalogue.ts';
 import { databaseFolder } from './database-folder.ts';
+import { putTemplate } from './template.ts';
 
 /** A PostgreSQL of one test file, which may harm it. */
 export type OwnPostgres = {
@@ -27,11 +25,8 @@ export type OwnPostgres = {
 /** Starts one with the schema and the demo catalogue. */
 export async function startOwnPostgres({ flags = [] as string[] } = {}): Promise<OwnPostgres> {
   const dataDir = await databaseFolder('perkwire-own-');
+  await putTemplate(dataDir);
   const server = await startEmbeddedPostgres({ dataDir, flags: ['fsync=off', ...flags] });
-  await migrate(server.url);
-  const pool = createPool({ url: server.url, size: 1, applicationName: 'perkwire-test', onError: () => {} });
-  await transaction(pool, loadTestCatalogue);
-  await pool.end();
   const admin = new pg.Pool({ connectionString: server.url, max: 1, application_name: 'perkwire-test-admin' });
   admin.on('error', () => {});
   const query: OwnPostgres['query'] = async (text) => (await admin.query(text)).rows;

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
+import { ensureBuilt } from './resources.ts';
 
 /** Secrets of servers that run as processes of their own in tests and benches. */
 export const processSecrets = {
@@ -43,6 +44,7 @@ export async function startServerProcess({
   execArgv = [],
   program = ['dist/server.js'],
 }: ServerProcessOptions): Promise<ServerProcess> {
+  if (folder === '.') await ensureBuilt();
   const usedPort = port ?? (await freePort());
   const child = spawn(process.execPath, [...execArgv, ...program], {
     cwd: folder,

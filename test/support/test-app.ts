@@ -11,6 +11,7 @@ import { jobsOf, runJobs } from '../../src/runtime/run-jobs.ts';
 import type { TrackingDeps } from '../../src/tracking/ports.ts';
 import type { WebhookDeps } from '../../src/webhooks/ports.ts';
 import { cloneDatabase } from './database.ts';
+import { resource } from './resources.ts';
 
 /** What the rooms work with, all in one. */
 type Deps = TrackingDeps & WebhookDeps & { jobMeter: JobMeter };
@@ -63,7 +64,9 @@ const offerJobNames = ['campaign usage', 'slices of totals', 'ranking model', 'r
 
 /** The real application on a real database with the demo catalogue; only the network listener is left out. */
 export async function createTestApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const scripts = resource('sdk');
   const clone = options.databaseUrl === undefined ? await cloneDatabase() : null;
+  await scripts;
   const databaseUrl = options.databaseUrl ?? (clone as { url: string }).url;
   const config = testConfig(options.config);
   const { now = Date.now, queryTimeoutMs = 120_000, demo = false } = options;

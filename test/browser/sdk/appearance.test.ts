@@ -1,6 +1,6 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import sharp from 'sharp';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DemoServer, startDemoServer } from '../../demo/support.ts';
 import { violations } from '../../support/axe.ts';
 import { closeContexts, lacks, newContext, openBrowser } from '../../support/browser.ts';
@@ -14,7 +14,7 @@ let demo: DemoServer;
 let browser: Browser;
 beforeAll(async () => {
   demo = await startDemoServer();
-  browser = await openBrowser(inject('templateUrl'));
+  browser = await openBrowser();
 });
 afterAll(async () => {
   await closeContexts(browser);

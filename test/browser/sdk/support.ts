@@ -1,7 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
-import { expect, inject, onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { closeContexts, newContext, openBrowser } from '../../support/browser.ts';
 import { freePort } from '../../support/server-process.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
@@ -64,7 +64,7 @@ export async function startStage(): Promise<Stage> {
   const setups = new Map<string, PageSetup>();
   const shop = await listen((path, response) => servePage(setups, url, path, response));
   const pageUrl = `http://127.0.0.1:${(shop.address() as AddressInfo).port}`;
-  const browser = await openBrowser(inject('templateUrl'));
+  const browser = await openBrowser();
   let pages = 0;
   const urlOf = (setup: PageSetup): string => {
     const path = `/p${++pages}`;

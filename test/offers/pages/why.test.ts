@@ -1,5 +1,5 @@
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { periodName } from '../../../src/budgets/usage.ts';
 import { dayMs } from '../../../src/platform/lib/time.ts';
 import { openAs, signInAs, type TestUser } from '../../dashboard/support.ts';
@@ -15,7 +15,7 @@ beforeAll(async () => {
   t = await createTestApp();
   support = await signInAs(t, 'analyst');
   base = await t.app.listen({ port: 0, host: '127.0.0.1' });
-  browser = await openBrowser(inject('templateUrl'));
+  browser = await openBrowser();
 });
 afterAll(async () => {
   await closeContexts(browser);

@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { migrate } from '../../../src/platform/db/migrate.ts';
 import { cloneDatabase } from '../../support/database.ts';
+import { resource } from '../../support/resources.ts';
 
 /** A database with nothing in it. */
 async function emptyDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
@@ -68,7 +69,7 @@ describe('migrations of our own', () => {
       ]),
     );
     // Partitions are made day by day, not by a migration.
-    const made = (await tables(inject('templateUrl'))).filter((name) => !/_p\d{8}$/.test(name));
+    const made = (await tables(await resource('postgres'))).filter((name) => !/_p\d{8}$/.test(name));
     expect(await tables(database.url)).toEqual(made);
   });
 

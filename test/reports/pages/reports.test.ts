@@ -1,5 +1,5 @@
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dayMs } from '../../../src/platform/lib/time.ts';
 import { openAs, signInAs, type TestUser } from '../../dashboard/support.ts';
 import { closeContexts, openBrowser } from '../../support/browser.ts';
@@ -22,7 +22,7 @@ beforeAll(async () => {
   await t.pool.query("select create_report_partitions('2026-10-01', '2026-11-30')");
   await addSums(t, [...twoWeeks(), ...manyOffers()]);
   base = await t.app.listen({ port: 0, host: '127.0.0.1' });
-  browser = await openBrowser(inject('templateUrl'));
+  browser = await openBrowser();
 });
 afterAll(async () => {
   await closeContexts(browser);

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ensureBuilt } from '../../../support/resources.ts';
 import { type Stage, startStage } from '../support.ts';
 
 const run = promisify(execFile);
@@ -21,6 +22,7 @@ let app: string;
 let tarball: string;
 
 beforeAll(async () => {
+  await ensureBuilt();
   stage = await startStage();
   app = await mkdtemp(join(tmpdir(), 'perkwire-client-'));
   const packed = await run(

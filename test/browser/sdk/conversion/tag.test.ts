@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { closeContexts, newContext, openBrowser } from '../../../support/browser.ts';
 import { freePort } from '../../../support/server-process.ts';
 import { bookings, type Clicked, clickOffer, createTimedApp } from '../../../tracking/conversions/support.ts';
@@ -35,7 +35,7 @@ beforeAll(async () => {
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => shop.once('listening', resolve));
   shopUrl = `http://127.0.0.1:${(shop.address() as AddressInfo).port}`;
-  browser = await openBrowser(inject('templateUrl'));
+  browser = await openBrowser();
 });
 afterAll(async () => {
   await closeContexts(browser);

@@ -1,0 +1,33 @@
+import { rm } from 'node:fs/promises';
+import { startEmbeddedPostgres } from '../../src/embedded/postgres.ts';
+import { databaseFolder } from './database-folder.ts';
+import { putTemplate } from './template.ts';
+
+/** For a database that may be lost. */
+const flags = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=400'];
+
+type RunPostgres = { value: string; said: string; close?: () => Promise<void> };
+
+/**
+ * One real PostgreSQL for the whole run; each test file clones its template database. TEST_DATABASE_URL uses another
+ * server.
+ */
+export async function startRunPostgres(): Promise<RunPostgres> {
+  const given = process.env.TEST_DATABASE_URL;
+  if (given !== undefined) {
+    const { fillTemplate } = await import('./make-template.ts');
+    await fillTemplate(given);
+    return { value: given, said: 'PostgreSQL: that of TEST_DATABASE_URL, with the template database' };
+  }
+  const dataDir = await databaseFolder('perkwire-test-');
+  const isNew = await putTemplate(dataDir);
+  const server = await startEmbeddedPostgres({ dataDir, flags });
+  return {
+    value: server.url,
+    said: isNew ? 'PostgreSQL: started, with a new template database' : 'PostgreSQL: started',
+    close: async () => {
+      await server.stop();
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 50, retryDelay: 200 });
+    },
+  };
+}
