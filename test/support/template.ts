@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs';
-import { cp, mkdir, rm } from 'node:fs/promises';
+import { cpSync, existsSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { withStartLock } from '../../src/embedded/locks.ts';
 import { cacheFolder, isCurrent, readInputs, recordInputs, sourcesOf } from './inputs.ts';
@@ -23,7 +23,7 @@ export async function putTemplate(dataDir: string): Promise<boolean> {
   return withStartLock(folder, async () => {
     const reason = [new Date().toISOString().slice(0, 10), process.platform, process.arch, process.getuid?.()].join();
     if (await isCurrent(record, reason)) {
-      await copy(kept, dataDir);
+      copy(kept, dataDir);
       return false;
     }
     const inputs = await readInputs([...data, ...(await sourcesOf(program))]);
@@ -33,12 +33,13 @@ export async function putTemplate(dataDir: string): Promise<boolean> {
     await rm(kept, { recursive: true, force: true });
     // As root, it may have had to be made elsewhere: where the account of the database can get to.
     if (!existsSync(join(dataDir, 'postgres.location'))) {
-      await copy(dataDir, kept);
+      copy(dataDir, kept);
       await recordInputs(record, reason, inputs);
     }
     return true;
   });
 }
 
-const copy = (from: string, to: string): Promise<void> =>
-  cp(from, to, { recursive: true, filter: (path) => !ofOneServer.includes(basename(path)) });
+/** Two thousand small files: in one go 0.15 s, one by one in turns with other work 1.2 s. */
+const copy = (from: string, to: string): void =>
+  cpSync(from, to, { recursive: true, filter: (path) => !ofOneServer.includes(basename(path)) });

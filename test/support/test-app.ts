@@ -1,3 +1,4 @@
+import './ask-early.ts';
 import type pg from 'pg';
 import { buildApp } from '../../src/app.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
