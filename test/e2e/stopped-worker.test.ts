@@ -1,12 +1,22 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { processSecrets, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { addEndpoint, deliveryOf, enqueueDelivery, startHook, until } from '../webhooks/dispatcher/support.ts';
+import {
+  addEndpoint,
+  deliveryOf,
+  enqueueDelivery,
+  startHook,
+  until,
+  untilSwept,
+} from '../webhooks/dispatcher/support.ts';
+
+const metricsToken = 'metrics-token-of-the-stopped-worker';
 
 let t: TestApp;
 const servers: ServerProcess[] = [];
 const startWorker = async (): Promise<ServerProcess> => {
-  const server = await startServerProcess({ databaseUrl: t.databaseUrl, env: { ROLES: 'worker', LOG_LEVEL: 'error' } });
+  const env = { ROLES: 'worker', LOG_LEVEL: 'error', METRICS_TOKEN: metricsToken };
+  const server = await startServerProcess({ databaseUrl: t.databaseUrl, env });
   servers.push(server);
   return server;
 };
@@ -44,7 +54,9 @@ test('a worker stopped past its lease changes no row: another has finished its d
   const before = await everything();
   waiting[0]?.(); // what the stopped one waits for: an answer that would disable the endpoint
   first.child.kill('SIGCONT');
-  await new Promise((resolve) => setTimeout(resolve, 2500)); // it reads the answer, settles, polls and renews
+  const metrics = () => fetch(`${first.url}/metrics`, { headers: { authorization: `Bearer ${metricsToken}` } });
+  await expect.poll(async () => (await metrics()).text()).toMatch(/^perkwire_webhook_leases_lost_total 1$/m); // it has read the answer, and settled
+  await untilSwept(t, 4); // it polls and renews meanwhile
   expect(first.child.exitCode).toBeNull();
   expect(await everything()).toEqual(before);
   await hook.close();

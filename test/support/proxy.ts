@@ -11,6 +11,8 @@ export type DatabaseProxy = {
   heal: () => void;
   /** Ends a freeze for new connections only: the old ones hang for ever, like those of a machine that is gone. */
   strand: () => void;
+  /** Connections that were refused (count). */
+  refused: () => number;
   /** Connections with bytes that are held back (count). */
   held: () => number;
   close: () => void;
@@ -28,9 +30,13 @@ export async function startProxy(
   let links: { sockets: Socket[]; held: [Socket, Buffer][]; frozen: boolean }[] = [];
   let refusing = false;
   let freezing = false;
+  let refusals = 0;
 
   const server = createServer({ allowHalfOpen: true }, (client) => {
-    if (refusing) return void client.resetAndDestroy();
+    if (refusing) {
+      refusals += 1;
+      return void client.resetAndDestroy();
+    }
     const upstream = connect(Number(target.port), target.hostname);
     const breaks = watch();
     const link = { sockets: [client, upstream], held: [] as [Socket, Buffer][], frozen: freezing };
@@ -73,6 +79,7 @@ export async function startProxy(
     strand: () => {
       freezing = false;
     },
+    refused: () => refusals,
     held: () => links.filter(({ held }) => held.length > 0).length,
     close: () => {
       cut();

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findWritable } from '../../../src/platform/db/find-writable.ts';
 import { startDatabaseHealth } from '../../../src/platform/db/health.ts';
@@ -77,9 +76,10 @@ test('a server that begins to take writes is found while another is silent', asy
   first.freeze();
   const find = async (): Promise<string> => {
     second.cut();
+    const refused = second.refused();
     const found = findWritable({ all: [first.url, second.url] }, 'perkwire-test');
     void found.catch(() => {});
-    await sleep(20); // until it was refused
+    await expect.poll(second.refused, { interval: 1 }).toBeGreaterThan(refused);
     second.heal();
     const { url, connection } = await found;
     connection.destroy();

@@ -22,7 +22,7 @@ afterAll(() => t.close());
 test('during an outage of the database calls end and are not repeated; deliveries continue after it', async () => {
   const relay = await startRelay(t.databaseUrl);
   const logs: { level: number; msg: string }[] = [];
-  const logger = createLogger('info', { write: (line) => void logs.push(JSON.parse(line)) });
+  const logger = createLogger('debug', { write: (line) => void logs.push(JSON.parse(line)) });
   const pool = createPool({ url: relay.url, size: 4, applicationName: 'test', onError: () => {} });
   let release: () => void = () => {};
   const hook = await startHook((response, _taken, count) => {
@@ -37,7 +37,9 @@ test('during an outage of the database calls end and are not repeated; deliverie
   relay.cut();
   release();
   const waiting = await enqueueDelivery(t, endpoint);
-  await new Promise((resolve) => setTimeout(resolve, 1500));
+  const timesLogged = (text: string): number => logs.filter(({ msg }) => msg === text).length;
+  await expect.poll(() => timesLogged('settlements not written yet')).toBeGreaterThan(1);
+  await expect.poll(() => timesLogged('dispatcher not connected')).toBeGreaterThan(3);
   expect(await deliveryOf(t, inFlight)).toMatchObject({ status: 'pending', leased: true });
   expect(hook.taken).toHaveLength(1);
 

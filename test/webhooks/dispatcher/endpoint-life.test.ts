@@ -14,6 +14,7 @@ import {
   type TestEndpoint,
   until,
   untilAttempted,
+  untilScanned,
 } from './support.ts';
 
 let t: TestApp;
@@ -47,7 +48,7 @@ describe('the breaker', () => {
     const sent = receiver.taken.length;
     expect(sent).toBeLessThanOrEqual(13);
     const waiting = await Promise.all(Array.from({ length: 5 }, () => enqueueDelivery(t, endpoint)));
-    await new Promise((resolve) => setTimeout(resolve, 300)); // polls
+    await untilScanned(t, 12);
     expect(receiver.taken).toHaveLength(sent);
     for (const id of waiting)
       expect(await deliveryOf(t, id)).toEqual({
@@ -158,7 +159,7 @@ describe('limits a publisher sets', () => {
     await work();
     await work();
     await untilAttempted(t, ids[2] as string, 1);
-    await new Promise((resolve) => setTimeout(resolve, 300)); // polls
+    await untilScanned(t, 24); // by two workers
     expect(receiver.taken).toHaveLength(3);
     failing = false;
     await t.pool.query('update endpoint_health set not_before = now() where endpoint_id = $1', [endpoint.id]);
@@ -219,7 +220,7 @@ describe('pause', () => {
     const endpoint = await addEndpoint(t, receiver.url, { paused_at: new Date() });
     const ids = await Promise.all(Array.from({ length: 12 }, () => enqueueDelivery(t, endpoint)));
     await work();
-    await new Promise((resolve) => setTimeout(resolve, 300)); // polls
+    await untilScanned(t, 12);
     expect(receiver.taken).toEqual([]);
     expect(await deliveryOf(t, ids[0] as string)).toMatchObject({ status: 'pending', queued: true, attempts: 0 });
     await change(endpoint, 'paused_at = null, resume_rate_per_s = 10');

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { createSigner } from '../../../src/platform/security/keyring.ts';
 import { type Dispatcher, type DispatcherOptions, startDispatcher } from '../../../src/webhooks/dispatcher/worker.ts';
@@ -200,6 +200,34 @@ export async function untilAttempted(t: TestApp, id: string, attempts: number): 
 /** Waits until `read` answers `wanted`. */
 export const until = <Value>(read: () => Promise<Value> | Value, wanted: Value): Promise<void> =>
   expect.poll(read, { interval: 10 }).toEqual(wanted);
+
+/**
+ * Waits until dispatchers on the application's pool have scanned the queue this many times more: each poll scans both
+ * lanes, and claims what it found before the next.
+ */
+export async function untilScanned({ pool }: TestApp, times: number): Promise<void> {
+  const query = vi.spyOn(pool, 'query');
+  const scans = (): number =>
+    (query.mock.calls as unknown[][]).filter(([statement]) => (statement as { name?: string }).name === 'scan_queue')
+      .length;
+  await expect.poll(scans).toBeGreaterThanOrEqual(times);
+  query.mockRestore();
+}
+
+/** Waits until every connected worker has looked for dead ones this many times more. */
+export async function untilSwept({ pool }: TestApp, times: number): Promise<void> {
+  const sweeps = new Map<number, Set<string>>();
+  const fewest = async (): Promise<number> => {
+    const { rows } = await pool.query<{ pid: number; begun: string }>(
+      `select pid, query_start::text as begun from pg_stat_activity
+      where datname = current_database() and application_name = 'perkwire-worker' and strpos(query, $1) > 0`,
+      ['from dispatcher_workers w where not exists'],
+    );
+    for (const { pid, begun } of rows) sweeps.set(pid, (sweeps.get(pid) ?? new Set()).add(begun));
+    return rows.length === 0 ? 0 : Math.min(...rows.map(({ pid }) => (sweeps.get(pid)?.size ?? 1) - 1));
+  };
+  await expect.poll(fewest).toBeGreaterThanOrEqual(times);
+}
 
 /** Lets the time of a delivery's next attempt come. */
 export async function makeDue({ pool }: TestApp, id: string): Promise<void> {

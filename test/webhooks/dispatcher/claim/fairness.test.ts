@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createConcurrency } from '../../../../src/webhooks/dispatcher/claim/concurrency.ts';
 import { createTestApp, type TestApp } from '../../../support/test-app.ts';
-import { addEndpoint, createParts, enqueueDelivery, until } from '../support.ts';
+import { addEndpoint, createParts, enqueueDelivery, until, untilScanned } from '../support.ts';
 
 let t: TestApp;
 const { hook, dispatcher, end } = createParts(() => t);
@@ -38,7 +38,7 @@ describe('one endpoint and the others', () => {
     for (let count = 0; count < 30; count++) await enqueueDelivery(t, endpoint);
     for (let count = 0; count < 2; count++) await dispatcher({ concurrency: 40, drainLimitMs: 0, pollMs: 50 });
     await until(() => hanging.taken.length, 7);
-    await new Promise((resolve) => setTimeout(resolve, 300)); // polls
+    await untilScanned(t, 24); // by both
     expect(hanging.taken).toHaveLength(7);
   });
 
@@ -58,7 +58,7 @@ describe('one endpoint and the others', () => {
     }
     await dispatcher({ concurrency: 60, drainLimitMs: 0, pollMs: 50 });
     await until(() => hanging.taken.length, 24);
-    await new Promise((resolve) => setTimeout(resolve, 300)); // polls
+    await untilScanned(t, 12);
     expect(hanging.taken).toHaveLength(24);
   });
 

@@ -6,7 +6,7 @@ import { type Settlement, settle } from '../../../../src/webhooks/dispatcher/set
 import { workerLockClass } from '../../../../src/webhooks/dispatcher/worker-registry.ts';
 import { redeliverOne } from '../../../../src/webhooks/redelivery/redeliver-one.ts';
 import { createTestApp, type TestApp } from '../../../support/test-app.ts';
-import { addEndpoint, attemptsOf, createParts, deliveryOf, enqueueDelivery, until } from '../support.ts';
+import { addEndpoint, attemptsOf, createParts, deliveryOf, enqueueDelivery, until, untilSwept } from '../support.ts';
 
 const claimAll = async (workerId: number) => {
   const endpoints = await t.pool.query<{ id: number }>('select id from webhook_endpoints');
@@ -155,7 +155,7 @@ describe('a worker that died', () => {
     await claimAll(4711);
     await dispatcher();
     await dispatcher();
-    await new Promise((resolve) => setTimeout(resolve, 1800)); // three sweeps
+    await untilSwept(t, 3);
     expect(receiver.taken).toEqual([]);
     await worker.end();
     await until(async () => (await deliveryOf(t, id)).status, 'delivered');
