@@ -1,34 +1,43 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** The files that take longest, longest first: begun last, one of them would run alone at the end. */
+/** The names of the files that take longest, longest first: begun last, one of them would run alone at the end. */
 const longest = [
-  'dashboard/walk',
-  'chaos/chaos',
-  'browser/sdk/clients',
-  'e2e/set-ups',
-  'e2e/kill',
-  'e2e/replay-kill',
-  'browser/sdk/host',
-  'embedded/demo/walk',
-  'runtime/processes',
-  'e2e/command-line',
-  'browser/sdk/appearance',
-  'browser/sdk/units',
-  'embedded/postgres/embedded',
-  'tracking/log/event-log',
-  'reports/rollup/time-zones',
-  'runtime/startup',
-  'platform/db/pool',
-  'offers/decision-log/re-decide',
-  'e2e/readme',
-  'catalog/management/creatives',
-  'platform/db/health',
+  'walk',
+  'chaos',
+  'kill',
+  'set-ups',
+  'clients',
+  'processes',
+  'replay-kill',
+  'appearance',
+  'command-line',
+  'sign-in',
+  'host',
+  'readme',
+  're-decide',
+  'units',
+  'retention',
+  'pacing',
+  'startup',
+  'embedded',
+  'time-zones',
+  'usp',
+  'races',
+  'exact',
+  'stopped-worker',
+  'creatives',
+  'wall',
+  'page-fuzz',
+  'pool',
+  'activity',
+  'health',
+  'ranking',
 ];
 
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification): number => {
-      const found = longest.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`));
+      const found = longest.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`));
       return found < 0 ? longest.length : found;
     };
     return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
