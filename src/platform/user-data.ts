@@ -101,9 +101,4 @@ export type UserDataPart = {
   exports?: Readonly<Record<string, ExportRows>>;
 };
 
-type FindSessions = (
-  executor: Executor,
-  subject: UserSubject,
-  until: Date,
-  limit: number,
-) => Promise<UserSession[]>;
+type FindSessions = (executor: Executor, subject: UserSubject, until: Date, limit: number) => Promise<UserSession[]>;

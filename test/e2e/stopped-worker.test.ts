@@ -55,7 +55,8 @@ test('a worker stopped past its lease changes no row: another has finished its d
   waiting[0]?.(); // what the stopped one waits for: an answer that would disable the endpoint
   first.child.kill('SIGCONT');
   const metrics = () => fetch(`${first.url}/metrics`, { headers: { authorization: `Bearer ${metricsToken}` } });
-  await expect.poll(async () => (await metrics()).text()).toMatch(/^perkwire_webhook_leases_lost_total 1$/m); // it has read the answer, and settled
+  // It has read the answer, and settled.
+  await expect.poll(async () => (await metrics()).text()).toMatch(/^perkwire_webhook_leases_lost_total 1$/m);
   await untilSwept(t, 4); // it polls and renews meanwhile
   expect(first.child.exitCode).toBeNull();
   expect(await everything()).toEqual(before);

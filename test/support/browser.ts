@@ -63,7 +63,7 @@ export async function closeContexts(browser: Browser): Promise<void> {
   await Promise.all(browser.contexts().map((context) => context.close()));
 }
 
-/** The global set-up unpacks it, since a worker must not run what another has unpacked a part of; benches do themselves. */
+/** The global set-up unpacks it, as no worker may run what another has unpacked a part of; benches do it themselves. */
 export async function launchBrowser(): Promise<Browser> {
   if (browserName === 'webkit') return launchWebkit();
   if (browserName === 'firefox')
