@@ -30,34 +30,41 @@ type RoomOptions = PlatformOptions & {
 
 /**
  * The rooms, in the order in which they may use each other: a room is given rooms that were made before it, and imports
- * from no other (docs/architecture.md#rooms). `close` ends them, the last one first.
+ * from no other (docs/architecture.md#rooms). A room that is added here is there as a whole: with its routes, pages,
+ * jobs, documentation and all else that it hands in. `close` ends them, the last one first.
  */
 export async function createRooms({ demo, pid, ...options }: RoomOptions) {
-  const platform = await createPlatform(options);
-  const catalog = await createCatalog({ platform, buildIndex });
-  const accounts = createAccounts({ platform, catalog });
-  const eventLog = await createEventLog({ platform, catalog });
-  const learning = createLearning({ platform, catalog });
-  const budgets = createBudgets({ platform, catalog, eventLog });
-  const webhooks = createWebhooks({ platform, catalog, accounts });
-  const reports = createReports({ platform, catalog, accounts });
-  const browser = createBrowser({ platform });
-  const offers = createOffers({ platform, catalog, accounts, eventLog, learning, budgets });
-  const tracking = createTracking({ platform, eventLog, offers });
-  const alerts = createAlerts({ platform, catalog, accounts, webhooks });
-  const privacy = createPrivacy({ platform, catalog, accounts });
-  const perks = createPerks({ tracking, reports });
-  const reference = createReference({ platform });
-  const shop = demo ? [createDemo({ platform, catalog, accounts })] : [];
-  const dashboard = createDashboard({ catalog, offers, pid });
-  const rooms: readonly Room[] = [
-    ...[platform, catalog, accounts, eventLog, learning, budgets, webhooks, reports, browser, offers, tracking],
-    ...[alerts, privacy, perks, reference, ...shop, dashboard],
-  ];
-  const { management, cursors } = catalog;
-  const house: House = assemble(rooms, { auth: accounts.auth, management, cursors, now: options.now });
-  const close = async (): Promise<void> => {
-    for (const room of rooms.toReversed()) await room.close?.();
+  const rooms: Room[] = [];
+  const add = <Made extends Room>(room: Made): Made => {
+    rooms.push(room);
+    return room;
   };
-  return { platform, catalog, accounts, eventLog, learning, budgets, webhooks, offers, tracking, house, close };
+  const platform = add(await createPlatform(options));
+  const catalog = add(await createCatalog({ platform, buildIndex }));
+  const accounts = add(createAccounts({ platform, catalog }));
+  const eventLog = add(await createEventLog({ platform, catalog }));
+  const learning = add(createLearning({ platform, catalog }));
+  const budgets = add(createBudgets({ platform, catalog, eventLog }));
+  const webhooks = add(createWebhooks({ platform, catalog, accounts }));
+  const reports = add(createReports({ platform, catalog, accounts }));
+  add(createBrowser({ platform }));
+  const offers = add(createOffers({ platform, catalog, accounts, eventLog, learning, budgets }));
+  const tracking = add(createTracking({ platform, eventLog, offers }));
+  add(createAlerts({ platform, catalog, accounts, webhooks }));
+  add(createPrivacy({ platform, catalog, accounts }));
+  add(createPerks({ tracking, reports }));
+  add(createReference({ platform }));
+  if (demo) add(createDemo({ platform, catalog, accounts }));
+  add(createDashboard({ catalog, offers, pid }));
+  const { management, cursors } = catalog;
+  const assembled = { auth: accounts.auth, management, cursors, now: options.now };
+  return {
+    ...{ platform, catalog, accounts, webhooks, tracking },
+    house: assemble(rooms, assembled),
+    /** The house with further rooms. */
+    houseWith: (...more: readonly Room[]): House => assemble([...rooms, ...more], assembled),
+    close: async (): Promise<void> => {
+      for (const room of rooms.toReversed()) await room.close?.();
+    },
+  };
 }

@@ -7,7 +7,7 @@ import { createLogger, type Logger } from '../../src/platform/logger.ts';
 import type { App } from '../../src/platform/ports.ts';
 import { createRooms, type Rooms } from '../../src/rooms.ts';
 import { createJobMeter, type JobMeter } from '../../src/runtime/job-meter.ts';
-import type { House } from '../../src/runtime/room.ts';
+import type { House, Room } from '../../src/runtime/room.ts';
 import { jobsOf, runJobs } from '../../src/runtime/run-jobs.ts';
 import type { TrackingDeps } from '../../src/tracking/ports.ts';
 import type { WebhookDeps } from '../../src/webhooks/ports.ts';
@@ -33,6 +33,8 @@ export type TestAppOptions = {
   config?: Partial<Config>;
   now?: () => number;
   logger?: Logger;
+  /** Further rooms, after all others. */
+  rooms?: readonly Room[];
   /** With the shop and the receiver of the demo. */
   demo?: boolean;
   /** Long by default: a starved machine is not a dead database. */
@@ -73,7 +75,8 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
   const { now = Date.now, queryTimeoutMs = 120_000, demo = false } = options;
   const { logger = createLogger(config.logLevel) } = options;
   const rooms = await createRooms({ config, databaseUrl, logger, now, queryTimeoutMs, demo, pid: 4242 });
-  const { house, close } = rooms;
+  const { close } = rooms;
+  const house = rooms.houseWith(...(options.rooms ?? []));
   const deps = depsOf(rooms);
   const app = await buildApp({ house, deps, serveApi: true });
   await app.ready();
