@@ -8,7 +8,7 @@ import { registerEventLogMetrics } from './metrics.ts';
 
 export type EventLogRoom = Awaited<ReturnType<typeof createEventLog>>;
 
-/** The log that takes events before PostgreSQL stores them (docs/operations.md#event-log), with EVENT_LOG_URL. */
+/** The log that takes events before PostgreSQL stores them, where EVENT_LOG_URL names one. */
 export async function createEventLog({ platform, catalog }: { platform: Platform; catalog: Catalog }) {
   const { config, pool, logger, metrics, dbHealth, now } = platform.deps;
   const log = config.eventLog === null ? null : await openEventLog(config.eventLog, logger);

@@ -34,7 +34,7 @@ export type PlatformOptions = Pick<PoolOptions, 'queryTimeoutMs'> & {
 
 export type Platform = Awaited<ReturnType<typeof createPlatform>>;
 
-/** Opens what every room works with, against a database whose migrations are applied. */
+/** What every room works with: database, HTTP, security, metrics, languages. The migrations must be applied. */
 export async function createPlatform({
   config,
   databaseUrl,

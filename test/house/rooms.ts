@@ -15,11 +15,11 @@ const made: readonly string[] = (() => {
 })();
 
 /** Rooms of functions and types alone, which nobody makes: each stands right after another room. */
-const functionsAlone: Record<string, string> = {
-  shell: 'platform',
-  management: 'shell',
-  decision: 'budgets',
-  embedded: 'reference',
+export const functionsAlone: Record<string, { after: string; holds: string }> = {
+  shell: { after: 'platform', holds: 'layout, forms, components, roles and navigation of the dashboard' },
+  management: { after: 'shell', holds: 'machinery of managed rows: REST, pages, versions, idempotency, audit' },
+  decision: { after: 'budgets', holds: 'the pure decision: index, rules, ranking, explanation; no I/O, no clock' },
+  embedded: { after: 'reference', holds: 'the embedded PostgreSQL' },
 };
 
 /** What every room may import, at any depth. */
@@ -30,7 +30,7 @@ export const order: readonly string[] = [
   'config',
   'client',
   ...made.flatMap(function withFollowers(room: string): string[] {
-    const followers = Object.keys(functionsAlone).filter((name) => functionsAlone[name] === room);
+    const followers = Object.keys(functionsAlone).filter((name) => functionsAlone[name]?.after === room);
     return [room, ...followers.flatMap(withFollowers)];
   }),
   // What puts the rooms together, and what calls it.
