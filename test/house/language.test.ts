@@ -20,6 +20,7 @@ const replaced: readonly (readonly [RegExp, string])[] = [
     'rollup, compact, re-bucket',
   ],
   [/\bwhat was promised\b|\bno such thing\b|\bto be mended\b|\bmend(s|ed)?\b/i, 'delivery, not found, fix'],
+  [/\bDoor\b|\badmit\(/, 'route dependencies, requirePermission'],
   [/\bnobody waits\b|\bin a circle\b/i, 'consistent lock order'],
 ];
 
