@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { demoOperatorKey } from '../../src/demo/catalogue.ts';
+import { writeHistory } from '../../src/demo/write-history.ts';
+import { signInAs, type TestUser } from '../dashboard/support.ts';
+import { type DemoServer, startDemoServer } from './support.ts';
+
+/** Pages that a crawl opens at most (count): lists have many rows, whose pages are alike. */
+const maxPages = 200;
+/** Pages of one kind, such as that of a delivery, and those that differ in their query alone, that are opened (count). */
+const maxOfKind = 2;
+
+let demo: DemoServer;
+beforeAll(async () => {
+  demo = await startDemoServer('rollup', 'delivery counts');
+  await writeHistory(demo.t.deps);
+});
+afterAll(() => demo?.close());
+
+/** `/p/7/deliveries/42?page=3` and `/p/7/deliveries/43` are of one kind. */
+const kindOf = (path: string): string => path.replace(/\?.*$/, '?').replace(/\/[^/?]*(\d|%)[^/?]*/g, '/:id');
+
+const linksIn = (body: string): string[] =>
+  [...body.matchAll(/\b(?:href|src|hx-get|data-frame)="([^"]*)"/g)].map(([, link = '']) =>
+    link.replaceAll('&amp;', '&').replaceAll('&#38;', '&').replace(/#.*$/, ''),
+  );
+
+/** Opens what pages link to, breadth first. @returns what failed; `seen`: how many of each kind were opened */
+async function crawl(start: string, open: TestUser['get']): Promise<{ failed: string[]; seen: Map<string, number> }> {
+  const queue = [start];
+  const queued = new Set(queue);
+  const seen = new Map<string, number>();
+  const failed: string[] = [];
+  for (let at = 0; at < queue.length && at < maxPages; at += 1) {
+    const path = queue[at] as string;
+    const { statusCode, body, headers } = await open(path);
+    if (statusCode >= 500) failed.push(`${statusCode} ${path}`);
+    const next = typeof headers.location === 'string' ? [headers.location] : linksIn(body);
+    for (const link of next.filter((one) => URL.canParse(one, demo.url))) {
+      const url = new URL(link, new URL(path, demo.url));
+      const target = url.pathname + url.search;
+      if (url.origin !== demo.url || queued.has(target) || /stream|\.(js|css|png|svg|jpe?g|webp)$/.test(url.pathname))
+        continue;
+      const kind = kindOf(target);
+      const opened = seen.get(kind) ?? 0;
+      if (opened >= maxOfKind) continue;
+      seen.set(kind, opened + 1);
+      queued.add(target);
+      queue.push(target);
+    }
+  }
+  return { failed, seen };
+}
+
+describe('no link of the demo leads to a failure', () => {
+  test.each(['analyst', 'manager', 'admin', 'operator'] as const)('for the role %s', async (role) => {
+    const user = await signInAs(demo.t, role);
+    const { failed, seen } = await crawl(`/dashboard/p/${demo.t.publisher.id}/overview`, user.get);
+    expect(failed).toEqual([]);
+    expect([...seen.keys()].some((kind) => /\/deliveries\/:id$/.test(kind))).toBe(true);
+    expect(seen.size).toBeGreaterThan(30);
+  });
+});
+
+type Operation = { parameters?: { name: string; in: string }[] };
+
+test('no GET of the API fails, with ids from its own lists', async () => {
+  const { app } = demo;
+  const get = (path: string, key: string) => app.inject({ url: path, headers: { authorization: `Bearer ${key}` } });
+  const { paths } = (await get('/docs/json', demoOperatorKey)).json() as { paths: Record<string, { get?: Operation }> };
+  const failed: string[] = [];
+  let asked = 0;
+  let found = 0;
+  const ask = async (path: string) => {
+    asked += 1;
+    const answer = await get(path, path.startsWith('/manage') ? demoOperatorKey : demo.t.publisher.key);
+    if (answer.statusCode >= 500) failed.push(`${answer.statusCode} ${path}`);
+    return answer;
+  };
+  const scope = (path: string) => (path.startsWith('/manage') ? `?publisher_id=${demo.t.publisher.id}` : '');
+  for (const [path, { get: operation }] of Object.entries(paths)) {
+    if (operation === undefined || /stream|listeners/.test(path)) continue;
+    if (!path.includes('{')) {
+      await ask(path + scope(path));
+      continue;
+    }
+    const list = path.slice(0, path.indexOf('/{'));
+    if (paths[list]?.get === undefined) continue;
+    const rows = (await ask(list + scope(list))).json().data;
+    const ids = (Array.isArray(rows) ? rows : []).slice(0, maxOfKind).map((row) => row.id ?? row.name ?? row.event);
+    for (const id of ids) {
+      const { statusCode } = await ask(path.replace(/\{[^}]*\}/, encodeURIComponent(String(id))) + scope(path));
+      expect([200, 500], path).toContain(statusCode);
+      found += 1;
+    }
+  }
+  expect(asked).toBeGreaterThan(60);
+  expect(found).toBeGreaterThan(15);
+  expect(failed).toEqual([]);
+});
