@@ -10,7 +10,7 @@ import openapiTS from 'openapi-typescript';
 /** What a publisher's server would write; `api.ts` is generated from the API reference. */
 const source = `
 import createClient from 'openapi-fetch';
-import type { components, paths } from '../embedded/demo/api.ts';
+import type { components, paths } from './api.ts';
 
 type Offer = components['schemas']['Offer'];
 

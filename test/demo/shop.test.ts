@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestApp } from '../support/test-app.ts';
 import { type DemoServer, startDemoServer } from './support.ts';
 
 type Activity = {
@@ -55,7 +56,9 @@ describe('the pages of the shop', () => {
   });
 
   test('are not there where there is no embedded demo', async () => {
-    for (const url of [...pages, '/demo/activity.json']) expect((await demo.t.app.inject(url)).statusCode).toBe(404);
+    const without = await createTestApp();
+    for (const url of [...pages, '/demo/activity.json']) expect((await without.app.inject(url)).statusCode).toBe(404);
+    await without.close();
   });
 });
 

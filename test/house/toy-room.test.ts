@@ -71,7 +71,8 @@ describe('a room of the list', () => {
     // What a migration of the room would do: permissions that keys may have are listed in the database, too.
     await withToys.pool.query('alter table api_keys drop constraint api_keys_permissions_check');
     await withToys.pool.query(
-      "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'Toys', decode($2, 'hex'), '{toys}')",
+      `insert into api_keys (publisher_id, name, key_hash, permissions)
+      values ($1, 'Toys', decode($2, 'hex'), '{toys}')`,
       [withToys.publisher.id, hashKey('toys-key')],
     );
     for (const { deps } of apps) await deps.catalog.refresh();
