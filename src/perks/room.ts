@@ -2,15 +2,14 @@ import type { PermissionEntry } from '../management/permissions.ts';
 import type { App } from '../platform/ports.ts';
 import type { Reports } from '../reports/room.ts';
 import type { Tracking } from '../tracking/room.ts';
-import { applyPerksRetention } from './retention.ts';
 import { countPerkStages } from './usp/funnel.ts';
 import { uspRoutes } from './usp/routes.ts';
-import { exportSelections } from './usp/user-data.ts';
 import { uspSelection } from './usp-selection.ts';
+import { applyPerksRetention, exportSelections } from './usp-sessions.ts';
 import { offerRemoved, offerSaved } from './wallet/event-types.ts';
 import { walletPageRoutes } from './wallet/page-routes.ts';
 import { walletRoutes } from './wallet/routes.ts';
-import { eraseWalletOfSessions, eraseWalletOfUser, exportWallet } from './wallet/user-data.ts';
+import { eraseWalletOfSessions, eraseWalletOfUser, exportWallet } from './wallet-items.ts';
 
 /** Perks that users select and confirm, and offers that they save. */
 export function createPerks({ tracking: { deps }, reports }: { tracking: Tracking; reports: Reports }) {

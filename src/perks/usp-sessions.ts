@@ -1,7 +1,11 @@
 import type { MacroValues } from '../offers/macros.ts';
 import { dates, integers, timestamps, uuids } from '../platform/db/binary-array.ts';
+import { dropPartitions } from '../platform/db/partitions.ts';
 import type { Executor } from '../platform/db/pool.ts';
+import type { RetentionStep } from '../platform/db/retention.ts';
+import { dayMs, dayOf } from '../platform/lib/time.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
+import type { ExportRows } from '../platform/user-data.ts';
 
 /** A fetch-offers session with its selection. Everything but `selected` and `wrappedAt` is fixed by the fetch. */
 export type UspSession = {
@@ -133,3 +137,30 @@ returning session_id, selected`,
   });
   return new Map(rows.map(({ session_id, selected }) => [session_id, selected]));
 }
+
+/** Perks selected in the user's sessions. */
+export const exportSelections: ExportRows = async (executor, { days, sessionIds }) => {
+  const { rows } = await executor.query(
+    `select session_id, selected as campaign_ids, wrapped_at from usp_sessions
+    where day = any($1::date[]) and session_id = any($2::uuid[])
+    order by session_id`,
+    [days, sessionIds],
+  );
+  return rows;
+};
+
+const deleteDevSql = `
+delete from usp_sessions using sessions
+where sessions.dev and sessions.created_at < $1
+  and usp_sessions.day = sessions.day and usp_sessions.session_id = sessions.id`;
+
+/**
+ * Selections are kept RETENTION_RAW_DAYS, those of dev sessions one day. Runs before the dev sessions themselves are
+ * deleted.
+ */
+export const applyPerksRetention: RetentionStep = async (pool, { retentionRawDays }, nowMs) => {
+  const keepFrom = dayOf(nowMs - retentionRawDays * dayMs);
+  const partitions = await dropPartitions(pool, ['usp_sessions'], keepFrom);
+  const { rowCount } = await pool.query(deleteDevSql, [new Date(nowMs - dayMs)]);
+  return { partitions, devSelections: rowCount ?? 0 };
+};

@@ -1,14 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { callerOf } from '../../accounts/caller.ts';
+import { type Caller, callerOf } from '../../accounts/caller.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { Authenticator } from '../../platform/http/auth.ts';
 import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { textOrNull } from '../../platform/lib/text-or-null.ts';
 import type { App } from '../../platform/ports.ts';
-import type { TrackingDeps } from '../../tracking/ports.ts';
 import type { SelectionChange, UspSession } from '../usp-sessions.ts';
 import { actionBody, campaignParams, changesBody, sessionParams, sessionView, userBody, uspQuery } from './schemas.ts';
-import { createUspService, type UspCall } from './service.ts';
+import { createUspService, type UspCall, type UspDeps } from './service.ts';
 
 const toggles = [
   { action: 'select', to: 'selected', operationId: 'selectOffer', summary: 'Select an offer' },
@@ -22,9 +22,9 @@ const tags = ['User Selected Perks'];
 const response = { 200: sessionView, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) };
 
 /** The five calls of User Selected Perks (docs/interface.md#user-selected-perks). */
-export async function uspRoutes(app: App, deps: TrackingDeps): Promise<void> {
+export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: Authenticator<Caller> }): Promise<void> {
   const usp = createUspService(deps);
-  const preValidation = deps.auth.requireKey('ads/offers');
+  const preValidation = auth.requireKey('ads/offers');
   const shared = { tags, querystring: uspQuery, response };
   app.addHook('onRequest', noStore);
   app.addHook('preValidation', emptyBodyByDefault);

@@ -1,13 +1,28 @@
+import type pg from 'pg';
 import type { Caller } from '../../accounts/caller.ts';
+import type { Config } from '../../config.ts';
+import { type PerkEvent, perkEvent } from '../../event-log/tracked-event.ts';
+import type { BatchMeters } from '../../platform/db/batch-meter.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
+import type { DatabaseHealth } from '../../platform/db/health.ts';
+import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { isPossibleUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
+import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
-import type { TrackingDeps } from '../../tracking/ports.ts';
-import { changeSelection, findUspSession, type SelectionChange, type UspSession } from '../usp-sessions.ts';
-import { type Wrap, wrapBatch } from './wrap.ts';
+import { insertEvents } from '../../tracking/insert-events.ts';
+import type { EventMeter } from '../../tracking/metrics.ts';
+import { enqueue, type OutboxEvent } from '../../webhooks/outbox.ts';
+import { buildUspPayload, uspSelection } from '../usp-selection.ts';
+import {
+  changeSelection,
+  findUspSession,
+  markWrapped,
+  type SelectionChange,
+  type UspSession,
+} from '../usp-sessions.ts';
 
 /** The session of a call and its caller. `pubUserId` null: not given. */
 export type UspCall = { caller: Caller; sessionId: string; pubUserId: string | null; trace: Trace | null };
@@ -25,6 +40,12 @@ export type UspService = {
 /** The `data` of the session view (docs/interface.md#user-selected-perks). */
 type SessionData = ReturnType<typeof viewOf>;
 
+/** What a batch of wraps is written with. */
+type WrapDeps = { pool: pg.Pool; tokens: TokenCodec; config: Config; eventMeter: EventMeter };
+
+/** What the calls take. `now`: epoch milliseconds. */
+export type UspDeps = WrapDeps & { dbHealth: DatabaseHealth; batchMeters: BatchMeters; now: () => number };
+
 /** How long after the fetch a session can be changed and wrapped (milliseconds). */
 const openForMs = dayMs;
 
@@ -32,18 +53,11 @@ const openForMs = dayMs;
  * The calls of User Selected Perks (docs/interface.md#user-selected-perks). Errors: session_not_found,
  * pub_user_id_required, usp_not_enabled, campaign_not_in_session, session_wrapped, session_expired.
  */
-export function createUspService({
-  pool,
-  dbHealth,
-  tokens,
-  config,
-  batchMeters,
-  now,
-  eventMeter,
-}: TrackingDeps): UspService {
+export function createUspService({ dbHealth, batchMeters, now, ...written }: UspDeps): UspService {
+  const { pool } = written;
   const failFast = createFailFast(dbHealth);
   const wraps = createBatcher({
-    write: (items: readonly Wrap[]) => wrapBatch({ pool, tokens, config, eventMeter }, items),
+    write: (items: readonly Wrap[]) => wrapBatch(written, items),
     dbHealth,
     meter: batchMeters('wraps'),
     traceOf: ({ trace }: Wrap) => trace,
@@ -110,4 +124,58 @@ function viewOf(session: UspSession, nowMs: number) {
     unselected: campaignIds.filter((campaignId) => !selected.has(campaignId)),
     wrapped_at: wrappedAt?.toISOString() ?? null,
   };
+}
+
+/** A call that wraps, with its session. */
+type Wrap = { session: UspSession; caller: Caller; nowMs: number; trace: Trace | null };
+
+/**
+ * Wraps sessions, stores their selections for the reports and enqueues their webhooks, all in one transaction.
+ * @returns for each, the wrapped session; null where another call was first
+ */
+async function wrapBatch(deps: WrapDeps, items: readonly Wrap[]): Promise<(UspSession | null)[]> {
+  const firsts = [...new Map(items.toReversed().map((item) => [item.session.id, item])).values()];
+  const selections = await transaction(deps.pool, async (executor) => {
+    const wrapped = await markWrapped(executor, firsts);
+    const done = firsts.flatMap((item) => {
+      const selected = wrapped.get(item.session.id);
+      return selected === undefined ? [] : [{ selected, ...item }];
+    });
+    const events = done.flatMap(selectionEvents);
+    if (events.length > 0) await insertEvents(executor, events);
+    executor.onCommit(() => deps.eventMeter.recorded('selection', null, events.length));
+    await enqueue(
+      executor,
+      done.map((item) => toWebhook(deps, item)),
+    );
+    return wrapped;
+  });
+  return items.map((item) => {
+    const selected = firsts.includes(item) ? selections.get(item.session.id) : undefined;
+    return selected === undefined ? null : { ...item.session, selected, wrappedAt: new Date(item.nowMs) };
+  });
+}
+
+type Wrapped = Wrap & { selected: readonly number[] };
+
+function toWebhook(
+  { tokens, config }: WrapDeps,
+  { session, caller: { publisher, snapshot }, selected, nowMs, trace }: Wrapped,
+): OutboxEvent {
+  const { id: sessionId, publisherId, pubUserId, dev } = session;
+  const context = { publisher, offers: snapshot.offers, tokens, publicUrl: config.publicUrl };
+  const payload = (): Buffer => buildUspPayload(session, selected, context);
+  const traceparent = trace?.traceparent ?? null;
+  return { publisherId, event: uspSelection.name, sessionId, pubUserId, dev, payload, nowMs, traceparent };
+}
+
+/** The events of the selected perks, for the reports. */
+function selectionEvents({ session, selected, nowMs }: Wrapped): PerkEvent[] {
+  const { id: sessionId, publisherId, offerIds, campaignIds, dev } = session;
+  if (dev) return [];
+  return campaignIds.flatMap((campaignId, index) => {
+    const offerId = offerIds[index] as number;
+    const claims = { publisherId, sessionId, offerId, campaignId, position: index + 1, dev };
+    return selected.includes(campaignId) ? [perkEvent('selection', claims, nowMs)] : [];
+  });
 }

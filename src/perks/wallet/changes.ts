@@ -5,7 +5,7 @@ import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import { enqueue } from '../../webhooks/outbox.ts';
 import type { WalletItem } from '../wallet-items.ts';
-import { buildWalletPayload, type WalletEvent } from './payload.ts';
+import { buildWalletPayload, type WalletEvent } from './event-types.ts';
 import type { SavedOffer } from './saved-offers.ts';
 
 /** A change of a wallet. */

@@ -1,20 +1,17 @@
-import type { OfferDeps } from '../../offers/ports.ts';
 import { languageOf } from '../../platform/i18n/languages.ts';
 import { inRequestLanguage } from '../../platform/i18n/reader.ts';
 import type { App } from '../../platform/ports.ts';
-import type { TrackingDeps } from '../../tracking/ports.ts';
-
 import { walletErrorPages } from './error-pages.ts';
 import { removePath, savePath } from './page.ts';
 import { createPages } from './page-service.ts';
-import { walletPagePath } from './service.ts';
+import { type WalletDeps, walletPagePath } from './service.ts';
 import { pageHeaders } from './style.ts';
 
 /** Pages are not part of the API reference. A malformed query or form is a bad link, not a validation error. */
 const options = { schema: { hide: true }, config: { errorPages: walletErrorPages } };
 
 /** The page of a user's saved offers and its buttons. A signed link gives access to one wallet. */
-export async function walletPageRoutes(app: App, deps: OfferDeps & TrackingDeps): Promise<void> {
+export async function walletPageRoutes(app: App, deps: WalletDeps): Promise<void> {
   const pages = createPages(deps);
   const headersOf = (style: string) => ({
     ...pageHeaders(deps.config.publicUrl, style),

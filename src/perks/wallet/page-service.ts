@@ -3,11 +3,10 @@ import { fillCopy } from '../../offers/macros.ts';
 import { AppError } from '../../platform/errors.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
-import type { TrackingDeps } from '../../tracking/ports.ts';
 import { createWalletLinks, openPurpose, removePurpose, type WalletClaims } from './links.ts';
 import { renderWallet, type WalletPage } from './page.ts';
 import type { SavedOffer } from './saved-offers.ts';
-import { createWalletService } from './service.ts';
+import { createWalletService, type WalletDeps } from './service.ts';
 import { rules } from './style.ts';
 
 /** Values of a query or a form, not validated. */
@@ -26,7 +25,7 @@ export type Pages = {
   save: (form: Fields, trace: Trace | null) => Promise<string>;
 };
 
-export function createPages(deps: TrackingDeps): Pages {
+export function createPages(deps: WalletDeps): Pages {
   const { catalog, config, now } = deps;
   const wallet = createWalletService(deps);
   const openLinks = createWalletLinks(createSigner(config.tokenKeys, openPurpose));

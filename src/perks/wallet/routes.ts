@@ -1,13 +1,13 @@
 import { Type } from '@sinclair/typebox';
-import { callerOf } from '../../accounts/caller.ts';
+import { type Caller, callerOf } from '../../accounts/caller.ts';
 import { offerSchema } from '../../offers/answer-schemas.ts';
 import { createQrCodes } from '../../offers/qr.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { Authenticator } from '../../platform/http/auth.ts';
 import { errorAnswers, noNulNotBlank } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
-import type { TrackingDeps } from '../../tracking/ports.ts';
 import { walletErrorPages } from './error-pages.ts';
-import { createWalletService, type WalletOwner, type WalletService } from './service.ts';
+import { createWalletService, type WalletDeps, type WalletOwner, type WalletService } from './service.ts';
 
 const tags = ['Wallet'];
 const savePath = '/wallet/v1/save.json';
@@ -52,13 +52,16 @@ const removeAnswer = Type.Object({
 });
 
 /** Saving by the offer's own URL, and the publisher's view of a wallet (docs/interface.md#wallet). */
-export async function walletRoutes(app: App, deps: TrackingDeps): Promise<void> {
+export async function walletRoutes(
+  app: App,
+  { auth, ...deps }: WalletDeps & { auth: Authenticator<Caller> },
+): Promise<void> {
   const wallet = createWalletService(deps);
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
   });
   await app.register(saveRoutes, { wallet });
-  await app.register(listRoutes, { wallet, auth: deps.auth });
+  await app.register(listRoutes, { wallet, auth });
 }
 
 /** A malformed query is a bad token, not a validation error: its schema only documents it. */
@@ -112,7 +115,7 @@ async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Prom
 
 async function listRoutes(
   app: App,
-  { wallet, auth }: { wallet: WalletService; auth: TrackingDeps['auth'] },
+  { wallet, auth }: { wallet: WalletService; auth: Authenticator<Caller> },
 ): Promise<void> {
   const preValidation = auth.requireKey('wallet');
   const qrCodes = createQrCodes();

@@ -1,10 +1,11 @@
-import type { AccountDeps } from '../../accounts/ports.ts';
 import { eventKinds } from '../../catalog/event-kinds.ts';
 import { isKnownTo, isServedTo, phaseOf } from '../../catalog/provisioning.ts';
+import type { CatalogStore } from '../../catalog/store.ts';
+import type { Config } from '../../config.ts';
 import { fillCopy } from '../../offers/macros.ts';
 import { buildOfferView, clickUrl, type OfferView } from '../../offers/offer-view.ts';
 import { checkToken } from '../../platform/security/check-tracking-token.ts';
-import type { TokenClaims } from '../../platform/security/tracking-token.ts';
+import type { TokenClaims, TokenCodec } from '../../platform/security/tracking-token.ts';
 import type { WalletItem } from '../wallet-items.ts';
 
 /** `expired`: paused, removed, or its campaign is over; it stays in the wallet without a link. */
@@ -19,7 +20,8 @@ export type SavedOffer = {
   state: WalletState;
 };
 
-type SavedOfferDeps = Pick<AccountDeps, 'catalog' | 'tokens' | 'config' | 'now'>;
+/** `now`: epoch milliseconds. */
+type SavedOfferDeps = { catalog: CatalogStore; tokens: TokenCodec; config: Config; now: () => number };
 
 /** Builds saved offers from the current catalogue; one that was removed more than a month ago is left out. */
 export function createSavedOffers({

@@ -1,13 +1,18 @@
+import type pg from 'pg';
+import type { CatalogStore } from '../../catalog/store.ts';
+import type { Config } from '../../config.ts';
 import { perkEvent } from '../../event-log/tracked-event.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
+import type { DatabaseHealth } from '../../platform/db/health.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
+import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import { insertEvents } from '../../tracking/insert-events.ts';
-import type { TrackingDeps } from '../../tracking/ports.ts';
+import type { EventMeter } from '../../tracking/metrics.ts';
 import { deleteItem, findMovedOwner, insertItem, listItems, moveItems } from '../wallet-items.ts';
 import { createChangeNotifier } from './changes.ts';
 import { createWalletLinks, openPurpose } from './links.ts';
@@ -16,6 +21,17 @@ import { createSaveTokenVerifier, type VerifySaveToken } from './verify-save-tok
 
 /** A wallet: all of it belongs to one user of one publisher. */
 export type WalletOwner = { publisherId: number; userKey: string };
+
+/** What the wallet works with. `now`: epoch milliseconds. */
+export type WalletDeps = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  catalog: CatalogStore;
+  tokens: TokenCodec;
+  config: Config;
+  eventMeter: EventMeter;
+  now: () => number;
+};
 
 /** The calls of the wallet (docs/interface.md#wallet). All reject with `unavailable` (503) while the database is. */
 export type WalletService = {
@@ -46,7 +62,7 @@ const linkLifeMs = 60 * dayMs;
 
 export const walletPagePath = '/wallet';
 
-export function createWalletService(deps: TrackingDeps): WalletService {
+export function createWalletService(deps: WalletDeps): WalletService {
   const { pool, dbHealth, config, now, eventMeter } = deps;
   const failFast = createFailFast(dbHealth);
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);

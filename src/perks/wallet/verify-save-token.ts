@@ -1,9 +1,11 @@
-import type { AccountDeps } from '../../accounts/ports.ts';
 import { eventKinds } from '../../catalog/event-kinds.ts';
 import { isKnownTo } from '../../catalog/provisioning.ts';
+import type { CatalogStore } from '../../catalog/store.ts';
 import type { Offer } from '../../catalog/types.ts';
+import type { Executor } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { checkToken } from '../../platform/security/check-tracking-token.ts';
+import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import { findSessionUser, type WalletItem } from '../wallet-items.ts';
 
 /** What a token is used for: to `view` its user's wallet, or to `save` its offer, which the offer must allow, too. */
@@ -20,8 +22,11 @@ export type VerifySaveToken = (token: unknown, use: TokenUse) => Promise<Verifie
 
 type UserKeyOf = (publisherId: number, pubUserId: string) => Promise<string>;
 
+/** `now`: epoch milliseconds. */
+type VerifierDeps = { catalog: CatalogStore; tokens: TokenCodec; pool: Executor; now: () => number };
+
 export function createSaveTokenVerifier(
-  { catalog, tokens, pool, now }: AccountDeps,
+  { catalog, tokens, pool, now }: VerifierDeps,
   userKeyOf: UserKeyOf,
 ): VerifySaveToken {
   return async (token, use) => {

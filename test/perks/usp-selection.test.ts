@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Campaign, Creative, Offer } from '../../src/catalog/types.ts';
-import { buildUspPayload } from '../../src/perks/usp-payload.ts';
+import { buildUspPayload } from '../../src/perks/usp-selection.ts';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import type { TokenClaims } from '../../src/platform/security/tracking-token.ts';
 import { publisherWith } from '../decision/support.ts';
