@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { createSecretBox } from '../../src/platform/security/secret-box.ts';
-import { createEndpointSecret } from '../../src/webhooks/endpoints/secrets.ts';
+import { createEndpointSecret } from '../../src/webhooks/signature.ts';
 import { processSecrets } from '../../test/support/server-process.ts';
 import type { openStage } from '../stage.ts';
 

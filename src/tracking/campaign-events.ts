@@ -3,7 +3,7 @@ import { budgetKey, findReachedBudgets } from '../budgets/reached-budgets.ts';
 import type { Campaign, Snapshot } from '../catalog/types.ts';
 import { hourMs } from '../platform/lib/time.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
-import { type Fact, raiseFacts } from '../webhooks/campaign-data.ts';
+import { type Fact, raiseFacts } from '../webhooks/raise-events.ts';
 
 /** An end that nobody noticed in time, because no worker ran, raises no event after this. */
 const lateAfterMs = 24 * hourMs;

@@ -2,7 +2,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { parkDisabled } from './dispatcher/claim/park.ts';
-import type { Method } from './dispatcher/send/target-url.ts';
+import type { Method } from './dispatcher/send/request.ts';
 import {
   columnOf,
   type Endpoint,
@@ -14,7 +14,7 @@ import {
   findEndpoint,
   maxEndpoints,
 } from './endpoint-store.ts';
-import { createEndpointSecret, createV1aKey } from './endpoints/secrets.ts';
+import { createEndpointSecret, createV1aKey } from './signature.ts';
 
 /** Which endpoint of whom, and when. */
 export type EndpointKey = { publisherId: number; ref: EndpointRef; nowMs: number };

@@ -1,4 +1,8 @@
+import type pg from 'pg';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { registerGauge } from '../platform/metrics/gauges.ts';
+import { openStatesSql, reconcileDeliveries } from './deliveries/reconciliation.ts';
+import { mayBeCalled } from './dispatcher/claim/claim.ts';
 import type { Meter } from './dispatcher/meter.ts';
 
 export type DispatcherMetrics = {
@@ -54,4 +58,108 @@ export function createDispatcherMetrics(registry: Registry): DispatcherMetrics {
       inFlight = read;
     },
   };
+}
+
+const maxAgeMs = 15_000;
+const reconciliationMaxAgeMs = 300_000;
+/** Deliveries created within this time are reconciled. */
+const reconciledDays = 2;
+
+const endpointStates = `
+  select unnest(array[
+    case when e.paused_at is not null then 'paused' end,
+    case when not e.enabled then 'disabled' end,
+    case when h.warned_at is not null then 'failing' end]) as state
+  from webhook_endpoints e join endpoint_health h on h.endpoint_id = e.id
+  where e.deleted_at is null`;
+
+/** What is pending is in the queue. Redeliveries, mostly few, are counted in the index of the queue's lanes. */
+const waitingSql = `
+  select state, count::float8 from (${openStatesSql}) counts
+  cross join lateral (select count(*) as redeliveries from delivery_queue where lane = 'redelivery') queue
+  cross join lateral (
+    values ('live', greatest(0, pending - redeliveries)), ('replay', redeliveries)
+  ) as by (state, count)`;
+
+const inTroubleSql = `
+  select state, count::float8 from (${openStatesSql}) counts
+  cross join lateral (values ('failed', failed), ('held', held)) as by (state, count)`;
+
+/** One index probe for each endpoint, however long its queue is. */
+const overdueSql = `
+  select coalesce(max(extract(epoch from now() - oldest.due_at)), 0)::float8 as overdue_s
+  from webhook_endpoints e join endpoint_health h on h.endpoint_id = e.id
+  cross join lateral (
+    select due_at from delivery_queue q
+    where q.lane = 'live' and q.endpoint_id = e.id and q.due_at <= now() and q.lease_until is null
+    order by q.due_at limit 1
+  ) oldest
+  where e.deleted_at is null and ${mayBeCalled}`;
+
+/** Gauges of the database, the same in every process: queue, failed and held deliveries, breakers, endpoints. */
+export function registerWebhookGauges(registry: Registry, pool: pg.Pool, now: () => number): void {
+  const byState =
+    (text: string, values: unknown[] = []) =>
+    async () => {
+      const { rows } = await pool.query<{ state: string; count: number }>(text, values);
+      return rows.map(({ state, count }) => ({ label: state, value: count }));
+    };
+  /** Counts rows of `from` by state; states without any are 0, not absent. */
+  const counted = (states: readonly string[], from: string) =>
+    byState(
+      `select state, count(found)::int as count
+      from unnest($1::text[]) as state left join (${from}) found using (state) group by 1`,
+      [states],
+    );
+  const gauges = [
+    {
+      name: 'perkwire_webhook_queue',
+      help: 'Deliveries waiting, by lane.',
+      labelName: 'lane',
+      // The label keeps the name that the routes of redeliveries have.
+      read: byState(waitingSql),
+    },
+    {
+      name: 'perkwire_webhook_deliveries_in_trouble',
+      help: 'Deliveries that failed or are held for disabled endpoints.',
+      labelName: 'status',
+      read: byState(inTroubleSql),
+    },
+    {
+      name: 'perkwire_webhook_breakers',
+      help: 'Endpoints by the state of their breaker.',
+      labelName: 'state',
+      read: counted(['closed', 'open'], 'select breaker_state as state from endpoint_health'),
+    },
+    {
+      name: 'perkwire_webhook_endpoints',
+      help: 'Endpoints that are paused, disabled, or have failed for a day.',
+      labelName: 'state',
+      read: counted(['paused', 'disabled', 'failing'], endpointStates),
+    },
+  ];
+  for (const gauge of gauges) registerGauge(registry, { ...gauge, maxAgeMs, now });
+  registerGauge(registry, {
+    name: 'perkwire_webhook_overdue_seconds',
+    help: 'How long the delivery has been due that has waited longest, of endpoints that may be called; 0: none waits.',
+    read: async () => {
+      const { rows } = await pool.query<{ overdue_s: number }>(overdueSql);
+      return rows.map(({ overdue_s }) => ({ value: overdue_s }));
+    },
+    maxAgeMs,
+    now,
+  });
+  registerGauge(registry, {
+    name: 'perkwire_webhook_unbalanced',
+    help: [
+      'Deliveries of the last two days that are neither delivered, failed, held nor queued,',
+      'queued twice, or miscounted. Must be 0.',
+    ].join(' '),
+    read: async () => {
+      const { lost, stray, miscounted } = await reconcileDeliveries(pool, { days: reconciledDays, nowMs: now() });
+      return [{ value: lost + stray + miscounted }];
+    },
+    maxAgeMs: reconciliationMaxAgeMs,
+    now,
+  });
 }

@@ -1,3 +1,5 @@
+import type { Executor } from '../platform/db/pool.ts';
+
 /** Operational events (docs/interface.md#operational-events). */
 export const operationalEvents = [
   'endpoint.failing',
@@ -20,7 +22,7 @@ export const raiseEvents = (event: OperationalEvent, rows: string): string => `
       count = case when o.raised_at is null then 0 else o.count end + excluded.count`;
 
 /** As {@link raiseEvents}, at most once for a subject. */
-export const raiseOnce = (event: OperationalEvent, rows: string): string => `
+const raiseOnce = (event: OperationalEvent, rows: string): string => `
     insert into operational_events (publisher_id, event, subject, data, count, raised_at)
     select publisher_id, '${event}', subject, data, 1, now() from (${rows}) fact order by publisher_id, subject
     on conflict do nothing`;
@@ -42,3 +44,19 @@ export const endpointData =
 
 /** Format of `to_char` for a time in UTC. */
 export const isoTime = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
+
+/** What happened: `subject` names it for good, `data` are the fields of the payload. */
+export type Fact = { publisherId: number; subject: string; data: Readonly<Record<string, unknown>> };
+
+/** Raises an operational event for each fact that was not raised yet. */
+export async function raiseFacts(executor: Executor, event: OperationalEvent, facts: readonly Fact[]): Promise<void> {
+  if (facts.length === 0) return;
+  await executor.query(
+    raiseOnce(event, 'select * from unnest($1::integer[], $2::text[], $3::jsonb[]) as f (publisher_id, subject, data)'),
+    [
+      facts.map(({ publisherId }) => publisherId),
+      facts.map(({ subject }) => subject),
+      facts.map(({ data }) => JSON.stringify(data)),
+    ],
+  );
+}

@@ -2,12 +2,11 @@ import { isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { HttpProxy } from '../config.ts';
 import { type BlockReason, checkUrl, hostOf, type Net, resolveTarget } from './address-guard.ts';
-import { type Connection, type ConnectionPool, createConnectionPool } from './dispatcher/send/connections.ts';
-import { type Clock, startClock, startDeadline } from './dispatcher/send/deadline.ts';
-import { exchange } from './dispatcher/send/exchange.ts';
+import { type Connection, type ConnectionPool, createConnectionPool, exchange } from './dispatcher/send/connections.ts';
 import { createLookup, createResolverWatch, type Lookup, type ResolvedAddress } from './dispatcher/send/resolver.ts';
 import {
   type Answer,
+  type Clock,
   type Failure,
   fail,
   maxKeptBytes,
@@ -143,4 +142,34 @@ function createPools({ connectTimeoutMs = 5000, ca, proxy = null, now }: SenderO
 function withoutTransportHeaders(headers: Record<string, string>): Record<string, string> {
   const lowerCase = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   return Object.fromEntries(lowerCase.filter(([name]) => !transportHeaders.has(name)));
+}
+
+function startClock(now: () => number): Clock {
+  const startMs = now();
+  return {
+    timing: { dnsMs: 0, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 },
+    elapsedMs: () => now() - startMs,
+  };
+}
+
+/** `reached` resolves when the call has to end; `clear` ends the watch. */
+type Deadline = { reached: Promise<Failure>; clear: () => void };
+
+/** Ends a call early: at its deadline, by its signal, or by a function in `inFlight` when the sender closes. */
+function startDeadline({ deadlineMs, signal }: SendRequest, inFlight: Set<() => void>): Deadline {
+  let settle: (failure: Failure) => void = () => {};
+  const reached = new Promise<Failure>((resolve) => {
+    settle = resolve;
+  });
+  const cancel = (): void => settle(fail('local', 'the call was cancelled'));
+  const timer = setTimeout(() => settle(fail('timeout', `no complete response within ${deadlineMs} ms`)), deadlineMs);
+  signal?.addEventListener('abort', cancel, { once: true });
+  inFlight.add(cancel);
+  if (signal?.aborted) cancel();
+  const clear = (): void => {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', cancel);
+    inFlight.delete(cancel);
+  };
+  return { reached, clear };
 }

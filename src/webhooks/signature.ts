@@ -1,5 +1,13 @@
-import { createHmac, type KeyObject, randomBytes } from 'node:crypto';
-import { signV1a } from './message/signature-v1a.ts';
+import {
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign as signBytes,
+} from 'node:crypto';
+import type { SecretBox } from '../platform/security/secret-box.ts';
 
 /**
  * What a signature covers. `timestampS` is epoch seconds, as sent in `webhook-timestamp`; `id` as sent in `webhook-id`.
@@ -55,3 +63,97 @@ export function secretBytes(secret: string): Buffer {
   }
   return bytes;
 }
+
+const secretPrefix = 'whsk_';
+const publicPrefix = 'whpk_';
+const rawBytes = 32;
+/** What comes before the 32 bytes of an ed25519 key in DER (RFC 8410). */
+const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/** A new ed25519 key: `whsk_` and in base64 its seed (32 bytes) with the public key (32 bytes) behind it. */
+export function newV1aKey(): string {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const seed = privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(-rawBytes);
+  return secretPrefix + Buffer.concat([seed, rawPublicKey(privateKey)]).toString('base64');
+}
+
+/**
+ * The key inside `whsk_<base64>`.
+ * @throws when the text has another form; the message never holds the key
+ */
+export function v1aKeyOf(text: string): KeyObject {
+  const bytes = Buffer.from(text.startsWith(secretPrefix) ? text.slice(secretPrefix.length) : '', 'base64');
+  if (bytes.length !== 2 * rawBytes) throw new Error('an ed25519 key has the form whsk_<base64 of 64 bytes>');
+  const key = createPrivateKey({
+    key: Buffer.concat([pkcs8Head, bytes.subarray(0, rawBytes)]),
+    format: 'der',
+    type: 'pkcs8',
+  });
+  if (!rawPublicKey(key).equals(bytes.subarray(rawBytes)))
+    throw new Error('the two halves of an ed25519 key do not belong together');
+  return key;
+}
+
+/** What receivers verify with: `whpk_` and the 32 bytes of the public key in base64. */
+export const publicV1aKey = (key: KeyObject): string => publicPrefix + rawPublicKey(key).toString('base64');
+
+/** One `v1a,<base64>` for each key, over `head` and the body. @see Standard Webhooks 1.0, "Signature scheme" */
+function signV1a(head: string, body: Buffer, keys: readonly KeyObject[]): string[] {
+  if (keys.length === 0) return [];
+  const message = Buffer.concat([Buffer.from(head), body]);
+  return keys.map((key) => `v1a,${signBytes(null, message, key).toString('base64')}`);
+}
+
+const rawPublicKey = (key: KeyObject): Buffer =>
+  createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-rawBytes);
+
+export const secretContext = 'webhook-secret';
+export const v1aContext = 'webhook-v1a-key';
+export const headerContext = (name: string): string => `webhook-header ${name}`;
+
+/** The sealed secrets of an endpoint: the one that signs, and during a rotation the one before it. */
+export type SealedSecrets = { current: Buffer; previous: Buffer | null };
+
+/** A new secret as it is shown once (`whsec_…`) and as it is stored. */
+export function createEndpointSecret(box: SecretBox): { secret: string; sealed: Buffer } {
+  const secret = newSecret();
+  return { secret, sealed: box.seal(secret, secretContext) };
+}
+
+/**
+ * The keys to sign with, the current one first.
+ * @throws when a secret was sealed with another SECRETS_KEY
+ */
+export const openSecrets = (box: SecretBox, { current, previous }: SealedSecrets): Buffer[] =>
+  [current, previous].filter((sealed) => sealed !== null).map((sealed) => secretBytes(box.open(sealed, secretContext)));
+
+/** A new ed25519 key: its public half as it is shown (`whpk_…`), and the key as it is stored. */
+export function createV1aKey(box: SecretBox): { publicKey: string; sealed: Buffer } {
+  const key = newV1aKey();
+  return { publicKey: publicV1aKey(v1aKeyOf(key)), sealed: box.seal(key, v1aContext) };
+}
+
+/**
+ * The ed25519 keys to sign with.
+ * @throws when a key was sealed with another SECRETS_KEY
+ */
+export const openV1aKeys = (box: SecretBox, sealed: readonly Buffer[]): KeyObject[] =>
+  sealed.map((one) => v1aKeyOf(box.open(one, v1aContext)));
+
+/** The public half of a stored key, for receivers. */
+export const v1aPublicKey = (box: SecretBox, sealed: Buffer): string =>
+  publicV1aKey(v1aKeyOf(box.open(sealed, v1aContext)));
+
+/** An endpoint's own headers as they are stored: names in lower case; values encrypted, as they may be credentials. */
+export type SealedHeaders = Readonly<Record<string, string>>;
+
+export const sealHeaders = (box: SecretBox, headers: Readonly<Record<string, string>>): SealedHeaders =>
+  Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, box.seal(value, headerContext(name)).toString('base64')]),
+  );
+
+/** @throws when a value was sealed with another SECRETS_KEY */
+export const openHeaders = (box: SecretBox, headers: SealedHeaders): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, box.open(Buffer.from(value, 'base64'), headerContext(name))]),
+  );

@@ -4,7 +4,7 @@ import { transaction } from '../../src/platform/db/pool.ts';
 import { dayMs, dayOf } from '../../src/platform/lib/time.ts';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import { applyRetention } from '../../src/runtime/retention.ts';
-import { applyWebhookRetention } from '../../src/webhooks/retention.ts';
+import { applyWebhookRetention } from '../../src/webhooks/jobs.ts';
 import { erase, tablesWith } from '../privacy/support.ts';
 import { activity, rollUpAll } from '../reports/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';

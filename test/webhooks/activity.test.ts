@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bucketMs, noteBacklogs, readActivity } from '../../src/webhooks/activity/activity.ts';
+import { applyWebhookRetention } from '../../src/webhooks/jobs.ts';
 import { activitySinceMs } from '../../src/webhooks/pages/endpoints/activity-card.ts';
-import { applyWebhookRetention } from '../../src/webhooks/retention.ts';
 import { signInAs } from '../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { addEndpoint, createParts, enqueueDelivery, untilAttempted } from './dispatcher/support.ts';

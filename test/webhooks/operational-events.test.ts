@@ -2,7 +2,7 @@ import { FormatRegistry, type TSchema, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { raiseCampaignEvents } from '../../src/tracking/campaign-events.ts';
-import { recordHealth } from '../../src/webhooks/dispatcher/settle/health-store.ts';
+import { recordHealth } from '../../src/webhooks/dispatcher/settle/health.ts';
 import { operationalEvents } from '../../src/webhooks/raise-events.ts';
 import { sendOperationalEvents } from '../../src/webhooks/send-operational.ts';
 import { eventTypes } from '../support/event-types.ts';

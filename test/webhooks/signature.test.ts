@@ -2,8 +2,7 @@ import { createHmac, createPublicKey, verify as verifyBytes } from 'node:crypto'
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { newV1aKey, publicV1aKey, v1aKeyOf } from '../../src/webhooks/message/signature-v1a.ts';
-import { newSecret, secretBytes, sign } from '../../src/webhooks/signature.ts';
+import { newSecret, newV1aKey, publicV1aKey, secretBytes, sign, v1aKeyOf } from '../../src/webhooks/signature.ts';
 
 const timestampS = 1_763_700_000;
 

@@ -8,7 +8,7 @@ import { sealedCanary } from '../../platform/security/canary.ts';
 import { type SealedColumn, type SealedCounts, walkSealed } from '../../platform/security/sealed-column.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { sealedSubjects } from '../../privacy/erasure-job.ts';
-import { sealedEndpointColumns } from '../../webhooks/sealed-columns.ts';
+import { sealedEndpointColumns } from '../../webhooks/endpoint-store.ts';
 
 /** Every sealed value of the database. The canary comes last: it vouches for the others once the old key is gone. */
 export const sealedColumns: readonly SealedColumn[] = [

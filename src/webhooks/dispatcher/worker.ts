@@ -2,20 +2,16 @@ import type pg from 'pg';
 import { listen } from '../../platform/db/listen.ts';
 import type { ServerUrl } from '../../platform/db/servers.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { outboxChannel } from '../outbox-channel.ts';
-import { type ClaimLoop, createClaimLoop } from './claim/claim-loop.ts';
-import { createLeases, type Leases, renewLeases } from './claim/leases.ts';
+import { outboxChannel } from '../outbox.ts';
 import { parkDisabled } from './claim/park.ts';
-import { createRetryTimers } from './claim/retry-timers.ts';
-import { createScheduler } from './claim/scheduler.ts';
-import { type Liveness, startLiveness } from './liveness.ts';
+import { createRetryTimers } from './claim/ready-queue.ts';
+import { type ClaimLoop, createClaimLoop, createScheduler } from './claim/scheduler.ts';
+import { createLeases, type Leases, type Liveness, renewLeases, startLiveness } from './leases.ts';
 import { type Meter, noMeter } from './meter.ts';
-import type { AttemptTools } from './send/attempt.ts';
-import { createCalls } from './send/calls.ts';
+import { type AttemptTools, createCalls } from './send/attempt.ts';
 import { createHealthWatch } from './settle/health.ts';
-import { recordSettlements, reportSettlement } from './settle/record.ts';
+import { createSettlementWriter, recordSettlements, reportSettlement, type SettlementResult } from './settle/record.ts';
 import type { Settlement } from './settle/settle.ts';
-import { createSettlementWriter, type SettlementResult } from './settle/settle-batches.ts';
 
 /** How long `stop` waits for settlements once all calls have ended (milliseconds). */
 const settleLimitMs = 3000;

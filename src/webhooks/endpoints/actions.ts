@@ -3,8 +3,8 @@ import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { parkDisabled } from '../dispatcher/claim/park.ts';
 import { changeStored, type EndpointKey } from '../endpoint-changes.ts';
 import { type Endpoint, findEndpoint } from '../endpoint-store.ts';
-import { wakeWorkers } from '../outbox-channel.ts';
-import { createEndpointSecret, createV1aKey } from './secrets.ts';
+import { wakeWorkers } from '../outbox.ts';
+import { createEndpointSecret, createV1aKey } from '../signature.ts';
 
 /**
  * Enabling clears the reason why it was disabled; disabling parks the pending deliveries, which stay held.

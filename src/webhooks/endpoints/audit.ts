@@ -5,7 +5,7 @@ import type { Work } from '../../management/unit-of-work.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import type { EndpointKey, Saved } from '../endpoint-changes.ts';
 import { type Endpoint, type EndpointRef, findEndpoint } from '../endpoint-store.ts';
-import { openHeaders } from './secrets.ts';
+import { openHeaders } from '../signature.ts';
 import { plainViewOf } from './view.ts';
 
 export const endpointResource = { name: 'webhook-endpoints', key: 'id' } as const;

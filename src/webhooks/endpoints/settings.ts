@@ -3,11 +3,11 @@ import { AppError } from '../../platform/errors.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import type { Endpoint, EndpointSettings } from '../endpoint-store.ts';
 import type { EventTypes } from '../events.ts';
+import { openHeaders, sealHeaders } from '../signature.ts';
 import { requireUsableUrl, type UrlRules } from '../url-rules.ts';
 import { readHeaders } from './custom-headers.ts';
 import { requireUsableFilter } from './filter.ts';
 import { maxRetryS, type saveBody } from './schemas.ts';
-import { openHeaders, sealHeaders } from './secrets.ts';
 
 type Body = Partial<Static<typeof saveBody>>;
 

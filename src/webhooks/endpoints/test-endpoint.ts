@@ -1,9 +1,8 @@
 import type { KeyObject } from 'node:crypto';
 import { v7 } from 'uuid';
 import type { Publisher } from '../../catalog/types.ts';
-import { buildRequest } from '../dispatcher/send/request.ts';
+import { buildRequest, type Method } from '../dispatcher/send/request.ts';
 import type { SendResult } from '../dispatcher/send/result.ts';
-import type { Method } from '../dispatcher/send/target-url.ts';
 import { classify } from '../dispatcher/settle/retry-schedule.ts';
 import type { EventType } from '../events.ts';
 import type { Sender } from '../sender.ts';

@@ -10,11 +10,11 @@ import { defaultSettings } from '../endpoint-changes.ts';
 import { type Endpoint, findEndpoint } from '../endpoint-store.ts';
 import { type EventType, requireEventType } from '../events.ts';
 import type { EndpointDeps, WebhookDeps } from '../ports.ts';
+import { createEndpointSecret, openHeaders, openSecrets, openV1aKeys } from '../signature.ts';
 import { takeTestToken } from '../test-limit.ts';
 import { requireUsableUrl, type UrlRules } from '../url-rules.ts';
 import { readHeaders } from './custom-headers.ts';
 import { endpointParams, endpointPath, readEndpointRef, testAnswer, testBody } from './schemas.ts';
-import { createEndpointSecret, openHeaders, openSecrets, openV1aKeys } from './secrets.ts';
 import { type TestTarget, testEndpoint } from './test-endpoint.ts';
 
 /** Test Endpoint: sends a sample payload now and shows the response (docs/interface.md#webhooks). */

@@ -1,7 +1,7 @@
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { defaultSteps } from '../dispatcher/settle/retry-schedule.ts';
 import type { Endpoint, EndpointHealth } from '../endpoint-store.ts';
-import { v1aPublicKey } from './secrets.ts';
+import { v1aPublicKey } from '../signature.ts';
 
 /** An endpoint as its publisher sees it: without secrets and without the values of its own headers. */
 export const viewOfEndpoint = (endpoint: Endpoint, box: SecretBox) => ({

@@ -1,7 +1,7 @@
 import type { Executor } from '../../platform/db/pool.ts';
-import { type Claimed, claimedOf, type WholeRow } from '../dispatcher/claim/claim.ts';
-import { claimedColumns } from '../dispatcher/claim/claim-statement.ts';
-import { leaseGraceMs } from '../dispatcher/claim/lease.ts';
+import { claimedColumns, claimedOf, type WholeRow } from '../dispatcher/claim/claim.ts';
+import type { Claimed } from '../dispatcher/claim/claimed.ts';
+import { leaseGraceMs } from '../dispatcher/leases.ts';
 
 /** A delivery that was handed to a listener. Its request is made anew, byte for byte, when the answer is recorded. */
 export type HandedOut = { claimed: Claimed; startedAt: Date };

@@ -2,11 +2,11 @@ import type pg from 'pg';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
+import type { EraseOfUser } from '../../platform/user-data.ts';
 import { createParameters, endpointConditions } from '../deliveries/conditions.ts';
 import type { DeliveryFilter } from '../deliveries/filter.ts';
 import { countRedeliverable, walkDeliveries } from '../deliveries/walk.ts';
-import { attemptNow, endWait } from './attempt-now.ts';
-import { lockOpenEndpoints, requeue } from './requeue.ts';
+import { attemptNow, endWait, lockOpenEndpoints, requeue } from './requeue.ts';
 
 /** The redelivery of many deliveries. */
 export type RedeliveryJob = {
@@ -174,3 +174,26 @@ async function countDue(executor: Executor, filter: DeliveryFilter): Promise<num
   );
   return rows[0]?.count ?? 0;
 }
+
+type RunnerDeps = { pool: pg.Pool; now: () => number };
+
+/** Works through the redelivery jobs, a slice of each in turn. Any number of workers may do it. */
+export async function runRedeliveries({ pool, now }: RunnerDeps, isStopped: () => boolean): Promise<void> {
+  let unfinished = await runningJobs(pool);
+  while (unfinished.length > 0 && !isStopped()) {
+    const remaining: string[] = [];
+    for (const id of unfinished) if (!isStopped() && (await runSlice(pool, id, now()))) remaining.push(id);
+    unfinished = remaining;
+  }
+}
+
+/** Cancels redeliveries of the user's deliveries: nothing is left to send. */
+export const cancelRedeliveriesOfUser: EraseOfUser = async (pool, { subject, nowMs }) => {
+  if (subject.namedBy !== 'pub_user_id') return;
+  await pool.query(
+    `update redelivery_jobs
+    set status = 'cancelled', finished_at = $3, updated_at = $3, filter = filter - 'pubUserId'
+    where publisher_id = $1 and filter ->> 'pubUserId' = $2 and status = 'running'`,
+    [subject.publisherId, subject.identifier, new Date(nowMs)],
+  );
+};

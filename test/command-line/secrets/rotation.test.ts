@@ -4,7 +4,7 @@ import { sealedColumns, walkAllSealed } from '../../../src/command-line/secrets/
 import { checkSecrets } from '../../../src/platform/security/canary.ts';
 import type { SealedCounts } from '../../../src/platform/security/sealed-column.ts';
 import { createSecretBox } from '../../../src/platform/security/secret-box.ts';
-import { openHeaders, openSecrets } from '../../../src/webhooks/endpoints/secrets.ts';
+import { openHeaders, openSecrets } from '../../../src/webhooks/signature.ts';
 import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../../catalog/resources/support.ts';
 
 const [oldKey, newKey] = [randomBytes(32), randomBytes(32)];

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { transaction } from '../../../src/platform/db/pool.ts';
-import { openHeaders } from '../../../src/webhooks/endpoints/secrets.ts';
 import { enqueue } from '../../../src/webhooks/outbox.ts';
+import { openHeaders } from '../../../src/webhooks/signature.ts';
 import { startTestJobs } from '../../support/jobs.ts';
 import { type Route, routesOf } from '../../support/routes.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { dayMs } from '../../../src/platform/lib/time.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
-import { endpointIdsOf } from '../../../src/webhooks/outbox-channel.ts';
+import { endpointIdsOf } from '../../../src/webhooks/outbox.ts';
 import { untilWaiting } from '../../support/locks.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { addEndpoint, deliveriesOf, insertSession, type UspCalls, uspCalls } from './calls.ts';

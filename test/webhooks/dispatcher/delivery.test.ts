@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { userAgent } from '../../../src/platform/version.ts';
 import type { Dispatcher } from '../../../src/webhooks/dispatcher/worker.ts';
-import { createEndpointSecret } from '../../../src/webhooks/endpoints/secrets.ts';
+import { createEndpointSecret } from '../../../src/webhooks/signature.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import {
   addEndpoint,

@@ -1,10 +1,9 @@
 import { createPublicKey, verify } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { checkFailingEndpoints } from '../../../src/webhooks/dispatcher/settle/failing-endpoints.ts';
-import { createHealthWatch } from '../../../src/webhooks/dispatcher/settle/health.ts';
-import { recordHealth } from '../../../src/webhooks/dispatcher/settle/health-store.ts';
+import { createHealthWatch, recordHealth } from '../../../src/webhooks/dispatcher/settle/health.ts';
 import type { Settlement } from '../../../src/webhooks/dispatcher/settle/settle.ts';
-import { createV1aKey } from '../../../src/webhooks/endpoints/secrets.ts';
+import { createV1aKey } from '../../../src/webhooks/signature.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import {
   addEndpoint,

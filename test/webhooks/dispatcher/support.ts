@@ -4,9 +4,9 @@ import { transaction } from '../../../src/platform/db/pool.ts';
 import { createSigner } from '../../../src/platform/security/keyring.ts';
 import { type Dispatcher, type DispatcherOptions, startDispatcher } from '../../../src/webhooks/dispatcher/worker.ts';
 import { saveEndpoint } from '../../../src/webhooks/endpoint-changes.ts';
-import { sealHeaders } from '../../../src/webhooks/endpoints/secrets.ts';
 import { enqueue } from '../../../src/webhooks/outbox.ts';
 import { createPayloadLinks, payloadLinkPurpose } from '../../../src/webhooks/payload-link.ts';
+import { sealHeaders } from '../../../src/webhooks/signature.ts';
 import type { TestApp } from '../../support/test-app.ts';
 import { bodyOf, httpReceiver } from './send/receivers.ts';
 

@@ -4,8 +4,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { hashKey } from '../../../src/platform/http/auth.ts';
 import { checkFailingEndpoints } from '../../../src/webhooks/dispatcher/settle/failing-endpoints.ts';
-import { openHeaders } from '../../../src/webhooks/endpoints/secrets.ts';
 import { enqueue } from '../../../src/webhooks/outbox.ts';
+import { openHeaders } from '../../../src/webhooks/signature.ts';
 import { eventTypes } from '../../support/event-types.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { type Hook, startHook } from '../dispatcher/support.ts';

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { asCurl } from '../../../src/webhooks/pages/deliveries/as-curl.ts';
+import { asCurl } from '../../../src/webhooks/pages/deliveries/delivery-page.ts';
 
 test('the curl command hands every byte on as it was sent, whatever a payload holds', () => {
   const url = 'https://shop.example/hook?a=1&b=$HOME';

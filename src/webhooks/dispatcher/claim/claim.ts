@@ -1,59 +1,148 @@
 import type { Executor } from '../../../platform/db/pool.ts';
-import type { SealedHeaders, SealedSecrets } from '../../endpoints/secrets.ts';
-import type { Method } from '../send/target-url.ts';
-import { claimStatement, contentStatement } from './claim-statement.ts';
-import type { Allowance } from './concurrency.ts';
-import type { RateAllowance } from './rate-limiter.ts';
+import type { SealedHeaders } from '../../signature.ts';
+import { leaseGraceMs } from '../leases.ts';
+import type { Method } from '../send/request.ts';
+import type { Candidate, Claimed, Lane } from './claimed.ts';
+import type { Allowance, RateAllowance } from './limits.ts';
 
-/** Live deliveries go first; redeliveries use what they leave, within a small share. */
-export type Lane = 'live' | 'redelivery';
+/** Whether an endpoint `e` of health `h` may be called at all. */
+export const mayBeCalled = `e.enabled and e.paused_at is null and not e.is_listener
+      and (h.breaker_state = 'closed' or h.open_until <= now())
+      and (not e.strict_order or h.not_before is null or h.not_before <= now())`;
 
-/** A delivery under lease: no other worker sends it until the lease ends or its worker is found dead. */
-export type Claimed = {
-  deliveryId: string;
-  /** The partition its rows live in, such as `2026-11-21`. */
-  day: string;
-  /** Number of the claim; every later write names it. */
-  generation: number;
-  publisherId: number;
-  endpointId: number;
-  event: string;
-  dev: boolean;
-  payload: Buffer;
-  /** Of the operation that caused it; null: it is part of no trace. */
-  traceparent: string | null;
-  /** Attempts made before this one. */
-  attempts: number;
-  /** How long it has been due, milliseconds. */
-  lagMs: number;
-  url: string;
-  method: Method;
-  /** Headers the publisher wants with each call. */
-  headers: SealedHeaders;
-  secrets: SealedSecrets;
-  /** Sealed keys of ed25519 signatures; empty where the endpoint has none. */
-  v1aKeys: readonly Buffer[];
-  deadlineMs: number;
-  strictOrder: boolean;
-  /** Calls in flight at most (count). */
-  maxInFlight: number;
-  /** Calls a second at most; null: no limit. */
-  perS: number | null;
-  /** The endpoint has succeeded, and nothing limits it. */
-  trusted: boolean;
-  /** Another success would change nothing of the endpoint's health. */
-  healthy: boolean;
-  /** Waits before each attempt, seconds; null: the default schedule. */
-  steps: number[] | null;
-};
+/**
+ * Where a delivery `d` of these days is read, PostgreSQL opens their partitions and no others: opening all 38 took
+ * 0.15 ms of each claim. Nearly all attempts fall into these days; payloads of older deliveries are read separately.
+ */
+const isRecent = `d.day between (now() at time zone 'UTC')::date - 1 and (now() at time zone 'UTC')::date + 1`;
 
-/** An endpoint that may be called, as a claim read it. */
-export type Candidate = {
-  endpointId: number;
-  trusted: boolean;
-  /** Deliveries it might have been given (count); 0 or less: it is at its limit. */
-  room: number;
-};
+/** Whether it is trusted, as far as the database knows: it has succeeded, and nothing limits it. */
+export const isTrusted = `h.breaker_state = 'closed' and h.in_flight_limit is null and h.last_success_at is not null`;
+
+/** What is read of a claimed delivery `k`, its endpoint `e` and the health `h`. */
+export const claimedColumns = `k.delivery_id, k.day::text as day, k.generation, k.attempts,
+      extract(epoch from clock_timestamp() - k.due_at)::float8 * 1000 as lag_ms,
+      e.publisher_id, e.url, e.method, e.headers, e.deadline_ms, e.retry_steps_s, e.strict_order, e.max_in_flight,
+      least(e.rate_limit_per_s, e.resume_rate_per_s) as per_s,
+      h.breaker_state = 'closed' and h.in_flight_limit is null and h.failures = 0
+        and h.last_success_at > now() - interval '1 min' is true as healthy,
+      e.secret_sealed, case when e.signature_v1a then e.v1a_key_sealed end as v1a_key_sealed,
+      case when e.previous_secret_until > now() then e.previous_secret_sealed end as previous_secret_sealed,
+      case when e.signature_v1a and e.previous_secret_until > now() then e.previous_v1a_key_sealed end
+        as previous_v1a_key_sealed`;
+
+/*
+ * $1 worker · $2 lane · $3 endpoints to claim from, in their order · $4 limit for trusted endpoints · $5 for all others
+ * $6 limit of an unproven endpoint · $7 endpoints with calls in flight here, $8 how many
+ * $9 endpoints with a slow call
+ * $10 endpoints with a rate limit, $11 how many calls each may start · $12 whether expired leases may be taken over
+ *
+ * Only the endpoints asked for are read, so the cost follows what can be claimed: neither backlogs nor the number of
+ * waiting endpoints count. The worker knows which ones may have something (`ready-queue.ts`); this statement decides.
+ *
+ * `candidate` is which endpoints may be called now, and how often. Workers share an endpoint's concurrency limit by
+ * their rank, so that together they keep to it without asking one another; one that has just started also counts the
+ * leases of others, a stopping one's too, which are those of the oldest deliveries. Of its own it counts the calls in
+ * flight: a lease lasts until its outcome is written. What must be one at a time (strict order, probes of an open
+ * breaker, redeliveries) or has a rate limit belongs to one worker.
+ *
+ * A redelivery is sent only where nothing live is due or in flight.
+ *
+ * `picked` takes the oldest due deliveries. Where order is strict it finds the first one before locking it: skipping a
+ * locked first one would break the order. The attempt is written with the claim: before the first byte is sent.
+ *
+ * Every candidate is returned, also one without deliveries: the worker learns its state and its room. Without `payload`
+ * the delivery is an older one.
+ */
+const claimStatement = `
+  with peer as materialized (
+    select count(*) filter (where id < $1 and not stopping)::int as rank, count(*) > 1 as has_others,
+      greatest(count(*) filter (where not stopping), 1)::int as workers
+    from dispatcher_workers
+  ), endpoint_state as not materialized (
+    select e.id, asked.place, e.strict_order, h.last_success_at is null as unproven,
+      case when $2 = 'redelivery' or e.strict_order or h.breaker_state = 'open' then 1
+        else coalesce(h.in_flight_limit, e.max_in_flight)::int end as concurrency_limit,
+      e.strict_order or h.breaker_state = 'open' or e.rate_limit_per_s is not null
+        or e.resume_rate_per_s is not null as one_worker,
+      e.rate_limit_per_s is not null or e.resume_rate_per_s is not null as rate_limited,
+      ${isTrusted} and slow.id is null as trusted,
+      coalesce(busy.count, 0) as busy, rate.count as rate
+    from unnest($3::int[]) with ordinality as asked (id, place)
+    join webhook_endpoints e on e.id = asked.id
+    join endpoint_health h on h.endpoint_id = e.id
+    left join unnest($7::int[], $8::int[]) as busy (id, count) on busy.id = e.id
+    left join unnest($9::int[]) as slow (id) on slow.id = e.id
+    left join unnest($10::int[], $11::int[]) as rate (id, count) on rate.id = e.id
+    where ${mayBeCalled}
+      and ($2 = 'live' or not exists (
+        select from delivery_queue q where q.lane = 'live' and q.endpoint_id = e.id and q.due_at <= now()
+      ))
+  ), candidate as materialized (
+    select s.id, s.strict_order, s.trusted, least(
+      case when s.one_worker then case when own.rank = 0 then s.concurrency_limit else 0 end
+        else greatest(0, (s.concurrency_limit - own.rank + peer.workers - 1) / peer.workers) end - s.busy,
+      case when peer.has_others then s.concurrency_limit - (
+        select count(*)::int from (
+          select q.lease_until, q.worker_id from delivery_queue q
+          where q.lane = $2 and q.endpoint_id = s.id order by q.due_at limit 2 * s.concurrency_limit
+        ) oldest where oldest.lease_until > now() and oldest.worker_id is distinct from $1
+      ) - s.busy end,
+      case when s.unproven then $6 - s.busy end,
+      case when s.rate_limited then coalesce(s.rate, 1) end
+    ) as room
+    from endpoint_state s cross join peer cross join lateral (
+      select mod(peer.rank - mod(s.id, peer.workers) + peer.workers, peer.workers) as rank
+    ) own
+    order by s.place
+  ), picked as materialized (
+    (${picked('c.trusted')} limit $4)
+    union all
+    (${picked('not c.trusted')} limit $5)
+  ), claimed as (
+    update delivery_queue q
+    set generation = q.generation + 1, worker_id = $1,
+      lease_until = now() + (e.deadline_ms + ${leaseGraceMs}) * interval '1 ms'
+    from picked p, webhook_endpoints e
+    where q.delivery_id = p.delivery_id and e.id = q.endpoint_id
+    returning q.delivery_id, q.day, q.generation, q.attempts, q.due_at, e.id as endpoint_id
+  ), started as (
+    insert into delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id)
+    select c.day, c.delivery_id, c.generation, e.publisher_id, e.id
+    from claimed c join webhook_endpoints e on e.id = c.endpoint_id
+  )
+  select c.id as endpoint_id, c.trusted, c.room, found.*
+  from candidate c left join lateral (
+    select ${claimedColumns}, d.event, d.dev, d.payload, d.traceparent
+    from claimed k join webhook_endpoints e on e.id = k.endpoint_id join endpoint_health h on h.endpoint_id = e.id
+    left join lateral (
+      select event, dev, payload, traceparent from deliveries d
+      where ${isRecent} and d.day = k.day and d.id = k.delivery_id limit 1
+    ) d on true
+    where k.endpoint_id = c.id
+  ) found on true`;
+
+/** $1, $2: days and ids of deliveries, in pairs. */
+const contentStatement = `
+  select d.id as delivery_id, d.event, d.dev, d.payload, d.traceparent
+  from unnest($1::date[], $2::uuid[]) as k (day, id)
+  cross join lateral (select * from deliveries d where d.day = k.day and d.id = k.id limit 1) d`;
+
+/** The deliveries of candidates that may be claimed, as many of each as it has room for. */
+function picked(condition: string): string {
+  const free = 'q.due_at <= now() and (q.lease_until is null or ($12 and q.lease_until < now()))';
+  return `select due.delivery_id from candidate c cross join lateral (
+      select * from (select q.delivery_id from delivery_queue q
+        where not c.strict_order and q.lane = $2 and q.endpoint_id = c.id and ${free}
+        order by q.due_at limit greatest(c.room, 0) for update skip locked) oldest
+      union all
+      select * from (select q.delivery_id from delivery_queue q
+        where c.strict_order and q.delivery_id = (select f.delivery_id from delivery_queue f
+          where f.lane = $2 and f.endpoint_id = c.id
+            order by f.lane, f.endpoint_id, f.due_at, f.position limit 1) and ${free}
+        for update skip locked) first
+    ) due where ${condition} and c.room > 0`;
+}
 
 type Found = {
   delivery_id: string;

@@ -1,6 +1,6 @@
 import type { Executor } from '../../../platform/db/pool.ts';
-import type { Lane } from './claim.ts';
-import { isTrusted, mayBeCalled } from './claim-statement.ts';
+import { isTrusted, mayBeCalled } from './claim.ts';
+import type { Lane } from './claimed.ts';
 
 /** An endpoint with due deliveries. */
 export type ScannedEndpoint = {

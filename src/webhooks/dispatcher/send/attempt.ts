@@ -1,12 +1,12 @@
+import { setMaxListeners } from 'node:events';
 import type { SecretBox } from '../../../platform/security/secret-box.ts';
-import type { Tracing } from '../../../platform/tracing/tracing.ts';
-import { openHeaders, openSecrets, openV1aKeys } from '../../endpoints/secrets.ts';
+import type { Span, Tracing } from '../../../platform/tracing/tracing.ts';
 import type { PayloadLinks } from '../../payload-link.ts';
 import type { Sender } from '../../sender.ts';
-import type { Claimed } from '../claim/claim.ts';
+import { openHeaders, openSecrets, openV1aKeys } from '../../signature.ts';
+import type { Claimed } from '../claim/claimed.ts';
 import { classify, defaultSteps, nextAttempt } from '../settle/retry-schedule.ts';
 import type { Outcome, RequestHead, Settlement } from '../settle/settle.ts';
-import { endAttempt, startAttempt } from './attempt-trace.ts';
 import { buildRequest, type HttpCall } from './request.ts';
 import type { SendResult } from './result.ts';
 
@@ -155,5 +155,61 @@ function loggedFields(result: SendResult, verdict: Verdict): Pick<Settlement, Lo
     responseHeaders: headers,
     responseBody: body,
     responseTruncated: truncated,
+  };
+}
+
+/** Begins the attempt in the trace of what caused the delivery, with the time since it was due; null: no trace. */
+function startAttempt(tracing: Tracing | undefined, { traceparent, event, lagMs }: Claimed): Span | null {
+  if (traceparent === null || tracing === undefined) return null;
+  const span = tracing.start(`webhook ${event}`, 'client', traceparent);
+  const nowMs = performance.now();
+  span?.child('claim', nowMs - Math.max(0, lagMs), nowMs);
+  return span;
+}
+
+/** Attributes: of the URL only the host, for the rest may name users. */
+function endAttempt(span: Span, { claimed, attempts, outcome, status, errorClass }: Settlement): void {
+  const { deliveryId, endpointId, event, method, url } = claimed;
+  span.end(
+    {
+      'http.request.method': method,
+      'server.address': URL.canParse(url) ? new URL(url).hostname : '',
+      'perkwire.delivery_id': deliveryId,
+      'perkwire.endpoint_id': endpointId,
+      'perkwire.event': event,
+      'perkwire.attempts': attempts,
+      'perkwire.outcome': outcome,
+      ...(status === null ? {} : { 'http.response.status_code': status }),
+      ...(errorClass === null ? {} : { 'error.type': errorClass }),
+    },
+    outcome === 'delivered' ? null : (errorClass ?? outcome),
+  );
+}
+
+/** The calls in flight of one worker. */
+export type Calls = {
+  /** Makes an attempt; its settlement goes to `onEnd`. */
+  start: (claimed: Claimed) => void;
+  /** Waits for all calls to end, and cancels them after so many milliseconds. */
+  drain: (limitMs: number) => Promise<void>;
+};
+
+export function createCalls(tools: AttemptTools, onEnd: (settlement: Settlement) => void): Calls {
+  const cancel = new AbortController();
+  setMaxListeners(0, cancel.signal); // one for each call in flight
+  const inFlight = new Set<Promise<void>>();
+  return {
+    start: (claimed) => {
+      const call = attempt(claimed, tools, cancel.signal).then((settlement) => {
+        inFlight.delete(call);
+        onEnd(settlement);
+      });
+      inFlight.add(call);
+    },
+    drain: async (limitMs) => {
+      const timer = setTimeout(() => cancel.abort(), limitMs);
+      await Promise.all(inFlight);
+      clearTimeout(timer);
+    },
   };
 }

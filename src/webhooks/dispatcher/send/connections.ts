@@ -1,14 +1,17 @@
 import type { Socket } from 'node:net';
-import { type buildConnector, Client } from 'undici';
+import { type buildConnector, Client, type Dispatcher } from 'undici';
 import { type DialEvents, type DialOptions, dial, dialThrough } from './dial.ts';
+import { proxyErrorCode } from './proxy.ts';
+import type { Clock } from './result.ts';
+import { type Answer, type ErrorClass, type Failure, fail } from './result.ts';
 
 /** The longest head of a response (bytes). */
-export const maxHeadBytes = 16_384;
+const maxHeadBytes = 16_384;
 /** An idle connection is closed after 4 s, or what the receiver announces, up to this. */
 const maxIdleMs = 30_000;
 
 /** How far a connection has come. */
-export type Phase = 'tcp' | 'tls' | 'open';
+type Phase = 'tcp' | 'tls' | 'open';
 
 export type PoolOptions = DialOptions & {
   /** Every connection of the sender. */
@@ -116,4 +119,105 @@ function openConnection(options: PoolOptions, onDisconnect: (connection: Connect
   options.connections.add(connection);
   client.on('disconnect', () => onDisconnect(connection));
   return connection;
+}
+
+/** Interim responses (1xx) before the final one (count). */
+const maxInterim = 16;
+
+type Call = { url: URL; method: 'POST' | 'GET'; headers: Record<string, string>; body: Buffer | null };
+
+/**
+ * One request and its response, as far as it is kept. Resolves once; later data of the connection is ignored.
+ */
+export function exchange(
+  connection: Connection,
+  call: Call,
+  maxBytes: number,
+  clock: Clock,
+): Promise<Answer | Failure> {
+  return new Promise((resolve) => {
+    const kept: Buffer[] = [];
+    let room = maxBytes;
+    let interim = 0;
+    let head: Pick<Answer, 'status' | 'headers'> = { status: 0, headers: {} };
+    const answer = (truncated: boolean): void =>
+      resolve({ kind: 'response', ...head, body: Buffer.concat(kept), truncated });
+    const { url, method, headers, body } = call;
+    const request = { path: url.pathname + url.search, method, headers, body, headersTimeout: 0, bodyTimeout: 0 };
+    connection.client.dispatch(request, {
+      onRequestStart: () => {},
+      // Also called for interim answers (1xx), which the final one replaces.
+      onResponseStart: (controller, status, received) => {
+        clock.timing.firstByteMs ??= clock.elapsedMs();
+        if (status < 200 && ++interim > maxInterim) {
+          resolve(fail('protocol', 'too many interim responses'));
+          return stopReading(controller);
+        }
+        head = { status, headers: boundedHeaders(received) };
+      },
+      onResponseData: (controller, chunk) => {
+        if (chunk.length > room) {
+          kept.push(Buffer.from(chunk.subarray(0, room)));
+          answer(true);
+          return stopReading(controller);
+        }
+        kept.push(Buffer.from(chunk));
+        room -= chunk.length;
+      },
+      onResponseEnd: () => answer(false),
+      onResponseError: (_controller, error) => resolve(failureOf(error, connection.phase)),
+    });
+  });
+}
+
+/** Leaves what else has come unparsed: a chunk may hold thousands of interim answers. */
+const stopReading = (controller: Dispatcher.DispatchController): void => controller.abort(new Error('enough was read'));
+
+/** Repeats are joined, which can make the head longer than it came; what passes the limit is left out. */
+function boundedHeaders(received: Record<string, string | string[] | undefined>): Record<string, string> {
+  let room = maxHeadBytes;
+  const entries = Object.entries(received).map(
+    ([name, value = '']) => [name, Array.isArray(value) ? value.join(', ') : value] as const,
+  );
+  return Object.fromEntries(
+    entries.filter(([name, value]) => {
+      room -= name.length + value.length;
+      return room >= 0;
+    }),
+  );
+}
+
+const maxMessageLength = 300;
+
+const localCodes = new Set([
+  'EADDRNOTAVAIL',
+  'EMFILE',
+  'ENFILE',
+  'ENOBUFS',
+  'ENOMEM',
+  'UND_ERR_DESTROYED',
+  'UND_ERR_CLOSED',
+]);
+const resetCodes = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH']);
+const protocolCodes = new Set(['HTTPParserError', 'UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH']);
+const tlsCode = /^(ERR_SSL_|ERR_TLS_|EPROTO$)/;
+
+/** What an error of a connection in this phase means. */
+function failureOf(error: Error, phase: Phase): Failure {
+  // undici's parser errors have a name only: their code is undefined.
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
+  // Where every address of a host was tried, the error is an AggregateError without a message.
+  const message = (error.message || code).slice(0, maxMessageLength);
+  return fail(errorClassOf(code, message, phase), message);
+}
+
+function errorClassOf(code: string, message: string, phase: Phase): ErrorClass {
+  if (localCodes.has(code) || code === proxyErrorCode) return 'local';
+  if (code === 'UND_ERR_INVALID_ARG') return 'other';
+  if (phase !== 'open') return phase === 'tls' ? 'tls' : 'connect';
+  if (tlsCode.test(code)) return 'tls';
+  if (protocolCodes.has(code)) return 'protocol';
+  // undici has one code for a connection that closed and for one it closed itself, over a stray 100 or 101.
+  if (code === 'UND_ERR_SOCKET') return message.startsWith('bad ') ? 'protocol' : 'reset';
+  return resetCodes.has(code) ? 'reset' : 'other';
 }

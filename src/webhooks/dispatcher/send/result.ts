@@ -27,6 +27,9 @@ export type Timing = {
   totalMs: number;
 };
 
+/** Measures a call. */
+export type Clock = { timing: Timing; elapsedMs: () => number };
+
 /** `headers` have lower-case names, repeats joined by a comma, 16 KiB in all; `body` is as received, never unpacked. */
 export type Answer = {
   kind: 'response';

@@ -1,5 +1,27 @@
+import type { Executor } from '../../../platform/db/pool.ts';
+import { endpointData, isoTime, raiseEvents, takeBack } from '../../raise-events.ts';
 import type { Settlement } from './settle.ts';
-import { breakerFailureShare, breakerMinCalls, breakerWindowMs, timeoutAfterMs } from './thresholds.ts';
+
+/*
+ * Thresholds of the circuit breaker, and of endpoints that are failing (docs/guides/dispatcher.md).
+ */
+
+/** A call without a response for so long counts as a time-out, whatever its error (milliseconds). */
+const timeoutAfterMs = 4500;
+
+/** The breaker opens when at least this share of at least so many calls within the window have failed … */
+const breakerWindowMs = 60_000;
+const breakerMinCalls = 10;
+const breakerFailureShare = 0.5;
+/** … or after so many time-outs in a row (count). */
+const breakerTimeouts = 5;
+
+/** How long an open breaker waits before a probe: doubled each time one fails, up to the maximum (seconds). */
+const firstProbeAfterS = 30;
+const maxProbeAfterS = 900;
+
+/** An endpoint is failing after so many failed calls in a row (count), or while its breaker is open. */
+const failingAfterFailures = 3;
 
 /** The result of a finished call for the health of its endpoint. */
 type CallResult = 'success' | 'failure' | 'timeout';
@@ -104,4 +126,101 @@ function next(before: Observation, result: CallResult, trips: boolean): Observat
   const failed = { ...common, failures: before.failures + 1 };
   if (result === 'failure') return { ...failed, timeouts: 0, onlyTimeouts: false };
   return { ...failed, timeouts: before.timeouts + 1, timedOut: true, successes: 0 };
+}
+
+const isFailing = (row: string): string =>
+  `(${row}.failures >= ${failingAfterFailures} or ${row}.breaker_state = 'open')`;
+
+/** Of `changed`: endpoints that began to fail, and those that recovered. */
+const failed = `select publisher_id, subject, count, data || jsonb_build_object(
+      'failures', failures, 'failing_since', to_char(first_failure_at at time zone 'UTC', '${isoTime}')
+    ) as data from changed fact where failing`;
+const succeeded = 'select publisher_id, subject, count, data from changed fact where not failing';
+const notIn = (takenBack: string): string => `not exists (
+      select from ${takenBack} t where t.publisher_id = fact.publisher_id and t.subject = fact.subject
+    )`;
+
+/*
+ * Rows are locked in a consistent order, so that workers do not deadlock. What is said of an earlier URL is left out.
+ *
+ * While the breaker is open: a success closes it, a failure after the wait was the probe's and doubles the wait, and a
+ * failure within the wait is of a call that was already out: it changes nothing. A breaker that closes lets one call
+ * through, then one more with each success.
+ *
+ * An endpoint that begins to fail or recovers raises the event; where the opposite one was not sent yet, it takes that
+ * back instead, so that the last event sent is the state.
+ */
+const statement = `
+  with locked as materialized (
+    select h.* from endpoint_health h where h.endpoint_id = any($1) order by h.endpoint_id for update
+  ), seen as (
+    select o.*, case when only_timeouts then l.timeouts_in_row else 0 end + timeouts as in_row,
+      l.breaker_state = 'open' and not succeeded and l.open_until <= now() as probe_failed
+    from unnest(
+      $1::int[], $2::int[], $3::int[], $4::bool[], $5::bool[], $6::int[], $7::int[], $8::bool[], $9::bool[], $10::text[]
+    ) as o (endpoint_id, max_in_flight, successes, succeeded, timed_out, failures, timeouts, only_timeouts, trips, url)
+    join locked l using (endpoint_id) join webhook_endpoints e on e.id = o.endpoint_id and e.url = o.url
+  ), judged as (
+    select s.*, probe_failed or (l.breaker_state = 'closed' and (trips or in_row >= ${breakerTimeouts})) as opens,
+      case when timed_out or trips then 1 when succeeded
+        and l.breaker_state = 'open' then 1 else l.in_flight_limit end as base
+    from seen s join locked l using (endpoint_id)
+  ), updated as (
+  update endpoint_health h set
+    breaker_state = case when opens then 'open' when succeeded then 'closed' else h.breaker_state end,
+    times_opened = case when opens then least(h.times_opened + 1, 100) when succeeded then 0 else h.times_opened end,
+    open_until = case
+      when opens
+        then now() + least(${firstProbeAfterS} * 2 ^ least(h.times_opened, 10), ${maxProbeAfterS}) * interval '1 s'
+      when not succeeded then h.open_until end,
+    in_flight_limit = case when base + successes < max_in_flight then base + successes end,
+    timeouts_in_row = case when opens then 0 else least(in_row, 1000) end,
+    last_success_at = case when succeeded then now() else h.last_success_at end,
+    last_failure_at = case when j.failures > 0 then now() else h.last_failure_at end,
+    first_failure_at = case when j.failures = 0 then null when succeeded then now()
+      else coalesce(h.first_failure_at, now()) end,
+    failures = case when succeeded then 0 else h.failures end + j.failures,
+    warned_at = case when not succeeded then h.warned_at end
+  from judged j where h.endpoint_id = j.endpoint_id
+  returning h.endpoint_id, h.open_until, h.failures, h.first_failure_at, j.opens, ${isFailing('h')} as failing
+  ), changed as (
+    select e.publisher_id, e.id::text as subject, 1 as count, ${endpointData} as data, u.failing, u.failures,
+      u.first_failure_at
+    from updated u join locked l using (endpoint_id) join webhook_endpoints e on e.id = u.endpoint_id
+    where u.failing <> ${isFailing('l')}
+  ), failing_taken_back as (
+    ${takeBack('endpoint.failing', succeeded)}
+  ), recovered_taken_back as (
+    ${takeBack('endpoint.recovered', failed)}
+  ), failing as (
+    ${raiseEvents('endpoint.failing', `${failed} and ${notIn('recovered_taken_back')}`)}
+  ), recovered as (
+    ${raiseEvents('endpoint.recovered', `${succeeded} and ${notIn('failing_taken_back')}`)}
+  )
+  select endpoint_id, open_until, opens from updated`;
+
+/** A breaker that opened. */
+export type Opened = { endpointId: number; openUntil: Date };
+
+/** Adds observations to the health of endpoints. @returns the breakers they opened */
+export async function recordHealth(executor: Executor, observations: readonly Observation[]): Promise<Opened[]> {
+  if (observations.length === 0) return [];
+  const column = <Value>(read: (observation: Observation) => Value): Value[] => observations.map(read);
+  const { rows } = await executor.query<{ endpoint_id: number; open_until: Date; opens: boolean }>({
+    name: 'record_endpoint_health',
+    text: statement,
+    values: [
+      column((one) => one.endpointId),
+      column((one) => one.maxInFlight),
+      column((one) => one.successes),
+      column((one) => one.succeeded),
+      column((one) => one.timedOut),
+      column((one) => one.failures),
+      column((one) => one.timeouts),
+      column((one) => one.onlyTimeouts),
+      column((one) => one.trips),
+      column((one) => one.url),
+    ],
+  });
+  return rows.filter((row) => row.opens).map((row) => ({ endpointId: row.endpoint_id, openUntil: row.open_until }));
 }

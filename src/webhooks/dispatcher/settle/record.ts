@@ -1,10 +1,10 @@
 import type pg from 'pg';
+import { isDatabaseUnavailable } from '../../../platform/db/pool.ts';
 import type { Logger } from '../../../platform/logger.ts';
+import { leaseGraceMs } from '../leases.ts';
 import type { Meter } from '../meter.ts';
-import type { HealthWatch } from './health.ts';
-import { recordHealth } from './health-store.ts';
+import { type HealthWatch, recordHealth } from './health.ts';
 import { type Settlement, settle } from './settle.ts';
-import type { SettlementResult } from './settle-batches.ts';
 
 type Tools = {
   pool: pg.Pool;
@@ -51,4 +51,95 @@ export function reportSettlement(
   else if (result === 'late') logger.error(details, 'outcome not written in time');
   else if (outcome === 'delivered' || outcome === 'retry') logger.debug(details, 'attempt ended');
   else logger.warn(details, 'delivery failed');
+}
+
+/** Settlements written by one statement (count). */
+const maxBatch = 200;
+const retryMs = 200;
+
+type Entry = { settlement: Settlement; giveUpAtMs: number };
+
+/** lost: another worker had taken the delivery over, nothing was written; late: given up, others take it over. */
+export type SettlementResult = 'written' | 'lost' | 'late';
+
+export type SettlementWriter = {
+  /** Writes the outcome of an attempt, in a batch and again until it succeeds. */
+  add: (settlement: Settlement) => void;
+  /** Resolves when everything is written or given up. */
+  drain: () => Promise<void>;
+};
+
+type SettlementWriterOptions = {
+  /** Writes settlements of one day's deliveries, all or none. @returns those that were still under their lease */
+  write: (settlements: readonly Settlement[]) => Promise<readonly Settlement[]>;
+  /** Called once for every settlement. */
+  onDone: (settlement: Settlement, result: SettlementResult) => void;
+  logger: Logger;
+  now: () => number;
+};
+
+/**
+ * Group commit: a batch is written at once when none is under way; what arrives meanwhile is the next batch. A batch
+ * that fails because the database is unavailable is written again until it succeeds: as long as no other worker has
+ * taken the delivery over, its outcome counts. One that fails for another reason is written settlement by settlement,
+ * so that none delays the others, and given up some seconds after the deadline; its lease is renewed no longer then.
+ */
+export function createSettlementWriter({ write, onDone, logger, now }: SettlementWriterOptions): SettlementWriter {
+  const waiting: Entry[] = [];
+  let running: Promise<void> | null = null;
+
+  /** @returns what could not be written */
+  async function writeBatch(batch: Entry[]): Promise<Entry[]> {
+    const settlements = batch.map((entry) => entry.settlement);
+    try {
+      const written = new Set(await write(settlements));
+      for (const settlement of settlements) onDone(settlement, written.has(settlement) ? 'written' : 'lost');
+      return [];
+    } catch (err) {
+      logger.debug({ err, count: batch.length }, 'settlements not written yet');
+      if (isDatabaseUnavailable(err))
+        return batch.map(({ settlement }) => ({ settlement, giveUpAtMs: now() + leaseGraceMs }));
+      if (batch.length === 1) return batch;
+      const left: Entry[] = [];
+      for (const entry of batch) left.push(...(await writeBatch([entry])));
+      return left;
+    }
+  }
+
+  function isWorthRetrying(entry: Entry): boolean {
+    if (now() < entry.giveUpAtMs) return true;
+    onDone(entry.settlement, 'late');
+    return false;
+  }
+
+  /** The first, and all others for deliveries of the same day: nearly always all. */
+  function takeBatch(): Entry[] {
+    const day = waiting[0]?.settlement.claimed.day;
+    const batch: Entry[] = [];
+    const others: Entry[] = [];
+    for (const entry of waiting.splice(0, maxBatch))
+      (entry.settlement.claimed.day === day ? batch : others).push(entry);
+    waiting.unshift(...others);
+    return batch;
+  }
+
+  async function run(): Promise<void> {
+    while (waiting.length > 0) {
+      const failed = await writeBatch(takeBatch());
+      if (failed.length === 0) continue;
+      waiting.unshift(...failed.filter(isWorthRetrying));
+      await new Promise((resolve) => setTimeout(resolve, retryMs));
+    }
+    running = null;
+  }
+
+  return {
+    add: (settlement) => {
+      waiting.push({ settlement, giveUpAtMs: now() + settlement.claimed.deadlineMs + leaseGraceMs });
+      running ??= run();
+    },
+    drain: async () => {
+      while (running !== null) await running;
+    },
+  };
 }

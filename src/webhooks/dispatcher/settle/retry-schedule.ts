@@ -1,5 +1,5 @@
+import { dayMs } from '../../../platform/lib/time.ts';
 import type { ErrorClass, SendResult } from '../send/result.ts';
-import { maxRetryAfterMs, parseRetryAfter } from '../send/retry-after.ts';
 
 /** The retry schedule: waits before each attempt (seconds), ten over about 76 h (docs/interface.md#retries). */
 export const defaultSteps: readonly number[] = [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
@@ -85,4 +85,31 @@ export function classify(result: SendResult, nowMs: number): Verdict {
 function disableReason(status: number, headers: Record<string, string>): DisableReason | null {
   if (status === 410) return 'gone';
   return headers['webhook-delivery']?.trim().toLowerCase() === 'disable' ? 'asked' : null;
+}
+
+/** The longest wait a receiver may ask for, milliseconds (24 h). */
+const maxRetryAfterMs = dayMs;
+
+const secondsPattern = /^\d+$/;
+/** RFC 9110 5.6.7: IMF-fixdate and the obsolete RFC 850 form; both say GMT. */
+const gmtPattern = /^[A-Z][a-z]{2,8}, \d{2}[ -][A-Z][a-z]{2}[ -]\d{2,4} \d{2}:\d{2}:\d{2} GMT$/;
+/** RFC 9110 5.6.7: the obsolete asctime form, which names no zone and means GMT. */
+const asctimePattern = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/;
+
+function dateMs(text: string): number {
+  if (gmtPattern.test(text)) return Date.parse(text);
+  return asctimePattern.test(text) ? Date.parse(`${text} GMT`) : Number.NaN;
+}
+
+/**
+ * The wait a `retry-after` header asks for.
+ * @param value the header: whole seconds or an HTTP date
+ * @param nowMs epoch milliseconds, for dates
+ * @returns 0 to 24 h in milliseconds (a date in the past is 0); null when absent or unreadable
+ * @see RFC 9110, 10.2.3
+ */
+export function parseRetryAfter(value: string | null | undefined, nowMs: number): number | null {
+  const text = value?.trim() ?? '';
+  const waitMs = secondsPattern.test(text) ? Number(text) * 1000 : dateMs(text) - nowMs;
+  return Number.isNaN(waitMs) ? null : Math.min(Math.max(waitMs, 0), maxRetryAfterMs);
 }

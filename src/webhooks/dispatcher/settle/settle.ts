@@ -1,10 +1,10 @@
 import type { Executor } from '../../../platform/db/pool.ts';
 import { countMoves } from '../../deliveries/counts.ts';
 import { endpointData, operationalEvents, raiseEvents } from '../../raise-events.ts';
-import type { Claimed } from '../claim/claim.ts';
+import type { Claimed } from '../claim/claimed.ts';
+import type { Method } from '../send/request.ts';
 import type { Timing } from '../send/result.ts';
-import type { Method } from '../send/target-url.ts';
-import { auditDisabled, raiseDisabled } from './disabling.ts';
+import { auditDisabled, raiseDisabled } from './failing-endpoints.ts';
 import type { AttemptFailure, DisableReason } from './retry-schedule.ts';
 
 /** The outcome of an attempt. */

@@ -1,13 +1,14 @@
-import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
-import { publisherPages } from '../../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
+import { actionButton } from '../../../shell/actions.ts';
 import {
   badge,
   type Cell,
+  card,
   emptyState,
   linkButton,
   noMatches,
@@ -28,7 +29,6 @@ import { type EndpointLabel, readEndpointLabels } from '../../endpoint-store.ts'
 import type { PageServices } from '../services.ts';
 import { deliveryPage } from './delivery-page.ts';
 import { filterFields, filterNames, readFilter, type TypedFilter } from './filter.ts';
-import { redeliverCard } from './redeliver-card.ts';
 import { statusBadge } from './timeline.ts';
 
 const rowsPerPage = 50;
@@ -143,3 +143,18 @@ const deliveryCells = ({ publisher, path }: PublisherContext, row: DeliveryView,
   row.last_status === null ? (row.last_error ?? '–') : String(row.last_status),
   row.pub_user_id ?? '–',
 ];
+
+/** Sends all deliveries again that match the filter of the list. */
+function redeliverCard(context: PublisherContext, typed: TypedFilter): Html {
+  const status = typed.status || 'all';
+  const text = status === 'delivered' ? t('deliveries.redeliverMatches') : t('deliveries.retryMatches');
+  const button = actionButton(context, {
+    to: context.path('/deliveries/replay'),
+    text,
+    values: typed,
+    confirm: t('deliveries.redeliverConfirm', { status }),
+  });
+  return card(text, button, {
+    lead: t('deliveries.redeliverLead', { status }),
+  });
+}

@@ -1,21 +1,24 @@
-import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
-import { publisherPages } from '../../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { transaction } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { isUuid7 } from '../../../platform/lib/uuid7.ts';
 import type { App } from '../../../platform/ports.ts';
+import { actionButton } from '../../../shell/actions.ts';
 import { apiText } from '../../../shell/api-text.ts';
+import { badge, card, descriptionList, linkButton } from '../../../shell/components.ts';
 import { pathText } from '../../../shell/context.ts';
 import type { Fields } from '../../../shell/fields.ts';
+import { count, moment, momentOr } from '../../../shell/format.ts';
 import { isFragmentRequest, type PageResult } from '../../../shell/pages.ts';
+import { hasRole } from '../../../shell/viewer.ts';
 import { cancelJob, createJob, findJob, type RedeliveryJob } from '../../redelivery/jobs.ts';
-import { redeliverOne } from '../../redelivery/redeliver-one.ts';
+import { redeliverOne } from '../../redelivery/requeue.ts';
 import type { PageServices } from '../services.ts';
 import { deliveryIdOf } from './deliveries.ts';
 import { filterNames, readFilter, type TypedFilter } from './filter.ts';
-import { redeliveryProgress } from './redelivery-progress.ts';
 
 type Scope = { deps: PageServices['deps']; failFast: ReturnType<typeof createFailFast> };
 
@@ -95,4 +98,33 @@ async function cancel(scope: Scope, context: PublisherContext): Promise<PageResu
     to: context.path(`/deliveries/replays/${job.id}`),
     ...(isCancelled ? { done: t('deliveries.cancelled') } : { failed: t('deliveries.alreadyFinished') }),
   };
+}
+
+/** Progress of a redelivery job; refreshes itself while it runs. */
+function redeliveryProgress(context: PublisherContext, job: RedeliveryJob): Html {
+  const { path, viewer } = context;
+  const isRunning = job.status === 'running';
+  const at = path(`/deliveries/replays/${job.id}`);
+  const refresh = isRunning && html` hx-get="${at}" hx-trigger="every 1s" hx-swap="outerHTML"`;
+  const canCancel = isRunning && hasRole(viewer.user.role, 'manager');
+  const cancel = () => actionButton(context, { to: `${at}/cancel`, text: t('common.cancel'), small: true });
+  return html`
+    <div id="redelivery"${refresh}>
+      ${card(t('deliveries.progress'), progress(context, job), { actions: canCancel ? cancel() : nothing })}
+      ${!isRunning && html`<p>${linkButton(path('/deliveries'), t('deliveries.back'))}</p>`}
+    </div>`;
+}
+
+function progress({ publisher }: PublisherContext, job: RedeliveryJob): Html {
+  const tone = job.status === 'running' ? 'info' : job.status === 'done' ? 'good' : 'warn';
+  const max = Math.max(1, job.total);
+  const value = job.status === 'done' ? max : job.queued;
+  return html`
+    <progress class="bar" max="${max}" value="${value}" aria-label="${t('deliveries.progress')}"></progress>
+    ${descriptionList([
+      [t('deliveries.status'), badge(t(`redeliveryStatus.${job.status}`), tone)],
+      [t('deliveries.queued'), t('deliveries.queuedOf', { queued: count(job.queued), total: count(job.total) })],
+      [t('deliveries.started'), moment(publisher, job.createdAt, 'second')],
+      [t('deliveries.finished'), momentOr(publisher, job.finishedAt)],
+    ])}`;
 }

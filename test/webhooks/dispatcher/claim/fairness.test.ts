@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createConcurrency } from '../../../../src/webhooks/dispatcher/claim/concurrency.ts';
+import { createConcurrency } from '../../../../src/webhooks/dispatcher/claim/limits.ts';
 import { createTestApp, type TestApp } from '../../../support/test-app.ts';
 import { addEndpoint, createParts, enqueueDelivery, until, untilScanned } from '../support.ts';
 

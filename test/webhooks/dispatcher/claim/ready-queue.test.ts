@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Candidate } from '../../../../src/webhooks/dispatcher/claim/claim.ts';
+import type { Candidate } from '../../../../src/webhooks/dispatcher/claim/claimed.ts';
 import { createReadyQueue, type ReadyQueue } from '../../../../src/webhooks/dispatcher/claim/ready-queue.ts';
 
 const ample = { trusted: 10, untrusted: 10 };

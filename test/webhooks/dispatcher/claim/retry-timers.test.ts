@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createRetryTimers, type RetryTimers } from '../../../../src/webhooks/dispatcher/claim/retry-timers.ts';
+import { createRetryTimers, type RetryTimers } from '../../../../src/webhooks/dispatcher/claim/ready-queue.ts';
 
 let rung: { atMs: number; endpointIds: readonly number[] }[];
 let alarms: RetryTimers;

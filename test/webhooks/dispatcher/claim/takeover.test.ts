@@ -2,9 +2,9 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { transaction } from '../../../../src/platform/db/pool.ts';
 import { claim } from '../../../../src/webhooks/dispatcher/claim/claim.ts';
+import { workerLockClass } from '../../../../src/webhooks/dispatcher/leases.ts';
 import { type Settlement, settle } from '../../../../src/webhooks/dispatcher/settle/settle.ts';
-import { workerLockClass } from '../../../../src/webhooks/dispatcher/worker-registry.ts';
-import { redeliverOne } from '../../../../src/webhooks/redelivery/redeliver-one.ts';
+import { redeliverOne } from '../../../../src/webhooks/redelivery/requeue.ts';
 import { createTestApp, type TestApp } from '../../../support/test-app.ts';
 import { addEndpoint, attemptsOf, createParts, deliveryOf, enqueueDelivery, until, untilSwept } from '../support.ts';
 

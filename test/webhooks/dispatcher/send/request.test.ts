@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { buildRequest, type Message } from '../../../../src/webhooks/dispatcher/send/request.ts';
-import { maxUrlBytes } from '../../../../src/webhooks/dispatcher/send/target-url.ts';
+import { buildRequest, type Message, maxUrlBytes } from '../../../../src/webhooks/dispatcher/send/request.ts';
 import { payloadOf } from '../support.ts';
 
 const message: Message = {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Target, targetUrl } from '../../../../src/webhooks/dispatcher/send/target-url.ts';
+import { type Target, targetUrl } from '../../../../src/webhooks/dispatcher/send/request.ts';
 import { payloadOf } from '../support.ts';
 
 const conversion = {

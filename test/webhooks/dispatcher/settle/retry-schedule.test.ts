@@ -1,8 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ErrorClass, SendResult } from '../../../../src/webhooks/dispatcher/send/result.ts';
-import { parseRetryAfter } from '../../../../src/webhooks/dispatcher/send/retry-after.ts';
-import { classify, defaultSteps, nextAttempt } from '../../../../src/webhooks/dispatcher/settle/retry-schedule.ts';
+import {
+  classify,
+  defaultSteps,
+  nextAttempt,
+  parseRetryAfter,
+} from '../../../../src/webhooks/dispatcher/settle/retry-schedule.ts';
 
 const nowMs = Date.UTC(2026, 10, 21, 12);
 const dayMs = 86_400_000;

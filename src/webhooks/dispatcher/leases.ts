@@ -1,8 +1,66 @@
+import { randomInt } from 'node:crypto';
 import type pg from 'pg';
 import { Connection } from '../../platform/db/connection.ts';
+import type { Executor } from '../../platform/db/pool.ts';
 import type { ServerUrl } from '../../platform/db/servers.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { findDeadWorkers, freeLeases, lockNewId, register } from './worker-registry.ts';
+import type { Claimed } from './claim/claimed.ts';
+
+/** How much longer than its call a lease lasts (milliseconds): time to write the outcome. */
+export const leaseGraceMs = 10_000;
+
+/** The leases a worker holds: of calls in flight, and of outcomes that are not written yet. */
+export type Leases = {
+  add: (claimed: Claimed) => void;
+  remove: (claimed: Claimed) => void;
+  all: () => Claimed[];
+  /** Leases that end soon; their end is put off, and the caller renews them in the database. */
+  takeEnding: () => Claimed[];
+};
+
+/** @param now a monotonic clock, milliseconds */
+export function createLeases(now: () => number): Leases {
+  const endsMs = new Map<Claimed, number>();
+  return {
+    add: (claimed) => void endsMs.set(claimed, now() + claimed.deadlineMs + leaseGraceMs),
+    remove: (claimed) => void endsMs.delete(claimed),
+    all: () => [...endsMs.keys()],
+    takeEnding: () => {
+      const ending = [...endsMs].filter(([, endMs]) => endMs - now() < leaseGraceMs / 2).map(([claimed]) => claimed);
+      for (const claimed of ending) endsMs.set(claimed, now() + leaseGraceMs);
+      return ending;
+    },
+  };
+}
+
+/**
+ * Frees leases this worker does not know of: those of a claim whose answer was lost with a connection. Without it they
+ * would block their deliveries until they end.
+ */
+export async function freeUnknownLeases(
+  executor: Executor,
+  workerId: number,
+  known: readonly Claimed[],
+): Promise<void> {
+  await executor.query(
+    `update delivery_queue q set lease_until = null, worker_id = null
+    where worker_id = $1 and not exists (
+      select from unnest($2::uuid[], $3::int[]) as k (delivery_id, generation)
+      where k.delivery_id = q.delivery_id and k.generation = q.generation
+    )`,
+    [workerId, known.map(({ deliveryId }) => deliveryId), known.map(({ generation }) => generation)],
+  );
+}
+
+/** Puts off the end of leases whose outcome is not written yet. Leaves alone what other workers have taken over. */
+export async function renewLeases(executor: Executor, workerId: number, leases: readonly Claimed[]): Promise<void> {
+  await executor.query(
+    `update delivery_queue q set lease_until = now() + ${leaseGraceMs} * interval '1 ms'
+    from unnest($2::uuid[], $3::int[]) as l (delivery_id, generation)
+    where q.delivery_id = l.delivery_id and q.generation = l.generation and q.worker_id = $1`,
+    [workerId, leases.map(({ deliveryId }) => deliveryId), leases.map(({ generation }) => generation)],
+  );
+}
 
 const reconnectMs = 250;
 const sweepMs = 500;
@@ -139,4 +197,61 @@ async function sweep(state: State): Promise<void> {
     logger.debug({ err }, 'dead workers not checked');
     disconnected(state, client);
   }
+}
+
+/** First key of the advisory locks of workers; the second is the worker's id. */
+export const workerLockClass = 1_886_544_747;
+
+/** Locks an id that is not in use. Ids come from a secure random source: two workers must never share one. */
+async function lockNewId(client: pg.Client): Promise<number> {
+  for (;;) {
+    const id = randomInt(1, 2 ** 31 - 1);
+    const { rows } = await client.query<{ ok: boolean }>('select pg_try_advisory_lock($1, $2) as ok', [
+      workerLockClass,
+      id,
+    ]);
+    if (rows[0]?.ok) return id;
+  }
+}
+
+/**
+ * Registers the worker, after it has its lock. Leases under its previous id become its own again and are extended.
+ */
+async function register(client: pg.Client, id: number, previousId: number | null): Promise<void> {
+  // A peer that vanished is noticed by its keep-alives within about 11 s, not on Unix sockets.
+  await client.query('set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3');
+  await client.query(
+    `with previous as (delete from dispatcher_workers where id = $2),
+      adopted as (
+        update delivery_queue
+        set worker_id = $1, lease_until = greatest(lease_until, now() + ${leaseGraceMs} * interval '1 ms')
+        where worker_id = $2
+      )
+    insert into dispatcher_workers (id) values ($1)`,
+    [id, previousId],
+  );
+}
+
+/** Registered workers without their lock. */
+async function findDeadWorkers(client: pg.Client): Promise<number[]> {
+  const { rows } = await client.query<{ id: number }>({
+    name: 'dispatcher-dead',
+    text: `select w.id from dispatcher_workers w where not exists (
+      select from pg_locks l
+      where l.locktype = 'advisory' and l.database = (select oid from pg_database where datname = current_database())
+        and l.classid = $1::int::oid and l.objid = w.id::oid and l.objsubid = 2 and l.granted
+    )`,
+    values: [workerLockClass],
+  });
+  return rows.map((row) => row.id);
+}
+
+/** Frees the leases of these workers and removes them. */
+async function freeLeases(client: pg.Client, workerIds: readonly number[]): Promise<number> {
+  const { rowCount } = await client.query(
+    `with removed as (delete from dispatcher_workers where id = any($1))
+    update delivery_queue set lease_until = null, worker_id = null where worker_id = any($1)`,
+    [workerIds],
+  );
+  return rowCount ?? 0;
 }
