@@ -1,11 +1,17 @@
 import type pg from 'pg';
+import type { Config } from '../config.ts';
+import type { DatabaseHealth } from '../platform/db/health.ts';
 import { breakConnections, createPool } from '../platform/db/pool.ts';
 import type { ServerUrl } from '../platform/db/servers.ts';
 import type { Logger } from '../platform/logger.ts';
 import { createSigner } from '../platform/security/keyring.ts';
+import type { SecretBox } from '../platform/security/secret-box.ts';
+import type { Tracing } from '../platform/tracing/tracing.ts';
+import type { EndpointActivity } from './activity/activity.ts';
 import { startDispatcher } from './dispatcher/worker.ts';
+import type { DispatcherMetrics } from './metrics.ts';
 import { createPayloadLinks, payloadLinkPurpose } from './payload-link.ts';
-import type { WebhookDeps } from './ports.ts';
+import type { Sender } from './sender.ts';
 
 /** The longest call of an endpoint (milliseconds): a stopping worker lets it end if the shutdown limit allows. */
 const longestCallMs = 20_000;
@@ -37,9 +43,22 @@ export const createDispatcherPool = (databaseUrl: ServerUrl, logger: Logger): pg
     settings: plannerSettings,
   });
 
+/** What the dispatcher works with beside its pool. `now`: epoch milliseconds. */
+export type DispatcherDeps = {
+  config: Config;
+  dbHealth: DatabaseHealth;
+  logger: Logger;
+  secretBox: SecretBox;
+  tracing: Tracing;
+  sender: Sender;
+  activity: EndpointActivity;
+  dispatcherMetrics: DispatcherMetrics;
+  now: () => number;
+};
+
 /** Starts the dispatcher of this process, with a pool of its own. */
 export async function startDispatcherJob(
-  deps: WebhookDeps,
+  deps: DispatcherDeps,
   databaseUrl: ServerUrl,
 ): Promise<{ stop: () => Promise<void> }> {
   const { config, logger, sender, secretBox, dispatcherMetrics, now } = deps;

@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import { dropPartitions } from '../platform/db/partitions.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import type { ServerUrl } from '../platform/db/servers.ts';
@@ -7,12 +8,11 @@ import { deleteOldActivity, noteBacklogs } from './activity/activity.ts';
 import { mergeCounts } from './deliveries/counts.ts';
 import { parkDisabled } from './dispatcher/claim/park.ts';
 import { runFailingEndpointCheck } from './dispatcher/settle/failing-endpoints.ts';
-import { startDispatcherJob } from './dispatcher-job.ts';
+import { type DispatcherDeps, startDispatcherJob } from './dispatcher-job.ts';
 import { removeAbandonedListeners } from './listen/listeners.ts';
-import type { WebhookDeps } from './ports.ts';
 import { runRedeliveries } from './redelivery/jobs.ts';
 
-export const webhookJobs = (deps: WebhookDeps, databaseUrl: ServerUrl): readonly Job[] => [
+export const webhookJobs = (deps: DispatcherDeps & { pool: pg.Pool }, databaseUrl: ServerUrl): readonly Job[] => [
   {
     name: 'webhook dispatcher',
     roles: ['worker'],

@@ -1,12 +1,14 @@
 import { Type } from '@sinclair/typebox';
+import type { Config } from '../config.ts';
 import { createFailFast } from '../platform/db/fail-fast.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import { dayOfUuid7, isUuid7, readUuid, writeUuid } from '../platform/lib/uuid7.ts';
-import type { App, PlatformDeps } from '../platform/ports.ts';
+import type { App } from '../platform/ports.ts';
 import { createSigner, type Signer } from '../platform/security/keyring.ts';
 import { macLength } from '../platform/security/mac.ts';
+import type { DatabaseDeps } from './ports.ts';
 
 /**
  * Signed links to the stored bytes of a delivery, for GET webhooks whose URL would be too long
@@ -58,7 +60,10 @@ export function createPayloadLinks(signer: Signer, publicUrl: string): PayloadLi
 const querystring = Type.Object({ t: Type.Optional(Type.String({ description: 'Token of the signed link.' })) });
 
 /** Where `payload_url` of a GET webhook leads: the very bytes its signature covers. */
-export async function payloadRoutes(app: App, { config, pool, dbHealth, now }: PlatformDeps): Promise<void> {
+export async function payloadRoutes(
+  app: App,
+  { config, pool, dbHealth, now }: DatabaseDeps & { config: Config },
+): Promise<void> {
   const failFast = createFailFast(dbHealth);
   const links = createPayloadLinks(createSigner(config.tokenKeys, payloadLinkPurpose), config.publicUrl);
   const response = { 200: Type.Unknown({ description: 'The payload, byte for byte.' }), ...errorAnswers(400, 404) };

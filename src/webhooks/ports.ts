@@ -1,9 +1,14 @@
+import type pg from 'pg';
 import type { AccountDeps } from '../accounts/ports.ts';
+import type { DatabaseHealth } from '../platform/db/health.ts';
 import type { EndpointActivity } from './activity/activity.ts';
-import type { EventTypes } from './events.ts';
 import type { DispatcherMetrics } from './metrics.ts';
 import type { Sender } from './sender.ts';
 
+/** What calls that ask the database take. `now`: epoch milliseconds. */
+export type DatabaseDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number };
+
+/** What the room is made of. */
 export type WebhookDeps = AccountDeps & {
   /** Calls publishers' endpoints. */
   sender: Sender;
@@ -11,6 +16,3 @@ export type WebhookDeps = AccountDeps & {
   activity: EndpointActivity;
   dispatcherMetrics: DispatcherMetrics;
 };
-
-/** `events`: what publishers can subscribe to. */
-export type EndpointDeps = WebhookDeps & { events: EventTypes };

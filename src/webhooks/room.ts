@@ -37,7 +37,6 @@ export function createWebhooks({ platform, catalog, accounts }: Needs) {
     allowHttp: config.webhookAllowHttp,
     proxy: config.webhookProxy,
     userAgent,
-    now: () => performance.now(),
   });
   registerWebhookGauges(metrics.registry, pool, now);
   const deps: WebhookDeps = {
@@ -59,9 +58,12 @@ export function createWebhooks({ platform, catalog, accounts }: Needs) {
       exports: { webhooks: exportDeliveries },
     },
     routes: async (app: App, { events }: { events: EventTypes }) => {
-      await app.register(payloadRoutes, deps);
-      for (const routes of [endpointRoutes, listenRoutes, deliveryRoutes, redeliveryRoutes])
-        await app.register(routes, { ...deps, events });
+      const given = { ...deps, events };
+      await app.register(payloadRoutes, given);
+      await app.register(endpointRoutes, given);
+      await app.register(listenRoutes, given);
+      await app.register(deliveryRoutes, given);
+      await app.register(redeliveryRoutes, given);
     },
     pages: (app: App, shell: Shell, house: { events: EventTypes; management: ManagementClient }) => {
       const services = { ...shell, deps: { ...deps, events: house.events }, management: house.management };

@@ -30,8 +30,8 @@ export type SenderOptions = {
   ca?: string;
   /** What all calls go through (default: nothing). */
   proxy?: HttpProxy | null;
-  /** Milliseconds from any origin, never going back. */
-  now: () => number;
+  /** Milliseconds from any origin, never going back (default: `performance.now`). */
+  now?: () => number;
 };
 
 export type Sender = {
@@ -40,6 +40,8 @@ export type Sender = {
   /** Ends calls in flight as `local` and closes every connection. */
   close: () => Promise<void>;
 };
+
+const monotonicMs = (): number => performance.now();
 
 /** Origins with vetted addresses whose idle connections are kept (count). */
 const maxPools = 256;
@@ -55,10 +57,10 @@ const transportHeaders = new Set(
  * gets a connection made for other addresses.
  */
 export function createSender(options: SenderOptions): Sender {
-  const { allowNets, now, maxResponseBytes = maxKeptBytes } = options;
+  const { allowNets, now = monotonicMs, maxResponseBytes = maxKeptBytes } = options;
   const lookup = options.lookup ?? createLookup();
   const resolver = createResolverWatch(now);
-  const pools = createPools(options);
+  const pools = createPools(options, now);
   const inFlight = new Set<() => void>();
   let closed = false;
 
@@ -120,7 +122,7 @@ type Outcome =
   | { kind: 'blocked'; reason: BlockReason };
 
 /** The connection pools of a sender, one for each origin and list of addresses. */
-function createPools({ connectTimeoutMs = 5000, ca, proxy = null, now }: SenderOptions) {
+function createPools({ connectTimeoutMs = 5000, ca, proxy = null }: SenderOptions, now: () => number) {
   const connections = new Set<Connection>();
   const pools = new LRUCache<string, ConnectionPool>({ max: maxPools, dispose: (pool) => pool.retire() });
   return {

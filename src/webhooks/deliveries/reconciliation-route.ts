@@ -1,9 +1,11 @@
+import type { Config } from '../../config.ts';
 import { callOf } from '../../management/http.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { readDayRange } from '../../platform/http/day-range.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
-import type { App, PlatformDeps } from '../../platform/ports.ts';
+import type { App } from '../../platform/ports.ts';
+import type { DatabaseDeps } from '../ports.ts';
 import { isReconciled, reconcilePublisher, type StateCounts } from './reconciliation.ts';
 import { reconciliationAnswer, reconciliationQuery } from './schemas.ts';
 
@@ -11,7 +13,10 @@ import { reconciliationAnswer, reconciliationQuery } from './schemas.ts';
 const defaultDays = 7;
 
 /** Shows whether every delivery of a publisher is in exactly one state (docs/interface.md#deliveries). */
-export function reconciliationRoute(app: App, { pool, dbHealth, config, now }: PlatformDeps): void {
+export function reconciliationRoute(
+  app: App,
+  { pool, dbHealth, config, now }: DatabaseDeps & { config: Config },
+): void {
   const failFast = createFailFast(dbHealth);
   // A day with queued deliveries is kept for twice the retention.
   const maxDays = 2 * config.retentionDeliveryDays + 1;

@@ -1,13 +1,16 @@
 import { Type } from '@sinclair/typebox';
-import type { AccountDeps } from '../../accounts/ports.ts';
+import type { Caller } from '../../accounts/caller.ts';
+import type { Config } from '../../config.ts';
 import { callOf, publisherQuery } from '../../management/http.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { Authenticator } from '../../platform/http/auth.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import { readCursor, readDeliveryId, readFilter, writeCursor } from '../delivery-filter.ts';
 import { findAttempts, findDelivery, readDeliveries } from '../delivery-store.ts';
 import type { EventTypes } from '../events.ts';
+import type { DatabaseDeps } from '../ports.ts';
 import { reconciliationRoute } from './reconciliation-route.ts';
 import { deliveryAnswer, listAnswer, listQuery } from './schemas.ts';
 import { viewOfDelivery, viewOfWholeDelivery } from './view.ts';
@@ -20,12 +23,11 @@ export const deliveryParams = Type.Object({
 const tags = ['Deliveries'];
 const defaultLimit = 50;
 
+type DeliveryDeps = DatabaseDeps & { config: Config; auth: Authenticator<Caller>; events: EventTypes };
+
 /** A publisher's deliveries: list, reconciliation, one with its attempts (docs/interface.md#deliveries). */
-export async function deliveryRoutes(
-  app: App,
-  { events, ...deps }: AccountDeps & { events: EventTypes },
-): Promise<void> {
-  const { pool, now } = deps;
+export async function deliveryRoutes(app: App, deps: DeliveryDeps): Promise<void> {
+  const { pool, now, events } = deps;
   const failFast = createFailFast(deps.dbHealth);
   app.addHook('preValidation', deps.auth.requireKey('configurations', 'accounts'));
   app.addHook('onRequest', async (_request, reply) => {

@@ -3,8 +3,9 @@ import { publisherQuery } from '../../management/http.ts';
 import { strictBody } from '../../management/strict-body.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
+import type { SecretBox } from '../../platform/security/secret-box.ts';
 import type { Endpoint } from '../endpoint-store.ts';
-import type { EndpointDeps } from '../ports.ts';
+import type { EventTypes } from '../events.ts';
 import { enableEndpoint, pauseEndpoint, resumeEndpoint, rotateSecret } from './actions.ts';
 import { endpointAnswer, endpointParams, endpointPath, readEndpointRef, resumeBody, rotateBody } from './schemas.ts';
 import type { Change, EndpointService } from './service.ts';
@@ -22,7 +23,7 @@ type ActionResult = { message: string; endpoint: Endpoint; secret?: string };
 /** Pause, resume, enable, disable and rotate-secret (docs/interface.md#webhook-endpoints). */
 export function endpointActionRoutes(
   app: App,
-  { events, secretBox }: Pick<EndpointDeps, 'events' | 'secretBox'>,
+  { events, secretBox }: { events: EventTypes; secretBox: SecretBox },
   service: EndpointService,
 ): void {
   const action = <Body extends TSchema>(name: string, { operationId, summary, body, run }: Action<Body>): void => {

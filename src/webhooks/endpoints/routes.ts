@@ -1,10 +1,12 @@
+import type { Caller } from '../../accounts/caller.ts';
 import { publisherQuery } from '../../management/http.ts';
 import { refuseFields } from '../../management/strict-body.ts';
+import type { Authenticator } from '../../platform/http/auth.ts';
 import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import { removeEndpoint } from '../endpoint-changes.ts';
-import type { EndpointDeps } from '../ports.ts';
+import type { EventTypes } from '../events.ts';
 import { urlRulesOf } from '../url-rules.ts';
 import { endpointActionRoutes } from './action-routes.ts';
 import {
@@ -17,13 +19,15 @@ import {
   removedAnswer,
 } from './schemas.ts';
 import { createEndpointService, type EndpointService } from './service.ts';
-import { endpointTestRoutes } from './test-routes.ts';
-import { endpointWriteRoutes } from './write-routes.ts';
+import { endpointTestRoutes, type TestDeps } from './test-routes.ts';
+import { endpointWriteRoutes, type WriteDeps } from './write-routes.ts';
 
 const tags = ['Webhook endpoints'];
 
+type RouteDeps = TestDeps & WriteDeps & { auth: Authenticator<Caller> };
+
 /** Where a publisher's webhooks go: set, show, pause, rotate, test (docs/interface.md#webhook-endpoints). */
-export async function endpointRoutes(app: App, deps: EndpointDeps): Promise<void> {
+export async function endpointRoutes(app: App, deps: RouteDeps): Promise<void> {
   const { config, auth } = deps;
   const rules = urlRulesOf(config);
   const service = createEndpointService(deps);
@@ -40,7 +44,7 @@ export async function endpointRoutes(app: App, deps: EndpointDeps): Promise<void
   await app.register(endpointTestRoutes, { ...deps, rules });
 }
 
-function readRoutes(app: App, { events }: Pick<EndpointDeps, 'events'>, service: EndpointService): void {
+function readRoutes(app: App, { events }: { events: EventTypes }, service: EndpointService): void {
   app.get(
     endpointsPath,
     {
@@ -74,7 +78,7 @@ function readRoutes(app: App, { events }: Pick<EndpointDeps, 'events'>, service:
   );
 }
 
-function removeRoute(app: App, { events }: Pick<EndpointDeps, 'events'>, service: EndpointService): void {
+function removeRoute(app: App, { events }: { events: EventTypes }, service: EndpointService): void {
   app.delete(
     endpointPath,
     {

@@ -4,16 +4,17 @@ import type { Work } from '../../management/unit-of-work.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { SecretBox } from '../../platform/security/secret-box.ts';
 import type { EndpointKey, Saved } from '../endpoint-changes.ts';
 import { type Endpoint, type EndpointRef, listEndpoints } from '../endpoint-store.ts';
-import type { EndpointDeps } from '../ports.ts';
+import type { DatabaseDeps } from '../ports.ts';
 import { changeEndpoint, createEndpoint } from './audit.ts';
 import { viewOfEndpoint, viewOfState } from './view.ts';
 
 /** `stored`: the endpoint before the change, locked; null: there is none. */
 export type Change<T> = (executor: Executor, key: EndpointKey, stored: Endpoint | null) => Promise<T>;
 
-type EndpointServiceDeps = Pick<EndpointDeps, 'pool' | 'secretBox' | 'now' | 'dbHealth'>;
+export type EndpointServiceDeps = DatabaseDeps & { secretBox: SecretBox };
 
 export type EndpointService = ReturnType<typeof createEndpointService>;
 

@@ -1,15 +1,18 @@
 import type { Static } from '@sinclair/typebox';
 import { calledPublisher } from '../../accounts/caller.ts';
+import type { Config } from '../../config.ts';
 import { publisherQuery } from '../../management/http.ts';
 import { strictBody } from '../../management/strict-body.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
+import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { defaultSettings } from '../endpoint-changes.ts';
 import { type Endpoint, findEndpoint } from '../endpoint-store.ts';
-import { type EventType, requireEventType } from '../events.ts';
-import type { EndpointDeps, WebhookDeps } from '../ports.ts';
+import { type EventType, type EventTypes, requireEventType } from '../events.ts';
+import type { DatabaseDeps } from '../ports.ts';
+import type { Sender } from '../sender.ts';
 import { createEndpointSecret, openHeaders, openSecrets, openV1aKeys } from '../signature.ts';
 import { takeTestToken } from '../test-limit.ts';
 import { requireUsableUrl, type UrlRules } from '../url-rules.ts';
@@ -17,12 +20,12 @@ import { readHeaders } from './custom-headers.ts';
 import { endpointParams, endpointPath, readEndpointRef, testAnswer, testBody } from './schemas.ts';
 import { type TestTarget, testEndpoint } from './test-endpoint.ts';
 
+/** What Test Endpoint takes. */
+export type TestDeps = DatabaseDeps & { config: Config; secretBox: SecretBox; sender: Sender; events: EventTypes };
+
 /** Test Endpoint: sends a sample payload now and shows the response (docs/interface.md#webhooks). */
-export async function endpointTestRoutes(
-  app: App,
-  { rules, events, ...deps }: EndpointDeps & { rules: UrlRules },
-): Promise<void> {
-  const { config, pool, now } = deps;
+export async function endpointTestRoutes(app: App, { rules, ...deps }: TestDeps & { rules: UrlRules }): Promise<void> {
+  const { config, pool, now, events } = deps;
   const failFast = createFailFast(deps.dbHealth);
 
   app.post(
@@ -64,7 +67,7 @@ export function targetOf(
   url: string,
   asked: Static<typeof testBody>,
   saved: Endpoint | null,
-  { secretBox }: Pick<WebhookDeps, 'secretBox'>,
+  { secretBox }: { secretBox: SecretBox },
 ): TestTarget {
   const sealed = saved?.secrets ?? { current: createEndpointSecret(secretBox).sealed, previous: null };
   // Headers may be credentials: they are not sent to another server than the saved one.

@@ -1,11 +1,13 @@
 import { post, publisherQuery } from '../../management/http.ts';
 import { idempotencyKey } from '../../management/resource-routes.ts';
+import type { Management } from '../../management/service.ts';
 import { strictBody } from '../../management/strict-body.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
+import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { addEndpoint, type Saved, saveEndpoint, updateEndpoint } from '../endpoint-changes.ts';
-import type { EndpointDeps } from '../ports.ts';
+import type { EventTypes } from '../events.ts';
 import type { UrlRules } from '../url-rules.ts';
 import { createEndpoint } from './audit.ts';
 import {
@@ -21,11 +23,14 @@ import {
 import type { EndpointService } from './service.ts';
 import { readEvents, readSettings } from './settings.ts';
 
+/** What the routes take beside the service. */
+export type WriteDeps = { events: EventTypes; secretBox: SecretBox; management: Management };
+
 const tags = ['Webhook endpoints'];
 const querystring = publisherQuery;
 
 /** Create, set and change an endpoint (docs/interface.md#webhook-endpoints). */
-export function endpointWriteRoutes(app: App, deps: EndpointDeps, service: EndpointService, rules: UrlRules): void {
+export function endpointWriteRoutes(app: App, deps: WriteDeps, service: EndpointService, rules: UrlRules): void {
   createRoute(app, deps, service, rules);
   putRoute(app, deps, service, rules);
   patchRoute(app, deps, service, rules);
@@ -36,7 +41,7 @@ const answerOf = (service: EndpointService, { endpoint, secret }: Saved) => ({
   data: service.view(endpoint, secret),
 });
 
-function createRoute(app: App, deps: EndpointDeps, service: EndpointService, rules: UrlRules): void {
+function createRoute(app: App, deps: WriteDeps, service: EndpointService, rules: UrlRules): void {
   const { events, secretBox: box } = deps;
   app.post(
     endpointsPath,
@@ -65,7 +70,7 @@ function createRoute(app: App, deps: EndpointDeps, service: EndpointService, rul
   );
 }
 
-function putRoute(app: App, { events, secretBox: box }: EndpointDeps, service: EndpointService, rules: UrlRules): void {
+function putRoute(app: App, { events, secretBox: box }: WriteDeps, service: EndpointService, rules: UrlRules): void {
   app.put(
     endpointPath,
     {
@@ -102,12 +107,7 @@ function putRoute(app: App, { events, secretBox: box }: EndpointDeps, service: E
   );
 }
 
-function patchRoute(
-  app: App,
-  { events, secretBox: box }: EndpointDeps,
-  service: EndpointService,
-  rules: UrlRules,
-): void {
+function patchRoute(app: App, { events, secretBox: box }: WriteDeps, service: EndpointService, rules: UrlRules): void {
   app.patch(
     endpointPath,
     {

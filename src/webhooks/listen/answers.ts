@@ -1,24 +1,44 @@
 import type { Static } from '@sinclair/typebox';
+import type pg from 'pg';
 import { AppError } from '../../platform/errors.ts';
 import type { StreamEvent } from '../../platform/http/event-streams.ts';
 import { dayOfUuid7, isPossibleUuid7 } from '../../platform/lib/uuid7.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { SecretBox } from '../../platform/security/secret-box.ts';
+import type { EndpointActivity } from '../activity/activity.ts';
 import { webhookIdOf } from '../deliveries/view.ts';
-import { type AttemptTools, attempt, prepare } from '../dispatcher/send/attempt.ts';
+import { attempt, prepare } from '../dispatcher/send/attempt.ts';
 import { fail, maxKeptBytes, type SendResult } from '../dispatcher/send/result.ts';
 import { createHealthWatch } from '../dispatcher/settle/health.ts';
 import { recordSettlements } from '../dispatcher/settle/record.ts';
 import type { Settlement } from '../dispatcher/settle/settle.ts';
-import type { WebhookDeps } from '../ports.ts';
+import type { DispatcherMetrics } from '../metrics.ts';
+import type { PayloadLinks } from '../payload-link.ts';
 import { findHandedOut, type HandedOut, type HandedOutKey } from './hand-out.ts';
 import { type answerBody, maxHeaderLength, maxHeaders } from './schemas.ts';
 
-type AnswerDeps = Pick<WebhookDeps, 'pool' | 'secretBox' | 'logger' | 'dispatcherMetrics' | 'activity' | 'now'> &
-  Pick<AttemptTools, 'payloadLinks'>;
+/** What answers are recorded with. `now`: epoch milliseconds. */
+export type AnswerDeps = {
+  pool: pg.Pool;
+  secretBox: SecretBox;
+  logger: Logger;
+  dispatcherMetrics: DispatcherMetrics;
+  activity: EndpointActivity;
+  now: () => number;
+};
 
 /** Where the log says that the request went. */
 const remoteAddress = 'perkwire listen';
 
-export function createAnswers({ pool, secretBox, logger, payloadLinks, dispatcherMetrics, activity, now }: AnswerDeps) {
+export function createAnswers({
+  pool,
+  secretBox,
+  logger,
+  payloadLinks,
+  dispatcherMetrics,
+  activity,
+  now,
+}: AnswerDeps & { payloadLinks: Pick<PayloadLinks, 'url'> }) {
   const watch = createHealthWatch(() => performance.now());
   const { meter } = dispatcherMetrics;
   /** Signed at the start of the attempt, so that the request can be made anew. */

@@ -1,10 +1,12 @@
 import { Type } from '@sinclair/typebox';
-import { calledPublisher } from '../../accounts/caller.ts';
+import { type Caller, calledPublisher } from '../../accounts/caller.ts';
+import type { Config } from '../../config.ts';
 import { callOf, publisherQuery } from '../../management/http.ts';
 import { refuseFields, strictBody } from '../../management/strict-body.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { Authenticator } from '../../platform/http/auth.ts';
 import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { createEventStreams } from '../../platform/http/event-streams.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
@@ -13,15 +15,16 @@ import { createSigner } from '../../platform/security/keyring.ts';
 import { webhookIdOf } from '../deliveries/view.ts';
 import { addEndpoint } from '../endpoint-changes.ts';
 import { endpointAnswer } from '../endpoints/schemas.ts';
-import { createEndpointService } from '../endpoints/service.ts';
+import { createEndpointService, type EndpointServiceDeps } from '../endpoints/service.ts';
 import { readEvents } from '../endpoints/settings.ts';
+import type { EventTypes } from '../events.ts';
 import { requireEventType } from '../events.ts';
 import { enqueue } from '../outbox.ts';
 import { createPayloadLinks, payloadLinkPurpose } from '../payload-link.ts';
-import type { EndpointDeps } from '../ports.ts';
+import type { DatabaseDeps } from '../ports.ts';
 import { takeTestToken } from '../test-limit.ts';
 import { invalidUrl, requireForeign } from '../url-rules.ts';
-import { createAnswers } from './answers.ts';
+import { type AnswerDeps, createAnswers } from './answers.ts';
 import { handOut } from './hand-out.ts';
 import { listenerIds, markListener } from './listeners.ts';
 import { answerBody, answeredAnswer, listenerBody, listenerParams, triggerAnswer, triggerBody } from './schemas.ts';
@@ -35,11 +38,17 @@ const eventStream = {
   content: { 'text/event-stream': { schema: Type.String() } },
 };
 
+/** `events`: what publishers can subscribe to; `config`: the origin of links. */
+type EventDeps = { events: EventTypes; config: Config };
+type CreateDeps = EndpointServiceDeps & EventDeps;
+type StreamDeps = DatabaseDeps & AnswerDeps & { config: Config };
+type ListenDeps = CreateDeps & StreamDeps & { auth: Authenticator<Caller> };
+
 /** How often a stream looks for due deliveries (milliseconds). */
 const lookEveryMs = 300;
 
 /** Deliveries to a developer's machine, and events made up for it (docs/interface.md#listeners). */
-export async function listenRoutes(app: App, deps: EndpointDeps): Promise<void> {
+export async function listenRoutes(app: App, deps: ListenDeps): Promise<void> {
   app.addHook('preValidation', emptyBodyByDefault);
   app.addHook('preValidation', deps.auth.requireKey('configurations', 'accounts'));
   app.addHook('preValidation', refuseFields);
@@ -51,7 +60,7 @@ export async function listenRoutes(app: App, deps: EndpointDeps): Promise<void> 
   triggerRoute(app, deps);
 }
 
-function createRoute(app: App, deps: EndpointDeps): void {
+function createRoute(app: App, deps: CreateDeps): void {
   const service = createEndpointService(deps);
   app.post(
     path,
@@ -91,7 +100,7 @@ function requireForwardUrl(text: string, publicUrl: string): void {
   requireForeign(url, publicUrl);
 }
 
-function streamRoutes(app: App, deps: EndpointDeps): void {
+function streamRoutes(app: App, deps: StreamDeps): void {
   const streams = createEventStreams(deps.logger);
   app.addHook('preClose', async () => streams.close());
   const links = createPayloadLinks(createSigner(deps.config.tokenKeys, payloadLinkPurpose), deps.config.publicUrl);
@@ -159,7 +168,7 @@ function endOfListener(): never {
   throw new Error('the listener was removed, paused or disabled');
 }
 
-function triggerRoute(app: App, { pool, dbHealth, now, events, config }: EndpointDeps): void {
+function triggerRoute(app: App, { pool, dbHealth, now, events, config }: DatabaseDeps & EventDeps): void {
   const failFast = createFailFast(dbHealth);
   app.post(
     '/manage/v1/webhook-triggers',

@@ -1,6 +1,13 @@
+import type { Config } from '../../config.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
+import type { SecretBox } from '../../platform/security/secret-box.ts';
 import type { Shell } from '../../shell/layout.ts';
-import type { EndpointDeps } from '../ports.ts';
+import type { EventTypes } from '../events.ts';
+import type { DatabaseDeps } from '../ports.ts';
+import type { Sender } from '../sender.ts';
 
 /** What the pages of webhooks are made with. */
-export type PageServices = Shell & { deps: EndpointDeps; management: ManagementClient };
+export type PageServices = Shell & { deps: PageDeps; management: ManagementClient };
+
+/** `events`: what publishers can subscribe to. */
+type PageDeps = DatabaseDeps & { config: Config; secretBox: SecretBox; sender: Sender; events: EventTypes };

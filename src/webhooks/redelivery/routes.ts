@@ -1,27 +1,29 @@
 import type { Static } from '@sinclair/typebox';
-import type { AccountDeps } from '../../accounts/ports.ts';
+import type { Caller } from '../../accounts/caller.ts';
 import { callOf, publisherQuery } from '../../management/http.ts';
 import { refuseFields, strictBody } from '../../management/strict-body.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { Authenticator } from '../../platform/http/auth.ts';
 import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { isUuid7 } from '../../platform/lib/uuid7.ts';
-import type { App, PlatformDeps } from '../../platform/ports.ts';
+import type { App } from '../../platform/ports.ts';
 import type { DeliveryFilter } from '../deliveries/filter.ts';
 import { deliveriesPath, deliveryParams } from '../deliveries/routes.ts';
 import { redeliveryBody } from '../deliveries/schemas.ts';
 import { webhookIdOf } from '../deliveries/view.ts';
 import { readDeliveryId, readFilter } from '../delivery-filter.ts';
 import type { EventTypes } from '../events.ts';
+import type { DatabaseDeps } from '../ports.ts';
 import { cancelJob, countMatching, createJob, findJob, listJobs, maxCounted, type RedeliveryJob } from './jobs.ts';
 import { redeliverOne } from './requeue.ts';
 import { countAnswer, jobAnswer, jobListAnswer, jobParams, redeliveredAnswer, viewOfJob } from './schemas.ts';
 
 const tags = ['Deliveries'];
 
-type RedeliveryDeps = AccountDeps & { events: EventTypes };
+type RedeliveryDeps = DatabaseDeps & { auth: Authenticator<Caller>; events: EventTypes };
 
 /** Redelivers one delivery, or all that match a filter (docs/interface.md#deliveries). */
 export async function redeliveryRoutes(app: App, deps: RedeliveryDeps): Promise<void> {
@@ -100,7 +102,7 @@ async function dryRunOf(
 const path = '/manage/v1/replays';
 
 /** Lists, shows and cancels redeliveries (docs/interface.md#deliveries). */
-function redeliveryJobRoutes(app: App, { pool, dbHealth, now }: PlatformDeps): void {
+function redeliveryJobRoutes(app: App, { pool, dbHealth, now }: DatabaseDeps): void {
   const failFast = createFailFast(dbHealth);
 
   app.get(

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { newSecret, secretBytes, sign } from '../../../src/webhooks/signature.ts';
+import { newSecret, secretBytes, sign } from '../../src/webhooks/signature.ts';
 
-const guide = readFileSync(new URL('../../../docs/guides/receiving-webhooks.md', import.meta.url), 'utf8');
+const guide = readFileSync(new URL('../../docs/guides/receiving-webhooks.md', import.meta.url), 'utf8');
 const codeOf = (language: string): string =>
   new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(guide)?.[1] ?? '';
 
