@@ -2,7 +2,6 @@ import { hash } from 'node:crypto';
 import type pg from 'pg';
 import { v7 } from 'uuid';
 import type { Executor, Transaction } from '../platform/db/pool.ts';
-import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import { dayOfUuid7, newUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import { countMoves } from './deliveries/counts.ts';
 import { compileFilter } from './endpoints/filter.ts';
@@ -224,10 +223,12 @@ const pending = new WeakMap<pg.Pool, Set<number>>();
  */
 export function tellWorkers(pool: pg.Pool, endpointIds: readonly number[]): void {
   if (endpointIds.length === 0) return;
-  const isUnderWay = pending.has(pool);
-  const ids = getOrInsert(pending, pool, () => new Set<number>());
+  const underWay = pending.get(pool);
+  const ids = underWay ?? new Set<number>();
   for (const id of endpointIds) ids.add(id);
-  if (!isUnderWay) void notifyPending(pool, ids);
+  if (underWay !== undefined) return;
+  pending.set(pool, ids);
+  void notifyPending(pool, ids);
 }
 
 async function notifyPending(pool: pg.Pool, ids: Set<number>): Promise<void> {
