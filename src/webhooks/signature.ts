@@ -64,17 +64,17 @@ export function secretBytes(secret: string): Buffer {
   return bytes;
 }
 
-const secretPrefix = 'whsk_';
-const publicPrefix = 'whpk_';
-const rawBytes = 32;
+const v1aSecretPrefix = 'whsk_';
+const v1aPublicPrefix = 'whpk_';
+const v1aKeyBytes = 32;
 /** What comes before the 32 bytes of an ed25519 key in DER (RFC 8410). */
 const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /** A new ed25519 key: `whsk_` and in base64 its seed (32 bytes) with the public key (32 bytes) behind it. */
 export function newV1aKey(): string {
   const { privateKey } = generateKeyPairSync('ed25519');
-  const seed = privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(-rawBytes);
-  return secretPrefix + Buffer.concat([seed, rawPublicKey(privateKey)]).toString('base64');
+  const seed = privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(-v1aKeyBytes);
+  return v1aSecretPrefix + Buffer.concat([seed, rawPublicKey(privateKey)]).toString('base64');
 }
 
 /**
@@ -82,20 +82,20 @@ export function newV1aKey(): string {
  * @throws when the text has another form; the message never holds the key
  */
 export function v1aKeyOf(text: string): KeyObject {
-  const bytes = Buffer.from(text.startsWith(secretPrefix) ? text.slice(secretPrefix.length) : '', 'base64');
-  if (bytes.length !== 2 * rawBytes) throw new Error('an ed25519 key has the form whsk_<base64 of 64 bytes>');
+  const bytes = Buffer.from(text.startsWith(v1aSecretPrefix) ? text.slice(v1aSecretPrefix.length) : '', 'base64');
+  if (bytes.length !== 2 * v1aKeyBytes) throw new Error('an ed25519 key has the form whsk_<base64 of 64 bytes>');
   const key = createPrivateKey({
-    key: Buffer.concat([pkcs8Head, bytes.subarray(0, rawBytes)]),
+    key: Buffer.concat([pkcs8Head, bytes.subarray(0, v1aKeyBytes)]),
     format: 'der',
     type: 'pkcs8',
   });
-  if (!rawPublicKey(key).equals(bytes.subarray(rawBytes)))
+  if (!rawPublicKey(key).equals(bytes.subarray(v1aKeyBytes)))
     throw new Error('the two halves of an ed25519 key do not belong together');
   return key;
 }
 
 /** What receivers verify with: `whpk_` and the 32 bytes of the public key in base64. */
-export const publicV1aKey = (key: KeyObject): string => publicPrefix + rawPublicKey(key).toString('base64');
+export const publicV1aKey = (key: KeyObject): string => v1aPublicPrefix + rawPublicKey(key).toString('base64');
 
 /** One `v1a,<base64>` for each key, over `head` and the body. @see Standard Webhooks 1.0, "Signature scheme" */
 function signV1a(head: string, body: Buffer, keys: readonly KeyObject[]): string[] {
@@ -105,7 +105,7 @@ function signV1a(head: string, body: Buffer, keys: readonly KeyObject[]): string
 }
 
 const rawPublicKey = (key: KeyObject): Buffer =>
-  createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-rawBytes);
+  createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-v1aKeyBytes);
 
 export const secretContext = 'webhook-secret';
 export const v1aContext = 'webhook-v1a-key';

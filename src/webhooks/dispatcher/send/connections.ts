@@ -2,8 +2,7 @@ import type { Socket } from 'node:net';
 import { type buildConnector, Client, type Dispatcher } from 'undici';
 import { type DialEvents, type DialOptions, dial, dialThrough } from './dial.ts';
 import { proxyErrorCode } from './proxy.ts';
-import type { Clock } from './result.ts';
-import { type Answer, type ErrorClass, type Failure, fail } from './result.ts';
+import { type Answer, type Clock, type ErrorClass, type Failure, fail } from './result.ts';
 
 /** The longest head of a response (bytes). */
 const maxHeadBytes = 16_384;
