@@ -1,12 +1,18 @@
-import { type EligibilityIndex, indexOf } from './eligibility.ts';
+import type { Publisher, Theme } from '../catalog/types.ts';
+import {
+  type EligibilityIndex,
+  type Exclusion,
+  indexExclusionOf,
+  indexOf,
+  type PriorityClass,
+  passIndexFilters,
+} from './eligibility.ts';
+import { type Bits, nextBit } from './index/bitset.ts';
 import type { Candidate } from './index/compile.ts';
-import type { Exclusion } from './index/exclusion.ts';
-import { indexExclusionOf, passIndexFilters } from './index/index-filters.ts';
-import { candidateStream } from './rank/candidate-stream.ts';
-import { fillPositions } from './rank/positions.ts';
-import type { RankedCandidate } from './rank/sampled-ranking.ts';
-import { sequenceOf } from './rank/sequence.ts';
-import { isInDeliveryShare, unitOf } from './rules/unit.ts';
+import { hashText } from './random.ts';
+import { fillPositions, sequenceOf } from './rank/positions.ts';
+import { type RankedCandidate, sampledRanking } from './rank/sampled-ranking.ts';
+import { postFilter } from './rules/post-filters.ts';
 import type { DecidedOffer, Decision, DecisionInput, EmptyReason } from './types.ts';
 
 /** What an explanation hears of a decision while it is made. */
@@ -46,6 +52,43 @@ export function run(input: DecisionInput, observer: Observer | null): Decision {
     onExcluded,
   });
   return { offers: chosen.map(decided), emptyReason: chosen.length > 0 ? null : whyEmpty(index, blocked) };
+}
+
+type StreamOptions = {
+  index: EligibilityIndex;
+  /** The candidates that passed the index filters. */
+  bits: Bits;
+  input: DecisionInput;
+  /** Dev or test mode: post-filters do not apply. */
+  relaxed: boolean;
+  onExcluded: ((candidate: Candidate, exclusion: Exclusion) => void) | undefined;
+};
+
+/** Eligible candidates, best first. Post-filters run only for the candidates that are asked for. */
+function* candidateStream(options: StreamOptions): Generator<RankedCandidate, void> {
+  const { index, bits, input, relaxed, onExcluded } = options;
+  let mayExplore = true;
+  for (const priorityClass of index.classes) {
+    const ranking = priorityClass.pays
+      ? sampledRanking({ index, bits, input, priorityClass, mayExplore })
+      : catalogueRanking(index, bits, priorityClass);
+    if (priorityClass.pays) mayExplore = false;
+    for (const ranked of ranking) {
+      const exclusion = relaxed ? null : postFilter(ranked.candidate, index, input);
+      if (exclusion === null) yield ranked;
+      else onExcluded?.(ranked.candidate, exclusion);
+    }
+  }
+}
+
+/** The candidates of a class in which nothing pays, in the order of the catalogue. */
+function* catalogueRanking(
+  { candidates }: EligibilityIndex,
+  bits: Bits,
+  { from, to }: PriorityClass,
+): Generator<RankedCandidate, void> {
+  for (let at = nextBit(bits, from, to); at !== -1; at = nextBit(bits, at + 1, to))
+    yield { candidate: candidates[at] as Candidate, score: 0, meanMicros: 0 };
 }
 
 /** Why the whole unit shows nothing, or null. */
@@ -91,3 +134,20 @@ const decided = ({ candidate, score, meanMicros }: RankedCandidate, at: number):
   payout: candidate.payout,
   reserveMicros: Math.ceil(meanMicros),
 });
+
+/** Settings of the unit at a placement: the placement's, else the theme's, else the publisher's. */
+type UnitRules = { enabled: boolean; offersPerResponse: number; deliveryPercentage: number };
+
+function unitOf(publisher: Publisher, theme: Theme | null, placementName: string): UnitRules {
+  const placement = publisher.placements.get(placementName);
+  return {
+    enabled: placement?.unitEnabled ?? theme?.unitEnabled ?? publisher.unitEnabled,
+    offersPerResponse: placement?.offersPerResponse ?? theme?.offersPerResponse ?? publisher.offersPerResponse,
+    deliveryPercentage: placement?.deliveryPercentage ?? theme?.deliveryPercentage ?? publisher.deliveryPercentage,
+  };
+}
+
+/** Whether a user is in the share that gets offers. Stable for each user; a smaller share is part of a larger one. */
+function isInDeliveryShare(percentage: number, publisherId: number, userKey: string): boolean {
+  return percentage >= 100 || (hashText(`${publisherId} ${userKey}`) / 2 ** 32) * 100 < percentage;
+}

@@ -1,8 +1,10 @@
-import type { TargetingKey } from '../catalog/rules.ts';
+import type { CompiledTotalCap } from '../budgets/types.ts';
+import type { FrequencyCap, TargetingKey } from '../catalog/rules.ts';
 import type { Offer, OfferIndex, Publisher } from '../catalog/types.ts';
-import type { Bits } from './index/bitset.ts';
+import { minuteOfWeek } from '../platform/lib/time-zone.ts';
+import { type Bits, bitsWith, hasBit, intersect, subtract } from './index/bitset.ts';
 import type { Candidate } from './index/compile.ts';
-import type { Dimension } from './index/dimension.ts';
+import { acceptedBy, type Dimension } from './index/dimension.ts';
 import type { DecisionContext } from './types.ts';
 
 /** A publisher's offers, indexed so that a request finds those eligible by intersecting a few sets. */
@@ -36,8 +38,27 @@ export type Withheld = {
 
 export type IndexedKey = Exclude<TargetingKey, 'cities' | 'postal_codes'>;
 
+/** Why an offer is not shown; `reasonOf` says it to people. */
+export type Exclusion =
+  | { rule: Withheld['rule'] | 'unit_off' | 'percentage' }
+  | { rule: 'campaign_id'; campaignId: number }
+  | { rule: 'loyalty_not_wanted' | 'loyalty_only' | 'no_creative' | 'not_on_offerwall' | 'no_identity' }
+  | { rule: 'targeting'; key: IndexedKey | 'cities' | 'postal_codes'; value: string | null }
+  | { rule: 'not_started' | 'ended' }
+  | { rule: 'hours'; timeZone: string }
+  | { rule: 'conditions' }
+  | { rule: 'opted_out'; untilMs: number | null }
+  | { rule: 'frequency_cap'; cap: FrequencyCap; count: number }
+  | { rule: 'total_cap'; cap: CompiledTotalCap; used: number }
+  | { rule: 'pacing'; probability: number }
+  | { rule: 'same_campaign' | 'same_advertiser'; shown: Candidate }
+  | { rule: 'exclusion_group'; shown: Candidate; group: string }
+  | { rule: 'sequence_denied'; ruleId: number }
+  | { rule: 'sequence_reserved' }
+  | { rule: 'positions_filled'; count: number };
+
 /** The value of an indexed property in a request. */
-export function requestValue(key: IndexedKey, context: DecisionContext): string | null {
+function requestValue(key: IndexedKey, context: DecisionContext): string | null {
   switch (key) {
     case 'countries':
       return context.geo.country;
@@ -63,3 +84,75 @@ export function indexOf({ index }: Pick<Publisher, 'index'>): EligibilityIndex {
 }
 
 const isEligibilityIndex = (index: OfferIndex): index is EligibilityIndex => 'candidates' in index;
+
+/** The user's time zone where it is known, else the publisher's. */
+export const userTimeZone = ({ timeZone }: EligibilityIndex, { geo }: DecisionContext): string =>
+  geo.timeZone ?? timeZone;
+
+const hourOfWeek = (timeZone: string, nowMs: number): string => String(Math.floor(minuteOfWeek(timeZone, nowMs) / 60));
+
+/** A set that a request's candidates must be in, or with `negated` must not be in, and why the others are excluded. */
+type IndexFilter = { bits: Bits; negated: boolean; exclusion: () => Exclusion };
+
+/**
+ * The filters that apply to a request, in the order of the rules.
+ * @param relaxed dev or test mode: only what the request itself asks for applies
+ */
+function filtersOf(index: EligibilityIndex, context: DecisionContext, relaxed: boolean): IndexFilter[] {
+  const filters: IndexFilter[] = [];
+  const only = (bits: Bits, exclusion: () => Exclusion) => filters.push({ bits, negated: false, exclusion });
+  const without = (bits: Bits, exclusion: () => Exclusion) => filters.push({ bits, negated: true, exclusion });
+  const { campaignId } = context;
+  if (campaignId !== null) {
+    const bits = bitsWith(index.candidates.length, index.byCampaign.get(campaignId) ?? []);
+    only(bits, () => ({ rule: 'campaign_id', campaignId }));
+  }
+  if (context.loyalty === 'none') without(index.loyalty, () => ({ rule: 'loyalty_not_wanted' }));
+  if (context.loyalty === 'only') only(index.loyalty, () => ({ rule: 'loyalty_only' }));
+  if (context.onlyWithCreative) only(index.withCreative, () => ({ rule: 'no_creative' }));
+  if (context.surface === 'offerwall') only(index.offerwall, () => ({ rule: 'not_on_offerwall' }));
+  if (relaxed) return filters;
+  if (context.userKey === null && index.needsIdentity !== null)
+    without(index.needsIdentity, () => ({ rule: 'no_identity' }));
+  for (const { key, dimension } of index.dimensions) {
+    const value = requestValue(key, context);
+    only(acceptedBy(dimension, value), () => ({ rule: 'targeting', key, value }));
+  }
+  for (const { zone, dimension } of index.hours) {
+    const timeZone = zone ?? userTimeZone(index, context);
+    only(acceptedBy(dimension, hourOfWeek(timeZone, context.nowMs)), () => ({ rule: 'hours', timeZone }));
+  }
+  return filters;
+}
+
+/** The candidates that pass all index filters; what remains are the post-filters of each. */
+export function passIndexFilters(index: EligibilityIndex, context: DecisionContext, relaxed: boolean): Bits {
+  const passing = index.all.slice();
+  for (const { bits, negated } of filtersOf(index, context, relaxed)) {
+    if (negated) subtract(passing, bits);
+    else intersect(passing, bits);
+  }
+  return passing;
+}
+
+/** All index filters that exclude a candidate, in the order of the rules. */
+export const indexExclusions = (
+  candidate: Candidate,
+  index: EligibilityIndex,
+  context: DecisionContext,
+  relaxed: boolean,
+): Exclusion[] =>
+  filtersOf(index, context, relaxed)
+    .filter(({ bits, negated }) => hasBit(bits, candidate.index) === negated)
+    .map(({ exclusion }) => exclusion());
+
+/** For each candidate, the first index filter that excludes it, or null: the same as `passIndexFilters`, one by one. */
+export function indexExclusionOf(
+  index: EligibilityIndex,
+  context: DecisionContext,
+  relaxed: boolean,
+): (candidate: Candidate) => Exclusion | null {
+  const filters = filtersOf(index, context, relaxed);
+  return (candidate) =>
+    filters.find(({ bits, negated }) => hasBit(bits, candidate.index) === negated)?.exclusion() ?? null;
+}

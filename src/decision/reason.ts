@@ -1,8 +1,8 @@
 import type { Condition } from '../catalog/conditions.ts';
 import type { FrequencyCap } from '../catalog/rules.ts';
 import { minuteOfWeek } from '../platform/lib/time-zone.ts';
+import type { Exclusion } from './eligibility.ts';
 import type { Candidate } from './index/compile.ts';
-import type { Exclusion } from './index/exclusion.ts';
 import type { DecisionInput } from './types.ts';
 
 /** What a reason says: a key, and the arguments of the text that readers get in their language. */

@@ -1,12 +1,12 @@
+import type { Offer, Publisher, SequenceRule } from '../../catalog/types.ts';
+import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
+import type { Exclusion } from '../eligibility.ts';
 import type { Candidate } from '../index/compile.ts';
-import type { Exclusion } from '../index/exclusion.ts';
-import type { CandidateStream } from './candidate-stream.ts';
-import { type Conflicts, createConflicts } from './conflicts.ts';
 import type { RankedCandidate } from './sampled-ranking.ts';
-import type { Sequence } from './sequence.ts';
 
 type FillOptions = {
-  stream: CandidateStream;
+  /** Eligible candidates, best first. */
+  stream: Iterator<RankedCandidate, void>;
   /** Most positions to fill. */
   count: number;
   onOfferwall: boolean;
@@ -92,4 +92,129 @@ function reportRest(filling: Filling, onExcluded: (candidate: Candidate, exclusi
   while (pull(filling) !== null);
   for (const { candidate } of filling.pending)
     onExcluded(candidate, filling.conflicts.find(candidate) ?? { rule: 'positions_filled', count: filling.count });
+}
+
+type Conflicts = {
+  /** The conflict of a candidate with those added before, or null. */
+  find: (candidate: Candidate) => Exclusion | null;
+  add: (candidate: Candidate) => void;
+};
+
+/**
+ * One answer has one offer of a campaign; in a unit also one of an advertiser, and one campaign of an exclusion group.
+ */
+function createConflicts(onOfferwall: boolean): Conflicts {
+  const campaigns = new Map<number, Candidate>();
+  const advertisers = new Map<number, Candidate>();
+  const groups = new Map<string, Candidate>();
+
+  function find({ offer: { campaign }, rules }: Candidate): Exclusion | null {
+    const sameCampaign = campaigns.get(campaign.id);
+    if (sameCampaign !== undefined) return { rule: 'same_campaign', shown: sameCampaign };
+    const sameAdvertiser = advertisers.get(campaign.advertiserId);
+    if (sameAdvertiser !== undefined) return { rule: 'same_advertiser', shown: sameAdvertiser };
+    for (const group of rules.groups) {
+      const shown = groups.get(group);
+      if (shown !== undefined) return { rule: 'exclusion_group', shown, group };
+    }
+    return null;
+  }
+
+  return {
+    find,
+    add: (candidate) => {
+      const { campaign } = candidate.offer;
+      campaigns.set(campaign.id, candidate);
+      if (onOfferwall) return;
+      advertisers.set(campaign.advertiserId, candidate);
+      for (const group of candidate.rules.groups) groups.set(group, candidate);
+    },
+  };
+}
+
+/** The sequence rules of a placement. */
+type Sequence = {
+  /**
+   * The deny rule that excludes an offer from a position, or null. Position null: only rules for all positions apply.
+   */
+  deniedBy: (offer: Offer, position: number | null) => SequenceRule | null;
+  /** Whether allow rules apply to a position: it is reserved for the offers they match. */
+  isReserved: (position: number) => boolean;
+  /** Precedence of an offer at a reserved position: 0 not allowed, else higher first. */
+  grade: (offer: Offer, position: number) => number;
+  /** The highest grade of a reserved position. */
+  topGrade: (position: number) => number;
+};
+
+type Compiled = {
+  rule: SequenceRule;
+  positions: ReadonlySet<number> | null;
+  matches: (offer: Offer) => boolean;
+  grade: number;
+};
+
+const noRules: readonly Compiled[] = [];
+const compiledRules = new WeakMap<Publisher, Map<string, readonly Compiled[]>>();
+
+/** Placements whose compiled rules are cached, for each publisher (count). */
+const maxPlacements = 500;
+
+/**
+ * The sequence rules of a placement; null: it has none. Deny rules come first. Where allow rules apply to a position,
+ * only offers they match may be shown there, by the breadth of the rule (all positions, several, one), then its weight,
+ * then the usual order (docs/guides/how-a-decision-is-made.md#sequence-rules).
+ */
+export function sequenceOf(publisher: Publisher, placement: string): Sequence | null {
+  const rules = rulesOf(publisher, placement);
+  if (rules.length === 0) return null;
+  const at = (effect: SequenceRule['effect'], position: number | null): Compiled[] =>
+    rules.filter(
+      ({ rule, positions }) =>
+        rule.effect === effect && (positions === null || (position !== null && positions.has(position))),
+    );
+  return {
+    deniedBy: (offer, position) => at('deny', position).find(({ matches }) => matches(offer))?.rule ?? null,
+    isReserved: (position) => at('allow', position).length > 0,
+    grade: (offer, position) => at('allow', position).find(({ matches }) => matches(offer))?.grade ?? 0,
+    topGrade: (position) => at('allow', position)[0]?.grade ?? 0,
+  };
+}
+
+function rulesOf(publisher: Publisher, placement: string): readonly Compiled[] {
+  if (publisher.sequenceRules.length === 0) return noRules;
+  const byPlacement = getOrInsert(compiledRules, publisher, () => new Map<string, readonly Compiled[]>());
+  let rules = byPlacement.get(placement);
+  if (rules === undefined) {
+    rules = publisher.sequenceRules
+      .filter((rule) => rule.placement === null || rule.placement === placement)
+      .map(compile)
+      .sort((a, b) => b.grade - a.grade || a.rule.id - b.rule.id);
+    if (byPlacement.size < maxPlacements) byPlacement.set(placement, rules);
+  }
+  return rules;
+}
+
+/** More than any weight, so that the breadth of a rule comes first. */
+const breadthUnit = 10_000_000;
+
+function compile(rule: SequenceRule): Compiled {
+  const { positions, match, weight } = rule;
+  const breadth = positions === null ? 3 : positions.length > 1 ? 2 : 1;
+  const [offers, campaigns, advertisers] = [
+    new Set(match.offers),
+    new Set(match.campaigns),
+    new Set(match.advertisers),
+  ];
+  const [categories, tags] = [new Set(match.categories), new Set(match.tags)];
+  return {
+    rule,
+    positions: positions === null ? null : new Set(positions),
+    matches: ({ id, campaign }) =>
+      offers.has(id) ||
+      campaigns.has(campaign.id) ||
+      advertisers.has(campaign.advertiserId) ||
+      categories.has(campaign.category) ||
+      campaign.tags.some((tag) => tags.has(tag)),
+    grade: breadth * breadthUnit + weight + 1,
+  };
 }

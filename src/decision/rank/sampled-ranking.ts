@@ -3,9 +3,8 @@ import { type Bits, countBits, nextBit } from '../index/bitset.ts';
 import type { Candidate } from '../index/compile.ts';
 import { salts, uniform } from '../random.ts';
 import type { DecisionInput } from '../types.ts';
-import { bestDraws } from './best-draws.ts';
+import { bestDraws, createTop } from './best-draws.ts';
 import { drawRevenue, ensureEstimated, meanRevenueOf, revenueModelOf } from './revenue-model.ts';
-import { createTop } from './top.ts';
 
 /** Share of decisions in which one eligible offer, picked uniformly, ranks first whatever its revenue. */
 const explorationShare = 0.01;
@@ -18,7 +17,7 @@ export type RankedCandidate = {
   meanMicros: number;
 };
 
-export type RankingOptions = {
+type Options = {
   index: EligibilityIndex;
   /** The candidates that passed the index filters. */
   bits: Bits;
@@ -32,7 +31,7 @@ export type RankingOptions = {
 const firstLimit = 8;
 
 /** The candidates of a class in which something pays, by sampled expected revenue, highest first. */
-export function* sampledRanking(options: RankingOptions): Generator<RankedCandidate, void> {
+export function* sampledRanking(options: Options): Generator<RankedCandidate, void> {
   const { index, bits, input, priorityClass } = options;
   const model = revenueModelOf(index, priorityClass, input);
   const count = countBits(bits, priorityClass.from, priorityClass.to);
@@ -56,17 +55,7 @@ export function* sampledRanking(options: RankingOptions): Generator<RankedCandid
 }
 
 /** Place in the class of the candidate that this decision explores; -1: none. */
-function exploredOf({ bits, input: { seed }, priorityClass: { from, to } }: RankingOptions, count: number): number {
+function exploredOf({ bits, input: { seed }, priorityClass: { from, to } }: Options, count: number): number {
   if (count === 0 || uniform(seed, salts.isExploration) >= explorationShare) return -1;
   return nextBit(bits, from, to, Math.floor(uniform(seed, salts.exploredOffer) * count)) - from;
-}
-
-/** The candidates of a class in which nothing pays, in the order of the catalogue. */
-export function* catalogueRanking({
-  index,
-  bits,
-  priorityClass: { from, to },
-}: Pick<RankingOptions, 'index' | 'bits' | 'priorityClass'>): Generator<RankedCandidate, void> {
-  for (let at = nextBit(bits, from, to); at !== -1; at = nextBit(bits, at + 1, to))
-    yield { candidate: index.candidates[at] as Candidate, score: 0, meanMicros: 0 };
 }

@@ -1,13 +1,12 @@
 import { reachedFrequencyCap, reachedTotalCap } from '../../budgets/cap-rules.ts';
 import { pacingProbability } from '../../budgets/pacing.ts';
+import { compare } from '../../catalog/compare.ts';
+import type { Condition } from '../../catalog/conditions.ts';
 import { minuteOfWeek } from '../../platform/lib/time-zone.ts';
-import type { EligibilityIndex } from '../eligibility.ts';
+import { type EligibilityIndex, type Exclusion, userTimeZone } from '../eligibility.ts';
 import { type Candidate, type Matcher, matchesValue } from '../index/compile.ts';
-import type { Exclusion } from '../index/exclusion.ts';
-import { userTimeZone } from '../index/index-filters.ts';
 import { salts, uniform } from '../random.ts';
 import type { DecisionInput } from '../types.ts';
-import { matchesCondition } from './conditions.ts';
 
 type Rule = (candidate: Candidate, index: EligibilityIndex, input: DecisionInput) => Exclusion | null;
 
@@ -99,4 +98,18 @@ function pacingExclusion(
   if (rules.totalCaps.length === 0) return null;
   const probability = pacingProbability(rules, totals, context.nowMs);
   return uniform(seed, salts.pacing + offer.campaign.id) < probability ? null : { rule: 'pacing', probability };
+}
+
+/** Text of a list or an object, which no condition sees (docs/interface.md#request-body). */
+const structured = /^(\[.*\]|\{.*\})$/s;
+
+/**
+ * Whether the custom attributes of a request satisfy a condition. A missing attribute differs from every value, and is
+ * in no list and no range; a list or an object counts as missing.
+ */
+export function matchesCondition(condition: Condition, custom: ReadonlyMap<string, string>): boolean {
+  if ('all' in condition) return condition.all.every((part) => matchesCondition(part, custom));
+  if ('any' in condition) return condition.any.some((part) => matchesCondition(part, custom));
+  const given = custom.get(condition.key);
+  return compare(condition, given === undefined || structured.test(given) ? undefined : given);
 }

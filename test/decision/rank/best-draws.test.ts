@@ -5,7 +5,7 @@ import { decide } from '../../../src/decision/decide.ts';
 import { type EligibilityIndex, indexOf } from '../../../src/decision/eligibility.ts';
 import { type Bits, countBits, emptyBits, hasBit, nextBit, setBit } from '../../../src/decision/index/bitset.ts';
 import { mix, salts, uniform } from '../../../src/decision/random.ts';
-import { bestDraws } from '../../../src/decision/rank/best-draws.ts';
+import { bestDraws, createTop } from '../../../src/decision/rank/best-draws.ts';
 import { drawMisses, layersFor } from '../../../src/decision/rank/layers.ts';
 import {
   drawRevenue,
@@ -13,7 +13,6 @@ import {
   revenueModelOf,
   revenueOrderOf,
 } from '../../../src/decision/rank/revenue-model.ts';
-import { createTop } from '../../../src/decision/rank/top.ts';
 import type { DecisionInput } from '../../../src/decision/types.ts';
 import type { Posteriors } from '../../../src/learning/types.ts';
 import { campaignOf, inputOf, offersOf, pays, publisherWith } from '../support.ts';

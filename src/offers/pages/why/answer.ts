@@ -1,7 +1,6 @@
 import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import type { Offer } from '../../../catalog/types.ts';
-import { type Explanation, explain } from '../../../decision/explain.ts';
-import { type FailingRule, failingRules } from '../../../decision/failing-rules.ts';
+import { type Explanation, explain, type FailingRule, failingRules } from '../../../decision/explain.ts';
 import type { DecisionContext, DecisionInput } from '../../../decision/types.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Condition } from '../../../src/catalog/conditions.ts';
-import { matchesCondition } from '../../../src/decision/rules/conditions.ts';
+import { matchesCondition } from '../../../src/decision/rules/post-filters.ts';
 
 const matches = (condition: Condition, value: string): boolean =>
   matchesCondition(condition, new Map([['cart', value]]));
