@@ -1,6 +1,5 @@
 import { type CapPeriod, capPeriods } from '../catalog/rules.ts';
-import type { ActiveCaps } from './active-caps.ts';
-import { totalsKey } from './types.ts';
+import { type ActiveCaps, totalsKey } from './types.ts';
 import {
   type CampaignUsage,
   fieldOf,

@@ -1,4 +1,5 @@
-import type { CapEvent, CapMetric, CapPeriod, TotalCap } from '../catalog/rules.ts';
+import type { CapEvent, CapMetric, CapPeriod, FrequencyCap, TotalCap } from '../catalog/rules.ts';
+import type { Campaign, Publisher, Snapshot } from '../catalog/types.ts';
 
 /** An event of the user, or an impression reserved by another answer in progress. */
 export type Exposure = {
@@ -43,3 +44,116 @@ export type CompiledTotalCap = { cap: TotalCap; limit: number; key: string; zone
 
 /** Windows in minutes since Monday 00:00; `zone` null: the user's. */
 export type Hours = { zone: string | null; windows: readonly { start: number; end: number }[]; wholeHours: boolean };
+
+/** Total caps that are counted together: over all publishers (null), or over one. */
+export type LimitedTotal = {
+  campaignId: number;
+  publisherId: number | null;
+  timeZone: string;
+  caps: readonly TotalCap[];
+};
+
+/** The caps of a catalogue: which events are counted, and for whom. Without a cap there is no counting. */
+export type ActiveCaps = {
+  /** Whether users' histories matter to what a publisher shows. */
+  hasFrequencyCaps: (publisherId: number) => boolean;
+  /** Whether an event of a campaign at a publisher is kept in the user's history. */
+  countsForUser: (campaign: Campaign, publisherId: number, event: CapEvent) => boolean;
+  hasTotalCaps: (publisherId: number) => boolean;
+  /** The total caps a campaign has at a publisher: its own, and that publisher's. */
+  totalsOf: (campaign: Campaign, publisherId: number) => readonly LimitedTotal[];
+  /** By `totalsKey`. */
+  total: (key: string) => LimitedTotal | undefined;
+  /** All total caps. */
+  totals: readonly LimitedTotal[];
+};
+
+type PublisherCaps = {
+  byCampaign: Map<number, Set<CapEvent>>;
+  byAdvertiser: Map<number, Set<CapEvent>>;
+  hasTotals: boolean;
+};
+
+const known = new WeakMap<Snapshot, ActiveCaps>();
+
+/** The caps of a catalogue; computed once for each snapshot. Pure. */
+export function activeCapsOf(snapshot: Snapshot): ActiveCaps {
+  let activeCaps = known.get(snapshot);
+  if (activeCaps === undefined) {
+    activeCaps = findActiveCaps(snapshot);
+    known.set(snapshot, activeCaps);
+  }
+  return activeCaps;
+}
+
+const none: readonly LimitedTotal[] = [];
+
+function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
+  const ofPublishers = new Map<number, PublisherCaps>();
+  const totals = new Map<string, LimitedTotal>();
+  for (const campaign of new Set([...offers.values()].map((offer) => offer.campaign))) {
+    for (const publisherId of campaign.provisions.keys()) {
+      const caps = frequencyCapsOf(campaign, publisherId);
+      const limited = findTotals(campaign, publisherId, publishers.get(campaign.publisherId));
+      if (caps.length === 0 && limited.length === 0) continue;
+      const activeCaps = ofPublishers.get(publisherId) ?? {
+        byCampaign: new Map(),
+        byAdvertiser: new Map(),
+        hasTotals: false,
+      };
+      ofPublishers.set(publisherId, activeCaps);
+      for (const { scope, event } of caps) {
+        if (scope === 'advertiser') addTo(activeCaps.byAdvertiser, campaign.advertiserId, event);
+        else addTo(activeCaps.byCampaign, campaign.id, event);
+      }
+      activeCaps.hasTotals ||= limited.length > 0;
+      for (const total of limited) totals.set(totalsKey(total.campaignId, total.publisherId), total);
+    }
+  }
+  return {
+    hasFrequencyCaps: (publisherId) => {
+      const activeCaps = ofPublishers.get(publisherId);
+      return activeCaps !== undefined && (activeCaps.byCampaign.size > 0 || activeCaps.byAdvertiser.size > 0);
+    },
+    countsForUser: (campaign, publisherId, event) => {
+      const activeCaps = ofPublishers.get(publisherId);
+      if (activeCaps === undefined) return false;
+      return (
+        activeCaps.byCampaign.get(campaign.id)?.has(event) === true ||
+        activeCaps.byAdvertiser.get(campaign.advertiserId)?.has(event) === true
+      );
+    },
+    hasTotalCaps: (publisherId) => ofPublishers.get(publisherId)?.hasTotals === true,
+    totalsOf: (campaign, publisherId) => {
+      if (ofPublishers.get(publisherId)?.hasTotals !== true) return none;
+      return [totals.get(totalsKey(campaign.id, null)), totals.get(totalsKey(campaign.id, publisherId))].filter(
+        (total) => total !== undefined,
+      );
+    },
+    total: (key) => totals.get(key),
+    totals: [...totals.values()],
+  };
+}
+
+/** Rules may have been written by hand. */
+const listOf = <Entry>(list: readonly Entry[] | null | undefined): readonly Entry[] =>
+  Array.isArray(list) ? list : [];
+
+const frequencyCapsOf = ({ rules, provisions }: Campaign, publisherId: number): readonly FrequencyCap[] =>
+  listOf(provisions.get(publisherId)?.frequencyCaps ?? rules.frequency_caps);
+
+function findTotals(campaign: Campaign, publisherId: number, owner: Publisher | undefined): LimitedTotal[] {
+  const own = listOf(campaign.rules.total_caps);
+  const there = listOf(campaign.provisions.get(publisherId)?.totalCaps);
+  const total = { campaignId: campaign.id, timeZone: owner?.timeZone ?? 'UTC' };
+  return [
+    ...(own.length > 0 ? [{ ...total, publisherId: null, caps: own }] : []),
+    ...(there.length > 0 ? [{ ...total, publisherId, caps: there }] : []),
+  ];
+}
+
+function addTo(events: Map<number, Set<CapEvent>>, id: number, event: CapEvent): void {
+  const known = events.get(id);
+  if (known === undefined) events.set(id, new Set([event]));
+  else known.add(event);
+}

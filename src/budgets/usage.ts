@@ -1,11 +1,9 @@
-import type { CapMetric, CapPeriod, TotalCap } from '../catalog/rules.ts';
-import { capPeriods } from '../catalog/rules.ts';
+import { type CapMetric, type CapPeriod, capPeriods, type TotalCap } from '../catalog/rules.ts';
 import { bigints, integers, texts } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { periodOf } from '../platform/lib/time-zone.ts';
-import type { LimitedTotal } from './active-caps.ts';
-import { type CapUsage, totalsKey } from './types.ts';
+import { type CapUsage, type LimitedTotal, totalsKey } from './types.ts';
 
 /** Amounts of one total; `micros` is money in millionths. */
 export type Amounts = { impressions: number; clicks: number; micros: number };

@@ -1,9 +1,9 @@
 import { normaliseName } from '../catalog/names.ts';
 import type { IndexSource, Offer, Publisher } from '../catalog/types.ts';
-import type { EligibilityIndex, IndexedKey, PriorityClass, Withheld } from './eligibility.ts';
-import { type Bits, emptyBits, fullBits, setBit } from './index/bitset.ts';
+import type { Bits, Dimension, EligibilityIndex, IndexedKey, PriorityClass, Withheld } from './eligibility.ts';
 import { type Candidate, type CompiledRules, compileRules, toCandidate } from './index/compile.ts';
-import { createDimension, type Dimension } from './index/dimension.ts';
+import { createDimension } from './index/dimension.ts';
+import { emptyBits, fullBits, setBit } from './index/index-filters.ts';
 import { sortInSlices } from './index/sort.ts';
 
 /** In the order in which exclusions are reported. */

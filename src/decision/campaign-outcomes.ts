@@ -1,5 +1,4 @@
-import { run } from './decide.ts';
-import { indexOf } from './eligibility.ts';
+import { indexOf, run } from './decide.ts';
 import type { Candidate } from './index/compile.ts';
 import type { DecisionInput } from './types.ts';
 

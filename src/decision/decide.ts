@@ -1,14 +1,7 @@
-import type { Publisher, Theme } from '../catalog/types.ts';
-import {
-  type EligibilityIndex,
-  type Exclusion,
-  indexExclusionOf,
-  indexOf,
-  type PriorityClass,
-  passIndexFilters,
-} from './eligibility.ts';
-import { type Bits, nextBit } from './index/bitset.ts';
+import type { OfferIndex, Publisher, Theme } from '../catalog/types.ts';
+import type { Bits, EligibilityIndex, Exclusion, PriorityClass } from './eligibility.ts';
 import type { Candidate } from './index/compile.ts';
+import { indexExclusionOf, nextBit, passIndexFilters } from './index/index-filters.ts';
 import { hashText } from './random.ts';
 import { fillPositions, sequenceOf } from './rank/positions.ts';
 import { type RankedCandidate, sampledRanking } from './rank/sampled-ranking.ts';
@@ -90,6 +83,14 @@ function* catalogueRanking(
   for (let at = nextBit(bits, from, to); at !== -1; at = nextBit(bits, at + 1, to))
     yield { candidate: candidates[at] as Candidate, score: 0, meanMicros: 0 };
 }
+
+/** The index of a publisher from a snapshot that was built with `buildIndex`. */
+export function indexOf({ index }: Pick<Publisher, 'index'>): EligibilityIndex {
+  if (!isEligibilityIndex(index)) throw new Error('the snapshot was built with another index');
+  return index;
+}
+
+const isEligibilityIndex = (index: OfferIndex): index is EligibilityIndex => 'candidates' in index;
 
 /** Why the whole unit shows nothing, or null. */
 export function whyOff(input: DecisionInput, relaxed: boolean): (EmptyReason & ('unit_off' | 'percentage')) | null {

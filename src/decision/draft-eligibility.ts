@@ -4,7 +4,7 @@ import type { CampaignRules } from '../catalog/rules.ts';
 import type { Offer, Publisher } from '../catalog/types.ts';
 import { noPosteriors } from '../learning/types.ts';
 import { buildIndex } from './build-index.ts';
-import { passIndexFilters } from './eligibility.ts';
+import { passIndexFilters } from './index/index-filters.ts';
 import { postFilter } from './rules/post-filters.ts';
 import type { DecisionContext } from './types.ts';
 

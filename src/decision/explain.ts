@@ -1,7 +1,8 @@
 import type { Offer } from '../catalog/types.ts';
-import { run, whyOff } from './decide.ts';
-import { type Exclusion, indexExclusions, indexOf } from './eligibility.ts';
+import { indexOf, run, whyOff } from './decide.ts';
+import type { Exclusion } from './eligibility.ts';
 import type { Candidate } from './index/compile.ts';
+import { indexExclusions } from './index/index-filters.ts';
 import { type Reason, reasonOf, shownReason } from './reason.ts';
 import { postExclusions } from './rules/post-filters.ts';
 import type { DecisionInput } from './types.ts';

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { AccountDeps } from '../accounts/ports.ts';
 import { payoutOf } from '../catalog/provisioning.ts';
 import type { Snapshot } from '../catalog/types.ts';
 import type { Executor } from '../platform/db/pool.ts';
@@ -110,5 +111,19 @@ export function readModel(json: string): Posteriors {
     offers: fromStored(offers),
     categories: fromStored(categories),
     averageSaleMicros: new Map(averageSaleMicros),
+  };
+}
+
+/** The model that decisions are made with; `refresh` reloads it. */
+export type ModelSource = { current: () => Model; refresh: () => Promise<void> };
+
+export function createModelSource({ pool, catalog, now }: Pick<AccountDeps, 'pool' | 'catalog' | 'now'>): ModelSource {
+  let model = emptyModel;
+  return {
+    current: () => model,
+    refresh: async () => {
+      const loaded = await loadModel(pool, catalog.current(), now());
+      if (loaded.id !== model.id) model = loaded;
+    },
   };
 }

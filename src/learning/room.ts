@@ -1,7 +1,7 @@
 import type { Catalog } from '../catalog/room.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Platform } from '../platform/room.ts';
-import { createModelSource } from './source.ts';
+import { createModelSource } from './posteriors.ts';
 
 export type Learning = ReturnType<typeof createLearning>;
 

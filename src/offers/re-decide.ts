@@ -7,14 +7,10 @@ import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import { runInSlices } from '../platform/lib/slices.ts';
 import { dayOfUuid7, seedOf } from '../platform/lib/uuid7.ts';
-import { platformOf } from './context/user-agent.ts';
-import {
-  type DecisionRecord,
-  readDecisionRecord,
-  type StoredInputs,
-  withLinkedFirst,
-} from './decision-log/decision-record.ts';
 import { catalogueId, findState, unpackCatalogue, unpackModel } from './decision-log/states.ts';
+import { readDecisionRecord, withLinkedFirst } from './fetch/decide-session.ts';
+import { platformOf } from './fetch/pending-fetch.ts';
+import type { DecisionRecord, StoredInputs } from './session-record.ts';
 
 /** A decision as its session stores it. */
 export type StoredDecision = DecisionRecord & {

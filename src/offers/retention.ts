@@ -3,7 +3,7 @@ import { dropPartitions } from '../platform/db/partitions.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import { dayMs, dayOf } from '../platform/lib/time.ts';
 import { deleteOldDecisionStates } from './decision-log/states.ts';
-import { deleteOldCalls } from './live-calls/live-calls.ts';
+import { deleteOldCalls } from './live-calls/store.ts';
 import { deleteOldNotices } from './notices/write-notices.ts';
 import { deleteOldOutcomes } from './outcomes/store.ts';
 

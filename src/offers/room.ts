@@ -1,6 +1,7 @@
 import type { Accounts } from '../accounts/room.ts';
 import type { Budgets } from '../budgets/room.ts';
 import type { Catalog } from '../catalog/room.ts';
+import { indexOf } from '../decision/decide.ts';
 import type { EventLogRoom } from '../event-log/room.ts';
 import type { Learning } from '../learning/room.ts';
 import type { PermissionEntry } from '../management/permissions.ts';
@@ -18,17 +19,15 @@ import { explainRoutes } from './fetch/explain-routes.ts';
 import { offerRoutes } from './fetch/routes.ts';
 import { createOfferService } from './fetch/service.ts';
 import { eraseSessions, exportSessions, findUserSessions } from './fetch/user-data.ts';
-import { createLiveCalls } from './live-calls/live-calls.ts';
-import { recordLiveCalls } from './live-calls/record.ts';
-import { createFetchMeter } from './metrics.ts';
+import { createLiveCalls, recordLiveCalls } from './live-calls/live-calls.ts';
+import { createFetchMeter, createOutcomeSampler } from './metrics.ts';
 import { createNotices } from './notices/notices.ts';
+import { untrackedView } from './offer-view.ts';
 import { offerwallPageRoutes } from './offerwall/page-routes.ts';
 import { offerwallRoutes } from './offerwall/routes.ts';
-import { createOutcomeSampler } from './outcomes/sampler.ts';
 import { createReach } from './pages/campaigns/estimate.ts';
 import { outcomesCard } from './pages/campaigns/outcomes.ts';
 import { createRecentSessions, createSeenValues } from './pages/campaigns/recent-sessions.ts';
-import { createSampleOffers } from './pages/campaigns/sample-offers.ts';
 import { livePages } from './pages/live/live.ts';
 import { whyPages } from './pages/why/why.ts';
 import type { OfferDeps } from './ports.ts';
@@ -53,7 +52,7 @@ export function createOffers({ platform, catalog, accounts, eventLog, learning, 
     ...{ usage: budgets.usage, slices: budgets.slices, model: learning.model },
     notices: createNotices(now),
     liveCalls: createLiveCalls(now),
-    outcomes: createOutcomeSampler({ now, durationMs: () => performance.now() }),
+    outcomes: createOutcomeSampler({ now }),
     fetchMeter: createFetchMeter(metrics.registry),
     eventsStoredUntil: eventLog.storedUntil,
   };
@@ -94,7 +93,12 @@ function extendCatalogue({ extensions }: Catalog, deps: OfferDeps): void {
   extensions.campaignCard = (context, id) => failFast(() => outcomesCard(pool, context, id, now()));
   extensions.reach = createReach(recent);
   extensions.seenValues = createSeenValues(recent);
-  extensions.sampleOffers = createSampleOffers(config.publicUrl);
+  // The first offers of a publisher, in the order in which they compete.
+  extensions.sampleOffers = (publisher, { exceptId, count }) =>
+    indexOf(publisher)
+      .candidates.filter(({ offer }) => offer.id !== exceptId)
+      .slice(0, count)
+      .map(({ offer }) => untrackedView({ publisher, offer, publicUrl: config.publicUrl }));
 }
 
 const jobsOf = ({ pool, notices, liveCalls, outcomes }: OfferDeps): readonly Job[] => [

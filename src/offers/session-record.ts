@@ -1,8 +1,8 @@
+import type { CapUsage, Exposure, OptOuts } from '../budgets/types.ts';
 import type { Offer } from '../catalog/types.ts';
-import type { DecidedOffer } from '../decision/types.ts';
-import type { DecisionRecord } from './decision-log/decision-record.ts';
+import type { DecidedOffer, DecisionContext } from '../decision/types.ts';
 import type { ClientContext } from './fetch/pending-fetch.ts';
-import type { MacroValues } from './macros.ts';
+import type { MacroValues } from './offer-view.ts';
 
 /** A fetch that was answered. */
 export type SessionRecord = {
@@ -28,3 +28,32 @@ export type SessionRecord = {
 
 /** A session as it was decided: its offers with what the decision says about them. */
 export type DecidedSession = SessionRecord & { decided: readonly DecidedOffer[] };
+
+/** What a session stores of its decision beside its columns. As JSON: `[1, catalogVersion, scores, inputs]`. */
+export type DecisionRecord = {
+  catalogVersion: number;
+  /** Of the offers shown, in their order. */
+  scores: readonly number[];
+  inputs: StoredInputs;
+};
+
+/** The inputs of a decision that no column of its session has; what has its default is left out. */
+export type StoredInputs = {
+  region?: string;
+  city?: string;
+  postalCode?: string;
+  timeZone?: string;
+  browser?: string;
+  wall?: true;
+  /** The offer whose link led to an offerwall. */
+  linkedOfferId?: number;
+  loyalty?: DecisionContext['loyalty'];
+  onlyWithCreative?: true;
+  campaignId?: number;
+  count?: number;
+  optOuts?: OptOuts;
+  exposures?: readonly Exposure[];
+  totals?: readonly [string, CapUsage][];
+  /** Id of the model; absent: the empty model. */
+  model?: string;
+};

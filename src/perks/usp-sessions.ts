@@ -1,4 +1,4 @@
-import type { MacroValues } from '../offers/macros.ts';
+import type { MacroValues } from '../offers/offer-view.ts';
 import { dates, integers, timestamps, uuids } from '../platform/db/binary-array.ts';
 import { dropPartitions } from '../platform/db/partitions.ts';
 import type { Executor } from '../platform/db/pool.ts';

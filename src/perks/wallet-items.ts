@@ -1,4 +1,4 @@
-import type { MacroValues } from '../offers/macros.ts';
+import type { MacroValues } from '../offers/offer-view.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayOfUuid7, firstUuid7After } from '../platform/lib/uuid7.ts';
 import type { EraseOfUser, EraseWithSessions, ExportRows } from '../platform/user-data.ts';

@@ -13,7 +13,7 @@ import type {
 } from '../../src/catalog/snapshot-rows.ts';
 import type { Offer, Publisher, Snapshot } from '../../src/catalog/types.ts';
 import { buildIndex } from '../../src/decision/build-index.ts';
-import { indexOf } from '../../src/decision/eligibility.ts';
+import { indexOf } from '../../src/decision/decide.ts';
 
 const publisherRow = (id: number): PublisherRow => ({
   id,

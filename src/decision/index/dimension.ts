@@ -1,14 +1,6 @@
 import type { TargetList } from '../../catalog/rules.ts';
-import { type Bits, bitsWith, fullBits, setBit, subtract } from './bitset.ts';
-
-/**
- * The targeting of all candidates by one property of a request, such as its country: for each value that any of them
- * names, the candidates that accept it. Every other value, and an unknown one, is accepted by those without `include`.
- */
-export type Dimension = { byValue: ReadonlyMap<string, Bits>; otherwise: Bits };
-
-export const acceptedBy = ({ byValue, otherwise }: Dimension, value: string | null): Bits =>
-  (value === null ? undefined : byValue.get(value)) ?? otherwise;
+import type { Bits, Dimension } from '../eligibility.ts';
+import { bitsWith, fullBits, setBit, subtract } from './index-filters.ts';
 
 export type DimensionBuilder = {
   add: (index: number, list: Readonly<TargetList>) => void;

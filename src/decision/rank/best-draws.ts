@@ -1,4 +1,5 @@
-import { type Bits, clearBit, hasBit, nextBit } from '../index/bitset.ts';
+import type { Bits } from '../eligibility.ts';
+import { clearBit, hasBit, nextBit } from '../index/index-filters.ts';
 import { mix, salts } from '../random.ts';
 import type { DecisionInput } from '../types.ts';
 import { drawMisses, type Layer, layersFor } from './layers.ts';

@@ -1,6 +1,6 @@
-import type { EligibilityIndex, PriorityClass } from '../eligibility.ts';
-import { type Bits, countBits, nextBit } from '../index/bitset.ts';
+import type { Bits, EligibilityIndex, PriorityClass } from '../eligibility.ts';
 import type { Candidate } from '../index/compile.ts';
+import { countBits, nextBit } from '../index/index-filters.ts';
 import { salts, uniform } from '../random.ts';
 import type { DecisionInput } from '../types.ts';
 import { bestDraws, createTop } from './best-draws.ts';

@@ -3,8 +3,9 @@ import { pacingProbability } from '../../budgets/pacing.ts';
 import { compare } from '../../catalog/compare.ts';
 import type { Condition } from '../../catalog/conditions.ts';
 import { minuteOfWeek } from '../../platform/lib/time-zone.ts';
-import { type EligibilityIndex, type Exclusion, userTimeZone } from '../eligibility.ts';
+import type { EligibilityIndex, Exclusion } from '../eligibility.ts';
 import { type Candidate, type Matcher, matchesValue } from '../index/compile.ts';
+import { userTimeZone } from '../index/index-filters.ts';
 import { salts, uniform } from '../random.ts';
 import type { DecisionInput } from '../types.ts';
 

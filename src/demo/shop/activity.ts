@@ -1,4 +1,4 @@
-import { fillText, type MacroValues } from '../../offers/macros.ts';
+import { fillText, type MacroValues } from '../../offers/offer-view.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import type { Received } from '../received.ts';

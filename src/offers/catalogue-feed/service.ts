@@ -2,8 +2,7 @@ import { hash } from 'node:crypto';
 import { isServedTo, phaseOf } from '../../catalog/provisioning.ts';
 import type { Campaign, Offer, Publisher, Snapshot } from '../../catalog/types.ts';
 import type { TokenCodec } from '../../platform/security/tracking-token.ts';
-import { fillCopy } from '../macros.ts';
-import { buildOfferView } from '../offer-view.ts';
+import { buildOfferView, fillCopy } from '../offer-view.ts';
 
 /** The requested offers of the catalogue; null: all. */
 export type CatalogueQuery = {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
 import type { Propensity } from '../../decision/propensity.ts';
 import type { DecisionInput } from '../../decision/types.ts';
 import { callOf, publisherQuery } from '../../management/http.ts';
@@ -10,12 +10,46 @@ import { isPossibleUuid7 } from '../../platform/lib/uuid7.ts';
 import type { App } from '../../platform/ports.ts';
 import type { OfferDeps } from '../ports.ts';
 import { findDecision, inputOf, propensitiesOf, reDecide, type StoredDecision } from '../re-decide.ts';
-import { decisionAnswer, type ShownOffer } from './schemas.ts';
 
 /** The states of a session this young may still be on their way to the database (milliseconds). */
 const freshMs = 30_000;
 const retryMs = 50;
 const maxAttempts = 40;
+
+/** Position, score and propensity of a shown offer. */
+const shownOffer = Type.Object(
+  {
+    offer_id: Type.Integer(),
+    campaign_id: Type.Integer(),
+    position: Type.Integer({ description: 'From 1.' }),
+    score: Type.Number({
+      description: 'Expected revenue of one impression as it was sampled, in millionths of the currency.',
+    }),
+    propensity: Type.Number({ description: 'Estimated probability that the offer is shown there, over all seeds.' }),
+  },
+  { title: 'ShownOffer' },
+);
+
+const decisionAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Object({
+    session_id: Type.String({ format: 'uuid' }),
+    created_at: Type.String({ format: 'date-time' }),
+    seed: Type.Integer(),
+    snapshot_version: Type.Integer({ description: 'Version of the catalogue the decision was made with.' }),
+    identical: Type.Boolean({
+      description: 'Whether deciding again from seed and catalogue gives the same decision, bit for bit.',
+    }),
+    offers: Type.Array(shownOffer, { description: 'As they were shown.' }),
+    empty_reason: Type.Union([Type.String(), Type.Null()], { description: 'Why nothing was shown.' }),
+    replayed: Type.Object({
+      offers: Type.Array(shownOffer),
+      empty_reason: Type.Union([Type.String(), Type.Null()]),
+    }),
+  }),
+});
+
+type ShownOffer = Static<typeof shownOffer>;
 
 const params = Type.Object({ id: Type.String({ description: 'Session id.' }) });
 

@@ -2,8 +2,8 @@ import type { DecisionContext } from '../../decision/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { runInSlices } from '../../platform/lib/slices.ts';
 import { dayOf } from '../../platform/lib/time.ts';
+import { readDecisionRecord } from '../fetch/decide-session.ts';
 import { type ContextRow, toContext } from '../re-decide.ts';
-import { readDecisionRecord } from './decision-record.ts';
 
 /** Requests of stored sessions. `share`: how much of all sessions was read, 1 where that is every one. */
 export type SessionSample = { contexts: readonly DecisionContext[]; share: number };

@@ -1,10 +1,10 @@
 import type { LiveUsage } from '../../budgets/live-usage.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
+import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions } from '../render/render.ts';
 import type { SessionRecord } from '../session-record.ts';
 import { CapOverrun, type CappedBatchDeps, commitCapped } from './capped-batch.ts';
 import { type FetchPath, type FetchPathDeps, maxSessions } from './fetch-path.ts';
 import type { PendingFetch } from './pending-fetch.ts';
-import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions } from './render-sessions.ts';
 
 /** After this many attempts a batch is decided without the totals that other processes used up (count). */
 const maxAttempts = 3;

@@ -1,12 +1,14 @@
 import type { Totals, UserHistory } from '../../budgets/types.ts';
+import { rowsOf } from '../../catalog/store.ts';
+import type { Offer, Snapshot } from '../../catalog/types.ts';
 import { decide } from '../../decision/decide.ts';
 import type { DecidedOffer, Decision, DecisionInput } from '../../decision/types.ts';
-import type { ModelSource } from '../../learning/source.ts';
+import type { Model, ModelSource } from '../../learning/posteriors.ts';
 import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
-import { storedInputsOf, withLinkedFirst } from '../decision-log/decision-record.ts';
-import type { StateWriter } from '../decision-log/state-writer.ts';
-import { type MacroValues, macroNames, macroValuesOf } from '../macros.ts';
-import type { DecidedSession } from '../session-record.ts';
+import { catalogueId, insertState, packCatalogue, packModel, touchMs, touchState } from '../decision-log/states.ts';
+import { type MacroValues, macroNames, macroValuesOf } from '../offer-view.ts';
+import type { OfferDeps } from '../ports.ts';
+import type { DecidedSession, DecisionRecord, StoredInputs } from '../session-record.ts';
 import { contextOf, isUspOn, linkedOfferId, type PendingFetch } from './pending-fetch.ts';
 
 /** Where decisions take the ranking model from, and what keeps model and catalogue, to explain them later. */
@@ -80,4 +82,110 @@ function macrosFor(decided: readonly DecidedOffer[], { request }: PendingFetch):
     for (const name of found) names.add(name);
   }
   return names === null ? {} : macroValuesOf(request, names);
+}
+
+/** Version of the layout. */
+const layout = 1;
+
+type StoredRecord = readonly [layout: number, catalogVersion: number, scores: readonly number[], inputs: StoredInputs];
+
+/** JSON writes numbers so that the same bits are read back. */
+export const writeDecisionRecord = ({ catalogVersion, scores, inputs }: DecisionRecord): string =>
+  JSON.stringify([layout, catalogVersion, scores, inputs] satisfies StoredRecord);
+
+export function readDecisionRecord(json: string): DecisionRecord {
+  const [version, catalogVersion, scores, inputs] = JSON.parse(json) as StoredRecord;
+  if (version !== layout) throw new Error(`a decision record of layout ${version} cannot be read`);
+  return { catalogVersion, scores, inputs };
+}
+
+export function storedInputsOf(
+  { context, history, totals }: DecisionInput,
+  modelId: string | null,
+  linkedOfferId: number | null,
+): StoredInputs {
+  const { geo, surface, browser, loyalty, onlyWithCreative, campaignId, count } = context;
+  const inputs: StoredInputs = {};
+  if (geo.region !== null) inputs.region = geo.region;
+  if (geo.city !== null) inputs.city = geo.city;
+  if (geo.postalCode !== null) inputs.postalCode = geo.postalCode;
+  if (geo.timeZone !== null) inputs.timeZone = geo.timeZone;
+  if (browser !== null) inputs.browser = browser;
+  if (surface === 'offerwall') inputs.wall = true;
+  if (linkedOfferId !== null) inputs.linkedOfferId = linkedOfferId;
+  if (loyalty !== 'none') inputs.loyalty = loyalty;
+  if (onlyWithCreative) inputs.onlyWithCreative = true;
+  if (campaignId !== null) inputs.campaignId = campaignId;
+  if (count !== null) inputs.count = count;
+  if (Object.keys(history.optOuts).length > 0) inputs.optOuts = history.optOuts;
+  if (history.exposures.length > 0) inputs.exposures = history.exposures;
+  if (totals.size > 0) inputs.totals = [...totals];
+  if (modelId !== null) inputs.model = modelId;
+  return inputs;
+}
+
+/** The decided offers with the one first whose link led to the offerwall, if it is among them. */
+export function withLinkedFirst<Shown extends { offer: Offer }>(
+  shown: readonly Shown[],
+  linkedOfferId: number | null,
+): readonly Shown[] {
+  const linked = shown.find(({ offer }) => offer.id === linkedOfferId);
+  return linked === undefined ? shown : [linked, ...shown.filter((one) => one !== linked)];
+}
+
+/** Stores the states that decisions are made with (catalogues and models), each once, beside the requests. */
+type StateWriter = {
+  /** Called with the state of each decision. */
+  note: (snapshot: Snapshot, model: Model) => void;
+  /** Resolves when all that was noted is stored, or has failed. */
+  drain: () => Promise<void>;
+};
+
+/** Pause after a failure (milliseconds). */
+const retryMs = 5_000;
+
+/**
+ * Offers of the catalogues that wait to be packed, at most, beside one (count). They stay in memory until then: where
+ * a large catalogue changes faster than it can be packed, some of its states are not stored.
+ */
+const maxWaitingOffers = 20_000;
+
+/** States remembered as stored (count); few are in use at once. */
+const maxRemembered = 1000;
+
+export function createStateWriter({ pool, logger, now }: Pick<OfferDeps, 'pool' | 'logger' | 'now'>): StateWriter {
+  /** When each state is to be stored, or noted as still in use, next (epoch milliseconds). */
+  const dueMs = new Map<string, number>();
+  let work: Promise<void> = Promise.resolve();
+  let waitingOffers = 0;
+
+  function write(id: string, offers: number, pack: () => Promise<Buffer>, nowMs: number): void {
+    if ((dueMs.get(id) ?? 0) > nowMs || (waitingOffers > 0 && waitingOffers + offers > maxWaitingOffers)) return;
+    waitingOffers += offers;
+    if (dueMs.size > maxRemembered) dueMs.clear();
+    dueMs.set(id, nowMs + touchMs);
+    // One after the other: packing competes with requests for the event loop.
+    work = work.then(async () => {
+      try {
+        if (!(await touchState(pool, id, nowMs))) await insertState(pool, id, await pack(), nowMs);
+      } catch (err) {
+        dueMs.set(id, nowMs + retryMs);
+        logger.debug({ err, id }, 'a decision state could not be stored yet');
+      } finally {
+        waitingOffers -= offers;
+      }
+    });
+  }
+
+  let last: { snapshot: Snapshot; model: Model; checkMs: number } | null = null;
+  return {
+    note: (snapshot, model) => {
+      const nowMs = now();
+      if (last !== null && last.snapshot === snapshot && last.model === model && nowMs < last.checkMs) return;
+      last = { snapshot, model, checkMs: nowMs + retryMs };
+      write(catalogueId(snapshot.version), snapshot.offers.size, () => packCatalogue(rowsOf(snapshot)), nowMs);
+      if (model.id !== null) write(model.id, 0, () => packModel(model.posteriors), nowMs);
+    },
+    drain: () => work,
+  };
 }

@@ -1,15 +1,14 @@
-import { activeCapsOf } from '../../budgets/active-caps.ts';
 import type { LiveUsage } from '../../budgets/live-usage.ts';
 import { type Reservation, reservationsOf } from '../../budgets/reservations.ts';
 import type { Slices } from '../../budgets/slices.ts';
 import { totalsAt } from '../../budgets/totals.ts';
-import { noHistory, noTotals, type OptOuts, totalsKey } from '../../budgets/types.ts';
+import { activeCapsOf, noHistory, noTotals, type OptOuts, totalsKey } from '../../budgets/types.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
+import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions } from '../render/render.ts';
 import { insertSessions, insertUnlessOptedOut } from '../sessions.ts';
 import { decideSession } from './decide-session.ts';
 import { type FetchPath, type FetchPathDeps, maxSessions } from './fetch-path.ts';
 import { hasTotalCaps, type PendingFetch } from './pending-fetch.ts';
-import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions } from './render-sessions.ts';
 
 /** A decided fetch with what it reserves of totals, granted from slices; nothing where it was decided once more. */
 type EarlyFetch = DecidedFetch & { reservations: readonly Reservation[] };

@@ -1,18 +1,22 @@
-import { type ActiveCaps, activeCapsOf } from '../../budgets/active-caps.ts';
 import { type OpenHistory, reserveImpression } from '../../budgets/history.ts';
+import { type ActiveCaps, activeCapsOf } from '../../budgets/types.ts';
 import type { OfferDeps } from '../ports.ts';
-import type { Renderer } from '../render/render.ts';
+import type { DecidedFetch, FetchResult, Renderer } from '../render/render.ts';
 import type { DecidedSession } from '../session-record.ts';
 import type { DecisionSources } from './decide-session.ts';
-import type { LateAnswers } from './late-answers.ts';
 import type { PendingFetch } from './pending-fetch.ts';
-import type { FetchResult } from './render-sessions.ts';
 
 /** Decides and commits fetches. `drain` resolves when none is in progress. */
 export type FetchPath = { add: (pending: PendingFetch) => Promise<FetchResult>; drain: () => Promise<void> };
 
+/**
+ * Empties the committed sessions whose answer was sent empty meanwhile. It is not waited for: answers still in time
+ * are sent in the same turn of the event loop, before another deadline can pass.
+ */
+export type EmptyExpired = (committed: readonly DecidedFetch[]) => void;
+
 export type FetchPathDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'now' | 'batchMeters'> &
-  DecisionSources & { renderer: Renderer; late: LateAnswers };
+  DecisionSources & { renderer: Renderer; late: { emptyExpired: EmptyExpired } };
 
 /** Sessions of one transaction (count). */
 export const maxSessions = 128;

@@ -1,15 +1,17 @@
 import type pg from 'pg';
-import { type ActiveCaps, activeCapsOf } from '../../budgets/active-caps.ts';
 import { readHistory } from '../../budgets/history.ts';
 import { loadTrueUsage } from '../../budgets/slice-rows.ts';
 import { totalsAt } from '../../budgets/totals.ts';
-import type { UserHistory } from '../../budgets/types.ts';
+import { type ActiveCaps, activeCapsOf, type UserHistory } from '../../budgets/types.ts';
 import { createUsageTable, periodNames, type UsageTable } from '../../budgets/usage.ts';
 import type { Publisher, Theme } from '../../catalog/types.ts';
+import { type Explanation, explain } from '../../decision/explain.ts';
 import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
 import type { FailFast } from '../../platform/db/fail-fast.ts';
 import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
 import type { OfferDeps } from '../ports.ts';
+import { contextOf, type OpenFetch } from './pending-fetch.ts';
+import type { FetchOffersRequest } from './request.ts';
 
 /** What is truly used of the totals, without what processes have leased. */
 async function readUsage(pool: pg.Pool, activeCaps: ActiveCaps, nowMs: number): Promise<UsageTable> {
@@ -66,5 +68,16 @@ export function createInputNow({
       posteriors: model.current().posteriors,
       seed: seedOf(newUuid7(nowMs)),
     };
+  };
+}
+
+export type Explain = (publisher: Publisher, request: FetchOffersRequest) => Promise<Explanation[]>;
+
+/** Says why each offer would be shown to a request now, or not. Nothing is stored, counted or reserved. */
+export function createExplain(open: OpenFetch, inputNow: InputNow): Explain {
+  return async (publisher, request) => {
+    const pending = open(publisher, request, { kind: 'unit' });
+    const { theme, earlierKeys } = pending;
+    return explain(await inputNow(pending.publisher, contextOf(pending, 0), { theme, earlierKeys }));
   };
 }

@@ -5,7 +5,6 @@ import { maxPlacementLength, normaliseName } from '../../catalog/names.ts';
 import { findTheme } from '../../catalog/theme-key.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { textOrNull } from '../../platform/lib/text-or-null.ts';
-import { oldRequestNames, withNewRequestNames } from '../legacy-names.ts';
 import type { Notices } from '../notices/notices.ts';
 import { type FetchOffersBody, type FetchOffersQuery, fetchOffersBody } from './request-schema.ts';
 
@@ -33,7 +32,12 @@ export type FetchOffersRequest = {
   custom: ReadonlyMap<string, string>;
 };
 
-const knownKeys = new Set([...Object.keys(fetchOffersBody.properties), ...oldRequestNames]);
+/** Old request field → the field it means. The new spelling wins where both are given. */
+const oldRequestNames = { adpx_fp: 'ad_fp', fingerprint: 'ad_fp', user_agent: 'ua', theme_id: 'themeId' } as const;
+
+const renames = Object.entries(oldRequestNames);
+
+const knownKeys = new Set([...Object.keys(fetchOffersBody.properties), ...Object.keys(oldRequestNames)]);
 
 /** Of custom attributes. */
 const attributeNamePattern = /^[A-Za-z0-9_.-]{1,64}$/;
@@ -126,6 +130,16 @@ export function readFetchOffers(
     timeoutMs: timeoutMs === undefined ? null : Number(timeoutMs),
     custom: readCustomAttributes(given, note),
   };
+}
+
+/** A request body in which old field names also stand under their new ones. */
+function withNewRequestNames<Body extends Record<string, unknown>>(body: Body): Body {
+  let renamed: Record<string, unknown> = body;
+  for (const [old, name] of renames) {
+    if (body[old] === undefined || body[name] !== undefined) continue;
+    renamed = { ...renamed, [name]: renamed[name] ?? body[old] };
+  }
+  return renamed as Body;
 }
 
 /** Upper-case alpha-2; null: none was given, or nothing that names a country. */

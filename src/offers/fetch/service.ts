@@ -1,30 +1,30 @@
 import { createPlacements } from '../../catalog/placements.ts';
 import type { Publisher, Theme } from '../../catalog/types.ts';
+import { type Batcher, createBatcher } from '../../platform/db/batcher.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { databaseUnavailable } from '../../platform/errors.ts';
+import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
-import { createStateWriter } from '../decision-log/state-writer.ts';
 import type { OfferDeps } from '../ports.ts';
 import { createQrCodes } from '../qr.ts';
-import { createAnswerPool } from '../render/answer-pool.ts';
-import { createRenderer, type Renderer } from '../render/render.ts';
+import { createAnswerPool, createRenderer, type FetchResult, type Renderer, renderSession } from '../render/render.ts';
 import type { SessionRecord } from '../session-record.ts';
+import { emptySessions } from '../sessions.ts';
 import { createCappedFetch } from './capped-fetch.ts';
+import { createStateWriter } from './decide-session.ts';
 import { createEarlyFetch } from './early-fetch.ts';
-import { createExplain, type Explain } from './explain.ts';
-import type { FetchPath } from './fetch-path.ts';
-import { createInputNow } from './input-now.ts';
-import { createLateAnswers, withinDeadline } from './late-answers.ts';
+import type { EmptyExpired, FetchPath } from './fetch-path.ts';
+import { createExplain, createInputNow, type Explain } from './input-now.ts';
 import { createMovingUsers } from './moving-users.ts';
 import {
   createFetchOpener,
   hasFrequencyCaps,
   hasTotalCaps,
+  isUspOn,
   type PendingFetch,
   type WallLink,
 } from './pending-fetch.ts';
-import type { FetchResult } from './render-sessions.ts';
 import type { FetchOffersRequest } from './request.ts';
 import { createUserCappedFetch } from './user-capped-fetch.ts';
 
@@ -130,4 +130,56 @@ function measure(
   if (decision !== null) fetchMeter.decided(decision.tookMs);
   if (decision !== null && !expired) outcomes.decided(decision.input);
   fetchMeter.answered(surface.kind, expired ? 'deadline' : emptyReason, expired ? 0 : offers.length);
+}
+
+/** Answers of fetches whose deadline has passed, and the sessions that were committed for them all the same. */
+type LateAnswers = {
+  /** The empty answer that is sent on the deadline. Its session is stored, empty, if it can be written after all. */
+  expireAndAnswer: (pending: PendingFetch) => Buffer;
+  emptyExpired: EmptyExpired;
+  drain: () => Promise<void>;
+};
+
+type LateAnswerDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'logger' | 'now' | 'batchMeters'> & { renderer: Renderer };
+
+function createLateAnswers(deps: LateAnswerDeps): LateAnswers {
+  const { pool, dbHealth, logger, now, batchMeters, renderer } = deps;
+  const emptying: Batcher<string, void> = createBatcher<string, void>({
+    write: async (ids) => {
+      await emptySessions(pool, ids);
+      return [];
+    },
+    dbHealth,
+    maxItems: 128,
+    maxConcurrentBatches: 1,
+    meter: batchMeters('late_fetches'),
+  });
+  return {
+    expireAndAnswer: (pending) => {
+      pending.expired = true;
+      pending.sessionId ??= newUuid7(now());
+      const { sessionId: id, dev, request } = pending;
+      const empty = { id, dev, pubUserId: request.pubUserId, usp: isUspOn(pending), offers: [], macros: {} };
+      return renderSession(renderer, pending, empty);
+    },
+    emptyExpired: (committed) => {
+      const late = committed.filter(({ pending, session }) => pending.expired && session.offers.length > 0);
+      if (late.length === 0) return;
+      Promise.all(late.map(({ session }) => emptying.add(session.id))).catch((err) =>
+        logger.warn({ err }, 'sessions answered empty on their deadline still have offers'),
+      );
+    },
+    drain: emptying.drain,
+  };
+}
+
+/** Part of a deadline that is left for writing and sending the answer (milliseconds). */
+const marginMs = (timeoutMs: number): number => Math.min(20, timeoutMs / 5);
+
+/** The answer if it is there in time, else what `late` gives. A failure in time stays one. */
+function withinDeadline<Answer>(timeoutMs: number, answer: Promise<Answer>, late: () => Answer): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(late()), timeoutMs - marginMs(timeoutMs));
+    answer.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }

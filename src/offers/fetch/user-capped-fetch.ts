@@ -2,6 +2,7 @@ import { historyOf, type OpenHistory, readHistories } from '../../budgets/histor
 import { noTotals } from '../../budgets/types.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import type { OfferDeps } from '../ports.ts';
+import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions } from '../render/render.ts';
 import { insertUnlessChanged } from '../sessions.ts';
 import { decideSession } from './decide-session.ts';
 import {
@@ -12,7 +13,6 @@ import {
   reserveImpressions,
 } from './fetch-path.ts';
 import type { PendingFetch } from './pending-fetch.ts';
-import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions } from './render-sessions.ts';
 
 type UserCappedFetchDeps = FetchPathDeps &
   Pick<OfferDeps, 'eventsStoredUntil'> & {

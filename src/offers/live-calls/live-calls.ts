@@ -1,26 +1,20 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { findOwner } from '../../accounts/caller.ts';
+import type { CatalogStore } from '../../catalog/store.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
-import { minuteMs } from '../../platform/lib/time.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
+import type { App } from '../../platform/ports.ts';
+import { maskAnswer, maskRequest } from './mask.ts';
+import { type LiveCall, type RecordedCall, readWatched, writeCalls, writeWatch } from './store.ts';
 
-/** A call with its answer, masked. */
-export type LiveCall = {
-  method: string;
-  /** Without its query. */
-  path: string;
-  status: number;
-  /** Of the service, until the answer was sent (milliseconds). */
-  ms: number;
-  query: unknown;
-  body: unknown;
-  answer: unknown;
-  /** Code and message of a refusal. */
-  error: { code: string; message: string; details?: readonly ErrorDetail[] } | null;
-  /** What was ignored or dropped. */
-  notes: readonly ErrorDetail[];
-  sessionId: string | null;
-};
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What was ignored or dropped of the request; null: nothing. */
+    notes: ErrorDetail[] | null;
+  }
+}
 
 /**
  * Calls of publishers that are being watched (docs/interface.md#live-calls). Any process may take a call and any other
@@ -41,14 +35,10 @@ export type LiveCalls = {
 const watchMs = 15_000;
 /** Calls recorded of one publisher between two writes (count). */
 const maxOfPublisher = 25;
-/** Calls are kept this long (milliseconds). */
-const keptMs = 10 * minuteMs;
-
-type Row = { id: string; publisherId: number; atMs: number; call: LiveCall };
 
 export function createLiveCalls(now: () => number): LiveCalls {
   let watched = new Map<number, number>();
-  let rows: Row[] = [];
+  let rows: RecordedCall[] = [];
   let counts = new Map<number, number>();
   return {
     isAnyWatched: () => watched.size > 0,
@@ -63,7 +53,7 @@ export function createLiveCalls(now: () => number): LiveCalls {
     watch: async (executor, publisherId) => {
       const untilMs = now() + watchMs;
       watched.set(publisherId, untilMs);
-      await executor.query(watchSql, [publisherId, new Date(untilMs)]);
+      await writeWatch(executor, publisherId, untilMs);
     },
     sync: async (executor) => {
       const recorded = rows;
@@ -79,58 +69,56 @@ export function createLiveCalls(now: () => number): LiveCalls {
   };
 }
 
-const watchSql = `
-insert into live_watches (publisher_id, until) values ($1, $2)
-on conflict (publisher_id) do update set until = greatest(live_watches.until, excluded.until)`;
+/** Longer answers are not shown (bytes). */
+const maxAnswerBytes = 256 * 1024;
 
-async function readWatched(executor: Executor, nowMs: number): Promise<Map<number, number>> {
-  const { rows } = await executor.query<{ publisher_id: number; until: Date }>({
-    name: 'live_watches',
-    text: 'select publisher_id, until from live_watches where until > $1',
-    values: [new Date(nowMs)],
+/**
+ * Records the calls of watched publishers, refused ones too, by the key that they present. Costs one comparison a call
+ * while nobody watches.
+ */
+export function recordLiveCalls(
+  app: App,
+  { liveCalls, catalog, now }: { liveCalls: LiveCalls; catalog: CatalogStore; now: () => number },
+): void {
+  app.decorateRequest('notes', null);
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (liveCalls.isAnyWatched() && request.routeOptions.url !== undefined) {
+      const publisherId = findOwner(catalog.current(), request, now())?.id ?? null;
+      if (publisherId !== null && liveCalls.isWatched(publisherId))
+        liveCalls.add(publisherId, () => callOf(request, reply, payload));
+    }
+    done(null, payload);
   });
-  return new Map(rows.map(({ publisher_id: publisherId, until }) => [publisherId, until.getTime()]));
 }
 
-async function writeCalls(executor: Executor, rows: readonly Row[], nowMs: number): Promise<void> {
-  await executor.query(
-    `insert into live_calls (id, publisher_id, at, call)
-    select * from unnest($1::uuid[], $2::integer[], $3::timestamptz[], $4::text[])`,
-    [
-      rows.map(({ id }) => id),
-      rows.map(({ publisherId }) => publisherId),
-      rows.map(({ atMs }) => new Date(atMs)),
-      rows.map(({ call }) => JSON.stringify(call)),
-    ],
-  );
-  await deleteOldCalls(executor, nowMs);
+function callOf(request: FastifyRequest, reply: FastifyReply, payload: unknown): LiveCall {
+  const { shown: query, hiddenTexts: ofQuery } = maskRequest(request.query);
+  const { shown: body, hiddenTexts: ofBody } = maskRequest(request.body);
+  const given = parsed(payload) as { error?: LiveCall['error']; data?: { session_id?: unknown } } | null;
+  const sessionId = given?.data?.session_id;
+  const answer = maskAnswer(given, new Set([...ofQuery, ...ofBody])) as typeof given;
+  return {
+    method: request.method,
+    path: request.url.split('?', 1)[0] as string,
+    status: reply.statusCode,
+    ms: Math.round(reply.elapsedTime * 10) / 10,
+    query,
+    body: body ?? null,
+    answer,
+    error: reply.statusCode >= 400 ? (answer?.error ?? null) : null,
+    notes: request.notes ?? [],
+    sessionId: typeof sessionId === 'string' ? sessionId : null,
+  };
 }
 
-export async function deleteOldCalls(executor: Executor, nowMs: number): Promise<void> {
-  const before = [new Date(nowMs - keptMs)];
-  await executor.query(
-    `delete from live_calls where id = any(array(select id from live_calls where at < $1 for update skip locked))`,
-    before,
-  );
-  await executor.query(
-    `delete from live_watches where publisher_id = any(array(
-      select publisher_id from live_watches where until < $1 for update skip locked
-    ))`,
-    before,
-  );
-}
-
-/** Calls of a publisher since a time, except those of the given ids, oldest first. */
-export async function readCalls(
-  executor: Executor,
-  publisherId: number,
-  { sinceMs, except, limit }: { sinceMs: number; except: readonly string[]; limit: number },
-): Promise<{ id: string; at: Date; call: LiveCall }[]> {
-  const { rows } = await executor.query<{ id: string; at: Date; call: string }>({
-    name: 'live_calls',
-    text: `select id, at, call from live_calls
-      where publisher_id = $1 and at >= $2 and id <> all($3::uuid[]) order by at, id limit $4`,
-    values: [publisherId, new Date(sinceMs), except, limit],
-  });
-  return rows.map(({ call, ...row }) => ({ ...row, call: JSON.parse(call) as LiveCall }));
+/** The answer as an object; null: it is no JSON, or too long. */
+function parsed(payload: unknown): object | null {
+  if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return null;
+  if (payload.length > maxAnswerBytes) return null;
+  try {
+    const value: unknown = JSON.parse(payload.toString());
+    return typeof value === 'object' ? value : null;
+  } catch {
+    return null;
+  }
 }

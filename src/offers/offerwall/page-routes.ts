@@ -6,10 +6,11 @@ import { findTheme } from '../../catalog/theme-key.ts';
 import type { Publisher, Theme } from '../../catalog/types.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { ErrorPages } from '../../platform/http/error-pages.ts';
+import { html, pageOf } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
 import { inRequestLanguage } from '../../platform/i18n/reader.ts';
 import type { App } from '../../platform/ports.ts';
 import { openLink, requireOfferwall } from './links.ts';
-import { renderPage } from './page.ts';
 import { pageHeaders, rules } from './style.ts';
 
 const errorPages: ErrorPages = {
@@ -76,4 +77,20 @@ function themeOf(publisher: Publisher, query: Record<string, unknown>): Theme | 
   const named = typeof themeId === 'string' ? findTheme(publisher, themeId) : null;
   const ofPlacement = typeof placement === 'string' ? publisher.placements.get(placement)?.themeId : null;
   return named ?? publisher.themes.get(ofPlacement ?? 0) ?? publisher.defaultTheme;
+}
+
+/** The page around the offerwall, in the language of the reader; its script fills it. */
+export function renderPage({ style, scriptPath }: { style: string; scriptPath: string }): string {
+  const title = t('endUser.offerwall.title');
+  return pageOf({
+    title,
+    style,
+    viewport: 'width=device-width, initial-scale=1, viewport-fit=cover',
+    head: html`<script src="${scriptPath}" type="module"></script>\n`,
+    body: html`<main id="wall">
+<h1>${title}</h1>
+<p class="status">${t('endUser.offerwall.loading')}</p>
+<noscript><p class="status">${t('endUser.offerwall.needsScript')}</p></noscript>
+</main>`,
+  });
 }

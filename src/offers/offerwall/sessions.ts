@@ -1,7 +1,7 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { Client, FetchOffersRequest } from '../fetch/request.ts';
-import type { MacroValues } from '../macros.ts';
+import type { MacroValues } from '../offer-view.ts';
 
 /** The parts of an earlier session that an offerwall needs. */
 export type WallSession = {

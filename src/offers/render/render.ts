@@ -1,8 +1,16 @@
 import { buildAppearance, buildSettings, buildStyles, privacyUrlOf } from '../../catalog/theme-settings.ts';
 import type { Offer, Publisher, Theme } from '../../catalog/types.ts';
-import type { AnswerPool } from './answer-pool.ts';
-import { type AnswerContext, createOfferRenderer, type OfferRenderer, type RendererDeps } from './offer-renderer.ts';
-import { asciiJson, joinParts, type Part } from './offer-template.ts';
+import type { PendingFetch } from '../fetch/pending-fetch.ts';
+import type { SessionRecord } from '../session-record.ts';
+import {
+  type AnswerContext,
+  asciiJson,
+  createOfferRenderer,
+  joinParts,
+  type OfferRenderer,
+  type Part,
+  type RendererDeps,
+} from './offer-renderer.ts';
 
 /** One answered fetch, ready to be rendered as JSON. */
 type Answer = AnswerContext & { offers: readonly Offer[] };
@@ -96,4 +104,93 @@ function renderFrame(publisher: Publisher, theme: Theme | null, usp: boolean, pu
     Buffer.from(`,"privacy_url":${asciiJson(privacyUrl)},"session_id":"`, 'latin1'),
     Buffer.from(`","settings":${asciiJson(settings)},"styles":${asciiJson(styles)}${more}}}`, 'latin1'),
   ];
+}
+
+/** Memory for answers, used again once they are sent. */
+export type AnswerPool = {
+  /** A buffer of this length (bytes), which may hold bytes of earlier answers: all of it has to be written. */
+  take: (length: number) => Buffer;
+  /** Takes the memory of a sent answer back; nobody may read the answer from then on. */
+  release: (answer: Buffer) => void;
+};
+
+const slotBytes = 64 * 1024;
+/** Slots that are kept while nobody uses them (count). */
+const maxFreeSlots = 128;
+
+/**
+ * An answer is about 25 kB, outside of the JavaScript heap. V8 counts such memory, and collects the whole heap whenever
+ * it has grown by some MB: with 1,000 offers and 2,000 fetches/s three times a second
+ * (docs/adr/0014-memory-of-sent-answers.md). An answer that is not released is collected like any other buffer.
+ */
+export function createAnswerPool(): AnswerPool {
+  const free: ArrayBuffer[] = [];
+  return {
+    take: (length) =>
+      length > slotBytes
+        ? Buffer.allocUnsafe(length)
+        : Buffer.from(free.pop() ?? new ArrayBuffer(slotBytes), 0, length),
+    release: ({ buffer }) => {
+      if (buffer.byteLength === slotBytes && free.length < maxFreeSlots) free.push(buffer as ArrayBuffer);
+    },
+  };
+}
+
+export type DecidedFetch = { pending: PendingFetch; session: SessionRecord };
+
+/** A session with its answer; null for an offerwall, which is rendered page by page. */
+export type FetchResult = { session: SessionRecord; answer: Buffer | null };
+
+/** A result, or why its answer could not be rendered. */
+export type RenderedFetch = FetchResult | Promise<FetchResult>;
+
+type ShownSession = Pick<SessionRecord, 'id' | 'dev' | 'pubUserId' | 'usp' | 'offers' | 'macros'>;
+
+/** The answer of a session to its fetch. */
+export const renderSession = (renderer: Renderer, { publisher, theme }: PendingFetch, session: ShownSession): Buffer =>
+  renderer.render({
+    publisher,
+    theme,
+    sessionId: session.id,
+    dev: session.dev,
+    hasUser: session.pubUserId !== null,
+    usp: session.usp,
+    offers: session.offers,
+    macros: session.macros,
+  });
+
+/**
+ * Renders the answers of a batch. One that cannot be rendered fails alone: the others of its batch are committed with
+ * it. Synchronous where no QR code has to be made first, as nearly always.
+ */
+export function renderSessions(
+  renderer: Renderer,
+  decided: readonly DecidedFetch[],
+): RenderedFetch[] | Promise<RenderedFetch[]> {
+  const preparing = decided.map(({ pending, session }) =>
+    pending.surface.kind === 'unit'
+      ? renderer.prepare(pending.publisher, session.offers, session.pubUserId !== null)
+      : undefined,
+  );
+  if (preparing.every((one) => one === undefined)) return decided.map((one) => renderOne(renderer, one));
+  return Promise.allSettled(preparing).then((prepared) =>
+    prepared.map((one, index) =>
+      one.status === 'rejected' ? failure(one.reason) : renderOne(renderer, decided[index] as DecidedFetch),
+    ),
+  );
+}
+
+function renderOne(renderer: Renderer, { pending, session }: DecidedFetch): RenderedFetch {
+  try {
+    return { session, answer: pending.surface.kind === 'unit' ? renderSession(renderer, pending, session) : null };
+  } catch (err) {
+    return failure(err);
+  }
+}
+
+/** A rejection that may be handled later than at once. */
+function failure(err: unknown): Promise<never> {
+  const failed = Promise.reject(err);
+  failed.catch(() => {});
+  return failed;
 }

@@ -1,5 +1,5 @@
 import { hostedStyle } from '../../catalog/hosted-style.ts';
-import { fillCopy } from '../../offers/macros.ts';
+import { fillCopy } from '../../offers/offer-view.ts';
 import { AppError } from '../../platform/errors.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';

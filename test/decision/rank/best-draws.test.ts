@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Payout } from '../../../src/catalog/types.ts';
-import { decide } from '../../../src/decision/decide.ts';
-import { type EligibilityIndex, indexOf } from '../../../src/decision/eligibility.ts';
-import { type Bits, countBits, emptyBits, hasBit, nextBit, setBit } from '../../../src/decision/index/bitset.ts';
+import { decide, indexOf } from '../../../src/decision/decide.ts';
+import type { Bits, EligibilityIndex } from '../../../src/decision/eligibility.ts';
+import { countBits, emptyBits, hasBit, nextBit, setBit } from '../../../src/decision/index/index-filters.ts';
 import { mix, salts, uniform } from '../../../src/decision/random.ts';
 import { bestDraws, createTop } from '../../../src/decision/rank/best-draws.ts';
 import { drawMisses, layersFor } from '../../../src/decision/rank/layers.ts';

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadDemoCatalogue, randomDemoIds } from '../../../src/demo/catalogue.ts';
-import { createLiveCalls, readCalls } from '../../../src/offers/live-calls/live-calls.ts';
+import { createLiveCalls } from '../../../src/offers/live-calls/live-calls.ts';
 import { maskAnswer, maskRequest } from '../../../src/offers/live-calls/mask.ts';
+import { readCalls } from '../../../src/offers/live-calls/store.ts';
 import { applyOfferRetention } from '../../../src/offers/retention.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { hashKey } from '../../../src/platform/http/auth.ts';

@@ -4,7 +4,7 @@ import { type MessageKey, t, tHtml } from '../../../platform/i18n/messages.ts';
 import { apiText } from '../../../shell/api-text.ts';
 import { link } from '../../../shell/components.ts';
 import { publisherPath } from '../../../shell/context.ts';
-import type { LiveCall } from '../../live-calls/live-calls.ts';
+import type { LiveCall } from '../../live-calls/store.ts';
 
 type Advice = (path: (rest: string) => string) => Html;
 

@@ -7,7 +7,7 @@ import { badge, codeBlock, link } from '../../../shell/components.ts';
 import { publisherPath } from '../../../shell/context.ts';
 import { moment } from '../../../shell/format.ts';
 import { moreFields } from '../../../shell/forms.ts';
-import type { LiveCall } from '../../live-calls/live-calls.ts';
+import type { LiveCall } from '../../live-calls/store.ts';
 import { adviceOf } from './advice.ts';
 import type { LiveRequest } from './requests.ts';
 

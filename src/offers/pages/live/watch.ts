@@ -1,7 +1,8 @@
 import type { Publisher } from '../../../catalog/types.ts';
 import type { StreamEvent } from '../../../platform/http/event-streams.ts';
 import { minuteMs } from '../../../platform/lib/time.ts';
-import { type LiveCall, readCalls } from '../../live-calls/live-calls.ts';
+import type { LiveCall } from '../../live-calls/store.ts';
+import { readCalls } from '../../live-calls/store.ts';
 import type { OfferDeps } from '../../ports.ts';
 import { callItem, sessionItem } from './items.ts';
 import { findRequests, sessionIdAt, sessionsAfter } from './requests.ts';

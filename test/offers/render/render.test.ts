@@ -1,6 +1,6 @@
 import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createAnswerPool } from '../../../src/offers/render/answer-pool.ts';
+import { createAnswerPool } from '../../../src/offers/render/render.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let t: TestApp;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createUserAgentReader } from '../../../src/offers/context/user-agent.ts';
+import { createUserAgentReader } from '../../../src/offers/fetch/pending-fetch.ts';
 
 const read = createUserAgentReader();
 

@@ -1,0 +1,167 @@
+import { minuteOfWeek } from '../../platform/lib/time-zone.ts';
+import type { Bits, Dimension, EligibilityIndex, Exclusion, IndexedKey } from '../eligibility.ts';
+import type { DecisionContext } from '../types.ts';
+import type { Candidate } from './compile.ts';
+
+/** The user's time zone where it is known, else the publisher's. */
+export const userTimeZone = ({ timeZone }: EligibilityIndex, { geo }: DecisionContext): string =>
+  geo.timeZone ?? timeZone;
+
+const hourOfWeek = (timeZone: string, nowMs: number): string => String(Math.floor(minuteOfWeek(timeZone, nowMs) / 60));
+
+/** A set that a request's candidates must be in, or with `negated` must not be in, and why the others are excluded. */
+type IndexFilter = { bits: Bits; negated: boolean; exclusion: () => Exclusion };
+
+/**
+ * The filters that apply to a request, in the order of the rules.
+ * @param relaxed dev or test mode: only what the request itself asks for applies
+ */
+function filtersOf(index: EligibilityIndex, context: DecisionContext, relaxed: boolean): IndexFilter[] {
+  const filters: IndexFilter[] = [];
+  const only = (bits: Bits, exclusion: () => Exclusion) => filters.push({ bits, negated: false, exclusion });
+  const without = (bits: Bits, exclusion: () => Exclusion) => filters.push({ bits, negated: true, exclusion });
+  const { campaignId } = context;
+  if (campaignId !== null) {
+    const bits = bitsWith(index.candidates.length, index.byCampaign.get(campaignId) ?? []);
+    only(bits, () => ({ rule: 'campaign_id', campaignId }));
+  }
+  if (context.loyalty === 'none') without(index.loyalty, () => ({ rule: 'loyalty_not_wanted' }));
+  if (context.loyalty === 'only') only(index.loyalty, () => ({ rule: 'loyalty_only' }));
+  if (context.onlyWithCreative) only(index.withCreative, () => ({ rule: 'no_creative' }));
+  if (context.surface === 'offerwall') only(index.offerwall, () => ({ rule: 'not_on_offerwall' }));
+  if (relaxed) return filters;
+  if (context.userKey === null && index.needsIdentity !== null)
+    without(index.needsIdentity, () => ({ rule: 'no_identity' }));
+  for (const { key, dimension } of index.dimensions) {
+    const value = requestValue(key, context);
+    only(acceptedBy(dimension, value), () => ({ rule: 'targeting', key, value }));
+  }
+  for (const { zone, dimension } of index.hours) {
+    const timeZone = zone ?? userTimeZone(index, context);
+    only(acceptedBy(dimension, hourOfWeek(timeZone, context.nowMs)), () => ({ rule: 'hours', timeZone }));
+  }
+  return filters;
+}
+
+/** The candidates that pass all index filters; what remains are the post-filters of each. */
+export function passIndexFilters(index: EligibilityIndex, context: DecisionContext, relaxed: boolean): Bits {
+  const passing = index.all.slice();
+  for (const { bits, negated } of filtersOf(index, context, relaxed)) {
+    if (negated) subtract(passing, bits);
+    else intersect(passing, bits);
+  }
+  return passing;
+}
+
+/** All index filters that exclude a candidate, in the order of the rules. */
+export const indexExclusions = (
+  candidate: Candidate,
+  index: EligibilityIndex,
+  context: DecisionContext,
+  relaxed: boolean,
+): Exclusion[] =>
+  filtersOf(index, context, relaxed)
+    .filter(({ bits, negated }) => hasBit(bits, candidate.index) === negated)
+    .map(({ exclusion }) => exclusion());
+
+/** For each candidate, the first index filter that excludes it, or null: the same as `passIndexFilters`, one by one. */
+export function indexExclusionOf(
+  index: EligibilityIndex,
+  context: DecisionContext,
+  relaxed: boolean,
+): (candidate: Candidate) => Exclusion | null {
+  const filters = filtersOf(index, context, relaxed);
+  return (candidate) =>
+    filters.find(({ bits, negated }) => hasBit(bits, candidate.index) === negated)?.exclusion() ?? null;
+}
+
+/** The value of an indexed property in a request. */
+function requestValue(key: IndexedKey, context: DecisionContext): string | null {
+  switch (key) {
+    case 'countries':
+      return context.geo.country;
+    case 'regions':
+      return context.geo.region;
+    case 'placements':
+      return context.placement;
+    case 'platforms':
+      return context.platform;
+    case 'devices':
+      return context.device;
+    case 'os':
+      return context.os;
+    default:
+      return context.browser;
+  }
+}
+
+const acceptedBy = ({ byValue, otherwise }: Dimension, value: string | null): Bits =>
+  (value === null ? undefined : byValue.get(value)) ?? otherwise;
+
+export const emptyBits = (size: number): Bits => new Uint32Array((size + 31) >>> 5);
+
+export function fullBits(size: number): Bits {
+  const bits = emptyBits(size).fill(0xffffffff);
+  if ((size & 31) !== 0) bits[bits.length - 1] = 2 ** (size & 31) - 1;
+  return bits;
+}
+
+export function bitsWith(size: number, members: Iterable<number>): Bits {
+  const bits = emptyBits(size);
+  for (const index of members) setBit(bits, index);
+  return bits;
+}
+
+export const setBit = (bits: Bits, index: number): void => {
+  bits[index >>> 5] = (bits[index >>> 5] as number) | (1 << (index & 31));
+};
+
+export const clearBit = (bits: Bits, index: number): void => {
+  bits[index >>> 5] = (bits[index >>> 5] as number) & ~(1 << (index & 31));
+};
+
+export const hasBit = (bits: Bits, index: number): boolean =>
+  (((bits[index >>> 5] as number) >>> (index & 31)) & 1) === 1;
+
+/** Removes from `bits` what `other` has not. */
+export function intersect(bits: Bits, other: Bits): void {
+  for (let word = 0; word < bits.length; word++) bits[word] = (bits[word] as number) & (other[word] as number);
+}
+
+/** Removes from `bits` what `other` has. */
+export function subtract(bits: Bits, other: Bits): void {
+  for (let word = 0; word < bits.length; word++) bits[word] = (bits[word] as number) & ~(other[word] as number);
+}
+
+/** The member after `skipped` others from `from` on and before `to`; -1: none. */
+export function nextBit(bits: Bits, from: number, to: number, skipped = 0): number {
+  if (from >= to) return -1;
+  let word = from >>> 5;
+  let rest = (bits[word] as number) & (-1 << (from & 31));
+  let left = skipped;
+  for (let count = countOnes(rest); count <= left; count = countOnes(rest)) {
+    left -= count;
+    word += 1;
+    if (word << 5 >= to) return -1;
+    rest = bits[word] as number;
+  }
+  for (; left > 0; left--) rest &= rest - 1; // without the lowest member
+  const found = (word << 5) + 31 - Math.clz32(rest & -rest);
+  return found < to ? found : -1;
+}
+
+/** Number of members from `from` on and before `to`. */
+export function countBits(bits: Bits, from: number, to: number): number {
+  if (from >= to) return 0;
+  const last = (to - 1) >>> 5;
+  let count = -countOnes((bits[from >>> 5] as number) & ~(-1 << (from & 31)));
+  for (let word = from >>> 5; word <= last; word++) count += countOnes(bits[word] as number);
+  return (to & 31) === 0 ? count : count - countOnes((bits[last] as number) & (-1 << (to & 31)));
+}
+
+/** Ones of a word, added in parallel (Hacker's Delight 5-1). */
+function countOnes(word: number): number {
+  let ones = word - ((word >>> 1) & 0x55555555);
+  ones = (ones & 0x33333333) + ((ones >>> 2) & 0x33333333);
+  return Math.imul((ones + (ones >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+}

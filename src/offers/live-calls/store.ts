@@ -1,0 +1,87 @@
+import type { Executor } from '../../platform/db/pool.ts';
+import type { ErrorDetail } from '../../platform/errors.ts';
+import { minuteMs } from '../../platform/lib/time.ts';
+
+/** A call with its answer, masked. */
+export type LiveCall = {
+  method: string;
+  /** Without its query. */
+  path: string;
+  status: number;
+  /** Of the service, until the answer was sent (milliseconds). */
+  ms: number;
+  query: unknown;
+  body: unknown;
+  answer: unknown;
+  /** Code and message of a refusal. */
+  error: { code: string; message: string; details?: readonly ErrorDetail[] } | null;
+  /** What was ignored or dropped. */
+  notes: readonly ErrorDetail[];
+  sessionId: string | null;
+};
+
+export type RecordedCall = { id: string; publisherId: number; atMs: number; call: LiveCall };
+
+/** Calls are kept this long (milliseconds). */
+const keptMs = 10 * minuteMs;
+
+const watchSql = `
+insert into live_watches (publisher_id, until) values ($1, $2)
+on conflict (publisher_id) do update set until = greatest(live_watches.until, excluded.until)`;
+
+export async function writeWatch(executor: Executor, publisherId: number, untilMs: number): Promise<void> {
+  await executor.query(watchSql, [publisherId, new Date(untilMs)]);
+}
+
+/** Who is watched, and until when. */
+export async function readWatched(executor: Executor, nowMs: number): Promise<Map<number, number>> {
+  const { rows } = await executor.query<{ publisher_id: number; until: Date }>({
+    name: 'live_watches',
+    text: 'select publisher_id, until from live_watches where until > $1',
+    values: [new Date(nowMs)],
+  });
+  return new Map(rows.map(({ publisher_id: publisherId, until }) => [publisherId, until.getTime()]));
+}
+
+export async function writeCalls(executor: Executor, rows: readonly RecordedCall[], nowMs: number): Promise<void> {
+  await executor.query(
+    `insert into live_calls (id, publisher_id, at, call)
+    select * from unnest($1::uuid[], $2::integer[], $3::timestamptz[], $4::text[])`,
+    [
+      rows.map(({ id }) => id),
+      rows.map(({ publisherId }) => publisherId),
+      rows.map(({ atMs }) => new Date(atMs)),
+      rows.map(({ call }) => JSON.stringify(call)),
+    ],
+  );
+  await deleteOldCalls(executor, nowMs);
+}
+
+export async function deleteOldCalls(executor: Executor, nowMs: number): Promise<void> {
+  const before = [new Date(nowMs - keptMs)];
+  await executor.query(
+    `delete from live_calls where id = any(array(select id from live_calls where at < $1 for update skip locked))`,
+    before,
+  );
+  await executor.query(
+    `delete from live_watches where publisher_id = any(array(
+      select publisher_id from live_watches where until < $1 for update skip locked
+    ))`,
+    before,
+  );
+}
+
+/** Calls of a publisher since a time, except those of the given ids, oldest first. */
+export async function readCalls(
+  executor: Executor,
+  publisherId: number,
+  { sinceMs, except, limit }: { sinceMs: number; except: readonly string[]; limit: number },
+): Promise<{ id: string; at: Date; call: LiveCall }[]> {
+  const { rows } = await executor.query<{ id: string; at: Date; call: string }>({
+    name: 'live_calls',
+    text: `select id, at, call from live_calls
+      where publisher_id = $1 and at >= $2 and id <> all($3::uuid[]) order by at, id limit $4`,
+    values: [publisherId, new Date(sinceMs), except, limit],
+  });
+  return rows.map(({ call, ...row }) => ({ ...row, call: JSON.parse(call) as LiveCall }));
+}
