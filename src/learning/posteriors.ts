@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { AccountDeps } from '../accounts/ports.ts';
+import type pg from 'pg';
 import { payoutOf } from '../catalog/provisioning.ts';
+import type { CatalogStore } from '../catalog/store.ts';
 import type { Snapshot } from '../catalog/types.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
@@ -117,7 +118,9 @@ export function readModel(json: string): Posteriors {
 /** The model that decisions are made with; `refresh` reloads it. */
 export type ModelSource = { current: () => Model; refresh: () => Promise<void> };
 
-export function createModelSource({ pool, catalog, now }: Pick<AccountDeps, 'pool' | 'catalog' | 'now'>): ModelSource {
+type ModelReader = { pool: pg.Pool; catalog: CatalogStore; now: () => number };
+
+export function createModelSource({ pool, catalog, now }: ModelReader): ModelSource {
   let model = emptyModel;
   return {
     current: () => model,

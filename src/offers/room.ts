@@ -78,18 +78,20 @@ export function createOffers({ platform, catalog, accounts, eventLog, learning, 
       await app.register(explainRoutes, { ...deps, offers: service });
     },
     pages: (app: App, shell: Shell) => {
-      livePages(app, { ...shell, deps });
-      whyPages(app, { ...shell, deps });
+      livePages(app, shell, deps);
+      whyPages(app, shell, deps);
     },
     jobs: () => jobsOf(deps),
   };
 }
 
 /** What requests say of a campaign, on its page; and offers for previews. */
-function extendCatalogue({ extensions }: Catalog, deps: OfferDeps): void {
-  const { pool, dbHealth, config, now } = deps;
+function extendCatalogue(
+  { extensions }: Catalog,
+  { pool, dbHealth, config, now }: Pick<OfferDeps, 'pool' | 'dbHealth' | 'config' | 'now'>,
+): void {
   const failFast = createFailFast(dbHealth);
-  const recent = createRecentSessions(deps);
+  const recent = createRecentSessions({ pool, dbHealth, now });
   extensions.campaignCard = (context, id) => failFast(() => outcomesCard(pool, context, id, now()));
   extensions.reach = createReach(recent);
   extensions.seenValues = createSeenValues(recent);
@@ -101,7 +103,12 @@ function extendCatalogue({ extensions }: Catalog, deps: OfferDeps): void {
       .map(({ offer }) => untrackedView({ publisher, offer, publicUrl: config.publicUrl }));
 }
 
-const jobsOf = ({ pool, notices, liveCalls, outcomes }: OfferDeps): readonly Job[] => [
+const jobsOf = ({
+  pool,
+  notices,
+  liveCalls,
+  outcomes,
+}: Pick<OfferDeps, 'pool' | 'notices' | 'liveCalls' | 'outcomes'>): readonly Job[] => [
   {
     name: 'request notices',
     roles: ['api'],

@@ -166,6 +166,9 @@ with ${optedOut(sessionValuesCount + 1)}, ${reserveFromSlices(slicesAt)}, writte
 )
 select user_key, opt_outs, ${areHeld} as written from (select) one left join opted_out on true`;
 
+/** Nearly no user has opted out of anything. */
+const noOptOuts: ReadonlyMap<string, OptOuts> = new Map();
+
 /**
  * Inserts the sessions of users who have opted out of nothing, with what they reserve of slices, in one statement.
  * @returns the opt-outs of the other users, whose sessions are not inserted; and whether anything was written: a slice
@@ -175,7 +178,7 @@ export async function insertUnlessOptedOut(
   executor: Executor,
   sessions: readonly SessionRecord[],
   reservations: readonly Reservation[],
-): Promise<{ written: boolean; optOuts: Map<string, OptOuts> }> {
+): Promise<{ written: boolean; optOuts: ReadonlyMap<string, OptOuts> }> {
   const userKeys = sessions.flatMap(({ userKey }) => userKey ?? []);
   const values = [...sessionValues(sessions), uuids(userKeys, (key) => key)];
   if (reservations.length === 0) {
@@ -184,7 +187,7 @@ export async function insertUnlessOptedOut(
       text: insertUnlessOptedOutSql,
       values,
     });
-    return { written: true, optOuts: optOutsOf(rows) };
+    return { written: true, optOuts: rows.length === 0 ? noOptOuts : optOutsOf(rows) };
   }
   const reserved = reservedBySession(reservations);
   const sliceIds = [...new Set(reservations.flatMap(({ sliceId }) => sliceId ?? []))];

@@ -1,10 +1,13 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import type { Caller } from '../../accounts/caller.ts';
 import { callerOf } from '../../accounts/caller.ts';
-import type { AccountDeps } from '../../accounts/ports.ts';
+import type { Config } from '../../config.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { Authenticator } from '../../platform/http/auth.ts';
 import { namesEtag } from '../../platform/http/etag.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
+import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import { offerSchema } from '../answer-schemas.ts';
 import { buildCatalogueView, type CatalogueQuery, etagOf, pageOf } from './service.ts';
 
@@ -44,8 +47,15 @@ const answer = Type.Object({
   }),
 });
 
+type CatalogueFeed = {
+  auth: Authenticator<Caller>;
+  tokens: TokenCodec;
+  config: Pick<Config, 'publicUrl'>;
+  now: () => number;
+};
+
 /** `GET /native/v3/catalog.json`: all offers a publisher may show (docs/interface.md#catalogue), without a session. */
-export async function catalogueRoutes(app: App, { auth, tokens, config, now }: AccountDeps): Promise<void> {
+export async function catalogueRoutes(app: App, { auth, tokens, config, now }: CatalogueFeed): Promise<void> {
   const schema = {
     operationId: 'listCatalogue',
     summary: 'List the catalogue',

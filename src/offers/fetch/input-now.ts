@@ -4,12 +4,13 @@ import { loadTrueUsage } from '../../budgets/slice-rows.ts';
 import { totalsAt } from '../../budgets/totals.ts';
 import { type ActiveCaps, activeCapsOf, type UserHistory } from '../../budgets/types.ts';
 import { createUsageTable, periodNames, type UsageTable } from '../../budgets/usage.ts';
+import type { CatalogStore } from '../../catalog/store.ts';
 import type { Publisher, Theme } from '../../catalog/types.ts';
 import { type Explanation, explain } from '../../decision/explain.ts';
 import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
+import type { ModelSource } from '../../learning/posteriors.ts';
 import type { FailFast } from '../../platform/db/fail-fast.ts';
 import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
-import type { OfferDeps } from '../ports.ts';
 import { contextOf, type OpenFetch } from './pending-fetch.ts';
 import type { FetchOffersRequest } from './request.ts';
 
@@ -42,15 +43,20 @@ export type InputNow = (
   options?: InputOptions,
 ) => Promise<DecisionInput>;
 
+/** What a decision of now is made of. */
+export type InputSources = {
+  pool: pg.Pool;
+  now: () => number;
+  catalog: CatalogStore;
+  model: Pick<ModelSource, 'current'>;
+  eventsStoredUntil: () => number;
+};
+
 /** Reads the real history of the user, and what campaigns have used of their caps. Nothing is locked or reserved. */
-export function createInputNow({
-  pool,
-  now,
-  failFast,
-  catalog,
-  model,
-  eventsStoredUntil,
-}: Pick<OfferDeps, 'pool' | 'now' | 'catalog' | 'model' | 'eventsStoredUntil'> & { failFast: FailFast }): InputNow {
+export function createInputNow(
+  { pool, now, catalog, model, eventsStoredUntil }: InputSources,
+  failFast: FailFast,
+): InputNow {
   return async (publisher, context, { theme, earlierKeys = [] } = {}) => {
     const { userKey } = context;
     const activeCaps = activeCapsOf(catalog.current());

@@ -1,12 +1,21 @@
+import type pg from 'pg';
+import type { LiveUsage } from '../../budgets/live-usage.ts';
+import type { Slices } from '../../budgets/slices.ts';
 import { createPlacements } from '../../catalog/placements.ts';
 import type { Publisher, Theme } from '../../catalog/types.ts';
+import type { Config } from '../../config.ts';
+import type { BatchMeters } from '../../platform/db/batch-meter.ts';
 import { type Batcher, createBatcher } from '../../platform/db/batcher.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
+import type { DatabaseHealth } from '../../platform/db/health.ts';
 import { databaseUnavailable } from '../../platform/errors.ts';
+import type { Geo } from '../../platform/geo.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
-import type { OfferDeps } from '../ports.ts';
+import type { FetchMeter, OutcomeSampler } from '../metrics.ts';
 import { createQrCodes } from '../qr.ts';
 import { createAnswerPool, createRenderer, type FetchResult, type Renderer, renderSession } from '../render/render.ts';
 import type { SessionRecord } from '../session-record.ts';
@@ -15,7 +24,7 @@ import { createCappedFetch } from './capped-fetch.ts';
 import { createStateWriter } from './decide-session.ts';
 import { createEarlyFetch } from './early-fetch.ts';
 import type { EmptyExpired, FetchPath } from './fetch-path.ts';
-import { createExplain, createInputNow, type Explain } from './input-now.ts';
+import { createExplain, createInputNow, type Explain, type InputSources } from './input-now.ts';
 import { createMovingUsers } from './moving-users.ts';
 import {
   createFetchOpener,
@@ -45,20 +54,35 @@ export type OfferService = {
   drain: () => Promise<void>;
 };
 
-export function createOfferService(deps: OfferDeps): OfferService {
-  const { pool, flushPool, dbHealth, tokens, config, logger, now, usage, slices, model, batchMeters } = deps;
+/** What fetches are decided, committed and measured with. */
+type FetchSources = InputSources & {
+  flushPool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  batchMeters: BatchMeters;
+  tokens: TokenCodec;
+  geo: Geo;
+  config: Pick<Config, 'publicUrl' | 'userPepper' | 'earlierPeppers'>;
+  logger: Logger;
+  usage: LiveUsage;
+  slices: Slices;
+  fetchMeter: FetchMeter;
+  outcomes: Pick<OutcomeSampler, 'decided'>;
+};
+
+export function createOfferService(sources: FetchSources): OfferService {
+  const { pool, flushPool, dbHealth, tokens, config, now, usage, slices, model, batchMeters, eventsStoredUntil } =
+    sources;
   const answers = createAnswerPool();
   const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes(), answers });
   const failFast = createFailFast(dbHealth);
   const placements = createPlacements(pool, failFast);
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
-  const open = createFetchOpener(deps, userKeys);
+  const open = createFetchOpener(sources, userKeys);
   const movingUsers = createMovingUsers({ pool: flushPool, dbHealth, now, batchMeters, userKeys });
-  const states = createStateWriter(deps);
-  const late = createLateAnswers({ pool: flushPool, dbHealth, logger, now, batchMeters, renderer });
+  const states = createStateWriter(sources);
+  const late = createLateAnswers(sources, renderer);
   const shared = { pool: flushPool, dbHealth, now, batchMeters };
   const pathDeps = { ...shared, model, states, renderer, late };
-  const { eventsStoredUntil } = deps;
   const capped = createCappedFetch({ ...pathDeps, usage, slices, eventsStoredUntil });
   const userCapped = createUserCappedFetch({ ...pathDeps, eventsStoredUntil, capped });
   const early = createEarlyFetch({ ...pathDeps, usage, slices, capped });
@@ -75,7 +99,7 @@ export function createOfferService(deps: OfferDeps): OfferService {
     const moved = userKeys.isRotating ? movingUsers.move(pending) : null;
     if (moved !== null) await moved;
     const result = await pathOf(pending).add(pending);
-    measure(deps, pending, result.session);
+    measure(sources, pending, result.session);
     traceDecision(pending, result.session);
     return result;
   }
@@ -98,7 +122,7 @@ export function createOfferService(deps: OfferDeps): OfferService {
       return { session, theme: pending.theme };
     },
     renderWall: renderer.renderWall,
-    explain: createExplain(open, createInputNow({ ...deps, failFast })),
+    explain: createExplain(open, createInputNow(sources, failFast)),
     drain: async () => {
       await movingUsers.drain();
       await early.drain();
@@ -122,7 +146,7 @@ function traceDecision({ trace, decision }: PendingFetch, { id, emptyReason, off
 
 /** Counts a fetch that was committed. */
 function measure(
-  { fetchMeter, outcomes }: Pick<OfferDeps, 'fetchMeter' | 'outcomes'>,
+  { fetchMeter, outcomes }: Pick<FetchSources, 'fetchMeter' | 'outcomes'>,
   { dev, decision, expired, surface }: PendingFetch,
   { emptyReason, offers }: SessionRecord,
 ): void {
@@ -140,10 +164,10 @@ type LateAnswers = {
   drain: () => Promise<void>;
 };
 
-type LateAnswerDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'logger' | 'now' | 'batchMeters'> & { renderer: Renderer };
-
-function createLateAnswers(deps: LateAnswerDeps): LateAnswers {
-  const { pool, dbHealth, logger, now, batchMeters, renderer } = deps;
+function createLateAnswers(
+  { flushPool: pool, dbHealth, logger, now, batchMeters }: FetchSources,
+  renderer: Renderer,
+): LateAnswers {
   const emptying: Batcher<string, void> = createBatcher<string, void>({
     write: async (ids) => {
       await emptySessions(pool, ids);

@@ -1,9 +1,9 @@
-import type { AccountDeps } from '../../accounts/ports.ts';
 import { eventKinds } from '../../catalog/event-kinds.ts';
+import type { CatalogStore } from '../../catalog/store.ts';
 import type { Publisher } from '../../catalog/types.ts';
 import { AppError } from '../../platform/errors.ts';
 import { checkToken } from '../../platform/security/check-tracking-token.ts';
-import type { TokenClaims } from '../../platform/security/tracking-token.ts';
+import type { TokenClaims, TokenCodec } from '../../platform/security/tracking-token.ts';
 
 /** A valid link of an offer. */
 export type OpenedLink = {
@@ -12,14 +12,14 @@ export type OpenedLink = {
   publisher: Publisher;
 };
 
+/** What links are checked with. */
+export type LinkReader = { catalog: CatalogStore; tokens: TokenCodec; now: () => number };
+
 /**
  * Checks the tracking token in an offer's `offerwall_url`; it is valid for as long as a click.
  * @throws AppError invalid_token, offerwall_not_enabled
  */
-export function openLink(
-  { catalog, tokens, now }: Pick<AccountDeps, 'catalog' | 'tokens' | 'now'>,
-  token: unknown,
-): OpenedLink {
+export function openLink({ catalog, tokens, now }: LinkReader, token: unknown): OpenedLink {
   const claims = typeof token === 'string' ? tokens.read(token) : null;
   const publisher = claims === null ? undefined : catalog.current().publishers.get(claims.publisherId);
   if (claims?.sessionId == null || publisher === undefined || !checkToken(claims, now(), eventKinds.click.token))

@@ -1,16 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AccountDeps } from '../../accounts/ports.ts';
 import { loadScript } from '../../browser/script.ts';
 import { hostedStyle } from '../../catalog/hosted-style.ts';
 import { findTheme } from '../../catalog/theme-key.ts';
 import type { Publisher, Theme } from '../../catalog/types.ts';
+import type { Config } from '../../config.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { ErrorPages } from '../../platform/http/error-pages.ts';
 import { html, pageOf } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { inRequestLanguage } from '../../platform/i18n/reader.ts';
 import type { App } from '../../platform/ports.ts';
-import { openLink, requireOfferwall } from './links.ts';
+import { type LinkReader, openLink, requireOfferwall } from './links.ts';
 import { pageHeaders, rules } from './style.ts';
 
 const errorPages: ErrorPages = {
@@ -23,12 +23,15 @@ const errorPages: ErrorPages = {
  * `offerwall_url`, or `/offerwall/v2/?accountId=…&themeId=…&country=…&c_id=…` with user data.
  * Deciding and recording begin when its script requests offers.
  */
-export async function offerwallPageRoutes(app: App, deps: AccountDeps): Promise<void> {
-  const { catalog, config } = deps;
+export async function offerwallPageRoutes(
+  app: App,
+  { config, ...links }: LinkReader & { config: Pick<Config, 'publicUrl'> },
+): Promise<void> {
+  const { catalog } = links;
   const script = await loadScript('offerwall', config.publicUrl);
 
   function publisherOf({ t, accountId, sdk_id: sdkId = accountId }: Record<string, unknown>): Publisher {
-    if (t !== undefined) return openLink(deps, t).publisher;
+    if (t !== undefined) return openLink(links, t).publisher;
     const publisher = typeof sdkId === 'string' ? catalog.current().publishersBySdkId.get(sdkId) : undefined;
     if (publisher === undefined) throw new AppError('invalid_token');
     requireOfferwall(publisher);

@@ -1,18 +1,19 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyReply } from 'fastify';
+import type { Caller } from '../../accounts/caller.ts';
 import { callerOf } from '../../accounts/caller.ts';
 import { campaignLimits } from '../../catalog/offer-limits.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { Authenticator } from '../../platform/http/auth.ts';
 import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import { fetchOffersAnswer } from '../answer-schemas.ts';
 import { clientOf, readWithNotices } from '../fetch/request.ts';
 import { fetchOffersBody, fetchOffersQuery } from '../fetch/request-schema.ts';
-import type { OfferService } from '../fetch/service.ts';
 import { noteRefusals } from '../notices/note-refusals.ts';
-import type { OfferDeps } from '../ports.ts';
-import { createOfferwall } from './service.ts';
+import type { Notices } from '../notices/notices.ts';
+import { createOfferwall, type OfferwallSources } from './service.ts';
 import type { WallPageRequest } from './wall.ts';
 
 /** Offers of one page, where the caller names no number, and at most (count). */
@@ -73,10 +74,11 @@ const answers = { 200: wallAnswer, ...errorAnswers(400, 401, 403, 413, 415) };
 /** The offerwall: all offers a user may see, page by page (docs/interface.md#offerwall). */
 export async function offerwallRoutes(
   app: App,
-  { offers, ...deps }: OfferDeps & { offers: OfferService },
+  { auth, notices, ...sources }: OfferwallSources & { auth: Authenticator<Caller>; notices: Notices },
 ): Promise<void> {
-  noteRefusals(app, deps);
-  const wall = createOfferwall(deps, offers);
+  const { catalog, now } = sources;
+  noteRefusals(app, { catalog, notices, now });
+  const wall = createOfferwall(sources);
 
   function send(reply: FastifyReply, answer: Buffer): FastifyReply {
     reply.type('application/json; charset=utf-8').header('cache-control', 'no-store');
@@ -95,11 +97,11 @@ export async function offerwallRoutes(
           body: browseBody,
           response: answers,
         },
-        preValidation: [emptyBodyByDefault, nullFieldsAsAbsent, deps.auth.requireKey('ads/offers')],
+        preValidation: [emptyBodyByDefault, nullFieldsAsAbsent, auth.requireKey('ads/offers')],
       },
       async (request, reply) => {
         const { limit, cursor, ...body } = request.body;
-        const readRequest = () => readWithNotices(request, request.query, body, deps.notices);
+        const readRequest = () => readWithNotices(request, request.query, body, notices);
         const page = pageRequestOf({
           ...(limit === undefined ? {} : { limit }),
           ...(cursor ? { cursor } : {}),

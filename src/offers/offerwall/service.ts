@@ -1,8 +1,10 @@
-import type { AccountDeps } from '../../accounts/ports.ts';
+import type pg from 'pg';
 import { eventKinds } from '../../catalog/event-kinds.ts';
 import { isServedTo } from '../../catalog/provisioning.ts';
 import type { Offer, Publisher, Theme } from '../../catalog/types.ts';
+import type { Config } from '../../config.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
+import type { DatabaseHealth } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
 import { checkToken } from '../../platform/security/check-tracking-token.ts';
 import { createSigner } from '../../platform/security/keyring.ts';
@@ -10,7 +12,7 @@ import type { WallLink } from '../fetch/pending-fetch.ts';
 import type { Client, FetchOffersRequest } from '../fetch/request.ts';
 import type { OfferService } from '../fetch/service.ts';
 import { createCursors, cursorPurpose } from './cursor.ts';
-import { openLink, requireOfferwall } from './links.ts';
+import { type LinkReader, openLink, requireOfferwall } from './links.ts';
 import { findWallSession, requestLike } from './sessions.ts';
 import { selectPage, type Wall, type WallPageRequest } from './wall.ts';
 
@@ -25,8 +27,15 @@ export type Offerwall = {
   browseByLink: (token: unknown, client: Client, page: WallPageRequest) => Promise<Buffer>;
 };
 
-export function createOfferwall(deps: AccountDeps, offers: OfferService): Offerwall {
-  const { catalog, pool, dbHealth, config, now } = deps;
+export type OfferwallSources = LinkReader & {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  config: Pick<Config, 'tokenKeys'>;
+  offers: Pick<OfferService, 'decideWall' | 'renderWall'>;
+};
+
+export function createOfferwall({ pool, dbHealth, config, offers, ...links }: OfferwallSources): Offerwall {
+  const { catalog, now } = links;
   const failFast = createFailFast(dbHealth);
   const cursors = createCursors(createSigner(config.tokenKeys, cursorPurpose));
 
@@ -52,7 +61,7 @@ export function createOfferwall(deps: AccountDeps, offers: OfferService): Offerw
   }
 
   async function openByLink(token: unknown, client: Client): Promise<Wall> {
-    const { claims, publisher, token: text } = openLink(deps, token);
+    const { claims, publisher, token: text } = openLink(links, token);
     const session = await failFast(() => findWallSession(pool, publisher.id, claims.sessionId));
     if (session === null) throw new AppError('invalid_token');
     const userKey = client.gpc ? null : session.userKey;
@@ -92,7 +101,7 @@ export function createOfferwall(deps: AccountDeps, offers: OfferService): Offerw
     },
     browseByLink: async (token, client, page) => {
       if (page.cursor === null) return render(await openByLink(token, client), 0, page);
-      const { wall, offset } = await resume(openLink(deps, token).publisher, page.cursor);
+      const { wall, offset } = await resume(openLink(links, token).publisher, page.cursor);
       return render(wall, offset, page);
     },
   };

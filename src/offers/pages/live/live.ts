@@ -5,21 +5,24 @@ import { html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { asReader, type Reader, reader } from '../../../platform/i18n/reader.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
+import type { Logger } from '../../../platform/logger.ts';
 import type { App } from '../../../platform/ports.ts';
 import { card, emptyState } from '../../../shell/components.ts';
+import type { Shell } from '../../../shell/layout.ts';
 import { liveCard } from '../../live-card.ts';
-import type { PageServices } from '../services.ts';
 import { findNotices, noticeTable } from './notices.ts';
-import { watchCalls } from './watch.ts';
+import { type CallSources, watchCalls } from './watch.ts';
 
 const noticesLookbackMs = dayMs;
 
+type LiveSources = CallSources & { logger: Logger };
+
 /** Calls as they come, with request, answer and what to do (docs/interface.md#live-calls). */
-export function livePages(app: App, services: PageServices): void {
-  const { pool, now, logger } = services.deps;
+export function livePages(app: App, shell: Shell, { logger, ...sources }: LiveSources): void {
+  const { pool, now } = sources;
   const streams = createEventStreams(logger);
   app.addHook('preClose', async () => streams.close());
-  publisherPages(app, services).get('/live', 'analyst', async (context) => {
+  publisherPages(app, shell).get('/live', 'analyst', async (context) => {
     const notices = await findNotices(pool, context.publisher.id, now() - noticesLookbackMs);
     return {
       title: t('nav.live'),
@@ -39,13 +42,13 @@ export function livePages(app: App, services: PageServices): void {
   app.get('/dashboard/p/:publisherId/live/stream', { schema: { hide: true } }, (request, reply) => {
     const publisher = request.viewedPublisher as Publisher | null;
     if (publisher === null) return reply.callNotFound();
-    streams.open(reply, { owner: `user ${request.viewer?.user.id}`, next: opened(services, publisher, reader()) });
+    streams.open(reply, { owner: `user ${request.viewer?.user.id}`, next: opened(sources, publisher, reader()) });
   });
 }
 
 /** The first answer tells the page that calls are recorded from now on. */
-function opened({ deps }: PageServices, publisher: Publisher, who: Reader): () => Promise<StreamEvent[]> {
-  const next = watchCalls(deps, publisher);
+function opened(sources: CallSources, publisher: Publisher, who: Reader): () => Promise<StreamEvent[]> {
+  const next = watchCalls(sources, publisher);
   let isOpen = false;
   return async () => {
     const events = await asReader(who, next);

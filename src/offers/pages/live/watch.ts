@@ -1,9 +1,11 @@
+import type pg from 'pg';
 import type { Publisher } from '../../../catalog/types.ts';
+import type { DatabaseHealth } from '../../../platform/db/health.ts';
 import type { StreamEvent } from '../../../platform/http/event-streams.ts';
 import { minuteMs } from '../../../platform/lib/time.ts';
+import type { LiveCalls } from '../../live-calls/live-calls.ts';
 import type { LiveCall } from '../../live-calls/store.ts';
 import { readCalls } from '../../live-calls/store.ts';
-import type { OfferDeps } from '../../ports.ts';
 import { callItem, sessionItem } from './items.ts';
 import { findRequests, sessionIdAt, sessionsAfter } from './requests.ts';
 
@@ -14,11 +16,19 @@ const maxNew = 200;
 /** How far back a stream begins (milliseconds). */
 const lookbackMs = minuteMs;
 
+/** Where calls are read: the database, and who has them recorded. */
+export type CallSources = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  liveCalls: Pick<LiveCalls, 'watch'>;
+  now: () => number;
+};
+
 /** @returns a function that returns new and changed items each time it is called */
-export function watchCalls(deps: OfferDeps, publisher: Publisher): () => Promise<StreamEvent[]> {
-  const { pool, dbHealth, liveCalls } = deps;
-  const calls = newCalls(deps, publisher);
-  const sessions = changedSessions(deps, publisher);
+export function watchCalls(sources: CallSources, publisher: Publisher): () => Promise<StreamEvent[]> {
+  const { pool, dbHealth, liveCalls } = sources;
+  const calls = newCalls(sources, publisher);
+  const sessions = changedSessions(sources, publisher);
   return async () => {
     if (!dbHealth.isUp()) return [];
     await liveCalls.watch(pool, publisher.id);
@@ -33,7 +43,7 @@ export function watchCalls(deps: OfferDeps, publisher: Publisher): () => Promise
 }
 
 /** Calls that were not read before, oldest first. They are written in groups, so a later one may come earlier. */
-function newCalls({ pool, now }: OfferDeps, publisher: Publisher) {
+function newCalls({ pool, now }: CallSources, publisher: Publisher) {
   let known = new Map<string, number>();
   return async () => {
     const sinceMs = now() - lookbackMs;
@@ -45,7 +55,7 @@ function newCalls({ pool, now }: OfferDeps, publisher: Publisher) {
 }
 
 /** Answered fetches, again whenever their events or their perks change. */
-function changedSessions({ pool, now }: OfferDeps, publisher: Publisher) {
+function changedSessions({ pool, now }: CallSources, publisher: Publisher) {
   const known = new Map<string, { markup: string; call: LiveCall | undefined }>();
   let lastId = sessionIdAt(now() - lookbackMs);
   return async (calls: ReadonlyMap<string, LiveCall>) => {

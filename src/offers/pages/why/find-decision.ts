@@ -1,14 +1,15 @@
 import { findMovedKey } from '../../../budgets/move-histories.ts';
 import type { Publisher } from '../../../catalog/types.ts';
+import type { Config } from '../../../config.ts';
 import type { DecisionInput } from '../../../decision/types.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
+import type { DatabaseHealth } from '../../../platform/db/health.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { isPossibleUuid7, timeOfUuid7 } from '../../../platform/lib/uuid7.ts';
 import { createUserKeys } from '../../../platform/security/user-key.ts';
 import { findUserDecisions, type UserDecision } from '../../decision-log/user-decisions.ts';
-import { createInputNow } from '../../fetch/input-now.ts';
-import type { OfferDeps } from '../../ports.ts';
+import { createInputNow, type InputSources } from '../../fetch/input-now.ts';
 import { findDecision, inputOf } from '../../re-decide.ts';
 import { type Question, sessionIdIn, visitorOf } from './question.ts';
 
@@ -30,11 +31,17 @@ export type FindDecision = (publisher: Publisher, question: Question) => Promise
 
 const maxSessions = 10;
 
+/** Where decisions are looked for. */
+export type DecisionSearch = InputSources & {
+  dbHealth: DatabaseHealth;
+  config: Pick<Config, 'userPepper' | 'earlierPeppers'>;
+};
+
 /** Finds what a question is about: a stored decision, a user now, or a made-up visitor now. */
-export function createFindDecision(deps: OfferDeps): FindDecision {
-  const { pool, config, now } = deps;
-  const failFast = createFailFast(deps.dbHealth);
-  const inputNow = createInputNow({ ...deps, failFast });
+export function createFindDecision({ dbHealth, config, ...sources }: DecisionSearch): FindDecision {
+  const { pool, now } = sources;
+  const failFast = createFailFast(dbHealth);
+  const inputNow = createInputNow(sources, failFast);
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
 
   async function ofSession(publisher: Publisher, id: string | null): Promise<FoundDecision> {

@@ -5,18 +5,18 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { type Choice, columns, createForm, moreFields } from '../../../shell/forms.ts';
-import type { PageServices } from '../services.ts';
+import type { Shell } from '../../../shell/layout.ts';
 import { answerOf, offerTitle } from './answer.ts';
-import { createFindDecision } from './find-decision.ts';
+import { createFindDecision, type DecisionSearch } from './find-decision.ts';
 import { type Question, questionIn } from './question.ts';
 
 /** Offers listed to choose from (count). */
 const maxChoices = 500;
 
 /** Why an offer is shown to a visitor, or not: to a user now, in a stored session, or to a made-up visitor. */
-export function whyPages(app: App, services: PageServices): void {
-  const findDecision = createFindDecision(services.deps);
-  publisherPages(app, services).get('/why', 'analyst', async (context) => {
+export function whyPages(app: App, shell: Shell, search: DecisionSearch): void {
+  const findDecision = createFindDecision(search);
+  publisherPages(app, shell).get('/why', 'analyst', async (context) => {
     const question = questionIn(context);
     const found = await findDecision(context.publisher, question);
     return {
