@@ -4,8 +4,7 @@ import { schemaErrors } from '../management/schema-errors.ts';
 import type { ErrorDetail } from '../platform/errors.ts';
 import { isTimeZone, minuteOf, timeOf } from '../platform/lib/time-zone.ts';
 import { checkCondition } from './conditions.ts';
-import { isCountry } from './countries.ts';
-import { normaliseName } from './names.ts';
+import { isCountry, normaliseName } from './names.ts';
 import {
   type CampaignRules,
   campaignRules,

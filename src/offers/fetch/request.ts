@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../../accounts/caller.ts';
-import { countryOf } from '../../catalog/countries.ts';
-import { maxPlacementLength, normaliseName } from '../../catalog/names.ts';
+import { countryOf, maxPlacementLength, normaliseName } from '../../catalog/names.ts';
 import { findTheme } from '../../catalog/theme-key.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { textOrNull } from '../../platform/lib/text-or-null.ts';

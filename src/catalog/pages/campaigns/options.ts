@@ -5,7 +5,7 @@ import { countryName, perLocale } from '../../../shell/format.ts';
 import type { Choice, FormValue, PickerOptions } from '../../../shell/forms.ts';
 import { splitList } from '../../../shell/list-text.ts';
 import type { Pages } from '../../../shell/pages.ts';
-import { countryCodes } from '../../countries.ts';
+import { countryCodes } from '../../names.ts';
 import type { PageExtensions, SeenKind } from '../../page-extensions.ts';
 import type { CatalogDeps } from '../../ports.ts';
 import type { PublisherContext } from '../../publisher-pages.ts';
