@@ -1,7 +1,7 @@
 import { maxCostMicros } from '../catalog/provisioning.ts';
 import type { FrequencyCap } from '../catalog/rules.ts';
 import type { Offer, Payout } from '../catalog/types.ts';
-import type { CapUsage, CompiledTotalCap, Exposure, Totals } from './types.ts';
+import type { CapUsage, CompiledTotalCap, Exposure, Totals } from './caps.ts';
 
 /**
  * The first frequency cap of the campaign that a user has reached, or null. Windows roll: an event exactly as old as

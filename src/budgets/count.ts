@@ -5,9 +5,9 @@ import type { Campaign } from '../catalog/types.ts';
 import { bigints, byteas, dates, integers, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { timeOfUuid7 } from '../platform/lib/uuid7.ts';
+import type { ActiveCaps } from './caps.ts';
 import { exposureRecord } from './history-records.ts';
 import { settleReservations } from './reservations.ts';
-import type { ActiveCaps } from './types.ts';
 import { type Amounts, addUsage, deltasOf, noAmounts, periodNames, type UsageDelta } from './usage.ts';
 
 /** An event that counts: inserted just now, for the first time, and not suspicious. */

@@ -1,6 +1,6 @@
 import type { CapEvent } from '../catalog/rules.ts';
 import { writeUuid } from '../platform/lib/uuid7.ts';
-import type { Exposure } from './types.ts';
+import type { Exposure } from './caps.ts';
 
 /*
  * The history of a user as stored: records of equal length, one after the other, so that an event or a fetch appends

@@ -2,8 +2,8 @@ import { bigints, byteas, integers, uuids } from '../platform/db/binary-array.ts
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { dayOfUuid7 } from '../platform/lib/uuid7.ts';
+import { type Exposure, noHistory, type OptOuts, type UserHistory } from './caps.ts';
 import { exposureRecord, type Reserved, readRecords, reservedRecord } from './history-records.ts';
-import { type Exposure, noHistory, type OptOuts, type UserHistory } from './types.ts';
 
 /** The longest window of a cap (milliseconds); older exposures count for caps without a window only. */
 const longestWindowMs = 180 * dayMs;

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { CatalogStore } from '../catalog/store.ts';
-import { type ActiveCaps, activeCapsOf, totalsKey } from './types.ts';
+import { type ActiveCaps, activeCapsOf, totalsKey } from './caps.ts';
 import { type CampaignUsage, createUsageTable, loadUsage, periodNames, type UsageTable } from './usage.ts';
 
 /**

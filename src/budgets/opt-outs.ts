@@ -1,6 +1,6 @@
 import { uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
-import type { OptOuts } from './types.ts';
+import type { OptOuts } from './caps.ts';
 
 /** Parameters of the statement, each an array; the first two are parallel. `days` null: opted out for good. */
 type OptOutParameters = { campaignIds: string; days: string; sessionDays: string };

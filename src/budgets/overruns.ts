@@ -1,5 +1,5 @@
 import { type CapPeriod, capPeriods } from '../catalog/rules.ts';
-import { type ActiveCaps, totalsKey } from './types.ts';
+import { type ActiveCaps, totalsKey } from './caps.ts';
 import {
   type CampaignUsage,
   fieldOf,

@@ -1,7 +1,7 @@
 import type { Pacing } from '../catalog/rules.ts';
 import { minuteOfWeek, periodOf } from '../platform/lib/time-zone.ts';
 import { usedOf } from './cap-rules.ts';
-import type { CompiledTotalCap, Hours, Totals } from './types.ts';
+import type { CompiledTotalCap, Hours, Totals } from './caps.ts';
 
 /** What pacing knows of a campaign's rules; times in epoch milliseconds. */
 type PacedRules = {

@@ -2,7 +2,7 @@ import { maxCostMicros, payoutOf } from '../catalog/provisioning.ts';
 import type { CapPeriod } from '../catalog/rules.ts';
 import type { Campaign, Snapshot } from '../catalog/types.ts';
 import type { Executor } from '../platform/db/pool.ts';
-import { activeCapsOf } from './types.ts';
+import { activeCapsOf } from './caps.ts';
 import { periodName } from './usage.ts';
 
 /** A budget that is used up. */

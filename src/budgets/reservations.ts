@@ -3,8 +3,8 @@ import { texts, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import { firstUuid7After, timeOfUuid7 } from '../platform/lib/uuid7.ts';
+import type { ActiveCaps, LimitedTotal } from './caps.ts';
 import { reservationMs } from './history-records.ts';
-import type { ActiveCaps, LimitedTotal } from './types.ts';
 import { periodNames, takenDeltas, type UsageDelta } from './usage.ts';
 
 /**

@@ -1,8 +1,8 @@
 import type { CapMetric } from '../catalog/rules.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
+import { type ActiveCaps, type LimitedTotal, totalsKey } from './caps.ts';
 import type { Reservation } from './reservations.ts';
 import type { SliceAmounts, SliceRow, WantedSlice } from './slice-rows.ts';
-import { type ActiveCaps, type LimitedTotal, totalsKey } from './types.ts';
 import { type Amounts, periodNames, type UsageTable } from './usage.ts';
 
 /** Impressions a second of one total that are worth a slice (count); rarer ones are granted row by row. */

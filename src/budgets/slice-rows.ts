@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { bigints, integers, texts, uuids } from '../platform/db/binary-array.ts';
 import { type Executor, transaction } from '../platform/db/pool.ts';
+import type { LimitedTotal } from './caps.ts';
 import type { Reservation } from './reservations.ts';
-import type { LimitedTotal } from './types.ts';
 import {
   addUsage,
   type CampaignUsage,

@@ -2,10 +2,10 @@ import type pg from 'pg';
 import type { CatalogStore } from '../catalog/store.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
 import type { Logger } from '../platform/logger.ts';
+import { activeCapsOf } from './caps.ts';
 import type { LiveUsage } from './live-usage.ts';
 import { createHoldings, type Holding, type Holdings, noDemand, type Slice, wantedSlice } from './slice-holdings.ts';
 import { returnSlices, takeSlices } from './slice-rows.ts';
-import { activeCapsOf } from './types.ts';
 
 /**
  * The slices of totals that this process has leased, and grants from in memory: fetches that show a campaign with a

@@ -1,4 +1,4 @@
-import type { ActiveCaps, CapUsage, Totals } from './types.ts';
+import type { ActiveCaps, CapUsage, Totals } from './caps.ts';
 import { capUsageOf, type UsageTable } from './usage.ts';
 
 /** Totals that are computed when a decision asks for them; afterwards the map has those that were asked for. */

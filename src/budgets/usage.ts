@@ -3,7 +3,7 @@ import { bigints, integers, texts } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { periodOf } from '../platform/lib/time-zone.ts';
-import { type CapUsage, type LimitedTotal, totalsKey } from './types.ts';
+import { type CapUsage, type LimitedTotal, totalsKey } from './caps.ts';
 
 /** Amounts of one total; `micros` is money in millionths. */
 export type Amounts = { impressions: number; clicks: number; micros: number };

@@ -1,4 +1,4 @@
-import { noHistory } from '../budgets/types.ts';
+import { noHistory } from '../budgets/caps.ts';
 import { blankOffer } from '../catalog/blank-offer.ts';
 import type { CampaignRules } from '../catalog/rules.ts';
 import type { Offer, Publisher } from '../catalog/types.ts';

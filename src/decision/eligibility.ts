@@ -1,4 +1,4 @@
-import type { CompiledTotalCap } from '../budgets/types.ts';
+import type { CompiledTotalCap } from '../budgets/caps.ts';
 import type { FrequencyCap, TargetingKey } from '../catalog/rules.ts';
 import type { Offer, OfferIndex } from '../catalog/types.ts';
 import type { Candidate } from './index/compile.ts';

@@ -1,4 +1,4 @@
-import type { Totals, UserHistory } from '../budgets/types.ts';
+import type { Totals, UserHistory } from '../budgets/caps.ts';
 import type { Offer, Payout, Publisher, Theme } from '../catalog/types.ts';
 import type { Posteriors } from '../learning/types.ts';
 

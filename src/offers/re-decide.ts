@@ -1,4 +1,4 @@
-import type { UserHistory } from '../budgets/types.ts';
+import type { UserHistory } from '../budgets/caps.ts';
 import { decide } from '../decision/decide.ts';
 import { estimatePropensities, type Propensity } from '../decision/propensity.ts';
 import type { Decision, DecisionContext, DecisionInput } from '../decision/types.ts';

@@ -1,4 +1,4 @@
-import type { CapUsage, Exposure, OptOuts } from '../budgets/types.ts';
+import type { CapUsage, Exposure, OptOuts } from '../budgets/caps.ts';
 import type { Offer } from '../catalog/types.ts';
 import type { DecidedOffer, DecisionContext } from '../decision/types.ts';
 import type { ClientContext } from './fetch/pending-fetch.ts';

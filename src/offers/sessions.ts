@@ -1,8 +1,8 @@
 import type pg from 'pg';
+import type { OptOuts } from '../budgets/caps.ts';
 import { appendSql, appendValues, type OpenHistory } from '../budgets/history.ts';
 import { type OptOutRow, optedOut, optOutsOf } from '../budgets/opt-outs.ts';
 import { type Reservation, reservedBySession, reserveFromSlices, slicesAreHeld } from '../budgets/reservations.ts';
-import type { OptOuts } from '../budgets/types.ts';
 import type { Offer } from '../catalog/types.ts';
 import {
   type BinaryArray,

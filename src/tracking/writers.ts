@@ -1,5 +1,5 @@
+import { activeCapsOf } from '../budgets/caps.ts';
 import { type CountedEvent, countEvents, isCounted } from '../budgets/count.ts';
-import { activeCapsOf } from '../budgets/types.ts';
 import { type EventKind, rulesOf } from '../catalog/event-kinds.ts';
 import type { CapEvent } from '../catalog/rules.ts';
 import type { Campaign, Snapshot } from '../catalog/types.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { reachedFrequencyCap } from '../../src/budgets/cap-rules.ts';
-import { type CapUsage, type Exposure, totalsKey } from '../../src/budgets/types.ts';
+import { type CapUsage, type Exposure, totalsKey } from '../../src/budgets/caps.ts';
 import type { FrequencyCap, TotalCap } from '../../src/catalog/rules.ts';
 import { decide } from '../../src/decision/decide.ts';
 import { mix } from '../../src/decision/random.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Exposure } from '../../src/budgets/caps.ts';
 import { readHistory } from '../../src/budgets/history.ts';
-import type { Exposure } from '../../src/budgets/types.ts';
 import { addUsage } from '../../src/budgets/usage.ts';
 import { dayMs } from '../../src/platform/lib/time.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';

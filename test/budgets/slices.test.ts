@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type ActiveCaps, activeCapsOf, type LimitedTotal } from '../../src/budgets/types.ts';
+import { type ActiveCaps, activeCapsOf, type LimitedTotal } from '../../src/budgets/caps.ts';
 import { countEvents } from '../../src/budgets/count.ts';
 import { createLiveUsage, type LiveUsage } from '../../src/budgets/live-usage.ts';
 import { releaseExpiredReservations } from '../../src/budgets/release.ts';

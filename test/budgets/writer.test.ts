@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { noHistory } from '../../src/budgets/caps.ts';
 import { type OpenHistory, readHistories, readHistory, reserveImpression } from '../../src/budgets/history.ts';
 import { createLiveUsage, type LiveUsage } from '../../src/budgets/live-usage.ts';
-import { noHistory } from '../../src/budgets/types.ts';
 import { addUsage, createUsageTable, periodNames } from '../../src/budgets/usage.ts';
 import type { Snapshot } from '../../src/catalog/types.ts';
 import { emptyModel, type Model } from '../../src/learning/posteriors.ts';

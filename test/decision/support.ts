@@ -1,4 +1,4 @@
-import { type CapUsage, noHistory, type PeriodUse } from '../../src/budgets/types.ts';
+import { type CapUsage, noHistory, type PeriodUse } from '../../src/budgets/caps.ts';
 import type { CampaignRules } from '../../src/catalog/rules.ts';
 import type { Campaign, Creative, Offer, Payout, Provision, Publisher, SequenceRule } from '../../src/catalog/types.ts';
 import { buildIndex } from '../../src/decision/build-index.ts';

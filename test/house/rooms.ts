@@ -44,7 +44,7 @@ export const narrower: Record<string, readonly string[]> = {
   'src/browser/sdk/': ['src/browser/sdk/', 'packages/client/'],
   'src/decision/': [
     ...['src/decision/', 'src/catalog/', 'src/platform/lib/', 'src/platform/errors.ts'],
-    ...['src/budgets/cap-rules.ts', 'src/budgets/pacing.ts', 'src/budgets/types.ts'],
+    ...['src/budgets/cap-rules.ts', 'src/budgets/pacing.ts', 'src/budgets/caps.ts'],
     ...['src/learning/rate-posteriors.ts', 'src/learning/types.ts'],
   ],
 };

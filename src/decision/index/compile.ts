@@ -1,4 +1,4 @@
-import { type CompiledTotalCap, type Hours, totalsKey } from '../../budgets/types.ts';
+import { type CompiledTotalCap, type Hours, totalsKey } from '../../budgets/caps.ts';
 import type { Condition } from '../../catalog/conditions.ts';
 import { payoutOf, priorityOf } from '../../catalog/provisioning.ts';
 import type {

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { type ActiveCaps, noHistory, type OptOuts, totalsKey, type UserHistory } from '../../budgets/caps.ts';
 import { type HistoryTimes, historyOf, lockHistories, type OpenHistory, saveHistories } from '../../budgets/history.ts';
 import type { LiveUsage } from '../../budgets/live-usage.ts';
 import { loadOptOuts } from '../../budgets/opt-outs.ts';
@@ -7,7 +8,6 @@ import { insertReservations, type Reservation, reservationsOf } from '../../budg
 import { spendSlices } from '../../budgets/slice-rows.ts';
 import type { Slices } from '../../budgets/slices.ts';
 import { totalsAt } from '../../budgets/totals.ts';
-import { type ActiveCaps, noHistory, type OptOuts, totalsKey, type UserHistory } from '../../budgets/types.ts';
 import { addUsage, type CampaignUsage, takenDeltas, type UsageDelta, type UsageTable } from '../../budgets/usage.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import type { DecidedSession, SessionRecord } from '../session-record.ts';

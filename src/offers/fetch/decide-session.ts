@@ -1,4 +1,4 @@
-import type { Totals, UserHistory } from '../../budgets/types.ts';
+import type { Totals, UserHistory } from '../../budgets/caps.ts';
 import { rowsOf } from '../../catalog/store.ts';
 import type { Offer, Snapshot } from '../../catalog/types.ts';
 import { decide } from '../../decision/decide.ts';

@@ -1,8 +1,8 @@
+import { activeCapsOf, noHistory, noTotals, type OptOuts, totalsKey } from '../../budgets/caps.ts';
 import type { LiveUsage } from '../../budgets/live-usage.ts';
 import { type Reservation, reservationsOf } from '../../budgets/reservations.ts';
 import type { Slices } from '../../budgets/slices.ts';
 import { totalsAt } from '../../budgets/totals.ts';
-import { activeCapsOf, noHistory, noTotals, type OptOuts, totalsKey } from '../../budgets/types.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions } from '../render/render.ts';
 import { insertSessions, insertUnlessOptedOut } from '../sessions.ts';

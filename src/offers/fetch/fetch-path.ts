@@ -1,5 +1,5 @@
+import { type ActiveCaps, activeCapsOf } from '../../budgets/caps.ts';
 import { type OpenHistory, reserveImpression } from '../../budgets/history.ts';
-import { type ActiveCaps, activeCapsOf } from '../../budgets/types.ts';
 import type { OfferDeps } from '../ports.ts';
 import type { DecidedFetch, FetchResult, Renderer } from '../render/render.ts';
 import type { DecidedSession } from '../session-record.ts';

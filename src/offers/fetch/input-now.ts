@@ -1,8 +1,8 @@
 import type pg from 'pg';
+import { type ActiveCaps, activeCapsOf, type UserHistory } from '../../budgets/caps.ts';
 import { readHistory } from '../../budgets/history.ts';
 import { loadTrueUsage } from '../../budgets/slice-rows.ts';
 import { totalsAt } from '../../budgets/totals.ts';
-import { type ActiveCaps, activeCapsOf, type UserHistory } from '../../budgets/types.ts';
 import { createUsageTable, periodNames, type UsageTable } from '../../budgets/usage.ts';
 import type { CatalogStore } from '../../catalog/store.ts';
 import type { Publisher, Theme } from '../../catalog/types.ts';

@@ -1,6 +1,6 @@
 import bowser from 'bowser';
 import { LRUCache } from 'lru-cache';
-import { activeCapsOf } from '../../budgets/types.ts';
+import { activeCapsOf } from '../../budgets/caps.ts';
 import { findTheme } from '../../catalog/theme-key.ts';
 import type { Publisher, Snapshot, Theme } from '../../catalog/types.ts';
 import type { DecisionContext, DecisionInput } from '../../decision/types.ts';

@@ -1,5 +1,5 @@
+import { noTotals } from '../../budgets/caps.ts';
 import { historyOf, type OpenHistory, readHistories } from '../../budgets/history.ts';
-import { noTotals } from '../../budgets/types.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import type { OfferDeps } from '../ports.ts';
 import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions } from '../render/render.ts';

@@ -1,5 +1,5 @@
+import { activeCapsOf } from '../../budgets/caps.ts';
 import { type CountedEvent, countEvents, isCounted } from '../../budgets/count.ts';
-import { activeCapsOf } from '../../budgets/types.ts';
 import { deltasOf, noAmounts, periodNames } from '../../budgets/usage.ts';
 import type { Campaign, Snapshot } from '../../catalog/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';

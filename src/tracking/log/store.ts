@@ -1,6 +1,6 @@
+import { activeCapsOf } from '../../budgets/caps.ts';
 import { type CountedEvent, countEvents } from '../../budgets/count.ts';
 import { lockUsersOf } from '../../budgets/history.ts';
-import { activeCapsOf } from '../../budgets/types.ts';
 import type { Campaign, Snapshot } from '../../catalog/types.ts';
 import type { LoggedEvent } from '../../event-log/message.ts';
 import type { TrackedEvent } from '../../event-log/tracked-event.ts';
