@@ -71,16 +71,16 @@ const offerRanges = offerColumns
   .map((_name, index) => `($${firstOfferParameter + index}::integer[])[first_offer:last_offer]`)
   .join(', ');
 
-export const sessionColumns = `${names(columns)}, ${names(jsonColumns)}, ${offerColumns.join(', ')}`;
+const sessionColumns = `${names(columns)}, ${names(jsonColumns)}, ${offerColumns.join(', ')}`;
 
 /** The rows that `sessionValues` gives, as a query with their columns; they are called `given`. */
-export const givenSessionsSql = `
+const givenSessionsSql = `
 select ${names(columns)}, ${jsonColumns.map(({ name }) => `${name}::jsonb`).join(', ')}, ${offerRanges}
 from unnest(${arrayParameters}) as given (${names(given)}, ${rangeColumns.join(', ')})`;
 
-export const sessionValuesCount = firstOfferParameter + offerColumns.length - 1;
+const sessionValuesCount = firstOfferParameter + offerColumns.length - 1;
 
-export function sessionValues(sessions: readonly SessionRecord[]): Buffer[] {
+function sessionValues(sessions: readonly SessionRecord[]): Buffer[] {
   const offers: Offer[] = [];
   const ranges = sessions.map((session) => {
     const first = offers.length + 1;

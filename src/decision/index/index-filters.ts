@@ -124,7 +124,7 @@ export const hasBit = (bits: Bits, index: number): boolean =>
   (((bits[index >>> 5] as number) >>> (index & 31)) & 1) === 1;
 
 /** Removes from `bits` what `other` has not. */
-export function intersect(bits: Bits, other: Bits): void {
+function intersect(bits: Bits, other: Bits): void {
   for (let word = 0; word < bits.length; word++) bits[word] = (bits[word] as number) & (other[word] as number);
 }
 

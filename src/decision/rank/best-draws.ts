@@ -90,13 +90,13 @@ type Draw = { score: number; member: number };
 export const createTop = (limit: number, after: Draw): Top => ({ limit, after, scores: [], members: [] });
 
 /** Whether the list is full, and all of it ranks before a draw. */
-export function isFullAbove({ limit, scores, members }: Top, score: number, member: number): boolean {
+function isFullAbove({ limit, scores, members }: Top, score: number, member: number): boolean {
   if (scores.length < limit) return false;
   const lowest = scores[limit - 1] as number;
   return score < lowest || (score === lowest && member > (members[limit - 1] as number));
 }
 
-export function add(top: Top, score: number, member: number): void {
+function add(top: Top, score: number, member: number): void {
   const { limit, after, scores, members } = top;
   if (score > after.score || (score === after.score && member <= after.member) || isFullAbove(top, score, member))
     return;

@@ -99,7 +99,7 @@ export function readDecisionRecord(json: string): DecisionRecord {
   return { catalogVersion, scores, inputs };
 }
 
-export function storedInputsOf(
+function storedInputsOf(
   { context, history, totals }: DecisionInput,
   modelId: string | null,
   linkedOfferId: number | null,

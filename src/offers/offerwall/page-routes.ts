@@ -83,7 +83,7 @@ function themeOf(publisher: Publisher, query: Record<string, unknown>): Theme | 
 }
 
 /** The page around the offerwall, in the language of the reader; its script fills it. */
-export function renderPage({ style, scriptPath }: { style: string; scriptPath: string }): string {
+function renderPage({ style, scriptPath }: { style: string; scriptPath: string }): string {
   const title = t('endUser.offerwall.title');
   return pageOf({
     title,

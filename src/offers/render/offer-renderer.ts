@@ -109,12 +109,12 @@ function createCompiledOffers(qrUrlOf: (publisher: Publisher, offer: Offer) => s
 }
 
 /** One-byte text with a token in several places: its bytes, and the offsets of the token. */
-export type OfferTemplate = { bytes: Buffer; tokenOffsets: readonly number[] };
+type OfferTemplate = { bytes: Buffer; tokenOffsets: readonly number[] };
 
 /** Stands for the token in the text of a template, and is as long. */
-export const tokenPlaceholder = randomBytes((tokenLength * 3) / 4).toString('base64url');
+const tokenPlaceholder = randomBytes((tokenLength * 3) / 4).toString('base64url');
 
-export function compileTemplate(text: string): OfferTemplate {
+function compileTemplate(text: string): OfferTemplate {
   const tokenOffsets: number[] = [];
   for (let at = text.indexOf(tokenPlaceholder); at !== -1; at = text.indexOf(tokenPlaceholder, at + tokenLength))
     tokenOffsets.push(at);

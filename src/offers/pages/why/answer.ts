@@ -156,7 +156,7 @@ const shareFormat = perLocale(
 );
 
 /** Why an offer is shown or not, for the reader of the dashboard; times are those of the publisher. */
-export function reasonFor(publisher: Publisher, reason: Reason): string {
+function reasonFor(publisher: Publisher, reason: Reason): string {
   const format: ReasonFormat = {
     count: (value) => countFormat('').format(value),
     share: (value) => shareFormat('').format(value),
