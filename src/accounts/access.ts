@@ -1,28 +1,38 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { CatalogDeps } from '../catalog/ports.ts';
+import type pg from 'pg';
+import type { CatalogStore } from '../catalog/store.ts';
 import type { Config } from '../config.ts';
 import { createFailFast } from '../platform/db/fail-fast.ts';
+import type { DatabaseHealth } from '../platform/db/health.ts';
 import { AppError } from '../platform/errors.ts';
 import { t } from '../platform/i18n/messages.ts';
 import type { App } from '../platform/ports.ts';
-import { csrfFieldName, csrfHeader } from '../shell/actions.ts';
-import { formOf } from '../shell/context.ts';
+import { csrfFieldName, csrfHeader, formOf, type Viewer } from '../shell/context.ts';
 import type { Cookies } from '../shell/cookies.ts';
 import { useLanguageOf } from '../shell/language.ts';
 import { isFragmentRequest, redirect } from '../shell/pages.ts';
-import type { Viewer } from '../shell/viewer.ts';
 import { findSession } from './sessions.ts';
-import { csrfTokenOf, isCsrfToken, isSameOrigin } from './sign-in/csrf.ts';
 import { isTwoFactorRequired } from './two-factor.ts';
 
 export const signInPath = '/dashboard/sign-in';
 /** Page on which users set up two-factor authentication. */
 export const twoFactorPath = '/dashboard/account/two-factor';
 
+/** What the check of sessions and forms takes. */
+export type AccessDeps = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  catalog: Pick<CatalogStore, 'current' | 'refresh'>;
+  config: Config;
+  now: () => number;
+};
+
 /** For every page, open ones too: reads the session, and refuses forms of other sites. */
 export function registerSession(
   app: App,
-  { deps, cookies }: { deps: CatalogDeps; cookies: Pick<Cookies, 'session'> },
+  { deps, cookies }: { deps: AccessDeps; cookies: Pick<Cookies, 'session'> },
 ): void {
   const { pool, dbHealth, now, config } = deps;
   const failFast = createFailFast(dbHealth);
@@ -46,7 +56,7 @@ export function registerSession(
  */
 export function registerAccessControl(
   app: App,
-  { deps: { catalog, config } }: { deps: Pick<CatalogDeps, 'catalog' | 'config'> },
+  { deps: { catalog, config } }: { deps: Pick<AccessDeps, 'catalog' | 'config'> },
 ): void {
   app.addHook('onRequest', async (request, reply) => {
     if (request.viewer === null) return toSignIn(request, reply);
@@ -100,4 +110,26 @@ export function nextPath(next: string): string {
   return url !== null && url.origin === base && url.pathname.startsWith('/dashboard/')
     ? url.pathname + url.search
     : '/dashboard';
+}
+
+/** The CSRF token that every form of a session must contain. The session cannot be derived from it. */
+export const csrfTokenOf = (sessionToken: string): string =>
+  createHmac('sha256', sessionToken).update('csrf').digest('base64url');
+
+function isCsrfToken(expected: string, given: string): boolean {
+  const [a, b] = [Buffer.from(expected), Buffer.from(given)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/**
+ * Whether a state-changing request comes from our own pages: by `sec-fetch-site`, and by the origin, which must be the
+ * public URL or the host the request was sent to. Clients that send no origin are not browsers and have no cookies of
+ * a user.
+ */
+function isSameOrigin(headers: IncomingHttpHeaders, publicUrl: string): boolean {
+  const { origin, host } = headers;
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
+  if (origin === undefined || origin === publicUrl) return true;
+  return host !== undefined && URL.canParse(origin) && new URL(origin).host === host.toLowerCase();
 }

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
 import { nameField, text } from '../management/fields.ts';
-import type { PermissionEntry } from '../management/permissions.ts';
 import { orNull, type Resource, stamps, timestamp, type Values, type View } from '../management/resource.ts';
 import { createRow } from '../management/rows.ts';
-import { isOperator, type Work } from '../management/unit-of-work.ts';
+import { isOperator, type PermissionEntry, type Work } from '../management/unit-of-work.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError, type ErrorDetail } from '../platform/errors.ts';
 import { hashKey, type Permission } from '../platform/http/auth.ts';

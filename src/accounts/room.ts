@@ -1,8 +1,8 @@
 import type { Catalog } from '../catalog/room.ts';
 import type { OidcSetting } from '../config/oidc.ts';
 import type { ManagementClient } from '../management/page-client.ts';
-import { operatorPermission, type PermissionEntry } from '../management/permissions.ts';
 import { openManagementScope, resourceRoutes } from '../management/resource-routes.ts';
+import { operatorPermission, type PermissionEntry } from '../management/unit-of-work.ts';
 import { createAuthenticator } from '../platform/http/auth.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';

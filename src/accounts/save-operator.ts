@@ -1,6 +1,6 @@
 import { migrate } from '../platform/db/migrate.ts';
 import { createPool, type Executor, transaction } from '../platform/db/pool.ts';
-import type { User } from '../shell/viewer.ts';
+import type { User } from '../shell/context.ts';
 import { endSessionsOf } from './sessions.ts';
 import { accountView, auditAccount, passwordState, systemActor } from './sign-in/account-audit.ts';
 import { removeTwoFactor } from './two-factor.ts';

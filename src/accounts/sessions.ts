@@ -2,7 +2,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import { dayMs, minuteMs } from '../platform/lib/time.ts';
 import { createToken, hashToken } from '../platform/security/random-token.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
-import type { User } from '../shell/viewer.ts';
+import type { User } from '../shell/context.ts';
 import type { SessionClient } from './sign-in/session-client.ts';
 import { type UserRow, userColumns, userOf } from './users.ts';
 

@@ -5,7 +5,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import { hashToken } from '../platform/security/random-token.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
-import type { User } from '../shell/viewer.ts';
+import type { User } from '../shell/context.ts';
 
 /** Time-based codes (RFC 6238): six digits, SHA-1, 30 s, which every authenticator app takes. */
 const periodS = 30;

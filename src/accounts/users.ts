@@ -1,6 +1,6 @@
 import type { Executor } from '../platform/db/pool.ts';
 import { isReaderLanguage, type ReaderLanguage } from '../platform/i18n/languages.ts';
-import type { Role, User } from '../shell/viewer.ts';
+import type { Role, User } from '../shell/context.ts';
 
 export type UserRow = {
   id: number;

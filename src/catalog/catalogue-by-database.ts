@@ -1,6 +1,5 @@
 import type pg from 'pg';
-import { operatorPermission } from '../management/permissions.ts';
-import type { Actor, Work } from '../management/unit-of-work.ts';
+import { type Actor, operatorPermission, type Work } from '../management/unit-of-work.ts';
 import { findWritableUrl } from '../platform/db/find-writable.ts';
 import { migrate } from '../platform/db/migrate.ts';
 import { createPool, readTransaction, transaction } from '../platform/db/pool.ts';

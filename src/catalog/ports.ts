@@ -1,4 +1,4 @@
-import type { Management } from '../management/service.ts';
+import type { Management } from '../management/unit-of-work.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
 import type { CatalogStore } from './store.ts';
 

@@ -1,8 +1,7 @@
 import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
-import type { PermissionEntry } from '../management/permissions.ts';
 import type { Resource } from '../management/resource.ts';
-import { createManagement } from '../management/service.ts';
+import { createManagement, type PermissionEntry } from '../management/unit-of-work.ts';
 import { retryStart } from '../platform/db/retry-start.ts';
 import type { Authenticator } from '../platform/http/auth.ts';
 import type { App } from '../platform/ports.ts';

@@ -1,17 +1,16 @@
-import { registerAccessControl, registerSession } from '../accounts/access.ts';
+import { type AccessDeps, registerAccessControl, registerSession } from '../accounts/access.ts';
 import { sessionLifetimeMs } from '../accounts/sessions.ts';
 import { maxUploadBytes } from '../catalog/image-upload.ts';
-import type { CatalogDeps } from '../catalog/ports.ts';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/ports.ts';
 import { registerAssets } from '../shell/assets.ts';
 import { publisherPath, viewerOf } from '../shell/context.ts';
 import { registerCookies } from '../shell/cookies.ts';
 import { registerErrorPages } from '../shell/error-page.ts';
-import { pageHeaders } from '../shell/headers.ts';
 import { registerLanguage } from '../shell/language.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { Navigation } from '../shell/navigation.ts';
+import { pageHeaders } from '../shell/pages.ts';
 import { registerFormParsing } from '../shell/uploads.ts';
 
 /** The pages that rooms hand in. */
@@ -23,7 +22,7 @@ type Pages = {
 };
 
 /** The dashboard: server-rendered pages below `/dashboard` for operators and the users of publishers. */
-export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { deps: CatalogDeps }): Promise<void> {
+export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { deps: AccessDeps }): Promise<void> {
   const asset = await registerAssets(app);
   const { publicUrl } = deps.config;
   await app.register(async (open: App) => {

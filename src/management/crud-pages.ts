@@ -1,9 +1,16 @@
 import { AppError } from '../platform/errors.ts';
 import { t } from '../platform/i18n/messages.ts';
-import { formOf, keyIn, type PageContext } from '../shell/context.ts';
-import { type FieldErrors, type Fields, fieldErrorsOf } from '../shell/fields.ts';
+import {
+  type FieldErrors,
+  type Fields,
+  fieldErrorsOf,
+  formOf,
+  keyIn,
+  type PageContext,
+  rowsField,
+} from '../shell/context.ts';
 import type { PageResult, Pages } from '../shell/pages.ts';
-import { rowsField, typedValues, withRowChange } from '../shell/row-list.ts';
+import { typedValues, withRowChange } from '../shell/row-list.ts';
 import { changeSelected } from './crud/bulk.ts';
 import { listPage } from './crud/list.ts';
 import { removedPage, restore } from './crud/removed.ts';

@@ -5,10 +5,8 @@ import { type Authenticator, type Permission, presentedKey } from '../platform/h
 import type { Signer } from '../platform/security/keyring.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { type Answer, once } from './idempotency.ts';
-import { operatorPermission } from './permissions.ts';
 import type { Resource } from './resource.ts';
-import type { Management } from './service.ts';
-import { type Actor, isOperator, type Work } from './unit-of-work.ts';
+import { type Actor, isOperator, type Management, operatorPermission, type Work } from './unit-of-work.ts';
 
 /** What every management route works with. */
 export type ManagementHttp = {

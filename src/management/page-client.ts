@@ -1,14 +1,11 @@
 import type { Signer } from '../platform/security/keyring.ts';
-import { type PageContext, viewerOf } from '../shell/context.ts';
+import { type PageContext, type User, viewerOf } from '../shell/context.ts';
 import type { Choice } from '../shell/forms.ts';
-import type { User } from '../shell/viewer.ts';
 import { type Page as ListPage, type ListQuery, listRows } from './list.ts';
-import { type PermissionEntry, permissionsOf } from './permissions.ts';
 import type { Resource, Values, View } from './resource.ts';
 import { restoreRow } from './restore.ts';
 import { createRow, getRow, removeRow, updateRow } from './rows.ts';
-import type { Management } from './service.ts';
-import type { Actor, Work } from './unit-of-work.ts';
+import { type Actor, type Management, type PermissionEntry, permissionsOf, type Work } from './unit-of-work.ts';
 
 type RowKey = string | number;
 

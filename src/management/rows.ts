@@ -4,8 +4,8 @@ import { AppError, type ErrorDetail } from '../platform/errors.ts';
 import { namesEtag } from '../platform/http/etag.ts';
 import { audit } from './audit.ts';
 import { capital, defaultsOf, type Reference, type Resource, type Values, type View } from './resource.ts';
+import { checkValue } from './schema-errors.ts';
 import { isOperator, type Work } from './unit-of-work.ts';
-import { checkValue } from './validation-messages.ts';
 
 /** How a change is applied: `ifMatch` null applies it to any state. */
 export type ChangeMode = { ifMatch: string | null; replace: boolean };

@@ -19,6 +19,12 @@ export function schemaErrors(schema: TSchema, value: unknown, most: number): Err
   return details;
 }
 
+/** Errors reported at most (count). */
+const maxDetails = 50;
+
+/** The errors of a value by path, in words for its author; empty when it is valid. */
+export const checkValue = (schema: TSchema, value: unknown): ErrorDetail[] => schemaErrors(schema, value, maxDetails);
+
 /** Finds text that PostgreSQL cannot store: NUL, lone surrogates. */
 export function findUnreadable(value: unknown, path: string, depth = 0): ErrorDetail[] {
   if (typeof value === 'string')

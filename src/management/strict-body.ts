@@ -3,7 +3,7 @@ import { Value } from '@sinclair/typebox/value';
 import type { RouteShorthandOptions } from 'fastify';
 import { AppError, type ErrorDetail } from '../platform/errors.ts';
 import { withoutApiKey } from './http.ts';
-import { checkValue } from './validation-messages.ts';
+import { checkValue } from './schema-errors.ts';
 
 /**
  * Options of a management route with a body: fields that its schema does not name are refused, and every wrong field is

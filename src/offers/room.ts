@@ -4,7 +4,7 @@ import type { Catalog } from '../catalog/room.ts';
 import { indexOf } from '../decision/decide.ts';
 import type { EventLogRoom } from '../event-log/room.ts';
 import type { Learning } from '../learning/room.ts';
-import type { PermissionEntry } from '../management/permissions.ts';
+import type { PermissionEntry } from '../management/unit-of-work.ts';
 import { createFailFast } from '../platform/db/fail-fast.ts';
 import type { Job } from '../platform/jobs.ts';
 import { minuteMs } from '../platform/lib/time.ts';

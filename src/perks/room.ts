@@ -1,4 +1,4 @@
-import type { PermissionEntry } from '../management/permissions.ts';
+import type { PermissionEntry } from '../management/unit-of-work.ts';
 import type { App } from '../platform/ports.ts';
 import type { Reports } from '../reports/room.ts';
 import type { Tracking } from '../tracking/room.ts';

@@ -1,6 +1,6 @@
 import type { Accounts } from '../accounts/room.ts';
 import type { Catalog } from '../catalog/room.ts';
-import type { PermissionEntry } from '../management/permissions.ts';
+import type { PermissionEntry } from '../management/unit-of-work.ts';
 import { hourly, type Job } from '../platform/jobs.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';

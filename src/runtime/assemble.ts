@@ -1,12 +1,11 @@
 import { createManagementClient } from '../management/page-client.ts';
-import type { PermissionEntry } from '../management/permissions.ts';
-import type { Management } from '../management/service.ts';
+import type { Management, PermissionEntry } from '../management/unit-of-work.ts';
 import type { Authenticator } from '../platform/http/auth.ts';
 import type { Signer } from '../platform/security/keyring.ts';
 import type { UserDataPart } from '../platform/user-data.ts';
 import type { UserDataSteps } from '../privacy/steps.ts';
+import { hasRole } from '../shell/context.ts';
 import { navigationOf } from '../shell/navigation.ts';
-import { hasRole } from '../shell/viewer.ts';
 import { registerEventTypes } from '../webhooks/events.ts';
 import type { House, Room } from './room.ts';
 

@@ -1,6 +1,6 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { ManagementClient } from '../management/page-client.ts';
-import type { PermissionEntry } from '../management/permissions.ts';
+import type { PermissionEntry } from '../management/unit-of-work.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import type { Authenticator } from '../platform/http/auth.ts';
 import type { DirectRoutes } from '../platform/http/direct-routes.ts';

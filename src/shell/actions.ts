@@ -1,11 +1,6 @@
 import { type Html, html, nothing } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
-import { type PageContext, viewerOf } from './context.ts';
-import type { Viewer } from './viewer.ts';
-
-/** Name of the form field with the CSRF token of the session; requests of scripts send `csrfHeader` instead. */
-export const csrfFieldName = '_csrf';
-export const csrfHeader = 'x-csrf-token';
+import { csrfFieldName, type PageContext, type Viewer, viewerOf } from './context.ts';
 
 export const hiddenField = (name: string, value: string | number): Html =>
   html`<input type="hidden" name="${name}" value="${value}">`;

@@ -1,7 +1,42 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AppError } from '../platform/errors.ts';
+import { AppError, type ErrorDetail } from '../platform/errors.ts';
+import type { ReaderLanguage } from '../platform/i18n/languages.ts';
 import { t } from '../platform/i18n/messages.ts';
-import { hasRole, type Role, type Viewer } from './viewer.ts';
+import { apiText } from './api-text.ts';
+
+/**
+ * operator  belongs to no publisher and has access to all of them
+ * admin     of one publisher: settings, keys, endpoints and users
+ * manager   of one publisher: offers, campaigns and deliveries
+ * analyst   of one publisher: read only
+ */
+const roles = ['analyst', 'manager', 'admin', 'operator'] as const;
+export type Role = (typeof roles)[number];
+
+export const isRole = (name: string): name is Role => (roles as readonly string[]).includes(name);
+
+/** Each role includes the ones before it. */
+export const hasRole = (role: Role, required: Role): boolean => roles.indexOf(role) >= roles.indexOf(required);
+
+export type User = {
+  id: number;
+  email: string;
+  role: Role;
+  /** null: operator. */
+  publisherId: number | null;
+  /** false: invited, no password set yet. */
+  hasPassword: boolean;
+  hasTwoFactor: boolean;
+  /** Signs in at the OpenID provider, and has no password. */
+  isLinked: boolean;
+  disabled: boolean;
+  /** null: by the browser's. */
+  language: ReaderLanguage | null;
+  createdAt: Date;
+};
+
+/** The signed-in user with their session. */
+export type Viewer = { user: User; sessionId: string; byProvider: boolean; sessionToken: string; csrf: string };
 
 /** The publisher in the address of a page. */
 export type ViewedPublisher = { id: number; name: string; timeZone: string };
@@ -60,3 +95,66 @@ export function keyIn(context: PageContext): string {
 /** The submitted form; empty when the request has none. Passwords are read from it untrimmed. */
 export const formOf = ({ body }: FastifyRequest): URLSearchParams =>
   body instanceof URLSearchParams ? body : new URLSearchParams();
+
+/** Name of the form field with the CSRF token of the session; requests of scripts send `csrfHeader` instead. */
+export const csrfFieldName = '_csrf';
+export const csrfHeader = 'x-csrf-token';
+
+/**
+ * Forms with lists of rows, whose fields are named `{list}.{index}.…`: "Add" and "Remove" submit the form under this
+ * name; the answer is the form as it was typed, with a row more or less, and nothing is saved.
+ */
+export const rowsField = '_rows';
+
+/** The submitted fields by name; unchecked boxes are absent. */
+export type Fields = {
+  /** The first value, trimmed and with \n as line end; empty when there is none. */
+  text: (name: string) => string;
+  all: (name: string) => string[];
+  /** Whether a box is checked. */
+  checked: (name: string) => boolean;
+  /** A number; null: empty. Anything else stays a text, which the validation of the value refuses. */
+  number: (name: string) => number | string | null;
+  /** Rows of a list whose fields are named `{list}.{index}.…`. */
+  rowCount: (list: string) => number;
+};
+
+/** Reads a submitted form. NUL, which no text column can store, is dropped. */
+export function fieldsOf(params: URLSearchParams): Fields {
+  const clean = (text: string): string => text.replaceAll('\0', '').replaceAll('\r\n', '\n').trim();
+  const text = (name: string): string => clean(params.get(name) ?? '');
+  return {
+    text,
+    rowCount: (list) => rowCountOf(params.keys(), list),
+    all: (name) => params.getAll(name).map(clean),
+    checked: (name) => params.has(name),
+    number: (name) => {
+      const typed = text(name);
+      if (typed === '') return null;
+      return /^-?\d{1,15}(\.\d{1,9})?$/.test(typed) ? Number(typed) : typed;
+    },
+  };
+}
+
+/** Rows that fields named `{list}.{index}.…` make up (count). */
+export function rowCountOf(names: Iterable<string>, list: string): number {
+  let count = 0;
+  for (const name of names) {
+    const index = name.startsWith(`${list}.`) ? /^\d{1,3}(?=\.)/.exec(name.slice(list.length + 1))?.[0] : undefined;
+    if (index !== undefined) count = Math.max(count, Number(index) + 1);
+  }
+  return count;
+}
+
+/** Validation errors by field; paths are JSON pointers: `/rules/country` is an error of the field `rules.country`. */
+export type FieldErrors = readonly ErrorDetail[];
+
+/** The validation errors of a refused change, in the language of the reader; rethrows every other error. */
+export function fieldErrorsOf(err: unknown): FieldErrors {
+  if (err instanceof AppError && err.status < 500 && err.status !== 403 && err.status !== 404)
+    return (err.details ?? [{ path: '/', message: err.message }]).map(({ path, message }) => ({
+      path,
+      message: apiText(message),
+    }));
+  throw err;
+}

@@ -7,8 +7,8 @@ import { loggedUrl } from '../platform/logger.ts';
 import type { App } from '../platform/ports.ts';
 import { apiText } from './api-text.ts';
 import { linkButton } from './components.ts';
-import { pageHeaders } from './headers.ts';
 import { renderCard, renderPage, type Shell } from './layout.ts';
+import { pageHeaders } from './pages.ts';
 
 /** Answers errors with pages. */
 export function registerErrorPages(app: App, shell: Shell): void {

@@ -1,7 +1,7 @@
 import { type Html, html, nothing } from '../platform/http/html.ts';
 import { t, tHtml } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
-import type { FieldErrors } from './fields.ts';
+import type { FieldErrors } from './context.ts';
 
 type FieldOptions = {
   label: string;

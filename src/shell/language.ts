@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { browserTexts, t } from '../platform/i18n/messages.ts';
 import { asReader, type Reader, readerOf } from '../platform/i18n/reader.ts';
 import type { App } from '../platform/ports.ts';
-import type { Role, User } from './viewer.ts';
+import type { Role, User } from './context.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -2,16 +2,15 @@ import { type Html, html, nothing } from '../platform/http/html.ts';
 import { logo } from '../platform/http/logo.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
-import { csrfField, csrfHeader } from './actions.ts';
+import { csrfField } from './actions.ts';
 import type { AssetName, AssetUrl } from './assets.ts';
 import { link } from './components.ts';
-import type { ViewedPublisher } from './context.ts';
+import { csrfHeader, type ViewedPublisher, type Viewer } from './context.ts';
 import type { Cookies, Flash } from './cookies.ts';
 import { finderButton, finderDialogs } from './finder.ts';
 import { icon } from './icons.ts';
 import { browserMessages, roleName } from './language.ts';
 import { type Counts, type Navigation, navigationView } from './navigation.ts';
-import type { Viewer } from './viewer.ts';
 
 /** What every page is made with. */
 export type Shell = {

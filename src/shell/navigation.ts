@@ -1,8 +1,7 @@
 import { type Html, html, nothing } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
-import { publisherPath } from './context.ts';
+import { hasRole, publisherPath, type Role, type Viewer } from './context.ts';
 import { type IconName, icon } from './icons.ts';
-import { hasRole, type Role, type Viewer } from './viewer.ts';
 
 /** Headings of the navigation, from the top. The last is of pages without a publisher, below `/dashboard`. */
 const groups = [

@@ -2,13 +2,20 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../platform/errors.ts';
 import type { Html } from '../platform/http/html.ts';
 import type { App } from '../platform/ports.ts';
-import { formOf, type PageContext, publisherPath, requireRole, type ViewedPublisher, viewerOf } from './context.ts';
-import { type Fields, fieldsOf } from './fields.ts';
-import { pageHeaders } from './headers.ts';
+import {
+  type Fields,
+  fieldsOf,
+  formOf,
+  type PageContext,
+  publisherPath,
+  type Role,
+  requireRole,
+  type ViewedPublisher,
+  viewerOf,
+} from './context.ts';
 import { type Page, renderPage, type Shell } from './layout.ts';
 import { countsFor } from './navigation.ts';
 import type { Upload } from './uploads.ts';
-import type { Role } from './viewer.ts';
 
 /**
  * The result of a request: a page; a fragment of one, for htmx; a redirect with a message for the next page; or a
@@ -77,6 +84,31 @@ function pagesOf<C extends PageContext>(
 
 /** Whether the request comes from htmx, which puts the answer into the page. */
 export const isFragmentRequest = ({ headers }: FastifyRequest): boolean => headers['hx-request'] === 'true';
+
+/**
+ * Headers of every dashboard page. Scripts and styles come from our own files only; images may come from any https
+ * host, because creatives do. `same-origin` referrers: the CSRF check needs the origin of forms.
+ */
+export const pageHeaders = (publicUrl: string, framedBy: "'none'" | "'self'" = "'none'"): Record<string, string> => ({
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    `img-src 'self' ${publicUrl} https: data:`,
+    "connect-src 'self'",
+    "frame-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    `frame-ancestors ${framedBy}`,
+  ].join('; '),
+  'content-type': 'text/html; charset=utf-8',
+  'cache-control': 'no-store',
+  'referrer-policy': 'same-origin',
+  'x-content-type-options': 'nosniff',
+  ...(framedBy === "'none'" && { 'x-frame-options': 'DENY' }),
+  'cross-origin-opener-policy': 'same-origin',
+  'x-robots-tag': 'noindex, nofollow',
+});
 
 /** Redirects the browser. htmx would follow a 303 by itself and put the whole page where a fragment belongs. */
 export const redirect = (request: FastifyRequest, reply: FastifyReply, to: string): FastifyReply =>

@@ -1,13 +1,7 @@
 import { type Html, html } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
-import { rowCountOf } from './fields.ts';
+import { rowCountOf, rowsField } from './context.ts';
 import { type FormBuilder, type FormValues, focusField } from './forms.ts';
-
-/**
- * Lists of rows in a form, whose fields are named `{list}.{index}.…`. "Add" and "Remove" submit the form under this
- * name; the answer is the form as it was typed, with a row more or less, and nothing is saved.
- */
-export const rowsField = '_rows';
 
 /** Bounds what one form may be made to hold (count). */
 const maxFields = 2000;

@@ -1,9 +1,9 @@
 import type { LightMyRequestResponse as Response } from 'fastify';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { csrfTokenOf } from '../../src/accounts/access.ts';
 import { startSession } from '../../src/accounts/sessions.ts';
-import { csrfTokenOf } from '../../src/accounts/sign-in/csrf.ts';
 import { createUser } from '../../src/accounts/users.ts';
-import type { Role } from '../../src/shell/viewer.ts';
+import type { Role } from '../../src/shell/context.ts';
 import { newContext } from '../support/browser.ts';
 import type { TestApp } from '../support/test-app.ts';
 

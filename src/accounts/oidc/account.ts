@@ -1,7 +1,7 @@
 import type { Grant, OidcSetting } from '../../config/oidc.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import type { PlatformDeps } from '../../platform/ports.ts';
-import type { User } from '../../shell/viewer.ts';
+import type { User } from '../../shell/context.ts';
 import { endSessionsOf } from '../sessions.ts';
 import { accountView, auditAccount, singleSignOnLabel, systemActor } from '../sign-in/account-audit.ts';
 import { deleteLinksOf } from '../sign-in/one-time-links.ts';

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
+import type { User } from '../../shell/context.ts';
 import { redirect } from '../../shell/pages.ts';
-import type { User } from '../../shell/viewer.ts';
 import { signInPath } from '../access.ts';
 import { startSession } from '../sessions.ts';
 import { auditAccount, singleSignOnLabel } from '../sign-in/account-audit.ts';

@@ -1,7 +1,6 @@
 import type { Html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { formOf, type PageContext } from '../../shell/context.ts';
-import type { FieldErrors } from '../../shell/fields.ts';
+import { type FieldErrors, formOf, type PageContext } from '../../shell/context.ts';
 import type { FormBuilder } from '../../shell/forms.ts';
 import type { SignIn } from '../sign-in/sign-in.ts';
 import { lockedMessage } from './sign-in.ts';

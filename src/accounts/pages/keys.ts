@@ -1,14 +1,12 @@
-import type { PublisherContext } from '../../catalog/publisher-pages.ts';
-import { publisherPages } from '../../catalog/publisher-pages.ts';
-import { type PermissionEntry, permissionsOf } from '../../management/permissions.ts';
+import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import type { View } from '../../management/resource.ts';
+import { type PermissionEntry, permissionsOf } from '../../management/unit-of-work.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
 import { actionButton, saveForm } from '../../shell/actions.ts';
 import { badge, card, copyable, emptyState, notice, pager, table } from '../../shell/components.ts';
-import { keyIn, queryText } from '../../shell/context.ts';
-import { type FieldErrors, type Fields, fieldErrorsOf } from '../../shell/fields.ts';
+import { type FieldErrors, type Fields, fieldErrorsOf, keyIn, queryText } from '../../shell/context.ts';
 import { moment } from '../../shell/format.ts';
 import { columns, createForm } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';

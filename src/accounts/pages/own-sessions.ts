@@ -9,9 +9,8 @@ import { actionButton } from '../../shell/actions.ts';
 import { badge, card, linkButton, table } from '../../shell/components.ts';
 import { type PageContext, pathText, viewerOf } from '../../shell/context.ts';
 import { countryName, moment, utc } from '../../shell/format.ts';
-import { pageHeaders } from '../../shell/headers.ts';
 import { renderCard } from '../../shell/layout.ts';
-import { commonPages, type PageResult, redirect } from '../../shell/pages.ts';
+import { commonPages, type PageResult, pageHeaders, redirect } from '../../shell/pages.ts';
 import { signInPath } from '../access.ts';
 import {
   endSession,

@@ -3,14 +3,12 @@ import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { type MessageKey, t, tHtml } from '../../platform/i18n/messages.ts';
 import { actionButton, csrfField, hiddenField, saveForm } from '../../shell/actions.ts';
 import { badge, card, copyable, notice, table } from '../../shell/components.ts';
-import type { PageContext } from '../../shell/context.ts';
-import type { FieldErrors } from '../../shell/fields.ts';
+import type { FieldErrors, PageContext, Role, User } from '../../shell/context.ts';
 import { moment, utc } from '../../shell/format.ts';
 import { columns, createForm, optionsOf } from '../../shell/forms.ts';
 import { roleName } from '../../shell/language.ts';
 import type { Page } from '../../shell/layout.ts';
 import type { Pages } from '../../shell/pages.ts';
-import type { Role, User } from '../../shell/viewer.ts';
 import { linkPath } from '../sign-in/one-time-links.ts';
 
 /** Whose users a page manages: those of a publisher, by its admins, or the operators. */

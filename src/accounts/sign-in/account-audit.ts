@@ -2,7 +2,7 @@ import { type AuditAction, audit } from '../../management/audit.ts';
 import type { View } from '../../management/resource.ts';
 import type { Actor } from '../../management/unit-of-work.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import type { User } from '../../shell/viewer.ts';
+import type { User } from '../../shell/context.ts';
 
 /** The audit log identifies users by e-mail address. */
 const resource = { name: 'users', key: 'id' } as const;

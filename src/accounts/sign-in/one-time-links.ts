@@ -1,7 +1,7 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs, hourMs } from '../../platform/lib/time.ts';
 import { createToken, hashToken } from '../../platform/security/random-token.ts';
-import type { User } from '../../shell/viewer.ts';
+import type { User } from '../../shell/context.ts';
 import { type UserRow, userColumns, userOf } from '../users.ts';
 
 /** Lifetimes (milliseconds). */

@@ -1,5 +1,5 @@
 import { clientSubnet } from '../../platform/http/client-subnet.ts';
-import type { User } from '../../shell/viewer.ts';
+import type { User } from '../../shell/context.ts';
 import { checkPassword, maxPasswordLength } from '../passwords.ts';
 import { findByEmail, parseEmail } from '../users.ts';
 import { type AttemptDeps, createAttempts, type Locked } from './attempts.ts';

@@ -1,5 +1,4 @@
-import type { PublisherContext } from '../../catalog/publisher-pages.ts';
-import { publisherPages } from '../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import { AppError } from '../../platform/errors.ts';
 import { html } from '../../platform/http/html.ts';
@@ -8,8 +7,7 @@ import { inLanguage } from '../../platform/i18n/reader.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import type { App } from '../../platform/ports.ts';
 import { apiText } from '../../shell/api-text.ts';
-import { keyIn } from '../../shell/context.ts';
-import { type FieldErrors, type Fields, fieldErrorsOf } from '../../shell/fields.ts';
+import { type FieldErrors, type Fields, fieldErrorsOf, keyIn } from '../../shell/context.ts';
 import type { FormValues } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
 import type { PageResult } from '../../shell/pages.ts';

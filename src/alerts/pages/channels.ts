@@ -4,9 +4,8 @@ import { t } from '../../platform/i18n/messages.ts';
 import { actionButton, saveForm } from '../../shell/actions.ts';
 import { apiText } from '../../shell/api-text.ts';
 import { badge, card, table } from '../../shell/components.ts';
-import type { FieldErrors } from '../../shell/fields.ts';
+import { type FieldErrors, hasRole } from '../../shell/context.ts';
 import { createForm, type FormBuilder, type FormValues, moreFields } from '../../shell/forms.ts';
-import { hasRole } from '../../shell/viewer.ts';
 import { type AlertKind, alertKinds } from '../kinds.ts';
 import { type Channel, maxChannels } from '../rules.ts';
 

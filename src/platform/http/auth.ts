@@ -10,7 +10,7 @@ declare module 'fastify' {
   }
 }
 
-/** Names what keys and users may do. Rooms hand theirs in (management/permissions.ts). */
+/** Names what keys and users may do. Rooms hand theirs in (management/unit-of-work.ts). */
 export type Permission = string;
 
 /** What a key is good for. `ratePerS`: rate limit of the key (calls a second, and as many at once); null: none. */

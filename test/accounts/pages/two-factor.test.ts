@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hashPassword } from '../../../src/accounts/passwords.ts';
 import { createInvitation, linkPath } from '../../../src/accounts/sign-in/one-time-links.ts';
 import { createUser } from '../../../src/accounts/users.ts';
-import type { Role } from '../../../src/shell/viewer.ts';
+import type { Role } from '../../../src/shell/context.ts';
 import { cookieFrom, csrfIn, postForm, signInAs } from '../../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 

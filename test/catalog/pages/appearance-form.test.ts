@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { appearanceToForm, readAppearance } from '../../../src/catalog/pages/themes/appearance-form.ts';
-import { fieldsOf } from '../../../src/shell/fields.ts';
+import { fieldsOf } from '../../../src/shell/context.ts';
 import type { Nested } from '../../../src/shell/nested.ts';
 
 /** As a browser sends the form: unchecked boxes are absent. */

@@ -3,7 +3,7 @@ import type { Condition } from '../../../src/catalog/conditions.ts';
 import { readRules, ruleErrors, rulesToForm } from '../../../src/catalog/pages/campaigns/rules-form.ts';
 import type { CampaignRules } from '../../../src/catalog/rules.ts';
 import { checkRules } from '../../../src/catalog/validate-rules.ts';
-import { fieldsOf } from '../../../src/shell/fields.ts';
+import { fieldsOf } from '../../../src/shell/context.ts';
 import type { FormValue } from '../../../src/shell/forms.ts';
 import { typedValues, withRowChange } from '../../../src/shell/row-list.ts';
 

@@ -1,6 +1,6 @@
 import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
-import type { Fields } from '../../../shell/fields.ts';
+import type { Fields } from '../../../shell/context.ts';
 import type { Choice, FormBuilder, FormValue } from '../../../shell/forms.ts';
 import { isNested, type Nested } from '../../../shell/nested.ts';
 import { rowList } from '../../../shell/row-list.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import type { FieldErrors, Fields } from '../../../shell/fields.ts';
+import type { FieldErrors, Fields } from '../../../shell/context.ts';
 import type { FormBuilder, FormValue } from '../../../shell/forms.ts';
 import { joinList, splitList } from '../../../shell/list-text.ts';
 import { rowButton, rowCountIn, rowList } from '../../../shell/row-list.ts';

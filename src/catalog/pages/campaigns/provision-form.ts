@@ -6,7 +6,7 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { hiddenField, saveForm } from '../../../shell/actions.ts';
 import { badge, card, strongLink, table } from '../../../shell/components.ts';
-import type { FieldErrors, Fields } from '../../../shell/fields.ts';
+import type { FieldErrors, Fields } from '../../../shell/context.ts';
 import {
   type Choice,
   columns,

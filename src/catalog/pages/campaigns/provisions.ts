@@ -2,14 +2,20 @@ import { versionField } from '../../../management/crud-editor.ts';
 import { html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
-import { formOf, keyIn, queryText } from '../../../shell/context.ts';
-import { type FieldErrors, type Fields, fieldErrorsOf } from '../../../shell/fields.ts';
+import {
+  type FieldErrors,
+  type Fields,
+  fieldErrorsOf,
+  formOf,
+  keyIn,
+  queryText,
+  rowsField,
+} from '../../../shell/context.ts';
 import type { FormValues } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult } from '../../../shell/pages.ts';
-import { rowsField, typedValues, withRowChange } from '../../../shell/row-list.ts';
-import type { PublisherContext } from '../../publisher-pages.ts';
-import { publisherPages } from '../../publisher-pages.ts';
+import { typedValues, withRowChange } from '../../../shell/row-list.ts';
+import { type PublisherContext, publisherPages } from '../../publisher-pages.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { listProvisions, setProvision } from '../../resources/provisions.ts';
 import type { PageServices } from '../services.ts';

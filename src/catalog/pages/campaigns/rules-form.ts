@@ -1,6 +1,6 @@
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import type { FieldErrors, Fields } from '../../../shell/fields.ts';
+import type { FieldErrors, Fields } from '../../../shell/context.ts';
 import { columns, type FormBuilder, type FormValue, fieldGroup } from '../../../shell/forms.ts';
 import { isNested, type Nested } from '../../../shell/nested.ts';
 import { pacings } from '../../rules.ts';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Fields, fieldsOf } from '../../../shell/fields.ts';
+import { type Fields, fieldsOf } from '../../../shell/context.ts';
 import type { FormValue } from '../../../shell/forms.ts';
 import { isNested, type Nested, readJson, valueAt, withoutValue, withValue } from '../../../shell/nested.ts';
 

@@ -1,7 +1,7 @@
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { minuteOf } from '../../../platform/lib/time-zone.ts';
-import type { FieldErrors, Fields } from '../../../shell/fields.ts';
+import type { FieldErrors, Fields } from '../../../shell/context.ts';
 import { perLocale } from '../../../shell/format.ts';
 import { type Choice, chosenOf, columns, type FormBuilder, fieldGroup } from '../../../shell/forms.ts';
 import { instantToLocal, localToInstant } from '../../../shell/local-time.ts';

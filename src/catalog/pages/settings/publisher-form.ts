@@ -1,7 +1,7 @@
 import type { Values } from '../../../management/resource.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
-import type { Fields } from '../../../shell/fields.ts';
+import type { Fields } from '../../../shell/context.ts';
 import { type Choice, columns, type FormBuilder, fieldGroup } from '../../../shell/forms.ts';
 import { timeZoneChoices } from '../../../shell/time-zones.ts';
 

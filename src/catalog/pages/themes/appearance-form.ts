@@ -1,7 +1,7 @@
 import { defaultAppearance, defaultSettings, defaultStyles } from '@perkwire/client';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
-import type { Fields } from '../../../shell/fields.ts';
+import type { Fields } from '../../../shell/context.ts';
 import { columns, type FormBuilder, type FormValue, fieldGroup, moreFields } from '../../../shell/forms.ts';
 import {
   isNested,

@@ -1,6 +1,6 @@
 import { capital, defaultsOf, type Resource, type Values } from '../../../management/resource.ts';
+import { checkValue } from '../../../management/schema-errors.ts';
 import type { Work } from '../../../management/unit-of-work.ts';
-import { checkValue } from '../../../management/validation-messages.ts';
 import type { ErrorDetail } from '../../../platform/errors.ts';
 import { maxPlacements } from '../../placements.ts';
 import { themeKeyFrom } from '../../theme-key.ts';

@@ -16,11 +16,10 @@ import {
   strongLink,
   table,
 } from '../../../shell/components.ts';
-import { pathText, queryText } from '../../../shell/context.ts';
+import { hasRole, pathText, queryText } from '../../../shell/context.ts';
 import { moment } from '../../../shell/format.ts';
 import { createForm } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
-import { hasRole } from '../../../shell/viewer.ts';
 import { viewOfDelivery, viewOfWholeDelivery } from '../../deliveries/view.ts';
 import { findPage } from '../../deliveries/walk.ts';
 import { readCursor, readDeliveryId, writeCursor } from '../../delivery-filter.ts';

@@ -3,7 +3,7 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
 import { isUuid7 } from '../../../platform/lib/uuid7.ts';
-import type { FieldErrors } from '../../../shell/fields.ts';
+import type { FieldErrors } from '../../../shell/context.ts';
 import type { Choice, FormBuilder } from '../../../shell/forms.ts';
 import { localToInstant } from '../../../shell/local-time.ts';
 import { type DeliveryFilter, type DeliveryStatus, deliveryStatuses } from '../../deliveries/filter.ts';

@@ -2,7 +2,7 @@ import type { Condition } from '../../../catalog/conditions.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
-import type { Fields } from '../../../shell/fields.ts';
+import type { Fields } from '../../../shell/context.ts';
 import { columns, type FormBuilder, type FormValues, moreFields } from '../../../shell/forms.ts';
 import { defaultSteps } from '../../dispatcher/settle/retry-schedule.ts';
 import type { listEndpoints } from '../../endpoint-store.ts';

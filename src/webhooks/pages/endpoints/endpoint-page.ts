@@ -14,10 +14,9 @@ import {
   table,
   tabs,
 } from '../../../shell/components.ts';
-import type { FieldErrors } from '../../../shell/fields.ts';
+import { type FieldErrors, hasRole } from '../../../shell/context.ts';
 import { createForm, type FormValues, moreFields } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
-import { hasRole } from '../../../shell/viewer.ts';
 import { endpointName, maxEndpoints } from '../../endpoint-store.ts';
 import { viewOfState } from '../../endpoints/view.ts';
 import type { EventType, EventTypes } from '../../events.ts';

@@ -1,5 +1,4 @@
-import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
-import { publisherPages } from '../../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
 import type { Work } from '../../../management/unit-of-work.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { type Executor, transaction } from '../../../platform/db/pool.ts';
@@ -8,8 +7,7 @@ import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { notice } from '../../../shell/components.ts';
-import { pathText } from '../../../shell/context.ts';
-import { type FieldErrors, type Fields, fieldErrorsOf } from '../../../shell/fields.ts';
+import { type FieldErrors, type Fields, fieldErrorsOf, pathText } from '../../../shell/context.ts';
 import type { Page } from '../../../shell/layout.ts';
 import { isFragmentRequest, type PageResult } from '../../../shell/pages.ts';
 import { readActivity } from '../../activity/activity.ts';

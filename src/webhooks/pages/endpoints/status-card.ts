@@ -3,8 +3,8 @@ import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { actionButton } from '../../../shell/actions.ts';
 import { badge, card, descriptionList, link, notice, type Tone } from '../../../shell/components.ts';
+import { hasRole } from '../../../shell/context.ts';
 import { moment, momentOr } from '../../../shell/format.ts';
-import { hasRole } from '../../../shell/viewer.ts';
 import { viewOfState } from '../../endpoints/view.ts';
 import type { FoundEndpoint } from './endpoint-form.ts';
 
