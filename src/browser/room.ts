@@ -1,7 +1,6 @@
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
-import { sdkRoutes } from './serve/routes.ts';
-import { templateRoutes } from './serve/templates.ts';
+import { sdkRoutes, templateRoutes } from './serve/routes.ts';
 
 /** The web SDK and the files that hosts embed. */
 export const createBrowser = ({ platform }: { platform: Platform }) => ({

@@ -21,7 +21,6 @@ export {
 export { ConnectionError, InvalidParameterError, ServerError } from './errors.ts';
 export { type FetchOffersOptions, fetchOffers } from './fetch-offers.ts';
 export type { FetchInit, FetchLike } from './http.ts';
-export { injectApiResponse } from './inject.ts';
 export { NavigationGuard, type NavigationGuardOptions } from './navigation-guard.ts';
 export type { JsonValue, UserPayload } from './payload.ts';
 export type { Beacons, Creative, FetchOffersResponse, Offer, OfferCampaign, OfferData } from './response.ts';
@@ -44,6 +43,7 @@ export type {
 } from './sdk.ts';
 export {
   type CheckoutHtmlOptions,
+  injectApiResponse,
   type PrefetchHtmlOptions,
   type PrefetchMode,
   renderCheckoutHtml,

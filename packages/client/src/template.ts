@@ -1,6 +1,5 @@
 import { InvalidParameterError } from './errors.ts';
-import { quote } from './escape.ts';
-import type { UserPayload } from './payload.ts';
+import { isRecord, parseJson, type UserPayload } from './payload.ts';
 import { splitUrl } from './url.ts';
 
 /** sdk: the web SDK fetches and caches; api: the app fetches and injects the response. */
@@ -85,3 +84,22 @@ function scriptUrl(url: string): string {
     .trim()
     .replace(/["'<>\\`;\s]/g, (character) => (character === "'" ? '%27' : encodeURIComponent(character)));
 }
+
+/**
+ * JavaScript to run in the checkout web view when the page has loaded: passes a stored response of fetch-offers (object
+ * or JSON text) to the SDK and shows the offers. Its last value is `true`, as web view bridges require.
+ * @throws InvalidParameterError when the response is not a JSON object
+ */
+export function injectApiResponse(json: object | string): string {
+  const response = typeof json === 'string' ? parseJson(json) : json;
+  if (!isRecord(response)) throw new InvalidParameterError('json', 'must be a JSON object');
+  const literal = `JSON.parse(${quote(JSON.stringify(response))})`;
+  return `Promise.resolve(Ad.setApiResponse(${literal})).then(function () { return Ad.reload(); }); true;`;
+}
+
+/**
+ * A JavaScript string literal for any place in an HTML script. Characters that could end the script, open a comment,
+ * form a placeholder or depend on the page's encoding are written as \uXXXX.
+ */
+const quote = (text: string): string =>
+  JSON.stringify(text).replace(/[<>&'%`]|[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);

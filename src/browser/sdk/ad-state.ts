@@ -1,5 +1,4 @@
 import { readAnswer } from './answer.ts';
-import { autoShow } from './auto-show.ts';
 import { checkConfig, type Source } from './config.ts';
 import { describeError, SdkError } from './errors.ts';
 import type { Emitter } from './events.ts';
@@ -10,6 +9,7 @@ import { createOfferSession, disposeSession, type OfferSession, openSession } fr
 import { keepSpace, type Space } from './unit/space.ts';
 import { type Embedded, embeddedOf } from './unit/target.ts';
 import type { UspState } from './usp/state.ts';
+import { autoShow } from './visibility.ts';
 
 export type AdOptions = {
   source: Source;

@@ -1,3 +1,5 @@
+import type { Answer } from './types.ts';
+
 /** Visible part of an element, or of the window where the element is taller, that counts as viewable (fraction). */
 const viewableShare = 0.5;
 
@@ -48,5 +50,37 @@ export function whenVisible(work: () => void): () => void {
   document.addEventListener('visibilitychange', check, listening);
   window.addEventListener('resize', check, listening);
   check();
+  return stop;
+}
+
+/**
+ * Calls `show` once: after the theme's delay as soon as the page is visible, or when the user is about to leave.
+ * `sinceMs`: when the delay began (`performance.now()`).
+ * @returns a function that cancels
+ */
+export function autoShow(settings: Answer['settings'], sinceMs: number, show: () => void): () => void {
+  if (settings.show_ads_on_exit) return onExit(show);
+  let stop = (): void => {};
+  const timer = setTimeout(
+    () => {
+      stop = whenVisible(show);
+    },
+    settings.delay + sinceMs - performance.now(),
+  );
+  return () => {
+    clearTimeout(timer);
+    stop();
+  };
+}
+
+/** Exit intent: the pointer leaves by the top edge of the window. */
+function onExit(show: () => void): () => void {
+  const stop = (): void => document.removeEventListener('mouseout', leave);
+  const leave = (event: MouseEvent): void => {
+    if (event.relatedTarget !== null || event.clientY > 0) return;
+    stop();
+    show();
+  };
+  document.addEventListener('mouseout', leave);
   return stop;
 }

@@ -1,10 +1,8 @@
 import { describeError } from '../errors.ts';
 import { watchPolicy } from '../policy.ts';
 import type { Answer, Emit, Labels } from '../types.ts';
+import { footer, header } from '../views/components.ts';
 import { button, h, newId } from '../views/dom.ts';
-import { footer, header } from '../views/header-footer.ts';
-import { rememberFocus, trapTab } from './focus.ts';
-import { themeSheet } from './theme.ts';
 
 /** The container of the offers, in its own shadow root: a dialog over the page, or a block within it. */
 export type Frame = {
@@ -155,4 +153,64 @@ function openDialog(
 function isOutside({ clientX, clientY }: MouseEvent, dialog: HTMLElement): boolean {
   const { left, right, top, bottom } = dialog.getBoundingClientRect();
   return clientX < left || clientX > right || clientY < top || clientY > bottom;
+}
+
+/**
+ * The publisher's theme as custom properties of the unit's own style sheet. Each is named by its path in `styles`
+ * (`--offerText-buttonYes-color`) or, after `--s-`, in `settings`. Plain numbers are pixels.
+ */
+function themeSheet({ styles, settings, dark, appearance }: Answer): CSSStyleSheet {
+  const sheet = new CSSStyleSheet();
+  const { color_scheme: scheme, width } = appearance;
+  const ruleOf = (condition: string): CSSStyleDeclaration => {
+    const at = sheet.insertRule(`@media ${condition}{:host{}}`, sheet.cssRules.length);
+    return ((sheet.cssRules[at] as CSSMediaRule).cssRules[0] as CSSStyleRule).style;
+  };
+
+  function set(style: CSSStyleDeclaration, name: string, value: unknown): void {
+    if (typeof value === 'object')
+      for (const [key, part] of Object.entries(value ?? {})) set(style, `${name}-${key}`, part);
+    else style.setProperty(name, /^-?[\d.]+$/.test(String(value)) ? `${value}px` : String(value));
+  }
+
+  const light = ruleOf('all');
+  set(light, '-', styles);
+  set(light, '--s', settings);
+  set(light, '--align', settings.offerText.tileTextAlignment.replace('left', 'start').replace('right', 'end'));
+  set(light, '--mobile-offset', settings.enable_vertical_offset ? settings.mobile_vertical_offset : 0);
+  if (width > 0) set(light, '--width', width);
+  if (dark !== null) {
+    const style = ruleOf(scheme === 'dark' ? 'all' : '(prefers-color-scheme:dark)');
+    set(style, '-', dark);
+    style.colorScheme = 'dark';
+  }
+  return sheet;
+}
+
+const focusable =
+  'a[href],button:not([disabled]),input:not([disabled]),select,textarea,summary,[tabindex]:not([tabindex="-1"])';
+
+/** Makes Tab wrap around within a modal unit. The page behind is inert already. */
+function trapTab(event: KeyboardEvent, root: ShadowRoot, frame: HTMLElement): void {
+  if (event.key !== 'Tab') return;
+  const host = root.host;
+  const all = [
+    ...frame.querySelectorAll<HTMLElement>(focusable),
+    ...host.querySelectorAll<HTMLElement>(focusable),
+  ].filter((element) => element.checkVisibility());
+  const [first] = all;
+  const last = all.at(-1);
+  const now = root.activeElement ?? (host.contains(document.activeElement) ? document.activeElement : null);
+  const atEnd = event.shiftKey ? now === first || now === null || !all.includes(now as HTMLElement) : now === last;
+  if (!atEnd) return;
+  event.preventDefault();
+  (event.shiftKey ? last : first)?.focus();
+}
+
+/** @returns a function that restores the present focus */
+function rememberFocus(): () => void {
+  const focused = document.activeElement;
+  return () => {
+    if (focused instanceof HTMLElement && focused.isConnected) focused.focus({ preventScroll: true });
+  };
 }
