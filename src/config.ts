@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import { type EventLogSetting, parseEventLog } from './config/event-log.ts';
-import { type HttpProxy, parseHttpProxy } from './config/http-proxy.ts';
 import { type ImageStoreSetting, parseImageStore } from './config/image-store.ts';
-import { type MailSetting, parseMail } from './config/mail.ts';
 import { type OidcSetting, parseOidc } from './config/oidc.ts';
+import { type HttpProxy, type MailSetting, parseHttpProxy, parseMail } from './config/outgoing.ts';
 import {
   parseDatabaseUrl,
   parsePeppers,

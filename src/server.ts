@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import closeWithGrace from 'close-with-grace';
-import { firstOperatorLink } from './accounts/first-operator.ts';
+import { firstOperatorLink } from './accounts/operators.ts';
 import { buildApp } from './app.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
 import { startDemo } from './demo/start.ts';
@@ -18,13 +18,11 @@ import { continueRestoredRollups } from './reports/restored.ts';
 import { createRooms, type Rooms } from './rooms.ts';
 import { startEmbedded } from './runtime/embedded-database.ts';
 import { createJobMeter } from './runtime/job-meter.ts';
-import { listen } from './runtime/listen.ts';
 import { createParts, type Parts } from './runtime/parts.ts';
-import { warnOfConnectionLimit } from './runtime/processes/connection-limit.ts';
+import { handledSignals, listen, onStopSignal, warnOfConnectionLimit } from './runtime/process.ts';
 import { type PrimaryLink, primaryLink } from './runtime/processes/link.ts';
 import { jobsOf, runJobs } from './runtime/run-jobs.ts';
 import { embeddedSecrets } from './runtime/secrets.ts';
-import { handledSignals, onStopSignal } from './runtime/signals.ts';
 
 /*
  * While a server warms up, V8 learns that objects live long and allocates all of their kind in the old generation,

@@ -1,13 +1,26 @@
 import { randomBytes } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
 import { nameField, text } from '../management/fields.ts';
-import { orNull, type Resource, stamps, timestamp, type Values, type View } from '../management/resource.ts';
+import { fieldsOf, type ManagementHttp, post, publisherQuery, requirePermission } from '../management/http.ts';
+import {
+  createBody,
+  orNull,
+  type Resource,
+  stamps,
+  timestamp,
+  type Values,
+  type View,
+  viewSchema,
+} from '../management/resource.ts';
+import { idempotencyKey, resourceRoutes, rowAnswer, warningSchema } from '../management/resource-routes.ts';
 import { createRow } from '../management/rows.ts';
 import { isOperator, type PermissionEntry, type Work } from '../management/unit-of-work.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError, type ErrorDetail } from '../platform/errors.ts';
 import { hashKey, type Permission } from '../platform/http/auth.ts';
+import { errorAnswers } from '../platform/http/schemas.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
+import type { App } from '../platform/ports.ts';
 
 /**
  * API keys. No actor creates, changes or revokes one with more permissions than its own, and no key gives itself or
@@ -109,5 +122,36 @@ export async function storeKnownKey(
   await executor.query(
     "insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, $2, decode($3, 'hex'), $4)",
     [given.publisherId, given.name, hashKey(given.key), given.permissions],
+  );
+}
+
+/** `/manage/v1/keys`. The answer to `POST` is the one that holds the key itself. */
+export function keyRoutes(app: App, http: ManagementHttp, keys: Resource): void {
+  resourceRoutes(app, http, keys, ['list', 'get', 'update', 'remove']);
+  const data = Type.Object(
+    {
+      ...viewSchema(keys).properties,
+      key: Type.String({ description: 'The key; it is never shown again.' }),
+    },
+    { title: 'NewKey' },
+  );
+  const schema = {
+    operationId: 'createKey',
+    summary: 'Create a key',
+    tags: ['Keys'],
+    querystring: publisherQuery,
+    headers: idempotencyKey,
+    body: createBody(keys),
+    response: {
+      201: Type.Object({ message: Type.String(), data, warnings: warningSchema }),
+      ...errorAnswers(400, 401, 403, 404, 409, 422),
+    },
+  };
+  app.post('/manage/v1/keys', { schema, ...requirePermission(http, keys.permission) }, (request, reply) =>
+    post(http, request, reply, async (work) => {
+      const { view, secret } = await createKey(keys, work, fieldsOf(request));
+      const answer = await rowAnswer(keys, work, view, 'Key created. It is shown only now.', 201);
+      return { ...answer, body: { ...answer.body, data: { ...view, key: secret } } };
+    }),
   );
 }

@@ -1,4 +1,10 @@
-import type { Command, Option } from './command.ts';
+import { type Command, exitCodes, type Option, type Run } from './command.ts';
+
+/** The module is the server: it runs until a signal, and ends the process itself. */
+const serve: Run = async () => {
+  await import('../server.ts');
+  return exitCodes.ok;
+};
 
 const text = (value: string, about: string): Option => ({ type: 'string', value, about });
 const flag = (about: string): Option => ({ type: 'boolean', about });
@@ -31,7 +37,7 @@ const webhookCommands: readonly Command[] = [
     options: { endpoint: text('ID', 'this endpoint, instead of the listeners') },
     callsService: true,
     examples: ['trigger usp.selection', 'trigger conversion --endpoint 4'],
-    load: async () => (await import('./run/trigger.ts')).trigger,
+    load: async () => (await import('./run/listen.ts')).trigger,
   },
   {
     name: 'deliveries tail',
@@ -115,7 +121,7 @@ const start: Command = {
   about: 'Starts the service; without DATABASE_URL with a database of its own in DATA_DIR, and the demo catalogue',
   options: {},
   examples: ['start'],
-  load: async () => (await import('./run/start.ts')).start,
+  load: async () => serve,
 };
 
 const serverCommands: readonly Command[] = [
@@ -135,7 +141,7 @@ const serverCommands: readonly Command[] = [
       'remove-two-factor': flag('also for an operator who lost phone and codes'),
     },
     examples: ['operator create --email you@example.com'],
-    load: async () => (await import('./run/operator-create.ts')).createOperator,
+    load: async () => (await import('./run/installation.ts')).createOperator,
   },
   {
     name: 'secrets status',
@@ -164,7 +170,7 @@ const serverCommands: readonly Command[] = [
     about: 'Writes the demo catalogue into DATABASE_URL under a random key',
     options: {},
     examples: ['demo load'],
-    load: async () => (await import('./run/demo-load.ts')).loadDemo,
+    load: async () => (await import('./run/installation.ts')).loadDemo,
   },
 ];
 

@@ -2,7 +2,7 @@ import type { Accounts } from '../accounts/room.ts';
 import type { Catalog } from '../catalog/room.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
-import { demoExamples } from './api-examples.ts';
+import { demoExamples } from './catalogue.ts';
 import type { Received } from './received.ts';
 import { demoReceiverRoutes } from './receiver.ts';
 import { demoShopRoutes } from './shop/routes.ts';

@@ -1,5 +1,5 @@
 import { createTransport } from 'nodemailer';
-import type { MailSetting } from '../config/mail.ts';
+import type { MailSetting } from '../config/outgoing.ts';
 
 /** A mail in plain text. */
 export type Mail = { to: string; subject: string; text: string };

@@ -3,6 +3,7 @@ import type { AccountDeps } from '../accounts/ports.ts';
 import { callOf, publisherQuery } from '../management/http.ts';
 import { strictBody } from '../management/strict-body.ts';
 import { createFailFast } from '../platform/db/fail-fast.ts';
+import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import { emptyBodyByDefault } from '../platform/http/body-parsing.ts';
 import { errorAnswers, textOrNumber } from '../platform/http/schemas.ts';
@@ -10,10 +11,9 @@ import { textOrNull } from '../platform/lib/text-or-null.ts';
 import { isUuid7, newUuid7 } from '../platform/lib/uuid7.ts';
 import type { App } from '../platform/ports.ts';
 import { createUserKeys, type UserKeys } from '../platform/security/user-key.ts';
-import type { UserSubject } from '../platform/user-data.ts';
+import type { ExportScope, UserSubject } from '../platform/user-data.ts';
 import { sealSubject } from './erasure-job.ts';
 import { type Erasure, findErasure, insertErasure } from './erasures.ts';
-import { exportUser } from './export.ts';
 import type { UserDataSteps } from './steps.ts';
 
 const erasurePath = '/manage/v1/privacy/erasure';
@@ -146,3 +146,32 @@ const viewOf = ({ id, namedBy, requestedAt, sweptAt, finishedAt, counts }: Erasu
   finished_at: finishedAt?.toISOString() ?? null,
   erased: { sessions: 0, deliveries: 0, wallet_items: 0, histories: 0, ...counts },
 });
+
+/** Sessions of one export, and deliveries of it (count each); with more, the export says that it is cut. */
+const maxSessions = 2000;
+
+/** All personal data of a user, as they are kept (docs/interface.md#privacy). */
+async function exportUser(
+  executor: Executor,
+  { userKeys, userData }: { userKeys: UserKeys; userData: UserDataSteps },
+  subject: UserSubject,
+  now: Date,
+): Promise<Record<string, unknown>> {
+  const sessions = await userData.findSessions(executor, subject, now, maxSessions);
+  const pubUserIds = new Set(sessions.flatMap(({ pubUserId }) => pubUserId ?? []));
+  if (subject.namedBy === 'pub_user_id') pubUserIds.add(subject.identifier);
+  const exported: Record<string, unknown> = { complete: sessions.length < maxSessions };
+  const scope: ExportScope = {
+    subject,
+    days: [...new Set(sessions.map(({ day }) => day))],
+    sessionIds: sessions.map(({ id }) => id),
+    userKeys: [...new Set([...subject.userKeys, ...sessions.flatMap(({ userKey }) => userKey ?? [])])],
+    pubUserKeys: [...pubUserIds].flatMap((id) => userKeys.allOf(subject.publisherId, id)),
+    maxRows: maxSessions,
+    onCut: () => {
+      exported.complete = false;
+    },
+  };
+  for (const [name, read] of Object.entries(userData.exports)) exported[name] = await read(executor, scope);
+  return exported;
+}

@@ -1,12 +1,12 @@
 import type { DatabaseHealth } from '../platform/db/health.ts';
 import { isDatabaseUnavailable } from '../platform/db/pool.ts';
-import type { Job, LoopJob, Stoppable } from '../platform/jobs.ts';
+import { hourly, type Job, type LoopJob, type Stoppable } from '../platform/jobs.ts';
 import { startLoop } from '../platform/lib/loop.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
+import { partitionLock } from '../platform/room.ts';
 import type { JobMeter } from './job-meter.ts';
-import { retentionJob } from './retention.ts';
-import type { House } from './room.ts';
+import type { House, Room } from './room.ts';
 
 type RunnerDeps = { dbHealth: Pick<DatabaseHealth, 'isUp' | 'sawFailure'>; logger: Logger; jobMeter: JobMeter };
 
@@ -56,3 +56,29 @@ function runLoop(job: LoopJob, { dbHealth, logger, jobMeter }: RunnerDeps): Stop
     },
   };
 }
+
+type RetentionDeps = Pick<PlatformDeps, 'pool' | 'config' | 'logger' | 'now'>;
+
+/**
+ * Drops old rows: each room deletes what it keeps no longer, the last one first, for later rooms find their rows by
+ * those of earlier ones. Any number of processes may do it.
+ */
+export async function applyRetention(
+  rooms: readonly Pick<Room, 'name' | 'retention'>[],
+  { pool, config, logger, now }: RetentionDeps,
+): Promise<void> {
+  for (const { name, retention } of rooms.toReversed()) {
+    if (retention === undefined) continue;
+    const deleted = await retention(pool, config, now());
+    logger.debug({ room: name, deleted }, 'retention applied');
+    if (deleted.discarded)
+      logger.warn({ count: deleted.discarded }, 'queued deliveries were discarded at the end of their retention');
+  }
+}
+
+const retentionJob = (rooms: readonly Room[], deps: RetentionDeps): Job => ({
+  name: 'retention',
+  ...hourly,
+  locks: `${partitionLock}; partitioned tables, for which it waits 2 s at most`,
+  run: () => applyRetention(rooms, deps),
+});

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { firstOperatorLink } from '../../src/accounts/first-operator.ts';
+import { firstOperatorLink } from '../../src/accounts/operators.ts';
 import { hashPassword } from '../../src/accounts/passwords.ts';
 import { transaction } from '../../src/platform/db/pool.ts';
 import { enqueue } from '../../src/webhooks/outbox.ts';

@@ -3,7 +3,7 @@ import { ensurePartitions } from '../../src/platform/db/partitions.ts';
 import { transaction } from '../../src/platform/db/pool.ts';
 import { dayMs, dayOf } from '../../src/platform/lib/time.ts';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
-import { applyRetention } from '../../src/runtime/retention.ts';
+import { applyRetention } from '../../src/runtime/run-jobs.ts';
 import { applyWebhookRetention } from '../../src/webhooks/jobs.ts';
 import { erase, tablesWith } from '../privacy/support.ts';
 import { activity, rollUpAll } from '../reports/support.ts';

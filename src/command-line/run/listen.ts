@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Api, createApi } from '../api.ts';
-import { type Call, CommandError, exitCodes, type Run, textOption, usageError } from '../command.ts';
+import { type Call, CommandError, exitCodes, idOption, type Run, textOption, usageError } from '../command.ts';
 import { type Forwarded, type ForwardedDelivery, forward } from '../forward.ts';
-import { readEvents } from '../server-events.ts';
 
 const path = '/manage/v1/webhook-listeners';
 
@@ -94,3 +93,57 @@ async function report(api: Api, path: string, delivery: ForwardedDelivery, answe
     return `not recorded: ${(err as Error).message}`;
   }
 }
+
+/** A server-sent event. */
+type ServerEvent = { name: string; data: string };
+
+/** A longer event than any delivery ends the stream (characters). */
+const maxLength = 4_000_000;
+
+/** The events of a stream, until it ends. `onBytes`: something came, if only a keep-alive. */
+async function* readEvents(
+  stream: AsyncIterable<Uint8Array>,
+  onBytes: () => void = () => {},
+): AsyncGenerator<ServerEvent> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of stream) {
+    onBytes();
+    rest += decoder.decode(chunk, { stream: true });
+    if (rest.length > maxLength) throw new Error('the service sent an event that is too long');
+    const blocks = rest.split('\n\n');
+    rest = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const event = eventOf(block);
+      if (event !== null) yield event;
+    }
+  }
+}
+
+function eventOf(block: string): ServerEvent | null {
+  const lines = block.split('\n');
+  const of = (field: string) =>
+    lines.filter((line) => line.startsWith(`${field}: `)).map((line) => line.slice(field.length + 2));
+  const [name] = of('event');
+  return name === undefined ? null : { name, data: of('data').join('\n') };
+}
+
+type Answer = { data: { event: string; deliveries: { id: string; webhook_id: string }[] } };
+
+/** Sends the sample of an event. */
+export const trigger: Run = async (call) => {
+  const [event, ...rest] = call.args;
+  if (event === undefined || rest.length > 0) throw usageError('Name one event, such as usp.selection.');
+  const endpoint = idOption(call, 'endpoint');
+  const body = { event, ...(endpoint !== null && { endpoint }) };
+  const { data } = (await createApi(call).call('POST', '/manage/v1/webhook-triggers', { body })) as Answer;
+  call.out.data(data);
+  for (const { webhook_id: id } of data.deliveries) call.out.line(`${event} ${id}`);
+  if (data.deliveries.length > 0) return exitCodes.ok;
+  call.out.note(
+    endpoint === null
+      ? `Nobody listens to ${event}. Start "perkwire listen --forward URL", or name an endpoint with --endpoint ID.`
+      : `Endpoint ${endpoint} does not get ${event}.`,
+  );
+  return exitCodes.problem;
+};

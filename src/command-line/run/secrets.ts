@@ -1,14 +1,48 @@
+import { sealedIdTokens } from '../../accounts/sessions.ts';
+import { sealedTwoFactor } from '../../accounts/two-factor.ts';
+import { sealedAlertUrls } from '../../alerts/rules.ts';
 import { countHistoriesByMark } from '../../budgets/move-histories.ts';
+import { sealedConversionSecrets } from '../../catalog/conversion-secret.ts';
 import { loadConfig } from '../../config.ts';
 import { openDatabase } from '../../embedded/open-database.ts';
+import { sealedAnswers } from '../../management/idempotency.ts';
 import { countItemsByMark } from '../../perks/wallet-items.ts';
 import { createPool, type Executor } from '../../platform/db/pool.ts';
-import { createSecretBox } from '../../platform/security/secret-box.ts';
+import { sealedCanary } from '../../platform/security/canary.ts';
+import { type SealedColumn, type SealedCounts, walkSealed } from '../../platform/security/sealed-column.ts';
+import { createSecretBox, type SecretBox } from '../../platform/security/secret-box.ts';
 import { pepperMark } from '../../platform/security/user-key.ts';
+import { sealedSubjects } from '../../privacy/erasure-job.ts';
 import { embeddedSecrets } from '../../runtime/secrets.ts';
+import { sealedEndpointColumns } from '../../webhooks/sealed-columns.ts';
 import { type Call, exitCodes, type Run } from '../command.ts';
 import type { Output } from '../output.ts';
-import { walkAllSealed } from '../secrets/sealed-columns.ts';
+
+/** Every sealed value of the database. The canary comes last: it vouches for the others once the old key is gone. */
+export const sealedColumns: readonly SealedColumn[] = [
+  ...sealedEndpointColumns,
+  sealedAlertUrls,
+  sealedConversionSecrets,
+  sealedTwoFactor,
+  sealedIdTokens,
+  sealedAnswers,
+  sealedSubjects,
+  sealedCanary,
+];
+
+type WalkOptions = { reseal: boolean; report?: (column: string, read: number) => void };
+
+/** Walks all columns, one after the other (`walkSealed`). */
+export async function* walkAllSealed(
+  executor: Executor,
+  box: SecretBox,
+  { reseal, report }: WalkOptions,
+): AsyncGenerator<{ column: string } & SealedCounts> {
+  for (const column of sealedColumns) {
+    const counts = await walkSealed(executor, box, column, { reseal, report: (read) => report?.(column.name, read) });
+    yield { column: column.name, ...counts };
+  }
+}
 
 /*
  * Rotation of SECRETS_KEY and USER_PEPPER (docs/operations.md#secrets), with the configuration of the server.

@@ -5,7 +5,6 @@ import { dayMs, hourMs } from '../../platform/lib/time.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import { madeUpMark } from '../catalogue.ts';
-import { pick } from './pick.ts';
 
 /** Length of the made-up history (days). */
 export const historyDays = 14;
@@ -118,4 +117,14 @@ function pickOffers(offers: readonly Offer[], count: number, random: Random): Of
     );
   }
   return chosen;
+}
+
+/** Picks one of the values, each as often as its weight says. */
+function pick<Value>(random: Random, values: readonly (readonly [Value, weight: number])[]): Value {
+  let left = random() * values.reduce((sum, [, weight]) => sum + weight, 0);
+  for (const [value, weight] of values) {
+    left -= weight;
+    if (left < 0) return value;
+  }
+  return (values.at(-1) as readonly [Value, number])[0];
 }

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isNode, type Node, nameAnswers, nameErrorAnswers, nameParameters, tagsOf } from './operation-components.ts';
-import { sharePathParameters } from './path-parameters.ts';
 import { shareExamples } from './share-examples.ts';
 import { shareProperties } from './share-properties.ts';
 
@@ -93,4 +92,23 @@ function referenceTo(named: Map<string, Node>, { title, default: preset, descrip
     ...(description !== undefined && description !== general && { description }),
     ...(preset !== undefined && { default: preset }),
   };
+}
+
+type Operation = { parameters?: Node[] };
+
+/** Says the parameters that all operations of a path have beside these operations, once. */
+function sharePathParameters(paths: Record<string, Node>): void {
+  for (const methods of Object.values(paths)) {
+    const [first, ...rest] = Object.values(methods) as Operation[];
+    const isIn = (one: Node) => (operation: Operation) =>
+      operation.parameters?.some((other) => isDeepStrictEqual(one, other)) === true;
+    const shared = first?.parameters?.filter((one) => rest.every(isIn(one))) ?? [];
+    if (rest.length === 0 || shared.length === 0) continue;
+    for (const operation of [first as Operation, ...rest]) {
+      const own = operation.parameters?.filter((one) => !shared.some((other) => isDeepStrictEqual(one, other))) ?? [];
+      if (own.length > 0) operation.parameters = own;
+      else delete operation.parameters;
+    }
+    methods.parameters = shared;
+  }
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { sealedColumns, walkAllSealed } from '../../../src/command-line/secrets/sealed-columns.ts';
+import { sealedColumns, walkAllSealed } from '../../../src/command-line/run/secrets.ts';
 import { checkSecrets } from '../../../src/platform/security/canary.ts';
 import type { SealedCounts } from '../../../src/platform/security/sealed-column.ts';
 import { createSecretBox } from '../../../src/platform/security/secret-box.ts';

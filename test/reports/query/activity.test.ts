@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { queryLiveMinutes } from '../../../src/reports/live.ts';
+import { queryLiveMinutes } from '../../../src/reports/activity.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { call, fetchOffers, googlebot, type ShownOffer } from '../../tracking/journey.ts';
 import { activity, byGroup, nonZero, rollUpAll } from '../support.ts';

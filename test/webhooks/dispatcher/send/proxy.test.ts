@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { parseHttpProxy } from '../../../../src/config/http-proxy.ts';
+import { parseHttpProxy } from '../../../../src/config/outgoing.ts';
 import { parseNets } from '../../../../src/webhooks/address-guard.ts';
 import { createSender, type SenderOptions } from '../../../../src/webhooks/sender.ts';
 import { selfSigned } from './certificate.ts';

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
-import { listen } from '../../src/runtime/listen.ts';
+import { listen } from '../../src/runtime/process.ts';
 
 test('a port that is taken is said in words, with what to change', async () => {
   const other = createServer();

@@ -3,8 +3,9 @@ import { createPool, type Executor, transaction } from '../platform/db/pool.ts';
 import type { User } from '../shell/context.ts';
 import { endSessionsOf } from './sessions.ts';
 import { accountView, auditAccount, passwordState, systemActor } from './sign-in/account-audit.ts';
+import { createFirstOperatorLink, linkPath } from './sign-in/one-time-links.ts';
 import { removeTwoFactor } from './two-factor.ts';
-import { changeUser, createUser, findByEmail, setPassword } from './users.ts';
+import { changeUser, createUser, findByEmail, hasOperator, setPassword } from './users.ts';
 
 type Saved = { email: string; passwordHash: string; dropTwoFactor: boolean };
 
@@ -56,4 +57,10 @@ async function findOperator(executor: Executor, email: string): Promise<User> {
   if (found?.user.role !== 'operator')
     throw new Error(`${email} belongs to a user of a publisher. Use another address.`);
   return found.user;
+}
+
+/** URL of a one-time link that creates the first operator; null: there is an operator. */
+export async function firstOperatorLink(executor: Executor, publicUrl: string, nowMs: number): Promise<string | null> {
+  if (await hasOperator(executor)) return null;
+  return `${publicUrl}${linkPath}${await createFirstOperatorLink(executor, nowMs)}`;
 }

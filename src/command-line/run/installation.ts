@@ -1,0 +1,91 @@
+import { randomBytes } from 'node:crypto';
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { saveOperator } from '../../accounts/operators.ts';
+import { hashPassword, passwordProblem } from '../../accounts/passwords.ts';
+import { parseEmail } from '../../accounts/users.ts';
+import { loadDemoCatalogue, randomDemoIds } from '../../demo/catalogue.ts';
+import { openDatabase } from '../../embedded/open-database.ts';
+import { findWritableUrl } from '../../platform/db/find-writable.ts';
+import { migrate } from '../../platform/db/migrate.ts';
+import { createPool, transaction } from '../../platform/db/pool.ts';
+import { type Call, CommandError, exitCodes, type Run, textOption, usageError } from '../command.ts';
+
+/** Creates an operator in DATABASE_URL, or in the embedded database of DATA_DIR. */
+export const createOperator: Run = async (call) => {
+  const { options, out } = call;
+  const email = parseEmail(textOption(call, 'email'));
+  if (email === null) throw usageError('Name the operator: --email you@example.com');
+  const given = await readPassword(call);
+  const password = given ?? randomBytes(15).toString('base64url');
+  const problem = passwordProblem(password, email);
+  if (problem !== null) throw new CommandError(exitCodes.refused, `Password refused. ${problem}`);
+  const database = await openDatabase();
+  try {
+    const passwordHash = await hashPassword(password);
+    const dropTwoFactor = options['remove-two-factor'] === true;
+    const isNew = await saveOperator(database.url, { email, passwordHash, dropTwoFactor });
+    out.data({ email, created: isNew, ...(given === null && { password }) });
+    out.line(`${isNew ? 'Created operator' : 'Set a new password for'} ${email}.`);
+    if (given === null) out.line(`Password (shown only once): ${password}`);
+    return exitCodes.ok;
+  } finally {
+    await database.stop();
+  }
+};
+
+/** @returns null: generate one, also where there is no terminal to ask on */
+async function readPassword({ options, stdin, stderr }: Call): Promise<string | null> {
+  if (options['password-stdin'] === true) return (await text(stdin)).replace(/\r?\n$/, '');
+  return stdin.isTTY ? askPassword({ input: stdin, output: stderr }) : null;
+}
+
+type Terminal = { input: NodeJS.ReadableStream; output: NodeJS.WritableStream };
+
+/**
+ * Asks for a password twice, without showing it.
+ * @returns null: left empty, to generate one
+ * @throws Error when the passwords differ or the input ends
+ */
+export async function askPassword({ input, output }: Terminal): Promise<string | null> {
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input, output: silent, terminal: true });
+  const answers = lines[Symbol.asyncIterator]();
+
+  async function ask(question: string): Promise<string> {
+    output.write(question);
+    const answer = await answers.next();
+    output.write('\n');
+    if (answer.done) throw new Error('No changes made.');
+    return answer.value;
+  }
+
+  try {
+    const password = await ask('Password (leave empty to generate one): ');
+    if (password === '') return null;
+    if ((await ask('Repeat password: ')) !== password) throw new Error('Passwords do not match. No changes made.');
+    return password;
+  } finally {
+    lines.close();
+  }
+}
+
+/** Writes the demo catalogue into the database of DATABASE_URL, under a random key that is shown once. */
+export const loadDemo: Run = async ({ env, out }) => {
+  if (!env.DATABASE_URL)
+    throw usageError('Set DATABASE_URL. Without it, the server brings a database with the demo catalogue of its own.');
+  const url = await findWritableUrl(env.DATABASE_URL);
+  await migrate(url);
+  const pool = createPool({ url, size: 2, applicationName: 'perkwire-demo-load', onError: () => {} });
+  try {
+    const ids = randomDemoIds();
+    const publisherId = await transaction(pool, (executor) => loadDemoCatalogue(executor, ids));
+    out.data({ publisher_id: publisherId, key: ids.key, sdk_id: ids.sdkId });
+    out.line(`Loaded the demo catalogue as publisher ${publisherId}.`);
+    out.line(`  API key (shown only now): ${ids.key}\n  SDK id: ${ids.sdkId}`);
+    return exitCodes.ok;
+  } finally {
+    await pool.end();
+  }
+};

@@ -1,0 +1,82 @@
+/** An HTTP proxy that webhook calls go through, by CONNECT. */
+export type HttpProxy = {
+  host: string;
+  port: number;
+  secure: boolean;
+  /** Value of `proxy-authorization`; null: none. */
+  authorization: string | null;
+};
+
+/**
+ * Reads WEBHOOK_PROXY: empty (no proxy), or `http://user:password@host:port`, also with https.
+ * @param problems receives what is wrong, without the password
+ */
+export function parseHttpProxy(text: string, problems: string[]): HttpProxy | null {
+  if (text === '') return null;
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const credentials = url === null ? null : credentialsOf(url);
+  const isProxy =
+    url !== null &&
+    /^https?:$/.test(url.protocol) &&
+    url.hostname !== '' &&
+    /^\/?$/.test(url.pathname) &&
+    url.search === '';
+  if (!isProxy || credentials === null) {
+    problems.push('WEBHOOK_PROXY must look like http://proxy.example:3128, with or without user:password@');
+    return null;
+  }
+  const secure = url.protocol === 'https:';
+  const login = `${credentials.user}:${credentials.password}`;
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(url.port || (secure ? 443 : 80)),
+    secure,
+    authorization: login === ':' ? null : `Basic ${Buffer.from(login).toString('base64')}`,
+  };
+}
+
+/** How mails are sent. */
+export type MailSetting = {
+  host: string;
+  port: number;
+  /** TLS from the first byte; else STARTTLS, where the server offers it. */
+  secure: boolean;
+  /** null: the server asks for none. */
+  credentials: { user: string; password: string } | null;
+  /** Sender, such as `Perkwire <perkwire@example.com>`. */
+  from: string;
+};
+
+/**
+ * Reads SMTP_URL (`smtp://user:password@host:587`, or `smtps:`) and MAIL_FROM. null: no mails are sent.
+ * @param problems gets what is wrong
+ */
+export function parseMail({ url, from }: { url: string; from: string }, problems: string[]): MailSetting | null {
+  if (url === '') return null;
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  const credentials = parsed === null ? null : credentialsOf(parsed);
+  if (parsed === null || !/^smtps?:$/.test(parsed.protocol) || parsed.hostname === '') {
+    problems.push('SMTP_URL must look like smtp://user:password@host:587 or smtps://user:password@host:465');
+    return null;
+  }
+  if (credentials === null) problems.push('SMTP_URL has a user or password that is not percent-encoded');
+  if (!/^[^\r\n@]*[^\s@<]+@[^\s@>]+>?$/.test(from))
+    problems.push('MAIL_FROM must be set where SMTP_URL is: the sender, such as Perkwire <perkwire@example.com>');
+  const secure = parsed.protocol === 'smtps:';
+  return {
+    host: parsed.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: parsed.port === '' ? (secure ? 465 : 587) : Number(parsed.port),
+    secure,
+    credentials: credentials?.user === '' ? null : credentials,
+    from,
+  };
+}
+
+/** User and password of a URL, percent-decoded, empty where there is none; null: they cannot be decoded. */
+function credentialsOf({ username, password }: URL): { user: string; password: string } | null {
+  try {
+    return { user: decodeURIComponent(username), password: decodeURIComponent(password) };
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,64 @@
+import { type Config, ConfigError } from '../config.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { App } from '../platform/ports.ts';
+import { flushConnections } from '../platform/room.ts';
+
+/** Why an address cannot be listened on, by the code of the system, and what to change. */
+const problems: Record<string, string> = {
+  EADDRINUSE: 'is in use by another program: set PORT to another one',
+  EADDRNOTAVAIL: 'is not an address of this machine: set HOST',
+  ENOTFOUND: 'is not an address of this machine: set HOST',
+  EACCES: 'may not be listened on by this user: set PORT to one above 1023',
+};
+
+/** @throws ConfigError where another address or port helps */
+export async function listen(app: Pick<App, 'listen'>, { host, port }: { host: string; port: number }): Promise<void> {
+  try {
+    await app.listen({ host, port });
+  } catch (err) {
+    const problem = problems[(err as NodeJS.ErrnoException).code ?? ''];
+    throw problem === undefined ? err : new ConfigError([`${host}:${port} ${problem}`]);
+  }
+}
+
+const stopSignals = ['SIGTERM', 'SIGINT'] as const;
+
+/** One Ctrl-C reaches a process started by npm twice. Only a signal that comes later means: exit at once. */
+const repeatedSignalMs = 2000;
+
+/** Calls `stop` at the first stop signal; a later one exits with code 1. */
+export function onStopSignal(
+  target: Pick<NodeJS.Process, 'on' | 'exit'>,
+  stop: (signal: NodeJS.Signals) => void,
+): void {
+  let firstMs: number | null = null;
+  for (const name of stopSignals) {
+    target.on(name, (signal) => {
+      if (firstMs === null) {
+        firstMs = performance.now();
+        stop(signal);
+      } else if (performance.now() - firstMs > repeatedSignalMs) target.exit(1);
+    });
+  }
+}
+
+/** Signals that `onStopSignal` handles, for `closeWithGrace` to skip. */
+export const handledSignals: ('SIGTERM' | 'SIGINT')[] = [...stopSignals];
+
+/** Beside the pools: health, catalogue and dispatcher (count). */
+const otherConnections = 4;
+
+type Deps = { pool: Executor; config: Pick<Config, 'databasePoolSize'>; logger: Pick<Logger, 'warn'> };
+
+/** Warns where so many processes could open more connections than the database allows. */
+export async function warnOfConnectionLimit({ pool, config, logger }: Deps, processes: number): Promise<void> {
+  const needed = processes * (config.databasePoolSize + flushConnections + otherConnections);
+  const { rows } = await pool.query<{ allowed: number }>(
+    `select current_setting('max_connections')::int
+      - current_setting('superuser_reserved_connections')::int as allowed`,
+  );
+  const { allowed } = rows[0] as { allowed: number };
+  if (needed > allowed)
+    logger.warn({ needed, allowed }, 'under load PROCESSES need more connections than max_connections allows');
+}
