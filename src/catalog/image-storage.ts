@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
+import { AwsClient } from 'aws4fetch';
 import type { ImageStoreSetting } from '../config.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
-import { createFolderStore } from './images/folder-store.ts';
+import { pathOf, readIfThere, writeWhole } from './images/files.ts';
 import type { ImageStore } from './images/image-store.ts';
-import { createS3Store } from './images/s3-store.ts';
 
 /** @returns null where the database keeps the pictures */
 export function createImageStore(setting: ImageStoreSetting): ImageStore | null {
@@ -16,6 +16,46 @@ export function createImageStore(setting: ImageStoreSetting): ImageStore | null 
     case 's3':
       return createS3Store(setting);
   }
+}
+
+/** Originals as files below a folder; several processes may share it. */
+const createFolderStore = (folder: string): ImageStore => ({
+  put: async (sha256, bytes) => {
+    const path = pathOf(folder, sha256);
+    const present = await readIfThere(path);
+    if (present === null || !present.equals(bytes)) await writeWhole(path, bytes, { durable: true });
+  },
+  get: (sha256) => readIfThere(pathOf(folder, sha256)),
+});
+
+/** A call of the bucket takes at most this long (milliseconds). */
+const bucketTimeoutMs = 10_000;
+
+/** Originals as objects of an S3-compatible bucket, addressed by path. */
+function createS3Store(setting: Extract<ImageStoreSetting, { kind: 's3' }>): ImageStore {
+  const { endpoint, region, bucket, prefix, accessKeyId, secretAccessKey } = setting;
+  const client = new AwsClient({ accessKeyId, secretAccessKey, region, service: 's3', retries: 0 });
+
+  async function call(method: 'GET' | 'PUT', sha256: string, body?: Buffer): Promise<Response> {
+    const url = `${endpoint}/${bucket}/${prefix}${sha256}`;
+    const signed = await client.sign(url, body === undefined ? { method } : { method, body: new Uint8Array(body) });
+    return fetch(signed, { signal: AbortSignal.timeout(bucketTimeoutMs), redirect: 'error' });
+  }
+
+  return {
+    put: async (sha256, bytes) => {
+      const response = await call('PUT', sha256, bytes);
+      await response.arrayBuffer();
+      if (!response.ok) throw new Error(`the bucket answered ${response.status} to a PUT`);
+    },
+    get: async (sha256) => {
+      const response = await call('GET', sha256);
+      const bytes = Buffer.from(await response.arrayBuffer());
+      if (response.status === 404) return null;
+      if (!response.ok) throw new Error(`the bucket answered ${response.status} to a GET`);
+      return bytes;
+    },
+  };
 }
 
 /**

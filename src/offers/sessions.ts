@@ -17,7 +17,7 @@ import {
 } from '../platform/db/binary-array.ts';
 import { type Executor, transaction } from '../platform/db/pool.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
-import { changeSessions } from '../reports/recount.ts';
+import { changeSessions } from '../reports/corrections.ts';
 import { writeDecisionRecord } from './fetch/decide-session.ts';
 import type { SessionRecord } from './session-record.ts';
 

@@ -12,9 +12,8 @@ import { readState } from './pages/explorer/state.ts';
 import { weekFigures } from './pages/week.ts';
 import type { CountPerkStages } from './perk-stages.ts';
 import { reportRoutes } from './query/routes.ts';
-import { applyReportRetention } from './retention.ts';
 import { compactRollups } from './rollup/compact.ts';
-import { createRollupJob } from './rollup/job.ts';
+import { applyReportRetention, createRollupJob } from './rollup/job.ts';
 import { registerRollupMetrics } from './rollup/metrics.ts';
 
 export type Reports = ReturnType<typeof createReports>;

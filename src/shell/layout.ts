@@ -7,10 +7,9 @@ import type { AssetName, AssetUrl } from './assets.ts';
 import { link } from './components.ts';
 import { csrfHeader, type ViewedPublisher, type Viewer } from './context.ts';
 import type { Cookies, Flash } from './cookies.ts';
-import { finderButton, finderDialogs } from './finder.ts';
 import { icon } from './icons.ts';
 import { browserMessages, roleName } from './language.ts';
-import { type Counts, type Navigation, navigationView } from './navigation.ts';
+import { type Counts, finderButton, finderDialogs, type Navigation, navigationView } from './navigation.ts';
 
 /** What every page is made with. */
 export type Shell = {

@@ -9,7 +9,7 @@ import type { App } from '../../platform/ports.ts';
 import { apiText } from '../../shell/api-text.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, keyIn } from '../../shell/context.ts';
 import type { FormValues } from '../../shell/forms.ts';
-import type { Page } from '../../shell/layout.ts';
+import type { Page, Shell } from '../../shell/layout.ts';
 import type { PageResult } from '../../shell/pages.ts';
 import type { WebhookDeps } from '../../webhooks/ports.ts';
 import { takeTestToken } from '../../webhooks/test-limit.ts';
@@ -21,7 +21,9 @@ import { addChannel, findMailKinds, listChannels, removeChannel, setMailRule, ur
 import { post, slackText } from '../send.ts';
 import { channelsCard, mailCard } from './channels.ts';
 import { inboxCard } from './inbox.ts';
-import type { PageServices } from './services.ts';
+
+/** What the pages of alerts are made with. */
+type PageServices = Shell & { deps: WebhookDeps };
 
 type Scope = { deps: WebhookDeps; failFast: ReturnType<typeof createFailFast> };
 

@@ -1,7 +1,9 @@
 import type { ImageStoreSetting } from '../../config.ts';
 import { callOf, type ManagementHttp } from '../../management/http.ts';
+import { deleteOldIdempotencyKeys } from '../../management/idempotency.ts';
 import { openManagementScope, resourceRoutes } from '../../management/resource-routes.ts';
 import { isOperator } from '../../management/unit-of-work.ts';
+import type { RetentionStep } from '../../platform/db/retention.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/ports.ts';
 import { advertisers } from './advertisers.ts';
@@ -39,3 +41,8 @@ export async function managementRoutes(
   provisionRoutes(app, http);
   catalogueRoutes(app, http, imageStore);
 }
+
+/** Answers to idempotent requests are kept one day. */
+export const applyCatalogRetention: RetentionStep = async (pool, _days, nowMs) => ({
+  idempotencyKeys: await deleteOldIdempotencyKeys(pool, nowMs),
+});

@@ -1,6 +1,5 @@
 import { countNewAlerts } from '../../alerts/inbox.ts';
-import type { PublisherContext } from '../../catalog/publisher-pages.ts';
-import { publisherPages } from '../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import type { Publisher } from '../../catalog/types.ts';
 import { embeddedDemoIds, madeUpMark } from '../../demo/catalogue.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
@@ -9,7 +8,7 @@ import { t, tHtml } from '../../platform/i18n/messages.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { offsetMs } from '../../platform/lib/time-zone.ts';
 import type { App } from '../../platform/ports.ts';
-import { queryLiveMinutes } from '../../reports/live.ts';
+import { queryLiveMinutes } from '../../reports/activity.ts';
 import { breakdown, charts, maxGroups, metricTiles, todayTiles } from '../../reports/metric-tiles.ts';
 import { metricNames, sumOf } from '../../reports/metrics.ts';
 import { moneyFormat } from '../../reports/money.ts';

@@ -1,6 +1,6 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import type { EraseWithSessions, ExportRows, UserSession, UserSubject } from '../../platform/user-data.ts';
-import { eraseAttributeValues } from '../../reports/erase-values.ts';
+import { eraseAttributeValues } from '../../reports/corrections.ts';
 
 /**
  * Sessions of a user until a time, at most `limit`. By `pub_user_id`: those that name it, and those without a

@@ -4,8 +4,7 @@ import { type DimensionName, type MetricName, type Metrics, metricNames, sumOf, 
 import { groupSql, groupTextSql, isIdDimension, parseText, queryActivity, readRange } from './query.ts';
 import { tooLarge } from './read-only.ts';
 import { groupReader, type Line, readLines } from './row-lines.ts';
-import { sourceOf, sourceSql } from './source.ts';
-import { type Span, spansOf } from './spans.ts';
+import { type Span, sourceOf, sourceSql, spansOf } from './source.ts';
 import type { ActivityQuery, ActivityRow } from './types.ts';
 
 /** A question of the report explorer: a range of days beside an earlier one it is compared with. */

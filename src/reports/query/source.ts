@@ -7,18 +7,16 @@ import {
   servedOfEventsSql,
 } from '../metrics.ts';
 import { countedEventsSql, longestDays } from '../rollup/events.ts';
-import { dayBit, dimensionBits, keptGrains } from '../rollup/grains.ts';
+import { dayBit, dimensionBits, keptGrains, weekBit } from '../rollup/grains.ts';
 import { namedValue, otherValue, quarterHourOf } from '../rollup/statement.ts';
+import { nextWeekStartMs, weekStartMs } from '../rollup/weeks.ts';
 import type { ActivityQuery, Aggregation } from './types.ts';
 
 /** The name of an absent value of a dimension, in answers and filters. */
 export const unknownValue = 'unknown';
 
 /** Where the answer of a query is read from. */
-export type Source =
-  | { kind: 'rollups'; grain: number }
-  | { kind: 'custom'; key: string; grain: number }
-  | { kind: 'raw' };
+type Source = { kind: 'rollups'; grain: number } | { kind: 'custom'; key: string; grain: number } | { kind: 'raw' };
 
 /** The columns of the dimensions in every source; a custom attribute is `value`. */
 export const dimensionColumns: Record<DimensionName, string> = {
@@ -166,3 +164,26 @@ top as (
   select value from source group by value
   order by (value = '${otherValue}') desc, sum_exact(sessions) desc, value limit ${limit + 1}
 )`;
+
+/** Buckets from `start` until before `end` of a source of sums. */
+export type Span = { source: Source; start: Date; end: Date };
+
+/**
+ * The fewest rows that add up to a range of buckets: whole weeks and the days beside them, where a source of days has
+ * weeks. Of 30 days these are 9 buckets on average.
+ */
+export function spansOf({ source, start, end }: Span): Span[] {
+  if (source.kind !== 'rollups' || !(source.grain & dayBit)) return [{ source, start, end }];
+  const grain = source.grain - dayBit + weekBit;
+  if (!keptGrains.includes(grain)) return [{ source, start, end }];
+  const isWeekStart = weekStartMs(start.getTime()) === start.getTime();
+  const from = isWeekStart ? start : new Date(nextWeekStartMs(start.getTime()));
+  const to = new Date(weekStartMs(end.getTime()));
+  if (from >= to) return [{ source, start, end }];
+  const spans: Span[] = [
+    { source, start, end: from },
+    { source: { kind: 'rollups', grain }, start: from, end: to },
+    { source, start: to, end },
+  ];
+  return spans.filter((span) => span.start < span.end);
+}

@@ -1,9 +1,11 @@
 import type pg from 'pg';
-import { dayMs } from '../../platform/lib/time.ts';
+import { dropPartitions } from '../../platform/db/partitions.ts';
+import type { RetentionStep } from '../../platform/db/retention.ts';
+import { dayMs, dayOf, minuteMs } from '../../platform/lib/time.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { createRangeSummariser } from './ranges.ts';
 import { rebucketNext } from './rebucket.ts';
-import { rollUp } from './roll-up.ts';
+import { minutesKept, rollUp } from './roll-up.ts';
 
 type RollupJobDeps = { pool: pg.Pool; logger: Logger; now: () => number };
 
@@ -68,3 +70,18 @@ async function rebucketStep(pool: pg.Pool, state: JobState, nowMs: number): Prom
   else if (found && tookMs < quickMs) state.stepMs = Math.min(steps.maxMs, state.stepMs * 4);
   return found;
 }
+
+/**
+ * Bookings are kept RETENTION_RAW_DAYS, rollups RETENTION_ROLLUP_DAYS. The partitions of rollups are months, which are
+ * dropped when all of their days are past.
+ */
+export const applyReportRetention: RetentionStep = async (pool, { retentionRawDays, retentionRollupDays }, nowMs) => {
+  const rawFrom = dayOf(nowMs - retentionRawDays * dayMs);
+  const rollupFrom = dayOf(nowMs - retentionRollupDays * dayMs);
+  const days = await dropPartitions(pool, ['bookings'], rawFrom);
+  const values = await dropPartitions(pool, ['custom_values'], rollupFrom);
+  const months = await dropPartitions(pool, ['rollups', 'custom_rollups'], `${rollupFrom.slice(0, 7)}-01`);
+  await pool.query('delete from reconciliation where day < $1::date', [rollupFrom]);
+  await pool.query('delete from minute_rollups where minute < $1', [new Date(nowMs - minutesKept * minuteMs)]);
+  return { partitions: days + values + months };
+};

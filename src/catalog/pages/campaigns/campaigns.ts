@@ -8,7 +8,7 @@ import type { App } from '../../../platform/ports.ts';
 import { apiText } from '../../../shell/api-text.ts';
 import { badge, type Column, emptyState, link, linkButton, notice, strongLink } from '../../../shell/components.ts';
 import { type Fields, hasRole, queryText } from '../../../shell/context.ts';
-import { percent, perLocale } from '../../../shell/format.ts';
+import { moment, percent, perLocale } from '../../../shell/format.ts';
 import { type Choice, type FormValue, filterSelect } from '../../../shell/forms.ts';
 import { joinList, splitList } from '../../../shell/list-text.ts';
 import type { Pages } from '../../../shell/pages.ts';
@@ -193,3 +193,34 @@ const readCampaign = (fields: Fields, timeZone: string): Values => ({
   payout_currency: fields.text('payout_currency').toUpperCase(),
   rules: readRules(fields, timeZone),
 });
+
+export function advertiserPages(app: App, services: PageServices): void {
+  crudPages(publisherPages(app, services), services.management, {
+    resource: advertisers,
+    path: '/advertisers',
+    nav: 'advertisers',
+    icon: 'advertisers',
+    get title() {
+      return t('nav.advertisers');
+    },
+    get lead() {
+      return t('campaigns.advertisersLead');
+    },
+    writes: 'manager',
+    get columns() {
+      return [{ text: t('common.name') }, { text: t('nav.campaigns'), hidden: true }, { text: t('campaigns.updated') }];
+    },
+    cells: ({ path, publisher }, row) => [
+      strongLink(path(`/advertisers/${row.id}`), String(row.name)),
+      link(path(`/campaigns?advertiser_id=${row.id}`), t('nav.campaigns')),
+      moment(publisher, String(row.updated_at)),
+    ],
+    get empty() {
+      return { title: t('campaigns.noAdvertisers'), text: t('campaigns.noAdvertisersText') };
+    },
+    nameOf: (row) => String(row.name),
+    read: (fields) => ({ name: fields.text('name') }),
+    fields: (form) =>
+      form.input('name', { label: t('common.name'), required: true, hint: t('campaigns.advertiserNameHint') }),
+  });
+}

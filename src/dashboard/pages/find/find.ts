@@ -1,13 +1,14 @@
-import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
-import { publisherPages } from '../../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
 import { type SearchedKind, searchedKinds } from '../../../catalog/searched-kinds.ts';
 import type { View } from '../../../management/resource.ts';
 import { findDecision } from '../../../offers/re-decide.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { AppError } from '../../../platform/errors.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { isPossibleUuid7 } from '../../../platform/lib/uuid7.ts';
 import type { App } from '../../../platform/ports.ts';
+import { noMatches } from '../../../shell/components.ts';
 import { type PageContext, publisherPath, queryText } from '../../../shell/context.ts';
 import { isSection, pagesFor } from '../../../shell/navigation.ts';
 import { commonPages } from '../../../shell/pages.ts';
@@ -15,7 +16,6 @@ import { readDeliveryId } from '../../../webhooks/delivery-filter.ts';
 import { findDelivery } from '../../../webhooks/delivery-store.ts';
 import { readEndpointLabels } from '../../../webhooks/endpoint-store.ts';
 import type { PageServices } from '../services.ts';
-import { type FoundGroup, foundList } from './results.ts';
 
 /** Rows of one kind (count). */
 const maxOfKind = 5;
@@ -176,4 +176,24 @@ function userGroup({ path }: PublisherContext, text: string): FoundGroup {
       },
     ],
   };
+}
+
+type FoundGroup = { title: string; entries: { text: string; detail: string; href: string }[] };
+
+/** Options of the finder's list box, in groups. */
+function foundList(groups: readonly FoundGroup[]): Html {
+  const shown = groups.filter(({ entries }) => entries.length > 0);
+  if (shown.length === 0) return noMatches();
+  let option = 0;
+  const entry = ({ text, detail, href }: FoundGroup['entries'][number]): Html => html`
+    <a role="option" aria-selected="false" tabindex="-1" id="found-${option++}" href="${href}">
+      <span>${text}</span>${detail !== '' && html` <small>${detail}</small>`}
+    </a>`;
+  return html`${shown.map(
+    ({ title, entries }, index) => html`
+      <div role="group" aria-labelledby="found-group-${index}">
+        <p id="found-group-${index}">${title}</p>
+        ${entries.map(entry)}
+      </div>`,
+  )}`;
 }

@@ -1,12 +1,17 @@
+import type pg from 'pg';
+import { firstKeyAt } from '../../../accounts/keys.ts';
 import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
+import type { Publisher } from '../../../catalog/types.ts';
 import type { FailFast } from '../../../platform/db/fail-fast.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
+import { recordedMetrics } from '../../../reports/activity.ts';
 import { link } from '../../../shell/components.ts';
 import { icon } from '../../../shell/icons.ts';
 import type { Pages } from '../../../shell/pages.ts';
+import { hasDelivered } from '../../../webhooks/delivery-store.ts';
+import { hasEndpoint } from '../../../webhooks/endpoint-store.ts';
 import type { PageServices } from '../services.ts';
-import { type SetupStep, setupProgress } from './progress.ts';
 
 /** A step with the page where it is done. */
 type Step = { key: SetupStep; path: string; to: MessageKey };
@@ -56,4 +61,25 @@ export async function setupChecklist({ services, failFast }: Checklist, context:
       </div>
       <ol>${wanted.map(item)}</ol>
     </section>`;
+}
+
+/** The steps from a new publisher to its first delivered webhook. */
+type SetupStep = 'key' | 'fetch' | 'impression' | 'endpoint' | 'selection' | 'delivery';
+
+/** The steps that are done. Activity counts from the first key on, so that the demo's made-up history is left out. */
+async function setupProgress(pool: pg.Pool, { id }: Publisher): Promise<ReadonlySet<SetupStep>> {
+  const [sinceMs, endpoint] = await Promise.all([firstKeyAt(pool, id), hasEndpoint(pool, id)]);
+  const done = new Set<SetupStep>();
+  if (endpoint) done.add('endpoint');
+  if (sinceMs === null) return done;
+  done.add('key');
+  const [metrics, delivered] = await Promise.all([
+    recordedMetrics(pool, id, ['sessions', 'impressions', 'selections'], sinceMs),
+    hasDelivered(pool, id, sinceMs),
+  ]);
+  if (metrics.has('sessions')) done.add('fetch');
+  if (metrics.has('impressions')) done.add('impression');
+  if (metrics.has('selections')) done.add('selection');
+  if (delivered) done.add('delivery');
+  return done;
 }

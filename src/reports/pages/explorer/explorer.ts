@@ -1,17 +1,17 @@
-import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
-import { publisherPages } from '../../../catalog/publisher-pages.ts';
+import type { AccountDeps } from '../../../accounts/ports.ts';
+import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { linkButton, notice } from '../../../shell/components.ts';
-import type { Page } from '../../../shell/layout.ts';
+import type { Page, Shell } from '../../../shell/layout.ts';
 import type { PageResult } from '../../../shell/pages.ts';
 import { moneyFormat } from '../../money.ts';
+import type { CountPerkStages } from '../../perk-stages.ts';
 import { attributeKeys } from '../../query/explore.ts';
 import { createReportService, currencyOf, type ReportService } from '../../service.ts';
-import type { PageServices } from '../services.ts';
 import { type Answer, type Asked, answerOf, type Problem } from './answer.ts';
 import { chartCard, metricTiles, type Writing } from './charts.ts';
 import { toReportCsv } from './csv.ts';
@@ -22,6 +22,9 @@ import { savedMenu, savedReportPages } from './saved-menu.ts';
 import { listSavedReports, type SavedReport } from './saved-reports.ts';
 import { type ExplorerState, queryOf, readState, views } from './state.ts';
 import { filterChips, shareMenu, toolbar } from './toolbar.ts';
+
+/** What the pages of reports are made with. */
+type PageServices = Shell & { deps: AccountDeps; perkStages: () => CountPerkStages | null };
 
 const reportsPath = '/reports';
 

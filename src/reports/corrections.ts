@@ -1,8 +1,15 @@
 import type { Executor } from '../platform/db/pool.ts';
 import { addMetricsSql, eachMetric, metricColumns, metricNames, metricsOfEventsSql, sumSql } from './metrics.ts';
-import { countedEventsSql, isRolledUp } from './rollup/events.ts';
+import { allEventsSql, countedEventsSql, isRolledUp } from './rollup/events.ts';
 import { blockRollups } from './rollup/lock.ts';
-import { customGrains, customRollupKey, isRebucketed, otherValue, zonedEventsCte } from './rollup/statement.ts';
+import {
+  customGrains,
+  customRollupKey,
+  isRebucketed,
+  otherValue,
+  recountSql,
+  zonedEventsCte,
+} from './rollup/statement.ts';
 
 const columnsOf = (table: string): string =>
   customRollupKey
@@ -113,4 +120,30 @@ export async function eraseAttributeValues(
   await blockRollups(executor);
   const { rows } = await executor.query<{ id: string; attributes: Record<string, string> }>(moveToOtherSql, values);
   return new Map(rows.map(({ id, attributes }) => [id, attributes]));
+}
+
+/** $1: days, $2: sessions. */
+const eventsOfSessionsSql = allEventsSql({
+  condition: `t.day = any($1::date[]) and t.session_id = any($2::uuid[]) and ${isRolledUp}`,
+  fromDay: '(select min(day) from unnest($1::date[]) as day)',
+});
+
+const subtractSql = recountSql(eventsOfSessionsSql, '-', { reconciles: true });
+const addSql = recountSql(eventsOfSessionsSql, '', { reconciles: true });
+
+/**
+ * Changes sessions and their part of the sums, as far as they were counted. Must run in a transaction of its own, which
+ * waits for a rollup in progress.
+ * @param change updates the rows of the sessions
+ */
+export async function changeSessions(
+  executor: Executor,
+  days: readonly string[],
+  sessionIds: readonly string[],
+  change: () => Promise<unknown>,
+): Promise<void> {
+  await blockRollups(executor);
+  await executor.query(subtractSql, [days, sessionIds]);
+  await change();
+  await executor.query(addSql, [days, sessionIds]);
 }
