@@ -1,9 +1,10 @@
+import type pg from 'pg';
+import type { Config } from '../config.ts';
 import type { DatabaseHealth } from '../platform/db/health.ts';
 import { isDatabaseUnavailable } from '../platform/db/pool.ts';
 import { hourly, type Job, type LoopJob, type Stoppable } from '../platform/jobs.ts';
 import { startLoop } from '../platform/lib/loop.ts';
 import type { Logger } from '../platform/logger.ts';
-import type { PlatformDeps } from '../platform/ports.ts';
 import { partitionLock } from '../platform/room.ts';
 import type { JobMeter } from './job-meter.ts';
 import type { House, Room } from './room.ts';
@@ -11,7 +12,7 @@ import type { House, Room } from './room.ts';
 type RunnerDeps = { dbHealth: Pick<DatabaseHealth, 'isUp' | 'sawFailure'>; logger: Logger; jobMeter: JobMeter };
 
 /** Every background job of all rooms; nothing else starts one. Several processes may run the same job at once. */
-export const jobsOf = (house: House, deps: PlatformDeps): readonly Job[] => [
+export const jobsOf = (house: House, deps: RetentionDeps): readonly Job[] => [
   ...house.rooms.flatMap(({ jobs }) => jobs?.(house) ?? []),
   retentionJob(house.rooms, deps),
 ];
@@ -57,7 +58,7 @@ function runLoop(job: LoopJob, { dbHealth, logger, jobMeter }: RunnerDeps): Stop
   };
 }
 
-type RetentionDeps = Pick<PlatformDeps, 'pool' | 'config' | 'logger' | 'now'>;
+type RetentionDeps = { pool: pg.Pool; config: Config; logger: Logger; now: () => number };
 
 /**
  * Drops old rows: each room deletes what it keeps no longer, the last one first, for later rooms find their rows by

@@ -1,6 +1,6 @@
+import type pg from 'pg';
 import type { Grant, OidcSetting } from '../../config/oidc.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
-import type { PlatformDeps } from '../../platform/ports.ts';
 import type { User } from '../../shell/context.ts';
 import { endSessionsOf } from '../sessions.ts';
 import { accountView, auditAccount, singleSignOnLabel, systemActor } from '../sign-in/account-audit.ts';
@@ -11,13 +11,13 @@ import type { Identity } from './provider.ts';
 /** Why a user whom the provider vouches for is refused. */
 export type Refusal = 'unverified email' | 'foreign domain' | 'no account' | 'no role' | 'disabled' | 'other identity';
 
-type AccountDeps = Pick<PlatformDeps, 'pool' | 'now'> & { setting: OidcSetting; hasPublisher: (id: number) => boolean };
+type SignOn = { pool: pg.Pool; setting: OidcSetting; hasPublisher: (id: number) => boolean; now: () => number };
 
 /**
  * The account of an identity: the one linked to it, else the one with its verified e-mail address, which is linked now,
  * else a new one where a role is configured for it. Where a claim decides about roles, the account gets the role.
  */
-export async function accountOf(deps: AccountDeps, identity: Identity): Promise<{ user: User } | { refused: Refusal }> {
+export async function accountOf(deps: SignOn, identity: Identity): Promise<{ user: User } | { refused: Refusal }> {
   const email = parseEmail(identity.verifiedEmail ?? '');
   if (email === null) return { refused: 'unverified email' };
   if (!deps.setting.allowedDomains.includes(email.slice(email.indexOf('@') + 1))) return { refused: 'foreign domain' };
@@ -37,12 +37,12 @@ export async function accountOf(deps: AccountDeps, identity: Identity): Promise<
 }
 
 /** The first configured value that the user has; roles of publishers that do not exist grant nothing. */
-function grantOf({ setting, hasPublisher }: AccountDeps, { roleValues }: Identity): Grant | null {
+function grantOf({ setting, hasPublisher }: SignOn, { roleValues }: Identity): Grant | null {
   const grant = setting.grants.find(({ value }) => roleValues.includes(value))?.grant ?? setting.defaultGrant;
   return grant === null || grant.publisherId === null || hasPublisher(grant.publisherId) ? grant : null;
 }
 
-const changeOf = ({ now }: AccountDeps, user: Pick<User, 'email' | 'publisherId'>) => ({
+const changeOf = ({ now }: SignOn, user: Pick<User, 'email' | 'publisherId'>) => ({
   actor: systemActor(singleSignOnLabel, user.publisherId),
   user,
   nowMs: now(),
@@ -52,7 +52,7 @@ type NewAccount = { identity: Identity; email: string; grant: Grant };
 
 async function create(
   executor: Executor,
-  deps: AccountDeps,
+  deps: SignOn,
   { identity, email, grant }: NewAccount,
 ): Promise<{ user: User } | { refused: Refusal }> {
   const user = await createUser(executor, { email, ...grant, passwordHash: null, nowMs: deps.now() });
@@ -68,7 +68,7 @@ async function create(
  * From now on only the provider signs this user in. Password, links and sessions end: they may be in the hands of the
  * user who made the account before its owner came.
  */
-async function link(executor: Executor, deps: AccountDeps, user: User, identity: Identity): Promise<void> {
+async function link(executor: Executor, deps: SignOn, user: User, identity: Identity): Promise<void> {
   await linkIdentity(executor, user.id, identity);
   await deleteLinksOf(executor, user.id);
   await endSessionsOf(executor, user.id);
@@ -76,7 +76,7 @@ async function link(executor: Executor, deps: AccountDeps, user: User, identity:
   await auditAccount(executor, change, { single_sign_on: 'none' }, { single_sign_on: 'linked', password: 'removed' });
 }
 
-async function give(executor: Executor, deps: AccountDeps, user: User, grant: Grant): Promise<User> {
+async function give(executor: Executor, deps: SignOn, user: User, grant: Grant): Promise<User> {
   if (user.role === grant.role && user.publisherId === grant.publisherId) return user;
   await setGrant(executor, user.id, grant);
   const changed = { ...user, ...grant };

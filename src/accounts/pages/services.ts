@@ -1,12 +1,32 @@
+import type pg from 'pg';
+import type { CatalogStore } from '../../catalog/store.ts';
+import type { Config } from '../../config.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
+import type { Geo } from '../../platform/geo.ts';
+import type { FailureLimit } from '../../platform/http/failure-limit.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { Mailer } from '../../platform/mailer.ts';
+import type { SecretBox } from '../../platform/security/secret-box.ts';
 import type { Shell } from '../../shell/layout.ts';
 import type { OidcProvider } from '../oidc/provider.ts';
-import type { AccountDeps } from '../ports.ts';
 import type { Revert } from '../revert.ts';
+
+type PageDeps = {
+  pool: pg.Pool;
+  catalog: Pick<CatalogStore, 'current'>;
+  config: Config;
+  secretBox: SecretBox;
+  /** null without SMTP_URL. */
+  mailer: Mailer | null;
+  failures: FailureLimit;
+  geo: Geo;
+  logger: Logger;
+  now: () => number;
+};
 
 /** What the pages of accounts are made with. */
 export type PageServices = Shell & {
-  deps: AccountDeps;
+  deps: PageDeps;
   management: ManagementClient;
   /** null without OIDC_ISSUER. */
   provider: OidcProvider | null;

@@ -1,17 +1,22 @@
+import type pg from 'pg';
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
+import type { Config } from '../../config.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
+import type { DatabaseHealth } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
 import { html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { inLanguage } from '../../platform/i18n/reader.ts';
 import { dayMs } from '../../platform/lib/time.ts';
+import type { Mailer } from '../../platform/mailer.ts';
 import type { App } from '../../platform/ports.ts';
+import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { apiText } from '../../shell/api-text.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, keyIn } from '../../shell/context.ts';
 import type { FormValues } from '../../shell/forms.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
 import type { PageResult } from '../../shell/pages.ts';
-import type { WebhookDeps } from '../../webhooks/ports.ts';
+import type { Sender } from '../../webhooks/sender.ts';
 import { takeTestToken } from '../../webhooks/test-limit.ts';
 import { requireUsableUrl, urlRulesOf } from '../../webhooks/url-rules.ts';
 import { describe } from '../describe.ts';
@@ -22,10 +27,21 @@ import { post, slackText } from '../send.ts';
 import { channelsCard, mailCard } from './channels.ts';
 import { inboxCard } from './inbox.ts';
 
-/** What the pages of alerts are made with. */
-type PageServices = Shell & { deps: WebhookDeps };
+type PageDeps = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  config: Config;
+  secretBox: SecretBox;
+  sender: Sender;
+  /** null without SMTP_URL. */
+  mailer: Mailer | null;
+  now: () => number;
+};
 
-type Scope = { deps: WebhookDeps; failFast: ReturnType<typeof createFailFast> };
+/** What the pages of alerts are made with. */
+type PageServices = Shell & { deps: PageDeps };
+
+type Scope = { deps: PageDeps; failFast: ReturnType<typeof createFailFast> };
 
 /** How long an alert can be muted (days). */
 const muteDays = 7;

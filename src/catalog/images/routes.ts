@@ -3,10 +3,10 @@ import { AppError } from '../../platform/errors.ts';
 import { clientSubnet } from '../../platform/http/client-subnet.ts';
 import { namesEtag } from '../../platform/http/etag.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { App, PlatformDeps } from '../../platform/ports.ts';
+import type { App } from '../../platform/ports.ts';
 import { contentTypes, isImageType } from './accept.ts';
 import { imageQuery, readImageQuery } from './parameters.ts';
-import { createImages } from './service.ts';
+import { createImages, type ImageDeps } from './service.ts';
 import type { Source } from './transforms.ts';
 
 const headers = {
@@ -33,7 +33,7 @@ const answers = {
 };
 
 /** `GET /images/{id}.{ext}`: the picture of a creative, resized and cropped as asked (docs/interface.md#images). */
-export async function imageRoutes(app: App, deps: PlatformDeps): Promise<void> {
+export async function imageRoutes(app: App, deps: ImageDeps): Promise<void> {
   const images = await createImages(deps);
   const params = Type.Object({ file: Type.String({ description: 'Id of the creative, a dot, its file type.' }) });
   const schema = {

@@ -1,10 +1,13 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import type pg from 'pg';
+import type { Config } from '../../config.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
+import type { DatabaseHealth } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
 import { createLimiter, type WorkOptions } from '../../platform/lib/fair-limiter.ts';
 import { createSharedWork } from '../../platform/lib/shared-work.ts';
-import type { PlatformDeps } from '../../platform/ports.ts';
+import type { Logger } from '../../platform/logger.ts';
 import { createImageStore } from '../image-storage.ts';
 import { chooseType, type ImageType } from './accept.ts';
 import { openDiskCache } from './disk-cache.ts';
@@ -43,16 +46,13 @@ const loadLimits = {
 /** How long an original is served without checking that it still exists (milliseconds). */
 const originalLifeMs = 60_000;
 
+export type ImageDeps = { pool: pg.Pool; dbHealth: DatabaseHealth; config: Config; logger: Logger };
+
 /**
  * Pictures, resized on the fly, kept in memory up to `IMAGE_CACHE_MB` and on disk up to `IMAGE_CACHE_DISK_MB`; parallel
  * calls for one picture share the work.
  */
-export async function createImages({
-  pool,
-  dbHealth,
-  config,
-  logger,
-}: Pick<PlatformDeps, 'pool' | 'dbHealth' | 'config' | 'logger'>): Promise<Images> {
+export async function createImages({ pool, dbHealth, config, logger }: ImageDeps): Promise<Images> {
   const store = createImageStore(config.imageStore);
   const disk = await openDiskCache({
     folder: config.imageCacheDir,

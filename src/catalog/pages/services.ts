@@ -1,12 +1,17 @@
+import type { Config } from '../../config.ts';
 import type { Figures } from '../../management/crud-definition.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import type { Shell } from '../../shell/layout.ts';
 import type { PageExtensions } from '../page-extensions.ts';
-import type { CatalogDeps } from '../ports.ts';
 import type { PublisherContext } from '../publisher-pages.ts';
+import type { CatalogStore } from '../store.ts';
 
 /** What the catalogue's pages are made with. */
-export type PageServices = Shell & { deps: CatalogDeps; management: ManagementClient; extensions: PageExtensions };
+export type PageServices = Shell & {
+  deps: { catalog: CatalogStore; config: Config };
+  management: ManagementClient;
+  extensions: PageExtensions;
+};
 
 /** Below the publisher's pages: where the form of a campaign asks for its reach. */
 export const reachPath = '/campaigns/estimate';

@@ -1,6 +1,17 @@
+import type pg from 'pg';
+import type { CatalogStore } from '../../catalog/store.ts';
+import type { Config } from '../../config.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
-import type { OfferDeps } from '../../offers/ports.ts';
+import type { DatabaseHealth } from '../../platform/db/health.ts';
 import type { Shell } from '../../shell/layout.ts';
 
+type PageDeps = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  catalog: Pick<CatalogStore, 'current'>;
+  config: Config;
+  now: () => number;
+};
+
 /** What the dashboard's own pages are made with. */
-export type PageServices = Shell & { deps: OfferDeps; management: ManagementClient };
+export type PageServices = Shell & { deps: PageDeps; management: ManagementClient };

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import type { FastifyReply } from 'fastify';
-import type { AccountDeps } from '../../accounts/ports.ts';
+import type pg from 'pg';
+import type { CatalogStore } from '../../catalog/store.ts';
+import type { Config } from '../../config.ts';
 import type { App } from '../../platform/ports.ts';
 import { embeddedDemoIds } from '../catalogue.ts';
 import type { Received } from '../received.ts';
@@ -28,9 +30,16 @@ const types: Record<string, string> = { html: 'text/html', css: 'text/css', js: 
 /** Pages, so not part of the OpenAPI description. */
 const schema = { hide: true };
 
+type ShopDeps = {
+  config: Config;
+  pool: pg.Pool;
+  catalog: Pick<CatalogStore, 'current'>;
+  received: Received[];
+  now: () => number;
+};
+
 /** The demo shop, with the real SDK, a simulated phone app, and what the service records. Embedded demo only. */
-export async function demoShopRoutes(app: App, deps: AccountDeps & { received: Received[] }): Promise<void> {
-  const { config, pool, catalog, now, received } = deps;
+export async function demoShopRoutes(app: App, { config, pool, catalog, received, now }: ShopDeps): Promise<void> {
   const pagePolicy = policy(config.publicUrl);
   const views = await createWebViews(config.publicUrl);
 

@@ -1,9 +1,11 @@
-import type { AccountDeps } from '../../accounts/ports.ts';
+import type pg from 'pg';
 import type { PublisherContext } from '../../catalog/publisher-pages.ts';
+import type { CatalogStore } from '../../catalog/store.ts';
 import type { Publisher } from '../../catalog/types.ts';
 import type { Figures } from '../../management/crud-definition.ts';
 import type { View } from '../../management/resource.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
+import type { DatabaseHealth } from '../../platform/db/health.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
@@ -26,9 +28,16 @@ type Week = { total: MetricsView; days: readonly MetricsView[] };
 
 type WeekOf = { dimension: 'placement' | 'campaign' | 'offer'; key: (row: View) => string | number };
 
+type WeekDeps = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  catalog: Pick<CatalogStore, 'current'>;
+  now: () => number;
+};
+
 /** Figures of the last 7 days for the list and the pages of a resource, one query for all rows. */
 export function weekFigures(
-  { pool, dbHealth, catalog, now }: AccountDeps,
+  { pool, dbHealth, catalog, now }: WeekDeps,
   { dimension, key }: WeekOf,
 ): Figures<PublisherContext> {
   const failFast = createFailFast(dbHealth);

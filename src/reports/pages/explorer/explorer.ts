@@ -1,6 +1,9 @@
-import type { AccountDeps } from '../../../accounts/ports.ts';
+import type pg from 'pg';
 import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
+import type { CatalogStore } from '../../../catalog/store.ts';
+import type { Config } from '../../../config.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
+import type { DatabaseHealth } from '../../../platform/db/health.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
@@ -23,13 +26,21 @@ import { listSavedReports, type SavedReport } from './saved-reports.ts';
 import { type ExplorerState, queryOf, readState, views } from './state.ts';
 import { filterChips, shareMenu, toolbar } from './toolbar.ts';
 
+type PageDeps = {
+  pool: pg.Pool;
+  dbHealth: DatabaseHealth;
+  catalog: Pick<CatalogStore, 'current'>;
+  config: Config;
+  now: () => number;
+};
+
 /** What the pages of reports are made with. */
-type PageServices = Shell & { deps: AccountDeps; perkStages: () => CountPerkStages | null };
+type PageServices = Shell & { deps: PageDeps; perkStages: () => CountPerkStages | null };
 
 const reportsPath = '/reports';
 
 type Scope = {
-  deps: PageServices['deps'];
+  deps: PageDeps;
   reports: ReportService;
   failFast: ReturnType<typeof createFailFast>;
 };

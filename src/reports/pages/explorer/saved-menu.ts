@@ -1,6 +1,7 @@
-import type { AccountDeps } from '../../../accounts/ports.ts';
+import type pg from 'pg';
 import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import { createFailFast } from '../../../platform/db/fail-fast.ts';
+import type { DatabaseHealth } from '../../../platform/db/health.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
@@ -16,7 +17,10 @@ import { dropdown } from './toolbar.ts';
 const isManager = ({ viewer }: PublisherContext): boolean => hasRole(viewer.user.role, 'manager');
 
 /** Saving and removing reports. Analysts may save: nothing but their own list of links changes. */
-export function savedReportPages(pages: Pages<PublisherContext>, { pool, dbHealth, now }: AccountDeps): void {
+export function savedReportPages(
+  pages: Pages<PublisherContext>,
+  { pool, dbHealth, now }: { pool: pg.Pool; dbHealth: DatabaseHealth; now: () => number },
+): void {
   const failFast = createFailFast(dbHealth);
   pages.post('/reports/saved', 'analyst', (context, fields) =>
     failFast(() => save(context, fields, (report) => saveReport(pool, report, now()))),
