@@ -105,7 +105,7 @@ select from rollup_publishers where publisher_id in (
 ) order by publisher_id for update`;
 
 /**
- * Counts sessions as `other` instead of the values of their custom attributes, as far as they were counted; the sums
+ * To erase values of custom attributes: counts their sessions as `other` instead, as far as they were counted; the sums
  * over all values stay. Must run in the transaction that removes the attributes from the sessions, before it does. No
  * rollup and no compaction runs meanwhile: rows that are rewritten at the same time would be missed.
  * @returns by session the attributes that it must keep, all `other`, so that a recount finds what was counted

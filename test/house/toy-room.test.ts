@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hashKey } from '../../src/platform/http/auth.ts';
-import { applyRetention } from '../../src/runtime/retention.ts';
-import { jobsOf } from '../../src/runtime/run-jobs.ts';
+import { applyRetention, jobsOf } from '../../src/runtime/run-jobs.ts';
 import { signInAs, type TestUser } from '../dashboard/support.ts';
 import { startTestJobs } from '../support/jobs.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';

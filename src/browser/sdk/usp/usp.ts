@@ -11,36 +11,6 @@ import {
   undoChange,
 } from './state.ts';
 
-/** Listens for the confirmation, and sends what an earlier page left pending. */
-export function createUsp(options: UspOptions): UspState {
-  const usp = createState(options);
-  const onConfirmation = (): void => void confirm(usp);
-  const listening = new AbortController();
-  for (const target of [window, document])
-    target.addEventListener(options.confirmationEvent, onConfirmation, listening);
-  window.addEventListener('pagehide', () => flush(usp), listening);
-  usp.removeListeners = () => listening.abort();
-  for (const change of options.pending) applyChange(usp, change);
-  sendPending(usp);
-  return usp;
-}
-
-/** Changes that nobody clicked. */
-export function changeSelection(usp: UspState, changes: readonly PerkChange[]): void {
-  for (const change of changes) applyChange(usp, change);
-  usp.onChange();
-  sendPending(usp);
-}
-
-/** A change by the user; ignored when it changes nothing or the selection is confirmed. */
-export function setSelected(usp: UspState, campaignId: number, selected: boolean): void {
-  if (!isOpen(usp) || usp.selected.has(campaignId) === selected) return;
-  applyChange(usp, { campaignId, selected });
-  usp.onChange();
-  usp.emit(selected ? 'usp_selected' : 'usp_unselected', { campaign_id: campaignId });
-  sendPending(usp);
-}
-
 /** Delay before a change that failed for a transient reason is sent again. */
 const resendDelayMs = 3000;
 
@@ -72,4 +42,34 @@ async function sendInOrder(usp: UspState): Promise<void> {
     pending.shift();
     usp.onChange();
   }
+}
+
+/** Listens for the confirmation, and sends what an earlier page left pending. */
+export function createUsp(options: UspOptions): UspState {
+  const usp = createState(options);
+  const onConfirmation = (): void => void confirm(usp);
+  const listening = new AbortController();
+  for (const target of [window, document])
+    target.addEventListener(options.confirmationEvent, onConfirmation, listening);
+  window.addEventListener('pagehide', () => flush(usp), listening);
+  usp.removeListeners = () => listening.abort();
+  for (const change of options.pending) applyChange(usp, change);
+  sendPending(usp);
+  return usp;
+}
+
+/** Changes that nobody clicked. */
+export function changeSelection(usp: UspState, changes: readonly PerkChange[]): void {
+  for (const change of changes) applyChange(usp, change);
+  usp.onChange();
+  sendPending(usp);
+}
+
+/** A change by the user; ignored when it changes nothing or the selection is confirmed. */
+export function setSelected(usp: UspState, campaignId: number, selected: boolean): void {
+  if (!isOpen(usp) || usp.selected.has(campaignId) === selected) return;
+  applyChange(usp, { campaignId, selected });
+  usp.onChange();
+  usp.emit(selected ? 'usp_selected' : 'usp_unselected', { campaign_id: campaignId });
+  sendPending(usp);
 }
