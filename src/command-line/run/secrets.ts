@@ -14,7 +14,7 @@ import { createSecretBox, type SecretBox } from '../../platform/security/secret-
 import { pepperMark } from '../../platform/security/user-key.ts';
 import { sealedSubjects } from '../../privacy/erasure-job.ts';
 import { embeddedSecrets } from '../../runtime/secrets.ts';
-import { sealedEndpointColumns } from '../../webhooks/sealed-columns.ts';
+import { sealedEndpointColumns } from '../../webhooks/endpoint-store.ts';
 import { type Call, exitCodes, type Run } from '../command.ts';
 import type { Output } from '../output.ts';
 

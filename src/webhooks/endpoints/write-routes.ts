@@ -1,7 +1,7 @@
 import { post, publisherQuery } from '../../management/http.ts';
 import { idempotencyKey } from '../../management/resource-routes.ts';
-import type { Management } from '../../management/service.ts';
 import { strictBody } from '../../management/strict-body.ts';
+import type { Management } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
