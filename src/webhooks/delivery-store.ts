@@ -90,7 +90,8 @@ export async function findAttempts(executor: Executor, id: string): Promise<Atte
   const { rows } = await executor.query<Attempt>({
     text: `select row_number() over (order by generation)::int as number, started_at, finished_at, outcome,
         status_code, error_class, error_message, timing,
-        remote_address, '{"headers": {}}'::jsonb || request as request, response_headers, response_body, response_truncated, next_attempt_at
+        remote_address, '{"headers": {}}'::jsonb || request as request,
+        response_headers, response_body, response_truncated, next_attempt_at
       from delivery_attempts
       where day = $1::date and delivery_id = $2::uuid
       order by generation desc limit ${maxAttempts}`,

@@ -27,7 +27,8 @@ with given as (
     outcome, status_code, error_class, total_ms, request, next_attempt_at)
   select day, id, generation, $1, endpoint_id, started_at, started_at + took_ms * interval '1 ms',
     case when fails then 'retry' else 'delivered' end, case when fails then 503 else 200 end,
-    case when fails then 'status' end, took_ms, jsonb_build_object('method', method, 'url', url, 'headers', jsonb_build_object()),
+    case when fails then 'status' end, took_ms,
+    jsonb_build_object('method', method, 'url', url, 'headers', jsonb_build_object()),
     case when fails then created_at + interval '5 s' end
   from given cross join lateral (
     select 1 as generation, retried as fails, created_at as started_at

@@ -6,7 +6,7 @@ import { type DemoServer, startDemoServer } from './support.ts';
 
 /** Pages that a crawl opens at most (count): lists have many rows, whose pages are alike. */
 const maxPages = 200;
-/** Pages of one kind, such as that of a delivery, and those that differ in their query alone, that are opened (count). */
+/** Pages of one kind that are opened (count): those of a delivery, those that differ in their query alone. */
 const maxOfKind = 2;
 
 let demo: DemoServer;
