@@ -1,7 +1,8 @@
+import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { enteredFiles } from './flows.ts';
+import { enteredFiles, type Flows } from './flows.ts';
 import { isFace, libraries, roomOf } from './rooms.ts';
-import { sources } from './source.ts';
+import { readText, sources } from './source.ts';
 
 const isOwn = (path: string): boolean => path.startsWith('src/') || path.startsWith('packages/');
 const files = [...sources.values()].filter(({ path }) => isOwn(path));
@@ -34,6 +35,24 @@ const whole = files.flatMap(({ path, text }) =>
     .map(([line]) => `${path}: ${line.trim()}`),
 );
 
+const document = 'docs/architecture.md';
+
+const listOf = (name: string): RegExp => new RegExp(`<!-- ${name} -->(.*)<!-- /${name} -->`);
+
+/** The files that the architecture names for a flow. */
+const namedIn = (name: string): string[] =>
+  [...(listOf(name).exec(readText(document))?.[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, path]) => `src/${path}.ts`);
+
+function writeFlows(flows: Flows): void {
+  const shown = (path: string): string => `\`${path.replace(/^src\/|\.ts$/g, '')}\``;
+  const text = Object.entries(flows).reduce(
+    (written, [name, entered]) =>
+      written.replace(listOf(name), `<!-- ${name} -->${entered.map(shown).join(', ')}<!-- /${name} -->`),
+    readText(document),
+  );
+  writeFileSync(new URL(`../../${document}`, import.meta.url), text);
+}
+
 type Measure = { what: string; now: number; limit: number; found: readonly string[] };
 
 const show = (measures: readonly Measure[]): void =>
@@ -42,6 +61,11 @@ const show = (measures: readonly Measure[]): void =>
 // HOUSE_LISTS=1 prints what each measure counts.
 test('the house stays within its measures', async () => {
   const flows = await enteredFiles();
+  if (process.env.UPDATE_FLOWS !== undefined) writeFlows(flows);
+  for (const [name, entered] of Object.entries(flows)) {
+    const unnamed = entered.filter((path) => !namedIn(name).includes(path));
+    expect.soft(unnamed, `UPDATE_FLOWS=1 npm run house names them in ${document}`).toEqual([]);
+  }
   const measures: Measure[] = [
     { what: 'files imported from below the top of another room', now: deep.length, limit: 25, found: deep.map(String) },
     { what: 'files a fetch enters', now: flows.fetch.length, limit: 44, found: flows.fetch },
