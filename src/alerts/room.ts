@@ -42,7 +42,11 @@ export function createAlerts({ platform, catalog, accounts, webhooks }: Needs) {
 
 const retention: RetentionStep = async (pool, _days, nowMs) => ({ alerts: await deleteOldAlerts(pool, nowMs) });
 
-const jobsOf = (deps: WebhookDeps): readonly Job[] => [
+type Checked = Parameters<typeof checkBudgets>[0] &
+  Parameters<typeof checkPlacements>[0] &
+  Parameters<typeof sendAlertMessages>[0];
+
+const jobsOf = (deps: Checked): readonly Job[] => [
   {
     name: 'budget alerts',
     roles: ['worker'],

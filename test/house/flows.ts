@@ -39,7 +39,7 @@ export async function enteredFiles(): Promise<Flows> {
   });
   const background = await startTestJobs(t, 'webhook dispatcher');
   const always = async (prepare: Prepare): Promise<readonly string[]> => {
-    let found: readonly string[] | null = null;
+    let found = null as readonly string[] | null;
     for (let turn = 0; turn < repeats; turn += 1) {
       const run = await prepare();
       takeFiles(session);
