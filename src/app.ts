@@ -1,8 +1,9 @@
 import cors from '@fastify/cors';
-import { registerBodyParsing } from './platform/http/body-parsing.ts';
+import { registerBodyParsing, registerHotBodyParsing } from './platform/http/body-parsing.ts';
 import { corsOptions } from './platform/http/cors.ts';
-import { registerErrorHandling } from './platform/http/error-handler.ts';
+import { registerErrorHandling, watchRoutes } from './platform/http/error-handler.ts';
 import { closeGracefully } from './platform/http/graceful-close.ts';
+import { createHotRoutes } from './platform/http/hot-routes.ts';
 import { shedIdleConnections } from './platform/http/idle-connections.ts';
 import { registerRequestLog } from './platform/http/request-log.ts';
 import { traceRequests } from './platform/http/request-trace.ts';
@@ -19,28 +20,44 @@ type AppOptions = {
   serveApi: boolean;
 };
 
-/** The HTTP side: what the rooms hand in, in their order. */
+/**
+ * The HTTP side: what the rooms hand in, in their order. Hooks reach all scopes below the one that they are added to;
+ * so all but those of the registration of routes are added to a scope beside the one of the hot routes.
+ */
 export async function buildApp({ house, deps, serveApi }: AppOptions): Promise<App> {
-  const { app, direct } = createServer(deps);
   const { rooms } = house;
+  const app = createServer(deps);
+  const methodsAt = watchRoutes(app);
   for (const schema of [errorSchema, ...rooms.flatMap(({ schemas }) => schemas ?? [])]) app.addSchema(schema);
-  registerErrorHandling(app, deps.failures);
-  registerRequestLog(app, deps.logger);
-  traceRequests(app, deps.tracing);
-  closeGracefully(app);
-  shedIdleConnections(app);
-  for (const { prepare } of rooms)
-    await prepare?.(app, serveApi ? house : { ...house, describedPaths: {}, events: new Map() });
-  await registerBodyParsing(app);
   app.decorateRequest('caller', null);
-  countRequests(app, deps.metrics);
-  for (const { probes } of rooms) await probes?.(app);
-  if (!serveApi) return app;
+  app.decorateRequest('trace', null);
+  shedIdleConnections(app);
+  for (const { prepare } of rooms) await prepare?.(app, serveApi ? house : { ...house, events: new Map() });
+  if (serveApi)
+    await app.register(async (scope: App) => {
+      registerHotBodyParsing(scope);
+      const hot = createHotRoutes(scope, deps);
+      for (const { hotRoutes } of rooms) await hotRoutes?.(scope, hot);
+    });
+  await app.register(async (scope: App) => {
+    registerErrorHandling(scope, deps.failures, methodsAt);
+    registerRequestLog(scope, deps.logger);
+    traceRequests(scope, deps.tracing);
+    closeGracefully(app, scope);
+    await registerBodyParsing(scope);
+    countRequests(scope, deps.metrics);
+    for (const { probes } of rooms) await probes?.(scope, house);
+    if (serveApi) await registerApi(scope, house);
+  });
+  return app;
+}
+
+async function registerApi(app: App, house: House): Promise<void> {
+  const { rooms } = house;
   await app.register(async (open: App) => {
     await open.register(cors, corsOptions);
     for (const { observe } of rooms) observe?.(open);
-    for (const { publicRoutes } of rooms) await publicRoutes?.(open, { ...house, direct });
+    for (const { publicRoutes } of rooms) await publicRoutes?.(open, house);
   });
   for (const { routes } of rooms) await routes?.(app, house);
-  return app;
 }

@@ -21,7 +21,6 @@ export function assemble(rooms: readonly Room[], { auth, management, cursors, no
     events: registerEventTypes(rooms.toReversed().flatMap((room) => room.eventTypes ?? [])),
     navigation: navigationOf(rooms.flatMap((room) => room.navigation ?? [])),
     userData: userDataOf(rooms.flatMap((room) => room.userData ?? [])),
-    describedPaths: Object.assign({}, ...rooms.map((room) => room.describedPaths ?? {})),
     examples: rooms.find((room) => room.examples !== undefined)?.examples ?? null,
     auth,
     management: createManagementClient({ management, permissions, cursors, now }),

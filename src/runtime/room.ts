@@ -3,8 +3,7 @@ import type { ManagementClient } from '../management/page-client.ts';
 import type { PermissionEntry } from '../management/unit-of-work.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import type { Authenticator } from '../platform/http/auth.ts';
-import type { DirectRoutes } from '../platform/http/direct-routes.ts';
-import type { ApiPaths } from '../platform/http/schemas.ts';
+import type { HotRoutes } from '../platform/http/hot-routes.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { App } from '../platform/ports.ts';
 import type { UserDataPart } from '../platform/user-data.ts';
@@ -28,18 +27,18 @@ export type Room = {
   retention?: RetentionStep;
   /** Schemas that its routes name by reference. */
   schemas?: readonly TSchema[];
-  /** Paths of the API reference that the framework does not serve. */
-  describedPaths?: ApiPaths;
   /** What the examples of the API reference are made of, in the demo. */
   examples?: LiveExamples;
   /** Registered before all routes. */
   prepare?: (app: App, house: House) => Promise<void>;
   /** Routes of processes of every role. */
-  probes?: (app: App) => Promise<void>;
-  /** Hooks of all public routes. */
+  probes?: (app: App, house: House) => Promise<void>;
+  /** The most frequent public routes, in a scope without hooks. */
+  hotRoutes?: (scope: App, hot: HotRoutes) => Promise<void>;
+  /** Hooks of all other public routes. */
   observe?: (open: App) => void;
   /** Routes that pages of any origin may call. */
-  publicRoutes?: (open: App, house: House & { direct: DirectRoutes }) => Promise<void>;
+  publicRoutes?: (open: App, house: House) => Promise<void>;
   routes?: (app: App, house: House) => Promise<void>;
   /** Dashboard pages that need no session. */
   openPages?: (app: App, shell: Shell, house: House) => Promise<void>;
@@ -56,7 +55,6 @@ export type House = {
   events: EventTypes;
   navigation: Navigation;
   userData: UserDataSteps;
-  describedPaths: ApiPaths;
   /** null outside of the demo. */
   examples: LiveExamples | null;
   auth: Authenticator<unknown>;

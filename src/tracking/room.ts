@@ -1,10 +1,9 @@
 import type { EventLogRoom } from '../event-log/room.ts';
 import type { Offers } from '../offers/room.ts';
-import type { DirectRoutes } from '../platform/http/direct-routes.ts';
+import type { HotRoutes } from '../platform/http/hot-routes.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
-import { beaconPaths } from './beacons/openapi.ts';
 import { exportEvents } from './beacons/user-data.ts';
 import { raiseCampaignEvents } from './campaign-events.ts';
 import { conversionEvent } from './conversions/event-type.ts';
@@ -14,7 +13,7 @@ import { startLogConsumer } from './log/consumer.ts';
 import { createEventMeter } from './metrics.ts';
 import type { TrackingDeps } from './ports.ts';
 import { applyTrackingRetention } from './retention.ts';
-import { trackingRoutes } from './routes.ts';
+import { createTrackingRoutes } from './routes.ts';
 
 export type Tracking = ReturnType<typeof createTracking>;
 
@@ -24,6 +23,11 @@ type Needs = { platform: Platform; eventLog: EventLogRoom; offers: Offers };
 export function createTracking({ platform, eventLog: { log }, offers }: Needs) {
   const eventMeter = createEventMeter(platform.deps.metrics.registry);
   const deps: TrackingDeps = { ...offers.deps, eventMeter, eventLog: log };
+  let opened: ReturnType<typeof createTrackingRoutes> | null = null;
+  const routes = () => {
+    opened ??= createTrackingRoutes(deps);
+    return opened;
+  };
   const jobs: Job[] = [
     {
       name: 'campaign events',
@@ -44,14 +48,14 @@ export function createTracking({ platform, eventLog: { log }, offers }: Needs) {
     name: 'tracking',
     deps,
     eventTypes: [conversionEvent],
-    describedPaths: beaconPaths(),
     retention: applyTrackingRetention,
     userData: {
       eraseWithSessions: eraseTransactionIds,
       exports: { events: exportEvents, conversions: exportConversions },
     },
-    publicRoutes: async (open: App, { direct }: { direct: DirectRoutes }) => {
-      await open.register(trackingRoutes, { ...deps, direct });
+    hotRoutes: (scope: App, hot: HotRoutes) => scope.register((plugin: App) => routes().beacons(plugin, hot)),
+    publicRoutes: async (open: App) => {
+      await open.register(routes().clicks);
       await open.register(conversionRoutes, deps);
     },
     jobs: () => jobs,

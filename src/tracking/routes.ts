@@ -1,4 +1,4 @@
-import type { DirectRoutes } from '../platform/http/direct-routes.ts';
+import type { HotRoutes } from '../platform/http/hot-routes.ts';
 import type { App } from '../platform/ports.ts';
 import { addBeaconRoutes } from './beacons/routes.ts';
 import { createFollowClick } from './clicks/follow.ts';
@@ -9,11 +9,19 @@ import { createRecorder } from './recorder.ts';
 import { createTokenVerifier } from './verify-token.ts';
 
 /** Beacons and clicks, which share one recorder and one token verifier (docs/interface.md#tracking). */
-export async function trackingRoutes(app: App, deps: TrackingDeps & { direct: DirectRoutes }): Promise<void> {
+export function createTrackingRoutes(deps: TrackingDeps) {
+  const { config, catalog, failures, eventLog } = deps;
   const verify = createTokenVerifier(deps);
   const databaseRecorder = createRecorder({ ...deps, pool: deps.flushPool });
-  const recorder = deps.eventLog === null ? databaseRecorder : createLogRecorder(deps.eventLog, databaseRecorder, deps);
-  app.addHook('onClose', recorder.drain);
-  addBeaconRoutes(deps.direct, { ...deps, verify, recorder });
-  await clickRoutes(app, { ...deps, verify, follow: createFollowClick(deps.config, recorder) });
+  const recorder = eventLog === null ? databaseRecorder : createLogRecorder(eventLog, databaseRecorder, deps);
+  return {
+    beacons: async (scope: App, hot: HotRoutes): Promise<void> => {
+      scope.addHook('onClose', recorder.drain);
+      addBeaconRoutes(scope, hot, { failures, verify, recorder });
+    },
+    clicks: async (app: App): Promise<void> => {
+      app.addHook('onClose', recorder.drain);
+      await clickRoutes(app, { catalog, config, failures, verify, follow: createFollowClick(config, recorder) });
+    },
+  };
 }

@@ -6,6 +6,7 @@ import { buildApp } from '../../src/app.ts';
 import { createLogger, loggedUrl } from '../../src/platform/logger.ts';
 import type { PlatformDeps } from '../../src/platform/ports.ts';
 import { createRooms } from '../../src/rooms.ts';
+import type { Room } from '../../src/runtime/room.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { requestOver } from '../support/request.ts';
 import { testConfig } from '../support/test-app.ts';
@@ -47,13 +48,19 @@ beforeAll(async () => {
   });
   deps = made.platform.deps;
   closeDeps = made.close;
-  app = (await buildApp({ house: made.house, deps, serveApi: true })) as unknown as FastifyInstance;
-  app.get('/test/broken', async () => {
-    throw new Error('boom');
-  });
-  app.get('/test/violation', async () =>
-    deps.pool.query("update offers set title = repeat('x', 91), mini_text = 'pub-user-77' where id = 1"),
-  );
+  const failing: Room = {
+    name: 'failing',
+    routes: async (scope) => {
+      scope.get('/test/broken', async () => {
+        throw new Error('boom');
+      });
+      scope.get('/test/violation', async () =>
+        deps.pool.query("update offers set title = repeat('x', 91), mini_text = 'pub-user-77' where id = 1"),
+      );
+    },
+  };
+  const house = { ...made.house, rooms: [...made.house.rooms, failing] };
+  app = (await buildApp({ house, deps, serveApi: true })) as unknown as FastifyInstance;
   await app.listen({ host: '127.0.0.1', port: 0 });
 });
 afterAll(async () => {

@@ -1,3 +1,5 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { brotliDecompress, gunzip, inflate } from 'node:zlib';
 import compress from '@fastify/compress';
 import type { FastifyInstance } from 'fastify';
 import { AppError } from '../errors.ts';
@@ -40,6 +42,37 @@ export async function registerBodyParsing(app: FastifyInstance): Promise<void> {
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) =>
     readJson(body as string, done),
   );
+}
+
+/** The same for the scope without hooks: in one piece, and a compressed one only then taken apart. */
+export function registerHotBodyParsing(app: FastifyInstance): void {
+  const readJson = createJsonReader(app);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, ({ headers }, body, done) => {
+    const decompress = decompressors[headers['content-encoding'] ?? 'identity'];
+    if (decompress === null) return readJson((body as Buffer).toString(), done);
+    if (decompress === undefined) return done(null, undefined); // refused by `requireKnownEncoding`
+    decompress(body as Buffer, { maxOutputLength: maxBodyBytes }, (err, text) => {
+      if (err === null) readJson(text.toString(), done);
+      else
+        done(
+          new AppError('code' in err && err.code === 'ERR_BUFFER_TOO_LARGE' ? 'body_too_large' : 'malformed_request'),
+        );
+    });
+  });
+}
+
+/** By the header Content-Encoding; null: none is needed. */
+const decompressors: Record<string, typeof gunzip | null> = {
+  identity: null,
+  gzip: gunzip,
+  deflate: inflate,
+  br: brotliDecompress as typeof gunzip,
+};
+
+/** @throws AppError unsupported_media_type */
+export function requireKnownEncoding({ 'content-encoding': encoding }: IncomingHttpHeaders): void {
+  if (encoding !== undefined && decompressors[encoding] === undefined) throw new AppError('unsupported_media_type');
 }
 
 /** Gives what a JSON body says, undefined for an empty one, or why it cannot be read. */

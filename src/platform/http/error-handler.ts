@@ -112,12 +112,11 @@ export function logAnswer(
   else logger[failures.mayLog() ? 'info' : 'debug']({ ...about, status, code }, 'request refused');
 }
 
-/** Maps every failure to the one error form. */
-export function registerErrorHandling(app: FastifyInstance, failures: FailureLimit): void {
-  app.setErrorHandler((err, request, reply) =>
-    sendError(request, reply, handleFailure(err, request, { failures, logger: request.log })),
-  );
+/** The methods that have a route at a path. */
+export type MethodsAt = (path: string) => readonly string[];
 
+/** Watches which routes are registered from now on. */
+export function watchRoutes(app: FastifyInstance): MethodsAt {
   const routes: { method: string; pattern: RegExp }[] = [];
   app.addHook('onRoute', ({ method, url }) => {
     const source = url
@@ -126,13 +125,21 @@ export function registerErrorHandling(app: FastifyInstance, failures: FailureLim
       .replace(/\*/g, '.*');
     for (const one of [method].flat()) routes.push({ method: one, pattern: new RegExp(`^${source}$`) });
   });
-  app.setNotFoundHandler((request, reply) => {
-    const path = request.url.split('?', 1)[0] as string;
-    const allowed = routes
-      .filter((route) => route.pattern.toString() !== '/^.*$/' && route.pattern.test(path))
-      .map((route) => route.method);
+  return (path) => {
+    const found = routes.filter(({ pattern }) => pattern.toString() !== '/^.*$/' && pattern.test(path));
+    return [...new Set(found.map(({ method }) => method))];
+  };
+}
+
+/** Maps every failure in a scope, and every request without a route, to the one error form. */
+export function registerErrorHandling(scope: FastifyInstance, failures: FailureLimit, methodsAt: MethodsAt): void {
+  scope.setErrorHandler((err, request, reply) =>
+    sendError(request, reply, handleFailure(err, request, { failures, logger: request.log })),
+  );
+  scope.setNotFoundHandler((request, reply) => {
+    const allowed = methodsAt(request.url.split('?', 1)[0] as string);
     reply.header('access-control-allow-origin', '*'); // so that a page can read the error of a wrong address
-    if (allowed.length > 0) reply.header('allow', [...new Set(allowed)].join(', '));
+    if (allowed.length > 0) reply.header('allow', allowed.join(', '));
     throw new AppError(allowed.length > 0 ? 'method_not_allowed' : 'not_found');
   });
 }

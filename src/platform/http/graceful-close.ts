@@ -12,8 +12,9 @@ const arrivalMs = 500;
  * Ends connections when the server closes. Fastify closes those that are idle at that moment; without this, one whose
  * response is under way would stay open for further requests, and one that never completes its request would stay open
  * for good.
+ * @param withHooks the scope of the routes that leave it to a hook to say so in their answers
  */
-export function closeGracefully(app: App): void {
+export function closeGracefully(app: App, withHooks: App): void {
   const requestsOf = trackRequests(app);
   let closing = false;
   app.addHook('preClose', async () => {
@@ -24,7 +25,7 @@ export function closeGracefully(app: App): void {
         if (![...requests].some((request) => request.complete)) socket.destroy();
     }, arrivalMs).unref();
   });
-  app.addHook('onSend', (_request, reply, payload, done) => {
+  withHooks.addHook('onSend', (_request, reply, payload, done) => {
     if (closing) reply.header('connection', 'close');
     done(null, payload);
   });

@@ -21,6 +21,8 @@ export const lazySerializers: typeof buildSerializerCompiler = (externalSchemas,
   };
 };
 
+export const validatorOptions = { coerceTypes: false, removeAdditional: false, useDefaults: true, allErrors: false };
+
 /** `errors` are those of the last call, as Ajv does it. */
 type Validate = { (value: unknown): unknown; errors?: unknown };
 

@@ -19,10 +19,13 @@ export const startRequest = (
 const singleHeader = (value: string | string[] | undefined): string | null =>
   typeof value === 'string' ? value : null;
 
-type AnsweredRequest = { method: string; route: string; status: number; id: string };
-
 /** Attributes by the semantic conventions of HTTP; paths and queries, which name users, stay out. */
-export function endRequest(span: Span, { method, route, status, id }: AnsweredRequest): void {
+export function endRequest(
+  span: Span,
+  { method, id }: { method: string; id: string },
+  route: string,
+  status: number,
+): void {
   span.end(
     {
       'http.request.method': method,
@@ -37,9 +40,8 @@ export function endRequest(span: Span, { method, route, status, id }: AnsweredRe
 /** Machines ask for these all day, and nobody looks at such traces. */
 const isProbe = (route: string): boolean => route.startsWith('/health/') || route === '/metrics';
 
-/** Traces the requests that the framework serves, but probes and scrapes. */
+/** Traces the requests of a scope, but probes and scrapes. */
 export function traceRequests(app: App, tracing: Tracing): void {
-  app.decorateRequest('trace', null);
   if (!tracing.isOn) return;
   const spans = new WeakMap<object, Span>();
   app.addHook('onRequest', async (request) => {
@@ -49,9 +51,8 @@ export function traceRequests(app: App, tracing: Tracing): void {
     request.trace = span;
     spans.set(request, span);
   });
-  app.addHook('onResponse', async (request, { statusCode: status }) => {
+  app.addHook('onResponse', async (request, { statusCode }) => {
     const span = spans.get(request);
-    const { method, id } = request;
-    if (span !== undefined) endRequest(span, { method, route: request.routeOptions.url ?? 'unknown', status, id });
+    if (span !== undefined) endRequest(span, request, request.routeOptions.url ?? 'unknown', statusCode);
   });
 }

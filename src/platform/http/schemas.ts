@@ -1,4 +1,3 @@
-import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { type TSchema, Type } from '@sinclair/typebox';
 
 /** The error form (docs/interface.md#errors), as documented for every route. */
@@ -31,6 +30,3 @@ export const exactNumber = Type.Number({ minimum: Number.MIN_SAFE_INTEGER, maxim
 /** Optional text; numbers are taken as text. */
 export const textOrNumber = (maxLength: number, description: string, pattern = noNul) =>
   Type.Optional(Type.Union([Type.String({ maxLength, pattern }), exactNumber], { description }));
-
-/** Paths in OpenAPI's own terms, with their operations. */
-export type ApiPaths = NonNullable<NonNullable<FastifyDynamicSwaggerOptions['openapi']>['paths']>;

@@ -1,14 +1,14 @@
-import { createServer as createHttpServer, type RequestListener, type Server, STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
+import { STATUS_CODES } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import proxyAddr from '@fastify/proxy-addr';
 import Fastify, { LogController } from 'fastify';
+import type { Config } from '../../config.ts';
 import { AppError, type ErrorCode } from '../errors.ts';
 import type { App, PlatformDeps } from '../ports.ts';
 import { maxBodyBytes } from './body-parsing.ts';
-import { createClientAddress, trustOf } from './client-address.ts';
-import { createDirectRoutes, type DirectRoutes } from './direct-routes.ts';
 import { errorText, handleFailure, logAnswer, sendError } from './error-handler.ts';
 import { serverTimeouts } from './idle-connections.ts';
-import { lazySerializers, lazyValidators } from './lazy-compilers.ts';
+import { lazySerializers, lazyValidators, validatorOptions } from './lazy-compilers.ts';
 
 /** Longest parameter of a path (UTF-16 units): names of placements have 128 characters. */
 const maxParamLength = 256;
@@ -20,21 +20,24 @@ function createRequestIds(): () => string {
   return () => `${prefix}-${(++requests).toString(36)}`;
 }
 
-type ServerDeps = Pick<PlatformDeps, 'config' | 'logger' | 'failures' | 'metrics' | 'tracing'>;
+/** Whether the proxy at an address, `hop` proxies away from us, is trusted to name the client. */
+type Trust = (address: string, hop: number) => boolean;
 
-/** The HTTP server without routes: the framework, and before it the few paths that are served directly. */
-export function createServer({ config, logger, failures, metrics, tracing }: ServerDeps): {
-  app: App;
-  direct: DirectRoutes;
-} {
+/** TRUST_PROXY as the framework takes it. */
+function trustOf(setting: Config['trustProxy']): Trust | false {
+  if (typeof setting === 'boolean') return setting && (() => true);
+  return typeof setting === 'number' ? (_address, hop) => hop < setting : proxyAddr.compile(setting);
+}
+
+type ServerDeps = Pick<PlatformDeps, 'config' | 'logger' | 'failures'>;
+
+/** The HTTP server without routes. */
+export function createServer({ config, logger, failures }: ServerDeps): App {
   const nextRequestId = createRequestIds();
-  const clientAddress = createClientAddress(config.trustProxy);
-  const direct = createDirectRoutes({ logger, failures, metrics, tracing, clientAddress, nextRequestId });
   const app = Fastify({
-    serverFactory: (handler) => listenFirst(direct, handler),
-    loggerInstance: logger,
-    // Log lines name the request's id; a child logger for each request costs more than most requests log.
-    childLoggerFactory: (parent) => parent,
+    http: serverTimeouts,
+    // Given as its own logger, Fastify would listen to the end of each response, even with nothing to log.
+    childLoggerFactory: () => logger,
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: trustOf(config.trustProxy),
     bodyLimit: maxBodyBytes,
@@ -51,16 +54,12 @@ export function createServer({ config, logger, failures, metrics, tracing }: Ser
       if (error !== null) logAnswer({ method: '', url: '', id }, error, { failures, logger });
     },
     schemaController: { compilersFactory: { buildSerializer: lazySerializers, buildValidator: lazyValidators } },
-    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: true, allErrors: false } },
+    ajv: { customOptions: validatorOptions },
   }) as unknown as App;
-  return { app, direct };
-}
-
-function listenFirst(direct: DirectRoutes, handler: RequestListener): Server {
-  const server = createHttpServer(serverTimeouts, (request, response) => {
-    if (!direct.serve(server, request, response)) handler(request, response);
+  app.addHook('onListen', async () => {
+    for (const { address, port } of app.addresses() as AddressInfo[]) logger.info({ address, port }, 'listening');
   });
-  return server;
+  return app;
 }
 
 /** Errors of Node's HTTP parser and time limits. */

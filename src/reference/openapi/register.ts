@@ -1,6 +1,5 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
-import type { ApiPaths } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import { createLiveExamples, type LiveExamples } from '../live-examples.ts';
 import { nameComponents } from './components.ts';
@@ -34,25 +33,11 @@ const securitySchemes = {
   },
 } as const;
 
-/** What is described beside the routes: paths that are served directly, and the webhooks that are sent. */
-type Described = { paths: ApiPaths; webhooks: Webhooks };
-type Webhooks = Record<string, object>;
-
-/**
- * The OpenAPI 3.1 description at /docs/json, made from the routes' schemas and what is `described` beside them, with a
- * page to browse it at /docs.
- * @param live in the demo: what its examples are made of, so that they work as they stand
- */
-export async function registerOpenApi(
-  app: App,
-  publicUrl: string,
-  { paths, webhooks }: Described,
-  live: LiveExamples | null,
-): Promise<void> {
+/** The OpenAPI 3.1 description of all routes that are registered from now on, and of the webhooks that are sent. */
+export async function describeApi(app: App, publicUrl: string, webhooks: Record<string, object>): Promise<void> {
   const examples = readExamples();
   await app.register(swagger, {
     openapi: {
-      paths,
       // The types of OpenAPI 3.0 and 3.1 are one union, in which webhooks of neither fit.
       ...({ webhooks } as object),
       openapi: '3.1.0',
@@ -68,10 +53,17 @@ export async function registerOpenApi(
         typeof json.$id === 'string' ? json.$id : `schema-${index}`,
     },
   });
+}
+
+/**
+ * The description at /docs/json, with a page to browse it at /docs.
+ * @param live in the demo: what its examples are made of, so that they work as they stand
+ */
+export async function showApi(app: App, live: LiveExamples | null): Promise<void> {
   const uiConfig = { docExpansion: 'list', deepLinking: true } as const;
   if (live === null) return void (await app.register(swaggerUi, { routePrefix: '/docs', uiConfig }));
 
-  const makeLive = createLiveExamples(app, examples, live);
+  const makeLive = createLiveExamples(app, readExamples(), live);
   let document: ApiDocument | null = null;
   await app.register(swaggerUi, {
     routePrefix: '/docs',

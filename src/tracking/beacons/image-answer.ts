@@ -1,6 +1,7 @@
+import { Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { directAnswer } from '../../platform/http/direct-routes.ts';
 import type { FailureLimit } from '../../platform/http/failure-limit.ts';
+import { hotAnswer } from '../../platform/http/hot-routes.ts';
 
 /** 1×1, transparent. */
 const png = Buffer.from(
@@ -19,9 +20,9 @@ const imageHeaders = { 'content-type': 'image/png', ...trackingHeaders };
 export const sendImage = (reply: FastifyReply): FastifyReply => reply.headers(imageHeaders).send(png);
 
 /** What a beacon is answered. */
-export const image = directAnswer(200, imageHeaders, png);
+export const image = hotAnswer(200, imageHeaders, png);
 /** The answer to a bad, expired or foreign token. */
-export const badTokenImage = directAnswer(400, imageHeaders, png);
+export const badTokenImage = hotAnswer(400, imageHeaders, png);
 
 /** Answers a bad token with the image and 400, or 429 after too many failures of this address. */
 export function refuseToken(failures: FailureLimit, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -29,3 +30,15 @@ export function refuseToken(failures: FailureLimit, request: FastifyRequest, rep
   if (limited !== null) throw limited;
   return sendImage(reply.code(400));
 }
+
+/** An image answer in the API reference. */
+export const imageAnswer = (description: string) => ({
+  description,
+  content: { 'image/png': { schema: Type.String({ format: 'binary' }) } },
+});
+
+export const badTokenAnswer = imageAnswer(
+  'The token is bad, expired or foreign: the same image, and nothing is recorded.',
+);
+
+export const tokenParameter = Type.String({ description: 'Signed token of the offer in its session.' });

@@ -2,10 +2,10 @@ import { Type } from '@sinclair/typebox';
 import type { AccountDeps } from '../../accounts/ports.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type ErrorPages, isOpened } from '../../platform/http/error-pages.ts';
+import { unvalidated } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
-import { refuseToken, trackingHeaders } from '../beacons/image-answer.ts';
-import { badTokenAnswer, tokenParameter } from '../beacons/openapi.ts';
+import { badTokenAnswer, refuseToken, tokenParameter, trackingHeaders } from '../beacons/image-answer.ts';
 import type { TrackedRequest, VerifyToken } from '../verify-token.ts';
 import type { FollowClick } from './follow.ts';
 
@@ -24,9 +24,6 @@ const redirect = {
 
 const noDestination = { description: 'To HEAD and prefetches: nothing was followed yet.' };
 
-/** A malformed query is answered with the image, not with a validation error: its schema only documents it. */
-const unvalidated = { validatorCompiler: () => () => true };
-
 const schema = {
   operationId: 'followOffer',
   summary: 'Follow an offer',
@@ -44,6 +41,7 @@ export async function clickRoutes(app: App, { catalog, config, failures, verify,
     offer.walletEnabled &&
     catalog.current().publishers.get(claims.publisherId)?.walletEnabled === true;
 
+  // A malformed query is answered with the image, not with a validation error.
   app.get('/sdk/offer-click', { schema, ...unvalidated, config: { errorPages } }, async (request, reply) => {
     const { t, save_for_later } = request.query as Record<string, unknown>;
     const tracked = verify(request, t, 'click');

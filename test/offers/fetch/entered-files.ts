@@ -4,7 +4,6 @@ import { offerSchemas } from '../../../src/offers/answer-schemas.ts';
 import { offerRoutes } from '../../../src/offers/fetch/routes.ts';
 import { createOfferService } from '../../../src/offers/fetch/service.ts';
 import { registerBodyParsing } from '../../../src/platform/http/body-parsing.ts';
-import { traceRequests } from '../../../src/platform/http/request-trace.ts';
 import { errorSchema } from '../../../src/platform/http/schemas.ts';
 import { createServer } from '../../../src/platform/http/server.ts';
 import type { App } from '../../../src/platform/ports.ts';
@@ -31,9 +30,9 @@ export async function enteredFiles(t: TestApp, fetchOffers: (app: App) => Promis
   const session = new Session();
   session.connect();
   let entered: string[] | null = null;
-  const { app } = createServer(t.deps);
+  const app = createServer(t.deps);
   for (const schema of [errorSchema, ...offerSchemas]) app.addSchema(schema);
-  traceRequests(app, t.deps.tracing);
+  app.decorateRequest('trace', null);
   await registerBodyParsing(app);
   app.decorateRequest('caller', null);
   app.addHook('preHandler', (_request, _reply, done) => {

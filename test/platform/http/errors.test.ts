@@ -3,9 +3,10 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildApp } from '../../../src/app.ts';
 import { AppError, type ErrorCode, errorCatalogue } from '../../../src/platform/errors.ts';
-import { registerErrorHandling, toAppError } from '../../../src/platform/http/error-handler.ts';
+import { registerErrorHandling, toAppError, watchRoutes } from '../../../src/platform/http/error-handler.ts';
 import { createFailureLimit } from '../../../src/platform/http/failure-limit.ts';
 import type { App } from '../../../src/platform/ports.ts';
+import type { Room } from '../../../src/runtime/room.ts';
 import { requestOver } from '../../support/request.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
@@ -16,25 +17,33 @@ let port: number;
 
 const inside = 'secret-inside-5f3a';
 
-beforeAll(async () => {
-  // Time stands still for the failure limit, which has tests of its own: this file fails less than 100 times.
-  t = await createTestApp();
-  app = (await buildApp({ house: t.house, deps: t.deps, serveApi: true })) as unknown as FastifyInstance;
-  app.get('/test/throws', async () => {
+function registerFailing(scope: FastifyInstance): void {
+  scope.get('/test/throws', async () => {
     throw Object.assign(new Error(inside), { statusCode: 502, detail: inside });
   });
-  app.get('/test/throws-text', async () => {
+  scope.get('/test/throws-text', async () => {
     throw inside;
   });
-  app.get('/test/database', async () => t.pool.query(`select * from "${inside}"`));
-  app.get('/test/teapot', async () => {
+  scope.get('/test/database', async () => t.pool.query(`select * from "${inside}"`));
+  scope.get('/test/teapot', async () => {
     throw Object.assign(new Error(inside), { statusCode: 418 });
   });
-  app.get(
+  scope.get(
     '/test/cannot-serialise',
     { schema: { response: { 200: { type: 'object', required: [inside] } } } },
     async () => ({}),
   );
+}
+
+beforeAll(async () => {
+  // Time stands still for the failure limit, which has tests of its own: this file fails less than 100 times.
+  t = await createTestApp();
+  const failing: Room = {
+    name: 'failing',
+    routes: async (scope) => registerFailing(scope as unknown as FastifyInstance),
+  };
+  const house = { ...t.house, rooms: [...t.house.rooms, failing] };
+  app = (await buildApp({ house, deps: t.deps, serveApi: true })) as unknown as FastifyInstance;
   await app.listen({ host: '127.0.0.1', port: 0 });
   port = (app.server.address() as AddressInfo).port;
 });
@@ -203,6 +212,7 @@ test('every error of the catalogue has its status, its message and no cache', as
   registerErrorHandling(
     bare,
     createFailureLimit(() => 0),
+    watchRoutes(bare),
   );
   bare.get('/:code', async (request) => {
     throw new AppError((request.params as { code: ErrorCode }).code, { retryAfterS: 7 });

@@ -50,7 +50,7 @@ test.each([
 
 test('an answer that had begun when the process stops is sent to its end, and its connection is not kept', async () => {
   const app = Fastify() as unknown as App;
-  closeGracefully(app);
+  closeGracefully(app, app);
   const answer = new PassThrough();
   app.get('/', (_request, reply) => reply.send(answer));
   await app.listen({ port: 0, host: '127.0.0.1' });

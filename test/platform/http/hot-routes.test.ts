@@ -2,14 +2,20 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import cors from '@fastify/cors';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { AppError, databaseUnavailable } from '../../../src/platform/errors.ts';
-import { directAnswer } from '../../../src/platform/http/direct-routes.ts';
-import { registerErrorHandling } from '../../../src/platform/http/error-handler.ts';
+import { registerHotBodyParsing } from '../../../src/platform/http/body-parsing.ts';
+import { corsOptions } from '../../../src/platform/http/cors.ts';
+import { registerErrorHandling, watchRoutes } from '../../../src/platform/http/error-handler.ts';
 import { createFailureLimit } from '../../../src/platform/http/failure-limit.ts';
+import { createHotRoutes, hotAnswer } from '../../../src/platform/http/hot-routes.ts';
+import { registerRequestLog } from '../../../src/platform/http/request-log.ts';
 import { createServer } from '../../../src/platform/http/server.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 import { createMetrics } from '../../../src/platform/metrics/metrics.ts';
+import { countRequests } from '../../../src/platform/metrics/routes.ts';
+import type { App } from '../../../src/platform/ports.ts';
 import { noTracing } from '../../../src/platform/tracing/tracing.ts';
 import { portOf, requestOver } from '../../support/request.ts';
 import { testConfig } from '../../support/test-app.ts';
@@ -31,18 +37,31 @@ const sink = new Writable({
 const metrics = createMetrics({ isShown: true });
 const failures = createFailureLimit(() => 0);
 const logger = createLogger('debug', sink);
-const { app, direct } = createServer({ config: testConfig(), logger, failures, metrics, tracing: noTracing });
-registerErrorHandling(app, failures);
+const app = createServer({ config: testConfig(), logger, failures });
 
 beforeAll(async () => {
-  direct.add(path, async (request, query) => {
-    if (query.fail === 'database') throw databaseUnavailable();
-    if (query.fail === 'unexpectedly') throw new Error('secret of the inside');
-    if (query.fail === 'by-rule') throw new AppError('invalid_token');
-    const body = JSON.stringify({ method: request.method, query });
-    return directAnswer(200, { 'content-type': 'application/json' }, Buffer.from(body));
+  const methodsAt = watchRoutes(app);
+  await app.register(async (scope: App) => {
+    registerHotBodyParsing(scope);
+    const serve = createHotRoutes(scope, { logger, failures, metrics, tracing: noTracing })(scope);
+    const handler = serve(path, async ({ method, query, body }) => {
+      const { fail } = query as Record<string, unknown>;
+      if (fail === 'database') throw databaseUnavailable();
+      if (fail === 'unexpectedly') throw new Error('secret of the inside');
+      if (fail === 'by-rule') throw new AppError('invalid_token');
+      const said = JSON.stringify({ method, query, body });
+      return hotAnswer(200, { 'content-type': 'application/json' }, Buffer.from(said));
+    });
+    scope.get(path, handler);
+    scope.post('/direct/post', handler);
   });
-  app.get('/framework', async () => 'framework');
+  await app.register(async (scope: App) => {
+    registerErrorHandling(scope, failures, methodsAt);
+    registerRequestLog(scope, logger);
+    countRequests(scope, metrics);
+    await scope.register(cors, corsOptions);
+    scope.get('/framework', async () => 'framework');
+  });
   await app.ready();
 });
 beforeEach(() => {
@@ -145,11 +164,15 @@ test('each request has one log line at level debug, and counts in the metrics un
   const requests = lines.filter(({ msg }) => msg === 'request');
   expect(requests.map(({ method, url, status }) => [method, url, status])).toEqual([
     ['GET', `${path}?t=…`, 200],
+    ['GET', '/framework', 200],
     ['DELETE', path, 405],
   ]);
   const counted = await metrics.registry.metrics();
-  for (const status of ['2xx', '4xx'])
-    expect(counted).toContain(`perkwire_http_request_duration_seconds_count{route="${path}",status="${status}"} 1\n`);
+  for (const [route, status] of [
+    [path, '2xx'],
+    ['unknown', '4xx'],
+  ])
+    expect(counted).toContain(`perkwire_http_request_duration_seconds_count{route="${route}",status="${status}"} 1\n`);
 });
 
 test('requests share their ids with those of the framework', async () => {

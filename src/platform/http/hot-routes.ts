@@ -1,0 +1,121 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { App, PlatformDeps } from '../ports.ts';
+import { corsOptions } from './cors.ts';
+import { errorHeaders, errorText, handleFailure } from './error-handler.ts';
+import { logRequest } from './request-log.ts';
+import { endRequest, startRequest } from './request-trace.ts';
+
+/** An answer as Node writes it in one piece. `head`: names and values in turn. `body`: text has a character a byte. */
+export type HotAnswer = {
+  status: number;
+  head: readonly string[];
+  body: string | Buffer;
+  /** Called once the answer is sent. */
+  sent?: () => void;
+};
+
+/** @throws AppError and what the framework throws, answered in the error form */
+type HotHandler = (request: FastifyRequest) => HotAnswer | Promise<HotAnswer>;
+
+/** What else is to happen with the requests of a plugin. */
+export type HotObserver = {
+  /** Of each request that fails, before it is answered. */
+  failed?: (request: FastifyRequest, err: unknown) => void;
+  /** `ms`: from when the request was read until its answer was handed to the connection. */
+  answered?: (request: FastifyRequest, answer: HotAnswer, ms: number) => void;
+};
+
+/** Gives a plugin of the scope without hooks its error handler, and makes handlers of its routes. */
+export type HotRoutes = (
+  plugin: App,
+  observer?: HotObserver,
+) => (route: string, handler: HotHandler) => (request: FastifyRequest, reply: FastifyReply) => void;
+
+/** A route whose schema documents it, and whose handler checks the request. */
+export const unvalidated = { validatorCompiler: () => () => true };
+
+const allowOrigin = { 'access-control-allow-origin': corsOptions.origin };
+
+/** The head of an answer to any origin, but for the length of its body. */
+export const hotHead = (headers: Record<string, string>): string[] =>
+  Object.entries({ ...allowOrigin, ...headers }).flat();
+
+export const hotAnswer = (status: number, headers: Record<string, string>, body: Buffer): HotAnswer => ({
+  status,
+  head: [...hotHead(headers), 'content-length', String(body.length)],
+  body: body.toString('latin1'),
+});
+
+type HotDeps = Pick<PlatformDeps, 'logger' | 'failures' | 'metrics' | 'tracing'>;
+
+/**
+ * The most frequent requests have routes in a scope without hooks, whose runners and whose reply cost more than all the
+ * rest of a beacon (docs/performance.md#one-road): what hooks do for all others, their handlers do in plain calls.
+ */
+export function createHotRoutes(app: App, { logger, failures, metrics, tracing }: HotDeps): HotRoutes {
+  let isClosing = false;
+  app.addHook('preClose', async () => {
+    isClosing = true;
+  });
+
+  return (plugin, { failed, answered } = {}) => {
+    function errorAnswer(request: FastifyRequest, err: unknown): HotAnswer {
+      failed?.(request, err);
+      const error = handleFailure(err, request, { failures, logger });
+      return hotAnswer(error.status, errorHeaders(error), Buffer.from(errorText(error, request.id)));
+    }
+
+    function finish(request: FastifyRequest, answer: HotAnswer, route: string, startMs: number): void {
+      const { status } = answer;
+      const ms = performance.now() - startMs;
+      answered?.(request, answer, ms);
+      metrics.requestEnded(route, status, ms);
+      logRequest(logger, request, status, ms);
+    }
+
+    // What fails before the handler: a body that cannot be read.
+    plugin.setErrorHandler((err, request, reply) => {
+      reply.hijack();
+      const { url: route = 'unknown' } = request.routeOptions;
+      const span = tracing.isOn ? startRequest(tracing, request, route) : null;
+      const answer = errorAnswer(request, err);
+      writeAnswer(reply.raw, answer, isClosing || reply.hasHeader('connection'));
+      finish(request, answer, route, performance.now());
+      if (span !== null) endRequest(span, request, route, answer.status);
+    });
+
+    async function serve(request: FastifyRequest, reply: FastifyReply, route: string, handler: HotHandler) {
+      const startMs = performance.now();
+      const span = tracing.isOn ? startRequest(tracing, request, route) : null;
+      request.trace = span;
+      let answer: HotAnswer;
+      try {
+        answer = await handler(request);
+      } catch (err) {
+        answer = errorAnswer(request, err);
+      }
+      writeAnswer(reply.raw, answer, isClosing);
+      finish(request, answer, route, startMs);
+      if (span !== null) endRequest(span, request, route, answer.status);
+    }
+
+    return (route, handler) => (request, reply) => {
+      reply.hijack();
+      void serve(request, reply, route, handler);
+    };
+  };
+}
+
+const connectionClose = ['connection', 'close'];
+
+function writeAnswer(response: FastifyReply['raw'], { status, head, body, sent }: HotAnswer, isLast: boolean): void {
+  response.writeHead(status, isLast ? [...head, ...connectionClose] : [...head]);
+  if (response.req.method !== 'HEAD') {
+    // Head and body go out in one piece: given to `end`, the body would be followed by an empty one.
+    response.cork();
+    if (typeof body === 'string') response.write(body, 'latin1');
+    else response.write(body);
+    response.uncork();
+  }
+  response.end(sent);
+}
