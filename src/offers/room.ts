@@ -6,6 +6,7 @@ import type { EventLogRoom } from '../event-log/room.ts';
 import type { Learning } from '../learning/room.ts';
 import type { PermissionEntry } from '../management/unit-of-work.ts';
 import { createFailFast } from '../platform/db/fail-fast.ts';
+import type { HotRoutes } from '../platform/http/hot-routes.ts';
 import type { Job } from '../platform/jobs.ts';
 import { minuteMs } from '../platform/lib/time.ts';
 import type { App } from '../platform/ports.ts';
@@ -24,7 +25,7 @@ import { createFetchMeter, createOutcomeSampler } from './metrics.ts';
 import { createNotices } from './notices/notices.ts';
 import { untrackedView } from './offer-view.ts';
 import { offerwallPageRoutes } from './offerwall/page-routes.ts';
-import { offerwallRoutes } from './offerwall/routes.ts';
+import { linkedWallRoutes, offerwallRoutes } from './offerwall/routes.ts';
 import { createReach } from './pages/campaigns/estimate.ts';
 import { outcomesCard } from './pages/campaigns/outcomes.ts';
 import { createRecentSessions, createSeenValues } from './pages/campaigns/recent-sessions.ts';
@@ -67,10 +68,13 @@ export function createOffers({ platform, catalog, accounts, eventLog, learning, 
     retention: applyOfferRetention,
     userData: { findSessions: findUserSessions, eraseSessions, exports: { sessions: exportSessions } },
     observe: (open: App) => recordLiveCalls(open, deps),
+    hotRoutes: async (scope: App, hot: HotRoutes) => {
+      await scope.register(offerRoutes, { ...deps, offers: service, hot });
+      await scope.register(offerwallRoutes, { ...deps, offers: service, hot });
+    },
     publicRoutes: async (open: App) => {
-      await open.register(offerRoutes, { ...deps, offers: service });
       await open.register(catalogueRoutes, deps);
-      await open.register(offerwallRoutes, { ...deps, offers: service });
+      await open.register(linkedWallRoutes, { ...deps, offers: service });
     },
     routes: async (app: App) => {
       await app.register(offerwallPageRoutes, deps);

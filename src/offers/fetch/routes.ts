@@ -1,12 +1,12 @@
-import { callerOf } from '../../accounts/caller.ts';
-import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
+import { type HotRoutes, unvalidated } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
+import { createRequestCheck } from '../../platform/http/validation.ts';
 import type { App } from '../../platform/ports.ts';
 import { fetchOffersAnswer } from '../answer-schemas.ts';
-import { noteRefusals } from '../notices/note-refusals.ts';
+import { createCallReader, observeOfferCalls, offersAnswer } from '../offer-calls.ts';
 import type { OfferDeps } from '../ports.ts';
 import { readWithNotices } from './request.ts';
-import { fetchOffersBody, fetchOffersQuery } from './request-schema.ts';
+import { type FetchOffersBody, type FetchOffersQuery, fetchOffersBody, fetchOffersQuery } from './request-schema.ts';
 import type { OfferService } from './service.ts';
 
 /** Every version answers the same; v4 clients pass the SDK id as `api_key` (docs/interface.md#fetch-offers). */
@@ -16,27 +16,32 @@ const paths = {
   '/native/v1/offers.json': 'fetchOffersV1',
 };
 
-type OfferRoutes = Pick<OfferDeps, 'auth' | 'catalog' | 'notices' | 'now'> & { offers: OfferService };
+type OfferRoutes = Pick<OfferDeps, 'auth' | 'catalog' | 'liveCalls' | 'notices' | 'now'> & {
+  offers: OfferService;
+  hot: HotRoutes;
+};
 
-export async function offerRoutes(app: App, { auth, offers, ...deps }: OfferRoutes): Promise<void> {
-  const { notices } = deps;
-  noteRefusals(app, deps);
-  app.addHook('onClose', offers.drain);
+const schemas = { querystring: fetchOffersQuery, body: fetchOffersBody };
+const check = createRequestCheck(schemas);
+
+export async function offerRoutes(scope: App, { offers, hot, ...deps }: OfferRoutes): Promise<void> {
+  scope.addHook('onClose', offers.drain);
+  const serve = hot(scope, observeOfferCalls(deps));
+  const readCall = createCallReader(deps.auth, check);
   const schema = {
     summary: 'Fetch offers',
     tags: ['Offers'],
-    querystring: fetchOffersQuery,
-    body: fetchOffersBody,
+    ...schemas,
     response: { 200: fetchOffersAnswer, ...errorAnswers(400, 401, 403, 413, 415) },
   };
-  const preValidation = [emptyBodyByDefault, nullFieldsAsAbsent, auth.requireKey('ads/offers')];
   for (const [url, operationId] of Object.entries(paths)) {
-    app.post(url, { schema: { ...schema, operationId }, preValidation }, async (request, reply) => {
-      const fetchRequest = readWithNotices(request, request.query, request.body, notices);
-      const answer = await offers.fetch(callerOf(request).publisher, fetchRequest, request.trace);
-      reply.raw.once('finish', () => offers.release(answer));
-      reply.type('application/json; charset=utf-8').header('cache-control', 'no-store');
-      return reply.send(answer as never);
+    const handler = serve(url, async (request) => {
+      const { publisher } = readCall(request);
+      const { query, body } = request as { query: FetchOffersQuery; body: FetchOffersBody };
+      const fetchRequest = readWithNotices(request, query, body, deps.notices);
+      const answer = await offers.fetch(publisher, fetchRequest, request.trace);
+      return { ...offersAnswer(answer), sent: () => offers.release(answer) };
     });
+    scope.post(url, { schema: { ...schema, operationId }, ...unvalidated }, handler);
   }
 }

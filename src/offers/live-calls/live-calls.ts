@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { findOwner } from '../../accounts/caller.ts';
 import type { CatalogStore } from '../../catalog/store.ts';
 import type { Executor } from '../../platform/db/pool.ts';
@@ -72,26 +72,36 @@ export function createLiveCalls(now: () => number): LiveCalls {
 /** Longer answers are not shown (bytes). */
 const maxAnswerBytes = 256 * 1024;
 
-/**
- * Records the calls of watched publishers, refused ones too, by the key that they present. Costs one comparison a call
- * while nobody watches.
- */
-export function recordLiveCalls(
-  app: App,
-  { liveCalls, catalog, now }: { liveCalls: LiveCalls; catalog: CatalogStore; now: () => number },
-): void {
+type RecordDeps = { liveCalls: LiveCalls; catalog: CatalogStore; now: () => number };
+
+/** What a call was answered. `ms`: the service took so long. */
+type Answered = { status: number; ms: number; body: unknown };
+
+/** Records the calls of the routes of a plugin. */
+export function recordLiveCalls(app: App, deps: RecordDeps): void {
   app.decorateRequest('notes', null);
-  app.addHook('onSend', (request, reply, payload, done) => {
-    if (liveCalls.isAnyWatched() && request.routeOptions.url !== undefined) {
-      const publisherId = findOwner(catalog.current(), request, now())?.id ?? null;
-      if (publisherId !== null && liveCalls.isWatched(publisherId))
-        liveCalls.add(publisherId, () => callOf(request, reply, payload));
-    }
-    done(null, payload);
+  app.addHook('onSend', (request, { statusCode: status, elapsedTime: ms }, body, done) => {
+    if (request.routeOptions.url !== undefined) recordLiveCall(request, { status, ms, body }, deps);
+    done(null, body);
   });
 }
 
-function callOf(request: FastifyRequest, reply: FastifyReply, payload: unknown): LiveCall {
+/**
+ * Records a call of a watched publisher, a refused one too, by the key that it presents. Costs one comparison while
+ * nobody watches.
+ */
+export function recordLiveCall(
+  request: FastifyRequest,
+  answered: Answered,
+  { liveCalls, catalog, now }: RecordDeps,
+): void {
+  if (!liveCalls.isAnyWatched()) return;
+  const publisherId = findOwner(catalog.current(), request, now())?.id ?? null;
+  if (publisherId !== null && liveCalls.isWatched(publisherId))
+    liveCalls.add(publisherId, () => callOf(request, answered));
+}
+
+function callOf(request: FastifyRequest, { status, ms, body: payload }: Answered): LiveCall {
   const { shown: query, hiddenTexts: ofQuery } = maskRequest(request.query);
   const { shown: body, hiddenTexts: ofBody } = maskRequest(request.body);
   const given = parsed(payload) as { error?: LiveCall['error']; data?: { session_id?: unknown } } | null;
@@ -100,12 +110,12 @@ function callOf(request: FastifyRequest, reply: FastifyReply, payload: unknown):
   return {
     method: request.method,
     path: request.url.split('?', 1)[0] as string,
-    status: reply.statusCode,
-    ms: Math.round(reply.elapsedTime * 10) / 10,
+    status,
+    ms: Math.round(ms * 10) / 10,
     query,
     body: body ?? null,
     answer,
-    error: reply.statusCode >= 400 ? (answer?.error ?? null) : null,
+    error: status >= 400 ? (answer?.error ?? null) : null,
     notes: request.notes ?? [],
     sessionId: typeof sessionId === 'string' ? sessionId : null,
   };

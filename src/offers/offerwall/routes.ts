@@ -1,18 +1,19 @@
 import { type Static, Type } from '@sinclair/typebox';
-import type { FastifyReply } from 'fastify';
 import type { Caller } from '../../accounts/caller.ts';
-import { callerOf } from '../../accounts/caller.ts';
 import { campaignLimits } from '../../catalog/offer-limits.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
-import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
+import { type HotRoutes, unvalidated } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
+import { createRequestCheck } from '../../platform/http/validation.ts';
 import type { App } from '../../platform/ports.ts';
 import { fetchOffersAnswer } from '../answer-schemas.ts';
 import { clientOf, readWithNotices } from '../fetch/request.ts';
 import { fetchOffersBody, fetchOffersQuery } from '../fetch/request-schema.ts';
-import { noteRefusals } from '../notices/note-refusals.ts';
+import type { LiveCalls } from '../live-calls/live-calls.ts';
+import { noteRefusal } from '../notices/note-refusals.ts';
 import type { Notices } from '../notices/notices.ts';
+import { createCallReader, observeOfferCalls, offersAnswer } from '../offer-calls.ts';
 import { createOfferwall, type OfferwallSources } from './service.ts';
 import type { WallPageRequest } from './wall.ts';
 
@@ -71,51 +72,50 @@ const paths = {
 
 const answers = { 200: wallAnswer, ...errorAnswers(400, 401, 403, 413, 415) };
 
+const schemas = { querystring: browseQuery, body: browseBody };
+const check = createRequestCheck(schemas);
+
+type LinkedWall = OfferwallSources & { notices: Notices };
+type WallRoutes = LinkedWall & { auth: Authenticator<Caller>; liveCalls: LiveCalls; hot: HotRoutes };
+
 /** The offerwall: all offers a user may see, page by page (docs/interface.md#offerwall). */
 export async function offerwallRoutes(
-  app: App,
-  { auth, notices, ...sources }: OfferwallSources & { auth: Authenticator<Caller>; notices: Notices },
+  scope: App,
+  { auth, notices, liveCalls, hot, ...sources }: WallRoutes,
 ): Promise<void> {
   const { catalog, now } = sources;
-  noteRefusals(app, { catalog, notices, now });
   const wall = createOfferwall(sources);
-
-  function send(reply: FastifyReply, answer: Buffer): FastifyReply {
-    reply.type('application/json; charset=utf-8').header('cache-control', 'no-store');
-    return reply.send(answer as never);
+  const serve = hot(scope, observeOfferCalls({ catalog, liveCalls, notices, now }));
+  const readCall = createCallReader(auth, check);
+  const schema = { summary: 'Offerwall', tags: ['Offers'], ...schemas, response: answers };
+  for (const [url, operationId] of Object.entries(paths)) {
+    const handler = serve(url, async (request) => {
+      const { publisher } = readCall(request);
+      const query = request.query as Static<typeof browseQuery>;
+      const { limit, cursor, ...body } = request.body as Static<typeof browseBody>;
+      const readRequest = () => readWithNotices(request, query, body, notices);
+      const page = pageRequestOf({
+        ...(limit === undefined ? {} : { limit }),
+        ...(cursor ? { cursor } : {}),
+        ...query,
+      });
+      return offersAnswer(await wall.browse(publisher, readRequest, page));
+    });
+    scope.post(url, { schema: { ...schema, operationId }, ...unvalidated }, handler);
   }
+}
 
-  for (const [url, operationId] of Object.entries(paths))
-    app.post(
-      url,
-      {
-        schema: {
-          operationId,
-          summary: 'Offerwall',
-          tags: ['Offers'],
-          querystring: browseQuery,
-          body: browseBody,
-          response: answers,
-        },
-        preValidation: [emptyBodyByDefault, nullFieldsAsAbsent, auth.requireKey('ads/offers')],
-      },
-      async (request, reply) => {
-        const { limit, cursor, ...body } = request.body;
-        const readRequest = () => readWithNotices(request, request.query, body, notices);
-        const page = pageRequestOf({
-          ...(limit === undefined ? {} : { limit }),
-          ...(cursor ? { cursor } : {}),
-          ...request.query,
-        });
-        return send(reply, await wall.browse(callerOf(request).publisher, readRequest, page));
-      },
-    );
-
-  // Called by the hosted page; the signed link authorises it.
+/** Called by the hosted page; the signed link authorises it. */
+export async function linkedWallRoutes(app: App, { notices, ...sources }: LinkedWall): Promise<void> {
+  const { catalog, now } = sources;
+  app.addHook('onError', async (request, _reply, err) => noteRefusal(request, err, { catalog, notices, now }));
+  const wall = createOfferwall(sources);
   const linkQuery = Type.Composite([Type.Object({ t: Type.Optional(Type.String()) }), wallQuery]);
   app.post('/offerwall/offers.json', { schema: { hide: true, querystring: linkQuery } }, async (request, reply) => {
     const { t, ...query } = request.query;
-    return send(reply, await wall.browseByLink(t, clientOf(request), pageRequestOf(query)));
+    const answer = await wall.browseByLink(t, clientOf(request), pageRequestOf(query));
+    reply.type('application/json; charset=utf-8').header('cache-control', 'no-store');
+    return reply.send(answer as never);
   });
 }
 

@@ -24,7 +24,8 @@ export function nullFieldsAsAbsent({ body }: { body: unknown }, _reply: unknown,
   done();
 }
 
-function dropNulls(body: unknown): void {
+/** Removes the fields of a body that are null. */
+export function dropNulls(body: unknown): void {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return;
   const fields = body as Record<string, unknown>;
   for (const name of Object.keys(fields)) if (fields[name] === null) delete fields[name];

@@ -8,7 +8,7 @@ import type { App, PlatformDeps } from '../ports.ts';
 import { maxBodyBytes } from './body-parsing.ts';
 import { errorText, handleFailure, logAnswer, sendError } from './error-handler.ts';
 import { serverTimeouts } from './idle-connections.ts';
-import { lazySerializers, lazyValidators, validatorOptions } from './lazy-compilers.ts';
+import { lazySerializers, lazyValidators, validatorOptions } from './validation.ts';
 
 /** Longest parameter of a path (UTF-16 units): names of placements have 128 characters. */
 const maxParamLength = 256;

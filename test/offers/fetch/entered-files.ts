@@ -3,7 +3,8 @@ import type { Model } from '../../../src/learning/posteriors.ts';
 import { offerSchemas } from '../../../src/offers/answer-schemas.ts';
 import { offerRoutes } from '../../../src/offers/fetch/routes.ts';
 import { createOfferService } from '../../../src/offers/fetch/service.ts';
-import { registerBodyParsing } from '../../../src/platform/http/body-parsing.ts';
+import { registerHotBodyParsing } from '../../../src/platform/http/body-parsing.ts';
+import { createHotRoutes } from '../../../src/platform/http/hot-routes.ts';
 import { errorSchema } from '../../../src/platform/http/schemas.ts';
 import { createServer } from '../../../src/platform/http/server.ts';
 import type { App } from '../../../src/platform/ports.ts';
@@ -23,7 +24,7 @@ function takeFiles(session: Session): string[] {
 }
 
 /**
- * Files that a fetch enters between the route's handler and the decision, which begins when its last
+ * Files that a fetch enters between the check of its key and the decision, which begins when its last
  * input, the model, is read. For a user without caps that is one piece of work: nothing else can run in between.
  */
 export async function enteredFiles(t: TestApp, fetchOffers: (app: App) => Promise<unknown>): Promise<string[]> {
@@ -33,12 +34,16 @@ export async function enteredFiles(t: TestApp, fetchOffers: (app: App) => Promis
   const app = createServer(t.deps);
   for (const schema of [errorSchema, ...offerSchemas]) app.addSchema(schema);
   app.decorateRequest('trace', null);
-  await registerBodyParsing(app);
+  registerHotBodyParsing(app);
   app.decorateRequest('caller', null);
-  app.addHook('preHandler', (_request, _reply, done) => {
-    takeFiles(session);
-    done();
-  });
+  const auth: typeof t.deps.auth = {
+    ...t.deps.auth,
+    identify: (...given) => {
+      const caller = t.deps.auth.identify(...given);
+      takeFiles(session);
+      return caller;
+    },
+  };
   const watch = ({ id, posteriors }: Model): Model => ({
     id,
     get posteriors() {
@@ -47,7 +52,8 @@ export async function enteredFiles(t: TestApp, fetchOffers: (app: App) => Promis
     },
   });
   const model = { ...t.deps.model, current: () => watch(t.deps.model.current()) };
-  await app.register(offerRoutes, { ...t.deps, offers: createOfferService({ ...t.deps, model }) });
+  const hot = createHotRoutes(app, t.deps);
+  await app.register(offerRoutes, { ...t.deps, auth, hot, offers: createOfferService({ ...t.deps, model }) });
   session.post('Profiler.enable');
   session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
   try {
