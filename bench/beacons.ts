@@ -79,7 +79,7 @@ export async function measureBeacons(
 /**
  * Signed ahead, and kept in one piece, so that the generator's own work stays small. @returns the request of a number
  */
-async function signAhead(pool: Stage['pool'], requests: number): Promise<(index: number) => Buffer> {
+export async function signAhead(pool: Stage['pool'], requests: number): Promise<(index: number) => Buffer> {
   const { rows } = await pool.query<{ id: number; campaign_id: number; publisher_id: number }>(
     'select id, campaign_id, publisher_id from offers order by id limit 1',
   );

@@ -63,7 +63,7 @@ export async function seedAndAsk({
 export async function startBare(
   offersFile: string,
   imageFile: string,
-): Promise<{ port: number; stop: () => Promise<unknown> }> {
+): Promise<{ port: number; pid: number; stop: () => Promise<unknown> }> {
   const port = await freePort();
   const child = spawn(
     process.execPath,
@@ -76,7 +76,7 @@ export async function startBare(
     child.once('message', resolve);
     child.once('exit', () => reject(new Error('the bare server did not start')));
   });
-  return { port, stop: () => endChild(child, 'SIGTERM') };
+  return { port, pid: child.pid as number, stop: () => endChild(child, 'SIGTERM') };
 }
 
 /** Waits until rows that were made ahead are in the reports, so that their rollup is not measured. */
