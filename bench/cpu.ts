@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs, promisify } from 'node:util';
 import { embeddedDemoIds, loadDemoCatalogue } from '../src/demo/catalogue.ts';
 import { startServerProcess } from '../test/support/server-process.ts';
@@ -32,7 +33,7 @@ const run = promisify(execFile);
 const git = async (...args: string[]): Promise<string> => (await run('git', args)).stdout.trim();
 
 /** One of the servers that take turns. */
-type Side = { name: string; port: number; costs: () => Promise<Costs> };
+type Side = { name: string; port: number; stage: Stage; costs: () => Promise<Costs> };
 type Path = { name: string; next: (side: Side) => Promise<() => string | Buffer> };
 
 let users = 0;
@@ -47,7 +48,7 @@ const paths: readonly Path[] = [
   },
   {
     name: 'beacon',
-    next: async ({ name }) => {
+    next: async ({ name, stage }) => {
       if (name === 'bare') return () => getRequest('/beacon?t=x');
       const signed = await signAhead(stage.pool, (beaconsPerS * durationMs) / 1000);
       let sent = 0;
@@ -56,23 +57,21 @@ const paths: readonly Path[] = [
   },
 ];
 
-const stage = await openStage();
+/** A database of its own for each version, whose tables may differ. */
+const stages = [await openStage(undefined, false), await openStage()] as const;
 try {
-  await loadDemoCatalogue(stage.pool, embeddedDemoIds);
-  const before = await openBefore(stage, positionals[0]);
-  const start = (folder: string) =>
-    startServerProcess({ databaseUrl: stage.databaseUrl, folder, env: { ROLES: 'api' } });
-  const servers = [await start(before.folder), await start('.')] as const;
+  const before = await openBefore(stages[0], positionals[0]);
+  const servers = [await openServer(stages[0], before.folder), await openServer(stages[1], '.')] as const;
   const bare = await startBareBeside(servers[1].port);
-  const sideOf = (name: string, port: number, pid: number): Side => ({ name, port, costs: createCosts(stage, pid) });
   await compare([
-    sideOf('bare', bare.port, bare.pid),
-    ...servers.map(({ port, child }, at) => sideOf(at === 0 ? before.name : 'working tree', port, child.pid as number)),
+    { name: 'bare', port: bare.port, stage: stages[1], costs: createCosts(stages[1], bare.pid) },
+    { name: before.name, ...servers[0] },
+    { name: 'working tree', ...servers[1] },
   ]);
   await bare.stop();
   for (const server of servers) await server.stop();
 } finally {
-  await stage.close();
+  for (const stage of stages) await stage.close();
 }
 process.exit();
 
@@ -92,6 +91,21 @@ async function openBefore({ folder }: Stage, given: string | undefined): Promise
   return { name: commit, folder: checkout };
 }
 
+/** A server with the demo catalogue, which it makes its tables for. */
+async function openServer(stage: Stage, folder: string) {
+  const { port, child, stop } = await startServerProcess({
+    databaseUrl: stage.databaseUrl,
+    folder,
+    env: { ROLES: 'api' },
+  });
+  await loadDemoCatalogue(stage.pool, embeddedDemoIds);
+  const url = `http://127.0.0.1:${port}${demoFetch}`;
+  const body = fetchBody('sample');
+  while (!(await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).ok)
+    await sleep(100); // it reads its catalogue anew
+  return { port, stop, stage, costs: createCosts(stage, child.pid as number) };
+}
+
 /** The bare server, with the answers of a server of ours. */
 async function startBareBeside(port: number): Promise<Awaited<ReturnType<typeof startBare>>> {
   const answer = await fetch(`http://127.0.0.1:${port}${demoFetch}`, {
@@ -103,7 +117,7 @@ async function startBareBeside(port: number): Promise<Awaited<ReturnType<typeof 
   const { data } = JSON.parse(text) as { data: { offers: { pixel: string }[] } };
   const { pathname, search } = new URL((data.offers[0] as { pixel: string }).pixel);
   const image = await fetch(`http://127.0.0.1:${port}${pathname}${search}`);
-  const files = { offers: join(stage.folder, 'offers.json'), image: join(stage.folder, 'pixel.png') };
+  const files = { offers: join(stages[1].folder, 'offers.json'), image: join(stages[1].folder, 'pixel.png') };
   await writeFile(files.offers, text);
   await writeFile(files.image, Buffer.from(await image.arrayBuffer()));
   return startBare(files.offers, files.image);
@@ -125,7 +139,9 @@ async function compare(sides: readonly Side[]): Promise<void> {
     for (const connections of [16, 64]) {
       const taken = new Map<Side, Costs[]>(sides.map((side) => [side, []]));
       for (let round = 0; round < rounds; round += 1)
-        for (const side of sides) taken.get(side)?.push(await measure(side, path, connections, durationMs));
+        // Each side is first in turn: what is measured last may find the machine in another state.
+        for (const side of [...sides.slice(round % sides.length), ...sides.slice(0, round % sides.length)])
+          taken.get(side)?.push(await measure(side, path, connections, durationMs));
       const medians = sides.map((side) => mediansOf(taken.get(side) ?? []));
       const bareUs = medians[0]?.serverUs ?? 0;
       const beforeUs = medians[1]?.serverUs ?? 0;

@@ -13,13 +13,13 @@ export type Stage = { folder: string; databaseUrl: string; pool: pg.Pool; close:
 
 /**
  * A real database (fsync on) and a folder, for one run; closed by `close`. A folder that is given stays, for another
- * run.
+ * run. Not migrated, the database waits for another version of the program.
  */
-export async function openStage(kept?: string): Promise<Stage> {
+export async function openStage(kept?: string, isMigrated = true): Promise<Stage> {
   const folder = kept ?? (await mkdtemp(join(tmpdir(), 'perkwire-bench-')));
   await chmod(folder, 0o755); // as root, the database runs as another user, who must get in
   const database = await startEmbeddedPostgres({ dataDir: folder });
-  await migrate(database.url);
+  if (isMigrated) await migrate(database.url);
   // Not the product's pool: seeding takes minutes.
   const pool = new pg.Pool({ connectionString: database.url, max: 2, application_name: 'perkwire-bench' });
   pool.on('error', () => {});
