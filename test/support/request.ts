@@ -27,7 +27,7 @@ export async function portOf(app: App): Promise<number> {
   return (app.server.address() as AddressInfo).port;
 }
 
-/** Sends a request over a socket, as clients do: `app.inject` does not reach what is served without the framework. */
+/** Sends a request over a socket, as clients do. */
 export async function requestOver(
   app: App,
   { method = 'GET', url, headers = {}, payload, remoteAddress = '127.0.0.1' }: RequestOptions,

@@ -36,6 +36,9 @@ export function createServer({ config, logger, failures }: ServerDeps): App {
   const nextRequestId = createRequestIds();
   const app = Fastify({
     http: serverTimeouts,
+    // The framework sets these two itself, to defaults of its own.
+    requestTimeout: serverTimeouts.requestTimeout,
+    keepAliveTimeout: serverTimeouts.keepAliveTimeout,
     // Given as its own logger, Fastify would listen to the end of each response, even with nothing to log.
     childLoggerFactory: () => logger,
     logController: new LogController({ disableRequestLogging: true }),

@@ -10,6 +10,7 @@ import { corsOptions } from '../../../src/platform/http/cors.ts';
 import { registerErrorHandling, watchRoutes } from '../../../src/platform/http/error-handler.ts';
 import { createFailureLimit } from '../../../src/platform/http/failure-limit.ts';
 import { createHotRoutes, hotAnswer } from '../../../src/platform/http/hot-routes.ts';
+import { serverTimeouts } from '../../../src/platform/http/idle-connections.ts';
 import { registerRequestLog } from '../../../src/platform/http/request-log.ts';
 import { createServer } from '../../../src/platform/http/server.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
@@ -68,6 +69,11 @@ beforeEach(() => {
   lines = [];
 });
 afterAll(() => app.close());
+
+test('the server has the time limits of this service, not those of the framework', () => {
+  const { requestTimeout, headersTimeout, keepAliveTimeout } = serverTimeouts;
+  expect(app.server).toMatchObject({ requestTimeout, headersTimeout, keepAliveTimeout });
+});
 
 const ask = (url: string, method = 'GET') => requestOver(app, { url, method });
 
