@@ -1,5 +1,5 @@
 import { dayMs } from '../platform/lib/time.ts';
-import type { TokenUse } from '../platform/security/check-tracking-token.ts';
+import type { TokenUse } from '../platform/security/tracking-token.ts';
 
 /** The rules of one kind of event. A flag that is absent is off. */
 type EventKindRules = {

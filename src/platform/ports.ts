@@ -8,7 +8,7 @@ import type {
 } from 'fastify';
 import type pg from 'pg';
 import type { Config } from '../config.ts';
-import type { BatchMeters } from './db/batch-meter.ts';
+import type { BatchMeters } from './db/batch.ts';
 import type { DatabaseHealth } from './db/health.ts';
 import type { Geo } from './geo.ts';
 import type { FailureLimit } from './http/failure-limit.ts';

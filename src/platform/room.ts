@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts';
-import { createBatchMeters } from './db/batch-meter.ts';
+import { createBatchMeters } from './db/batch.ts';
 import { startDatabaseHealth } from './db/health.ts';
 import { registerDatabaseMetrics } from './db/metrics.ts';
 import { ensurePartitions } from './db/partitions.ts';

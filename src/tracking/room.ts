@@ -4,16 +4,15 @@ import type { HotRoutes } from '../platform/http/hot-routes.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
-import { exportEvents } from './beacons/user-data.ts';
 import { raiseCampaignEvents } from './campaign-events.ts';
 import { conversionEvent } from './conversions/event-type.ts';
 import { conversionRoutes } from './conversions/routes.ts';
-import { eraseTransactionIds, exportConversions } from './conversions/user-data.ts';
 import { startLogConsumer } from './log/consumer.ts';
 import { createEventMeter } from './metrics.ts';
 import type { TrackingDeps } from './ports.ts';
 import { applyTrackingRetention } from './retention.ts';
 import { createTrackingRoutes } from './routes.ts';
+import { eraseTransactionIds, exportConversions, exportEvents } from './user-data.ts';
 
 export type Tracking = ReturnType<typeof createTracking>;
 
@@ -53,7 +52,9 @@ export function createTracking({ platform, eventLog: { log }, offers }: Needs) {
       eraseWithSessions: eraseTransactionIds,
       exports: { events: exportEvents, conversions: exportConversions },
     },
-    hotRoutes: (scope: App, hot: HotRoutes) => scope.register((plugin: App) => routes().beacons(plugin, hot)),
+    hotRoutes: async (scope: App, hot: HotRoutes) => {
+      await scope.register((plugin: App) => routes().beacons(plugin, hot));
+    },
     publicRoutes: async (open: App) => {
       await open.register(routes().clicks);
       await open.register(conversionRoutes, deps);

@@ -1,4 +1,4 @@
-import type { EraseWithSessions, ExportRows } from '../../platform/user-data.ts';
+import type { EraseWithSessions, ExportRows } from '../platform/user-data.ts';
 
 /** Removes the transaction ids of conversions of these sessions; the conversions stay, as counts and money. */
 export const eraseTransactionIds: EraseWithSessions = async (executor, sessions) => {
@@ -17,6 +17,17 @@ export const exportConversions: ExportRows = async (executor, { days, sessionIds
     from conversions
     where day = any($1::date[]) and session_id = any($2::uuid[])
     order by session_id, booked_at`,
+    [days, sessionIds],
+  );
+  return rows;
+};
+
+/** Tracking events of the user's sessions. */
+export const exportEvents: ExportRows = async (executor, { days, sessionIds }) => {
+  const { rows } = await executor.query(
+    `select session_id, offer_id, campaign_id, kind, at, suspicious from events
+    where day = any($1::date[]) and session_id = any($2::uuid[])
+    order by session_id, at`,
     [days, sessionIds],
   );
   return rows;

@@ -5,9 +5,8 @@ import { eventRevenueMicros, isKnownTo } from '../catalog/provisioning.ts';
 import type { Offer } from '../catalog/types.ts';
 import type { TrackedEvent } from '../event-log/tracked-event.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
-import { checkToken } from '../platform/security/check-tracking-token.ts';
+import { checkToken } from '../platform/security/tracking-token.ts';
 import { createBotCheck } from './beacons/bots.ts';
-import { isPrefetch } from './beacons/prefetch.ts';
 
 /** A request with a valid tracking token. */
 export type TrackedRequest = {
@@ -55,4 +54,14 @@ export function createTokenVerifier({
     const isSpeculative = method !== 'GET' || isPrefetch(headers);
     return { token, event, offer, isSpeculative, recorded: !claims.dev && !isSpeculative };
   };
+}
+
+/** Safari sends `preview` for the thumbnails of its start page. */
+const purposes = /prefetch|prerender|preview/i;
+
+/** Whether a browser fetches the address before a user asked for it: `Sec-Purpose`, `Purpose` or `X-Moz` says so. */
+export function isPrefetch(headers: IncomingHttpHeaders): boolean {
+  return [headers['sec-purpose'], headers.purpose, headers['x-moz']].some(
+    (value) => value !== undefined && purposes.test(String(value)),
+  );
 }

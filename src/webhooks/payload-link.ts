@@ -7,7 +7,7 @@ import { errorAnswers } from '../platform/http/schemas.ts';
 import { dayOfUuid7, isUuid7, readUuid, writeUuid } from '../platform/lib/uuid7.ts';
 import type { App } from '../platform/ports.ts';
 import { createSigner, type Signer } from '../platform/security/keyring.ts';
-import { macLength } from '../platform/security/mac.ts';
+import { macLength } from '../platform/security/keyring.ts';
 import type { DatabaseDeps } from './ports.ts';
 
 /**

@@ -1,5 +1,4 @@
-import type { AddressInfo } from 'node:net';
-import { connect, createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { expect } from 'vitest';
 import type { TrackedEvent } from '../../src/event-log/tracked-event.ts';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';

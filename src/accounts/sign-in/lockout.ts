@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Executor } from '../../platform/db/pool.ts';
-import { clientSubnet } from '../../platform/http/client-subnet.ts';
+import { clientSubnet } from '../../platform/http/failure-limit.ts';
 import { minuteMs } from '../../platform/lib/time.ts';
 
 /** Failures are counted, and sign-in is refused, within this window (milliseconds). */

@@ -1,4 +1,4 @@
-import { clientSubnet } from '../../platform/http/client-subnet.ts';
+import { clientSubnet } from '../../platform/http/failure-limit.ts';
 import type { User } from '../../shell/context.ts';
 import { checkPassword, maxPasswordLength } from '../passwords.ts';
 import { findByEmail, parseEmail } from '../users.ts';

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { AppError } from '../../platform/errors.ts';
-import { clientSubnet } from '../../platform/http/client-subnet.ts';
 import { namesEtag } from '../../platform/http/etag.ts';
+import { clientSubnet } from '../../platform/http/failure-limit.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import { contentTypes, isImageType } from './accept.ts';

@@ -4,7 +4,7 @@ import type { Slices } from '../../budgets/slices.ts';
 import { createPlacements } from '../../catalog/placements.ts';
 import type { Publisher, Theme } from '../../catalog/types.ts';
 import type { Config } from '../../config.ts';
-import type { BatchMeters } from '../../platform/db/batch-meter.ts';
+import type { BatchMeters } from '../../platform/db/batch.ts';
 import { type Batcher, createBatcher } from '../../platform/db/batcher.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import type { DatabaseHealth } from '../../platform/db/health.ts';

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { Caller } from '../../accounts/caller.ts';
 import type { Config } from '../../config.ts';
 import { type PerkEvent, perkEvent } from '../../event-log/tracked-event.ts';
-import type { BatchMeters } from '../../platform/db/batch-meter.ts';
+import type { BatchMeters } from '../../platform/db/batch.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import { createFailFast } from '../../platform/db/fail-fast.ts';
 import type { DatabaseHealth } from '../../platform/db/health.ts';

@@ -1,6 +1,5 @@
 import { readUuid, writeUuid } from '../../platform/lib/uuid7.ts';
-import type { Signer } from '../../platform/security/keyring.ts';
-import { macLength } from '../../platform/security/mac.ts';
+import { macLength, type Signer } from '../../platform/security/keyring.ts';
 
 /** The wallet that a link opens. The user is identified by a keyed hash, so a link reveals nothing. */
 export type WalletClaims = {

@@ -1,7 +1,13 @@
 import { databaseUnavailable } from '../errors.ts';
-import { type Batch, type BatchWriter, type Entry, rejectAll, writeBatch } from './batch.ts';
-import { type BatchMeter, noBatchMeter } from './batch-meter.ts';
-import { createUnderWay } from './under-way.ts';
+import {
+  type Batch,
+  type BatchMeter,
+  type BatchWriter,
+  type Entry,
+  noBatchMeter,
+  rejectAll,
+  writeBatch,
+} from './batch.ts';
 
 export type BatcherOptions<Item, Result> = Omit<BatchWriter<Item, Result>, 'meter'> & {
   /** Items in one transaction (count). */
@@ -122,4 +128,46 @@ function abandon<Item, Result>(batches: Iterable<Batch<Item, Result>>): void {
     batch.abandoned = true;
     rejectAll(batch.entries, databaseUnavailable());
   }
+}
+
+/** Batches under way, which take their items in the order in which these were added. */
+type UnderWay<Batch> = {
+  count: () => number;
+  batches: () => Iterable<Batch>;
+  add: (batch: Batch, items: number) => void;
+  /** Whether written or failed; repeats do nothing. */
+  end: (batch: Batch) => void;
+  /** Resolves when all batches under way have ended, and those that take so many further items. */
+  written: (waitingItems: number) => Promise<void>;
+  /** Resolves what `written` has promised: the items that were waiting will not be taken. */
+  giveUp: () => void;
+};
+
+function createUnderWay<Batch>(): UnderWay<Batch> {
+  /** The number of their first item, counted from the start. */
+  const firsts = new Map<Batch, number>();
+  let taken = 0;
+  let waits: { upTo: number; resolve: () => void }[] = [];
+
+  const isOver = ({ upTo }: { upTo: number }): boolean =>
+    taken >= upTo && [...firsts.values()].every((first) => first >= upTo);
+
+  return {
+    count: () => firsts.size,
+    batches: () => firsts.keys(),
+    add: (batch, items) => {
+      firsts.set(batch, taken);
+      taken += items;
+    },
+    end: (batch) => {
+      firsts.delete(batch);
+      if (waits.length === 0) return;
+      for (const { resolve } of waits.filter(isOver)) resolve();
+      waits = waits.filter((wait) => !isOver(wait));
+    },
+    written: (waitingItems) => new Promise((resolve) => waits.push({ upTo: taken + waitingItems, resolve })),
+    giveUp: () => {
+      for (const { resolve } of waits.splice(0)) resolve();
+    },
+  };
 }

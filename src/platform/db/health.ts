@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createSilence, tickMs } from './available-time.ts';
 import { NotReplicatedError } from './connection.ts';
 import { type Found, findWritable } from './find-writable.ts';
-import { type HealthLink, isDiskFull, openHealthLink } from './health-link.ts';
+import { createSilence, type HealthLink, isDiskFull, openHealthLink, tickMs } from './health-link.ts';
 import type { Servers } from './servers.ts';
 
 /** Whether the database can commit, known at every moment without a query. */

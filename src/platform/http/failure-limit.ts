@@ -1,7 +1,7 @@
+import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
 import { AppError } from '../errors.ts';
 import { type TokenBucket, type TokenRate, takeToken } from '../lib/token-bucket.ts';
-import { clientSubnet } from './client-subnet.ts';
 
 /** A rate limit over many keys, of which the last used ones are remembered. */
 export function createRateLimit(now: () => number, maxKeys = 50_000): (key: string, rate: TokenRate) => boolean {
@@ -37,3 +37,13 @@ export function createFailureLimit(now: () => number): FailureLimit {
 }
 
 export const tooManyRequests = (): AppError => new AppError('too_many_requests', { retryAfterS: 1 });
+
+/**
+ * What stands for a client where clients are limited: its address; of IPv6 the /64, all of which one customer of a
+ * provider holds.
+ */
+export function clientSubnet(address: string): string {
+  if (!ipaddr.isValid(address)) return address;
+  const parsed = ipaddr.process(address);
+  return parsed.kind() === 'ipv6' ? parsed.toByteArray().slice(0, 8).join(':') : parsed.toString();
+}

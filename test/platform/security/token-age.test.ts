@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
-import { checkToken } from '../../../src/platform/security/check-tracking-token.ts';
+import { checkToken } from '../../../src/platform/security/tracking-token.ts';
 
 const t = Date.UTC(2026, 0, 31, 23, 59, 59, 999);
 const hourMs = 3_600_000;

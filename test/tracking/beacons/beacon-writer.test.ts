@@ -3,8 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { TrackedEvent } from '../../../src/event-log/tracked-event.ts';
 import type { Executor } from '../../../src/platform/db/pool.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
-import { createBeaconWriter } from '../../../src/tracking/beacons/beacon-writer.ts';
-import { createSeenFilter } from '../../../src/tracking/beacons/seen-filter.ts';
+import { createBeaconWriter, createSeenFilter } from '../../../src/tracking/beacons/beacon-writer.ts';
 import { insertEvents } from '../../../src/tracking/insert-events.ts';
 import { clonePool } from '../../support/database.ts';
 import { untilWaiting } from '../../support/locks.ts';

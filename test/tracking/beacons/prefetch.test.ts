@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isPrefetch } from '../../../src/tracking/beacons/prefetch.ts';
+import { isPrefetch } from '../../../src/tracking/verify-token.ts';
 
 test.each([
   [{ 'sec-purpose': 'prefetch' }, true],
