@@ -6,8 +6,7 @@ import { AppError } from '../platform/errors.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import { dayOfUuid7, isUuid7, readUuid, writeUuid } from '../platform/lib/uuid7.ts';
 import type { App } from '../platform/ports.ts';
-import { createSigner, type Signer } from '../platform/security/keyring.ts';
-import { macLength } from '../platform/security/keyring.ts';
+import { createSigner, macLength, type Signer } from '../platform/security/keyring.ts';
 import type { DatabaseDeps } from './ports.ts';
 
 /**

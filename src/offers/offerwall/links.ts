@@ -2,8 +2,8 @@ import { eventKinds } from '../../catalog/event-kinds.ts';
 import type { CatalogStore } from '../../catalog/store.ts';
 import type { Publisher } from '../../catalog/types.ts';
 import { AppError } from '../../platform/errors.ts';
-import { checkToken } from '../../platform/security/tracking-token.ts';
 import type { TokenClaims, TokenCodec } from '../../platform/security/tracking-token.ts';
+import { checkToken } from '../../platform/security/tracking-token.ts';
 
 /** A valid link of an offer. */
 export type OpenedLink = {

@@ -3,8 +3,8 @@ import { isKnownTo, isServedTo, phaseOf } from '../../catalog/provisioning.ts';
 import type { CatalogStore } from '../../catalog/store.ts';
 import type { Config } from '../../config.ts';
 import { buildOfferView, clickUrl, fillCopy, type OfferView } from '../../offers/offer-view.ts';
-import { checkToken } from '../../platform/security/tracking-token.ts';
 import type { TokenClaims, TokenCodec } from '../../platform/security/tracking-token.ts';
+import { checkToken } from '../../platform/security/tracking-token.ts';
 import type { WalletItem } from '../wallet-items.ts';
 
 /** `expired`: paused, removed, or its campaign is over; it stays in the wallet without a link. */

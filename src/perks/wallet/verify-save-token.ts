@@ -4,8 +4,8 @@ import type { CatalogStore } from '../../catalog/store.ts';
 import type { Offer } from '../../catalog/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
-import { checkToken } from '../../platform/security/tracking-token.ts';
 import type { TokenCodec } from '../../platform/security/tracking-token.ts';
+import { checkToken } from '../../platform/security/tracking-token.ts';
 import { findSessionUser, type WalletItem } from '../wallet-items.ts';
 
 /** What a token is used for: to `view` its user's wallet, or to `save` its offer, which the offer must allow, too. */
