@@ -8,8 +8,12 @@ import type { TrackingDeps } from './ports.ts';
 import { createRecorder } from './recorder.ts';
 import { createTokenVerifier } from './verify-token.ts';
 
+type Needs = Parameters<typeof createTokenVerifier>[0] &
+  Omit<Parameters<typeof createRecorder>[0], 'pool'> &
+  Pick<TrackingDeps, 'config' | 'failures' | 'eventLog' | 'flushPool'>;
+
 /** Beacons and clicks, which share one recorder and one token verifier (docs/interface.md#tracking). */
-export function createTrackingRoutes(deps: TrackingDeps) {
+export function createTrackingRoutes(deps: Needs) {
   const { config, catalog, failures, eventLog } = deps;
   const verify = createTokenVerifier(deps);
   const databaseRecorder = createRecorder({ ...deps, pool: deps.flushPool });
