@@ -1,5 +1,5 @@
 import { newUuid7 } from '../src/platform/lib/uuid7.ts';
-import { createSigner } from '../src/platform/security/keyring.ts';
+import { createSigner } from '../src/platform/security/tracking-token.ts';
 import { createTokenCodec } from '../src/platform/security/tracking-token.ts';
 import { processSecrets, type ServerProcess, startServerProcess } from '../test/support/server-process.ts';
 import { getRequest, type LoadResult } from './load.ts';

@@ -3,9 +3,8 @@ import { registerBodyParsing, registerHotBodyParsing } from './platform/http/bod
 import { corsOptions } from './platform/http/cors.ts';
 import { registerErrorHandling, watchRoutes } from './platform/http/error-handler.ts';
 import { closeGracefully } from './platform/http/graceful-close.ts';
-import { createHotRoutes } from './platform/http/hot-routes.ts';
+import { createHotRoutes, registerRequestLog } from './platform/http/hot-routes.ts';
 import { shedIdleConnections } from './platform/http/idle-connections.ts';
-import { registerRequestLog } from './platform/http/request-log.ts';
 import { traceRequests } from './platform/http/request-trace.ts';
 import { errorSchema } from './platform/http/schemas.ts';
 import { createServer } from './platform/http/server.ts';

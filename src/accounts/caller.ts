@@ -1,7 +1,16 @@
 import type { FastifyRequest } from 'fastify';
+import type { CatalogStore } from '../catalog/store.ts';
 import type { ApiKey, Publisher, Snapshot } from '../catalog/types.ts';
 import { callOf } from '../management/http.ts';
-import { hashKey, type KeyGrant, type KeySource, type Permission, presentedKey } from '../platform/http/auth.ts';
+import {
+  type Authenticator,
+  createAuthenticator,
+  hashKey,
+  type KeyGrant,
+  type KeySource,
+  type Permission,
+  presentedKey,
+} from '../platform/http/auth.ts';
 
 /** The owner of the presented key. `snapshot` serves the whole request. `key` null: an SDK id. */
 export type Caller = { publisher: Publisher; snapshot: Snapshot; key: ApiKey | null };
@@ -10,7 +19,7 @@ export type Caller = { publisher: Publisher; snapshot: Snapshot; key: ApiKey | n
 const sdkPermissions: ReadonlySet<Permission> = new Set(['ads/offers']);
 
 /** @returns null where the key or SDK id is unknown or expired */
-export function findCaller(snapshot: Snapshot, secret: string, nowMs: number): KeyGrant<Caller> | null {
+function findCaller(snapshot: Snapshot, secret: string, nowMs: number): KeyGrant<Caller> | null {
   const key = snapshot.keys.get(hashKey(secret));
   if (key === undefined) {
     const publisher = snapshot.publishersBySdkId.get(secret);
@@ -44,3 +53,10 @@ export function calledPublisher(request: FastifyRequest): Publisher {
   const { snapshot } = callerOf(request);
   return snapshot.publishers.get(callOf(request).publisherId) as Publisher;
 }
+
+/** Authenticates keys by the snapshot of the moment. */
+export const createKeyAuthenticator = (
+  catalog: Pick<CatalogStore, 'current'>,
+  now: () => number,
+): Authenticator<Caller> =>
+  createAuthenticator({ findKey: (secret) => findCaller(catalog.current(), secret, now()), now });

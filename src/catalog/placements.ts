@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { FailFast } from '../platform/db/fail-fast.ts';
+import type { FailFast } from '../platform/db/health.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import type { Publisher } from './types.ts';

@@ -6,7 +6,7 @@ import { retryStart } from '../platform/db/retry-start.ts';
 import type { Authenticator } from '../platform/http/auth.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
-import { createSigner } from '../platform/security/keyring.ts';
+import { createSigner } from '../platform/security/tracking-token.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
 import { imageRoutes } from './images/routes.ts';

@@ -5,7 +5,7 @@ import { seedCatalogue } from '../catalog/seed.ts';
 import type { SeedCatalogue } from '../catalog/seed-types.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
-import { createSigner } from '../platform/security/keyring.ts';
+import { createSigner } from '../platform/security/tracking-token.ts';
 import type { LiveExamples } from '../reference/live-examples.ts';
 import { createPayloadLinks, payloadLinkPurpose } from '../webhooks/payload-link.ts';
 

@@ -9,8 +9,8 @@ import { type Executor, type Transaction, transaction } from '../platform/db/poo
 import { createRandom } from '../platform/lib/random.ts';
 import { dayMs, dayOf, hourMs } from '../platform/lib/time.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
+import { insertEvents } from '../tracking/event-rows.ts';
 import { insertBookings } from '../tracking/insert-bookings.ts';
-import { insertEvents } from '../tracking/insert-events.ts';
 import type { OutboxEvent } from '../webhooks/outbox.ts';
 import { recordPastDeliveries } from '../webhooks/past-deliveries.ts';
 import { embeddedDemoIds } from './catalogue.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { TSchema } from '@sinclair/typebox';
 import { AppError, type ErrorDetail } from '../platform/errors.ts';
-import type { Signer } from '../platform/security/keyring.ts';
+import type { Signer } from '../platform/security/tracking-token.ts';
 import { idSchema, type Resource, type SortType, type Values, type View } from './resource.ts';
 import { columnsOf, scopeOf, viewOf } from './rows.ts';
 import type { Work } from './unit-of-work.ts';

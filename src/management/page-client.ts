@@ -1,4 +1,4 @@
-import type { Signer } from '../platform/security/keyring.ts';
+import type { Signer } from '../platform/security/tracking-token.ts';
 import { type PageContext, type User, viewerOf } from '../shell/context.ts';
 import type { Choice } from '../shell/forms.ts';
 import { type Page as ListPage, type ListQuery, listRows } from './list.ts';

@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import { createFailFast } from '../platform/db/fail-fast.ts';
 import type { DatabaseHealth } from '../platform/db/health.ts';
+import { createFailFast } from '../platform/db/health.ts';
 import { type Executor, readTransaction, transaction } from '../platform/db/pool.ts';
 import type { Permission } from '../platform/http/auth.ts';
 import type { MessageKey } from '../platform/i18n/messages.ts';

@@ -2,7 +2,7 @@ import { Histogram, type Registry } from 'prom-client';
 import { campaignOutcomes } from '../decision/campaign-outcomes.ts';
 import type { DecisionInput, EmptyReason } from '../decision/types.ts';
 import type { Executor } from '../platform/db/pool.ts';
-import { registerCounts } from '../platform/metrics/counts.ts';
+import { registerCounts } from '../platform/metrics/metrics.ts';
 import { writeOutcomes } from './outcomes/store.ts';
 
 type Surface = 'unit' | 'offerwall';

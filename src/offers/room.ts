@@ -5,7 +5,7 @@ import { indexOf } from '../decision/decide.ts';
 import type { EventLogRoom } from '../event-log/room.ts';
 import type { Learning } from '../learning/room.ts';
 import type { PermissionEntry } from '../management/unit-of-work.ts';
-import { createFailFast } from '../platform/db/fail-fast.ts';
+import { createFailFast } from '../platform/db/health.ts';
 import type { HotRoutes } from '../platform/http/hot-routes.ts';
 import type { Job } from '../platform/jobs.ts';
 import { minuteMs } from '../platform/lib/time.ts';

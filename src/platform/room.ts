@@ -14,9 +14,8 @@ import { createMailer } from './mailer.ts';
 import { createMetrics, type MetricsPage } from './metrics/metrics.ts';
 import { metricsRoutes } from './metrics/routes.ts';
 import type { App, PlatformDeps } from './ports.ts';
-import { createSigner } from './security/keyring.ts';
 import { createSecretBox } from './security/secret-box.ts';
-import { createTokenCodec } from './security/tracking-token.ts';
+import { createSigner, createTokenCodec } from './security/tracking-token.ts';
 import { createTracing } from './tracing/create-tracing.ts';
 
 /** Connections for batches, beside DATABASE_POOL_SIZE (count). Most kinds of batches have two in flight at most. */

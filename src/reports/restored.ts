@@ -1,4 +1,4 @@
-import { Connection } from '../platform/db/connection.ts';
+import { Connection } from '../platform/db/pool.ts';
 
 /**
  * Lets the rollups of a database that was restored from a dump continue where they were, exactly; does nothing to any

@@ -1,6 +1,6 @@
 import { payoutOf } from '../catalog/provisioning.ts';
 import type { Publisher, Snapshot } from '../catalog/types.ts';
-import { createFailFast } from '../platform/db/fail-fast.ts';
+import { createFailFast } from '../platform/db/health.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { type DayRange, type DayRangeParameters, readDayRange } from '../platform/http/day-range.ts';
 import { createLimiter } from '../platform/lib/fair-limiter.ts';

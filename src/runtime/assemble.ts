@@ -1,7 +1,7 @@
 import { createManagementClient } from '../management/page-client.ts';
 import type { Management, PermissionEntry } from '../management/unit-of-work.ts';
 import type { Authenticator } from '../platform/http/auth.ts';
-import type { Signer } from '../platform/security/keyring.ts';
+import type { Signer } from '../platform/security/tracking-token.ts';
 import type { UserDataPart } from '../platform/user-data.ts';
 import type { UserDataSteps } from '../privacy/steps.ts';
 import { hasRole } from '../shell/context.ts';

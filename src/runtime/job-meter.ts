@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { registerCounts } from '../platform/metrics/counts.ts';
+import { registerCounts } from '../platform/metrics/metrics.ts';
 
 /** Measures the runs of background jobs. */
 export type JobMeter = { ran: (job: string, ms: number, failed: boolean) => void };

@@ -1,5 +1,5 @@
 import type { EventKind } from '../catalog/event-kinds.ts';
-import type { StoredEvent } from '../event-log/tracked-event.ts';
+import type { PerkEvent, StoredEvent, TrackedEvent } from '../event-log/tracked-event.ts';
 import { bigints, dates, integers, smallints, texts, timestamps, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
@@ -65,3 +65,25 @@ export async function insertReturningNew(
   for (const { suspicious } of rows) onStored(suspicious);
   return rows.filter(({ suspicious }) => suspicious === null);
 }
+
+const firstEventsSql = `
+insert into events (${eventColumns})
+select ${eventColumns} from (${rowsSql}) as given
+${keyOrder}`;
+
+const eventsSql = `${firstEventsSql}
+on conflict do nothing`;
+
+/** Stores events that need nothing of their session; what is stored already stays unchanged. */
+export async function insertEvents(executor: Executor, events: readonly (TrackedEvent | PerkEvent)[]): Promise<void> {
+  await executor.query({ name: 'insert_events', text: eventsSql, values: rowValues(events) });
+}
+
+/** Stores events of which none is stored already or given twice; otherwise it fails with 23505 and stores nothing. */
+export async function insertFirstEvents(executor: Executor, events: readonly TrackedEvent[]): Promise<void> {
+  await executor.query({ name: 'insert_first_events', text: firstEventsSql, values: rowValues(events) });
+}
+
+/** As `insertEvents`. @returns those that are new and not suspicious */
+export const insertNewEvents = (executor: Executor, events: readonly TrackedEvent[]): Promise<NewEvent[]> =>
+  insertReturningNew(executor, { name: 'insert_new_events', text: eventsSql, values: rowValues(events) });

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import { type EventKind, eventKinds } from '../catalog/event-kinds.ts';
 import { suspicions } from '../event-log/tracked-event.ts';
-import { registerCounts } from '../platform/metrics/counts.ts';
+import { registerCounts } from '../platform/metrics/metrics.ts';
 
 type CountedKind = EventKind | 'conversion';
 

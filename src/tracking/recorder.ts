@@ -3,10 +3,9 @@ import type { Campaign } from '../catalog/types.ts';
 import type { TrackedEvent } from '../event-log/tracked-event.ts';
 import { createBatcher } from '../platform/db/batcher.ts';
 import { transaction } from '../platform/db/pool.ts';
-import { createBeaconWriter } from './beacons/beacon-writer.ts';
 import type { Click, ClickSession } from './clicks/insert-clicks.ts';
 import type { TrackingDeps } from './ports.ts';
-import { type Counted, createWriters, needsCount, type Writers, writeCounted } from './writers.ts';
+import { type Counted, createBeaconWriter, createWriters, needsCount, type Writers, writeCounted } from './writers.ts';
 
 /** Stores events. Calls resolve when they cannot be lost any more, and reject with `unavailable` (503) else. */
 export type Recorder = {

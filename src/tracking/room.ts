@@ -4,15 +4,19 @@ import type { HotRoutes } from '../platform/http/hot-routes.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
+import { addBeaconRoutes } from './beacons/routes.ts';
 import { raiseCampaignEvents } from './campaign-events.ts';
+import { createFollowClick } from './clicks/follow.ts';
+import { clickRoutes } from './clicks/routes.ts';
 import { conversionEvent } from './conversions/event-type.ts';
 import { conversionRoutes } from './conversions/routes.ts';
 import { startLogConsumer } from './log/consumer.ts';
+import { createLogRecorder } from './log/log-recorder.ts';
 import { createEventMeter } from './metrics.ts';
 import type { TrackingDeps } from './ports.ts';
-import { applyTrackingRetention } from './retention.ts';
-import { createTrackingRoutes } from './routes.ts';
-import { eraseTransactionIds, exportConversions, exportEvents } from './user-data.ts';
+import { createRecorder } from './recorder.ts';
+import { applyTrackingRetention, eraseTransactionIds, exportConversions, exportEvents } from './user-data.ts';
+import { createTokenVerifier } from './verify-token.ts';
 
 export type Tracking = ReturnType<typeof createTracking>;
 
@@ -60,5 +64,27 @@ export function createTracking({ platform, eventLog: { log }, offers }: Needs) {
       await open.register(conversionRoutes, deps);
     },
     jobs: () => jobs,
+  };
+}
+
+type RouteNeeds = Parameters<typeof createTokenVerifier>[0] &
+  Omit<Parameters<typeof createRecorder>[0], 'pool'> &
+  Pick<TrackingDeps, 'config' | 'failures' | 'eventLog' | 'flushPool'>;
+
+/** Beacons and clicks, which share one recorder and one token verifier (docs/interface.md#tracking). */
+function createTrackingRoutes(deps: RouteNeeds) {
+  const { config, catalog, failures, eventLog } = deps;
+  const verify = createTokenVerifier(deps);
+  const databaseRecorder = createRecorder({ ...deps, pool: deps.flushPool });
+  const recorder = eventLog === null ? databaseRecorder : createLogRecorder(eventLog, databaseRecorder, deps);
+  return {
+    beacons: async (scope: App, hot: HotRoutes): Promise<void> => {
+      scope.addHook('onClose', recorder.drain);
+      addBeaconRoutes(scope, hot, { failures, verify, recorder });
+    },
+    clicks: async (app: App): Promise<void> => {
+      app.addHook('onClose', recorder.drain);
+      await clickRoutes(app, { catalog, config, failures, verify, follow: createFollowClick(config, recorder) });
+    },
   };
 }

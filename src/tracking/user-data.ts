@@ -1,3 +1,6 @@
+import { dropPartitions } from '../platform/db/partitions.ts';
+import type { RetentionStep } from '../platform/db/retention.ts';
+import { dayMs, dayOf } from '../platform/lib/time.ts';
 import type { EraseWithSessions, ExportRows } from '../platform/user-data.ts';
 
 /** Removes the transaction ids of conversions of these sessions; the conversions stay, as counts and money. */
@@ -31,4 +34,11 @@ export const exportEvents: ExportRows = async (executor, { days, sessionIds }) =
     [days, sessionIds],
   );
   return rows;
+};
+
+/** Events and conversions are kept RETENTION_RAW_DAYS. */
+export const applyTrackingRetention: RetentionStep = async (pool, { retentionRawDays }, nowMs) => {
+  const keepFrom = dayOf(nowMs - retentionRawDays * dayMs);
+  const partitions = await dropPartitions(pool, ['events', 'conversions'], keepFrom);
+  return { partitions };
 };

@@ -5,7 +5,7 @@ import { dayMs } from '../../src/platform/lib/time.ts';
 import { dayOfUuid7, newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import { insertNoThanks, type NoThanks } from '../../src/tracking/beacons/insert-no-thanks.ts';
 import { type Click, insertClicks } from '../../src/tracking/clicks/insert-clicks.ts';
-import { insertEvents } from '../../src/tracking/insert-events.ts';
+import { insertEvents } from '../../src/tracking/event-rows.ts';
 import { clonePool } from '../support/database.ts';
 import { untilWaiting } from '../support/locks.ts';
 import { trackedEvent } from './journey.ts';

@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import type { Config } from '../../config.ts';
-import { createFailFast } from '../../platform/db/fail-fast.ts';
 import type { DatabaseHealth } from '../../platform/db/health.ts';
+import { createFailFast } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
 import { html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';

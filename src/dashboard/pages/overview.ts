@@ -2,7 +2,7 @@ import { countNewAlerts } from '../../alerts/inbox.ts';
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import type { Publisher } from '../../catalog/types.ts';
 import { embeddedDemoIds, madeUpMark } from '../../demo/catalogue.ts';
-import { createFailFast } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/health.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
 import { dayMs } from '../../platform/lib/time.ts';

@@ -3,7 +3,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import type { Propensity } from '../../decision/propensity.ts';
 import type { DecisionInput } from '../../decision/types.ts';
 import { callOf, publisherQuery } from '../../management/http.ts';
-import { createFailFast } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { isPossibleUuid7 } from '../../platform/lib/uuid7.ts';

@@ -9,7 +9,7 @@ import type { Publisher, Theme } from '../../catalog/types.ts';
 import { type Explanation, explain } from '../../decision/explain.ts';
 import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
 import type { ModelSource } from '../../learning/posteriors.ts';
-import type { FailFast } from '../../platform/db/fail-fast.ts';
+import type { FailFast } from '../../platform/db/health.ts';
 import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
 import { contextOf, type OpenFetch } from './pending-fetch.ts';
 import type { FetchOffersRequest } from './request.ts';

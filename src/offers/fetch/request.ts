@@ -3,7 +3,7 @@ import { callerOf } from '../../accounts/caller.ts';
 import { countryOf, maxPlacementLength, normaliseName } from '../../catalog/names.ts';
 import { findTheme } from '../../catalog/theme-key.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
-import { textOrNull } from '../../platform/lib/text-or-null.ts';
+import { textOrNull } from '../../platform/http/body-parsing.ts';
 import type { Notices } from '../notices/notices.ts';
 import { type FetchOffersBody, type FetchOffersQuery, fetchOffersBody } from './request-schema.ts';
 

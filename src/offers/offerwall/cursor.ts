@@ -1,6 +1,6 @@
 import { dayMs } from '../../platform/lib/time.ts';
 import { readUuid, timeOfUuid7, writeUuid } from '../../platform/lib/uuid7.ts';
-import { macLength, type Signer } from '../../platform/security/keyring.ts';
+import { macLength, type Signer } from '../../platform/security/tracking-token.ts';
 
 /** Where an offerwall continues: its session, and how many of its offers were passed already. */
 type Cursor = { publisherId: number; sessionId: string; offset: number };

@@ -10,10 +10,10 @@ import type { App } from '../../platform/ports.ts';
 import { fetchOffersAnswer } from '../answer-schemas.ts';
 import { clientOf, readWithNotices } from '../fetch/request.ts';
 import { fetchOffersBody, fetchOffersQuery } from '../fetch/request-schema.ts';
+import { createCallReader, observeOfferCalls, offersAnswer } from '../fetch/routes.ts';
 import type { LiveCalls } from '../live-calls/live-calls.ts';
 import { noteRefusal } from '../notices/note-refusals.ts';
 import type { Notices } from '../notices/notices.ts';
-import { createCallReader, observeOfferCalls, offersAnswer } from '../offer-calls.ts';
 import { createOfferwall, type OfferwallSources } from './service.ts';
 import type { WallPageRequest } from './wall.ts';
 

@@ -1,5 +1,5 @@
 import { readUuid, writeUuid } from '../../platform/lib/uuid7.ts';
-import { macLength, type Signer } from '../../platform/security/keyring.ts';
+import { macLength, type Signer } from '../../platform/security/tracking-token.ts';
 
 /** The wallet that a link opens. The user is identified by a keyed hash, so a link reveals nothing. */
 export type WalletClaims = {

@@ -1,7 +1,7 @@
 import { hostedStyle } from '../../catalog/hosted-style.ts';
 import { fillCopy } from '../../offers/offer-view.ts';
 import { AppError } from '../../platform/errors.ts';
-import { createSigner } from '../../platform/security/keyring.ts';
+import { createSigner } from '../../platform/security/tracking-token.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import { createWalletLinks, openPurpose, removePurpose, type WalletClaims } from './links.ts';
 import { renderWallet, type WalletPage } from './page.ts';

@@ -1,6 +1,6 @@
 import { Gauge, Histogram, type Registry } from 'prom-client';
 import { databaseUnavailable } from '../errors.ts';
-import { registerCounts } from '../metrics/counts.ts';
+import { registerCounts } from '../metrics/metrics.ts';
 import type { Trace } from '../tracing/tracing.ts';
 import type { DatabaseHealth } from './health.ts';
 import { isDatabaseUnavailable } from './pool.ts';

@@ -1,5 +1,5 @@
-import { Connection } from './connection.ts';
 import { ReadOnlyError } from './find-writable.ts';
+import { Connection } from './pool.ts';
 
 /** Asks the database to commit, over a connection of its own. */
 export type CommitProbe = {

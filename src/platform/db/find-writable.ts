@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Connection } from './connection.ts';
+import { Connection } from './pool.ts';
 import { createServers, type Servers } from './servers.ts';
 
 /** A connection to the server that can be written to. */

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NotReplicatedError } from './connection.ts';
+import { databaseUnavailable } from '../errors.ts';
 import { type Found, findWritable } from './find-writable.ts';
 import { createSilence, type HealthLink, isDiskFull, openHealthLink, tickMs } from './health-link.ts';
+import { isDatabaseUnavailable, NotReplicatedError } from './pool.ts';
 import type { Servers } from './servers.ts';
 
 /** Whether the database can commit, known at every moment without a query. */
@@ -205,5 +206,28 @@ function createSigns({ commitTimeoutMs, onClockSkew }: Pick<HealthOptions, 'comm
       if (isSilent()) return new Error(`no answer within ${probeTimeoutMs} ms`);
       return isCommitLate() ? new Error(`no commit within ${commitTimeoutMs} ms`) : null;
     },
+  };
+}
+
+/** Runs work on the database; rejects with `unavailable` (503) at once when it is or becomes unavailable. */
+export type FailFast = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** For work that may be repeated: when the database becomes unavailable, whether it was done is unknown. */
+export function createFailFast(dbHealth: Pick<DatabaseHealth, 'isUp' | 'onDown' | 'sawFailure'>): FailFast {
+  const underWay = new Set<(err: Error) => void>();
+  dbHealth.onDown(() => {
+    for (const reject of underWay) reject(databaseUnavailable());
+  });
+  return (work) => {
+    if (!dbHealth.isUp()) return Promise.reject(databaseUnavailable());
+    return new Promise((resolve, reject) => {
+      underWay.add(reject);
+      work()
+        .then(resolve, (err) => {
+          if (isDatabaseUnavailable(err)) dbHealth.sawFailure(err);
+          reject(err);
+        })
+        .finally(() => underWay.delete(reject));
+    });
   };
 }

@@ -1,4 +1,4 @@
-import { Connection } from './connection.ts';
+import { Connection } from './pool.ts';
 import type { ServerUrl } from './servers.ts';
 
 const reconnectMs = 500;

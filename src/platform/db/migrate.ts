@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import type pg from 'pg';
 import { StartupError } from '../startup-error.ts';
-import { Connection } from './connection.ts';
 import type { Executor } from './pool.ts';
+import { Connection } from './pool.ts';
 
 const migrationsFolder = new URL('../../../migrations/', import.meta.url);
 

@@ -1,7 +1,7 @@
 import { StartupError } from '../startup-error.ts';
-import { Connection } from './connection.ts';
 import { type Found, findWritable, ReadOnlyError } from './find-writable.ts';
 import { checkAppliedMigrations, type SchemaOptions } from './migrate.ts';
+import { Connection } from './pool.ts';
 import { retryStart } from './retry-start.ts';
 import { createServers } from './servers.ts';
 

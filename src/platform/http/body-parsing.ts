@@ -122,3 +122,12 @@ function isEscaped(text: string, at: number): boolean {
   while (text[before - 1] === '\\') before -= 1;
   return (at - before) % 2 === 1;
 }
+
+/**
+ * Trimmed text with lone surrogates replaced, which PostgreSQL refuses; null where nothing is left. Numbers, which some
+ * clients send for ids, become text.
+ */
+export function textOrNull(value: string | number | undefined): string | null {
+  const clean = value === undefined ? '' : String(value).toWellFormed().trim();
+  return clean === '' ? null : clean;
+}

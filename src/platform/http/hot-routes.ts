@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Logger, loggedUrl } from '../logger.ts';
 import type { App, PlatformDeps } from '../ports.ts';
 import { corsOptions } from './cors.ts';
 import { errorHeaders, errorText, handleFailure } from './error-handler.ts';
-import { logRequest } from './request-log.ts';
 import { endRequest, startRequest } from './request-trace.ts';
 
 /** An answer as Node writes it in one piece. `head`: names and values in turn. `body`: text has a character a byte. */
@@ -118,4 +118,23 @@ function writeAnswer(response: FastifyReply['raw'], { status, head, body, sent }
     response.uncork();
   }
   response.end(sent);
+}
+
+/** One line for each request at level debug; failures are logged where they are handled. */
+function logRequest(
+  logger: Logger,
+  { method, url, id }: { method: string; url: string; id: string },
+  status: number,
+  ms: number,
+): void {
+  if (!logger.isLevelEnabled('debug')) return;
+  logger.debug({ method, url: loggedUrl(url), requestId: id, status, ms: Math.round(ms) }, 'request');
+}
+
+/** Logs the requests of a scope. */
+export function registerRequestLog(app: App, logger: Logger): void {
+  if (!logger.isLevelEnabled('debug')) return;
+  app.addHook('onResponse', async (request, { statusCode, elapsedTime }) =>
+    logRequest(logger, request, statusCode, elapsedTime),
+  );
 }

@@ -6,7 +6,10 @@ import type { App, PlatformDeps } from '../ports.ts';
 import type { Metrics } from './metrics.ts';
 
 /** `GET /metrics` for Prometheus, in every role, for callers with METRICS_TOKEN. No route where that is not set. */
-export async function metricsRoutes(app: App, { config, metrics }: PlatformDeps): Promise<void> {
+export async function metricsRoutes(
+  app: App,
+  { config, metrics }: Pick<PlatformDeps, 'config' | 'metrics'>,
+): Promise<void> {
   const { metricsToken } = config;
   if (metricsToken === null) return;
   const expected = digest(metricsToken);

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import type { TokenKey } from '../../config.ts';
-import { createSigner, macLength } from './keyring.ts';
+import { createSigner, macLength } from './tracking-token.ts';
 
 /** Hides ids in texts that only we can read. Equal ids give equal texts, as long as one key is the first. */
 export type SealedIds = {

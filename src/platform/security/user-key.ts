@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { readUuid } from '../lib/uuid7.ts';
 import { StartupError } from '../startup-error.ts';
-import { createMac } from './keyring.ts';
+import { createMac } from './tracking-token.ts';
 
 /** Turns an end user's identifier into the only form in which it is stored with activity. */
 export type UserKeys = {

@@ -2,8 +2,7 @@ import type { Config } from '../../config.ts';
 import type { Recorder } from '../recorder.ts';
 import type { TrackedRequest } from '../verify-token.ts';
 import { createClickIdCodec } from './click-id.ts';
-import { fillLanding, parseLanding } from './landing.ts';
-import { createSessionAlias } from './session-alias.ts';
+import { createSessionAlias, fillLanding, parseLanding } from './landing.ts';
 
 /** Stores a click, if it is recorded. @returns the URL of the landing page */
 export type FollowClick = (tracked: TrackedRequest) => Promise<string>;

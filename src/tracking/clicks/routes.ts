@@ -5,7 +5,7 @@ import { type ErrorPages, isOpened } from '../../platform/http/error-pages.ts';
 import { unvalidated } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
-import { badTokenAnswer, refuseToken, tokenParameter, trackingHeaders } from '../beacons/image-answer.ts';
+import { badTokenAnswer, refuseToken, tokenParameter, trackingHeaders } from '../beacons/routes.ts';
 import type { TrackedRequest, VerifyToken } from '../verify-token.ts';
 import type { FollowClick } from './follow.ts';
 

@@ -28,3 +28,17 @@ export const shareOf = (micros: bigint, percentMicros: bigint): bigint =>
 export const times = (micros: bigint, factorMicros: bigint): bigint => divideHalfUp(micros * factorMicros, unit);
 
 const divideHalfUp = (value: bigint, by: bigint): bigint => (value * 2n + by) / (by * 2n);
+
+/** ISO 4217 codes of money in use. */
+const codes = new Set(
+  `AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD
+CAD CDF CHF CLF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP
+GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD
+KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK
+NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD
+SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VED VES VND VUV WST XAF
+XCD XCG XOF XPF YER ZAR ZMW ZWG`.split(/\s/),
+);
+
+/** Whether a code, in upper case, is a currency of ISO 4217. */
+export const isCurrency = (code: string): boolean => codes.has(code);

@@ -1,8 +1,8 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type Static, Type } from '@sinclair/typebox';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { textOrNumber } from '../../platform/http/schemas.ts';
-import { parseMicros } from './amounts.ts';
-import { isCurrency } from './currencies.ts';
+import { isCurrency, parseMicros } from './amounts.ts';
 import { findMisspelt } from './misspelt.ts';
 
 /** No control characters: PostgreSQL stores no NUL, and a line break would end a line of the signed text. */
@@ -108,4 +108,10 @@ export function readConversion(query: ReportFields, body: ReportFields): Convers
       isVoid ? 'void' : '',
     ].join('\n'),
   };
+}
+
+/** Whether a hex text is the HMAC-SHA256 of `text`; compared in constant time. */
+export function isSignedWith(secret: string, text: string, signature: string): boolean {
+  if (!/^[0-9a-f]{64}$/i.test(signature)) return false;
+  return timingSafeEqual(createHmac('sha256', secret).update(text).digest(), Buffer.from(signature, 'hex'));
 }

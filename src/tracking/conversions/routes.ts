@@ -4,7 +4,7 @@ import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { limitedCodes, toAppError } from '../../platform/http/error-handler.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
-import { imageAnswer, sendImage } from '../beacons/image-answer.ts';
+import { imageAnswer, sendImage } from '../beacons/routes.ts';
 import type { TrackingDeps } from '../ports.ts';
 import { isPrefetch } from '../verify-token.ts';
 import { microsToNumber } from './amounts.ts';
@@ -38,7 +38,9 @@ const imageAnswers = {
 };
 
 /** Advertisers' reports of conversions (docs/interface.md#conversions), server to server or as an image on a page. */
-export async function conversionRoutes(app: App, deps: TrackingDeps): Promise<void> {
+type RouteNeeds = Parameters<typeof createConversionService>[0] & Pick<TrackingDeps, 'failures' | 'flushPool'>;
+
+export async function conversionRoutes(app: App, deps: RouteNeeds): Promise<void> {
   const conversions = createConversionService({ ...deps, pool: deps.flushPool });
   app.addHook('onClose', conversions.drain);
   app.addHook('onRequest', async (_request, reply) => {

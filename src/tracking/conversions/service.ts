@@ -18,7 +18,7 @@ import { type Evaluation, evaluate } from './evaluate.ts';
 import { type ConvertedClick, findClicks, type Lookup } from './find-clicks.ts';
 import { buildPostback } from './postback.ts';
 import type { ConversionReport } from './request.ts';
-import { isSignedWith } from './signature.ts';
+import { isSignedWith } from './request.ts';
 
 /** A repeat of a report is answered `duplicate`, with the first booking, and changes nothing. */
 export type ReportResult = { message: 'recorded' | 'duplicate'; booking: Booking | null };

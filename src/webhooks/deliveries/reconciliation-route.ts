@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts';
 import { callOf } from '../../management/http.ts';
-import { createFailFast } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/health.ts';
 import { readDayRange } from '../../platform/http/day-range.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';

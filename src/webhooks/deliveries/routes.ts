@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Caller } from '../../accounts/caller.ts';
 import type { Config } from '../../config.ts';
 import { callOf, publisherQuery } from '../../management/http.ts';
-import { createFailFast } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';

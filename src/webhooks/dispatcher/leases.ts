@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type pg from 'pg';
-import { Connection } from '../../platform/db/connection.ts';
 import type { Executor } from '../../platform/db/pool.ts';
+import { Connection } from '../../platform/db/pool.ts';
 import type { ServerUrl } from '../../platform/db/servers.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Claimed } from './claim/claimed.ts';

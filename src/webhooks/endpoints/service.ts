@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { callOf } from '../../management/http.ts';
 import type { Work } from '../../management/unit-of-work.ts';
-import { createFailFast } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/health.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';

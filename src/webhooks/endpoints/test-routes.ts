@@ -3,7 +3,7 @@ import { calledPublisher } from '../../accounts/caller.ts';
 import type { Config } from '../../config.ts';
 import { publisherQuery } from '../../management/http.ts';
 import { strictBody } from '../../management/strict-body.ts';
-import { createFailFast } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';

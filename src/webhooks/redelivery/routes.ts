@@ -2,7 +2,7 @@ import type { Static } from '@sinclair/typebox';
 import type { Caller } from '../../accounts/caller.ts';
 import { callOf, publisherQuery } from '../../management/http.ts';
 import { refuseFields, strictBody } from '../../management/strict-body.ts';
-import { createFailFast } from '../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../platform/db/health.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
-import { createSigner } from '../../../src/platform/security/keyring.ts';
+import { createSigner } from '../../../src/platform/security/tracking-token.ts';
 import { enqueue } from '../../../src/webhooks/outbox.ts';
 import { createPayloadLinks, payloadLinkPurpose } from '../../../src/webhooks/payload-link.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';

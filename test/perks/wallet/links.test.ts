@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createWalletLinks, openPurpose, removePurpose } from '../../../src/perks/wallet/links.ts';
-import { createSigner } from '../../../src/platform/security/keyring.ts';
+import { createSigner } from '../../../src/platform/security/tracking-token.ts';
 
 const keys = [{ id: 1, secret: 'one-'.repeat(10) }];
 const open = createWalletLinks(createSigner(keys, openPurpose));

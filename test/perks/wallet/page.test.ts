@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createWalletLinks, openPurpose, removePurpose } from '../../../src/perks/wallet/links.ts';
-import { createSigner } from '../../../src/platform/security/keyring.ts';
+import { createSigner } from '../../../src/platform/security/tracking-token.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { call, storedEvents } from '../../tracking/journey.ts';
 import { formTokens, local, postForm, save, saveOneFor, saveUrlOf, showOneTo, showTo, storedItems } from './support.ts';

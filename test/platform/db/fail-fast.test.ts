@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFailFast } from '../../../src/platform/db/fail-fast.ts';
+import { createFailFast } from '../../../src/platform/db/health.ts';
 
 /** A health state that the test sets. */
 function fakeHealth() {

@@ -9,9 +9,8 @@ import { registerHotBodyParsing } from '../../../src/platform/http/body-parsing.
 import { corsOptions } from '../../../src/platform/http/cors.ts';
 import { registerErrorHandling, watchRoutes } from '../../../src/platform/http/error-handler.ts';
 import { createFailureLimit } from '../../../src/platform/http/failure-limit.ts';
-import { createHotRoutes, hotAnswer } from '../../../src/platform/http/hot-routes.ts';
+import { createHotRoutes, hotAnswer, registerRequestLog } from '../../../src/platform/http/hot-routes.ts';
 import { serverTimeouts } from '../../../src/platform/http/idle-connections.ts';
-import { registerRequestLog } from '../../../src/platform/http/request-log.ts';
 import { createServer } from '../../../src/platform/http/server.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 import { createMetrics } from '../../../src/platform/metrics/metrics.ts';

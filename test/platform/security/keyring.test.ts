@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createSigner, macLength } from '../../../src/platform/security/keyring.ts';
+import { createSigner, macLength } from '../../../src/platform/security/tracking-token.ts';
 
 const first = { id: 1, secret: 'first-secret-'.repeat(3) };
 const second = { id: 200, secret: 'second-secret-'.repeat(3) };

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
-import { createSigner } from '../../../src/platform/security/keyring.ts';
-import { createTokenCodec, type TokenClaims } from '../../../src/platform/security/tracking-token.ts';
+import { createSigner, createTokenCodec, type TokenClaims } from '../../../src/platform/security/tracking-token.ts';
 
 const oldKey = { id: 1, secret: 'an-old-secret-of-more-than-32-characters' };
 const newKey = { id: 2, secret: 'a-new-secret-of-more-than-32-characters!' };

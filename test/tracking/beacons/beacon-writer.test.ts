@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { TrackedEvent } from '../../../src/event-log/tracked-event.ts';
 import type { Executor } from '../../../src/platform/db/pool.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
-import { createBeaconWriter, createSeenFilter } from '../../../src/tracking/beacons/beacon-writer.ts';
-import { insertEvents } from '../../../src/tracking/insert-events.ts';
+import { insertEvents } from '../../../src/tracking/event-rows.ts';
+import { createBeaconWriter, createSeenFilter } from '../../../src/tracking/writers.ts';
 import { clonePool } from '../../support/database.ts';
 import { untilWaiting } from '../../support/locks.ts';
 import { trackedEvent } from '../journey.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createBotCheck } from '../../../src/tracking/beacons/bots.ts';
+import { createBotCheck } from '../../../src/tracking/verify-token.ts';
 
 const bots = [
   'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)',

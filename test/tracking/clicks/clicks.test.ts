@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { TrackedEvent } from '../../../src/event-log/tracked-event.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
 import { createClickIdCodec } from '../../../src/tracking/clicks/click-id.ts';
-import { createSessionAlias } from '../../../src/tracking/clicks/session-alias.ts';
-import { insertEvents } from '../../../src/tracking/insert-events.ts';
+import { createSessionAlias } from '../../../src/tracking/clicks/landing.ts';
+import { insertEvents } from '../../../src/tracking/event-rows.ts';
 import { holdTable, untilWaiting } from '../../support/locks.ts';
 import { createTwins, type TestApp } from '../../support/test-app.ts';
 import {

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { microsToNumber, parseMicros, shareOf, times } from '../../../src/tracking/conversions/amounts.ts';
-import { isCurrency } from '../../../src/tracking/conversions/currencies.ts';
+import { isCurrency, microsToNumber, parseMicros, shareOf, times } from '../../../src/tracking/conversions/amounts.ts';
 
 const micros = fc.bigInt({ min: 0n, max: 999_999_999_999_999n });
 const textOf = (value: bigint): string => `${value / 1_000_000n}.${String(value % 1_000_000n).padStart(6, '0')}`;

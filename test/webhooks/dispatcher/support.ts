@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect, vi } from 'vitest';
 import { transaction } from '../../../src/platform/db/pool.ts';
-import { createSigner } from '../../../src/platform/security/keyring.ts';
+import { createSigner } from '../../../src/platform/security/tracking-token.ts';
 import { type Dispatcher, type DispatcherOptions, startDispatcher } from '../../../src/webhooks/dispatcher/worker.ts';
 import { saveEndpoint } from '../../../src/webhooks/endpoint-changes.ts';
 import { enqueue } from '../../../src/webhooks/outbox.ts';

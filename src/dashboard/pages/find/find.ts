@@ -2,7 +2,7 @@ import { type PublisherContext, publisherPages } from '../../../catalog/publishe
 import { type SearchedKind, searchedKinds } from '../../../catalog/searched-kinds.ts';
 import type { View } from '../../../management/resource.ts';
 import { findDecision } from '../../../offers/re-decide.ts';
-import { createFailFast } from '../../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../../platform/db/health.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';

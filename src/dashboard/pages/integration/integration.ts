@@ -1,7 +1,7 @@
 import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import { publisherPages } from '../../../catalog/publisher-pages.ts';
 import { liveCard } from '../../../offers/live-card.ts';
-import { createFailFast } from '../../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../../platform/db/health.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';

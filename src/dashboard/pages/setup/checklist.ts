@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { firstKeyAt } from '../../../accounts/keys.ts';
 import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import type { Publisher } from '../../../catalog/types.ts';
-import type { FailFast } from '../../../platform/db/fail-fast.ts';
+import type { FailFast } from '../../../platform/db/health.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import { recordedMetrics } from '../../../reports/activity.ts';

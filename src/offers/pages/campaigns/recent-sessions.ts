@@ -1,6 +1,6 @@
 import type { PageExtensions, SeenKind } from '../../../catalog/page-extensions.ts';
 import type { DecisionContext } from '../../../decision/types.ts';
-import { createFailFast } from '../../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../../platform/db/health.ts';
 import { dayMs, minuteMs } from '../../../platform/lib/time.ts';
 import { type SessionSample, sampleSessions } from '../../decision-log/session-sample.ts';
 import type { OfferDeps } from '../../ports.ts';

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
-import { createFailFast } from '../../../platform/db/fail-fast.ts';
 import type { DatabaseHealth } from '../../../platform/db/health.ts';
+import { createFailFast } from '../../../platform/db/health.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';

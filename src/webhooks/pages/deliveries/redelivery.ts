@@ -1,5 +1,5 @@
 import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
-import { createFailFast } from '../../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../../platform/db/health.ts';
 import { transaction } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';

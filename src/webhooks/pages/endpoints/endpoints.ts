@@ -1,6 +1,6 @@
 import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
 import type { Work } from '../../../management/unit-of-work.ts';
-import { createFailFast } from '../../../platform/db/fail-fast.ts';
+import { createFailFast } from '../../../platform/db/health.ts';
 import { type Executor, transaction } from '../../../platform/db/pool.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
