@@ -38,6 +38,26 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.caller as Caller;
 }
 
+/**
+ * Whether the key of a request that passed `requireKey` still has what it had then: for streams, which outlive their
+ * request.
+ */
+export function createKeyCheck(
+  catalog: Pick<CatalogStore, 'current'>,
+  now: () => number,
+): (request: FastifyRequest) => () => boolean {
+  return (request) => {
+    const { publisher, key } = callerOf(request);
+    const [secret, publisherId] = [presentedKey(request) ?? '', publisher.id];
+    const permissions = [...(key?.permissions ?? [])];
+    return () => {
+      const grant = findCaller(catalog.current(), secret, now());
+      if (grant?.caller.publisher.id !== publisherId) return false;
+      return permissions.every((permission) => grant.permissions.has(permission));
+    };
+  };
+}
+
 /** The publisher whose key a request presents, whatever the key may do; null: none, or nobody's. */
 export function findOwner(snapshot: Snapshot, source: KeySource, nowMs: number): Publisher | null {
   try {

@@ -9,7 +9,7 @@ import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
 import { signInPath } from './access.ts';
 import { auditLog } from './audit-log.ts';
-import { createKeyAuthenticator } from './caller.ts';
+import { createKeyAuthenticator, createKeyCheck } from './caller.ts';
 import { keyRoutes, keysOf } from './keys.ts';
 import { createOidcProvider, type OidcProvider } from './oidc/provider.ts';
 import { accountPages } from './pages/account.ts';
@@ -23,6 +23,7 @@ import { callbackPath, singleSignOnPages } from './pages/single-sign-on.ts';
 import { userPages } from './pages/users.ts';
 import type { AccountDeps } from './ports.ts';
 import { createRevert } from './revert.ts';
+import { createSessionCheck } from './sessions.ts';
 
 export type Accounts = ReturnType<typeof createAccounts>;
 
@@ -40,6 +41,8 @@ export function createAccounts({ platform, catalog }: { platform: Platform; cata
   return {
     name: 'accounts',
     auth,
+    checkKey: createKeyCheck(store, now),
+    checkSession: createSessionCheck(platform.deps.pool, now),
     permissions,
     navigation,
     routes: (app: App, house: { permissions: readonly PermissionEntry[] }) =>

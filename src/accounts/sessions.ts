@@ -1,8 +1,9 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs, minuteMs } from '../platform/lib/time.ts';
 import { createToken, hashToken } from '../platform/security/random-token.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
-import type { User } from '../shell/context.ts';
+import type { User, Viewer } from '../shell/context.ts';
 import type { SessionClient } from './sign-in/session-client.ts';
 import { type UserRow, userColumns, userOf } from './users.ts';
 
@@ -91,6 +92,46 @@ export async function findSession(executor: Executor, token: string, nowMs: numb
       new Date(nowMs),
     ]);
   return { id: row.session_id, byProvider: row.by_provider, user: userOf(row) };
+}
+
+/** Session ids that are asked for within this time share one query (milliseconds). */
+const checkTogetherMs = 100;
+
+/** Whether a session is open, and its user has the role and the publisher that the page was opened with. */
+export type SessionCheck = (viewer: Pick<Viewer, 'sessionId' | 'user'>) => Promise<boolean>;
+
+/** For streams, which outlive the request that opened them: one query for all of a process. */
+export function createSessionCheck(executor: Executor, now: () => number): SessionCheck {
+  let next: { ids: Set<string>; found: Promise<Map<string, OpenSession>> } | null = null;
+  const collect = async (ids: Set<string>): Promise<Map<string, OpenSession>> => {
+    await setTimeout(checkTogetherMs);
+    next = null;
+    return findOpenSessions(executor, [...ids], now());
+  };
+  return async ({ sessionId, user }) => {
+    if (next === null) {
+      const ids = new Set<string>();
+      next = { ids, found: collect(ids) };
+    }
+    next.ids.add(sessionId);
+    const session = (await next.found).get(sessionId);
+    return session !== undefined && session.role === user.role && session.publisherId === user.publisherId;
+  };
+}
+
+type OpenSession = Pick<User, 'role' | 'publisherId'>;
+
+async function findOpenSessions(
+  executor: Executor,
+  ids: readonly string[],
+  nowMs: number,
+): Promise<Map<string, OpenSession>> {
+  const { rows } = await executor.query<OpenSession & { id: string }>(
+    `select s.id, u.role, u.publisher_id as "publisherId" from user_sessions s join users u on u.id = s.user_id
+    where ${isLive} and s.id = any($3) and not u.disabled`,
+    [...liveAt(nowMs), ids],
+  );
+  return new Map(rows.map((row) => [row.id, row]));
 }
 
 /** A session that awaits a code; null: it does not, has ended, or the user is disabled. */

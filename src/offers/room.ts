@@ -82,7 +82,7 @@ export function createOffers({ platform, catalog, accounts, eventLog, learning, 
       await app.register(explainRoutes, { ...deps, offers: service });
     },
     pages: (app: App, shell: Shell) => {
-      livePages(app, shell, deps);
+      livePages(app, shell, { ...deps, checkSession: accounts.checkSession });
       whyPages(app, shell, deps);
     },
     jobs: () => jobsOf(deps),

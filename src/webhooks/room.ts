@@ -61,7 +61,7 @@ export function createWebhooks({ platform, catalog, accounts }: Needs) {
       const given = { ...deps, events };
       await app.register(payloadRoutes, given);
       await app.register(endpointRoutes, given);
-      await app.register(listenRoutes, given);
+      await app.register(listenRoutes, { ...given, checkKey: accounts.checkKey });
       await app.register(deliveryRoutes, given);
       await app.register(redeliveryRoutes, given);
     },

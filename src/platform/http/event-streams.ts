@@ -12,6 +12,11 @@ type StreamOptions = {
   pauseMs?: number;
   /** The events since the last call; called again after it has resolved. */
   next: () => Promise<readonly StreamEvent[]>;
+  /**
+   * Whether who opened it still may: asked twice a second, and before events are sent. `false` ends the stream; while
+   * it throws, nothing is sent.
+   */
+  isAllowed: () => boolean | Promise<boolean>;
 };
 
 export type EventStreams = {
@@ -22,8 +27,11 @@ export type EventStreams = {
 };
 
 const defaultPauseMs = 1000;
+/** Longest time between two calls of `isAllowed` (milliseconds): streams end within a second after a revocation. */
+const checkEveryMs = 500;
+const minPauseMs = 1;
 const reconnectMs = 2000;
-/** The client reconnects after this time, which checks its session or key again. */
+/** The client reconnects after this time. */
 const maxStreamMs = 5 * 60_000;
 const maxStreams = 200;
 const maxStreamsPerOwner = 6;
@@ -60,8 +68,9 @@ function writeHead(reply: FastifyReply): void {
 }
 
 function run({ open, logger }: State, { raw }: FastifyReply, options: StreamOptions): void {
-  const { owner, next, pauseMs = defaultPauseMs } = options;
+  const { owner, pauseMs = defaultPauseMs } = options;
   const endMs = performance.now() + maxStreamMs;
+  let dueMs = 0;
   let timer: NodeJS.Timeout | undefined;
   const end = (): void => {
     clearTimeout(timer);
@@ -70,12 +79,14 @@ function run({ open, logger }: State, { raw }: FastifyReply, options: StreamOpti
     if (raw.writableNeedDrain) raw.destroy();
     else raw.end();
   };
-  const poll = async (): Promise<void> => {
+  const tick = async (): Promise<void> => {
     try {
+      const allowed = await ask(options);
+      if (allowed === false) return end();
       // A reader that is behind gets no more before it has read what waits for it.
-      if (!raw.writableNeedDrain) {
-        for (const event of await next()) raw.write(serialise(event));
-        raw.write(': keep-alive\n\n');
+      if (allowed && performance.now() >= dueMs && !raw.writableNeedDrain) {
+        if (!(await send(raw, options))) return end();
+        dueMs = performance.now() + pauseMs;
       }
     } catch (err) {
       logger.debug({ err }, 'event stream failed');
@@ -83,11 +94,30 @@ function run({ open, logger }: State, { raw }: FastifyReply, options: StreamOpti
     }
     if (!open.has(end)) return;
     if (performance.now() > endMs) return end();
-    timer = setTimeout(poll, pauseMs);
+    timer = setTimeout(tick, Math.min(checkEveryMs, Math.max(minPauseMs, dueMs - performance.now())));
   };
   open.set(end, owner);
   raw.on('close', end);
-  void poll();
+  void tick();
+}
+
+/** @returns null: it could not be found out */
+async function ask({ isAllowed }: StreamOptions): Promise<boolean | null> {
+  try {
+    return await isAllowed();
+  } catch {
+    return null;
+  }
+}
+
+/** @returns false: it is no longer allowed, and nothing was sent */
+async function send(raw: FastifyReply['raw'], { next, isAllowed }: StreamOptions): Promise<boolean> {
+  const events = await next();
+  // The events may have been waited for.
+  if (events.length > 0 && !(await isAllowed())) return false;
+  for (const event of events) raw.write(serialise(event));
+  raw.write(': keep-alive\n\n');
+  return true;
 }
 
 function serialise({ name, id, data }: StreamEvent): string {

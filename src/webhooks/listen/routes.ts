@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import type { FastifyRequest } from 'fastify';
 import { type Caller, calledPublisher } from '../../accounts/caller.ts';
 import type { Config } from '../../config.ts';
 import { callOf, publisherQuery } from '../../management/http.ts';
@@ -40,7 +41,8 @@ const eventStream = {
 /** `events`: what publishers can subscribe to; `config`: the origin of links. */
 type EventDeps = { events: EventTypes; config: Config };
 type CreateDeps = EndpointServiceDeps & EventDeps;
-type StreamDeps = DatabaseDeps & AnswerDeps & { config: Config };
+/** `checkKey`: whether the key of a stream still may. */
+type StreamDeps = DatabaseDeps & AnswerDeps & { config: Config; checkKey: (request: FastifyRequest) => () => boolean };
 type ListenDeps = CreateDeps & StreamDeps & { auth: Authenticator<Caller> };
 
 /** How often a stream looks for due deliveries (milliseconds). */
@@ -126,9 +128,11 @@ function streamRoutes(app: App, deps: StreamDeps): void {
       const first = await failFast(() => handOut(deps.pool, publisherId, listenerId));
       if (first === null) throw new AppError('endpoint_not_found');
       let waiting = first;
+      const isAllowed = deps.checkKey(request);
       streams.open(reply, {
         owner: `publisher ${publisherId}`,
         pauseMs: lookEveryMs,
+        isAllowed,
         next: async () => {
           const found = [...waiting, ...((await handOut(deps.pool, publisherId, listenerId)) ?? endOfListener())];
           waiting = [];

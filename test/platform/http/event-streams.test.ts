@@ -15,6 +15,7 @@ test('a reader that does not read is asked for no more events, until it reads ag
     streams.open(reply, {
       owner: reader,
       pauseMs: 1,
+      isAllowed: () => true,
       next: async () => {
         asked[reader] = (asked[reader] ?? 0) + 1;
         return [{ name: 'event', data }];
@@ -44,5 +45,38 @@ test('a reader that does not read is asked for no more events, until it reads ag
   still.resume();
   await expect.poll(() => asked.still).toBeGreaterThan(before);
   for (const socket of [still, quick]) socket.destroy();
+  await app.close();
+});
+
+test('what was read while the permission was lost is not sent, nor anything while it cannot be found out', async () => {
+  const app = Fastify();
+  const streams = createEventStreams(createLogger('silent'));
+  app.addHook('preClose', async () => streams.close());
+  const asked: string[] = [];
+  let [isAllowed, isKnown] = [true, false];
+  app.get('/', async (_request, reply) => {
+    streams.open(reply, {
+      owner: 'user',
+      pauseMs: 1,
+      isAllowed: () => {
+        asked.push('isAllowed');
+        if (!isKnown) throw new Error('no answer');
+        return isAllowed;
+      },
+      next: async () => {
+        asked.push('next');
+        isAllowed = false;
+        return [{ name: 'event', data: 'secret' }];
+      },
+    });
+    return reply;
+  });
+  const answer = app.inject('/');
+  await expect.poll(() => asked.length).toBeGreaterThan(2);
+  expect(asked).not.toContain('next');
+  isKnown = true;
+  const { body } = await answer;
+  expect(asked.filter((name) => name === 'next')).toHaveLength(1);
+  expect(body).toBe('retry: 2000\n\n');
   await app.close();
 });

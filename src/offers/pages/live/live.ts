@@ -1,3 +1,4 @@
+import type { SessionCheck } from '../../../accounts/sessions.ts';
 import { publisherPages } from '../../../catalog/publisher-pages.ts';
 import type { Publisher } from '../../../catalog/types.ts';
 import { createEventStreams, type StreamEvent } from '../../../platform/http/event-streams.ts';
@@ -15,10 +16,10 @@ import { type CallSources, watchCalls } from './watch.ts';
 
 const noticesLookbackMs = dayMs;
 
-type LiveSources = CallSources & { logger: Logger };
+type LiveSources = CallSources & { logger: Logger; checkSession: SessionCheck };
 
 /** Calls as they come, with request, answer and what to do (docs/interface.md#live-calls). */
-export function livePages(app: App, shell: Shell, { logger, ...sources }: LiveSources): void {
+export function livePages(app: App, shell: Shell, { logger, checkSession, ...sources }: LiveSources): void {
   const { pool, now } = sources;
   const streams = createEventStreams(logger);
   app.addHook('preClose', async () => streams.close());
@@ -41,8 +42,14 @@ export function livePages(app: App, shell: Shell, { logger, ...sources }: LiveSo
   });
   app.get('/dashboard/p/:publisherId/live/stream', { schema: { hide: true } }, (request, reply) => {
     const publisher = request.viewedPublisher as Publisher | null;
-    if (publisher === null) return reply.callNotFound();
-    streams.open(reply, { owner: `user ${request.viewer?.user.id}`, next: opened(sources, publisher, reader()) });
+    const { viewer } = request;
+    if (publisher === null || viewer === null) return reply.callNotFound();
+    const isAllowed = () => checkSession(viewer);
+    streams.open(reply, {
+      owner: `user ${viewer.user.id}`,
+      next: opened(sources, publisher, reader()),
+      isAllowed,
+    });
   });
 }
 
