@@ -12,7 +12,7 @@ import { databaseWaitMs, retryStart } from './platform/db/retry-start.ts';
 import { openCheckedDatabase } from './platform/db/startup-checks.ts';
 import { GeoError } from './platform/geo.ts';
 import { createLogger, type Logger } from './platform/logger.ts';
-import { checkSecrets } from './platform/security/canary.ts';
+import { checkSecrets, checkTokenKeys } from './platform/security/canary.ts';
 import { StartupError } from './platform/startup-error.ts';
 import { continueRestoredRollups } from './reports/restored.ts';
 import { createRooms, type Rooms } from './rooms.ts';
@@ -94,6 +94,7 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
   parts.add('rooms', rooms.close);
   const { deps } = rooms.platform;
   await retryStart(() => checkSecrets(deps.pool, deps.secretBox, config.userPepper, config.earlierPeppers));
+  await retryStart(() => checkTokenKeys(deps.pool, config.tokenKeys));
   if (database !== null) parts.add('supervision of the embedded database', superviseEmbedded(database, deps));
   if (first && link !== null) await retryStart(() => warnOfConnectionLimit(deps, link.assignment.processes));
   const demoDeps = { ...deps, catalog: rooms.catalog.store };

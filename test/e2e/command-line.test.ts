@@ -188,9 +188,10 @@ test('doctor finds a sound installation sound, and names what is wrong with anot
     WEBHOOK_ALLOW_NETS: '127.0.0.0/8',
     WEBHOOK_ALLOW_HTTP: 'true',
   };
-  const [sound, wrong, unread, none] = await Promise.all([
+  const [sound, wrong, otherTokens, unread, none] = await Promise.all([
     run(['doctor', '--json'], env),
     run(['doctor', '--json'], { ...env, SECRETS_KEY: Buffer.alloc(32, 1).toString('base64') }),
+    run(['doctor', '--json'], { ...env, TOKEN_KEYS: `1:${'another-token-key-'.repeat(2)}` }),
     run(['doctor'], { ...env, TOKEN_KEYS: 'short' }),
     run(['doctor'], { DATABASE_URL: '', DATA_DIR: '/there/is/none' }),
   ]);
@@ -206,6 +207,10 @@ test('doctor finds a sound installation sound, and names what is wrong with anot
   expect(wrong.code).toBe(1);
   expect(wrong.lines().filter(({ state }) => state === 'bad')).toMatchObject([
     { check: 'Keys', text: expect.stringContaining('SECRETS_KEY') },
+  ]);
+  expect(otherTokens.code).toBe(1);
+  expect(otherTokens.lines().filter(({ state }) => state === 'bad')).toMatchObject([
+    { check: 'Keys', text: expect.stringContaining('TOKEN_KEYS: the secret with the id 1') },
   ]);
   expect([unread.code, unread.out]).toEqual([1, expect.stringContaining('TOKEN_KEYS')]);
   expect([none.code, none.out]).toEqual([1, expect.stringContaining('no folder /there/is/none')]);

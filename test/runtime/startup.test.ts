@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { createPool } from '../../src/platform/db/pool.ts';
 import { openCheckedDatabase } from '../../src/platform/db/startup-checks.ts';
-import { checkSecrets } from '../../src/platform/security/canary.ts';
+import { checkSecrets, checkTokenKeys, findTokenKeyProblem } from '../../src/platform/security/canary.ts';
 import { createSecretBox } from '../../src/platform/security/secret-box.ts';
 import { cloneDatabase, clonePool } from '../support/database.ts';
 import { startProxy } from '../support/proxy.ts';
@@ -93,6 +93,25 @@ test('other secrets than those of the database end the start, and name which', a
   await checkSecrets(pool, box, pepper);
   await expect(checkSecrets(pool, otherBox, pepper)).rejects.toThrow(/^SECRETS_KEY is not the one/);
   await expect(checkSecrets(pool, box, otherPepper)).rejects.toThrow(/^USER_PEPPER is not the one/);
+  await close();
+});
+
+test('another secret under the id of a token key ends the start, and keys are rotated by new ids', async () => {
+  const { pool, close } = await clonePool(2);
+  const keyOf = (id: number, letter: string) => ({ id, secret: letter.repeat(32) });
+  const [first, second, third] = [keyOf(1, 'a'), keyOf(2, 'b'), keyOf(3, 'c')];
+  await checkSecrets(pool, createSecretBox(Buffer.alloc(32, 1)), 'p'.repeat(32));
+  expect(await findTokenKeyProblem(pool, [first])).toBeNull();
+  await Promise.all([checkTokenKeys(pool, [first]), checkTokenKeys(pool, [first])]);
+  for (const rotated of [[first, second], [second, first], [second]]) await checkTokenKeys(pool, rotated);
+  const refused = /^TOKEN_KEYS: the secret with the id 1 is not the one/;
+  await expect(checkTokenKeys(pool, [third, keyOf(1, 'x')])).rejects.toThrow(refused);
+  await expect(checkTokenKeys(pool, [keyOf(1, 'x')])).rejects.toHaveProperty('name', 'StartupError');
+  expect(await findTokenKeyProblem(pool, [second, keyOf(1, 'x')])).toMatch(refused);
+  await checkTokenKeys(pool, [keyOf(3, 'd'), second]); // the refused process left nothing
+  await expect(checkTokenKeys(pool, [third])).rejects.toThrow(/the id 3/);
+  const started = [keyOf(4, 'e'), keyOf(4, 'f')].map((key) => checkTokenKeys(pool, [key]));
+  expect((await Promise.allSettled(started)).map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
   await close();
 });
 

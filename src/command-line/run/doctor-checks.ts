@@ -3,7 +3,7 @@ import type { Config } from '../../config.ts';
 import { readSystem } from '../../dashboard/system-state.ts';
 import { clockLimitMs, clockWarningMs } from '../../platform/db/health.ts';
 import { missingMigrations } from '../../platform/db/migrate.ts';
-import { findSecretProblem } from '../../platform/security/canary.ts';
+import { findSecretProblem, findTokenKeyProblem } from '../../platform/security/canary.ts';
 import { createSecretBox } from '../../platform/security/secret-box.ts';
 import { parseNets } from '../../webhooks/address-guard.ts';
 import { checkTargets } from '../../webhooks/check-targets.ts';
@@ -69,9 +69,11 @@ async function checkClock(pool: pg.Pool): Promise<Finding> {
 async function checkKeys(pool: pg.Pool, config: Config): Promise<Finding> {
   const check = 'Keys';
   const box = createSecretBox(config.secretsKey, config.earlierSecretsKeys);
-  const problem = await findSecretProblem(pool, box, [config.userPepper, ...config.earlierPeppers]);
+  const problem =
+    (await findSecretProblem(pool, box, [config.userPepper, ...config.earlierPeppers])) ??
+    (await findTokenKeyProblem(pool, config.tokenKeys));
   if (problem !== null) return { check, state: 'bad', text: problem };
-  return { check, state: 'good', text: 'SECRETS_KEY and USER_PEPPER belong to this database' };
+  return { check, state: 'good', text: 'TOKEN_KEYS, SECRETS_KEY and USER_PEPPER belong to this database' };
 }
 
 async function* checkProcesses(pool: pg.Pool): AsyncGenerator<Finding> {

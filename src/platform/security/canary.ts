@@ -1,6 +1,8 @@
 import { createHmac } from 'node:crypto';
 import type pg from 'pg';
+import type { TokenKey } from '../../config.ts';
 import { StartupError } from '../startup-error.ts';
+import { createSigner } from './keyring.ts';
 import { sealedColumn } from './sealed-column.ts';
 import type { SecretBox } from './secret-box.ts';
 
@@ -47,6 +49,43 @@ export async function findSecretProblem(
   const canary = await readCanary(pool);
   return canary === null ? null : problemOf(box, canary, peppers.map(markOf));
 }
+
+/**
+ * Compares the token keys of this process with those that the database has seen, by their ids, and adds new ones: of
+ * two processes with different secrets under one id, each would refuse the links of the other.
+ * @throws StartupError naming the entry
+ */
+export async function checkTokenKeys(pool: pg.Pool, keys: readonly TokenKey[]): Promise<void> {
+  // A process with a wrong key adds none.
+  await pool.query(
+    `update installation set token_key_marks = token_key_marks || $1::jsonb
+    where not token_key_marks @> $1::jsonb and not exists (
+      select from jsonb_each_text(token_key_marks) known where $1::jsonb ->> known.key <> known.value)`,
+    [tokenKeyMarks(keys)],
+  );
+  const problem = await findTokenKeyProblem(pool, keys);
+  if (problem !== null) throw new StartupError(problem);
+}
+
+/** The same comparison, which changes nothing. @returns what is wrong; null: nothing */
+export async function findTokenKeyProblem(pool: pg.Pool, keys: readonly TokenKey[]): Promise<string | null> {
+  const { rows } = await pool.query<{ known: Record<string, string> }>(
+    'select token_key_marks as known from installation',
+  );
+  const known = rows[0]?.known ?? {};
+  const wrongOne = Object.entries(tokenKeyMarks(keys)).find(([id, mark]) => (known[id] ?? mark) !== mark);
+  if (wrongOne === undefined) return null;
+  return (
+    `TOKEN_KEYS: the secret with the id ${wrongOne[0]} is not the one that this database was first used with. Set it ` +
+    'to that one, or give a new secret an id that was never used, or DATABASE_URL to the database that belongs to it.'
+  );
+}
+
+/** Signatures by id. Links show such signatures to everybody, so these need no sealing. */
+const tokenKeyMarks = (keys: readonly TokenKey[]): Record<string, string> =>
+  Object.fromEntries(
+    keys.map((key) => [key.id, createSigner([key], context).sign(Buffer.from(context)).toString('base64')]),
+  );
 
 async function readCanary(pool: pg.Pool): Promise<Buffer | null> {
   const { rows } = await pool.query<{ canary: Buffer }>('select canary from installation');
