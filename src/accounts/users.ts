@@ -51,6 +51,16 @@ export async function findByEmail(executor: Executor, email: string): Promise<Cr
   return rows[0] === undefined ? null : { user: userOf(rows[0]), passwordHash: rows[0].password_hash };
 }
 
+/** The open invitations of an address. Several publishers may invite one. */
+export async function findInvitations(executor: Executor, email: string): Promise<User[]> {
+  const { rows } = await executor.query<UserRow>(
+    `select ${userColumns} from users u
+    where u.email = $1 and u.password_hash is null and u.oidc_subject is null and not u.disabled order by u.id`,
+    [email],
+  );
+  return rows.map(userOf);
+}
+
 /** The users of a publisher (null: the operators), by e-mail address. */
 export async function listUsers(executor: Executor, publisherId: number | null): Promise<User[]> {
   const { rows } = await executor.query<UserRow>(

@@ -5,11 +5,26 @@ import type { User } from '../../shell/context.ts';
 import { endSessionsOf } from '../sessions.ts';
 import { accountView, auditAccount, singleSignOnLabel, systemActor } from '../sign-in/account-audit.ts';
 import { deleteLinksOf } from '../sign-in/one-time-links.ts';
-import { createUser, findByEmail, findByIdentity, linkIdentity, parseEmail, setGrant } from '../users.ts';
+import {
+  createUser,
+  findByEmail,
+  findByIdentity,
+  findInvitations,
+  linkIdentity,
+  parseEmail,
+  setGrant,
+} from '../users.ts';
 import type { Identity } from './provider.ts';
 
 /** Why a user whom the provider vouches for is refused. */
-export type Refusal = 'unverified email' | 'foreign domain' | 'no account' | 'no role' | 'disabled' | 'other identity';
+export type Refusal =
+  | 'unverified email'
+  | 'foreign domain'
+  | 'no account'
+  | 'no role'
+  | 'disabled'
+  | 'other identity'
+  | 'several invitations';
 
 type SignOn = { pool: pg.Pool; setting: OidcSetting; hasPublisher: (id: number) => boolean; now: () => number };
 
@@ -24,7 +39,8 @@ export async function accountOf(deps: SignOn, identity: Identity): Promise<{ use
   const grant = grantOf(deps, identity);
   return transaction(deps.pool, async (executor) => {
     const linked = await findByIdentity(executor, identity);
-    const found = linked ?? (await findByEmail(executor, email))?.user ?? null;
+    const found = linked ?? (await accountWith(executor, email, deps.setting.roleClaim === null ? null : grant));
+    if (found === 'several invitations') return { refused: found };
     if (found === null)
       return grant === null ? { refused: 'no account' } : create(executor, deps, { identity, email, grant });
     if (found.disabled) return { refused: 'disabled' };
@@ -34,6 +50,23 @@ export async function accountOf(deps: SignOn, identity: Identity): Promise<{ use
     const user = { ...found, isLinked: true };
     return { user: deps.setting.roleClaim === null || grant === null ? user : await give(executor, deps, user, grant) };
   });
+}
+
+/**
+ * The account with this address that can sign in, else its invitation. Of several, that of the operators counts, or
+ * that of the publisher that a claim grants; else none, as the first one to invite an address must not get its owner.
+ */
+async function accountWith(
+  executor: Executor,
+  email: string,
+  granted: Grant | null,
+): Promise<User | 'several invitations' | null> {
+  const user = (await findByEmail(executor, email))?.user ?? null;
+  if (user === null || user.hasPassword || user.isLinked) return user;
+  const open = await findInvitations(executor, email);
+  const wanted = open.find(({ publisherId }) => publisherId === (granted?.publisherId ?? null));
+  if (granted === null && wanted === undefined && open.length > 1) return 'several invitations';
+  return wanted ?? open[0] ?? user;
 }
 
 /** The first configured value that the user has; roles of publishers that do not exist grant nothing. */

@@ -77,6 +77,8 @@ export const de: Messages = {
     ssoNoRole: 'Sie haben hier keine Rolle. Bitten Sie einen Administrator darum.',
     ssoDisabled: 'Ihr Konto ist deaktiviert.',
     ssoOtherIdentity: 'Das Konto mit Ihrer E-Mail-Adresse gehört einem anderen Benutzer des Anmeldedienstes.',
+    ssoSeveralInvitations:
+      'Mehrere Publisher haben Sie eingeladen. Der Betreiber kann alle Einladungen bis auf eine deaktivieren.',
     twoFactorRequiredNotice: 'Ihre Organisation verlangt Zwei-Faktor-Authentifizierung.',
     codeHint: 'Die sechs Ziffern, die die App gerade anzeigt.',
     addToApp: '1. Perkwire zur Authenticator-App hinzufügen',

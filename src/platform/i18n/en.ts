@@ -76,6 +76,7 @@ export const en = {
     ssoNoRole: 'You have no role here. Ask an administrator for one.',
     ssoDisabled: 'Your account is disabled.',
     ssoOtherIdentity: 'The account with your e-mail address belongs to another user of the sign-in service.',
+    ssoSeveralInvitations: 'Several publishers have invited you. Ask the operator to disable all invitations but one.',
     twoFactorRequiredNotice: 'Your organisation requires two-factor authentication.',
     codeHint: 'The six digits that the app shows now.',
     addToApp: '1. Add Perkwire to your authenticator app',

@@ -258,3 +258,51 @@ test('with passwords switched off, nothing but the provider signs in', async () 
   expect(added.body).toContain('judy@example.com can now sign in with single sign-on');
   expect(added.body).not.toContain(linkPath);
 });
+
+test('of several publishers that invite one address, none gets its owner until one invitation is left', async () => {
+  const config = {
+    ...t.deps.config,
+    requireTwoFactor: 'none' as const,
+    oidc: t.deps.config.oidc && { ...t.deps.config.oidc, roleClaim: null, grants: [] },
+  };
+  const byHand = await createTestApp({ databaseUrl: t.databaseUrl, config });
+  const { rows } = await t.pool.query<{ id: number }>(
+    "insert into publishers (name, sdk_id) values ('First to invite', 'eeeeeeeeeeeeeeee') returning id",
+  );
+  const publishers = [rows[0]?.id ?? 0, t.publisher.id];
+  for (const publisherId of publishers) {
+    await byHand.deps.catalog.refresh();
+    const admin = await signInAs(byHand, 'admin', publisherId);
+    const fields = { email: 'wanted@example.com', role: 'manager' };
+    // The second one learns nothing of the first.
+    expect((await admin.post(`/dashboard/p/${publisherId}/settings/users`, fields)).body).toContain(linkPath);
+  }
+  const owner = person('wanted');
+  const refused = await signIn(owner, '', byHand);
+  expect([refused.answer.statusCode, refusal(refused.answer)]).toEqual([
+    403,
+    expect.stringMatching(/^Several publishers/),
+  ]);
+  await t.pool.query("update users set disabled = true where email = 'wanted@example.com' and publisher_id = $1", [
+    publishers[0],
+  ]);
+  expect((await signIn(owner, '', byHand)).answer.statusCode).toBe(303);
+  const { rows: linked } = await t.pool.query(
+    "select publisher_id from users where email = 'wanted@example.com' and oidc_subject is not null",
+  );
+  expect(linked).toEqual([{ publisher_id: t.publisher.id }]);
+  await byHand.close();
+});
+
+test('a claim decides among the invitations of an address', async () => {
+  const { rows } = await t.pool.query<{ id: number }>(
+    "insert into publishers (name, sdk_id) values ('Also first', 'dddddddddddddddd') returning id",
+  );
+  for (const publisherId of [rows[0]?.id ?? 0, 1])
+    await createUser(t.pool, { email: 'both@example.com', role: 'analyst', publisherId, passwordHash: null, nowMs });
+  expect((await signIn(person('both'))).answer.statusCode).toBe(303);
+  const { rows: linked } = await t.pool.query(
+    "select publisher_id, role from users where email = 'both@example.com' and oidc_subject is not null",
+  );
+  expect(linked).toEqual([{ publisher_id: 1, role: 'manager' }]);
+});
