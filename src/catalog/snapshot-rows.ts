@@ -20,6 +20,7 @@ export type PublisherRow = {
   delivery_percentage: number;
   test_mode: boolean;
   frame_hosts: string[];
+  default_placement: string | null;
 };
 
 export type KeyRow = {

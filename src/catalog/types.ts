@@ -64,6 +64,8 @@ export type Publisher = {
   privacyText: string;
   /** CSP host sources of pages that may frame the offerwall. */
   frameHosts: readonly string[];
+  /** Normalised name of the placement of fetches that name none; null: they are refused. */
+  defaultPlacement: string | null;
   themes: ReadonlyMap<number, Theme>;
   themesByKey: ReadonlyMap<string, Theme>;
   defaultTheme: Theme | null;

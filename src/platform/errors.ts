@@ -6,7 +6,10 @@ export const errorCatalogue = {
   malformed_request: { status: 400, message: 'The request could not be read.' },
   malformed_json: { status: 400, message: 'The body is not valid JSON.' },
   invalid_request: { status: 400, message: 'The request has invalid fields.' },
-  missing_placement: { status: 400, message: 'The body field "placement" is required.' },
+  missing_placement: {
+    status: 400,
+    message: 'The body field "placement" is required; the publisher has no "default_placement".',
+  },
   pub_user_id_is_pii: { status: 400, message: 'pub_user_id must not be an e-mail address or a phone number.' },
   pub_user_id_required: { status: 400, message: 'pub_user_id is required for User Selected Perks.' },
   invalid_token: { status: 400, message: 'The link is not valid or has expired.' },

@@ -12,6 +12,7 @@ const labels: Readonly<Record<string, MessageKey>> = {
   cta_yes: 'offers.yesButton',
   currency_multiplier: 'settings.loyaltyRate',
   currency_name: 'settings.loyaltyCurrency',
+  default_placement: 'settings.defaultPlacement',
   delivery_percentage: 'settings.deliveryPercentage',
   description: 'offers.description',
   display_name: 'settings.displayName',

@@ -32,6 +32,7 @@ const publisherRow = (id: number): PublisherRow => ({
   delivery_percentage: 100,
   test_mode: false,
   frame_hosts: [],
+  default_placement: null,
 });
 
 const campaignRow = (over: Partial<CampaignRow> & { id: number }): CampaignRow => ({

@@ -115,6 +115,7 @@ export function publisherWith(offers: readonly Offer[], over: Partial<Publisher>
     privacyUrl: null,
     privacyText: '',
     frameHosts: [],
+    defaultPlacement: null,
     themes: new Map(),
     themesByKey: new Map(),
     defaultTheme: null,

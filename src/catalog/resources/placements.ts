@@ -7,6 +7,15 @@ import { maxPlacementLength, normaliseName } from '../names.ts';
 import { maxPlacements } from '../placements.ts';
 import { themes } from './themes.ts';
 
+/** The name of a placement, once it is normalised. */
+export const placementName = (description?: string) =>
+  Type.String({
+    maxLength: maxPlacementLength,
+    pattern: '^[^A-Z\\s_]+$',
+    [problem]: 'must not be empty',
+    ...(description !== undefined && { description }),
+  });
+
 /**
  * Where a unit is shown. Their names are what fetch-offers is called with; an unknown one is created on first sight.
  */
@@ -18,12 +27,7 @@ export const placements: Resource = {
   permission: 'configurations',
   input: Type.Object(
     {
-      name: Type.String({
-        maxLength: maxPlacementLength,
-        pattern: '^[^A-Z\\s_]+$',
-        [problem]: 'must not be empty',
-        description: 'Kept in lower case, with hyphens for blanks and underscores. Cannot be changed later.',
-      }),
+      name: placementName('Kept in lower case, with hyphens for blanks and underscores. Cannot be changed later.'),
       display_name: text(200, { default: '' }),
       theme_id: orNull(idSchema, { default: null, description: "null: the publisher's default theme." }),
       offers_per_response: orNull(offersPerResponse, { default: null, description: "null: the theme's number." }),

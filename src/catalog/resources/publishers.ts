@@ -5,7 +5,9 @@ import { orNull, type Resource, stamps } from '../../management/resource.ts';
 import { problem } from '../../management/schema-errors.ts';
 import { isOperator } from '../../management/unit-of-work.ts';
 import { isTimeZone } from '../../platform/lib/time-zone.ts';
+import { normaliseName } from '../names.ts';
 import { isFrameHost } from '../snapshot/convert.ts';
+import { placementName } from './placements.ts';
 
 /** Publishers: an operator makes them and sees all; others see and set their own. */
 export const publishers: Resource = {
@@ -63,6 +65,10 @@ export const publishers: Resource = {
           'Whose pages alone may show the offerwall in a frame: https://shop.example or https://*.shop.example. ' +
           'Empty: any page, but for signed links.',
       }),
+      default_placement: orNull(placementName(), {
+        default: null,
+        description: 'Placement of fetches that name none; null: they are refused.',
+      }),
     },
     { additionalProperties: false },
   ),
@@ -85,5 +91,9 @@ export const publishers: Resource = {
         : [{ path: `/frame_hosts/${index}`, message: 'must look like https://shop.example or https://*.shop.example' }],
     ),
   ],
+  prepare: (values) =>
+    typeof values.default_placement === 'string'
+      ? { ...values, default_placement: normaliseName(values.default_placement) }
+      : values,
   initial: () => ({ sdk_id: randomBytes(8).toString('hex') }),
 };

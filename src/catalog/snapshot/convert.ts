@@ -46,6 +46,7 @@ export function toPublisher(
     privacyUrl: row.privacy_url,
     privacyText: row.privacy_text,
     frameHosts: row.frame_hosts.filter(isFrameHost),
+    defaultPlacement: row.default_placement,
     themes,
     themesByKey: new Map([...themes.values()].map((theme) => [theme.key, theme])),
     defaultTheme: (defaultRow && themes.get(defaultRow.id)) ?? null,

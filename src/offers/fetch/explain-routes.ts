@@ -74,8 +74,15 @@ export async function explainRoutes(
   };
   const preValidation = [emptyBodyByDefault, nullFieldsAsAbsent, auth.requireKey('configurations', 'accounts')];
   app.post('/manage/v1/explain', { schema, preValidation }, async (request) => {
-    const asked = readFetchOffers(request.query, request.body, clientOf(request));
-    const explained = await offers.explain(calledPublisher(request), asked);
+    const publisher = calledPublisher(request);
+    const asked = readFetchOffers(
+      request.query,
+      request.body,
+      clientOf(request),
+      undefined,
+      publisher.defaultPlacement,
+    );
+    const explained = await offers.explain(publisher, asked);
     const shown = explained.filter(({ position }) => position !== null).length;
     return {
       message: `${shown} of ${explained.length} offers would be shown.`,

@@ -41,7 +41,11 @@ export const fetchOffersQuery = Type.Object({
 export const fetchOffersBody = Type.Object(
   {
     placement: Type.Optional(
-      Type.String({ maxLength: maxPlacementLength, pattern: noNul, description: 'Required. Where the unit is shown.' }),
+      Type.String({
+        maxLength: maxPlacementLength,
+        pattern: noNul,
+        description: "Where the unit is shown. Required unless the publisher's `default_placement` is set.",
+      }),
     ),
     ua: text(2048, "The end user's user agent; default: the User-Agent header."),
     ip: text(64, "The end user's address; absent or `auto`: the caller's."),

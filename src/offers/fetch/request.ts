@@ -79,7 +79,7 @@ export function readWithNotices(
     notices.add(publisher.id, { path, message }, false);
     request.notes = [...(request.notes ?? []), { path, message }];
   };
-  const read = readFetchOffers(query, body, clientOf(request), note);
+  const read = readFetchOffers(query, body, clientOf(request), note, publisher.defaultPlacement);
   if (read.themeId !== null && findTheme(publisher, read.themeId) === null)
     note('/themeId', 'ignored: there is no theme with this id or key');
   return read;
@@ -88,6 +88,7 @@ export function readWithNotices(
 /**
  * Reads query and body, both already checked against their schemas.
  * @param note is told what of it is ignored or dropped
+ * @param defaultPlacement is taken where the body names none
  * @throws AppError missing_placement, pub_user_id_is_pii, invalid_request
  */
 export function readFetchOffers(
@@ -95,9 +96,10 @@ export function readFetchOffers(
   given: FetchOffersBody,
   client: Client,
   note: Note = () => {},
+  defaultPlacement: string | null = null,
 ): FetchOffersRequest {
   const body = withNewRequestNames(given);
-  const placement = normaliseName(body.placement ?? '');
+  const placement = normaliseName(body.placement ?? '') || (defaultPlacement ?? '');
   if (placement === '')
     throw new AppError('missing_placement', { details: [{ path: '/placement', message: 'is required' }] });
   // Some letters become two in lower case.

@@ -440,7 +440,7 @@ export const de: Messages = {
     malformedRequest: 'Die Anfrage war nicht lesbar.',
     malformedJson: 'Der Inhalt ist kein gültiges JSON.',
     invalidRequest: 'Die Anfrage hat ungültige Felder.',
-    missingPlacement: 'Das Feld „placement“ wird benötigt.',
+    missingPlacement: 'Das Feld „placement“ wird benötigt; der Publisher hat kein „default_placement“.',
     piiUserId: 'pub_user_id darf weder E-Mail-Adresse noch Telefonnummer sein.',
     userIdRequired: 'Für User Selected Perks wird pub_user_id benötigt.',
     invalidToken: 'Der Link ist ungültig oder abgelaufen.',
@@ -1217,7 +1217,8 @@ export const de: Messages = {
       'Senden Sie eine eigene ID für den Nutzer, etwa die Nummer seines Datensatzes; niemals eine Adresse oder ' +
       'Telefonnummer.',
     sendPlacement:
-      'Senden Sie „placement“, den Namen der Seite oder Ansicht, auf der der Werbeplatz steht, etwa „checkout“.',
+      'Senden Sie „placement“, den Namen der Seite oder Ansicht, auf der der Werbeplatz steht, etwa „checkout“, oder ' +
+      'geben Sie in den <a>Einstellungen</a> eine Platzierung vor.',
     sendUserId: 'Senden Sie die „pub_user_id“, mit der die Angebote abgerufen wurden.',
     statusAndTime: '{status} in {ms, number} ms',
     tellOperator: 'Hier ist nichts zu ändern: Nennen Sie dem Betreiber die request_id der Antwort.',
@@ -1683,6 +1684,8 @@ export const de: Messages = {
     features: 'Funktionen',
     offerCountHint: 'Je Antwort. Designs und Platzierungen können davon abweichen.',
     deliveryPercentageHint: 'Anteil der Nutzer, die Angebote bekommen.',
+    defaultPlacement: 'Vorgegebene Platzierung',
+    defaultPlacementHint: 'Für Aufrufe, die keine Platzierung nennen. Leer: Sie werden abgewiesen.',
     unitsEnabled: 'Werbeplätze aktiviert',
     unitsEnabledHint: 'Deaktiviert: Jede Antwort ist leer.',
     testMode: 'Testmodus',

@@ -424,7 +424,7 @@ export const en = {
     malformedRequest: 'The request could not be read.',
     malformedJson: 'The body is not valid JSON.',
     invalidRequest: 'The request has invalid fields.',
-    missingPlacement: 'The body field "placement" is required.',
+    missingPlacement: 'The body field "placement" is required; the publisher has no "default_placement".',
     piiUserId: 'pub_user_id must not be an e-mail address or a phone number.',
     userIdRequired: 'pub_user_id is required for User Selected Perks.',
     invalidToken: 'The link is not valid or has expired.',
@@ -1167,7 +1167,9 @@ export const en = {
     sendJson: 'Send valid JSON; strings that are put together by hand often lack a quote.',
     sendLess: 'Send fewer or shorter attributes.',
     sendOwnId: 'Send an id of your own for the user, such as its row’s number; never an address or a phone number.',
-    sendPlacement: 'Send "placement", the name of the page or screen where the unit stands, such as "checkout".',
+    sendPlacement:
+      'Send "placement", the name of the page or screen where the unit stands, such as "checkout", or choose a default ' +
+      'placement in the <a>settings</a>.',
     sendUserId: 'Send the "pub_user_id" that the fetch was made with.',
     statusAndTime: '{status} in {ms, number} ms',
     tellOperator: 'Nothing to change here: tell the operator the request_id of the answer.',
@@ -1617,6 +1619,8 @@ export const en = {
     features: 'Features',
     offerCountHint: 'Per response. Themes and placements can override it.',
     deliveryPercentageHint: 'Share of users who get offers.',
+    defaultPlacement: 'Default placement',
+    defaultPlacementHint: 'Of calls that name no placement. Empty: they are refused.',
     unitsEnabled: 'Units enabled',
     unitsEnabledHint: 'Disabled: every response is empty.',
     testMode: 'Test mode',

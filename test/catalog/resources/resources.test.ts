@@ -423,3 +423,45 @@ test('403: a key without the permission of a kind', async () => {
   expect((await manager.call('GET', '/offers')).status).toBe(200);
   expect((await manager.call('GET', '/themes')).status).toBe(403);
 });
+
+describe('the default placement of a publisher', () => {
+  const paths = [
+    ...['/native/v1/offers.json', '/native/v2/offers.json', '/native/v4/offers.json'],
+    ...['/native/v4/offerwall.json', '/native/v4/perkswall.json', '/native/v2/perkswall.json'],
+  ];
+  const bodies = [undefined, {}, { placement: '' }, { placement: ' ' }, { placement: null }];
+  const answersOf = async (): Promise<(string | undefined)[]> => {
+    const calls = paths.flatMap((path) => bodies.map((body) => ({ url: `${path}?api_key=${me.key}`, body })));
+    const replies = await Promise.all(
+      calls.map(({ url, body }) =>
+        t.app.inject({ method: 'POST', url, ...(body && { payload: { ...body, ip: '203.0.113.9' } }) }),
+      ),
+    );
+    return replies.map((reply) => (reply.statusCode === 200 ? '200' : reply.json().error.message));
+  };
+  const publisher = () => `/publishers/${me.publisherId}`;
+
+  beforeEach(() => t.operator.call('PATCH', publisher(), { offerwall_enabled: true }));
+
+  test('is none at first: fetches that name no placement are refused, and told of the setting', async () => {
+    expect((await me.call('GET', publisher())).body.data.default_placement).toBeNull();
+    expect([...new Set(await answersOf())]).toEqual([expect.stringContaining('"default_placement"')]);
+  });
+
+  test('is normalised, and used by every fetch that names none; that it is taken away counts at once', async () => {
+    const set = await me.call('PATCH', publisher(), { default_placement: ' Order_Receipt ' });
+    expect(set.body.data.default_placement).toBe('order-receipt');
+    expect(new Set(await answersOf())).toEqual(new Set(['200']));
+    const { rows } = await t.pool.query('select distinct placement from sessions where publisher_id = $1', [
+      me.publisherId,
+    ]);
+    expect(rows).toEqual([{ placement: 'order-receipt' }]);
+    await me.call('PATCH', publisher(), { default_placement: null });
+    expect(await answersOf()).not.toContain('200');
+  });
+
+  test.each(['', ' ', 'x'.repeat(129), 5])('%j is refused', async (name) => {
+    const reply = await me.call('PATCH', publisher(), { default_placement: name });
+    expect([reply.status, details(reply).map(({ path }) => path)]).toEqual([400, ['/default_placement']]);
+  });
+});

@@ -441,6 +441,22 @@ describe('settings', () => {
     expect(t.deps.catalog.current().publishers.get(otherId)?.uspEnabled).toBe(true);
   });
 
+  test('a default placement is set and taken away in the settings', async () => {
+    const current = () => t.deps.catalog.current().publishers.get(t.publisher.id)?.defaultPlacement;
+    for (const [given, kept] of [
+      ['Order Receipt', 'order-receipt'],
+      ['', null],
+    ] as const) {
+      const saved = await admin.post(own('/settings'), publisherFields('Shop', { default_placement: given }));
+      expect([saved.statusCode, current()]).toEqual([303, kept]);
+      const page = (await admin.get(own('/settings'))).body;
+      const field = /<input[^>]*name="default_placement"[^>]*>/.exec(page)?.[0];
+      expect(field).toContain(`value="${kept ?? ''}"`);
+    }
+    const german = await admin.get(own('/settings'), { 'accept-language': 'de' });
+    expect(german.body).toContain('Vorgegebene Platzierung');
+  });
+
   test('a theme stores only overrides, and refuses User Selected Perks on a single offer unit', async () => {
     const made = await admin.post(own('/settings/themes'), {
       name: 'Plain',

@@ -239,8 +239,10 @@ describe('the placement', () => {
     expect(normaliseName('a\u0085b\u00a0c\u2028d\ufeffe\u3000f')).toBe('a-b-c-d-e-f');
   });
 
-  test.each([undefined, '', ' ', '\t\n'])('%j is missing', (placement) => {
+  test.each([undefined, '', ' ', '\t\n'])('%j is missing: the default is used, else it is refused', (placement) => {
     expect(refusal({ placement })).toMatchObject({ code: 'missing_placement', status: 400 });
+    const body = { placement } as FetchOffersBody;
+    expect(readFetchOffers({}, body, client, undefined, 'receipt').placement).toBe('receipt');
   });
 });
 

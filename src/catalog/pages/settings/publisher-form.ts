@@ -65,6 +65,10 @@ const offerFields = (form: FormBuilder): Html =>
         hint: t('settings.deliveryPercentageHint'),
       }),
     ]),
+    form.input('default_placement', {
+      label: t('settings.defaultPlacement'),
+      hint: t('settings.defaultPlacementHint'),
+    }),
     form.checkbox('unit_enabled', { label: t('settings.unitsEnabled'), hint: t('settings.unitsEnabledHint') }),
     form.checkbox('test_mode', { label: t('settings.testMode'), hint: t('settings.testModeHint') }),
   );
@@ -93,6 +97,7 @@ export function readPublisher(fields: Fields, asOperator: boolean): Values {
     name: fields.text('name'),
     offers_per_response: fields.number('offers_per_response'),
     delivery_percentage: fields.number('delivery_percentage'),
+    default_placement: fields.text('default_placement') || null,
     unit_enabled: fields.checked('unit_enabled'),
     test_mode: fields.checked('test_mode'),
     time_zone: fields.text('time_zone'),

@@ -21,7 +21,7 @@ const session = send('live.useSession');
 
 /** What to do about a refusal, by the code of its error. */
 const byCode: Readonly<Record<string, Advice>> = {
-  missing_placement: send('live.sendPlacement'),
+  missing_placement: go('live.sendPlacement', '/settings'),
   pub_user_id_is_pii: send('live.sendOwnId'),
   pub_user_id_required: send('live.sendUserId'),
   malformed_json: send('live.sendJson'),
