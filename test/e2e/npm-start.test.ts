@@ -1,0 +1,56 @@
+import { spawn } from 'node:child_process';
+import { readdir, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { databaseFolder } from '../support/database-folder.ts';
+import { ensureBuilt } from '../support/resources.ts';
+import { endChild, freePort, untilReady } from '../support/server-process.ts';
+
+const isOpen = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    const answer = (open: boolean) => () => {
+      socket.destroy();
+      resolve(open);
+    };
+    socket.once('connect', answer(true)).once('error', answer(false));
+  });
+
+test('a kill of `npm start` ends the server and its database', async () => {
+  await ensureBuilt();
+  const folder = await databaseFolder('perkwire-npm-start-');
+  const port = await freePort();
+  const child = spawn('npm', ['start'], {
+    env: { ...process.env, PORT: String(port), DATA_DIR: join(folder, 'data'), LOG_LEVEL: 'warn' },
+    stdio: ['ignore', 'ignore', 'inherit'],
+    detached: true,
+  });
+  try {
+    await untilReady(`http://127.0.0.1:${port}/health/ready`, child);
+    expect([await isOpen(port), await databaseLives(folder)]).toEqual([true, true]);
+    // npm's process alone, as a service manager or a person does it.
+    await endChild(child, 'SIGTERM');
+    await expect.poll(() => isOpen(port), { timeout: 60_000 }).toBe(false);
+    await expect.poll(() => groupLives(child.pid as number), { timeout: 60_000 }).toBe(false);
+    await expect.poll(() => databaseLives(folder), { timeout: 60_000 }).toBe(false);
+  } finally {
+    if (groupLives(child.pid as number)) process.kill(-(child.pid as number), 'SIGTERM');
+    // The database may still be ending.
+    await rm(folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 200 });
+  }
+});
+
+/** PostgreSQL removes its pid file when it ends. */
+const databaseLives = async (folder: string): Promise<boolean> =>
+  (await readdir(folder, { recursive: true })).some((file) => file.endsWith('postmaster.pid'));
+
+/** Whether a process of the group is left. */
+function groupLives(id: number): boolean {
+  try {
+    process.kill(-id, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
