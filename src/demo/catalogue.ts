@@ -4,10 +4,6 @@ import { storeKnownKey } from '../accounts/keys.ts';
 import { seedCatalogue } from '../catalog/seed.ts';
 import type { SeedCatalogue } from '../catalog/seed-types.ts';
 import type { Executor } from '../platform/db/pool.ts';
-import type { PlatformDeps } from '../platform/ports.ts';
-import { createSigner } from '../platform/security/tracking-token.ts';
-import type { LiveExamples } from '../reference/live-examples.ts';
-import { createPayloadLinks, payloadLinkPurpose } from '../webhooks/payload-link.ts';
 
 const demoFolder = new URL('../../demo/', import.meta.url);
 
@@ -43,15 +39,3 @@ export async function loadDemoCatalogue(executor: Executor, ids: DemoIds): Promi
 
 /** The custom attribute that marks made-up sessions: reports can leave them out or show nothing else. */
 export const madeUpMark = { name: 'demo_history', value: 'made-up' } as const;
-
-/** What the examples of the API reference are made of in the demo. */
-export function demoExamples({ config, now }: Pick<PlatformDeps, 'config' | 'now'>): LiveExamples {
-  const links = createPayloadLinks(createSigner(config.tokenKeys, payloadLinkPurpose), config.publicUrl);
-  return {
-    keys: { bearer: embeddedDemoIds.key, operator: demoOperatorKey },
-    filters: {
-      payloadToken: (deliveryId) => new URL(links.url(deliveryId, now())).searchParams.get('t') ?? '',
-    },
-    now,
-  };
-}

@@ -2,7 +2,8 @@ import type { Accounts } from '../accounts/room.ts';
 import type { Catalog } from '../catalog/room.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
-import { demoExamples } from './catalogue.ts';
+import { demoOperatorKey, embeddedDemoIds } from './catalogue.ts';
+import { createExampleValues } from './example-values.ts';
 import type { Received } from './received.ts';
 import { demoReceiverRoutes } from './receiver.ts';
 import { demoShopRoutes } from './shop/routes.ts';
@@ -14,7 +15,10 @@ export function createDemo({ platform, catalog, accounts }: Needs) {
   const deps = { ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth };
   return {
     name: 'demo',
-    examples: demoExamples(platform.deps),
+    examples: {
+      keys: { bearer: embeddedDemoIds.key, operator: demoOperatorKey },
+      values: createExampleValues(platform.deps),
+    },
     routes: async (app: App) => {
       const received: Received[] = [];
       await app.register(demoReceiverRoutes, { ...deps, received });

@@ -2,17 +2,15 @@ import { readFileSync } from 'node:fs';
 import type { Node } from './operation-components.ts';
 
 /**
- * What an operation is called with in its example, by the names of its parameters. `from` says where a value comes from
- * that only exists once something was done: see `live-examples.ts`.
+ * What an operation is called with in its example, by the names of its parameters. `live` names values that take their
+ * place in the demo, by parameter or by place in the body: see `live-examples.ts`.
  */
 type ExampleRequest = {
   path?: Record<string, string>;
   query?: Record<string, string>;
   headers?: Record<string, string>;
   body?: unknown;
-  from?: Record<string, string[]>;
-  /** What the calls of `from` send instead of their own examples. */
-  bodies?: Record<string, unknown>;
+  live?: Record<string, string>;
 };
 
 export type Examples = {

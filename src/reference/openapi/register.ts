@@ -1,16 +1,16 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { App } from '../../platform/ports.ts';
-import { createLiveExamples, type LiveExamples } from '../live-examples.ts';
+import { type LiveExamples, withValues } from '../live-examples.ts';
 import { nameComponents } from './components.ts';
 import type { ApiDocument } from './example-request.ts';
-import { addExamples, readExamples } from './examples.ts';
+import { addExamples, type Examples, readExamples } from './examples.ts';
 
 const description = `Personalised offers at checkout, exact beacons, User Selected Perks and signed webhooks.
 
-Every error answer has the form of the schema **Error**. The examples run against the demo (\`npm start\`) as they
-stand: there, ids and tokens in them are of this moment, and "Authorize" is filled in. A parameter of a list that is
-named like a field keeps the rows that have its value. The [guides](/docs/guides) say more.`;
+Every error answer has the form of the schema **Error**. The examples are for the demo (\`npm start\`): there,
+sessions, tokens and deliveries in them are the latest that it has, and "Authorize" is filled in. A parameter of a list
+that is named like a field keeps the rows that have its value. The [guides](/docs/guides) say more.`;
 
 const license = { name: 'Apache-2.0', identifier: 'Apache-2.0' };
 
@@ -63,19 +63,33 @@ export async function showApi(app: App, live: LiveExamples | null): Promise<void
   const uiConfig = { docExpansion: 'list', deepLinking: true } as const;
   if (live === null) return void (await app.register(swaggerUi, { routePrefix: '/docs', uiConfig }));
 
-  const makeLive = createLiveExamples(app, readExamples(), live);
-  let document: ApiDocument | null = null;
+  const examples = readExamples();
+  const documents = new WeakMap<object, ApiDocument>();
   await app.register(swaggerUi, {
     routePrefix: '/docs',
     uiConfig: { ...uiConfig, onComplete: authorizeWithDemoKeys },
     uiHooks: {
-      preHandler: async () => {
-        document = await makeLive(withDemoKeys(app.swagger(), live.keys));
+      preHandler: async (request) => {
+        if (!/^\/docs\/(json|yaml)\b/.test(request.url)) return;
+        // Without a database the examples are those that are recorded.
+        const values = await live.values().catch(() => ({}));
+        documents.set(request, withLiveValues(withDemoKeys(app.swagger(), live.keys), examples, values));
       },
     },
-    transformSpecification: (given) => document ?? given,
+    transformSpecification: (given, request) => documents.get(request) ?? given,
   });
 }
+
+/** Each operation's example with the values that it names in `live`. */
+const withLiveValues = (document: ApiDocument, { requests }: Examples, values: Record<string, string>): ApiDocument =>
+  withValues(document, (operationId) =>
+    Object.fromEntries(
+      Object.entries(requests[operationId]?.live ?? {}).flatMap(([place, name]) => {
+        const value = values[name];
+        return value === undefined ? [] : [[place, value]];
+      }),
+    ),
+  );
 
 function withDemoKeys(document: object, keys: LiveExamples['keys']): ApiDocument {
   const { components, ...rest } = document as ApiDocument;

@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs';
+import { getAt } from '../../src/reference/live-examples.ts';
+import { type ApiDocument, exampleRequestOf, operationsById } from '../../src/reference/openapi/example-request.ts';
+
+type Values = Record<string, string>;
+type Answer = { headers: Headers; body: string };
+
+/**
+ * How values come about that only exist once something was done: for each, the calls that make it, in order.
+ * `fetchOffers /data/offers/0/pixel ?t` is parameter `t` of the URL at this place of the answer. `bodies`: what the
+ * calls send instead of their own examples.
+ */
+type Recipe = { from: Record<string, string[]>; bodies?: Record<string, unknown> };
+
+const recipes = JSON.parse(readFileSync(new URL('made-values.json', import.meta.url), 'utf8')) as Record<
+  string,
+  Recipe
+>;
+
+type Maker = {
+  url: string;
+  document: ApiDocument;
+  /** The API key for each security scheme. */
+  keys: Record<string, string>;
+  /** Further ways to make a value of one in an answer. */
+  filters: Record<string, (value: string) => string>;
+};
+
+/** Makes what the examples of operations name, by calls of other operations. */
+export async function makeValues({ url, document, keys, filters }: Maker): Promise<Map<string, Values>> {
+  const operations = operationsById(document);
+  const call = async (operationId: string, values: Values, body: unknown): Promise<Answer> => {
+    const operation = operations.get(operationId);
+    if (operation === undefined) throw new Error(`no operation ${operationId}`);
+    const { url: path, payload, ...init } = exampleRequestOf(document, operation, keys, values, body);
+    const answer = await fetch(url + path, { ...init, redirect: 'manual', ...(payload && { body: payload }) });
+    if (answer.status >= 400) throw new Error(`${init.method} ${path}: ${answer.status} ${await answer.text()}`);
+    return { headers: answer.headers, body: await bodyOf(answer) };
+  };
+  const made = new Map<string, Values>();
+  for (const [operationId, { from, bodies = {} }] of Object.entries(recipes))
+    made.set(operationId, await valuesFrom(from, (id, known) => call(id, known, bodies[id]), filters));
+  return made;
+}
+
+/** Each call is made once for an operation, so that its values belong together. */
+async function valuesFrom(
+  from: Recipe['from'],
+  call: (operationId: string, values: Values) => Promise<Answer>,
+  filters: Maker['filters'],
+): Promise<Values> {
+  const values: Values = {};
+  const answers = new Map<string, Answer>();
+  for (const [name, steps] of Object.entries(from)) {
+    for (const step of steps) {
+      const [operationId = '', place, filter = ''] = step.split(' ');
+      const answer = answers.get(operationId) ?? (await call(operationId, values));
+      answers.set(operationId, answer);
+      if (place === undefined) continue;
+      const found = place.startsWith('/') ? getAt(JSON.parse(answer.body), place) : answer.headers.get(place);
+      const text = String(found);
+      values[name] = filter.startsWith('?')
+        ? (new URL(text).searchParams.get(filter.slice(1)) ?? '')
+        : (filters[filter]?.(text) ?? text);
+    }
+  }
+  return values;
+}
+
+/** Of a stream of events, which has no end, what it begins with. */
+async function bodyOf(answer: Response): Promise<string> {
+  if (!answer.headers.get('content-type')?.startsWith('text/event-stream')) return answer.text();
+  let body = '';
+  const decoder = new TextDecoder();
+  for await (const chunk of answer.body ?? []) {
+    body += decoder.decode(chunk as Uint8Array, { stream: true });
+    if (body.includes('\n\n')) break;
+  }
+  return body;
+}

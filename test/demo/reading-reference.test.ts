@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { demoOperatorKey } from '../../src/demo/catalogue.ts';
+import { openDemo } from '../../src/demo/start.ts';
+import { writeHistory } from '../../src/demo/write-history.ts';
+import { type ApiDocument, exampleRequestOf, operationsById } from '../../src/reference/openapi/example-request.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+
+let t: TestApp;
+let base: string;
+beforeAll(async () => {
+  t = await createTestApp({ demo: true });
+  const { pool, secretBox } = t.deps;
+  const receiverUrl = 'http://127.0.0.1:9/demo/receiver';
+  await openDemo(pool, secretBox, { publisherId: t.publisher.id, receiverUrl, nowMs: Date.now() });
+  await t.deps.catalog.refresh();
+  await writeHistory(t.deps);
+  base = await t.app.listen({ port: 0, host: '127.0.0.1' });
+});
+afterAll(() => t?.close());
+
+async function countsOfTables(): Promise<Record<string, number>> {
+  const { rows } = await t.pool.query<{ name: string }>(
+    `select c.oid::regclass::text as name from pg_class c
+    where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = 'public'::regnamespace order by 1`,
+  );
+  const counts: Record<string, number> = {};
+  for (const { name } of rows)
+    counts[name] = (await t.pool.query(`select count(*)::int as n from ${name}`)).rows[0].n as number;
+  return counts;
+}
+
+const read = async (url: string) => {
+  const answer = await t.app.inject(url);
+  expect(answer.statusCode, url).toBeLessThan(400);
+  return answer;
+};
+
+test('reading the documentation changes no table', async () => {
+  const before = await countsOfTables();
+  expect(Object.keys(before).length).toBeGreaterThan(40);
+  expect(before.sessions).toBeGreaterThan(0);
+  for (const url of ['/docs', '/docs/json', '/docs/yaml', '/docs/events', '/docs/guides', '/docs/json'])
+    await read(url);
+  expect(await countsOfTables()).toEqual(before);
+});
+
+test('examples name a session, a token and a delivery that the demo has', async () => {
+  const fetched = await t.app.inject({
+    method: 'POST',
+    url: `/native/v4/offers.json?api_key=${t.publisher.key}`,
+    payload: { placement: 'checkout', pub_user_id: 'user-42' },
+  });
+  expect(fetched.json().data.count).toBeGreaterThan(0);
+  const document = (await read('/docs/json')).json() as ApiDocument;
+  const keys = { bearer: t.publisher.key, operator: demoOperatorKey };
+  const refused: string[] = [];
+  for (const name of [
+    ...['recordImpression', 'recordNoThanks', 'recordClose', 'followOffer', 'saveOffer', 'openWallet'],
+    ...['getPerksSession', 'selectOffer', 'unselectOffer', 'changeSelection', 'wrapSession', 'redecideSession'],
+    ...['getDelivery', 'redeliver', 'getWebhookPayload'],
+  ]) {
+    const operation = operationsById(document).get(name);
+    const request = exampleRequestOf(document, operation as NonNullable<typeof operation>, keys);
+    const { url, payload, ...init } = request;
+    const answer = await fetch(base + url, { ...init, redirect: 'manual', ...(payload && { body: payload }) });
+    const body = await answer.text();
+    if (answer.status >= 400) refused.push(`${name}: ${answer.status} ${body.slice(0, 200)}`);
+  }
+  expect(refused).toEqual([]);
+});
