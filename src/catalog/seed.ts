@@ -77,3 +77,20 @@ async function insertCreative(
   const id = await insert(executor, 'creatives', { offer_id: offerId, ...columns, type, width, height });
   await saveOriginal(executor, null, id, bytes);
 }
+
+/**
+ * Removes advertisers without campaigns that were never changed and were made with others of the same name within
+ * 10 seconds, as a program makes them. They can be restored.
+ */
+export async function removeAdvertiserBursts(executor: Executor, name: string, nowMs: number): Promise<void> {
+  await executor.query(
+    `update advertisers a set deleted_at = $2, updated_at = $2
+    where name = $1 and deleted_at is null and updated_at = created_at
+      and not exists (select from campaigns c where c.advertiser_id = a.id)
+      and exists (
+        select from advertisers o
+        where o.publisher_id = a.publisher_id and o.id <> a.id and o.name = $1
+          and o.created_at between a.created_at - interval '10 seconds' and a.created_at + interval '10 seconds')`,
+    [name, new Date(nowMs)],
+  );
+}

@@ -32,7 +32,8 @@ const latestDelivery = `select d.id from deliveries d join publishers p on p.id 
   where p.sdk_id = $1 and d.status <> 'pending' and d.erased_at is null order by d.day desc, d.id desc limit 1`;
 
 /**
- * What the demo has that examples of the API reference can name: sessions, a token of an offer, and a delivery. Reads only; what there is none of is left out.
+ * What the demo has that examples of the API reference can name: sessions, a token of an offer, and a delivery. Reads
+ * only; what there is none of is left out.
  */
 export function createExampleValues({
   config,

@@ -1,9 +1,10 @@
 import { storeKnownKey } from '../accounts/keys.ts';
 import type { CatalogDeps } from '../catalog/ports.ts';
+import { removeAdvertiserBursts } from '../catalog/seed.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { transaction } from '../platform/db/pool.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
-import { redirectEndpoints, saveEndpoint } from '../webhooks/endpoint-changes.ts';
+import { redirectEndpoints, removeEndpointBursts, saveEndpoint } from '../webhooks/endpoint-changes.ts';
 import { demoOperatorKey, embeddedDemoIds, loadDemoCatalogue } from './catalogue.ts';
 import { createHistoryPartitions } from './write-history.ts';
 
@@ -27,6 +28,7 @@ export async function startDemo({
       // The receiver moves with the port.
       if (config.roles.includes('api'))
         await redirectEndpoints(executor, '^http://127[.]0[.]0[.]1:[0-9]+/demo/receiver$', url);
+      await removeLeftovers(executor, now());
       return false;
     }
     const publisherId = await loadDemoCatalogue(executor, embeddedDemoIds);
@@ -39,6 +41,12 @@ export async function startDemo({
     await createHistoryPartitions(pool, now()).catch(() => {});
   }
   return loaded;
+}
+
+/** What opening the API reference of earlier versions made, several at once. A single one may be a person's. */
+export async function removeLeftovers(executor: Executor, nowMs: number): Promise<void> {
+  await removeEndpointBursts(executor, { url: 'https://shop.example/hooks', description: 'Orders', nowMs });
+  await removeAdvertiserBursts(executor, 'Green Farm', nowMs);
 }
 
 /** What the embedded demo has beside the catalogue: the webhook to its own receiver, and the operator's key. */

@@ -195,6 +195,25 @@ export async function redirectEndpoints(executor: Executor, pattern: string, url
 }
 
 /**
+ * Removes endpoints that were never changed and were made with others of the same URL and description within
+ * 10 seconds, as a program makes them.
+ */
+export async function removeEndpointBursts(
+  executor: Executor,
+  { url, description, nowMs }: { url: string; description: string; nowMs: number },
+): Promise<void> {
+  const { rowCount } = await executor.query(
+    `update webhook_endpoints e set enabled = false, deleted_at = $3, updated_at = $3
+    where url = $1 and description = $2 and deleted_at is null and updated_at = created_at and exists (
+      select from webhook_endpoints o
+      where o.publisher_id = e.publisher_id and o.id <> e.id and o.url = $1 and o.description = $2
+        and o.created_at between e.created_at - interval '10 seconds' and e.created_at + interval '10 seconds')`,
+    [url, description, new Date(nowMs)],
+  );
+  if (rowCount !== 0) await parkDisabled(executor);
+}
+
+/**
  * Changes one endpoint. `set` is SQL over the columns; $3 is the time, $4 and on are `values`.
  * @throws AppError `endpoint_not_found`
  */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { demoOperatorKey } from '../../src/demo/catalogue.ts';
-import { openDemo } from '../../src/demo/start.ts';
+import { openDemo, removeLeftovers } from '../../src/demo/start.ts';
 import { writeHistory } from '../../src/demo/write-history.ts';
 import { type ApiDocument, exampleRequestOf, operationsById } from '../../src/reference/openapi/example-request.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
@@ -67,4 +67,44 @@ test('examples name a session, a token and a delivery that the demo has', async 
     if (answer.status >= 400) refused.push(`${name}: ${answer.status} ${body.slice(0, 200)}`);
   }
   expect(refused).toEqual([]);
+});
+
+test('what reading the reference of earlier versions made is removed at the next start, and nothing else', async () => {
+  const call = async (path: string, body: object): Promise<number> => {
+    const headers = { authorization: `Bearer ${t.publisher.key}` };
+    const answer = await t.app.inject({ method: 'POST', url: `/manage/v1${path}`, headers, payload: body });
+    expect(answer.statusCode).toBe(201);
+    return answer.json().data.id;
+  };
+  const endpoint = { url: 'https://shop.example/hooks', events: ['usp.selection'], description: 'Orders' };
+  const advertiser = { name: 'Green Farm' };
+  const used = await call('/advertisers', advertiser);
+  await call('/campaigns', { advertiser_id: used, name: 'Boxes', landing_url: 'https://farm.example/' });
+  const kept = [
+    ...[used, await call('/advertisers', { name: 'Green Farms' })],
+    ...[await call('/webhook-endpoints', { ...endpoint, description: 'Mine' })],
+  ];
+  const living = async () =>
+    (
+      await t.pool.query<{ ids: number[] }>(
+        `select array_agg(id order by id) as ids from (
+          select id from advertisers where deleted_at is null
+          union all select id from webhook_endpoints where deleted_at is null) rows`,
+      )
+    ).rows[0]?.ids;
+  // Made by hand, each alone.
+  const alone = [await call('/advertisers', advertiser), await call('/webhook-endpoints', endpoint)];
+  await t.pool.query(`update advertisers set created_at = created_at - id * interval '1 hour',
+    updated_at = updated_at - id * interval '1 hour' where name = 'Green Farm'`);
+  await t.pool.query(`update webhook_endpoints set created_at = created_at - interval '1 hour',
+    updated_at = updated_at - interval '1 hour'`);
+  const before = await living();
+  expect(before).toEqual(expect.arrayContaining([...kept, ...alone]));
+  for (let times = 0; times < 2; times++) {
+    await call('/advertisers', advertiser);
+    await call('/webhook-endpoints', endpoint);
+  }
+  expect(await living()).toHaveLength((before?.length ?? 0) + 4);
+  await removeLeftovers(t.pool, Date.now());
+  expect(await living()).toEqual(before);
 });

@@ -70,12 +70,24 @@ export const tables: Record<string, Ownership> = {
     },
   },
   ...owned('perks', ['wallet_items']),
-  usp_sessions: { owner: 'perks', readers: { offers: 'live calls show the selection of a session' } },
+  usp_sessions: {
+    owner: 'perks',
+    readers: {
+      demo: 'examples of the API reference name a session whose perks are open',
+      offers: 'live calls show the selection of a session',
+    },
+  },
   ...owned('webhooks', [
     ...['delivery_attempts', 'delivery_count_changes', 'delivery_counts', 'dispatcher_workers'],
     ...['endpoint_activity', 'endpoint_health', 'endpoint_test_buckets', 'operational_events', 'redelivery_jobs'],
   ]),
-  deliveries: { owner: 'webhooks', readers: { perks: 'the perk funnel counts sessions whose webhook was delivered' } },
+  deliveries: {
+    owner: 'webhooks',
+    readers: {
+      demo: 'examples of the API reference name the latest delivery',
+      perks: 'the perk funnel counts sessions whose webhook was delivered',
+    },
+  },
   delivery_queue: { owner: 'webhooks', readers: { dashboard: 'the system page shows the size of the queue' } },
   webhook_endpoints: { owner: 'webhooks', readers: { demo: "the demo's receiver verifies with its own secret" } },
   ...owned('reports', [

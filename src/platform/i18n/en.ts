@@ -1168,8 +1168,8 @@ export const en = {
     sendLess: 'Send fewer or shorter attributes.',
     sendOwnId: 'Send an id of your own for the user, such as its row’s number; never an address or a phone number.',
     sendPlacement:
-      'Send "placement", the name of the page or screen where the unit stands, such as "checkout", or choose a default ' +
-      'placement in the <a>settings</a>.',
+      'Send "placement", the name of the page or screen where the unit stands, such as "checkout", or choose a ' +
+      'default placement in the <a>settings</a>.',
     sendUserId: 'Send the "pub_user_id" that the fetch was made with.',
     statusAndTime: '{status} in {ms, number} ms',
     tellOperator: 'Nothing to change here: tell the operator the request_id of the answer.',
