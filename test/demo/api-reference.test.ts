@@ -94,7 +94,7 @@ test('a client generated from the description compiles, and does the main job up
   await expect.poll(() => shop.deliveryStatusesOf(sessionId)).toContain('delivered');
 });
 
-test('every operation, called with its example by the keys of the demo, and with ids that exist, answers as documented', async () => {
+test('every operation, called with its example and with ids that exist, answers as documented', async () => {
   // On a slow machine the lease of the listener's delivery ends before the examples come to its answer.
   await demo.t.pool.query(
     `update delivery_queue set lease_until = now() + interval '1 hour'

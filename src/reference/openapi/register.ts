@@ -57,7 +57,7 @@ export async function describeApi(app: App, publicUrl: string, webhooks: Record<
 
 /**
  * The description at /docs/json, with a page to browse it at /docs.
- * @param live in the demo: what its examples are made of, so that they work as they stand
+ * @param live in the demo: what its examples name there. Opening them only reads.
  */
 export async function showApi(app: App, live: LiveExamples | null): Promise<void> {
   const uiConfig = { docExpansion: 'list', deepLinking: true } as const;
