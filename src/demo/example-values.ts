@@ -1,5 +1,5 @@
 import type { PlatformDeps } from '../platform/ports.ts';
-import { createSigner } from '../platform/security/keyring.ts';
+import { createSigner } from '../platform/security/tracking-token.ts';
 import { createPayloadLinks, payloadLinkPurpose } from '../webhooks/payload-link.ts';
 import { embeddedDemoIds, madeUpMark } from './catalogue.ts';
 

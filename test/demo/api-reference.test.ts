@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { demoOperatorKey } from '../../src/demo/catalogue.ts';
-import { createSigner } from '../../src/platform/security/keyring.ts';
+import { createSigner } from '../../src/platform/security/tracking-token.ts';
 import { withValues } from '../../src/reference/live-examples.ts';
 import {
   type ApiDocument,

@@ -2,9 +2,9 @@ import { createHmac } from 'node:crypto';
 import type pg from 'pg';
 import type { TokenKey } from '../../config.ts';
 import { StartupError } from '../startup-error.ts';
-import { createSigner } from './keyring.ts';
 import { sealedColumn } from './sealed-column.ts';
 import type { SecretBox } from './secret-box.ts';
+import { createSigner } from './tracking-token.ts';
 
 const context = 'canary';
 
