@@ -26,17 +26,27 @@ const maxDetails = 50;
 export const checkValue = (schema: TSchema, value: unknown): ErrorDetail[] => schemaErrors(schema, value, maxDetails);
 
 /** Finds text that PostgreSQL cannot store: NUL, lone surrogates. */
-export function findUnreadable(value: unknown, path: string, depth = 0): ErrorDetail[] {
-  if (typeof value === 'string')
-    return value.includes('\0') || /\p{Surrogate}/u.test(value)
-      ? [{ path, message: 'holds characters that cannot be stored' }]
-      : [];
-  if (typeof value !== 'object' || value === null) return [];
-  if (depth > 32) return [{ path, message: 'is nested too deep' }];
-  return Object.entries(value).flatMap(([key, part]) => [
-    ...findUnreadable(key, path, depth + 1),
-    ...findUnreadable(part, `${path}/${key}`, depth + 1),
-  ]);
+export function findUnreadable(value: unknown, path: string): ErrorDetail[] {
+  const details: ErrorDetail[] = [];
+  addUnreadable(details, value, path, 0);
+  return details;
+}
+
+/** Appends to one list: a body has up to half a million values. */
+function addUnreadable(details: ErrorDetail[], value: unknown, path: string, depth: number): void {
+  if (typeof value === 'string') {
+    if (value.includes('\0') || /\p{Surrogate}/u.test(value))
+      details.push({ path, message: 'holds characters that cannot be stored' });
+  } else if (typeof value === 'object' && value !== null) {
+    if (depth > 32) details.push({ path, message: 'is nested too deep' });
+    else if (Array.isArray(value))
+      for (const [index, part] of value.entries()) addUnreadable(details, part, `${path}/${index}`, depth + 1);
+    else
+      for (const key of Object.keys(value)) {
+        addUnreadable(details, key, path, depth + 1);
+        addUnreadable(details, (value as Record<string, unknown>)[key], `${path}/${key}`, depth + 1);
+      }
+  }
 }
 
 function* problemsOf(errors: Iterable<ValueError>): Generator<ErrorDetail> {

@@ -11,3 +11,16 @@ export async function runInSlices<T>(work: Generator<void, T>, pause: Pause = ()
     await pause();
   }
 }
+
+/** A turn of work that is done in slices lasts this long (milliseconds). */
+const turnMs = 10;
+
+/** Pauses where its last pause is longer ago than a turn should last: for loops that await it between their steps. */
+export function createPacer(nowMs: () => number = () => performance.now(), pause: Pause = () => nextTurn()): Pause {
+  let begunMs = nowMs();
+  return async () => {
+    if (nowMs() - begunMs < turnMs) return;
+    await pause();
+    begunMs = nowMs();
+  };
+}

@@ -1,6 +1,7 @@
 import type { Resource, Values } from '../../../management/resource.ts';
 import { columnsOf, getRow, scopeOf, viewOf } from '../../../management/rows.ts';
 import type { Work } from '../../../management/unit-of-work.ts';
+import { createPacer } from '../../../platform/lib/slices.ts';
 import type { ImageType } from '../../images/accept.ts';
 import type { ImageStore } from '../../images/image-store.ts';
 import { completeOriginal, findPicture } from '../../images/original.ts';
@@ -10,7 +11,7 @@ import { sequenceRules } from '../sequence-rules.ts';
 import { formatField, formatNumber, kinds, mapMatch } from './kinds.ts';
 
 /** Rows read by one statement (count). */
-const pageSize = 2000;
+const pageSize = 500;
 
 export type Progress = (kind: string, done: number) => void;
 
@@ -39,12 +40,14 @@ export async function* exportCatalogue(
   } = await getRow(publishers, work, String(work.publisherId));
   yield `{"${formatField}": ${formatNumber},\n"publisher": ${JSON.stringify(publisher)}`;
   const known = new Map<string, Set<unknown>>();
+  const pace = createPacer();
   for (const kind of kinds) {
     const ids = new Set<unknown>();
     known.set(kind.table, ids);
     yield `,\n"${kind.table}": [`;
     let separator = '\n';
     for await (const row of rowsOf(kind, work)) {
+      await pace();
       const exported = await exportRow(kind, row, { work, store, known });
       if (exported === null) continue;
       ids.add(row[kind.key]);

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { audit } from '../../../management/audit.ts';
-import { defaultsOf, type Resource, type Values } from '../../../management/resource.ts';
-import { createRow, updateRow } from '../../../management/rows.ts';
+import { defaultsOf, type Resource, type Values, type Warning } from '../../../management/resource.ts';
+import { createRow, getRow, updateRow } from '../../../management/rows.ts';
 import { isOperator, type Work } from '../../../management/unit-of-work.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { saveOriginal } from '../../image-storage.ts';
@@ -14,9 +15,10 @@ import { kinds, mapMatch } from './kinds.ts';
 import type { Catalogue, FileRow } from './parse.ts';
 
 /** Rows written by one statement (count). */
-const chunkSize = 1000;
+const chunkSize = 250;
 
-export type Imported = { publisher_id: number; counts: Record<string, number> };
+/** `warnings`: what of the file was left out. */
+export type Imported = { publisher_id: number; counts: Record<string, number>; warnings: Warning[] };
 
 type Ids = ReadonlyMap<string, ReadonlyMap<unknown, unknown>>;
 
@@ -50,6 +52,7 @@ export async function importCatalogue(
   catalogue: Catalogue,
   { store, intoNew, progress = () => {} }: { store: ImageStore | null; intoNew: boolean; progress?: Progress },
 ): Promise<Imported> {
+  const warnings = intoNew ? [] : await findKeptSettings(work, catalogue);
   const publisherId = intoNew ? await makePublisher(work, catalogue) : await takePublisher(work, catalogue);
   const target: Work = { ...work, publisherId };
   const ids: Map<string, Map<unknown, unknown>> = new Map();
@@ -72,7 +75,7 @@ export async function importCatalogue(
     before: null,
     after: { id: publisherId, ...counts },
   });
-  return { publisher_id: publisherId, counts };
+  return { publisher_id: publisherId, counts, warnings };
 }
 
 async function makePublisher(work: Work, { publisher, sdkId }: Catalogue): Promise<number> {
@@ -91,6 +94,18 @@ async function takePublisher(work: Work, { publisher }: Catalogue): Promise<numb
   if (!isOperator(work.actor)) for (const name of publishers.operatorOnly ?? []) delete settings[name];
   await updateRow(publishers, work, String(work.publisherId), settings, { ifMatch: null, replace: false });
   return work.publisherId;
+}
+
+/** The settings of a file that an import leaves as they are, because only an operator changes them. */
+export async function findKeptSettings(work: Work, { publisher, given }: Catalogue): Promise<Warning[]> {
+  if (isOperator(work.actor)) return [];
+  const current = await getRow(publishers, work, String(work.publisherId));
+  return (publishers.operatorOnly ?? [])
+    .filter((name) => given.includes(name) && !isDeepStrictEqual(publisher[name], current[name]))
+    .map((name) => ({
+      path: `/publisher/${name}`,
+      message: `was not imported: only an operator changes it; it stays ${JSON.stringify(current[name])}`,
+    }));
 }
 
 /** @throws AppError conflict when the publisher has a catalogue already */

@@ -2,6 +2,7 @@ import { capital, defaultsOf, type Resource, type Values } from '../../../manage
 import { checkValue } from '../../../management/schema-errors.ts';
 import type { Work } from '../../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../../platform/errors.ts';
+import { createPacer } from '../../../platform/lib/slices.ts';
 import { maxPlacements } from '../../placements.ts';
 import { themeKeyFrom } from '../../theme-key.ts';
 import { creatives } from '../creatives.ts';
@@ -13,13 +14,20 @@ import { formatField, formatNumber, kinds, mapMatch } from './kinds.ts';
 /** A row of a file: its id there, its fields, and the bytes of its picture. */
 export type FileRow = { id: unknown; values: Values; image: Buffer | null; path: string };
 
-export type Catalogue = { sdkId: string | null; publisher: Values; rows: ReadonlyMap<Resource, readonly FileRow[]> };
+/** `given`: the settings of the publisher that the file names; others are at their defaults. */
+export type Catalogue = {
+  sdkId: string | null;
+  publisher: Values;
+  given: readonly string[];
+  rows: ReadonlyMap<Resource, readonly FileRow[]>;
+};
 
 /** Errors reported at most (count). */
 const maxDetails = 100;
 
 /**
- * Reads a catalogue file by the same schemas and rules as the calls that make single rows.
+ * Reads a catalogue file by the same schemas and rules as the calls that make single rows, in slices between which
+ * other requests are served.
  * @returns the catalogue, or everything that is wrong, with its path in the file
  */
 export async function parseCatalogue(
@@ -44,6 +52,7 @@ export async function parseCatalogue(
 
   const rows = new Map<Resource, FileRow[]>();
   const ids = new Map<string, Set<unknown>>();
+  const pace = createPacer();
   for (const kind of kinds) {
     const list = file[kind.table] ?? [];
     const read: FileRow[] = [];
@@ -55,6 +64,8 @@ export async function parseCatalogue(
       continue;
     }
     for (const [index, one] of (list as unknown[]).entries()) {
+      await pace();
+      if (details.length >= maxDetails) return { details };
       const path = `/${kind.table}/${index}`;
       if (!isObject(one)) {
         wrong(path, 'must be an object');
@@ -78,11 +89,17 @@ export async function parseCatalogue(
   }
   if (details.length === 0) {
     fillThemeKeys(rows.get(themes) ?? []);
+    await pace();
     at('', checkWhole(rows));
   }
   if (details.length > 0) return { details };
   return {
-    catalogue: { sdkId: typeof sdk_id === 'string' && /^[0-9a-f]{16}$/.test(sdk_id) ? sdk_id : null, publisher, rows },
+    catalogue: {
+      sdkId: typeof sdk_id === 'string' && /^[0-9a-f]{16}$/.test(sdk_id) ? sdk_id : null,
+      publisher,
+      given: Object.keys(given),
+      rows,
+    },
   };
 }
 

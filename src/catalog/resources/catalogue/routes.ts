@@ -1,27 +1,34 @@
+import { webcrypto } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { Type } from '@sinclair/typebox';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ImageStoreSetting } from '../../../config.ts';
 import {
   callOf,
-  fieldsOf,
   type ManagementHttp,
   post,
   publisherIdParameter,
   publisherQuery,
   requirePermission,
+  withoutApiKey,
 } from '../../../management/http.ts';
-import { idempotencyKey, operatorOnly } from '../../../management/resource-routes.ts';
-import { isOperator } from '../../../management/unit-of-work.ts';
+import { idempotencyKey, operatorOnly, warningSchema } from '../../../management/resource-routes.ts';
+import { isOperator, type Work } from '../../../management/unit-of-work.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { errorAnswers } from '../../../platform/http/schemas.ts';
 import type { App } from '../../../platform/ports.ts';
 import { createImageStore } from '../../image-storage.ts';
+import type { ImageStore } from '../../images/image-store.ts';
 import { exportCatalogue } from './export.ts';
-import { checkPictures, importCatalogue, requireEmpty } from './import.ts';
+import { checkPictures, findKeptSettings, importCatalogue, requireEmpty } from './import.ts';
 import { parseCatalogue } from './parse.ts';
+import { readCatalogueFile } from './read-file.ts';
 
 /** Beyond this the command is the way (bytes of a file). */
 const maxBytes = 32 * 1024 * 1024;
+
+/** An export is encoded in pieces of about this length (UTF-16 units). */
+const chunkLength = 64 * 1024;
 
 const tags = ['Catalogue'];
 const file = Type.Object(
@@ -33,34 +40,27 @@ const file = Type.Object(
 export function catalogueRoutes(app: App, http: ManagementHttp, imageStore: ImageStoreSetting): void {
   const store = createImageStore(imageStore);
   const hooks = requirePermission(http, 'configurations');
+  const alone = createAlone();
 
   const exportSchema = {
     operationId: 'exportCatalogue',
     summary: 'Export the catalogue',
     tags,
     querystring: publisherQuery,
-    response: { 200: file, ...errorAnswers(401, 403, 404, 413) },
+    response: { 200: file, ...errorAnswers(401, 403, 404, 413, 429) },
   };
   app.get('/manage/v1/catalogue/export', { schema: exportSchema, ...hooks }, async (request, reply) => {
     const { actor, publisherId } = requireBoth(request);
-    const text = await http.management.readMoment(actor, publisherId, async (work) => {
-      let all = '';
-      for await (const piece of exportCatalogue(work, store)) {
-        all += piece;
-        if (all.length > maxBytes)
-          throw new AppError('body_too_large', {
-            message: 'The catalogue is larger than a call can hold; use the command `catalogue export`.',
-          });
-      }
-      return all;
-    });
+    const chunks = await alone(publisherId, () =>
+      http.management.readMoment(actor, publisherId, (work) => collect(exportCatalogue(work, store))),
+    );
     return reply
       .headers({
         'cache-control': 'no-store',
         'content-disposition': `attachment; filename="catalogue-${publisherId}.json"`,
       })
       .type('application/json; charset=utf-8')
-      .send(text as never);
+      .send(Readable.from(chunks) as never);
   });
 
   const importSchema = {
@@ -76,32 +76,97 @@ export function catalogueRoutes(app: App, http: ManagementHttp, imageStore: Imag
     headers: idempotencyKey,
     body: file,
     response: {
-      200: Type.Object({ message: Type.String(), data: Type.Object({ dry_run: Type.Boolean() }) }),
+      200: Type.Object({
+        message: Type.String(),
+        data: Type.Object({ dry_run: Type.Boolean(), warnings: warningSchema }),
+      }),
       201: Type.Object({
         message: Type.String(),
-        data: Type.Object({ publisher_id: Type.Integer(), counts: Type.Record(Type.String(), Type.Integer()) }),
+        data: Type.Object({
+          publisher_id: Type.Integer(),
+          counts: Type.Record(Type.String(), Type.Integer()),
+          warnings: warningSchema,
+        }),
       }),
-      ...errorAnswers(400, 401, 403, 404, 409, 413, 422),
+      ...errorAnswers(400, 401, 403, 404, 409, 413, 422, 429),
     },
   };
-  app.post(
-    '/manage/v1/catalogue/import',
-    { schema: importSchema, bodyLimit: maxBytes, ...hooks },
-    async (request, reply) => {
-      const { actor, publisherId } = requireBoth(request);
-      const parsed = await http.management.read(actor, publisherId, (work) => parseCatalogue(fieldsOf(request), work));
-      if ('details' in parsed) throw new AppError('invalid_request', { details: parsed.details });
-      await checkPictures(parsed.catalogue);
-      if ((request.query as { dry_run?: unknown }).dry_run === 'true') {
-        await http.management.read(actor, publisherId, requireEmpty);
-        return reply.send({ message: 'The file can be imported.', data: { dry_run: true } });
-      }
-      return post(http, request, reply, async (work) => {
-        const data = await importCatalogue(work, parsed.catalogue, { store, intoNew: false });
-        return { status: 201, body: { message: 'Catalogue imported.', data }, headers: {} };
+  app.register(async (scope) => {
+    // A file is read once it is known that it may be imported.
+    scope.removeContentTypeParser('application/json');
+    scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+    scope.post(
+      '/manage/v1/catalogue/import',
+      { schema: importSchema, bodyLimit: maxBytes, ...hooks },
+      (request, reply) => {
+        requireBoth(request);
+        return alone(callOf(request).publisherId, () => importFile({ http, store }, request, reply));
+      },
+    );
+  });
+}
+
+type ImportDeps = { http: ManagementHttp; store: ImageStore | null };
+
+async function importFile({ http, store }: ImportDeps, request: FastifyRequest, reply: FastifyReply) {
+  const { actor, publisherId } = callOf(request);
+  const isDryRun = (request.query as { dry_run?: unknown }).dry_run === 'true';
+  // A repeat by Idempotency-Key is answered though the publisher has the catalogue by now.
+  if (isDryRun || request.headers['idempotency-key'] === undefined)
+    await http.management.read(actor, publisherId, requireEmpty);
+  const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+  const file = withoutApiKey(await readCatalogueFile(bytes));
+  const parsed = await http.management.read(actor, publisherId, (work) => parseCatalogue(file, work));
+  if ('details' in parsed) throw new AppError('invalid_request', { details: parsed.details });
+  const { catalogue } = parsed;
+  await checkPictures(catalogue);
+  if (isDryRun) {
+    const warnings = await http.management.read(actor, publisherId, (work) => findKeptSettings(work, catalogue));
+    return reply.send({ message: 'The file can be imported.', data: { dry_run: true, warnings } });
+  }
+  const digest = Buffer.from(await webcrypto.subtle.digest('SHA-256', bytes)).toString('hex');
+  const make = async (work: Work) => {
+    const data = await importCatalogue(work, catalogue, { store, intoNew: false });
+    return { status: 201, body: { message: 'Catalogue imported.', data }, headers: {} };
+  };
+  return post(http, request, reply, make, digest);
+}
+
+/** The pieces of a file in buffers of some size. @throws AppError body_too_large */
+async function collect(pieces: AsyncIterable<string>): Promise<Buffer[]> {
+  const chunks: Buffer[] = [];
+  let text = '';
+  let length = 0;
+  for await (const piece of pieces) {
+    text += piece;
+    if (text.length < chunkLength) continue;
+    chunks.push(Buffer.from(text));
+    length += text.length;
+    text = '';
+    if (length > maxBytes)
+      throw new AppError('body_too_large', {
+        message: 'The catalogue is larger than a call can hold; use the command `catalogue export`.',
       });
-    },
-  );
+  }
+  return [...chunks, Buffer.from(text)];
+}
+
+/** Runs one import or export of a publisher at a time: each may hold 32 MB. */
+function createAlone(): <T>(publisherId: number, work: () => Promise<T>) => Promise<T> {
+  const running = new Set<number>();
+  return async (publisherId, work) => {
+    if (running.has(publisherId))
+      throw new AppError('too_many_requests', {
+        retryAfterS: 5,
+        message: 'Another import or export of this publisher is running; try again when it has ended.',
+      });
+    running.add(publisherId);
+    try {
+      return await work();
+    } finally {
+      running.delete(publisherId);
+    }
+  };
 }
 
 /** A catalogue is settings and offers: one needs to be allowed both. */
