@@ -10,6 +10,8 @@ export const problem = 'x-problem';
  * counts them, in characters and not in UTF-16 units. A value with text that cannot be stored is checked no further.
  */
 export function schemaErrors(schema: TSchema, value: unknown, most: number): ErrorDetail[] {
+  const oversized = [...findOversized(schema, value, '', most)];
+  if (oversized.length > 0) return oversized;
   const details = findUnreadable(value, '').slice(0, most);
   if (details.length > 0 || Value.Check(schema, value)) return details;
   for (const detail of problemsOf(Value.Errors(schema, value))) {
@@ -17,6 +19,28 @@ export function schemaErrors(schema: TSchema, value: unknown, most: number): Err
     if (!details.some(({ path }) => path === detail.path)) details.push(detail);
   }
   return details;
+}
+
+/** Beyond what a schema knows (count): no mistake of a client makes so many. */
+const maxExcess = 1000;
+
+/** Finds lists and objects so long that checking each part would keep other requests waiting. */
+function* findOversized(schema: TSchema, value: unknown, path: string, most: number): Generator<ErrorDetail> {
+  if (typeof value !== 'object' || value === null) return;
+  if (Array.isArray(value)) {
+    if (value.length > ((schema.maxItems as number | undefined) ?? Number.POSITIVE_INFINITY) + maxExcess)
+      yield { path, message: `must list at most ${schema.maxItems}` };
+    return;
+  }
+  const fields = schema.properties as Record<string, TSchema> | undefined;
+  if (fields === undefined) return;
+  const names = schema.additionalProperties === false ? Object.keys(value) : [];
+  if (names.length > Object.keys(fields).length + maxExcess)
+    for (const name of names.filter((one) => !Object.hasOwn(fields, one)).slice(0, most))
+      yield { path: `${path}/${name}`, message: 'is not known here' };
+  for (const [name, field] of Object.entries(fields))
+    if (Object.hasOwn(value, name))
+      yield* findOversized(field, (value as Record<string, unknown>)[name], `${path}/${name}`, most);
 }
 
 /** Errors reported at most (count). */

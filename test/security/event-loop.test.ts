@@ -84,7 +84,7 @@ describe('other requests are served while', () => {
   test('the largest catalogue of a call is imported and exported', async () => {
     const text = 'x'.repeat(380);
     const campaign = (id: number) =>
-      `{"id":${id},"advertiser_id":1,"name":"C ${id}","landing_url":"https://a.example/${text}","rules":{"targeting":{"tags":{"include":["${text.slice(0, 90)}"]}}}}`;
+      `{"id":${id},"advertiser_id":1,"name":"C ${id}","landing_url":"https://a.example/${text}","rules":{"targeting":{"postal_codes":{"include":["${id}"]}}}}`;
     const file = fileOf('advertisers":[{"id":1,"name":"A"}],"campaigns', campaign, 12 * mb);
     const { status, turnMs, text: reply } = await importing(empty, file, '', { 'idempotency-key': 'largest' });
     expect(status, reply).toBe(201);
