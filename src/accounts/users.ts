@@ -33,10 +33,16 @@ export const userOf = (row: UserRow): User => ({
   createdAt: row.created_at,
 });
 
+/** One address and nothing that a mail's header reads otherwise: no brackets, quotes, lists or comments. */
+const emailPattern = /^[^\s@\p{C}<>()[\]\\,;:"]+@[^\s@\p{C}<>()[\]\\,;:"/?#%&=]+$/u;
+
+/** Dots part words: none stands at an end or beside another. */
+const hasEmptyWord = (email: string): boolean => /(?:^|[.@])\.|\.(?:@|$)/.test(email);
+
 /** The normalised address: comparison ignores case. null: not an e-mail address. */
 export function parseEmail(text: string): string | null {
   const email = text.trim().toLowerCase();
-  return email.length <= 254 && /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email) ? email : null;
+  return email.length <= 254 && emailPattern.test(email) && !hasEmptyWord(email) ? email : null;
 }
 
 type Credentials = { user: User; passwordHash: string | null };

@@ -109,9 +109,19 @@ export function fieldsOf({ body, query, headers }: Sent, resource?: Resource): u
   return isField && key !== undefined && fields !== body ? { ...(fields as object), key } : fields;
 }
 
-/** A body without the API key that may have come in it; what is no object is given back as it is. */
+/** Members of a body (count): far beyond the fields of any call, and few enough to be copied at once. */
+const maxMembers = 1000;
+
+/**
+ * A body without the API key that may have come in it; what is no object is given back as it is.
+ * @throws AppError invalid_request for one with more members than could be looked at without keeping others waiting
+ */
 export function withoutApiKey(body: unknown): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+  if (Object.keys(body).length > maxMembers)
+    throw new AppError('invalid_request', {
+      details: [{ path: '/', message: `must have at most ${maxMembers} members` }],
+    });
   const { key: _key, api_key: _apiKey, ...fields } = body as Record<string, unknown>;
   return fields;
 }
