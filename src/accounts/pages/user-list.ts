@@ -9,6 +9,7 @@ import { columns, createForm, optionsOf } from '../../shell/forms.ts';
 import { roleName } from '../../shell/language.ts';
 import type { Page } from '../../shell/layout.ts';
 import type { Pages } from '../../shell/pages.ts';
+import { maxMailsPerHour } from '../sign-in/mail-limit.ts';
 import { linkPath } from '../sign-in/one-time-links.ts';
 
 /** Whose users a page manages: those of a publisher, by its admins, or the operators. */
@@ -33,6 +34,8 @@ export type UserListState = {
   mailedTo?: string;
   /** Who was added just now and needs no link. */
   addedEmail?: string;
+  /** Nothing was sent or made: the mails of this hour are used up. */
+  tooManyMails?: boolean;
 };
 
 export function usersPage<C extends PageContext>(
@@ -41,13 +44,14 @@ export function usersPage<C extends PageContext>(
   users: readonly User[],
   state: UserListState & Pick<Config, 'publicUrl' | 'passwordSignIn'>,
 ): Page {
-  const { link, mailedTo, addedEmail, errors = [], publicUrl, passwordSignIn } = state;
+  const { link, mailedTo, addedEmail, tooManyMails, errors = [], publicUrl, passwordSignIn } = state;
   return {
     title: t(scope.title),
     lead: t(passwordSignIn ? 'account.usersLead' : 'account.usersLeadSso'),
     nav: scope.nav,
-    status: errors.length > 0 ? 422 : 200,
+    status: tooManyMails ? 429 : errors.length > 0 ? 422 : 200,
     body: html`
+      ${tooManyMails && notice('failed', html`<p>${t('account.tooManyMails', { max: maxMailsPerHour })}</p>`)}
       ${link?.isUnsent && notice('failed', html`<p>${t('account.mailFailed')}</p>`)}
       ${link !== undefined && linkNotice(link, `${publicUrl}${linkPath}${link.token}`)}
       ${mailedTo !== undefined && notice('done', html`<p>${t('account.mailSent', { email: mailedTo })}</p>`)}

@@ -10,6 +10,7 @@ import { commonPages, type PageResult } from '../../shell/pages.ts';
 import { endSessionsOf } from '../sessions.ts';
 import { accountView, auditAccount } from '../sign-in/account-audit.ts';
 import { invitationMail, resetMail, sendMail } from '../sign-in/account-mails.ts';
+import { takeMail } from '../sign-in/mail-limit.ts';
 import { createInvitation, createPasswordReset } from '../sign-in/one-time-links.ts';
 import { removeTwoFactor } from '../two-factor.ts';
 import { changeUser, createUser, findUser, listUsers, parseEmail } from '../users.ts';
@@ -75,6 +76,7 @@ async function invite<C extends PageContext>(
     return show(services, scope, context, { ...typed, errors: [{ path: '/email', message }] });
   };
   if (email === null) return refuse(t('common.invalidEmail'));
+  if (!(await mayMail(services, scope, context))) return show(services, scope, context, { tooManyMails: true });
   const token = await transaction(pool, async (executor) => {
     const created = { email, role, publisherId: scope.publisherIdOf(context), passwordHash: null, nowMs: now() };
     const user = await createUser(executor, created);
@@ -87,6 +89,16 @@ async function invite<C extends PageContext>(
   // only the user of the link learns of it.
   if (token === null) return refuse(t('account.inList'));
   return deliver(services, scope, context, { email, token, isNew: true, language: null });
+}
+
+/** Whether one more mail of this hour may be sent; without mails there is no limit. */
+async function mayMail<C extends PageContext>(
+  { deps: { pool, mailer, config, now } }: PageServices,
+  { publisherIdOf }: UserScope<C>,
+  context: C,
+): Promise<boolean> {
+  if (mailer === null || !config.passwordSignIn) return true;
+  return takeMail(pool, config.userPepper, publisherIdOf(context), now());
 }
 
 type Link = { email: string; token: string; isNew: boolean; language: ReaderLanguage | null };
@@ -121,6 +133,7 @@ async function createLink<C extends PageContext>(
   const { pool, now } = services.deps;
   const user = await userOf(services, scope, context);
   if (user.disabled || user.isLinked || !services.deps.config.passwordSignIn) throw new AppError('not_found');
+  if (!(await mayMail(services, scope, context))) return show(services, scope, context, { tooManyMails: true });
   const token = await transaction(pool, async (executor) => {
     const change = { actor: services.management.actorOf(context), user, action: 'update', nowMs: now() } as const;
     await auditAccount(executor, change, null, { password_link: 'created' });

@@ -133,6 +133,7 @@ export const en = {
     roleAdmin: 'Admin: also settings, keys, webhooks and users',
     roleOperator: 'Operator: full access to all publishers',
     inList: 'This address is in the list already.',
+    tooManyMails: 'Not sent: at most {max, number} invitations and links are mailed in an hour. Try again later.',
     ownTwoFactor: 'Turn your own off on the account page.',
     twoFactorRemoved: 'Two-factor authentication of {email} removed.',
     notYourself: 'You cannot change your own role or disable yourself.',

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { hashPassword } from '../../../src/accounts/passwords.ts';
+import { maxMailsPerHour } from '../../../src/accounts/sign-in/mail-limit.ts';
 import { linkPath } from '../../../src/accounts/sign-in/one-time-links.ts';
-import { createUser } from '../../../src/accounts/users.ts';
+import { createUser, parseEmail } from '../../../src/accounts/users.ts';
 import { cookieFrom, origin, postForm, signInAs } from '../../dashboard/support.ts';
 import { type MailServer, startMailServer } from '../../support/mail-server.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
@@ -36,6 +37,15 @@ async function account(email: string, more: { disabled?: boolean } = {}): Promis
   const user = await createUser(t.pool, { email, role: 'manager', publisherId: t.publisher.id, passwordHash, nowMs });
   await t.pool.query('update users set disabled = $2 where id = $1', [user?.id, more.disabled ?? false]);
   return user?.id ?? 0;
+}
+
+async function publisher(name: string): Promise<number> {
+  const { rows } = await t.pool.query(
+    "insert into publishers (name, sdk_id) values ($1, '00000000000000aa') returning id",
+    [name],
+  );
+  await t.deps.catalog.refresh();
+  return rows[0].id;
 }
 
 const forgot = (email: string, headers: Record<string, string> = {}) =>
@@ -122,3 +132,51 @@ test('an invitation is mailed and not shown; a refused mail shows the link to ha
   expect(failed.body).toContain('could not be sent');
   expect((await t.app.inject(linkIn(failed.body))).statusCode).toBe(200);
 });
+
+test('429: admins of a publisher have at most 30 mails sent in an hour, to whomever', async () => {
+  const publisherId = await publisher('Loud');
+  const admin = await signInAs(t, 'admin', publisherId);
+  const users = `/dashboard/p/${publisherId}/settings/users`;
+  const invite = (number: number) => admin.post(users, { email: `guest-${number}@example.com`, role: 'analyst' });
+  for (let number = 0; number < maxMailsPerHour; number++) expect((await invite(number)).statusCode).toBe(200);
+  const { rows } = await t.pool.query("select id from users where email = 'guest-0@example.com'");
+  const refused = [await invite(99), await admin.post(`${users}/${rows[0].id}/link`)];
+  expect(refused.map(({ statusCode }) => statusCode)).toEqual([429, 429]);
+  expect(refused[0]?.body).toContain('at most 30 invitations and links are mailed in an hour');
+  expect(server.mails).toHaveLength(maxMailsPerHour);
+  const others = `/dashboard/p/${t.publisher.id}/settings/users`;
+  const other = await (await signInAs(t, 'admin')).post(others, { email: 'calm@example.com', role: 'analyst' });
+  expect(other.statusCode).toBe(200);
+  nowMs += 60 * 60_000;
+  expect((await (await signInAs(t, 'admin', publisherId)).post(users, { email: 'late@example.com' })).statusCode).toBe(
+    200,
+  );
+});
+
+test.each([
+  '<v@evil.test>',
+  'v@evil.test>',
+  'Victim <v@evil.test>',
+  '"v"@evil.test',
+  'v@evil.test,w@evil.test',
+  'v@evil.test;w',
+  'v(comment)@evil.test',
+  'v@[127.0.0.1]',
+  'v\\@evil.test',
+  'v@evil.test\u200b',
+  '.v@evil.test',
+  'v..w@evil.test',
+  'v@evil..test',
+  'v@.test',
+  'v@@evil.test',
+  'v@evil.test/path',
+])('%j is no address', (text) => {
+  expect(parseEmail(text)).toBeNull();
+});
+
+test.each(["o'hara+perks@shop.example", 'JÜRGEN@müller.example', 'root@localhost', 'a.b-c_d@x.co.uk'])(
+  '%j is an address',
+  (text) => {
+    expect(parseEmail(text)).toBe(text.toLowerCase());
+  },
+);

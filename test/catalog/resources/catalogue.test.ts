@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readCatalogueFile } from '../../../src/catalog/resources/catalogue/read-file.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { runCommand } from '../../command-line/support.ts';
 import { type Caller, createManagementApp, type ManagementApp } from './support.ts';
@@ -144,8 +145,56 @@ describe('a catalogue', () => {
     const me = await t.caller(await t.addPublisher());
     const file = await exported(demo);
     expect(file.publisher.usp_enabled).toBe(true);
-    expect((await me.call('POST', '/catalogue/import', file)).status).toBe(201);
+    const warnings = [
+      {
+        path: '/publisher/usp_enabled',
+        message: 'was not imported: only an operator changes it; it stays false',
+      },
+    ];
+    const checked = await me.call('POST', '/catalogue/import?dry_run=true', file);
+    expect(checked.body.data).toMatchObject({ dry_run: true, warnings });
+    const reply = await me.call('POST', '/catalogue/import', file);
+    expect(reply.status).toBe(201);
+    expect(reply.body.data).toMatchObject({ warnings });
     expect((await exported(me)).publisher).toMatchObject({ usp_enabled: false, currency_multiplier: 12.5 });
+  });
+
+  test('429: one import or export of a publisher runs at a time', async () => {
+    const me = await t.caller(await t.addPublisher());
+    const file = await exported(demo);
+    const replies = await Promise.all([1, 2].map(() => me.call('POST', '/catalogue/import?dry_run=true', file)));
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, 429]);
+  });
+
+  test('413: of more than 50,000 rows is for the command', async () => {
+    const me = await t.caller(await t.addPublisher());
+    const advertisers = Array.from({ length: 50_001 }, (_, id) => ({ id, name: 'A' }));
+    const reply = await me.call('POST', '/catalogue/import', { perkwire_catalogue: 1, publisher: {}, advertisers });
+    expect(reply.status).toBe(413);
+    expect(reply.body.message).toContain('catalogue import');
+  });
+
+  test.each([
+    '',
+    '{',
+    '{"a":1,}',
+    '{"a":[1,]}',
+    '{"a":[1 2]}',
+    '{"a":1}x',
+    '{"a" 1}',
+    '{"a":"\\"}',
+    '{"a":1,"a":2}',
+    '{"a":{"__proto__":1}}',
+    `{"a":${'['.repeat(70)}${']'.repeat(70)}}`,
+  ])('400: %j is no file', async (text) => {
+    const me = await t.caller(await t.addPublisher());
+    expect((await me.call('POST', '/catalogue/import', text)).status).toBe(400);
+  });
+
+  test('is read as JSON is, however it is written', async () => {
+    const file = { a: ['x,]}"\\', { b: [1, { c: null }] }, [], -1.5e3, true], 'é"\\': { d: '\\"' }, e: [], f: 7 };
+    for (const space of [0, 1, '\t'])
+      expect(await readCatalogueFile(Buffer.from(` ${JSON.stringify(file, null, space)}\n`))).toEqual(file);
   });
 
   test('of an earlier release, without keys of themes, gets them from the names', async () => {

@@ -1,0 +1,31 @@
+import { createHmac } from 'node:crypto';
+import type { Executor } from '../../platform/db/pool.ts';
+import { hourMs } from '../../platform/lib/time.ts';
+
+/** Invitations and links that the admins of a publisher, or the operators, have mailed within an hour (count). */
+export const maxMailsPerHour = 30;
+
+/**
+ * Counts a mail that an admin causes, in all processes; the hour begins with the first one.
+ * @param publisherId null: the operators
+ * @returns whether it may be sent
+ */
+export async function takeMail(
+  executor: Executor,
+  pepper: string,
+  publisherId: number | null,
+  nowMs: number,
+): Promise<boolean> {
+  const subject = createHmac('sha256', pepper)
+    .update(`account-mails\0${publisherId ?? 'operators'}`)
+    .digest();
+  const { rows } = await executor.query<{ mails: number }>(
+    `insert into sign_in_failures as f (subject, failures, until) values ($1, 1, $3)
+    on conflict (subject) do update set
+      failures = case when f.until <= $2 then 1 else f.failures + 1 end,
+      until = case when f.until <= $2 then excluded.until else f.until end
+    returning failures as mails`,
+    [subject, new Date(nowMs), new Date(nowMs + hourMs)],
+  );
+  return (rows[0]?.mails ?? 0) <= maxMailsPerHour;
+}
