@@ -88,7 +88,9 @@ async function importContent(
     return importByDatabase(database, content, { publisherId: idOption(call, 'publisher'), dryRun, name: file });
   const query = dryRun ? { dry_run: 'true' } : {};
   const answer = await createApi(call).call('POST', '/manage/v1/catalogue/import', { query, body: content });
-  return (answer as { data: { publisher_id?: number } }).data.publisher_id ?? null;
+  const { data } = answer as { data: { publisher_id?: number; warnings?: { path: string; message: string }[] } };
+  for (const { path, message } of data.warnings ?? []) call.out.line(`${path} ${message}`);
+  return data.publisher_id ?? null;
 }
 
 /** @throws CommandError with the file's name */

@@ -145,12 +145,10 @@ describe('a catalogue', () => {
     const me = await t.caller(await t.addPublisher());
     const file = await exported(demo);
     expect(file.publisher.usp_enabled).toBe(true);
-    const warnings = [
-      {
-        path: '/publisher/usp_enabled',
-        message: 'was not imported: only an operator changes it; it stays false',
-      },
-    ];
+    const warnings = ['usp_enabled', 'wallet_enabled', 'offerwall_enabled'].map((name) => ({
+      path: `/publisher/${name}`,
+      message: 'was not imported: only an operator changes it; it stays false',
+    }));
     const checked = await me.call('POST', '/catalogue/import?dry_run=true', file);
     expect(checked.body.data).toMatchObject({ dry_run: true, warnings });
     const reply = await me.call('POST', '/catalogue/import', file);
