@@ -141,7 +141,7 @@ export const de: Messages = {
     roleOperator: 'Betreiber: voller Zugriff auf alle Publisher',
     inList: 'Diese Adresse steht bereits in der Liste.',
     tooManyMails:
-      'Nicht gesendet: In einer Stunde werden höchstens {max, number} Einladungen und Links verschickt. Versuchen Sie es später noch einmal.',
+      'Nicht gesendet: Höchstens {max, number} Einladungen und Links je Stunde. Versuchen Sie es später noch einmal.',
     ownTwoFactor: 'Ihre eigene schalten Sie auf der Seite „Konto“ aus.',
     twoFactorRemoved: 'Zwei-Faktor-Authentifizierung von {email} entfernt.',
     notYourself: 'Sie können Ihre eigene Rolle nicht ändern und sich nicht selbst deaktivieren.',
