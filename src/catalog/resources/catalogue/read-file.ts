@@ -3,7 +3,7 @@ import { AppError } from '../../../platform/errors.ts';
 import { createPacer, runInSlices } from '../../../platform/lib/slices.ts';
 
 /** Rows of a file that a call takes, and its members (count). Beyond this the command is the way. */
-export const maxRows = 50_000;
+const maxRows = 50_000;
 const maxMembers = 100;
 /** A row, and one with a picture (bytes); the values of a row, however short (count); their nesting (count). */
 const maxRowBytes = 1024 * 1024;
