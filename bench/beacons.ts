@@ -1,6 +1,5 @@
 import { newUuid7 } from '../src/platform/lib/uuid7.ts';
-import { createSigner } from '../src/platform/security/tracking-token.ts';
-import { createTokenCodec } from '../src/platform/security/tracking-token.ts';
+import { createSigner, createTokenCodec } from '../src/platform/security/tracking-token.ts';
 import { processSecrets, type ServerProcess, startServerProcess } from '../test/support/server-process.ts';
 import { getRequest, type LoadResult } from './load.ts';
 import type { Row } from './report.ts';
