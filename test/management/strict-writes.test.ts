@@ -44,9 +44,15 @@ test('400: every write of the management API names the fields that it does not k
   expect(writes.length).toBeGreaterThan(25);
   const { rows: before } = await t.pool.query('select count(*) from audit_log');
   const marks = { perkwire_catalogue: 1 }; // a field of catalogue files alone, without which nothing else is read
+  // Only an empty publisher's file is looked into.
+  const empty = await t.caller(await t.addPublisher());
+  const callerOf = (path: string): Caller => {
+    if (path === '/catalogue/import') return empty;
+    return path.includes('publishers') ? t.operator : me;
+  };
   const named: string[] = [];
   for (const { method, path } of writes) {
-    const caller = path.includes('publishers') ? t.operator : me;
+    const caller = callerOf(path);
     const { status, body } = await caller.call(method, path, { ...marks, no_such_field: true, another_one: 1 });
     expect(status, `${method} ${path} ${JSON.stringify(body)}`).toBeOneOf([400, 404]);
     for (const noObject of [[], 5])
