@@ -59,8 +59,17 @@ export function createHotRoutes(app: App, { logger, failures, metrics, tracing }
   });
 
   return (plugin, { failed, answered } = {}) => {
+    /** A request is answered whatever becomes of what is noted of it. */
+    function observe(note: () => void): void {
+      try {
+        note();
+      } catch (err) {
+        logger.error({ err }, 'a request could not be noted');
+      }
+    }
+
     function errorAnswer(request: FastifyRequest, err: unknown): HotAnswer {
-      failed?.(request, err);
+      if (failed !== undefined) observe(() => failed(request, err));
       const error = handleFailure(err, request, { failures, logger });
       return hotAnswer(error.status, errorHeaders(error), Buffer.from(errorText(error, request.id)));
     }
@@ -68,7 +77,7 @@ export function createHotRoutes(app: App, { logger, failures, metrics, tracing }
     function finish(request: FastifyRequest, answer: HotAnswer, route: string, startMs: number): void {
       const { status } = answer;
       const ms = performance.now() - startMs;
-      answered?.(request, answer, ms);
+      if (answered !== undefined) observe(() => answered(request, answer, ms));
       metrics.requestEnded(route, status, ms);
       logRequest(logger, request, status, ms);
     }

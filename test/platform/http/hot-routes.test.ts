@@ -43,7 +43,8 @@ beforeAll(async () => {
   const methodsAt = watchRoutes(app);
   await app.register(async (scope: App) => {
     registerHotBodyParsing(scope);
-    const serve = createHotRoutes(scope, { logger, failures, metrics, tracing: noTracing })(scope);
+    const hot = createHotRoutes(scope, { logger, failures, metrics, tracing: noTracing });
+    const serve = hot(scope);
     const handler = serve(path, async ({ method, query, body }) => {
       const { fail } = query as Record<string, unknown>;
       if (fail === 'database') throw databaseUnavailable();
@@ -54,6 +55,19 @@ beforeAll(async () => {
     });
     scope.get(path, handler);
     scope.post('/direct/post', handler);
+    await scope.register(async (noted: App) => {
+      const broken = () => {
+        throw new Error('notes are full');
+      };
+      const answer = hot(noted, { failed: broken, answered: broken });
+      noted.get(
+        '/direct/noted',
+        answer('/direct/noted', async ({ query }) => {
+          if ('fail' in (query as object)) throw new AppError('invalid_token');
+          return hotAnswer(200, {}, Buffer.from('answered'));
+        }),
+      );
+    });
   });
   await app.register(async (scope: App) => {
     registerErrorHandling(scope, failures, methodsAt);
@@ -207,6 +221,12 @@ test('connections are kept or closed as the client asks, in HTTP/1.0 too, and a 
   expect(await sendRaw(`GET ${path} HTTP/1.0\r\n\r\n`)).toMatch(
     /^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\nConnection: close\r\n/,
   );
+});
+
+test('a request is answered, refused ones too, where what is noted of it fails', async () => {
+  expect((await requestOver(app, { url: '/direct/noted' })).body).toBe('answered');
+  expect((await requestOver(app, { url: '/direct/noted?fail=1' })).statusCode).toBe(400);
+  expect(lines.filter(({ msg }) => msg === 'a request could not be noted')).toHaveLength(3);
 });
 
 test('a client that goes away before the answer harms nobody', async () => {
