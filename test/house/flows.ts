@@ -42,6 +42,7 @@ export async function enteredFiles(): Promise<Flows> {
     let found = null as readonly string[] | null;
     for (let turn = 0; turn < repeats; turn += 1) {
       const run = await prepare();
+      await settled();
       takeFiles(session);
       await run();
       const files = takeFiles(session);
@@ -68,6 +69,11 @@ export async function enteredFiles(): Promise<Flows> {
     await hook.close();
     await t.close();
   }
+}
+
+/** What follows the answer of a request has run. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** A room that is told when a route's handler begins. */
