@@ -33,7 +33,7 @@ COPY migrations ./migrations
 COPY README.md ./
 COPY docs ./docs
 COPY demo ./demo
-RUN chmod +x dist/command-line/main.js && ln -s /app/dist/command-line/main.js /usr/local/bin/perkwire
+RUN chmod +x dist/perkwire.js && ln -s /app/dist/perkwire.js /usr/local/bin/perkwire
 # Resized pictures are kept in .data, uploaded ones in /images where IMAGE_STORE says so.
 RUN mkdir .data /images && chown node:node .data /images
 USER node

@@ -10,6 +10,7 @@ import type { NavEntry } from '../shell/navigation.ts';
 import { signInPath } from './access.ts';
 import { auditLog } from './audit-log.ts';
 import { createKeyAuthenticator, createKeyCheck } from './caller.ts';
+import { accountCommands } from './commands.ts';
 import { keyRoutes, keysOf } from './keys.ts';
 import { createOidcProvider, type OidcProvider } from './oidc/provider.ts';
 import { accountPages } from './pages/account.ts';
@@ -40,6 +41,7 @@ export function createAccounts({ platform, catalog }: { platform: Platform; cata
   });
   return {
     name: 'accounts',
+    commands: accountCommands,
     auth,
     checkKey: createKeyCheck(store, now),
     checkSession: createSessionCheck(platform.deps.pool, now),

@@ -9,6 +9,7 @@ import type { Platform } from '../platform/room.ts';
 import { createSigner } from '../platform/security/tracking-token.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
+import { catalogueCommands } from './commands.ts';
 import { imageRoutes } from './images/routes.ts';
 import type { PageExtensions } from './page-extensions.ts';
 import { advertiserPages, campaignPages } from './pages/campaigns/campaigns.ts';
@@ -47,6 +48,7 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
   const managementHttp = (auth: Authenticator<unknown>): ManagementHttp => ({ management, auth, secretBox, cursors });
   return {
     name: 'catalog',
+    commands: catalogueCommands,
     store,
     management,
     cursors,

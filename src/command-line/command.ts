@@ -32,6 +32,10 @@ export type Option = {
   about: string;
 };
 
+/** An option with a value, which the help calls `value`. */
+export const text = (value: string, about: string): Option => ({ type: 'string', value, about });
+export const flag = (about: string): Option => ({ type: 'boolean', about });
+
 export type Values = Readonly<Record<string, string | boolean | undefined>>;
 
 /** A call of a command. */

@@ -5,38 +5,42 @@ import { AppError } from '../platform/errors.ts';
 import { StartupError } from '../platform/startup-error.ts';
 import { version } from '../platform/version.ts';
 import { type Call, type Command, CommandError, exitCodes, usageError, type Values } from './command.ts';
-import { commands } from './commands.ts';
 import { commonOptions, helpOf, optionsOf, overview } from './help.ts';
 import type { Output } from './output.ts';
 
-type Environment = Pick<Call, 'env' | 'stdin' | 'stderr' | 'signal'> & { outputOf: (isJson: boolean) => Output };
+type Commands = readonly Command[];
+
+type Environment = Pick<Call, 'commands' | 'env' | 'stdin' | 'stderr' | 'signal'> & {
+  outputOf: (isJson: boolean) => Output;
+};
 
 /** Runs one command. Never rejects. @returns the exit code */
 export async function runCommandLine(argv: readonly string[], { outputOf, ...given }: Environment): Promise<number> {
+  const { commands } = given;
   const plain = outputOf(false);
   try {
     const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
-    const command = findCommand(words);
-    if (command === null) return showOverview(words, plain);
+    const command = findCommand(commands, words);
+    if (command === null) return showOverview(commands, words, plain);
     const { values, positionals } = parse(command, words.slice(command.name.split(' ').length));
     if (values.help === true) {
       plain.line(helpOf(command));
       return exitCodes.ok;
     }
     const run = await command.load();
-    return await run({ ...given, commands, options: values, args: positionals, out: outputOf(values.json === true) });
+    return await run({ ...given, options: values, args: positionals, out: outputOf(values.json === true) });
   } catch (err) {
     return report(err as Error, plain, given.signal);
   }
 }
 
 /** The command with the longest name that the arguments begin with. */
-function findCommand(argv: readonly string[]): Command | null {
+function findCommand(commands: Commands, argv: readonly string[]): Command | null {
   const found = commands.filter(({ name }) => name.split(' ').every((word, index) => argv[index] === word));
   return found.sort((a, b) => b.name.length - a.name.length)[0] ?? null;
 }
 
-function showOverview(argv: readonly string[], out: Output): number {
+function showOverview(commands: Commands, argv: readonly string[], out: Output): number {
   const [first = '--help', second = '--help'] = argv;
   const group = commands.filter(({ name }) => name.startsWith(`${first} `));
   if (first === '--version' || first === '-v') out.line(version);

@@ -3,6 +3,7 @@ import type { Catalog } from '../catalog/room.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
 import { demoOperatorKey, embeddedDemoIds } from './catalogue.ts';
+import { demoCommands } from './commands.ts';
 import { createExampleValues } from './example-values.ts';
 import type { Received } from './received.ts';
 import { demoReceiverRoutes } from './receiver.ts';
@@ -15,6 +16,7 @@ export function createDemo({ platform, catalog, accounts }: Needs) {
   const deps = { ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth };
   return {
     name: 'demo',
+    commands: demoCommands,
     examples: {
       keys: { bearer: embeddedDemoIds.key, operator: demoOperatorKey },
       values: createExampleValues(platform.deps),

@@ -15,6 +15,7 @@ import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
 import { offerSchemas } from './answer-schemas.ts';
 import { catalogueRoutes } from './catalogue-feed/routes.ts';
+import { offerCommands } from './commands.ts';
 import { decisionLogRoutes } from './decision-log/routes.ts';
 import { explainRoutes } from './fetch/explain-routes.ts';
 import { offerRoutes } from './fetch/routes.ts';
@@ -61,6 +62,7 @@ export function createOffers({ platform, catalog, accounts, eventLog, learning, 
   extendCatalogue(catalog, deps);
   return {
     name: 'offers',
+    commands: offerCommands,
     deps,
     schemas: offerSchemas,
     permissions,

@@ -6,6 +6,7 @@ import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
+import { reportCommands } from './commands.ts';
 import { explorerPages } from './pages/explorer/explorer.ts';
 import { funnelCard } from './pages/explorer/funnel.ts';
 import { readState } from './pages/explorer/state.ts';
@@ -45,6 +46,7 @@ export function createReports({ platform, catalog, accounts }: Needs) {
   ];
   return {
     name: 'reports',
+    commands: reportCommands,
     permissions,
     navigation,
     retention: applyReportRetention,

@@ -20,6 +20,7 @@ export function assemble(rooms: readonly Room[], { auth, management, cursors, no
     // What users do first; the service's own events come from an early room.
     events: registerEventTypes(rooms.toReversed().flatMap((room) => room.eventTypes ?? [])),
     navigation: navigationOf(rooms.flatMap((room) => room.navigation ?? [])),
+    commands: rooms.flatMap((room) => room.commands ?? []),
     userData: userDataOf(rooms.flatMap((room) => room.userData ?? [])),
     examples: rooms.find((room) => room.examples !== undefined)?.examples ?? null,
     auth,

@@ -1,4 +1,5 @@
 import type { TSchema } from '@sinclair/typebox';
+import type { Command } from '../command-line/command.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { PermissionEntry } from '../management/unit-of-work.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
@@ -21,6 +22,8 @@ export type Room = {
   /** Events that publishers can subscribe to. */
   eventTypes?: readonly EventType[];
   navigation?: readonly NavEntry[];
+  /** Of `perkwire`. src/commands.ts lists them as well: its help must not make rooms. */
+  commands?: readonly Command[];
   /** What it owes to erasures and exports. */
   userData?: UserDataPart;
   /** Deletes what its tables keep no longer. */
@@ -54,6 +57,7 @@ export type House = {
   permissions: readonly PermissionEntry[];
   events: EventTypes;
   navigation: Navigation;
+  commands: readonly Command[];
   userData: UserDataSteps;
   /** null outside of the demo. */
   examples: LiveExamples | null;

@@ -8,6 +8,7 @@ import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
 import { createEndpointActivity } from './activity/activity.ts';
 import { parseNets } from './address-guard.ts';
+import { webhookCommands } from './commands.ts';
 import { deliveryRoutes } from './deliveries/routes.ts';
 import { eraseDeliveriesOfSessions, eraseDeliveriesOfUser, exportDeliveries } from './deliveries/user-data.ts';
 import { endpointRoutes } from './endpoints/routes.ts';
@@ -46,6 +47,7 @@ export function createWebhooks({ platform, catalog, accounts }: Needs) {
   };
   return {
     name: 'webhooks',
+    commands: webhookCommands,
     sender,
     activity: deps.activity,
     dispatcherMetrics: deps.dispatcherMetrics,

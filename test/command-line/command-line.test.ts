@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { commands } from '../../src/command-line/commands.ts';
+import { commands } from '../../src/commands.ts';
 import { runCommand } from './support.ts';
 
 const run = (...args: string[]) => runCommand(args);

@@ -10,8 +10,7 @@ const beside: Record<string, string> = {
   config: 'configuration, read once from the environment',
   client: 'the client package `@perkwire/client` (`packages/client`)',
   runtime: 'assembly of the rooms, running their jobs, several processes on one port',
-  root: '`rooms.ts`, `app.ts`, `server.ts`: the list, HTTP, start and stop',
-  'command-line': 'the commands of `perkwire`; `start` is the server',
+  root: '`rooms.ts` and `commands.ts`: the lists; `server.ts` with `app.ts`, and `perkwire.ts`: what is started',
 };
 
 /** The sentence of a room's function in its `room.ts`. */

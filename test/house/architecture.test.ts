@@ -66,9 +66,7 @@ test('the dispatcher loads no web framework, not even by way of another file', (
 test('only the entry points touch the process', () => {
   const isEmbedded = (path: string) => path.startsWith('src/embedded/');
   const isEntry = (path: string) =>
-    path === 'src/server.ts' ||
-    path === 'src/command-line/main.ts' ||
-    (path.startsWith('src/demo/') && !isEmbedded(path));
+    path === 'src/server.ts' || path === 'src/perkwire.ts' || (path.startsWith('src/demo/') && !isEmbedded(path));
   const measures = ['hrtime', 'memoryUsage', 'cpuUsage'];
   // The embedded database is a process beside this one: it looks at the platform and hands its environment on.
   const embedded = [...measures, 'arch', 'env', 'getuid', 'kill', 'pid', 'platform'];

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { commands } from '../../src/commands.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { listFiles, readText } from './source.ts';
 import { tables } from './tables.ts';
@@ -17,7 +18,7 @@ const ownersOf = (isOwed: (name: string) => boolean): readonly string[] =>
 
 let t: TestApp;
 beforeAll(async () => {
-  t = await createTestApp();
+  t = await createTestApp({ demo: true });
 });
 afterAll(() => t?.close());
 
@@ -41,4 +42,11 @@ test('a room with a table that grows by the day drops what is old', () => {
   expect(owing.length).toBeGreaterThan(4);
   const has = roomsWith('retention');
   expect(owing.filter((room) => !has.has(room))).toEqual([]);
+});
+
+test('what rooms hand in for the command line is what it lists', () => {
+  const handedIn = t.house.commands.map(({ name }) => name);
+  expect(handedIn.length).toBeGreaterThan(8);
+  const others = ['start', 'doctor', 'secrets status', 'secrets reseal', 'completion'];
+  expect([...handedIn, ...others].sort()).toEqual(commands.map(({ name }) => name).sort());
 });

@@ -19,7 +19,11 @@ export const functionsAlone: Record<string, { after: string; holds: string }> = 
   shell: { after: 'platform', holds: 'layout, forms, components, roles and navigation of the dashboard' },
   management: { after: 'shell', holds: 'machinery of managed rows: REST, pages, versions, idempotency, audit' },
   decision: { after: 'budgets', holds: 'the pure decision: index, rules, ranking, explanation; no I/O, no clock' },
-  embedded: { after: 'reference', holds: 'the embedded PostgreSQL' },
+  'command-line': {
+    after: 'platform',
+    holds: 'what reads the arguments of `perkwire` and prints; commands are handed in',
+  },
+  embedded: { after: 'command-line', holds: 'the embedded PostgreSQL' },
 };
 
 /** What every room may import, at any depth. */
@@ -36,7 +40,6 @@ export const order: readonly string[] = [
   // What puts the rooms together, and what calls it.
   'runtime',
   'root',
-  'command-line',
 ];
 
 /** Where one folder of a room is held to less than the room: path prefix → the only prefixes it may import. */
@@ -50,7 +53,14 @@ export const narrower: Record<string, readonly string[]> = {
 };
 
 /** The only files at the root of `src`. */
-export const rootFiles = ['src/app.ts', 'src/config.ts', 'src/rooms.ts', 'src/server.ts'];
+export const rootFiles = [
+  'src/app.ts',
+  'src/commands.ts',
+  'src/config.ts',
+  'src/perkwire.ts',
+  'src/rooms.ts',
+  'src/server.ts',
+];
 
 export function roomOf(path: string): string {
   if (path === '@perkwire/client' || path.startsWith('packages/client/')) return 'client';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hashKey } from '../../src/platform/http/auth.ts';
 import { applyRetention, jobsOf } from '../../src/runtime/run-jobs.ts';
+import { runCommand } from '../command-line/support.ts';
 import { signInAs, type TestUser } from '../dashboard/support.ts';
 import { startTestJobs } from '../support/jobs.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
@@ -20,6 +21,7 @@ type Traces = {
   navigation: boolean;
   exported: unknown;
   job: boolean;
+  command: string;
 };
 
 async function tracesIn(t: TestApp, user: TestUser): Promise<Traces> {
@@ -47,6 +49,7 @@ async function tracesIn(t: TestApp, user: TestUser): Promise<Traces> {
     navigation: (await user.get(`${page}/overview`)).body.includes(`href="${page}/toys"`),
     exported: exported.json().data.toys,
     job: await runJob(t),
+    command: (await runCommand(['toys', 'list'], {}, t.house.commands)).out,
   };
 }
 
@@ -80,7 +83,7 @@ describe('a room of the list', () => {
     for (const app of apps) await app.close();
   });
 
-  test('brings route, documentation, event, permission, page, export, job and retention by its one line', async () => {
+  test('brings all that it hands in, from its route to its command, by its one line', async () => {
     expect(await tracesIn(withToys, await signInAs(withToys, 'admin'))).toEqual({
       route: 200,
       operation: true,
@@ -92,6 +95,7 @@ describe('a room of the list', () => {
       navigation: true,
       exported: [{ toy: 'ball' }],
       job: true,
+      command: 'ball\n',
     } satisfies Traces);
     await applyRetention(withToys.house.rooms, withToys.deps);
     expect(ran).toContain('retention');
@@ -109,6 +113,7 @@ describe('a room of the list', () => {
       navigation: false,
       exported: undefined,
       job: false,
+      command: '',
     } satisfies Traces);
     ran.length = 0;
     await applyRetention(without.house.rooms, without.deps);

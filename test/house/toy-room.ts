@@ -20,6 +20,18 @@ export const createToys = (ran: string[]): Room => ({
   navigation: [
     { group: 'main', rank: 99, key: 'toys', text: 'nav.general', path: '/toys', icon: 'settings', role: 'analyst' },
   ],
+  commands: [
+    {
+      name: 'toys list',
+      about: 'Lists the toys',
+      options: {},
+      examples: ['toys list'],
+      load: async () => async (call) => {
+        call.out.line('ball');
+        return 0;
+      },
+    },
+  ],
   userData: { exports: { toys: async () => [{ toy: 'ball' }] } },
   retention: async () => {
     ran.push('retention');

@@ -1,5 +1,5 @@
-import { createApi } from '../api.ts';
-import { type Call, exitCodes, idOption, type Run, textOption, usageError } from '../command.ts';
+import { createApi } from '../../command-line/api.ts';
+import { type Call, exitCodes, idOption, type Run, textOption, usageError } from '../../command-line/command.ts';
 
 type Explained = { offer_id: number; title: string; position: number | null; reason: string };
 

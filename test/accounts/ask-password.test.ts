@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { askPassword } from '../../src/command-line/run/installation.ts';
+import { askPassword } from '../../src/accounts/commands/create-operator.ts';
 
 async function typed(keys: string): Promise<{ answer: string | null | Error; shown: string }> {
   const input = new PassThrough();

@@ -2,11 +2,11 @@ import { createWriteStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type CatalogueDatabase, exportByDatabase, importByDatabase } from '../../catalog/catalogue-by-database.ts';
-import { createImageStore } from '../../catalog/image-storage.ts';
+import { createApi } from '../../command-line/api.ts';
+import { type Call, CommandError, exitCodes, idOption, type Run, usageError } from '../../command-line/command.ts';
 import { parseImageStore } from '../../config/image-store.ts';
-import { createApi } from '../api.ts';
-import { type Call, CommandError, exitCodes, idOption, type Run, usageError } from '../command.ts';
+import { type CatalogueDatabase, exportByDatabase, importByDatabase } from '../catalogue-by-database.ts';
+import { createImageStore } from '../image-storage.ts';
 
 const exportPath = '/manage/v1/catalogue/export';
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { sealedColumns, walkAllSealed } from '../../../src/command-line/run/secrets.ts';
 import { checkSecrets } from '../../../src/platform/security/canary.ts';
 import type { SealedCounts } from '../../../src/platform/security/sealed-column.ts';
 import { createSecretBox } from '../../../src/platform/security/secret-box.ts';
+import { sealedColumns, walkAllSealed } from '../../../src/runtime/commands/secrets.ts';
 import { openHeaders, openSecrets } from '../../../src/webhooks/signature.ts';
 import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../../catalog/resources/support.ts';
 

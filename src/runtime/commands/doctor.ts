@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
+import { exitCodes, type Run } from '../../command-line/command.ts';
 import { type Config, ConfigError, loadConfig } from '../../config.ts';
 import { openDatabase } from '../../embedded/open-database.ts';
 import { createPool } from '../../platform/db/pool.ts';
 import { openCheckedDatabase } from '../../platform/db/startup-checks.ts';
-import { embeddedSecrets } from '../../runtime/secrets.ts';
-import { exitCodes, type Run } from '../command.ts';
+import { embeddedSecrets } from '../secrets.ts';
 import { checkAddress, checkDatabase, type Finding } from './doctor-checks.ts';
 
 const signs = { good: '✓', warning: '!', bad: '✗' } as const;

@@ -2,15 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { saveOperator } from '../../accounts/operators.ts';
-import { hashPassword, passwordProblem } from '../../accounts/passwords.ts';
-import { parseEmail } from '../../accounts/users.ts';
-import { loadDemoCatalogue, randomDemoIds } from '../../demo/catalogue.ts';
+import { type Call, CommandError, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
 import { openDatabase } from '../../embedded/open-database.ts';
-import { findWritableUrl } from '../../platform/db/find-writable.ts';
-import { migrate } from '../../platform/db/migrate.ts';
-import { createPool, transaction } from '../../platform/db/pool.ts';
-import { type Call, CommandError, exitCodes, type Run, textOption, usageError } from '../command.ts';
+import { saveOperator } from '../operators.ts';
+import { hashPassword, passwordProblem } from '../passwords.ts';
+import { parseEmail } from '../users.ts';
 
 /** Creates an operator in DATABASE_URL, or in the embedded database of DATA_DIR. */
 export const createOperator: Run = async (call) => {
@@ -70,22 +66,3 @@ export async function askPassword({ input, output }: Terminal): Promise<string |
     lines.close();
   }
 }
-
-/** Writes the demo catalogue into the database of DATABASE_URL, under a random key that is shown once. */
-export const loadDemo: Run = async ({ env, out }) => {
-  if (!env.DATABASE_URL)
-    throw usageError('Set DATABASE_URL. Without it, the server brings a database with the demo catalogue of its own.');
-  const url = await findWritableUrl(env.DATABASE_URL);
-  await migrate(url);
-  const pool = createPool({ url, size: 2, applicationName: 'perkwire-demo-load', onError: () => {} });
-  try {
-    const ids = randomDemoIds();
-    const publisherId = await transaction(pool, (executor) => loadDemoCatalogue(executor, ids));
-    out.data({ publisher_id: publisherId, key: ids.key, sdk_id: ids.sdkId });
-    out.line(`Loaded the demo catalogue as publisher ${publisherId}.`);
-    out.line(`  API key (shown only now): ${ids.key}\n  SDK id: ${ids.sdkId}`);
-    return exitCodes.ok;
-  } finally {
-    await pool.end();
-  }
-};

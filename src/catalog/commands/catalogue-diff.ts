@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Call, CommandError, exitCodes, type Run, usageError } from '../command.ts';
+import { type Call, CommandError, exitCodes, type Run, usageError } from '../../command-line/command.ts';
 import { readCatalogue, readJson } from './catalogue.ts';
 
 type Row = Readonly<Record<string, unknown>>;

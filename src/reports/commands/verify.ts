@@ -1,8 +1,8 @@
+import { exitCodes, type Run, usageError } from '../../command-line/command.ts';
 import { findWritable } from '../../platform/db/find-writable.ts';
 import { createServers } from '../../platform/db/servers.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
-import { verifyRollups } from '../../reports/verify.ts';
-import { exitCodes, type Run, usageError } from '../command.ts';
+import { verifyRollups } from '../verify.ts';
 
 /** Compares the rollups with the raw rows, by UTC days. Exits with 1 and the differences where they disagree. */
 export const verifyReports: Run = async ({ args, env, out }) => {

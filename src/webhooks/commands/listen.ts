@@ -1,7 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Api, createApi } from '../api.ts';
-import { type Call, CommandError, exitCodes, idOption, type Run, textOption, usageError } from '../command.ts';
-import { type Forwarded, type ForwardedDelivery, forward } from '../forward.ts';
+import { type Api, createApi } from '../../command-line/api.ts';
+import {
+  type Call,
+  CommandError,
+  exitCodes,
+  idOption,
+  type Run,
+  textOption,
+  usageError,
+} from '../../command-line/command.ts';
+import { type Forwarded, type ForwardedDelivery, forward } from './forward.ts';
 
 const path = '/manage/v1/webhook-listeners';
 

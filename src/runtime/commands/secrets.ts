@@ -3,6 +3,8 @@ import { sealedTwoFactor } from '../../accounts/two-factor.ts';
 import { sealedAlertUrls } from '../../alerts/rules.ts';
 import { countHistoriesByMark } from '../../budgets/move-histories.ts';
 import { sealedConversionSecrets } from '../../catalog/conversion-secret.ts';
+import { type Call, exitCodes, type Run } from '../../command-line/command.ts';
+import type { Output } from '../../command-line/output.ts';
 import { loadConfig } from '../../config.ts';
 import { openDatabase } from '../../embedded/open-database.ts';
 import { sealedAnswers } from '../../management/idempotency.ts';
@@ -13,10 +15,8 @@ import { type SealedColumn, type SealedCounts, walkSealed } from '../../platform
 import { createSecretBox, type SecretBox } from '../../platform/security/secret-box.ts';
 import { pepperMark } from '../../platform/security/user-key.ts';
 import { sealedSubjects } from '../../privacy/erasure-job.ts';
-import { embeddedSecrets } from '../../runtime/secrets.ts';
 import { sealedEndpointColumns } from '../../webhooks/endpoint-store.ts';
-import { type Call, exitCodes, type Run } from '../command.ts';
-import type { Output } from '../output.ts';
+import { embeddedSecrets } from '../secrets.ts';
 
 /** Every sealed value of the database. The canary comes last: it vouches for the others once the old key is gone. */
 export const sealedColumns: readonly SealedColumn[] = [

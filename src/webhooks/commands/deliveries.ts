@@ -1,6 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Api, createApi } from '../api.ts';
-import { type Call, CommandError, exitCodes, idOption, type Run, textOption, usageError } from '../command.ts';
+import { type Api, createApi } from '../../command-line/api.ts';
+import {
+  type Call,
+  CommandError,
+  exitCodes,
+  idOption,
+  type Run,
+  textOption,
+  usageError,
+} from '../../command-line/command.ts';
 
 const path = '/manage/v1/deliveries';
 const statuses = ['pending', 'delivered', 'failed', 'held'];

@@ -1,5 +1,5 @@
-import { type Command, exitCodes, type Run, usageError } from '../command.ts';
-import { commonOptions, optionsOf } from '../help.ts';
+import { type Command, exitCodes, type Run, usageError } from './command.ts';
+import { commonOptions, optionsOf } from './help.ts';
 
 type Commands = readonly Command[];
 
@@ -66,7 +66,7 @@ const fish = (commands: Commands): string =>
 const scripts: Readonly<Record<string, (commands: Commands) => string>> = { bash, zsh, fish };
 
 /** Prints a completion script for a shell. */
-export const completion: Run = async ({ args: [shell = ''], commands, out }) => {
+export const printCompletion: Run = async ({ args: [shell = ''], commands, out }) => {
   const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
   if (script === undefined) throw usageError(`Name a shell: ${Object.keys(scripts).join(', ')}.`);
   out.line(script(commands));

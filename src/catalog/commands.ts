@@ -1,0 +1,36 @@
+import { type Command, flag } from '../command-line/command.ts';
+
+const catalogueOptions = {
+  database: flag('straight from DATABASE_URL, whatever the size; the default where there is no key'),
+};
+
+/** The catalogue as a file. */
+export const catalogueCommands: readonly Command[] = [
+  {
+    name: 'catalogue export',
+    args: 'FILE',
+    about: "Writes a publisher's catalogue to a JSON file",
+    options: catalogueOptions,
+    callsService: true,
+    examples: ['catalogue export catalogue.json', 'catalogue export catalogue.json --database --publisher 1'],
+    load: async () => (await import('./commands/catalogue.ts')).exportToFile,
+  },
+  {
+    name: 'catalogue import',
+    args: 'FILE',
+    about: 'Reads a catalogue into an empty publisher; with --database and no --publisher into a new one',
+    options: { ...catalogueOptions, 'dry-run': flag('checks everything, writes nothing') },
+    callsService: true,
+    examples: ['catalogue import catalogue.json --dry-run', 'catalogue import catalogue.json --database'],
+    load: async () => (await import('./commands/catalogue.ts')).importFromFile,
+  },
+  {
+    name: 'catalogue diff',
+    args: 'FILE [OTHER]',
+    about: 'Compares a file with the catalogue there is, or with another file; exits with 1 where they differ',
+    options: catalogueOptions,
+    callsService: true,
+    examples: ['catalogue diff catalogue.json', 'catalogue diff before.json after.json'],
+    load: async () => (await import('./commands/catalogue-diff.ts')).diff,
+  },
+];

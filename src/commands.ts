@@ -1,0 +1,48 @@
+import { accountCommands } from './accounts/commands.ts';
+import { catalogueCommands } from './catalog/commands.ts';
+import { type Command, exitCodes, type Run } from './command-line/command.ts';
+import { demoCommands } from './demo/commands.ts';
+import { offerCommands } from './offers/commands.ts';
+import { reportCommands } from './reports/commands.ts';
+import { doctorCommands, secretsCommands } from './runtime/commands.ts';
+import { webhookCommands } from './webhooks/commands.ts';
+
+/** The module is the server: it runs until a signal, and ends the process itself. */
+const serve: Run = async () => {
+  await import('./server.ts');
+  return exitCodes.ok;
+};
+
+const start: Command = {
+  name: 'start',
+  about: 'Starts the service; without DATABASE_URL with a database of its own in DATA_DIR, and the demo catalogue',
+  options: {},
+  examples: ['start'],
+  load: async () => serve,
+};
+
+const completion: Command = {
+  name: 'completion',
+  args: 'bash|zsh|fish',
+  about: 'Prints a script that completes commands and options in a shell',
+  options: {},
+  examples: ['completion bash >> ~/.bashrc', 'completion fish > ~/.config/fish/completions/perkwire.fish'],
+  load: async () => (await import('./command-line/completion.ts')).printCompletion,
+};
+
+/**
+ * Every command of `perkwire`, in the order of its help: those that rooms hand in, read from the rooms' files without
+ * making a room, since that takes a database, and loading one takes longer than the help may.
+ */
+export const commands: readonly Command[] = [
+  start,
+  ...webhookCommands,
+  ...offerCommands,
+  ...catalogueCommands,
+  ...doctorCommands,
+  ...accountCommands,
+  ...secretsCommands,
+  ...reportCommands,
+  ...demoCommands,
+  completion,
+];

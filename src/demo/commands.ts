@@ -1,0 +1,12 @@
+import type { Command } from '../command-line/command.ts';
+
+/** The demo catalogue in a database of one's own. */
+export const demoCommands: readonly Command[] = [
+  {
+    name: 'demo load',
+    about: 'Writes the demo catalogue into DATABASE_URL under a random key',
+    options: {},
+    examples: ['demo load'],
+    load: async () => (await import('./commands/load.ts')).loadDemo,
+  },
+];

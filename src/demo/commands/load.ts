@@ -1,0 +1,24 @@
+import { exitCodes, type Run, usageError } from '../../command-line/command.ts';
+import { findWritableUrl } from '../../platform/db/find-writable.ts';
+import { migrate } from '../../platform/db/migrate.ts';
+import { createPool, transaction } from '../../platform/db/pool.ts';
+import { loadDemoCatalogue, randomDemoIds } from '../catalogue.ts';
+
+/** Writes the demo catalogue into the database of DATABASE_URL, under a random key that is shown once. */
+export const loadDemo: Run = async ({ env, out }) => {
+  if (!env.DATABASE_URL)
+    throw usageError('Set DATABASE_URL. Without it, the server brings a database with the demo catalogue of its own.');
+  const url = await findWritableUrl(env.DATABASE_URL);
+  await migrate(url);
+  const pool = createPool({ url, size: 2, applicationName: 'perkwire-demo-load', onError: () => {} });
+  try {
+    const ids = randomDemoIds();
+    const publisherId = await transaction(pool, (executor) => loadDemoCatalogue(executor, ids));
+    out.data({ publisher_id: publisherId, key: ids.key, sdk_id: ids.sdkId });
+    out.line(`Loaded the demo catalogue as publisher ${publisherId}.`);
+    out.line(`  API key (shown only now): ${ids.key}\n  SDK id: ${ids.sdkId}`);
+    return exitCodes.ok;
+  } finally {
+    await pool.end();
+  }
+};

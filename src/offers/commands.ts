@@ -1,0 +1,20 @@
+import { type Command, text } from '../command-line/command.ts';
+
+/** Why offers are shown. */
+export const offerCommands: readonly Command[] = [
+  {
+    name: 'explain',
+    args: '[SESSION_ID]',
+    about: 'Says why each offer is shown or not: to a made-up request, or in a session',
+    options: {
+      placement: text('NAME', 'the placement asked from'),
+      user: text('ID', 'pub_user_id'),
+      country: text('CODE', 'such as DE'),
+      offer: text('ID', 'only this offer'),
+      body: text('JSON', 'further fields of the request'),
+    },
+    callsService: true,
+    examples: ['explain --placement checkout --user u-1 --country DE', 'explain 0197a000-0000-7000-8000-000000000001'],
+    load: async () => (await import('./commands/explain.ts')).explain,
+  },
+];

@@ -1,0 +1,13 @@
+import type { Command } from '../command-line/command.ts';
+
+/** Whether the sums are right. */
+export const reportCommands: readonly Command[] = [
+  {
+    name: 'reports verify',
+    args: '[FROM [TO]]',
+    about: 'Compares the reports of DATABASE_URL with the raw rows, by UTC days (default: the last seven)',
+    options: {},
+    examples: ['reports verify 2026-11-01 2026-11-30'],
+    load: async () => (await import('./commands/verify.ts')).verifyReports,
+  },
+];

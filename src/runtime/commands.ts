@@ -1,0 +1,30 @@
+import type { Command } from '../command-line/command.ts';
+
+/** What looks at the whole installation. */
+export const doctorCommands: readonly Command[] = [
+  {
+    name: 'doctor',
+    about: 'Checks configuration, database, clocks, keys, processes and endpoints, and says what to fix',
+    options: {},
+    examples: ['doctor', 'doctor --json'],
+    load: async () => (await import('./commands/doctor.ts')).doctor,
+  },
+];
+
+/** Rotation of keys, which rooms seal their rows with. */
+export const secretsCommands: readonly Command[] = [
+  {
+    name: 'secrets status',
+    about: 'Counts what is sealed with each SECRETS_KEY, and the users under each USER_PEPPER',
+    options: {},
+    examples: ['secrets status'],
+    load: async () => (await import('./commands/secrets.ts')).secretsStatus,
+  },
+  {
+    name: 'secrets reseal',
+    about: 'Seals everything with the first SECRETS_KEY; can be interrupted and run again',
+    options: {},
+    examples: ['secrets reseal'],
+    load: async () => (await import('./commands/secrets.ts')).resealSecrets,
+  },
+];
