@@ -138,6 +138,7 @@ export function keyRoutes(app: App, http: ManagementHttp, keys: Resource): void 
   const schema = {
     operationId: 'createKey',
     summary: 'Create a key',
+    description: 'The key itself is in this answer only. It cannot have more permissions than the key that creates it.',
     tags: ['Keys'],
     querystring: publisherQuery,
     headers: idempotencyKey,

@@ -53,7 +53,7 @@ export const eventKinds = {
       path: '/event/record/no_thanks_click',
       name: 'no_thanks_click',
       operationId: 'recordNoThanks',
-      summary: 'Record a "no thanks", and opt the user out of the campaign',
+      summary: 'Record a "no thanks"',
     },
     token: beaconToken,
     frequencyCap: true,

@@ -133,6 +133,8 @@ function listRoute({ app, http, resource, path, hooks, tags }: Routes): void {
   const schema = {
     operationId: `list${pascal(resource.name)}`,
     summary: `List ${resource.name.replace('-', ' ')}`,
+    description:
+      'Page by page: `next_cursor` leads to the next one. A parameter named like a field keeps rows of that value.',
     tags,
     querystring: listQuerySchema(resource),
     response: { 200: listAnswer(viewSchema(resource)), ...errorAnswers(400, 401, 403, 404) },
@@ -151,6 +153,7 @@ function createRoute({ app, http, resource, path, hooks, tags, noun }: Routes): 
   const schema = {
     operationId: `create${pascal(resource.noun)}`,
     summary: `Create ${noun}`,
+    description: 'Fields that are not sent get their defaults. Invalid ones are all named in one answer.',
     tags,
     ...(resource.madeByOperators && { security: operatorOnly }),
     querystring: publisherQuery,
@@ -170,6 +173,7 @@ function getRoute({ app, http, resource, one, hooks, tags, params, noun, keyOf }
   const schema = {
     operationId: `get${pascal(resource.noun)}`,
     summary: `Show ${noun}`,
+    description: 'With an ETag, for `If-None-Match` and the `If-Match` of changes.',
     tags,
     params,
     querystring: publisherQuery,
@@ -207,6 +211,7 @@ function updateRoutes({ app, http, resource, one, hooks, tags, params, noun, key
     ...schema,
     operationId: `update${pascal(resource.noun)}`,
     summary: `Change some fields of ${noun}`,
+    description: 'Fields that are not sent stay as they are.',
     body: patchBody(resource),
   };
   app.patch(one, { schema: patchSchema, ...hooks }, (request, reply) => change(request, reply, false));
@@ -214,15 +219,22 @@ function updateRoutes({ app, http, resource, one, hooks, tags, params, noun, key
     ...schema,
     operationId: `replace${pascal(resource.noun)}`,
     summary: `Replace ${noun}`,
+    description: 'Fields that are not sent get their defaults.',
     body: createBody(resource),
   };
   app.put(one, { schema: putSchema, ...hooks }, (request, reply) => change(request, reply, true));
 }
 
+const removalTexts = (removedAt: Resource['removedAt'], noun: string) => {
+  if (removedAt === 'revoked_at') return { summary: `Revoke ${noun}`, description: 'It stops working at once.' };
+  const description = removedAt ? `It can be restored for ${restorableDays} days.` : 'It cannot be restored.';
+  return { summary: `Remove ${noun}`, description };
+};
+
 function removeRoute({ app, http, resource, one, hooks, tags, params, noun, keyOf }: Routes): void {
   const schema = {
     operationId: `remove${pascal(resource.noun)}`,
-    summary: `${resource.removedAt === 'revoked_at' ? 'Revoke' : 'Remove'} ${noun}`,
+    ...removalTexts(resource.removedAt, noun),
     tags,
     params,
     querystring: publisherQuery,

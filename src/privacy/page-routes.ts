@@ -11,6 +11,7 @@ import { renderPrivacyPage, rules } from './page.ts';
 const schema = {
   operationId: 'openPrivacyPage',
   summary: 'Privacy page',
+  description: 'The privacy page for users, where the publisher has none of its own.',
   tags: ['Offers'],
   security: [],
   params: Type.Object({ sdkId: Type.String() }),

@@ -69,6 +69,7 @@ const eraseSchema = {
 const statusSchema = {
   operationId: 'getErasure',
   summary: 'Progress of an erasure',
+  description: 'Its state, and how many rows were erased.',
   tags,
   params: Type.Object({ id: Type.String() }),
   querystring: publisherQuery,
@@ -78,6 +79,7 @@ const statusSchema = {
 const exportSchema = {
   operationId: 'exportUser',
   summary: 'Export personal data of a user',
+  description: 'Everything that is kept of the user, as JSON.',
   tags,
   querystring: publisherQuery,
   body: userBody,

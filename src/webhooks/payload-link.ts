@@ -69,6 +69,7 @@ export async function payloadRoutes(
   const schema = {
     operationId: 'getWebhookPayload',
     summary: 'Fetch a webhook payload by its signed link',
+    description: 'Where `payload_url` of a GET webhook leads. The link is good for 72 hours and needs no key.',
     tags: ['Webhooks'],
     security: [],
     querystring,

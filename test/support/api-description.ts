@@ -9,8 +9,7 @@ export function readApiDescription<Description>(): Description {
   const resolve = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(resolve);
     if (typeof value !== 'object' || value === null) return value;
-    if (!('$ref' in value))
-      return merged(Object.fromEntries(Object.entries(value).map(([name, one]) => [name, resolve(one)])));
+    if (!('$ref' in value)) return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, resolve(one)]));
     const { $ref, ...beside } = value as { $ref: string };
     return { ...(resolve(findReference(document, $ref)) as object), ...beside };
   };
@@ -23,17 +22,6 @@ export function readApiDescription<Description>(): Description {
 }
 
 type PathItem = { parameters?: object[] } & { [method: string]: { parameters?: object[] } };
-
-type Extended = { allOf?: Extended[]; properties?: Record<string, object>; required?: string[] };
-
-/** A schema that extends another, as one. */
-function merged({ allOf, ...own }: Extended): Extended {
-  const [base] = allOf ?? [];
-  if (base === undefined) return own;
-  const properties = { ...base.properties };
-  for (const [name, one] of Object.entries(own.properties ?? {})) properties[name] = { ...properties[name], ...one };
-  return { ...base, ...own, properties, required: [...(base.required ?? []), ...(own.required ?? [])] };
-}
 
 /** What a reference such as `#/components/schemas/Offer` names. @throws where there is no such thing */
 export function findReference(document: object, $ref: string): unknown {

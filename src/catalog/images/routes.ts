@@ -39,6 +39,8 @@ export async function imageRoutes(app: App, deps: ImageDeps): Promise<void> {
   const schema = {
     operationId: 'getPicture',
     summary: 'Picture of a creative',
+    description:
+      'In the type that `Accept` prefers: AVIF, WebP, or that of the original. One side alone keeps the ratio.',
     tags: ['Images'],
     security: [],
     params,

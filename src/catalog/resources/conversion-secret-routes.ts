@@ -51,6 +51,7 @@ export async function conversionSecretRoutes(app: App, http: ManagementHttp): Pr
   const deleteSchema = {
     operationId: 'removeConversionSecret',
     summary: 'Remove a conversion secret',
+    description: 'From then on reports of this advertiser need no signature.',
     tags,
     params,
     querystring: publisherQuery,

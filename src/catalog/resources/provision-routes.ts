@@ -27,7 +27,8 @@ export function provisionRoutes(app: App, http: ManagementHttp): void {
 
   const listSchema = {
     operationId: 'listProvisions',
-    summary: 'List whom a campaign is served to',
+    summary: 'List the publishers of a campaign',
+    description: 'The publishers that the campaign is provisioned to.',
     tags,
     params: Type.Object({ id: Type.String() }),
     querystring: publisherQuery,
@@ -43,7 +44,7 @@ export function provisionRoutes(app: App, http: ManagementHttp): void {
   const putSchema = {
     operationId: 'setProvision',
     security: operatorOnly,
-    summary: 'Serve a campaign to a publisher, or no more',
+    summary: 'Provision a campaign',
     description: '`publisher_id` of the query is the owner of the campaign, that of the path whom it is served to.',
     tags,
     params: Type.Object({ id: Type.String(), publisher_id: Type.String() }),

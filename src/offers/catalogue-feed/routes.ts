@@ -59,6 +59,7 @@ export async function catalogueRoutes(app: App, { auth, tokens, config, now }: C
   const schema = {
     operationId: 'listCatalogue',
     summary: 'List the catalogue',
+    description: 'The offers that the publisher may show, page by page, for a copy of your own. Nothing is counted.',
     tags: ['Offers'],
     querystring,
     response: {

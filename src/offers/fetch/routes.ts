@@ -41,6 +41,7 @@ export async function offerRoutes(scope: App, { offers, hot, ...deps }: OfferRou
   const readCall = createCallReader(deps.auth, check);
   const schema = {
     summary: 'Fetch offers',
+    description: 'The offers for one user at one placement, decided now. All versions of the path answer the same.',
     tags: ['Offers'],
     ...schemas,
     response: { 200: fetchOffersAnswer, ...errorAnswers(400, 401, 403, 413, 415) },

@@ -87,7 +87,13 @@ export async function offerwallRoutes(
   const wall = createOfferwall(sources);
   const serve = hot(scope, observeOfferCalls({ catalog, liveCalls, notices, now }));
   const readCall = createCallReader(auth, check);
-  const schema = { summary: 'Offerwall', tags: ['Offers'], ...schemas, response: answers };
+  const schema = {
+    summary: 'Offerwall',
+    description: 'All offers that a user may see, page by page. All versions of the path answer the same.',
+    tags: ['Offers'],
+    ...schemas,
+    response: answers,
+  };
   for (const [url, operationId] of Object.entries(paths)) {
     const handler = serve(url, async (request) => {
       const { publisher } = readCall(request);

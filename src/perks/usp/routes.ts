@@ -9,6 +9,8 @@ import type { SelectionChange, UspSession } from '../usp-sessions.ts';
 import { actionBody, campaignParams, changesBody, sessionParams, sessionView, userBody, uspQuery } from './schemas.ts';
 import { createUspService, type UspCall, type UspDeps } from './service.ts';
 
+const description = 'Of an offer that the session has shown, until it is wrapped. A repeat changes nothing.';
+
 const toggles = [
   { action: 'select', to: 'selected', operationId: 'selectOffer', summary: 'Select an offer' },
   { action: 'unselect', to: 'unselected', operationId: 'unselectOffer', summary: 'Unselect an offer' },
@@ -30,7 +32,7 @@ export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: A
 
   for (const { action, to, operationId, summary } of toggles) {
     const url = `/sdk/v4/usp/:session_id/:campaign_id/${action}.json`;
-    const schema = { ...shared, operationId, summary, params: campaignParams, body: userBody };
+    const schema = { ...shared, operationId, summary, description, params: campaignParams, body: userBody };
     app.post(url, { preValidation, schema }, async (request) => {
       const { session_id, campaign_id } = request.params;
       const data = await usp.change(callOf(request, session_id), (session) => ({
@@ -45,6 +47,7 @@ export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: A
     ...shared,
     operationId: 'changeSelection',
     summary: 'Change the selection',
+    description: 'Selects and unselects several offers at once, all or nothing.',
     params: sessionParams,
     body: changesBody,
   };
@@ -59,7 +62,13 @@ export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: A
     return { message: 'Selection changed', data };
   });
 
-  const getSchema = { ...shared, operationId: 'getPerksSession', summary: 'Show the session', params: sessionParams };
+  const getSchema = {
+    ...shared,
+    operationId: 'getPerksSession',
+    summary: 'Show the session',
+    description: 'The offers that it has shown, each with whether it is selected.',
+    params: sessionParams,
+  };
   app.get(sessionPath, { preValidation, schema: getSchema }, async (request) => {
     const data = await usp.get(callOf(request, request.params.session_id));
     return { message: 'Session found', data };
@@ -69,6 +78,9 @@ export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: A
     ...shared,
     operationId: 'wrapSession',
     summary: 'Wrap the session and send the webhook',
+    description:
+      'Ends the selection. The webhook is in the same transaction: 200 means that it will be sent. Repeating it' +
+      ' changes nothing.',
     params: sessionParams,
     body: actionBody,
   };

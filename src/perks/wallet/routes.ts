@@ -83,6 +83,7 @@ async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Prom
     operationId: 'saveOffer',
     security: [],
     summary: 'Save an offer',
+    description: 'Keeps the offer that the token names for the user it was shown to. A repeat answers the same.',
     tags,
     querystring,
     response: { 200: saveAnswer, ...errorAnswers(400, 403, 413) },
@@ -99,9 +100,14 @@ async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Prom
     operationId: 'openWallet',
     security: [],
     summary: 'Open the wallet page',
+    description: 'Redirects to the page where the user can save this offer. This call saves nothing.',
     tags,
     querystring,
-    response: { 302: found, ...errorAnswers(400, 403) },
+    response: {
+      200: { description: 'That page, once the redirect is followed.' },
+      302: found,
+      ...errorAnswers(400, 403),
+    },
   };
   app.get(savePath, { schema: getSchema, ...unvalidated }, async (request, reply) => {
     const token = tokenOf(request.query);
@@ -125,6 +131,7 @@ async function listRoutes(
     ...shared,
     operationId: 'listSavedOffers',
     summary: "List a user's saved offers",
+    description: 'Newest first, expired ones included: `state` says which.',
     response: { 200: listAnswer, ...errorAnswers(400, 401, 403) },
   };
   app.get('/wallet/v1/offers.json', { preValidation, schema: listSchema }, async (request) => {
@@ -149,6 +156,7 @@ async function listRoutes(
     ...shared,
     operationId: 'removeSavedOffer',
     summary: 'Remove a saved offer',
+    description: 'The webhook `offer.removed` is sent.',
     params: Type.Object({ offer_id: Type.String() }),
     response: { 200: removeAnswer, ...errorAnswers(400, 401, 403, 404) },
   };

@@ -19,6 +19,8 @@ const tracking = Type.Object(
   { title: 'TrackingReadiness' },
 );
 
+const wrongMethod = Type.Ref('Error');
+
 type HealthDeps = Pick<PlatformDeps, 'dbHealth'> & {
   catalogVersion: () => number;
   /** null: there is none. */
@@ -33,9 +35,10 @@ export async function healthRoutes(app: App, { dbHealth, catalogVersion, eventLo
       schema: {
         operationId: 'getLiveness',
         summary: 'Liveness',
+        description: '200 as long as the process runs. It asks neither the database nor anything else.',
         tags: ['Health'],
         security: [],
-        response: { 200: live },
+        response: { 200: live, 405: wrongMethod },
       },
     },
     async () => ({
@@ -48,9 +51,10 @@ export async function healthRoutes(app: App, { dbHealth, catalogVersion, eventLo
       schema: {
         operationId: 'getReadiness',
         summary: 'Readiness',
+        description: '200 while the database can commit and agrees on the time, else 503. For load balancers.',
         tags: ['Health'],
         security: [],
-        response: { 200: ready, 503: ready },
+        response: { 200: ready, 405: wrongMethod, 503: ready },
       },
     },
     async (_request, reply) => {
@@ -75,7 +79,7 @@ export async function healthRoutes(app: App, { dbHealth, catalogVersion, eventLo
         description: 'With an event log they are taken while the database is unavailable.',
         tags: ['Health'],
         security: [],
-        response: { 200: tracking, 503: tracking },
+        response: { 200: tracking, 405: wrongMethod, 503: tracking },
       },
     },
     async (_request, reply) => {

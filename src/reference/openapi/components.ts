@@ -1,7 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isNode, type Node, nameAnswers, nameErrorAnswers, nameParameters, tagsOf } from './operation-components.ts';
-import { shareExamples } from './share-examples.ts';
-import { shareProperties } from './share-properties.ts';
+import { isNode, type Node, nameAnswers, nameErrorAnswers, nameParameters } from './operation-components.ts';
 
 type Components = Record<'schemas' | 'responses' | 'parameters' | 'examples', Node>;
 
@@ -26,17 +24,14 @@ export function nameComponents<Document extends object>(document: Document): Doc
   const shared = rewrite(given.schemas, nameSchema, true) as Node;
   const paths = rewritten.paths as Record<string, Node>;
   const schemas = { ...shared, ...Object.fromEntries(named) } as Record<string, Node>;
-  shareProperties(schemas, paths, rewritten.webhooks);
   const components = {
     ...given,
     schemas: sorted(schemas),
     responses: sorted({ ...nameErrorAnswers(paths), ...nameAnswers(paths) }),
     parameters: sorted(nameParameters(paths)),
   };
-  shareExamples(paths, components as Parameters<typeof shareExamples>[1]);
-  const tags = tagsOf(paths).map((name) => ({ name }));
   sharePathParameters(paths);
-  return { ...rewritten, tags, components } as unknown as Document;
+  return { ...rewritten, components } as unknown as Document;
 }
 
 const sorted = (node: Node): Node => Object.fromEntries(Object.entries(node).sort(([a], [b]) => (a < b ? -1 : 1)));

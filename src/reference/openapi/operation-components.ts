@@ -7,7 +7,7 @@ export const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 type Answer = Node & { description?: string; content?: Record<string, { schema: Node }> };
-type Operation = { tags?: string[]; parameters?: Node[]; responses: Record<string, Answer> };
+type Operation = { parameters?: Node[]; responses: Record<string, Answer> };
 
 /** What is shorter (bytes of JSON) is not worth a reference. */
 const minNamedBytes = 80;
@@ -18,32 +18,24 @@ const errorSchemaRef = '#/components/schemas/Error';
 const operationsOf = (paths: Record<string, Node>): Operation[] =>
   Object.values(paths).flatMap((methods) => Object.values(methods) as Operation[]);
 
-/** The tags of all operations, in the order in which they come first. */
-export const tagsOf = (paths: Record<string, Node>): string[] => [
-  ...new Set(operationsOf(paths).flatMap(({ tags }) => tags ?? [])),
-];
-
 /**
- * Replaces the error answers of the operations, which all have one form, by one reference: `default`.
- * @returns that answer, which names every status and its error codes
+ * Replaces the error answers of the operations, which all have one form, by references to one for each status.
+ * @returns those answers, by the names of the statuses; each names its error codes
  */
 export function nameErrorAnswers(paths: Record<string, Node>): Node {
-  const statuses = new Set<string>();
-  let content: Answer['content'];
+  const named: Record<string, Answer> = {};
   for (const { responses } of operationsOf(paths)) {
     for (const [status, answer] of Object.entries(responses)) {
       if (answer.description === 'Default Response') answer.description = STATUS_CODES[status] ?? status;
       // The generator gives every answer a JSON body.
       if (/^(204|3..)$/.test(status)) delete answer.content;
       if (answer.content?.['application/json']?.schema.$ref !== errorSchemaRef) continue;
-      statuses.add(status);
-      content = answer.content;
-      delete responses[status];
-      responses.default = { $ref: '#/components/responses/default' };
+      const name = (STATUS_CODES[status] ?? status).replaceAll(' ', '');
+      named[name] = { description: describeError(status), content: answer.content };
+      responses[status] = { $ref: `#/components/responses/${name}` };
     }
   }
-  const description = [...statuses].sort().map(describeError).join('\n');
-  return content === undefined ? {} : { default: { description, content } };
+  return named;
 }
 
 /** Replaces answers that repeat by references. @returns those answers, by the schema of what they hold */
@@ -64,10 +56,10 @@ export function nameAnswers(paths: Record<string, Node>): Node {
   return components;
 }
 
-/** `- 404 Not Found: not_found, …` */
+/** `Not Found: not_found, …` */
 function describeError(status: string): string {
   const codes = Object.entries(errorCatalogue).filter(([, error]) => error.status === Number(status));
-  return `- ${status} ${STATUS_CODES[status]}: ${codes.map(([code]) => `\`${code}\``).join(', ')}.`;
+  return `${STATUS_CODES[status]}: ${codes.map(([code]) => `\`${code}\``).join(', ')}.`;
 }
 
 /** Replaces parameters that several operations have by references. @returns the parameters by name */

@@ -1,10 +1,12 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { App } from '../../platform/ports.ts';
+import { guidesPath } from '../guides/guides.ts';
 import { type LiveExamples, withValues } from '../live-examples.ts';
 import { nameComponents } from './components.ts';
 import type { ApiDocument } from './example-request.ts';
 import { addExamples, type Examples, readExamples } from './examples.ts';
+import { tags } from './tags.ts';
 
 const description = `Personalised offers at checkout, exact beacons, User Selected Perks and signed webhooks.
 
@@ -36,14 +38,16 @@ const securitySchemes = {
 /** The OpenAPI 3.1 description of all routes that are registered from now on, and of the webhooks that are sent. */
 export async function describeApi(app: App, publicUrl: string, webhooks: Record<string, object>): Promise<void> {
   const examples = readExamples();
+  const contact = { name: 'Perkwire guides', url: `${publicUrl}${guidesPath}` };
   await app.register(swagger, {
     openapi: {
       // The types of OpenAPI 3.0 and 3.1 are one union, in which webhooks of neither fit.
       ...({ webhooks } as object),
       openapi: '3.1.0',
-      info: { title: 'Perkwire', version: '1.0.0', description, license },
+      info: { title: 'Perkwire', version: '1.0.0', description, contact, license },
       servers: [{ url: publicUrl }],
       security: [{ bearer: [] }, { apiKey: [] }],
+      tags: [...tags],
       components: { securitySchemes },
     },
     transformObject: (document) =>

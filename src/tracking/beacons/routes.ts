@@ -60,11 +60,14 @@ const schema = {
   response: { 200: imageAnswer('Recorded, now or earlier.'), 400: badTokenAnswer, ...errorAnswers(405) },
 };
 
+const description = 'Answers an image once the event is stored. A repeat counts once.';
+
 /** The image beacons (docs/interface.md#tracking): no other request is as frequent. */
 export function addBeaconRoutes(scope: App, hot: HotRoutes, { failures, verify, recorder }: BeaconDeps): void {
   const serve = hot(scope);
   for (const kind of kindsWith('beacon')) {
     const { path, operationId, summary } = eventKinds[kind].beacon;
+    const described = { ...schema, operationId, summary, description };
     const handler = serve(path, async (request) => {
       const tracked = verify(request, (request.query as { t?: unknown }).t, kind);
       if (tracked === null) {
@@ -75,6 +78,6 @@ export function addBeaconRoutes(scope: App, hot: HotRoutes, { failures, verify, 
       if (tracked.recorded) await recorder.beacon(tracked.event, tracked.offer.campaign);
       return image;
     });
-    scope.get(path, { schema: { ...schema, operationId, summary }, ...unvalidated }, handler);
+    scope.get(path, { schema: described, ...unvalidated }, handler);
   }
 }

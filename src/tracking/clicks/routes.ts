@@ -27,6 +27,7 @@ const noDestination = { description: 'To HEAD and prefetches: nothing was follow
 const schema = {
   operationId: 'followOffer',
   summary: 'Follow an offer',
+  description: 'Counts the click and redirects to the landing page of the offer.',
   tags: ['Tracking'],
   security: [],
   querystring: clickQuery,

@@ -50,7 +50,13 @@ export async function conversionRoutes(app: App, deps: RouteNeeds): Promise<void
   const shared = { tags, security: [], querystring: conversionQuery };
   const exposeHeadRoute = false; // HEAD must not count
 
-  const get = { ...shared, operationId: 'reportConversionByLink', summary: 'Report a conversion', response };
+  const get = {
+    ...shared,
+    operationId: 'reportConversionByLink',
+    summary: 'Report a conversion',
+    description: 'Books what followed a click, once for each `txn_id`; `void=1` takes it back.',
+    response,
+  };
   app.get(trackPath, { schema: get, exposeHeadRoute }, async (request) =>
     toAnswer(await conversions.record(readConversion(request.query, {}), request.trace)),
   );
@@ -69,6 +75,7 @@ export async function conversionRoutes(app: App, deps: RouteNeeds): Promise<void
     ...shared,
     operationId: 'reportConversionByImage',
     summary: 'Report a conversion by an image',
+    description: 'For pages of advertisers. The image is the same whether or not the click is known.',
     response: { ...imageAnswers, ...errorAnswers() },
   };
   app.get(`${trackPath}.png`, { schema: pixel, exposeHeadRoute, attachValidation: true }, async (request, reply) => {

@@ -26,7 +26,8 @@ export function reconciliationRoute(
     {
       schema: {
         operationId: 'balanceDeliveries',
-        summary: 'Check that every delivery is delivered, failed, held or pending',
+        summary: 'Reconcile deliveries',
+        description: 'Counts of each state beside the number of all deliveries: `balanced` says that none is lost.',
         tags: ['Deliveries'],
         querystring: reconciliationQuery,
         response: { 200: reconciliationAnswer, ...errorAnswers(400, 401, 403, 404) },

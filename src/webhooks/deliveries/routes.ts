@@ -39,7 +39,8 @@ export async function deliveryRoutes(app: App, deps: DeliveryDeps): Promise<void
     {
       schema: {
         operationId: 'listDeliveries',
-        summary: 'List deliveries, newest first',
+        summary: 'List deliveries',
+        description: 'Newest first. Filters combine. `next_cursor` leads to older ones.',
         tags,
         querystring: listQuery(events),
         response: { 200: listAnswer, ...errorAnswers(400, 401, 403, 404) },
@@ -70,7 +71,8 @@ export async function deliveryRoutes(app: App, deps: DeliveryDeps): Promise<void
     {
       schema: {
         operationId: 'getDelivery',
-        summary: 'Show a delivery with its payload and all its attempts',
+        summary: 'Show a delivery',
+        description: 'With the body as it was signed, and of each attempt its time, status and answer.',
         tags,
         params: deliveryParams,
         querystring: publisherQuery,

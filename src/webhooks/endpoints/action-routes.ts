@@ -12,6 +12,7 @@ import type { Change, EndpointService } from './service.ts';
 
 type Action<Body extends TSchema> = {
   operationId: string;
+  description: string;
   summary: string;
   body?: Body;
   run: (...args: [...Parameters<Change<unknown>>, Static<Body>]) => Promise<ActionResult>;
@@ -26,10 +27,9 @@ export function endpointActionRoutes(
   { events, secretBox }: { events: EventTypes; secretBox: SecretBox },
   service: EndpointService,
 ): void {
-  const action = <Body extends TSchema>(name: string, { operationId, summary, body, run }: Action<Body>): void => {
+  const action = <Body extends TSchema>(name: string, { body, run, ...described }: Action<Body>): void => {
     const schema = {
-      operationId,
-      summary,
+      ...described,
       tags: ['Webhook endpoints'],
       params: endpointParams,
       querystring: publisherQuery,
@@ -47,12 +47,14 @@ export function endpointActionRoutes(
 
   action('pause', {
     operationId: 'pauseWebhookEndpoint',
-    summary: 'Pause: deliveries stay queued',
+    summary: 'Pause a webhook endpoint',
+    description: 'Its deliveries stay queued until it is resumed.',
     run: async (executor, key) => ({ message: 'Endpoint paused.', endpoint: await pauseEndpoint(executor, key) }),
   });
   action('resume', {
     operationId: 'resumeWebhookEndpoint',
-    summary: 'Resume after a pause',
+    summary: 'Resume a webhook endpoint',
+    description: 'Queued deliveries are sent, at `rate_per_s` where that is given.',
     body: resumeBody,
     run: async (executor, key, _stored, { rate_per_s: ratePerS = null }) => ({
       message: 'Endpoint resumed.',
@@ -61,7 +63,8 @@ export function endpointActionRoutes(
   });
   action('enable', {
     operationId: 'enableWebhookEndpoint',
-    summary: 'Enable; held deliveries stay held until they are redelivered',
+    summary: 'Enable a webhook endpoint',
+    description: 'Held deliveries stay held until they are redelivered.',
     run: async (executor, key) => ({
       message: 'Endpoint enabled.',
       endpoint: await enableEndpoint(executor, key, true),
@@ -69,7 +72,8 @@ export function endpointActionRoutes(
   });
   action('disable', {
     operationId: 'disableWebhookEndpoint',
-    summary: 'Disable: deliveries are held',
+    summary: 'Disable a webhook endpoint',
+    description: 'Its deliveries, also those still to come, are held.',
     run: async (executor, key) => ({
       message: 'Endpoint disabled.',
       endpoint: await enableEndpoint(executor, key, false),
@@ -77,7 +81,8 @@ export function endpointActionRoutes(
   });
   action('rotate-secret', {
     operationId: 'rotateWebhookSecret',
-    summary: 'Give it a new secret, shown this once; the previous one signs too until the overlap ends',
+    summary: 'Rotate the signing secret',
+    description: 'The new secret is shown only this once. The previous one signs too until the overlap ends.',
     body: rotateBody,
     run: async (executor, key, _stored, { overlap_s: overlapS }) => ({
       message: 'Secret rotated.',

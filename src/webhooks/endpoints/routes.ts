@@ -50,7 +50,8 @@ function readRoutes(app: App, { events }: { events: EventTypes }, service: Endpo
     {
       schema: {
         operationId: 'listWebhookEndpoints',
-        summary: 'List the webhook endpoints and their state',
+        summary: 'List webhook endpoints',
+        description: 'With their health. Secrets are not shown again.',
         tags,
         querystring: publisherQuery,
         response: { 200: endpointList, ...errorAnswers(401, 403, 404) },
@@ -64,7 +65,8 @@ function readRoutes(app: App, { events }: { events: EventTypes }, service: Endpo
     {
       schema: {
         operationId: 'getWebhookEndpoint',
-        summary: 'Show a webhook endpoint and its state',
+        summary: 'Show a webhook endpoint',
+        description: 'By its id, or by an event type for the default endpoint of that type.',
         tags,
         params: endpointParams,
         querystring: publisherQuery,

@@ -33,9 +33,9 @@ export async function endpointTestRoutes(app: App, { rules, ...deps }: TestDeps 
     {
       schema: {
         operationId: 'testWebhookEndpoint',
-        summary: 'Test Endpoint: send a sample payload',
+        summary: 'Test a webhook endpoint',
         description:
-          'Uses the saved settings, or those of the body before they are saved. Nothing is stored or retried.',
+          'Sends a sample payload by the saved settings, or by those of the body. Nothing is stored or retried.',
         tags: ['Webhook endpoints'],
         params: endpointParams,
         querystring: publisherQuery,

@@ -48,7 +48,8 @@ function createRoute(app: App, deps: WriteDeps, service: EndpointService, rules:
     {
       schema: {
         operationId: 'createWebhookEndpoint',
-        summary: 'Create a webhook endpoint for a list of event types',
+        summary: 'Create a webhook endpoint',
+        description: 'The answer holds the signing secret, which is shown only this once.',
         tags,
         querystring,
         headers: idempotencyKey,
@@ -76,7 +77,9 @@ function putRoute(app: App, { events, secretBox: box }: WriteDeps, service: Endp
     {
       schema: {
         operationId: 'saveWebhookEndpoint',
-        summary: 'Set a webhook endpoint: the default one of an event type, or change one by its id',
+        summary: 'Set a webhook endpoint',
+        description:
+          'By an event type: its default endpoint, created where there is none. A new secret is shown only this once.',
         tags,
         params: endpointParams,
         querystring,
@@ -113,7 +116,8 @@ function patchRoute(app: App, { events, secretBox: box }: WriteDeps, service: En
     {
       schema: {
         operationId: 'updateWebhookEndpoint',
-        summary: 'Change settings of a webhook endpoint',
+        summary: 'Change some fields of a webhook endpoint',
+        description: 'Fields that are not sent stay as they are.',
         tags,
         params: endpointParams,
         querystring,

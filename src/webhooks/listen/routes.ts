@@ -68,7 +68,7 @@ function createRoute(app: App, deps: CreateDeps): void {
     {
       schema: {
         operationId: 'createWebhookListener',
-        summary: 'Create a listener: an endpoint whose deliveries a command line takes over a stream',
+        summary: 'Create a listener',
         description: 'Counts as one of the endpoints, and is removed like one; by itself once nobody listens.',
         tags,
         querystring,
@@ -113,7 +113,7 @@ function streamRoutes(app: App, deps: StreamDeps): void {
     {
       schema: {
         operationId: 'streamDeliveries',
-        summary: 'Deliveries of a listener, as server-sent events',
+        summary: 'Stream the deliveries of a listener',
         description:
           'Events `delivery` with the request as a server would get it, signature included. Reconnect when it ends.',
         tags,
@@ -148,7 +148,10 @@ function streamRoutes(app: App, deps: StreamDeps): void {
     {
       schema: {
         operationId: 'answerDelivery',
-        summary: 'Report how a delivery of a listener was answered: it is recorded as the attempt',
+        summary: 'Answer a delivery of a listener',
+        description:
+          'The status that the listening program got decides, as a server’s would, whether the delivery is ' +
+          'repeated.',
         tags,
         params: listenerParams,
         querystring,
@@ -178,7 +181,7 @@ function triggerRoute(app: App, { pool, dbHealth, now, events, config }: Databas
     {
       schema: {
         operationId: 'triggerWebhook',
-        summary: 'Send a made-up event to the listeners, or to one endpoint',
+        summary: 'Trigger a made-up event',
         description:
           'Its sample payload, as a delivery that is attempted, retried and logged like all; with `perkwire-dev: 1`.',
         tags,

@@ -71,7 +71,8 @@ function createRoutes(app: App, { pool, dbHealth, now, events }: RedeliveryDeps)
     {
       schema: {
         operationId: 'createRedelivery',
-        summary: 'Redeliver all deliveries that match',
+        summary: 'Redeliver deliveries',
+        description: 'All that match, as a job beside new deliveries. `dry_run` only counts what would be sent.',
         tags,
         querystring: publisherQuery,
         body: redeliveryBody(events),
@@ -110,7 +111,8 @@ function redeliveryJobRoutes(app: App, { pool, dbHealth, now }: DatabaseDeps): v
     {
       schema: {
         operationId: 'listRedeliveries',
-        summary: 'List the newest redeliveries',
+        summary: 'List redeliveries',
+        description: 'Each with its state and how far it is.',
         tags,
         querystring: publisherQuery,
         response: { 200: jobListAnswer, ...errorAnswers(401, 403, 404) },
@@ -128,6 +130,7 @@ function redeliveryJobRoutes(app: App, { pool, dbHealth, now }: DatabaseDeps): v
       schema: {
         operationId: 'getRedelivery',
         summary: 'Show the progress of a redelivery',
+        description: 'Its state, and how many deliveries it has queued so far.',
         tags,
         params: jobParams,
         querystring: publisherQuery,
@@ -145,7 +148,8 @@ function redeliveryJobRoutes(app: App, { pool, dbHealth, now }: DatabaseDeps): v
     {
       schema: {
         operationId: 'cancelRedelivery',
-        summary: 'Cancel a redelivery; what is queued already is sent',
+        summary: 'Cancel a redelivery',
+        description: 'What is queued already is sent, the rest is left as it is.',
         tags,
         params: jobParams,
         querystring: publisherQuery,

@@ -45,6 +45,9 @@ export function catalogueRoutes(app: App, http: ManagementHttp, imageStore: Imag
   const exportSchema = {
     operationId: 'exportCatalogue',
     summary: 'Export the catalogue',
+    description:
+      'Themes, advertisers, campaigns, offers, creatives and sequence rules of a publisher, as the import takes' +
+      ' them.',
     tags,
     querystring: publisherQuery,
     response: { 200: file, ...errorAnswers(401, 403, 404, 413, 429) },
