@@ -8,7 +8,7 @@ import { shedIdleConnections } from './platform/http/idle-connections.ts';
 import { traceRequests } from './platform/http/request-trace.ts';
 import { errorSchema } from './platform/http/schemas.ts';
 import { createServer } from './platform/http/server.ts';
-import { countRequests } from './platform/metrics/routes.ts';
+import { countRequests } from './platform/metrics/metrics.ts';
 import type { App, PlatformDeps } from './platform/ports.ts';
 import type { House } from './runtime/room.ts';
 

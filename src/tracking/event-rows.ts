@@ -1,8 +1,10 @@
-import type { EventKind } from '../catalog/event-kinds.ts';
-import type { PerkEvent, StoredEvent, TrackedEvent } from '../event-log/tracked-event.ts';
+import type { Registry } from 'prom-client';
+import { type EventKind, eventKinds } from '../catalog/event-kinds.ts';
+import { type PerkEvent, type StoredEvent, suspicions, type TrackedEvent } from '../event-log/tracked-event.ts';
 import { bigints, dates, integers, smallints, texts, timestamps, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
+import { registerCounts } from '../platform/metrics/metrics.ts';
 
 /** The columns of `events` that a statement gives, in the order of `rowsSql`. */
 export const eventColumns =
@@ -87,3 +89,23 @@ export async function insertFirstEvents(executor: Executor, events: readonly Tra
 /** As `insertEvents`. @returns those that are new and not suspicious */
 export const insertNewEvents = (executor: Executor, events: readonly TrackedEvent[]): Promise<NewEvent[]> =>
   insertReturningNew(executor, { name: 'insert_new_events', text: eventsSql, values: rowValues(events) });
+
+type CountedKind = EventKind | 'conversion';
+
+/** Counts events by kind and by why they are suspicious; null: they are not. */
+export type EventMeter = { recorded: (kind: CountedKind, suspicion: string | null, events?: number) => void };
+
+export function createEventMeter(registry: Registry): EventMeter {
+  const lineOf = registerCounts(registry, {
+    name: 'perkwire_events_total',
+    help: 'Events recorded, by kind and by why they are suspicious. Repeats of beacons count, those of others do not.',
+    labelNames: ['kind', 'suspicion'],
+  });
+  for (const kind of [...Object.keys(eventKinds), 'conversion']) lineOf(kind, 'none');
+  for (const suspicion of suspicions) lineOf('click', suspicion);
+  return {
+    recorded: (kind, suspicion, events = 1) => {
+      lineOf(kind, suspicion ?? 'none').value += events;
+    },
+  };
+}

@@ -13,8 +13,7 @@ import {
   insertClicks,
   insertNewClicks,
 } from './clicks/insert-clicks.ts';
-import { insertEvents, insertFirstEvents, insertNewEvents, type NewEvent } from './event-rows.ts';
-import type { EventMeter } from './metrics.ts';
+import { type EventMeter, insertEvents, insertFirstEvents, insertNewEvents, type NewEvent } from './event-rows.ts';
 
 /**
  * How events are written, and counted in the metrics once they are committed. Results: one for each event, in order;

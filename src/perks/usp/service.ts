@@ -12,8 +12,7 @@ import { dayMs } from '../../platform/lib/time.ts';
 import { isPossibleUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
-import { insertEvents } from '../../tracking/event-rows.ts';
-import type { EventMeter } from '../../tracking/metrics.ts';
+import { type EventMeter, insertEvents } from '../../tracking/event-rows.ts';
 import { enqueue, type OutboxEvent } from '../../webhooks/outbox.ts';
 import { buildUspPayload, uspSelection } from '../usp-selection.ts';
 import {

@@ -1,3 +1,4 @@
+import type { FastifyInstance } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { version } from '../version.ts';
 
@@ -49,6 +50,13 @@ export function createMetrics({ isShown, pageOf = ownPage }: MetricsOptions): Me
     registry,
     page: pageOf(registry),
   };
+}
+
+/** Counts every response by the pattern of its route. */
+export function countRequests(app: Pick<FastifyInstance, 'addHook'>, metrics: Metrics): void {
+  app.addHook('onResponse', async (request, reply) => {
+    metrics.requestEnded(request.routeOptions.url ?? 'unknown', reply.statusCode, reply.elapsedTime);
+  });
 }
 
 /** One line of a counter. */

@@ -3,7 +3,6 @@ import { Type } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
 import { errorAnswers } from '../http/schemas.ts';
 import type { App, PlatformDeps } from '../ports.ts';
-import type { Metrics } from './metrics.ts';
 
 /** `GET /metrics` for Prometheus, in every role, for callers with METRICS_TOKEN. No route where that is not set. */
 export async function metricsRoutes(
@@ -28,10 +27,3 @@ export async function metricsRoutes(
 }
 
 const digest = (text: string): Buffer => hash('sha256', text, 'buffer');
-
-/** Counts every response by the pattern of its route. */
-export function countRequests(app: App, metrics: Metrics): void {
-  app.addHook('onResponse', async (request, reply) => {
-    metrics.requestEnded(request.routeOptions.url ?? 'unknown', reply.statusCode, reply.elapsedTime);
-  });
-}

@@ -13,8 +13,7 @@ import { createHotRoutes, hotAnswer, registerRequestLog } from '../../../src/pla
 import { serverTimeouts } from '../../../src/platform/http/idle-connections.ts';
 import { createServer } from '../../../src/platform/http/server.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
-import { createMetrics } from '../../../src/platform/metrics/metrics.ts';
-import { countRequests } from '../../../src/platform/metrics/routes.ts';
+import { countRequests, createMetrics } from '../../../src/platform/metrics/metrics.ts';
 import type { App } from '../../../src/platform/ports.ts';
 import { noTracing } from '../../../src/platform/tracing/tracing.ts';
 import { portOf, requestOver } from '../../support/request.ts';

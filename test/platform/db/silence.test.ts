@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSilence, tickMs } from '../../../src/platform/db/health-link.ts';
+import { createSilence, tickMs } from '../../../src/platform/db/health.ts';
 
 /** A silence on a clock that the test moves. */
 function silenceAt(startMs = 1000) {
