@@ -3,10 +3,12 @@ import type { Caller } from '../../accounts/caller.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
 import { dropNulls, requireKnownEncoding } from '../../platform/http/body-parsing.ts';
 import {
+  bytesOf,
   type HotAnswer,
   type HotObserver,
   type HotRoutes,
   hotHead,
+  type Pieces,
   unvalidated,
 } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
@@ -51,8 +53,7 @@ export async function offerRoutes(scope: App, { offers, hot, ...deps }: OfferRou
       const { publisher } = readCall(request);
       const { query, body } = request as { query: FetchOffersQuery; body: FetchOffersBody };
       const fetchRequest = readWithNotices(request, query, body, deps.notices);
-      const answer = await offers.fetch(publisher, fetchRequest, request.trace);
-      return { ...offersAnswer(answer), sent: () => offers.release(answer) };
+      return offersAnswer(await offers.fetch(publisher, fetchRequest, request.trace));
     });
     scope.post(url, { schema: { ...schema, operationId }, ...unvalidated }, handler);
   }
@@ -74,12 +75,12 @@ export const createCallReader =
 /** Refused calls become notices, and calls of watched publishers are recorded. */
 export const observeOfferCalls = (deps: Pick<OfferDeps, 'catalog' | 'liveCalls' | 'notices' | 'now'>): HotObserver => ({
   failed: (request, err) => noteRefusal(request, err, deps),
-  answered: (request, { status, body }, ms) => recordLiveCall(request, { status, ms, body }, deps),
+  answered: (request, { status, body }, ms) => recordLiveCall(request, { status, ms, body: () => bytesOf(body) }, deps),
 });
 
 const head = hotHead({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' });
 
-export const offersAnswer = (body: Buffer): HotAnswer => ({
+export const offersAnswer = (body: Buffer | Pieces): HotAnswer => ({
   status: 200,
   head: [...head, 'content-length', String(body.length)],
   body,

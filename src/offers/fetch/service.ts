@@ -10,6 +10,7 @@ import type { DatabaseHealth } from '../../platform/db/health.ts';
 import { createFailFast } from '../../platform/db/health.ts';
 import { databaseUnavailable } from '../../platform/errors.ts';
 import type { Geo } from '../../platform/geo.ts';
+import type { Pieces } from '../../platform/http/hot-routes.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { TokenCodec } from '../../platform/security/tracking-token.ts';
@@ -17,7 +18,7 @@ import { createUserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import type { FetchMeter, OutcomeSampler } from '../metrics.ts';
 import { createQrCodes } from '../qr.ts';
-import { createAnswerPool, createRenderer, type FetchResult, type Renderer, renderSession } from '../render/render.ts';
+import { createRenderer, type FetchResult, type Renderer, renderSession } from '../render/render.ts';
 import type { SessionRecord } from '../session-record.ts';
 import { emptySessions } from '../sessions.ts';
 import { createCappedFetch } from './capped-fetch.ts';
@@ -40,9 +41,7 @@ import { createUserCappedFetch } from './user-capped-fetch.ts';
 /** Decides which offers are shown, commits the session, and renders the answer. */
 export type OfferService = {
   /** The answer's JSON, after the session is committed. Errors: unavailable. */
-  fetch: (publisher: Publisher, request: FetchOffersRequest, trace: Trace | null) => Promise<Buffer>;
-  /** To be called when an answer of `fetch` is sent: its memory is used again. */
-  release: (answer: Buffer) => void;
+  fetch: (publisher: Publisher, request: FetchOffersRequest, trace: Trace | null) => Promise<Pieces>;
   /** All offers of an offerwall, in a session that is committed when this resolves. Errors: unavailable. */
   decideWall: (
     publisher: Publisher,
@@ -72,8 +71,7 @@ type FetchSources = InputSources & {
 export function createOfferService(sources: FetchSources): OfferService {
   const { pool, flushPool, dbHealth, tokens, config, now, usage, slices, model, batchMeters, eventsStoredUntil } =
     sources;
-  const answers = createAnswerPool();
-  const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes(), answers });
+  const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes() });
   const failFast = createFailFast(dbHealth);
   const placements = createPlacements(pool, failFast);
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
@@ -109,12 +107,11 @@ export function createOfferService(sources: FetchSources): OfferService {
       if (!dbHealth.isUp()) return Promise.reject(databaseUnavailable());
       const pending = open(publisher, request, { kind: 'unit' });
       pending.trace = trace;
-      const answer = commit(pending).then((result) => result.answer as Buffer);
+      const answer = commit(pending).then((result) => result.answer as Pieces);
       return request.timeoutMs === null
         ? answer
         : withinDeadline(request.timeoutMs, answer, () => late.expireAndAnswer(pending));
     },
-    release: answers.release,
     decideWall: async (publisher, request, link) => {
       if (!dbHealth.isUp()) throw databaseUnavailable();
       const pending = open(publisher, request, { kind: 'offerwall', link });
@@ -159,7 +156,7 @@ function measure(
 /** Answers of fetches whose deadline has passed, and the sessions that were committed for them all the same. */
 type LateAnswers = {
   /** The empty answer that is sent on the deadline. Its session is stored, empty, if it can be written after all. */
-  expireAndAnswer: (pending: PendingFetch) => Buffer;
+  expireAndAnswer: (pending: PendingFetch) => Pieces;
   emptyExpired: EmptyExpired;
   drain: () => Promise<void>;
 };

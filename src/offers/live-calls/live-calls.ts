@@ -75,13 +75,13 @@ const maxAnswerBytes = 256 * 1024;
 type RecordDeps = { liveCalls: LiveCalls; catalog: CatalogStore; now: () => number };
 
 /** What a call was answered. `ms`: the service took so long. */
-type Answered = { status: number; ms: number; body: unknown };
+type Answered = { status: number; ms: number; body: () => unknown };
 
 /** Records the calls of the routes of a plugin. */
 export function recordLiveCalls(app: App, deps: RecordDeps): void {
   app.decorateRequest('notes', null);
   app.addHook('onSend', (request, { statusCode: status, elapsedTime: ms }, body, done) => {
-    if (request.routeOptions.url !== undefined) recordLiveCall(request, { status, ms, body }, deps);
+    if (request.routeOptions.url !== undefined) recordLiveCall(request, { status, ms, body: () => body }, deps);
     done(null, body);
   });
 }
@@ -104,7 +104,7 @@ export function recordLiveCall(
 function callOf(request: FastifyRequest, { status, ms, body: payload }: Answered): LiveCall {
   const { shown: query, hiddenTexts: ofQuery } = maskRequest(request.query);
   const { shown: body, hiddenTexts: ofBody } = maskRequest(request.body);
-  const given = parsed(payload) as { error?: LiveCall['error']; data?: { session_id?: unknown } } | null;
+  const given = parsed(payload()) as { error?: LiveCall['error']; data?: { session_id?: unknown } } | null;
   const sessionId = given?.data?.session_id;
   const answer = maskAnswer(given, new Set([...ofQuery, ...ofBody])) as typeof given;
   return {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Offer, Publisher, Theme } from '../../catalog/types.ts';
+import type { Pieces } from '../../platform/http/hot-routes.ts';
 import { type TokenCodec, tokenLength } from '../../platform/security/tracking-token.ts';
 import { buildOfferView, clickUrl, fillCopy, hasMacros, type MacroValues } from '../offer-view.ts';
 import type { QrCodes } from '../qr.ts';
@@ -135,21 +136,23 @@ function writeTemplate({ bytes, tokenOffsets }: OfferTemplate, token: string, in
 /** A part of an answer: one-byte text, or an offer's template with its token. */
 export type Part = string | Buffer | { template: OfferTemplate; token: string };
 
-/** The bytes of a whole answer, in memory of `take`. */
-export function joinParts(parts: readonly Part[], take: (length: number) => Buffer): Buffer {
+/** A whole answer. */
+export function joinParts(parts: readonly Part[]): Pieces {
   let length = 0;
   for (const part of parts) length += (isOffer(part) ? part.template.bytes : part).length;
-  const answer = take(length);
+  return { length, writeTo: (bytes) => writeParts(parts, bytes) };
+}
+
+function writeParts(parts: readonly Part[], bytes: Buffer): void {
   let at = 0;
   for (const part of parts) {
-    if (isOffer(part)) at = writeTemplate(part.template, part.token, answer, at);
-    else if (typeof part === 'string') at += answer.write(part, at, 'latin1');
+    if (isOffer(part)) at = writeTemplate(part.template, part.token, bytes, at);
+    else if (typeof part === 'string') at += bytes.write(part, at, 'latin1');
     else {
-      answer.set(part, at);
+      bytes.set(part, at);
       at += part.length;
     }
   }
-  return answer;
 }
 
 const isOffer = (part: Part): part is { template: OfferTemplate; token: string } =>

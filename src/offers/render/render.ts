@@ -1,5 +1,6 @@
 import { buildAppearance, buildSettings, buildStyles, privacyUrlOf } from '../../catalog/theme-settings.ts';
 import type { Offer, Publisher, Theme } from '../../catalog/types.ts';
+import { bytesOf, type Pieces } from '../../platform/http/hot-routes.ts';
 import type { PendingFetch } from '../fetch/pending-fetch.ts';
 import type { SessionRecord } from '../session-record.ts';
 import {
@@ -25,8 +26,8 @@ type WallAnswer = Omit<AnswerContext, 'usp'> & {
 };
 
 export type Renderer = Pick<OfferRenderer, 'prepare'> & {
-  /** The answer's JSON (docs/interface.md#response), as bytes in memory of the pool. */
-  render: (answer: Answer) => Buffer;
+  /** The answer's JSON (docs/interface.md#response). */
+  render: (answer: Answer) => Pieces;
   /** The same for a page of an offerwall, with its further members. */
   renderWall: (answer: WallAnswer) => Promise<Buffer>;
 };
@@ -38,7 +39,7 @@ type Frame = readonly [beforeSession: Buffer, afterSession: Buffer];
  * Renders answers. What does not depend on the request is rendered once for each offer of a snapshot; for each request
  * only the token is filled in; offers with macros are rendered for each request.
  */
-export function createRenderer(deps: RendererDeps & { answers: AnswerPool }): Renderer {
+export function createRenderer(deps: RendererDeps): Renderer {
   const offerRenderer = createOfferRenderer(deps);
   const frameOf = createFrames(deps.publicUrl);
 
@@ -60,7 +61,7 @@ export function createRenderer(deps: RendererDeps & { answers: AnswerPool }): Re
       const offers = answer.offers.map((offer, index) =>
         offerRenderer.render(answer, offer, offerRenderer.tokenOf(answer, offer, index + 1)),
       );
-      return joinParts(partsOf(answer, offers, ''), deps.answers.take);
+      return joinParts(partsOf(answer, offers, ''));
     },
     renderWall: async ({ page, extra, ...context }) => {
       const answer = { ...context, usp: false };
@@ -70,7 +71,7 @@ export function createRenderer(deps: RendererDeps & { answers: AnswerPool }): Re
         offerRenderer.render(answer, offer, token ?? offerRenderer.tokenOf(answer, offer, position)),
       );
       const members = Object.entries(extra).map(([name, value]) => `,"${name}":${asciiJson(value)}`);
-      return joinParts(partsOf(answer, offers, members.join('')), Buffer.allocUnsafe);
+      return bytesOf(joinParts(partsOf(answer, offers, members.join(''))));
     },
   };
 }
@@ -106,40 +107,10 @@ function renderFrame(publisher: Publisher, theme: Theme | null, usp: boolean, pu
   ];
 }
 
-/** Memory for answers, used again once they are sent. */
-export type AnswerPool = {
-  /** A buffer of this length (bytes), which may hold bytes of earlier answers: all of it has to be written. */
-  take: (length: number) => Buffer;
-  /** Takes the memory of a sent answer back; nobody may read the answer from then on. */
-  release: (answer: Buffer) => void;
-};
-
-const slotBytes = 64 * 1024;
-/** Slots that are kept while nobody uses them (count). */
-const maxFreeSlots = 128;
-
-/**
- * An answer is about 25 kB, outside of the JavaScript heap. V8 counts such memory, and collects the whole heap whenever
- * it has grown by some MB: with 1,000 offers and 2,000 fetches/s three times a second
- * (docs/adr/0014-memory-of-sent-answers.md). An answer that is not released is collected like any other buffer.
- */
-export function createAnswerPool(): AnswerPool {
-  const free: ArrayBuffer[] = [];
-  return {
-    take: (length) =>
-      length > slotBytes
-        ? Buffer.allocUnsafe(length)
-        : Buffer.from(free.pop() ?? new ArrayBuffer(slotBytes), 0, length),
-    release: ({ buffer }) => {
-      if (buffer.byteLength === slotBytes && free.length < maxFreeSlots) free.push(buffer as ArrayBuffer);
-    },
-  };
-}
-
 export type DecidedFetch = { pending: PendingFetch; session: SessionRecord };
 
 /** A session with its answer; null for an offerwall, which is rendered page by page. */
-export type FetchResult = { session: SessionRecord; answer: Buffer | null };
+export type FetchResult = { session: SessionRecord; answer: Pieces | null };
 
 /** A result, or why its answer could not be rendered. */
 export type RenderedFetch = FetchResult | Promise<FetchResult>;
@@ -147,7 +118,7 @@ export type RenderedFetch = FetchResult | Promise<FetchResult>;
 type ShownSession = Pick<SessionRecord, 'id' | 'dev' | 'pubUserId' | 'usp' | 'offers' | 'macros'>;
 
 /** The answer of a session to its fetch. */
-export const renderSession = (renderer: Renderer, { publisher, theme }: PendingFetch, session: ShownSession): Buffer =>
+export const renderSession = (renderer: Renderer, { publisher, theme }: PendingFetch, session: ShownSession): Pieces =>
   renderer.render({
     publisher,
     theme,

@@ -5,17 +5,14 @@ import { corsOptions } from './cors.ts';
 import { errorHeaders, errorText, handleFailure } from './error-handler.ts';
 import { endRequest, startRequest } from './request-trace.ts';
 
-/** An answer as Node writes it in one piece. `head`: names and values in turn. `body`: text has a character a byte. */
-export type HotAnswer = {
-  status: number;
-  head: readonly string[];
-  body: string | Buffer;
-  /** Called once the answer is sent. */
-  sent?: () => void;
-};
+/** Bytes that are made where they are wanted. `writeTo` fills a buffer of that length. */
+export type Pieces = { length: number; writeTo: (bytes: Buffer) => void };
 
-/** @throws AppError and what the framework throws, answered in the error form */
-type HotHandler = (request: FastifyRequest) => HotAnswer | Promise<HotAnswer>;
+/** An answer as Node writes it in one piece. `head`: names and values in turn. `body`: text has a character a byte. */
+export type HotAnswer = { status: number; head: readonly string[]; body: string | Buffer | Pieces };
+
+/** An async function; @throws AppError and what the framework throws, answered in the error form */
+type HotHandler = (request: FastifyRequest) => Promise<HotAnswer>;
 
 /** What else is to happen with the requests of a plugin. */
 export type HotObserver = {
@@ -88,45 +85,74 @@ export function createHotRoutes(app: App, { logger, failures, metrics, tracing }
       const { url: route = 'unknown' } = request.routeOptions;
       const span = tracing.isOn ? startRequest(tracing, request, route) : null;
       const answer = errorAnswer(request, err);
-      writeAnswer(reply.raw, answer, isClosing || reply.hasHeader('connection'));
+      writeAnswer(reply.raw, answer, { isLast: isClosing || reply.hasHeader('connection') });
       finish(request, answer, route, performance.now());
       if (span !== null) endRequest(span, request, route, answer.status);
     });
 
-    async function serve(request: FastifyRequest, reply: FastifyReply, route: string, handler: HotHandler) {
+    function serve(request: FastifyRequest, reply: FastifyReply, route: string, handler: HotHandler): void {
       const startMs = performance.now();
       const span = tracing.isOn ? startRequest(tracing, request, route) : null;
       request.trace = span;
-      let answer: HotAnswer;
-      try {
-        answer = await handler(request);
-      } catch (err) {
-        answer = errorAnswer(request, err);
-      }
-      writeAnswer(reply.raw, answer, isClosing);
-      finish(request, answer, route, startMs);
-      if (span !== null) endRequest(span, request, route, answer.status);
+      const send = (answer: HotAnswer): void => {
+        writeAnswer(reply.raw, answer, { isLast: isClosing });
+        finish(request, answer, route, startMs);
+        if (span !== null) endRequest(span, request, route, answer.status);
+      };
+      void handler(request).then(send, (err: unknown) => send(errorAnswer(request, err)));
     }
 
     return (route, handler) => (request, reply) => {
       reply.hijack();
-      void serve(request, reply, route, handler);
+      serve(request, reply, route, handler);
     };
   };
 }
 
+/** A body in memory of its own. */
+export function bytesOf(body: HotAnswer['body']): Buffer {
+  if (typeof body === 'string') return Buffer.from(body, 'latin1');
+  if (Buffer.isBuffer(body)) return body;
+  const bytes = Buffer.allocUnsafe(body.length);
+  body.writeTo(bytes);
+  return bytes;
+}
+
 const connectionClose = ['connection', 'close'];
 
-function writeAnswer(response: FastifyReply['raw'], { status, head, body, sent }: HotAnswer, isLast: boolean): void {
+/** Head and body go out in one piece: given to `end`, the body would be followed by an empty one. */
+function writeAnswer(
+  response: FastifyReply['raw'],
+  { status, head, body }: HotAnswer,
+  { isLast }: { isLast: boolean },
+): void {
   response.writeHead(status, isLast ? [...head, ...connectionClose] : [...head]);
   if (response.req.method !== 'HEAD') {
-    // Head and body go out in one piece: given to `end`, the body would be followed by an empty one.
     response.cork();
     if (typeof body === 'string') response.write(body, 'latin1');
-    else response.write(body);
+    else if (Buffer.isBuffer(body)) response.write(body);
+    else response.write(fill(body));
     response.uncork();
+    if (response.writableLength > 0) memory = Buffer.alloc(0);
   }
-  response.end(sent);
+  response.end();
+}
+
+/**
+ * What pieces are written to, one answer after the other. Nearly always the kernel has all of an answer when `uncork`
+ * returns; else the answer keeps this memory, and the next one gets some of its own
+ * (docs/adr/0014-memory-of-sent-answers.md).
+ */
+let memory: Buffer = Buffer.alloc(0);
+
+/** The least that is allocated (bytes): most answers have less. */
+const leastMemory = 64 * 1024;
+
+function fill(pieces: Pieces): Buffer {
+  if (memory.length < pieces.length) memory = Buffer.allocUnsafeSlow(Math.max(pieces.length, leastMemory));
+  const bytes = memory.subarray(0, pieces.length);
+  pieces.writeTo(bytes);
+  return bytes;
 }
 
 /** One line for each request at level debug; failures are logged where they are handled. */

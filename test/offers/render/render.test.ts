@@ -1,6 +1,5 @@
 import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createAnswerPool } from '../../../src/offers/render/render.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let t: TestApp;
@@ -43,16 +42,4 @@ test('an answer that its client has not read yet is not overwritten by later one
   await expect.poll(() => ids().length).toBe(unread);
   slow.destroy();
   expect(new Set(ids()).size).toBe(unread);
-});
-
-test('memory of a released answer is used for the next one, but not that of a very long one', () => {
-  const pool = createAnswerPool();
-  const first = pool.take(1000);
-  expect(pool.take(1000).buffer).not.toBe(first.buffer);
-  pool.release(first);
-  const next = pool.take(30_000);
-  expect([next.buffer, next.length]).toEqual([first.buffer, 30_000]);
-  const long = pool.take(1_000_000);
-  pool.release(long);
-  expect(pool.take(1_000_000).buffer).not.toBe(long.buffer);
 });
