@@ -1,7 +1,7 @@
 import type { EventKind, TrackedKind } from '../catalog/event-kinds.ts';
 import type { TokenClaims } from '../platform/security/tracking-token.ts';
 
-/** Why an event is excluded from counts, caps and revenue. */
+/** What makes an invalid click or another suspicious event, excluded from counts, caps and revenue. */
 export const suspicions = ['bot', 'qr', 'no_impression', 'too_fast'] as const;
 
 /** One event to store. */

@@ -11,7 +11,7 @@ const explorationShare = 0.01;
 
 export type RankedCandidate = {
   candidate: Candidate;
-  /** Expected revenue of one impression as sampled, in millionths of the payout's currency. */
+  /** The ranking score: expected revenue of one impression as sampled, in millionths of the payout's currency. */
   score: number;
   /** The same without sampling. */
   meanMicros: number;

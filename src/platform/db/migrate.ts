@@ -13,8 +13,8 @@ type Migration = { name: string; sql: string; checksum: string };
 type Applied = ReadonlyMap<string, string | null>;
 
 /**
- * Applies the migrations that are missing, each in its own transaction, forward only. Processes that start together
- * wait for one another on an advisory lock.
+ * Where migrations are applied: those that are missing, each in its own transaction, forward only. Processes that start
+ * together wait for one another on an advisory lock.
  * @returns the names applied now
  * @throws StartupError where an applied migration is not this program's
  */

@@ -17,7 +17,7 @@ function randomBytes16(): Uint8Array {
   return randomPool.subarray(randomUsed - 16, randomUsed);
 }
 
-/** A new UUIDv7, which contains its time. */
+/** A new UUIDv7, such as a session id; it contains its time. */
 export const newUuid7 = (nowMs: number): string => v7({ msecs: nowMs, random: randomBytes16() });
 
 /** The lowest UUIDv7 of a time (epoch milliseconds; before 1970: the lowest of all): lower ids are earlier. */

@@ -17,7 +17,7 @@ export type Click = TrackedEvent & { recorded: boolean; wantsSession: boolean };
 /** What the macros of a landing page may need of the session. */
 export type ClickSession = { placement: string };
 
-/** A click this soon after the impression is not a person's (milliseconds). */
+/** An invalid click: this soon after the impression it is not a person's (milliseconds). */
 const tooFastMs = 100;
 
 /*

@@ -161,9 +161,11 @@ test('the regret of learning is at most half of that of exploring a fixed share 
       return decide(inputOf(publisher, { posteriors, seed: mix(world, round), context: { count: 1 } })).offers[0]?.offer
         .id as number;
     });
+    let leader = 0;
     greedy += regretOf(world, (known, round) => {
       const rate = ({ impressions, clicks }: Counts): number => (impressions === 0 ? 1 : clicks / impressions);
-      const leader = [...known].reduce((a, b) => (rate(b[1]) > rate(a[1]) ? b : a))[0];
+      if (known !== from) leader = [...known].reduce((a, b) => (rate(b[1]) > rate(a[1]) ? b : a))[0];
+      from = known;
       return uniform(world + 50, round) < 0.1 ? 1 + Math.floor(uniform(world + 90, round) * arms) : leader;
     });
   }
