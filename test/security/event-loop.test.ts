@@ -28,6 +28,11 @@ afterAll(() => t?.close());
 
 /** Repeats a piece of JSON until the text is as long as wanted. */
 const repeat = (head: string, piece: (index: number) => string, tail: string, bytes: number): Buffer => {
+  if (piece.length === 0) {
+    const one = `${piece(0)},`;
+    const count = Math.floor((bytes - head.length - tail.length) / one.length);
+    return Buffer.from(head + one.repeat(count).slice(0, -1) + tail);
+  }
   const pieces: string[] = [];
   let length = head.length + tail.length;
   for (let index = 0; ; index++) {
@@ -69,16 +74,14 @@ async function importing(who: Caller, file: Buffer, query = '?dry_run=true', hea
 }
 
 describe('other requests are served while', () => {
-  test.each(files)('a file of 30 MB (%s) is refused by a publisher with a catalogue', async (_what, make) => {
-    const { status, turnMs } = await importing(full, make());
-    expect(status).toBe(409);
-    expect(turnMs).toBeLessThan(maxTurnMs);
-  });
-
-  test.each(files)('a file of 30 MB (%s) is checked for an empty publisher', async (_what, make) => {
-    const { status, turnMs } = await importing(empty, make(), '', { 'idempotency-key': 'large' });
-    expect([400, 413]).toContain(status);
-    expect(turnMs).toBeLessThan(maxTurnMs);
+  test.each(files)('a file of 30 MB (%s) is refused where there is a catalogue, and checked', async (_what, make) => {
+    const file = make();
+    const refused = await importing(full, file);
+    expect(refused.status).toBe(409);
+    expect(refused.turnMs).toBeLessThan(maxTurnMs);
+    const checked = await importing(empty, file, '', { 'idempotency-key': 'large' });
+    expect([400, 413]).toContain(checked.status);
+    expect(checked.turnMs).toBeLessThan(maxTurnMs);
   });
 
   test('the largest catalogue of a call is imported and exported', async () => {
