@@ -24,6 +24,9 @@ const defaultQueryTimeoutMs = 10_000;
  */
 const connectTimeoutMs = 10_000;
 
+/** Some statements name a day, and PostgreSQL keeps their plans as long as the connection (seconds). */
+const lifetimeS = 86_400;
+
 const socketsOf = new WeakMap<pg.Pool, Set<Socket>>();
 
 /** A pool of connections. Errors of idle connections go to `onError`; the pool recovers by itself. */
@@ -48,6 +51,7 @@ export function createPool(options: PoolOptions): pg.Pool {
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
     idleTimeoutMillis: 30_000,
+    maxLifetimeSeconds: lifetimeS,
     keepAlive: true,
   });
   pool.on('error', onError);

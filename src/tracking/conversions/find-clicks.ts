@@ -1,5 +1,6 @@
 import type { PayoutKind } from '../../catalog/rules.ts';
 import type { Executor } from '../../platform/db/pool.ts';
+import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { type Target, targetsSql } from '../../webhooks/outbox.ts';
 import type { ClickRef } from '../clicks/click-id.ts';
@@ -43,12 +44,12 @@ export const maxBookings = 200;
 /** A click and what is reported of it. */
 export type Lookup = ClickRef & { event: string; txnKey: string };
 
-const bookingSql = (isVoid: boolean): string => `(
+const bookingSql = (days: string, isVoid: boolean): string => `(
   select json_build_object('id', id, 'given', given_micros::text, 'payout', payout_micros::text, 'currency', currency,
     'is_loyalty', is_loyalty, 'loyalty', loyalty_micros::text, 'suspicious', suspicious,
     'booked_at', extract(epoch from booked_at) * 1000)
   from conversions
-  where day = any($6::date[]) and day = c.day and session_id = c.session_id and offer_id = c.offer_id
+  where day = any(${days}) and day = c.day and session_id = c.session_id and offer_id = c.offer_id
     and event = c.event and txn_key = c.txn_key and void = ${isVoid}
   offset 0)`;
 
@@ -57,16 +58,16 @@ const bookingSql = (isVoid: boolean): string => `(
  * partitions; `offset 0` keeps the probes from becoming joins. The click of a scanned QR code has no session, and a
  * developer's session has no click.
  */
-const findSql = `
+const findSql = (days: string): string => `
 select c.index::integer, coalesce(e.publisher_id, s.publisher_id) as publisher_id, k.id as campaign_id, k.is_loyalty,
   a.id as advertiser_id, a.name as advertiser_name, a.conversion_secret_sealed, k.payout_kind,
   (coalesce(r.payout_amount, k.payout_amount) * 1000000)::bigint::text as payout, k.payout_currency,
   (p.currency_multiplier * 1000000)::bigint::text as multiplier, s.dev is true as dev,
   extract(epoch from e.at) * 1000 as click_at, s.erased_at is not null as erased, e.suspicious, s.pub_user_id, s.custom,
-  ${bookingSql(false)} as conversion, ${bookingSql(true)} as void,
+  ${bookingSql(days, false)} as conversion, ${bookingSql(days, true)} as void,
   (select count(*)::integer from (
     select from conversions
-    where day = any($6::date[]) and day = c.day and session_id = c.session_id and offer_id = c.offer_id
+    where day = any(${days}) and day = c.day and session_id = c.session_id and offer_id = c.offer_id
     limit ${maxBookings}
   ) booked) as bookings,
   ${targetsSql('p.id', postbackEvent)} as targets
@@ -74,13 +75,13 @@ from unnest($1::date[], $2::uuid[], $3::integer[], $4::text[], $5::uuid[])
   with ordinality as c (day, session_id, offer_id, event, txn_key, index)
 left join lateral (
   select publisher_id, campaign_id, at, suspicious from events
-  where day = any($6::date[]) and day = c.day and session_id = c.session_id and offer_id = c.offer_id
+  where day = any(${days}) and day = c.day and session_id = c.session_id and offer_id = c.offer_id
     and kind = 'click'
   offset 0
 ) e on true
 left join lateral (
   select publisher_id, pub_user_id, custom, dev, erased_at from sessions
-  where day = any($6::date[]) and day = c.day and id = c.session_id and (not dev or c.offer_id = any(offer_ids))
+  where day = any(${days}) and day = c.day and id = c.session_id and (not dev or c.offer_id = any(offer_ids))
   offset 0
 ) s on true
 join offers o on o.id = c.offer_id
@@ -126,23 +127,36 @@ type Row = {
 };
 
 /** Finds clicks in one statement. @returns null for a click that does not exist, or whose day was dropped */
-export async function findClicks(executor: Executor, lookups: readonly Lookup[]): Promise<(ConvertedClick | null)[]> {
+export async function findClicks(
+  executor: Executor,
+  lookups: readonly Lookup[],
+  nowMs: number,
+): Promise<(ConvertedClick | null)[]> {
   const days = lookups.map(({ sessionId }) => dayOfUuid7(sessionId));
-  const { rows } = await executor.query<Row>({
-    name: 'find_converted_clicks',
-    text: findSql,
-    values: [
+  const { rows } = await executor.query<Row>(
+    statementOf(days, nowMs, [
       days,
       lookups.map(({ sessionId }) => sessionId),
       lookups.map(({ offerId }) => offerId),
       lookups.map(({ event }) => event),
       lookups.map(({ txnKey }) => txnKey),
-      [...new Set(days)],
-    ],
-  });
+    ]),
+  );
   const found = lookups.map<ConvertedClick | null>(() => null);
   for (const row of rows) found[row.index - 1] = toClick(lookups[row.index - 1] as Lookup, row);
   return found;
+}
+
+/**
+ * Most clicks are of today or yesterday. Where the statement itself names these days, PostgreSQL keeps its plan; with
+ * days in a parameter it plans for each batch, which takes as long as all else (docs/adr/0017-conversions-in-two-statements.md).
+ */
+function statementOf(days: readonly string[], nowMs: number, values: readonly (readonly (string | number)[])[]) {
+  const [today, yesterday] = [dayOf(nowMs), dayOf(nowMs - dayMs)];
+  if (!days.every((day) => day === today || day === yesterday))
+    return { name: 'find_converted_clicks', text: findSql('$6::date[]'), values: [...values, [...new Set(days)]] };
+  const recent = findSql(`'{${yesterday},${today}}'::date[]`);
+  return { name: `find_clicks_of_${today}`, text: recent, values: [...values] };
 }
 
 function toClick(lookup: Lookup, row: Row): ConvertedClick {

@@ -118,7 +118,7 @@ async function recordBatch(deps: ServiceDeps, items: readonly Item[]): Promise<E
 
 async function evaluateBatch(deps: ServiceDeps, given: readonly Item[]): Promise<Evaluated[]> {
   const items = await withBookedKeys(deps, given);
-  const clicks = await findClicks(deps.pool, items.map(toLookup));
+  const clicks = await findClicks(deps.pool, items.map(toLookup), deps.now());
   return items.map((item, index) => {
     const click = clicks[index] ?? null;
     return { item, click, evaluation: evaluateItem(deps, item, click) };
@@ -128,12 +128,12 @@ async function evaluateBatch(deps: ServiceDeps, given: readonly Item[]): Promise
 const toLookup = ({ report, click, txnKey }: Item): Lookup => ({ ...click, event: report.event, txnKey });
 
 /** While USER_PEPPER is rotated: a transaction that is booked under an earlier key keeps it. */
-async function withBookedKeys({ pool }: ServiceDeps, items: readonly Item[]): Promise<readonly Item[]> {
+async function withBookedKeys({ pool, now }: ServiceDeps, items: readonly Item[]): Promise<readonly Item[]> {
   let known = items;
   const rounds = Math.max(0, ...items.map(({ earlierKeys }) => earlierKeys.length));
   for (let round = 0; round < rounds; round += 1) {
     const asked = known.map((item) => ({ ...item, txnKey: item.earlierKeys[round] ?? item.txnKey }));
-    const clicks = await findClicks(pool, asked.map(toLookup));
+    const clicks = await findClicks(pool, asked.map(toLookup), now());
     known = known.map((item, index) => {
       const click = clicks[index];
       const isBooked = click != null && (click.conversion !== null || click.void !== null);

@@ -169,6 +169,23 @@ describe('a conversion', () => {
     t.clock.ms = clickedMs;
   });
 
+  test('is booked once, whether its click is of today, of yesterday or older, alone or with others', async () => {
+    const clickedMs = t.clock.ms;
+    const first = await clickOffer(t);
+    const report = ({ clickId }: { clickId: string }, txn_id: string) =>
+      track(t, { click_id: clickId, txn_id }).then((answer) => answer.json().message);
+    t.clock.ms = clickedMs + dayMs;
+    const second = await clickOffer(t);
+    const reportBoth = (txnId: string) => Promise.all([first, second].map((click) => report(click, txnId)));
+    expect(await reportBoth('day 1')).toEqual(['recorded', 'recorded']);
+    t.clock.ms += dayMs;
+    expect(await reportBoth('day 1')).toEqual(['duplicate', 'duplicate']);
+    expect(await reportBoth('day 2')).toEqual(['recorded', 'recorded']);
+    t.clock.ms = clickedMs;
+    for (const click of [first, second])
+      expect(await bookings(t, click.sessionId)).toMatchObject([{ txn_id: 'day 1' }, { txn_id: 'day 2' }]);
+  });
+
   test('of an unknown click, of a changed click id, or of none, is refused', async () => {
     const { clickId } = await clickOffer(t);
     const shown = await showOffer(t);
