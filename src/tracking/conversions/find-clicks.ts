@@ -149,7 +149,8 @@ export async function findClicks(
 
 /**
  * Most clicks are of today or yesterday. Where the statement itself names these days, PostgreSQL keeps its plan; with
- * days in a parameter it plans for each batch, which takes as long as all else (docs/adr/0017-conversions-in-two-statements.md).
+ * days in a parameter it plans for each batch, which takes as long as all else
+ * (docs/adr/0017-conversions-in-two-statements.md).
  */
 function statementOf(days: readonly string[], nowMs: number, values: readonly (readonly (string | number)[])[]) {
   const [today, yesterday] = [dayOf(nowMs), dayOf(nowMs - dayMs)];
