@@ -66,7 +66,7 @@ const ownMembers = [
   ...['emitter', 'announced', 'unitFile', 'onClose', 'onChange', 'onEnd', 'announce'],
   ...['mounted', 'opened', 'remaining', 'shown', 'ended', 'multi', 'sending', 'given', 'stored', 'frame', 'taken'],
   ...['reported', 'problems', 'failed', 'tiles', 'answer', 'session', 'closed', 'startWhen', 'onReady', 'impression'],
-  ...['earlier', 'space', 'remember', 'release', 'source', 'emit', 'usp', 'words', 'api'],
+  ...['earlier', 'space', 'wanted', 'startLate', 'remember', 'release', 'source', 'emit', 'usp', 'words', 'api'],
   ...['config', 'loading', 'index', 'result', 'bare', 'base', 'problems', 'next', 'post', 'flush', 'end'],
 ];
 

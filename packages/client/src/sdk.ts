@@ -26,7 +26,6 @@ export type AdErrorKind =
   | 'server_error'
   | 'connection_error'
   | 'blocked'
-  | 'not_ready'
   | 'render_error'
   | 'callback_error'
   | 'beacon_error'
@@ -171,6 +170,8 @@ export type AdConfig = {
   creative?: string | number;
   campaignId?: string | number;
   country?: string;
+  /** False: no identifier of the user is sent or stored (as `consent` of `AdUser`, and Global Privacy Control). */
+  consent?: boolean | string | number;
 };
 
 /** What `Ad.mount` takes: what it does not name is taken from `window.AdConfig`. */

@@ -1,13 +1,13 @@
-import { readAnswer } from './answer.ts';
+import { readAnswer, strangersIn } from './answer.ts';
 import { checkConfig, type Source } from './config.ts';
 import { describeError, SdkError } from './errors.ts';
 import type { Emitter } from './events.ts';
 import { readSetup, type Setup } from './page.ts';
 import { type LoadedOffers, requestBody } from './session/load-offers.ts';
-import { removePrefetched } from './session/prefetch.ts';
+import { removePrefetched, requesterOf } from './session/prefetch.ts';
 import { createOfferSession, disposeSession, type OfferSession, openSession } from './session/session.ts';
 import { keepSpace, type Space } from './unit/space.ts';
-import { type Embedded, embeddedOf } from './unit/target.ts';
+import { type Embedded, embeddedOf, targetOf } from './unit/target.ts';
 import type { UspState } from './usp/state.ts';
 import { autoShow } from './visibility.ts';
 
@@ -99,10 +99,17 @@ export function startSession(
 ): boolean {
   const { emitter } = ad;
   const { config } = setup;
+  const { settings, styles } = looks.unitFile;
   const answer = readAnswer(raw, config, looks.unitFile);
+  const problems = [
+    ...strangersIn(settings, config.settings, 'AdConfig.settings'),
+    ...strangersIn(styles, config.styles, 'AdConfig.styles'),
+  ];
+  if (problems.length > 0) reportOnce(ad, new SdkError('invalid_parameter', problems.join(' ')));
   stopAutoShow(ad);
   ad.ignoreReload = false;
-  if (ad.session !== null) disposeSession(ad.session);
+  const before = ad.session;
+  if (before !== null) disposeSession(before);
   ad.session = createOfferSession({
     ...setup,
     ...looks,
@@ -117,6 +124,9 @@ export function startSession(
     onStorageFailure: () => reportOnce(ad, new SdkError('storage_error', 'The selection cannot be stored.')),
   });
   const count = answer.offers.length;
+  // Offers for another user or placement are others.
+  if (before !== null && !looks.given && requesterOf(before.user) !== requesterOf(ad.session.user))
+    ad.announced = false;
   announce(ad, count, config.prefetch === true ? { response: raw } : null);
   if (count === 0) {
     releaseSpace(ad);
@@ -159,6 +169,8 @@ export function open(ad: AdState): void {
   stopAutoShow(ad);
   if (ad.session === null || !isReady(ad)) return;
   removePrefetched(ad.session.storageKey);
+  // The page may have changed meanwhile where and how it wants the unit.
+  ad.session.config = checkConfig(ad.source.config).config;
   try {
     openSession(ad.session);
     ad.space?.remember();
@@ -172,6 +184,7 @@ export function open(ad: AdState): void {
 export function reserveSpace(ad: AdState): void {
   const { config } = checkConfig(ad.source.config);
   const wanted = embeddedOf(config, config.settings?.embedded as Embedded);
+  if (ad.space?.wanted !== wanted) releaseSpace(ad);
   if (ad.space === null && wanted && config.autoShow !== false)
     ad.space = keepSpace(wanted, `${config.accountId}:${requestBody(config, ad.source.user).placement}`);
 }
@@ -181,10 +194,9 @@ export function releaseSpace(ad: AdState): void {
   ad.space = null;
 }
 
-/** Shows the offers; while one is shown, the next. @throws SdkError */
-export function show(ad: AdState): void {
-  if (ad.loading !== null) ad.loading.show = true;
-  else if (ad.session?.unit) ad.session.unit.actions.next();
-  else if (ad.session !== null) open(ad);
-  else if (!ad.failed) throw new SdkError('not_ready', 'There are no offers yet.');
+/** Moves the unit to the element that the page names now. @throws SdkError */
+export function moveUnit(ad: AdState): void {
+  if (!ad.session?.unit) return;
+  const { answer, config } = ad.session;
+  if (targetOf(checkConfig(ad.source.config).config, answer) !== targetOf(config, answer)) open(ad);
 }

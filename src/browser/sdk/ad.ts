@@ -4,20 +4,20 @@ import {
   type AdState,
   createAdState,
   isReady,
+  moveUnit,
   releaseSpace,
   reportError,
   reportOnce,
   reserveSpace,
   scheduleShow,
   setupOf,
-  show,
   stopAutoShow,
 } from './ad-state.ts';
 import type { Bridge } from './bridge.ts';
 import { checkConfig, type Source } from './config.ts';
 import { SdkError } from './errors.ts';
 import { createEmitter } from './events.ts';
-import { load, takeResponse } from './load.ts';
+import { load, show, takeResponse } from './load.ts';
 import type { Setup } from './page.ts';
 import { disposeSession, openSession } from './session/session.ts';
 import { findStoredSessions, storeSession } from './session/stored-session.ts';
@@ -27,9 +27,11 @@ import type { UspState } from './usp/state.ts';
 import { createUsp } from './usp/usp.ts';
 
 /** One unit: that of the page (`window.Ad`), or one of `Ad.mount` (docs/interface.md#web-sdk). */
-export function createUnit(
-  options: AdOptions,
-): AdUnit & { startWhen: (scheduled: (start: () => void) => void) => void } {
+export function createUnit(options: AdOptions): AdUnit & {
+  startWhen: (scheduled: (start: () => void) => void) => void;
+  /** The page was configured after its unit would have started. */
+  startLate: () => void;
+} {
   const ad: AdState = createAdState(options);
   const { source } = options;
   const reported = (err: unknown): false => reportError(ad, err);
@@ -98,6 +100,9 @@ export function createUnit(
       return confirmAll(ad).catch(reported);
     },
     destroy: () => destroy(ad),
+    startLate: () => {
+      if (ad.startPending && Object.keys(source.config).length > 0) init().catch(reported);
+    },
     startWhen: (scheduled) => {
       ad.startPending = true;
       if (source.config.autoLoad !== false) reserveSpace(ad);
@@ -121,6 +126,7 @@ async function initialise(ad: AdState, given?: AdConfig, callback?: Callback): P
   if (config.autoLoad === false) return isReady(ad);
   reserveSpace(ad);
   const found = await load(ad);
+  moveUnit(ad);
   scheduleShow(ad, config, calledAtMs);
   return found;
 }

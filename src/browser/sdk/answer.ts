@@ -123,6 +123,15 @@ export function urlOf(value: unknown): string {
   return /^https?:\/\//i.test(text) && URL.canParse(text) ? text : '';
 }
 
+/** A sentence for each member of `given` that `known` has not, or has with another type. `path`: of `given`. */
+export const strangersIn = (known: object, given: unknown, path: string): string[] =>
+  Object.entries(fieldsOf(given)).flatMap(([name, value]) => {
+    const base = (known as Fields)[name];
+    if (base === undefined) return `${path}.${name} is not known.`;
+    if (typeof value !== typeof base) return `${path}.${name} is not a ${typeof base}.`;
+    return typeof base === 'object' ? strangersIn(base as object, value, `${path}.${name}`) : [];
+  });
+
 /** A deep copy of `base` with those values of `over` that have the same type. */
 function overlay<Base extends object>(base: Base, over: unknown): Base {
   const given = fieldsOf(over);

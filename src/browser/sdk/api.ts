@@ -1,4 +1,5 @@
 import { SdkError } from './errors.ts';
+import { toJson } from './json.ts';
 import { callError } from './policy.ts';
 import { tryCall } from './try-call.ts';
 
@@ -9,14 +10,15 @@ export const callTimeoutMs = 10_000;
 export type SessionView = { status: string; selected: number[] };
 
 /** Campaign ids. */
-type SelectionChange = { selected: number[]; unselected: number[] };
+export type SelectionChange = { selected: number[]; unselected: number[] };
 
 export type Api = {
   fetchOffers: (query: Record<string, unknown>, body: unknown) => Promise<unknown>;
   select: (sessionId: string, campaignId: number, selected: boolean, pubUserId: string) => Promise<unknown>;
   updateSelection: (sessionId: string, change: SelectionChange, pubUserId: string) => Promise<unknown>;
   session: (sessionId: string, pubUserId: string) => Promise<SessionView>;
-  wrap: (sessionId: string, pubUserId: string) => Promise<SessionView>;
+  /** `change`: what is selected and unselected before. */
+  wrap: (sessionId: string, pubUserId: string, change?: SelectionChange) => Promise<SessionView>;
 };
 
 /**
@@ -45,7 +47,8 @@ export function createApi(base: string, accountId: string): Api {
       ),
     updateSelection: (id, change, pubUserId) => callJson('PUT', session(id, pubUserId), change),
     session: async (id, pubUserId) => viewOf(await callJson('GET', session(id, pubUserId))),
-    wrap: async (id, pubUserId) => viewOf(await callJson('POST', session(id, pubUserId), { action: 'wrap' })),
+    wrap: async (id, pubUserId, change) =>
+      viewOf(await callJson('POST', session(id, pubUserId), { action: 'wrap', ...change })),
   };
 }
 
@@ -54,7 +57,7 @@ export function createApi(base: string, accountId: string): Api {
  * @throws SdkError
  */
 export async function callJson(method: string, url: string, body?: unknown): Promise<unknown> {
-  const text = body === undefined ? null : toJson(body);
+  const text = body === undefined ? null : bodyText(body);
   const init: RequestInit = {
     method,
     credentials: 'omit',
@@ -82,9 +85,9 @@ async function exchange(url: string, init: RequestInit): Promise<{ status: numbe
   }
 }
 
-function toJson(body: unknown): string {
+function bodyText(body: unknown): string {
   try {
-    return JSON.stringify(body);
+    return toJson(body);
   } catch {
     throw new SdkError('invalid_parameter', 'The user payload cannot be written as JSON.');
   }

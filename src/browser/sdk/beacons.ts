@@ -1,5 +1,5 @@
 import { SdkError } from './errors.ts';
-import { callError } from './policy.ts';
+import { blockedError, callError } from './policy.ts';
 import { withRetries } from './retry.ts';
 import type { Offer } from './types.ts';
 
@@ -25,13 +25,21 @@ export function createBeacons(
     sentUrls.add(url);
     withRetries(() => sendOnce(url, origin)).catch(onFailure);
   };
+  /** As an image, which its host counts by its own cookies; what the host answers does not matter. */
+  const loadPixel = (url: string): void => {
+    if (url === '') return;
+    const image = new Image();
+    // A blocked image fails like any other.
+    image.onerror = () => void blockedError(url, 'img-src').then((err) => err && onFailure(err));
+    image.src = withCacheBuster(url);
+  };
   return {
     seenOfferIds,
     impression: (offer) => {
       if (seenOfferIds.has(offer.id)) return;
       seenOfferIds.add(offer.id);
       send(offer.pixel);
-      send(offer.adv_pixel_url);
+      loadPixel(offer.adv_pixel_url);
     },
     send: (name, offer) => send(offer.beacons[name]),
   };

@@ -1,4 +1,5 @@
-import { handlerNames } from './legacy-names.ts';
+import { toJson } from './json.ts';
+import { dismiss, handlerNames } from './legacy-names.ts';
 import { tryCall } from './try-call.ts';
 import type { EventName } from './types.ts';
 
@@ -35,7 +36,7 @@ export function createBridge(host: HostWindow, oldPage = false): Bridge {
   }
 
   const message: Bridge['message'] = (event, payload) => {
-    tryCall(() => host.ReactNativeWebView?.postMessage(JSON.stringify({ ...payload, name: event })));
+    tryCall(() => host.ReactNativeWebView?.postMessage(toJson({ ...payload, name: event })));
     return host.ReactNativeWebView !== undefined;
   };
 
@@ -44,10 +45,11 @@ export function createBridge(host: HostWindow, oldPage = false): Bridge {
     post: (event, payload) => {
       const messaged = message(event, payload);
       const android = androidOf(host);
+      const dismissed = dismiss(host.Android, event);
       if (typeof flutter()?.callHandler === 'function') callFlutter(event, payload);
       else if (webkitOf(host) !== undefined) tryCall(() => webkitOf(host)?.postMessage({ ...payload, name: event }));
-      else if (android !== undefined) tryCall(() => host.Android?.[android]?.(event, JSON.stringify(payload)));
-      else return messaged;
+      else if (android !== undefined) tryCall(() => host.Android?.[android]?.(event, toJson(payload)));
+      else return messaged || dismissed;
       return true;
     },
     onReady: (work) => host.addEventListener('flutterInAppWebViewPlatformReady', work),

@@ -1,3 +1,4 @@
+import { tryCall } from './try-call.ts';
 import type { AdConfig, UserPayload } from './types.ts';
 
 /** What a unit is configured by; read anew for each load, because pages change their globals. */
@@ -6,20 +7,30 @@ export type Source = { config: AdConfig; user: UserPayload };
 /** Globals of the page that belong to the SDK. */
 export type Page = { AdConfig?: AdConfig; AdUser?: UserPayload };
 
-/** The globals of the page, created where it has none that can be used. */
-export const pageSource = (page: Page): Source => ({
-  get config() {
-    if (typeof (page.AdConfig ?? 0) !== 'object') page.AdConfig = {};
-    return page.AdConfig as AdConfig;
-  },
-  get user() {
-    page.AdUser ??= {};
-    return page.AdUser;
-  },
-  set user(user) {
-    page.AdUser = user;
-  },
-});
+/** The globals of the page, created where it has none that can be used. `onConfig`: `AdConfig` was assigned. */
+export function pageSource(page: Page, onConfig: () => void): Source {
+  let assigned = page.AdConfig;
+  const get = (): AdConfig | undefined => assigned;
+  const set = (value: AdConfig | undefined): void => {
+    assigned = value;
+    onConfig();
+  };
+  // Not where the page declared it with `var`.
+  tryCall(() => Object.defineProperty(page, 'AdConfig', { configurable: true, enumerable: true, get, set }));
+  return {
+    get config() {
+      if (typeof (page.AdConfig ?? 0) !== 'object') page.AdConfig = {};
+      return page.AdConfig as AdConfig;
+    },
+    get user() {
+      page.AdUser ??= {};
+      return page.AdUser;
+    },
+    set user(user) {
+      page.AdUser = user;
+    },
+  };
+}
 
 /** The types of each member of `AdConfig`. */
 const memberTypes: Record<keyof AdConfig, string> = {
@@ -46,6 +57,7 @@ const memberTypes: Record<keyof AdConfig, string> = {
   creative: 'string number',
   campaignId: 'string number',
   country: 'string',
+  consent: 'boolean string number',
 };
 
 /** The members that can be used, and a sentence for each that cannot. */

@@ -1,3 +1,6 @@
+import { tryCall } from './try-call.ts';
+import type { EventName } from './types.ts';
+
 /** Older spellings of the web SDK's names, all in one place; each is the same object under another name. */
 
 const oldGlobals = [
@@ -8,6 +11,17 @@ const oldGlobals = [
 
 /** Names under which a host app may have registered its handler, the new one first. */
 export const handlerNames = ['adCallback', 'adpxCallback'] as const;
+
+/**
+ * An Android app whose dialog holds the page: dismissed when the unit has ended, or when there is nothing to show.
+ * @returns whether the app is one
+ */
+export function dismiss(app: Partial<Record<string, unknown>> | undefined, event: EventName): boolean {
+  if (event === 'closed_ads' || event === 'no_ads_found') tryCall(() => (app as DialogApp).dialogDismiss());
+  return typeof app?.dialogDismiss === 'function';
+}
+
+type DialogApp = { dialogDismiss: () => void };
 
 /** The fingerprint of a user payload under any of its names. */
 export const fingerprintOf = (user: Record<string, unknown>): unknown => user.ad_fp ?? user.adpx_fp ?? user.fingerprint;

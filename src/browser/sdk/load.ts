@@ -12,6 +12,7 @@ import {
   startSession,
 } from './ad-state.ts';
 import { SdkError } from './errors.ts';
+import { toJson } from './json.ts';
 import type { Setup } from './page.ts';
 import { type LoadedOffers, loadOffers, requestBody } from './session/load-offers.ts';
 import type { OfferSession } from './session/session.ts';
@@ -35,6 +36,14 @@ export async function load(ad: AdState, fresh = false): Promise<boolean> {
     if (fresh) ad.announced = false;
     return start(ad, setup, { key, given: false, offers: () => loadOffers(setup) });
   });
+}
+
+/** Shows the offers, which are fetched where there are none yet; while one is shown, the next. @throws SdkError */
+export function show(ad: AdState): void {
+  if (ad.loading === null && ad.session === null && !ad.failed) void load(ad);
+  if (ad.loading !== null) ad.loading.show = true;
+  else if (ad.session?.unit) ad.session.unit.actions.next();
+  else if (ad.session !== null) open(ad);
 }
 
 /** Takes a response that was fetched elsewhere; a fetch in flight is ignored. @returns whether it has offers */
@@ -104,7 +113,7 @@ async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: R
 /** Equal for equal values. */
 function keyOf(value: unknown): string {
   try {
-    return `${JSON.stringify(value)}`;
+    return `${toJson(value)}`;
   } catch {
     return ''; // cyclic, which the request reports
   }

@@ -11,9 +11,9 @@ function install(page: Window): void {
   if (typeof page.Ad?.setApiResponse === 'function') return;
   const scriptBase = findBaseUrl(document);
   const bridge = createBridge(page, installOldNames(page as unknown as Record<string, unknown>));
-  const source = pageSource(page);
+  const source = pageSource(page, () => whenParsed(startLate));
   const emitter = createEmitter(() => source.config.callback, bridge);
-  const { startWhen, ...unit } = createUnit({ source, scriptBase, emitter, mounted: false });
+  const { startWhen, startLate, ...unit } = createUnit({ source, scriptBase, emitter, mounted: false });
   page.Ad = { ...unit, mount: (config) => mountUnit(source, config ?? {}, bridge, scriptBase) };
   startWhen(whenParsed);
 }

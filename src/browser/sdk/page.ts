@@ -1,6 +1,8 @@
 import { type Api, createApi } from './api.ts';
 import { checkConfig, type Source } from './config.ts';
+import { refusesIdentity, withoutIdentity } from './consent.ts';
 import { SdkError } from './errors.ts';
+import { allowStorage } from './storage.ts';
 import type { AdConfig, UserPayload } from './types.ts';
 
 /** The configuration of a unit, checked. */
@@ -14,7 +16,8 @@ export type Setup = {
 };
 
 /**
- * `problems`: a sentence for each wrong member, which is ignored.
+ * `problems`: a sentence for each wrong member, which is ignored. `user`: without what may not be sent.
+ * What may not be stored is removed.
  * @throws SdkError invalid_parameter
  */
 export function readSetup(source: Source, scriptBase: string): Omit<Setup, 'storageKey'> & { problems: string[] } {
@@ -28,7 +31,11 @@ export function readSetup(source: Source, scriptBase: string): Omit<Setup, 'stor
   if (!/^https?:/.test(base) || !URL.canParse(base)) fail('AdConfig.apiUrl is not a URL.');
   const isUser = typeof source.user === 'object' && !Array.isArray(source.user);
   if (!isUser) problems.push('AdUser is not an object.');
-  return { config, user: isUser ? source.user : {}, api: createApi(base, accountId as string), base, problems };
+  const given = isUser ? source.user : {};
+  const refused = refusesIdentity(config, given);
+  allowStorage(!refused);
+  const user = refused ? withoutIdentity(given) : given;
+  return { config, user, api: createApi(base, accountId as string), base, problems };
 }
 
 export function whenParsed(work: () => void): void {

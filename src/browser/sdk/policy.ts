@@ -1,11 +1,11 @@
 import type { AdErrorKind } from '../../../packages/client/src/sdk.ts';
 import { SdkError } from './errors.ts';
 
-/** Origins that the page's content security policy does not let the SDK call. */
-const blockedOrigins = new Set<string>();
+/** What the page's content security policy blocked: directives with origins. */
+const blocked = new Set<string>();
 
 document.addEventListener('securitypolicyviolation', ({ disposition, effectiveDirective, blockedURI }) => {
-  if (disposition === 'enforce' && effectiveDirective === 'connect-src') blockedOrigins.add(originOf(blockedURI));
+  if (disposition === 'enforce') blocked.add(effectiveDirective + originOf(blockedURI));
 });
 
 /** Calls `report` for what else of the service the policy blocks, such as images. @returns a function that ends it */
@@ -13,21 +13,24 @@ export function watchPolicy(base: string, report: (err: SdkError) => void): () =
   const watch = ({ disposition, effectiveDirective, blockedURI }: SecurityPolicyViolationEvent): void => {
     const origin = originOf(blockedURI);
     if (disposition === 'enforce' && effectiveDirective !== 'connect-src' && origin === originOf(base))
-      report(blockedError(origin, effectiveDirective));
+      report(errorOf(origin, effectiveDirective));
   };
   document.addEventListener('securitypolicyviolation', watch);
   return () => document.removeEventListener('securitypolicyviolation', watch);
 }
 
 /** Why a call of this URL failed: the policy, where it was that; else what is given. */
-export async function callError(url: string, kind: AdErrorKind, message: string): Promise<SdkError> {
+export const callError = async (url: string, kind: AdErrorKind, message: string): Promise<SdkError> =>
+  (await blockedError(url, 'connect-src')) ?? new SdkError(kind, message);
+
+/** The error where the policy blocks this URL. */
+export async function blockedError(url: string, directive: string): Promise<SdkError | undefined> {
   // The violation is dispatched in a task of its own.
   await new Promise((resolve) => setTimeout(resolve));
-  const origin = originOf(url);
-  return blockedOrigins.has(origin) ? blockedError(origin, 'connect-src') : new SdkError(kind, message);
+  return blocked.has(directive + originOf(url)) ? errorOf(originOf(url), directive) : undefined;
 }
 
 const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : url);
 
-const blockedError = (origin: string, directive: string): SdkError =>
+const errorOf = (origin: string, directive: string): SdkError =>
   new SdkError('blocked', `The page's content security policy blocks ${origin} (${directive}).`);

@@ -1,3 +1,4 @@
+import { onExit } from './exit/intent.ts';
 import type { Answer } from './types.ts';
 
 /** Visible part of an element, or of the window where the element is taller, that counts as viewable (fraction). */
@@ -71,16 +72,4 @@ export function autoShow(settings: Answer['settings'], sinceMs: number, show: ()
     clearTimeout(timer);
     stop();
   };
-}
-
-/** Exit intent: the pointer leaves by the top edge of the window. */
-function onExit(show: () => void): () => void {
-  const stop = (): void => document.removeEventListener('mouseout', leave);
-  const leave = (event: MouseEvent): void => {
-    if (event.relatedTarget !== null || event.clientY > 0) return;
-    stop();
-    show();
-  };
-  document.addEventListener('mouseout', leave);
-  return stop;
 }

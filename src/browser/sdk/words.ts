@@ -19,10 +19,18 @@ const timeoutMs = 1500;
 const english: Words = { language: 'en', unit: {} };
 const loading: Record<string, Promise<Words>> = { en: Promise.resolve(english) };
 
+/** What the page asks for: BCP 47 tags, the most wanted first. */
+const wantedLanguages = ({ language }: AdConfig): string[] =>
+  [language, document.documentElement.lang, ...navigator.languages].filter((tag) => !!tag).map((tag) => `${tag}`);
+
+/** Whether the wanted language reads from right to left, also where its words are not there. */
+export const wantsRightToLeft = (config: AdConfig): boolean =>
+  /^(ar|fa|he|iw|ur|ps|sd|ug|yi|ckb|dv)\b/i.test(wantedLanguages(config)[0] ?? '');
+
 /** The first that is served of `AdConfig.language`, the page's and the browser's; English, if none is. */
-const languageOf = ({ language }: AdConfig): string =>
-  [language, document.documentElement.lang, ...navigator.languages]
-    .map((tag) => `${tag}`.toLowerCase().split(/[-_]/)[0] as string)
+const languageOf = (config: AdConfig): string =>
+  wantedLanguages(config)
+    .map((tag) => tag.toLowerCase().split(/[-_]/)[0] as string)
     .find((name) => LANGUAGES.includes(name)) ?? 'en';
 
 /** The words of the page's language; English when they cannot be loaded. */

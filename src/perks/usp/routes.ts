@@ -52,13 +52,7 @@ export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: A
     body: changesBody,
   };
   app.put(sessionPath, { preValidation, schema: changeSchema }, async (request) => {
-    const { selected = [], unselected = [] } = request.body;
-    refuseContradiction(selected, unselected);
-    const call = callOf(request, request.params.session_id);
-    const data = await usp.change(call, (session) => ({
-      selected: shownIn(session, selected),
-      unselected: shownIn(session, unselected),
-    }));
+    const data = await usp.change(callOf(request, request.params.session_id), changeOf(request.body));
     return { message: 'Selection changed', data };
   });
 
@@ -85,7 +79,7 @@ export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: A
     body: actionBody,
   };
   app.post(sessionPath, { preValidation, schema: wrapSchema }, async (request) => {
-    const data = await usp.wrap(callOf(request, request.params.session_id));
+    const data = await usp.wrap(callOf(request, request.params.session_id), changeOf(request.body));
     return { message: 'Session wrapped', data };
   });
 }
@@ -100,6 +94,15 @@ function callOf(request: FastifyRequest, sessionId: string): UspCall {
   // Normalised as in fetch-offers, so that the same text is the same user.
   const pubUserId = textOrNull(body.pub_user_id) ?? textOrNull(query.pub_user_id);
   return { caller: callerOf(request), sessionId, pubUserId, trace: request.trace };
+}
+
+/** @throws AppError invalid_request, campaign_not_in_session */
+function changeOf({
+  selected = [],
+  unselected = [],
+}: Partial<SelectionChange>): (session: UspSession) => SelectionChange {
+  refuseContradiction(selected, unselected);
+  return (session) => ({ selected: shownIn(session, selected), unselected: shownIn(session, unselected) });
 }
 
 /** @throws AppError invalid_request when an id is in both lists */

@@ -43,6 +43,8 @@ export const changesBody = Type.Object(
 export const actionBody = Type.Object({
   pub_user_id: userId,
   action: Type.Literal('wrap', { description: 'The confirmation event: closes the session and sends the webhook.' }),
+  selected: campaignIds('Campaigns to select before.'),
+  unselected: campaignIds('Campaigns to unselect before.'),
 });
 
 /** The session view (docs/interface.md#user-selected-perks). */

@@ -32,8 +32,8 @@ type ChangeOf = (session: UspSession) => SelectionChange;
 export type UspService = {
   get: (call: UspCall) => Promise<SessionData>;
   change: (call: UspCall, changeOf: ChangeOf) => Promise<SessionData>;
-  /** Idempotent: a wrapped session is answered unchanged, and no webhook is sent again. */
-  wrap: (call: UspCall) => Promise<SessionData>;
+  /** After the change. Idempotent: a wrapped session is answered unchanged, and no webhook is sent again. */
+  wrap: (call: UspCall, changeOf: ChangeOf) => Promise<SessionData>;
 };
 
 /** The `data` of the session view (docs/interface.md#user-selected-perks). */
@@ -93,10 +93,12 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
     return viewOf({ ...session, selected }, now());
   }
 
-  async function wrap(call: UspCall): Promise<SessionData> {
+  async function wrap(call: UspCall, changeOf: ChangeOf): Promise<SessionData> {
     const session = await find(call);
+    const wanted = changeOf(session);
     if (session.wrappedAt !== null) return viewOf(session, now());
     if (isExpired(session, now())) throw new AppError('session_expired');
+    if (wanted.selected.length + wanted.unselected.length > 0) await changeSelection(pool, session, wanted);
     const wrapped = await wraps.add({ session, caller: call.caller, nowMs: now(), trace: call.trace });
     return wrapped === null ? get(call) : viewOf(wrapped, now());
   }
@@ -104,7 +106,7 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
   return {
     get: (call) => failFast(() => get(call)),
     change: (call, changeOf) => failFast(() => change(call, changeOf)),
-    wrap: (call) => failFast(() => wrap(call)),
+    wrap: (call, changeOf) => failFast(() => wrap(call, changeOf)),
   };
 }
 

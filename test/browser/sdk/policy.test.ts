@@ -14,7 +14,7 @@ const newUser = (placement = 'checkout') => ({ placement, pub_user_id: `policy-$
 const advertisers = 'https://*.example';
 
 /** The directives of the guide (docs/guides/web.md#content-security-policy), and nothing else. */
-const directives = (scripts: string, { connect = `${stage.url} ${advertisers}`, images = stage.url } = {}): string =>
+const directives = (scripts: string, { connect = stage.url, images = `${stage.url} ${advertisers}` } = {}): string =>
   [
     "default-src 'none'",
     `script-src ${scripts}`,
@@ -79,7 +79,7 @@ describe('what a policy blocks is one error that names the directive', () => {
   test('images, while the unit shows without them', async () => {
     const { until, events, page } = await stage.open({
       user: newUser(),
-      csp: directives(byHost(), { images: "'self'" }),
+      csp: directives(byHost(), { images: advertisers }),
     });
     await until('ad_shown', 3);
     expect(await until('error')).toEqual({

@@ -128,6 +128,27 @@ describe('User Selected Perks, from selection to webhook', () => {
     expect(opened.calls().filter((call) => call.startsWith('PUT '))).toHaveLength(1);
   });
 
+  test('what is ticked just before the page is left reaches the server before the confirmation', async () => {
+    const user = newUser();
+    const opened = await stage.open({ user });
+    await opened.until('ads_found');
+    await opened.page.route('**/sdk/v4/usp/*/*/*select.json*', () => {});
+    // A change that is sent beside the confirmation may arrive after it.
+    await opened.page.route('**/sdk/v4/usp/session/*', async (route) => {
+      const isChange = route.request().method() === 'PUT';
+      if (isChange) await expect.poll(async () => (await rowOf(user)).wrapped).toBe(true);
+      await route.continue();
+    });
+    await box(opened, 0).check();
+    await box(opened, 1).check();
+    await box(opened, 0).uncheck();
+    await opened.page.evaluate('void Ad.confirm()');
+    await opened.page.evaluate('window.dispatchEvent(new Event("pagehide"))');
+    await expect.poll(async () => (await rowOf(user)).wrapped).toBe(true);
+    const row = await rowOf(user);
+    expect(row.selected).toEqual(row.campaign_ids.slice(1, 2));
+  });
+
   test('the selection survives a reload of the page: same offers, same checkboxes, same session', async () => {
     const user = newUser();
     const opened = await stage.open({ user });

@@ -79,6 +79,19 @@ describe('wrap', () => {
     expect(body.campaigns.map((campaign) => campaign.campaign_id)).toEqual([ids[0], ids[2]]);
   });
 
+  test('takes last changes with it, once; unknown and contradictory ones are refused before it', async () => {
+    const { id, ids } = await usp.fetch();
+    await usp.put(id, { selected: [ids[0]] });
+    const wrapWith = (change: object) => usp.wrap(id, { body: { action: 'wrap', ...change } });
+    expect((await wrapWith({ selected: [999_999] })).status).toBe(404);
+    expect((await wrapWith({ selected: [ids[1]], unselected: [ids[1]] })).status).toBe(400);
+    const change = { selected: [ids[1], ids[2]], unselected: [ids[0]] };
+    expect((await wrapWith(change)).data).toMatchObject({ status: 'wrapped', selected: [ids[1], ids[2]] });
+    expect((await wrapWith({ selected: [ids[0]] })).data).toMatchObject({ selected: [ids[1], ids[2]] });
+    const { body } = payloadOf((await deliveriesOf(t, id))[0]);
+    expect(body.campaigns.map((campaign) => campaign.campaign_id)).toEqual([ids[1], ids[2]]);
+  });
+
   test('sends the same texts and URLs as the fetch answered', async () => {
     const { id, offers } = await usp.fetch();
     await usp.put(id, { selected: offers.map((offer) => offer.campaign_id) });

@@ -1,3 +1,4 @@
+import { toJson } from '../json.ts';
 import { fingerprintOf } from '../legacy-names.ts';
 import { originStorage } from '../storage.ts';
 import type { UserPayload } from '../types.ts';
@@ -10,10 +11,10 @@ type PrefetchedResponse = { atMs: number; user: string; raw: unknown };
 
 /** The user a response was made for. */
 export const identityOf = (user: UserPayload): string =>
-  JSON.stringify([user.pub_user_id ?? null, fingerprintOf(user) ?? null]);
+  toJson([user.pub_user_id ?? null, fingerprintOf(user) ?? null]);
 
 /** Who a request body asks for, and where. */
-const requesterOf = (body: UserPayload): string => identityOf(body) + body.placement;
+export const requesterOf = (body: UserPayload): string => identityOf(body) + body.placement;
 
 const keyOf = (storageKey: string): string => `answer:${storageKey}`;
 

@@ -1,8 +1,9 @@
 import { describeError } from '../errors.ts';
 import { watchPolicy } from '../policy.ts';
-import type { Answer, Emit, Labels } from '../types.ts';
+import type { AdConfig, Answer, Emit, Labels } from '../types.ts';
 import { footer, header } from '../views/components.ts';
 import { button, h, newId } from '../views/dom.ts';
+import { wantsRightToLeft } from '../words.ts';
 
 /** The container of the offers, in its own shadow root: a dialog over the page, or a block within it. */
 export type Frame = {
@@ -17,6 +18,7 @@ export type Frame = {
 
 export type FrameOptions = {
   answer: Answer;
+  config: AdConfig;
   labels: Labels;
   language: string;
   style: CSSStyleSheet;
@@ -33,7 +35,7 @@ export type FrameOptions = {
 };
 
 export function openFrame(options: FrameOptions): Frame {
-  const { answer, labels, language, style, target, multi, bare, onClose } = options;
+  const { answer, config, labels, language, style, target, multi, bare, onClose } = options;
   const { settings } = answer;
   const host = h('div', { 'data-perkwire': '' });
   const unwatch = watchPolicy(options.base, (err) => options.emit('error', describeError(err)));
@@ -56,7 +58,7 @@ export function openFrame(options: FrameOptions): Frame {
   const name = withHeader ? { 'aria-labelledby': headingId } : { 'aria-label': labels.offers };
   const frame = h(
     target === null ? 'dialog' : 'section',
-    { class: classesOf(options), lang: language, dir: language === 'ar' && 'rtl', ...name },
+    { class: classesOf(options), lang: language, dir: wantsRightToLeft(config) && 'rtl', ...name },
     close,
     withHeader ? header(answer, headingId) : null,
     scroll,
@@ -77,7 +79,8 @@ export function openFrame(options: FrameOptions): Frame {
     done.disabled = false;
     close.hidden = !settings.show_close;
   }
-  if (frame instanceof HTMLDialogElement) openDialog(frame, root, options, () => closable && onClose());
+  const opened = new AbortController();
+  if (frame instanceof HTMLDialogElement) openDialog(frame, root, options, () => closable && onClose(), opened.signal);
 
   return {
     setContent: (content, moveFocus) => {
@@ -96,6 +99,7 @@ export function openFrame(options: FrameOptions): Frame {
     },
     remove: () => {
       unwatch();
+      opened.abort();
       clearTimeout(timer);
       const hadFocus = root.activeElement !== null || host.contains(document.activeElement) || target === null;
       host.remove();
@@ -126,6 +130,7 @@ function openDialog(
   root: ShadowRoot,
   { answer: { settings }, onClose }: FrameOptions,
   close: () => void,
+  signal: AbortSignal,
 ): void {
   const modal = isCentred(settings) || isDark(settings);
   dialog.tabIndex = -1;
@@ -142,22 +147,30 @@ function openDialog(
       close();
     } else if (modal) trapTab(event, root, dialog);
   });
-  dialog.addEventListener('click', (event) => {
-    if (settings.close_ad_on_click_outside && event.target === dialog && isOutside(event, dialog)) close();
-  });
+  const openedAtMs = performance.now();
+  const closeByClick = (event: MouseEvent): void => {
+    // Not the click that opened the unit. A modal dialog gets those beside it, too.
+    if (event.timeStamp > openedAtMs && isOutside(event, dialog)) close();
+  };
+  if (settings.close_ad_on_click_outside) document.addEventListener('click', closeByClick, { signal });
   if (modal) dialog.showModal();
   else dialog.show();
   dialog.focus();
 }
 
-function isOutside({ clientX, clientY }: MouseEvent, dialog: HTMLElement): boolean {
+function isOutside(event: MouseEvent, dialog: HTMLElement): boolean {
+  const path = event.composedPath();
+  if (!path.includes(dialog)) return true;
+  if (path[0] !== dialog) return false;
+  const { clientX, clientY } = event;
   const { left, right, top, bottom } = dialog.getBoundingClientRect();
   return clientX < left || clientX > right || clientY < top || clientY > bottom;
 }
 
 /**
  * The publisher's theme as custom properties of the unit's own style sheet. Each is named by its path in `styles`
- * (`--offerText-buttonYes-color`) or, after `--s-`, in `settings`. Plain numbers are pixels.
+ * (`--offerText-buttonYes-color`) or, after `--s-`, in `settings`. Plain numbers are pixels. All are important: rules of
+ * the page for any element (`*`) fit the host, too.
  */
 function themeSheet({ styles, settings, dark, appearance }: Answer): CSSStyleSheet {
   const sheet = new CSSStyleSheet();
@@ -170,7 +183,7 @@ function themeSheet({ styles, settings, dark, appearance }: Answer): CSSStyleShe
   function set(style: CSSStyleDeclaration, name: string, value: unknown): void {
     if (typeof value === 'object')
       for (const [key, part] of Object.entries(value ?? {})) set(style, `${name}-${key}`, part);
-    else style.setProperty(name, /^-?[\d.]+$/.test(String(value)) ? `${value}px` : String(value));
+    else style.setProperty(name, /^-?[\d.]+$/.test(String(value)) ? `${value}px` : String(value), 'important');
   }
 
   const light = ruleOf('all');
@@ -182,7 +195,7 @@ function themeSheet({ styles, settings, dark, appearance }: Answer): CSSStyleShe
   if (dark !== null) {
     const style = ruleOf(scheme === 'dark' ? 'all' : '(prefers-color-scheme:dark)');
     set(style, '-', dark);
-    style.colorScheme = 'dark';
+    style.setProperty('color-scheme', 'dark', 'important');
   }
   return sheet;
 }

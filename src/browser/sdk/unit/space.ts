@@ -16,6 +16,8 @@ const placeholderStyle =
 
 /** Space that is kept in the page for an embedded unit, so that nothing moves when its offers arrive. */
 export type Space = {
+  /** What names the element. */
+  wanted: unknown;
   /** The unit is drawn: its height is kept for the next page. */
   remember: () => void;
   release: () => void;
@@ -49,6 +51,7 @@ export function keepSpace(wanted: unknown, name: string): Space {
   place();
 
   return {
+    wanted,
     remember: () => {
       placeholder.remove();
       if (element === null) return;

@@ -1,4 +1,4 @@
-import type { SessionView } from '../api.ts';
+import type { SelectionChange, SessionView } from '../api.ts';
 import { isConflict, isTransient, withRetries } from '../retry.ts';
 import { mergePending, reportError, type UspState, undoChange } from './state.ts';
 
@@ -43,17 +43,17 @@ async function sendTogether(usp: UspState): Promise<void> {
   }
 }
 
-/** The page unloads: sends what is left, in requests that outlive it. */
+/** The page unloads: sends what is left, in one request that outlives it; two could arrive in any order. */
 export function flush(usp: UspState): void {
-  if (usp.closed) return;
-  if (usp.pending.length > 0) updateSelection(usp).catch(() => {});
-  if (usp.confirming !== null && !usp.wrapSent) wrap(usp).catch(() => {});
+  if (usp.closed || usp.wrapSent) return;
+  if (usp.confirming !== null) wrap(usp, mergePending(usp)).catch(() => {});
+  else if (usp.pending.length > 0) updateSelection(usp).catch(() => {});
 }
 
 const updateSelection = (usp: UspState): Promise<unknown> =>
   usp.api.updateSelection(usp.sessionId, mergePending(usp), usp.pubUserId);
 
-function wrap(usp: UspState): Promise<SessionView> {
+function wrap(usp: UspState, change?: SelectionChange): Promise<SessionView> {
   usp.wrapSent = true;
-  return usp.api.wrap(usp.sessionId, usp.pubUserId);
+  return usp.api.wrap(usp.sessionId, usp.pubUserId, change);
 }

@@ -4,6 +4,7 @@ import { createBridge } from '../bridge.ts';
 import { pageSource } from '../config.ts';
 import { describeError, SdkError } from '../errors.ts';
 import { createEmitter } from '../events.ts';
+import { toJson } from '../json.ts';
 import { installOldNames, themeIdOf } from '../legacy-names.ts';
 import { readSetup, type Setup, whenParsed } from '../page.ts';
 import type { Emit } from '../types.ts';
@@ -21,7 +22,7 @@ const styleTimeoutMs = 5000;
  */
 async function install(page: Window, base: string): Promise<void> {
   const bridge = createBridge(page, installOldNames(page as unknown as Record<string, unknown>));
-  const source = pageSource(page);
+  const source = pageSource(page, () => {});
   const { emit } = createEmitter(() => source.config.callback, bridge);
   try {
     const { problems, ...setup } = readSetup(source, base);
@@ -55,7 +56,7 @@ const queryOf = (fields: Record<string, unknown>): URLSearchParams =>
   new URLSearchParams(
     Object.entries(fields)
       .filter(([, value]) => value !== undefined && value !== null)
-      .map(([name, value]) => [name, typeof value === 'object' ? JSON.stringify(value) : String(value)]),
+      .map(([name, value]) => [name, typeof value === 'object' ? toJson(value) : String(value)]),
   );
 
 /** The wall in the publisher's theme; a constructed sheet, which a strict policy of the page allows. */

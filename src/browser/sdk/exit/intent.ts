@@ -1,0 +1,50 @@
+import { tryCall } from '../try-call.ts';
+
+/** Upward scrolling by this share of the window within this time is fast: the user looks for the address bar. */
+const fastShare = 0.5;
+const fastMs = 400;
+
+/**
+ * Calls `leave` once when the user is about to leave: with a mouse, when it leaves by the top edge of the window; on a
+ * phone by the back button, by scrolling up fast, or when the user comes back from another tab.
+ * @returns a function that cancels
+ */
+export function onExit(leave: () => void, page: Window = window): () => void {
+  const { document, history } = page;
+  const listening = new AbortController();
+  const stop = (): void => listening.abort();
+  const exit = (): void => {
+    stop();
+    leave();
+  };
+  const on = (target: EventTarget, name: string, work: (event: Event) => void): void =>
+    target.addEventListener(name, work, { signal: listening.signal, passive: true });
+
+  on(document, 'mouseout', (event) => {
+    const { relatedTarget, clientY } = event as MouseEvent;
+    if (relatedTarget === null && clientY <= 0) exit();
+  });
+  if (!page.matchMedia('(pointer: coarse)').matches) return stop;
+
+  let wasHidden = false;
+  on(document, 'visibilitychange', () => {
+    if (wasHidden && !document.hidden) exit();
+    wasHidden ||= document.hidden;
+  });
+
+  let lowest = { y: page.scrollY, atMs: 0 };
+  on(document, 'scroll', () => {
+    const now = { y: page.scrollY, atMs: performance.now() };
+    if (now.y >= lowest.y || now.atMs - lowest.atMs > fastMs) lowest = now;
+    else if (lowest.y - now.y > page.innerHeight * fastShare) exit();
+  });
+
+  // An entry of the same page before which "back" stops. Browsers skip one that was made without a touch.
+  let hasEntry = false;
+  on(document, 'click', () => {
+    if (!hasEntry) tryCall(() => history.pushState(history.state, ''));
+    hasEntry = true;
+  });
+  on(page, 'popstate', () => hasEntry && exit());
+  return stop;
+}
