@@ -16,8 +16,8 @@ const unitCss = await readFile(new URL('src/browser/sdk/unit/unit.css', root));
 const { code } = await transform(unitCss, { loader: 'css', minify: true });
 
 /**
- * Bundles the web SDK into dist/sdk/launcher.js, with what all units share in unit.json; the script of the hosted
- * offerwall and the conversion tag beside it.
+ * Bundles the web SDK into dist/sdk/launcher.js, with what all units share in unit.json; the other scripts of
+ * src/browser/script.ts beside it.
  */
 const { outputFiles } = await build({
   absWorkingDir: root.pathname,
@@ -26,6 +26,9 @@ const { outputFiles } = await build({
     offerwall: 'src/browser/sdk/wall/main.ts',
     perkswall: 'src/browser/sdk/wall/launcher.ts',
     conversion: 'src/browser/sdk/conversion/main.ts',
+    omnisdk: 'src/browser/sdk/conversion/omni.ts',
+    exit: 'src/browser/sdk/exit/main.ts',
+    impl: 'src/browser/sdk/impl/main.ts',
   },
   outdir: 'dist/sdk',
   tsconfig: 'src/browser/sdk/tsconfig.json',
@@ -66,7 +69,7 @@ const ownMembers = [
   ...['emitter', 'announced', 'unitFile', 'onClose', 'onChange', 'onEnd', 'announce'],
   ...['mounted', 'opened', 'remaining', 'shown', 'ended', 'multi', 'sending', 'given', 'stored', 'frame', 'taken'],
   ...['reported', 'problems', 'failed', 'tiles', 'answer', 'session', 'closed', 'startWhen', 'onReady', 'impression'],
-  ...['earlier', 'space', 'wanted', 'startLate', 'remember', 'release', 'source', 'emit', 'usp', 'words', 'api'],
+  ...['earlier', 'space', 'wanted', 'hostShows', 'remember', 'release', 'source', 'emit', 'usp', 'words', 'api'],
   ...['config', 'loading', 'index', 'result', 'bare', 'base', 'problems', 'next', 'post', 'flush', 'end'],
 ];
 

@@ -3,8 +3,11 @@ import { loadStaticText, type StaticText } from '../platform/http/static-text.ts
 /** A file for browsers; `path`: its immutable URL. */
 export type BrowserFile = StaticText & { path: string };
 
-/** Outputs of `npm run build:sdk`: the web SDK, the hosted offerwall's script, the advertisers' conversion tag. */
-export type ScriptName = 'launcher' | 'perkswall' | 'offerwall' | 'conversion';
+/**
+ * Outputs of `npm run build:sdk`: the web SDK, exit intent and the template of pages that draw their unit themselves
+ * beside it; the offerwall in a page and as a page; the advertisers' conversion tag under its two names.
+ */
+export type ScriptName = 'launcher' | 'exit' | 'impl' | 'perkswall' | 'offerwall' | 'conversion' | 'omnisdk';
 
 /** Correct from `src` and from `dist`. */
 const fileUrl = (file: string): URL => new URL(`../../dist/sdk/${file}`, import.meta.url);

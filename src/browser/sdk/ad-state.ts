@@ -6,6 +6,8 @@ import { readSetup, type Setup } from './page.ts';
 import { type LoadedOffers, requestBody } from './session/load-offers.ts';
 import { removePrefetched, requesterOf } from './session/prefetch.ts';
 import { createOfferSession, disposeSession, type OfferSession, openSession } from './session/session.ts';
+import type { AdConfig } from './types.ts';
+import { isCustom } from './unit/custom-view.ts';
 import { keepSpace, type Space } from './unit/space.ts';
 import { type Embedded, embeddedOf, targetOf } from './unit/target.ts';
 import type { UspState } from './usp/state.ts';
@@ -17,6 +19,8 @@ export type AdOptions = {
   emitter: Emitter;
   /** Beside the unit of the page: keeps its own answers in web storage. */
   mounted: boolean;
+  /** A page that draws the unit itself shows it by `show()`, unless it says otherwise. */
+  hostShows: boolean;
 };
 
 /** Offers on their way. */
@@ -67,6 +71,9 @@ export const createAdState = (options: AdOptions): AdState => ({
   earlier: {},
   cancelAutoShow: null,
 });
+
+export const showsItself = ({ hostShows }: AdState, config: AdConfig): boolean =>
+  config.autoShow ?? !(hostShows && isCustom(config));
 
 export const isReady = ({ session }: AdState): boolean => (session?.answer.offers.length ?? 0) > 0;
 
@@ -151,9 +158,9 @@ export function stopAutoShow(ad: AdState): void {
  * Shows the session by itself, unless it was shown before. The theme's delay counts from the call that asked for the
  * offers (`calledAtMs`), so that it passes while they are fetched.
  */
-export function scheduleShow(ad: AdState, config: { autoShow?: boolean }, calledAtMs: number): void {
+export function scheduleShow(ad: AdState, config: AdConfig, calledAtMs: number): void {
   const { session } = ad;
-  if (config.autoShow === false || session === null || session.opened || !isReady(ad)) return;
+  if (!showsItself(ad, config) || session === null || session.opened || !isReady(ad)) return;
   stopAutoShow(ad);
   ad.cancelAutoShow = autoShow(session.answer.settings, calledAtMs, () => {
     try {
@@ -185,7 +192,7 @@ export function reserveSpace(ad: AdState): void {
   const { config } = checkConfig(ad.source.config);
   const wanted = embeddedOf(config, config.settings?.embedded as Embedded);
   if (ad.space?.wanted !== wanted) releaseSpace(ad);
-  if (ad.space === null && wanted && config.autoShow !== false)
+  if (ad.space === null && wanted && showsItself(ad, config))
     ad.space = keepSpace(wanted, `${config.accountId}:${requestBody(config, ad.source.user).placement}`);
 }
 

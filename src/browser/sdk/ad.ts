@@ -29,8 +29,7 @@ import { createUsp } from './usp/usp.ts';
 /** One unit: that of the page (`window.Ad`), or one of `Ad.mount` (docs/interface.md#web-sdk). */
 export function createUnit(options: AdOptions): AdUnit & {
   startWhen: (scheduled: (start: () => void) => void) => void;
-  /** The page was configured after its unit would have started. */
-  startLate: () => void;
+  start: (isLate?: boolean) => void;
 } {
   const ad: AdState = createAdState(options);
   const { source } = options;
@@ -43,9 +42,14 @@ export function createUnit(options: AdOptions): AdUnit & {
       return reported(err);
     }
   };
-  /** A page that calls a method before its unit has started does not wait for the start. */
-  const start = (): void => {
-    if (ad.startPending && source.config.accountId !== undefined) init().catch(reported);
+  /**
+   * A page that calls a method before its unit has started does not wait for the start. `isLate`: the page has
+   * configured it after it had loaded, and hears what is missing.
+   */
+  const start = (isLate = false): void => {
+    const { config } = source;
+    const isConfigured = isLate ? Object.keys(config).length > 0 : config.accountId !== undefined;
+    if (ad.startPending && isConfigured) init().catch(reported);
   };
 
   const init = (given?: AdConfig, callback?: Callback): Promise<boolean> => initialise(ad, given, callback);
@@ -100,13 +104,11 @@ export function createUnit(options: AdOptions): AdUnit & {
       return confirmAll(ad).catch(reported);
     },
     destroy: () => destroy(ad),
-    startLate: () => {
-      if (ad.startPending && Object.keys(source.config).length > 0) init().catch(reported);
-    },
+    start,
     startWhen: (scheduled) => {
       ad.startPending = true;
       if (source.config.autoLoad !== false) reserveSpace(ad);
-      scheduled(start);
+      scheduled(() => start());
     },
   };
 }
@@ -158,7 +160,7 @@ export function mountUnit(page: Source, given: AdMountConfig, bridge: Bridge, sc
     },
   };
   const emitter = createEmitter(() => config.callback, bridge, own.callback === undefined ? placement : {});
-  const unit = createUnit({ source, scriptBase, emitter, mounted: true });
+  const unit = createUnit({ source, scriptBase, emitter, mounted: true, hostShows: false });
   void unit.init();
   return unit;
 }

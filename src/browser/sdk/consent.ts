@@ -1,6 +1,6 @@
 import type { AdConfig, UserPayload } from './types.ts';
 
-/** Members of a request body that tell nobody apart. A custom attribute may be anything, such as a customer's number. */
+/** Members of a request body that tell nobody apart. Any custom attribute may, such as a customer's number. */
 const harmless = ['placement', 'country', 'themeId', 'theme_id', 'timeout_ms', 'dev'];
 
 /** As the service reads it (docs/interface.md#request-body). */

@@ -23,6 +23,13 @@ export function dismiss(app: Partial<Record<string, unknown>> | undefined, event
 
 type DialogApp = { dialogDismiss: () => void };
 
+/** The launcher under the name of pages that draw their unit themselves. */
+export const isNativeScript = (script: Document['currentScript']): boolean =>
+  /\/launcher\.native\b/.test((script as HTMLScriptElement | null)?.src ?? '');
+
+/** Parameters of a landing page's URL that may hold the click id. */
+export const clickParams = ['click_id', 'adpx_click_id'];
+
 /** The fingerprint of a user payload under any of its names. */
 export const fingerprintOf = (user: Record<string, unknown>): unknown => user.ad_fp ?? user.adpx_fp ?? user.fingerprint;
 

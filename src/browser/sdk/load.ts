@@ -9,6 +9,7 @@ import {
   reportOnce,
   scheduleShow,
   setupOf,
+  showsItself,
   startSession,
 } from './ad-state.ts';
 import { SdkError } from './errors.ts';
@@ -95,7 +96,7 @@ async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: R
     const found = startSession(ad, setup, loaded, { key, given, unitFile, words });
     if (loading.show) open(ad);
     else if (given) {
-      ad.ignoreReload = config.autoShow !== false;
+      ad.ignoreReload = showsItself(ad, config);
       scheduleShow(ad, config, calledAtMs);
     }
     return found;

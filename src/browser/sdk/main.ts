@@ -3,7 +3,7 @@ import { findBaseUrl } from './base-url.ts';
 import { createBridge } from './bridge.ts';
 import { pageSource } from './config.ts';
 import { createEmitter } from './events.ts';
-import { installOldNames } from './legacy-names.ts';
+import { installOldNames, isNativeScript } from './legacy-names.ts';
 import { whenParsed } from './page.ts';
 
 /** Sets `window.Ad`, which starts by itself where `window.AdConfig` names an account by then. */
@@ -11,9 +11,18 @@ function install(page: Window): void {
   if (typeof page.Ad?.setApiResponse === 'function') return;
   const scriptBase = findBaseUrl(document);
   const bridge = createBridge(page, installOldNames(page as unknown as Record<string, unknown>));
-  const source = pageSource(page, () => whenParsed(startLate));
+  const source = pageSource(page, () => {
+    const isLate = document.readyState === 'complete';
+    whenParsed(() => start(isLate));
+  });
   const emitter = createEmitter(() => source.config.callback, bridge);
-  const { startWhen, startLate, ...unit } = createUnit({ source, scriptBase, emitter, mounted: false });
+  const { startWhen, start, ...unit } = createUnit({
+    source,
+    scriptBase,
+    emitter,
+    mounted: false,
+    hostShows: isNativeScript(document.currentScript),
+  });
   page.Ad = { ...unit, mount: (config) => mountUnit(source, config ?? {}, bridge, scriptBase) };
   startWhen(whenParsed);
 }

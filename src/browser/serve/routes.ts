@@ -20,18 +20,21 @@ type ScriptRoutes = {
 
 const launcherUrl = '/sdk/launcher.js';
 
-/** Where programs look for a launcher: under /sdk and, by older programs, at the root. */
-const launcherUrls = (...files: string[]): string[] => files.flatMap((file) => [`/sdk/${file}`, `/${file}`]);
+/** Where programs look for the files: under /sdk and, by older programs, at the root. */
+const bothUrls = (...files: string[]): string[] => files.flatMap((file) => [`/sdk/${file}`, `/${file}`]);
 
 /** The hosted offerwall is only loaded by its own page, which names the hash. */
 const scripts: readonly ScriptRoutes[] = [
   {
     name: 'launcher',
-    plainUrls: launcherUrls('launcher.js', 'launcher.min.js', 'launcher.native.min.js'),
+    plainUrls: bothUrls('launcher.js', 'launcher.min.js', 'launcher.native.min.js'),
     redirectTo: launcherUrl,
   },
-  { name: 'perkswall', plainUrls: launcherUrls('launcher.perkswall.js'), redirectTo: '/sdk/launcher.perkswall.js' },
+  { name: 'perkswall', plainUrls: bothUrls('launcher.perkswall.js'), redirectTo: '/sdk/launcher.perkswall.js' },
+  { name: 'exit', plainUrls: bothUrls('exit.js'), redirectTo: null },
+  { name: 'impl', plainUrls: bothUrls('launcher.impl.js'), redirectTo: null },
   { name: 'conversion', plainUrls: ['/sdk/conversion.js'], redirectTo: null },
+  { name: 'omnisdk', plainUrls: bothUrls('omnisdk.js'), redirectTo: null },
   { name: 'offerwall', plainUrls: [], redirectTo: null },
 ];
 
@@ -94,15 +97,22 @@ const serviceStatement = 'var service = location.origin;';
 /** A string of a script, which cannot end the script. */
 const quoted = (text: string): string => JSON.stringify(text).replaceAll('<', '\\u003c');
 
+/** The pages of web views, by file. */
+const pageUrls = {
+  'checkout.html': ['/sdk/html/checkout.html'],
+  'prefetch.html': ['/sdk/html/prefetch.html'],
+  'embed.html': bothUrls('embed.html'),
+};
+
 /**
- * The templates of web views, ready for an app that fills in the placeholders of the specification alone: the SDK comes
- * from `PUBLIC_URL` (docs/interface.md#web-views).
+ * The pages of web views, ready: templates for an app that fills in the placeholders of the specification alone, and
+ * one that takes all from its URL. The SDK comes from `PUBLIC_URL` (docs/interface.md#web-views).
  */
 export async function templateRoutes(app: App, { config }: Pick<PlatformDeps, 'config'>): Promise<void> {
-  for (const name of ['checkout.html', 'prefetch.html']) {
+  for (const [name, urls] of Object.entries(pageUrls)) {
     const template = await readFile(new URL(name, folder), 'utf8');
     const ready = template.replace(serviceStatement, () => `var service = ${quoted(config.publicUrl)};`);
-    app.get(`/sdk/html/${name}`, { schema: { hide: true } }, async (_request, reply) =>
+    const sendPage = (reply: FastifyReply): FastifyReply =>
       reply
         .headers({
           'cache-control': 'public, max-age=300',
@@ -111,7 +121,7 @@ export async function templateRoutes(app: App, { config }: Pick<PlatformDeps, 'c
           'x-robots-tag': 'noindex',
         })
         .type('text/html; charset=utf-8')
-        .send(ready),
-    );
+        .send(ready);
+    for (const url of urls) app.get(url, { schema }, async (_request, reply) => sendPage(reply));
   }
 }

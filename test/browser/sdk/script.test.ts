@@ -37,7 +37,14 @@ test('scripts have the English words of end users alone, and load those of anoth
 });
 
 test('any page may load it and caches it for five minutes', async () => {
-  const names = ['launcher.js', 'launcher.min.js', 'launcher.native.min.js'];
+  const names = [
+    'launcher.js',
+    'launcher.min.js',
+    'launcher.native.min.js',
+    'launcher.impl.js',
+    'exit.js',
+    'omnisdk.js',
+  ];
   for (const url of names.flatMap((name) => [`/sdk/${name}`, `/${name}`])) {
     const answer = await get(url, { origin: 'https://shop.example' });
     expect(answer.statusCode).toBe(200);

@@ -1,4 +1,4 @@
-import { readTag, rememberClick, report } from './tag.ts';
+import { offerReports, readTag, rememberClick, report } from './tag.ts';
 
 /*
  * The conversion tag of advertisers. On a landing page it stores the click id of the URL; on a page with `data-event`
@@ -7,12 +7,7 @@ import { readTag, rememberClick, report } from './tag.ts';
 const tag = readTag(document.currentScript as HTMLScriptElement);
 rememberClick(tag);
 
-declare global {
-  interface Window {
-    PerkwireConversion: { track: (conversion: Record<string, string | number>) => Promise<boolean> };
-  }
-}
-window.PerkwireConversion = { track: (conversion) => report(tag, conversion) };
+offerReports(tag);
 
 if (tag.conversion !== null) {
   const { conversion } = tag;

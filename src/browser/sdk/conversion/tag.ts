@@ -1,3 +1,4 @@
+import { clickParams } from '../legacy-names.ts';
 import { originStorage, tabStorage } from '../storage.ts';
 import { tryCall } from '../try-call.ts';
 
@@ -5,8 +6,8 @@ import { tryCall } from '../try-call.ts';
 export type Tag = {
   /** Origin of the script, to which conversions are reported. */
   origin: string;
-  /** Parameter of the landing page's URL with the click id. */
-  param: string;
+  /** Parameters of the landing page's URL that may hold the click id. */
+  params: string[];
   /** Where pages of several hosts share the click by a cookie; null: by the storage of this origin. */
   cookieDomain: string | null;
   /** Reported at once. */
@@ -24,7 +25,7 @@ export function readTag(script: HTMLScriptElement): Tag {
   const conversion = { event, payout, currency, txn_id: txnId };
   return {
     origin: new URL(script.src).origin,
-    param: param ?? 'click_id',
+    params: param === undefined ? clickParams : [param],
     cookieDomain: domain !== undefined && cookieDomain.test(domain) ? domain : null,
     conversion: event === undefined ? null : onlyGiven(conversion),
   };
@@ -35,13 +36,23 @@ const onlyGiven = (values: Record<string, string | undefined>): Record<string, s
     Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''),
   );
 
-/** Stores the click id of the page's URL for 30 days; with Global Privacy Control until the tab is closed. */
-export function rememberClick(tag: Tag): void {
-  const id = new URLSearchParams(location.search).get(tag.param) ?? '';
-  if (!clickId.test(id)) return;
+/** Click ids of the page's URL, or what stands in their place. */
+function givenIds({ params }: Tag): (string | null)[] {
+  const query = new URLSearchParams(location.search);
+  return params.map((name) => query.get(name));
+}
+
+/**
+ * Stores the click id of the page's URL for 30 days; with Global Privacy Control until the tab is closed.
+ * @returns whether there is one
+ */
+export function rememberClick(tag: Tag): boolean {
+  const id = givenIds(tag).find((given) => given !== null && clickId.test(given));
+  if (!id) return false;
   if (hasGpc()) tabStorage.write(storageKey, id);
   else if (tag.cookieDomain === null) originStorage.write(storageKey, { id, until: Date.now() + clickTtlMs });
   else setCookie(id, tag.cookieDomain);
+  return true;
 }
 
 function setCookie(id: string, domain: string): void {
@@ -58,12 +69,23 @@ const hasGpc = (): boolean => (navigator as { globalPrivacyControl?: boolean }).
 function findClick(tag: Tag): string {
   const stored = originStorage.read(storageKey) as { id: unknown; until: number } | null | undefined;
   const candidates = [
-    new URLSearchParams(location.search).get(tag.param),
+    ...givenIds(tag),
     tabStorage.read(storageKey),
     tryCall(() => new RegExp(`(?:^|; )${cookieName}=([^;]*)`).exec(document.cookie)?.[1]),
     stored && stored.until > Date.now() ? stored.id : null,
   ];
   return candidates.map((id) => String(id ?? '')).find((id) => clickId.test(id)) ?? '';
+}
+
+declare global {
+  interface Window {
+    PerkwireConversion: { track: (conversion: Record<string, string | number>) => Promise<boolean> };
+  }
+}
+
+/** Lets the page report conversions itself. */
+export function offerReports(tag: Tag): void {
+  window.PerkwireConversion = { track: (conversion) => report(tag, conversion) };
 }
 
 /**

@@ -169,8 +169,8 @@ function isOutside(event: MouseEvent, dialog: HTMLElement): boolean {
 
 /**
  * The publisher's theme as custom properties of the unit's own style sheet. Each is named by its path in `styles`
- * (`--offerText-buttonYes-color`) or, after `--s-`, in `settings`. Plain numbers are pixels. All are important: rules of
- * the page for any element (`*`) fit the host, too.
+ * (`--offerText-buttonYes-color`) or, after `--s-`, in `settings`. Plain numbers are pixels. All are important:
+ * rules of the page for any element (`*`) fit the host, too.
  */
 function themeSheet({ styles, settings, dark, appearance }: Answer): CSSStyleSheet {
   const sheet = new CSSStyleSheet();

@@ -30,7 +30,10 @@ beforeAll(async () => {
         'content-security-policy': `default-src 'none'; script-src ${serviceUrl}; ${allowedDirective} ${serviceUrl}`,
       })
       .end(
-        `<!doctype html><title>Shop</title><script src="${serviceUrl}/sdk/conversion.js" ${attributes} async></script>`,
+        request.url?.startsWith('/no-tag')
+          ? '<!doctype html><title>Shop</title>'
+          : `<!doctype html><title>Shop</title>
+<script src="${serviceUrl}/sdk/conversion.js" ${attributes} async></script>`,
       );
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => shop.once('listening', resolve));
@@ -91,6 +94,26 @@ test('with Global Privacy Control the click is stored for the tab only', async (
   await page.goto(`${shopUrl}/cart`);
   await page.waitForFunction('window.PerkwireConversion !== undefined');
   expect(await page.evaluate(`PerkwireConversion.track({ event: 'same-tab' })`)).toBe(true);
+  await context.close();
+});
+
+test('omnisdk.js stores the click when the landing page says so, and reports later', async () => {
+  const click = await clickOffer(t);
+  const context = await newContext(browser);
+  const page = await context.newPage();
+  const open = async (query: string): Promise<void> => {
+    await page.goto(`${shopUrl}/no-tag${query}`);
+    await page.addScriptTag({ url: `${serviceUrl}/omnisdk.js?accountId=0123456789abcdef` });
+  };
+  await open(`?adpx_click_id=${click.clickId}`);
+  expect(await page.evaluate('localStorage.length')).toBe(0);
+  expect(await page.evaluate('handleAdpxClickId()')).toBe(true);
+  await open('');
+  expect(await page.evaluate('handleAdpxClickId()')).toBe(false);
+  expect(await page.evaluate(`PerkwireConversion.track({ event: 'lead', payout: 3 })`)).toBe(true);
+  await booked(click).toMatchObject([{ event: 'lead', payout_micros: '3000000' }]);
+  await open('?adpx_click_id=%3Cscript%3E');
+  expect(await page.evaluate('handleAdpxClickId()')).toBe(false);
   await context.close();
 });
 

@@ -1,0 +1,16 @@
+import { offerReports, readTag, rememberClick } from './tag.ts';
+
+/*
+ * `omnisdk.js`: the tag under its older name. It stores the click id of the landing page when the page calls
+ * `handleAdpxClickId()`, and reports by `PerkwireConversion.track` (docs/guides/conversions.md#from-a-page).
+ */
+const tag = readTag(document.currentScript as HTMLScriptElement);
+offerReports(tag);
+window.handleAdpxClickId = () => rememberClick(tag);
+
+declare global {
+  interface Window {
+    /** @returns whether the page's URL has a click id */
+    handleAdpxClickId: () => boolean;
+  }
+}
