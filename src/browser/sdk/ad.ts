@@ -42,14 +42,9 @@ export function createUnit(options: AdOptions): AdUnit & {
       return reported(err);
     }
   };
-  /**
-   * A page that calls a method before its unit has started does not wait for the start. `isLate`: the page has
-   * configured it after it had loaded, and hears what is missing.
-   */
+  /** A page that calls a method before its unit has started does not wait for the start. */
   const start = (isLate = false): void => {
-    const { config } = source;
-    const isConfigured = isLate ? Object.keys(config).length > 0 : config.accountId !== undefined;
-    if (ad.startPending && isConfigured) init().catch(reported);
+    if (ad.startPending && isConfigured(source.config, isLate)) init().catch(reported);
   };
 
   const init = (given?: AdConfig, callback?: Callback): Promise<boolean> => initialise(ad, given, callback);
@@ -67,10 +62,7 @@ export function createUnit(options: AdOptions): AdUnit & {
     },
     show: () => void guarded(showOrNext),
     close: () => {
-      stopAutoShow(ad);
-      releaseSpace(ad);
-      ad.startPending = false;
-      if (ad.loading !== null) Object.assign(ad.loading, { show: false, closed: true });
+      cancel(ad);
       guarded(() => ad.session?.unit?.actions.close());
     },
     reject: () => void guarded(() => ad.session?.unit?.actions.reject()),
@@ -111,6 +103,18 @@ export function createUnit(options: AdOptions): AdUnit & {
       scheduled(() => start());
     },
   };
+}
+
+/** `isLate`: the page has configured the unit after it had loaded, and hears what is missing. */
+const isConfigured = (config: AdConfig, isLate: boolean): boolean =>
+  isLate ? Object.keys(config).length > 0 : config.accountId !== undefined;
+
+/** Whatever is on its way is not shown. */
+function cancel(ad: AdState): void {
+  stopAutoShow(ad);
+  releaseSpace(ad);
+  ad.startPending = false;
+  if (ad.loading !== null) Object.assign(ad.loading, { show: false, closed: true });
 }
 
 /** Takes over what the page configures, and loads. @returns whether there are offers */
