@@ -24,12 +24,12 @@ function findCaller(snapshot: Snapshot, secret: string, nowMs: number): KeyGrant
   if (key === undefined) {
     const publisher = snapshot.publishersBySdkId.get(secret);
     if (publisher === undefined) return null;
-    return { id: null, permissions: sdkPermissions, ratePerS: null, caller: { publisher, snapshot, key: null } };
+    return { permissions: sdkPermissions, limits: [], caller: { publisher, snapshot, key: null } };
   }
   const publisher = snapshot.publishers.get(key.publisherId);
   if (publisher === undefined || (key.expiresAtMs !== null && key.expiresAtMs <= nowMs)) return null;
-  const { id, permissions, rateLimitPerS } = key;
-  return { id: String(id), permissions, ratePerS: rateLimitPerS, caller: { publisher, snapshot, key } };
+  const { permissions, limits } = key;
+  return { permissions, limits, caller: { publisher, snapshot, key } };
 }
 
 /** The caller of a request that passed `requireKey`. */

@@ -24,7 +24,8 @@ import type { App } from '../platform/ports.ts';
 
 /**
  * API keys. No actor creates, changes or revokes one with more permissions than its own, and no key gives itself or
- * another a later end or a higher rate limit than its own (docs/interface.md#keys).
+ * another a later end or a higher rate limit than its own (docs/interface.md#keys). Keys that a limited key makes share
+ * its limit.
  *
  * @param permissions of all rooms
  */
@@ -53,6 +54,9 @@ export const keysOf = (permissions: readonly PermissionEntry[]): Resource => ({
     hint: Type.String({ description: 'The first characters of the key.' }),
     ...stamps,
     revoked_at: orNull(timestamp(), { description: 'null: it was not revoked.' }),
+    limited_by_keys: Type.Array(Type.Integer(), {
+      description: 'Ids of the keys that made it and whose rate limits its calls count against, beside its own.',
+    }),
   },
   removedAt: 'revoked_at',
   sorts: { id: 'integer', name: 'text', created_at: 'timestamptz' },
@@ -77,8 +81,23 @@ export const keysOf = (permissions: readonly PermissionEntry[]): Resource => ({
 /** Makes a key. `secret` is the key itself; only its digest is stored, so this is the one time it can be shown. */
 export async function createKey(keys: Resource, work: Work, given: unknown): Promise<{ view: View; secret: string }> {
   const secret = `pk_${randomBytes(24).toString('base64url')}`;
-  const stored = { key_hash: Buffer.from(hashKey(secret), 'hex'), hint: secret.slice(0, 7) };
+  const stored = {
+    key_hash: Buffer.from(hashKey(secret), 'hex'),
+    hint: secret.slice(0, 7),
+    limited_by_keys: await limitsOfMaker(work),
+  };
   return { view: await createRow({ ...keys, initial: () => stored }, work, given), secret };
+}
+
+/** Ids of the keys whose limits a new key shares. */
+async function limitsOfMaker({ executor, actor }: Work): Promise<number[]> {
+  if (actor.kind !== 'key') return [];
+  const { rows } = await executor.query<{ ids: number[] }>(
+    `select limited_by_keys || case when rate_limit_per_s is null then '{}' else array[id] end as ids
+    from api_keys where id = $1`,
+    [actor.id],
+  );
+  return rows[0]?.ids ?? [];
 }
 
 function requireAtMost(actor: Work['actor'], wanted: readonly Permission[]): void {

@@ -30,6 +30,8 @@ export type KeyRow = {
   key_hash: string;
   permissions: Permission[];
   rate_limit_per_s: number | null;
+  /** Of the keys that made it, revoked ones too. */
+  maker_limits: { id: number; perS: number }[];
   expires_at: Date | null;
 };
 

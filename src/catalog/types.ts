@@ -1,4 +1,4 @@
-import type { Permission } from '../platform/http/auth.ts';
+import type { KeyLimit, Permission } from '../platform/http/auth.ts';
 import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
 
 export type Unit = 'sou' | 'mou';
@@ -95,6 +95,8 @@ export type ApiKey = {
   permissions: ReadonlySet<Permission>;
   /** Calls per second; null: no limit. */
   rateLimitPerS: number | null;
+  /** What its calls count against: its own limit, and those of the keys that made it. */
+  limits: readonly KeyLimit[];
   /** Epoch milliseconds; null: never. */
   expiresAtMs: number | null;
 };

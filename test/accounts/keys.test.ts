@@ -106,6 +106,35 @@ describe('a key', () => {
     expect((await me.call('PATCH', own, { rate_limit_per_s: null })).status).toBe(200);
   });
 
+  test('429: shares its limit with the keys that it makes, and with those that they make, also when it is revoked', async () => {
+    const given = { permissions: ['configurations', 'ads/offers'], rate_limit_per_s: 4 };
+    const made = await me.call('POST', '/keys', { name: 'First', ...given });
+    const makeWith = async (key: string, name: string) => {
+      const headers = { authorization: `Bearer ${key}` };
+      const answer = await t.app.inject({
+        ...{ method: 'POST', url: '/manage/v1/keys', headers, payload: { name, ...given } },
+      });
+      return answer.json().data as { id: number; key: string; limited_by_keys: number[] };
+    };
+    const first = made.body.data as { id: number; key: string; limited_by_keys: number[] };
+    expect(first.limited_by_keys).toEqual([]);
+    const second = await makeWith(first.key, 'Second');
+    expect(second.limited_by_keys).toEqual([first.id]);
+    const third = await makeWith(second.key, 'Third');
+    expect(third.limited_by_keys).toEqual([first.id, second.id]);
+
+    const countOk = async () => {
+      nowMs += 60_000;
+      const keys = [third, second, first].flatMap(({ key }) => Array.from({ length: 4 }, () => key));
+      const statuses: number[] = [];
+      for (const key of keys) statuses.push(await fetchStatus(key));
+      return statuses.filter((status) => status === 200).length;
+    };
+    expect(await countOk()).toBe(4);
+    expect((await me.call('DELETE', `/keys/${first.id}`)).status).toBe(204);
+    expect(await countOk()).toBe(4);
+  });
+
   test('403: may do at most what its maker may do, also when it is changed later', async () => {
     const weak = await t.caller(me.publisherId, ['configurations']);
     expect((await weak.call('POST', '/keys', body)).status).toBe(403);

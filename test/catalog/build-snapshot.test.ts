@@ -300,6 +300,7 @@ describe('a publisher', () => {
       key_hash: 'ab',
       permissions: ['reports' as const],
       rate_limit_per_s: 5,
+      maker_limits: [{ id: 9, perS: 7 }],
       expires_at: expires,
     };
     const { keys } = await build(rowsWith({ keys: [key] }));
@@ -309,6 +310,10 @@ describe('a publisher', () => {
       publisherId: 2,
       permissions: new Set(['reports']),
       rateLimitPerS: 5,
+      limits: [
+        { id: 1, perS: 5 },
+        { id: 9, perS: 7 },
+      ],
       expiresAtMs: expires.getTime(),
     });
   });

@@ -106,6 +106,10 @@ export function toKey(row: KeyRow): ApiKey {
     publisherId: row.publisher_id,
     permissions: new Set(row.permissions),
     rateLimitPerS: row.rate_limit_per_s,
+    limits: [
+      ...(row.rate_limit_per_s === null ? [] : [{ id: row.id, perS: row.rate_limit_per_s }]),
+      ...row.maker_limits,
+    ],
     expiresAtMs: row.expires_at?.getTime() ?? null,
   };
 }

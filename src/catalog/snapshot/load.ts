@@ -106,8 +106,12 @@ export async function loadRows(executor: Executor, earlier: Stored | null = null
     version,
     publishers: await all('select * from publishers order by id'),
     keys: await all(
-      `select id, name, publisher_id, encode(key_hash, 'hex') as key_hash, permissions, rate_limit_per_s, expires_at
-      from api_keys where revoked_at is null`,
+      `select id, name, publisher_id, encode(key_hash, 'hex') as key_hash, permissions, rate_limit_per_s, expires_at,
+        array(
+          select jsonb_build_object('id', m.id, 'perS', m.rate_limit_per_s) from api_keys m
+          where m.id = any(k.limited_by_keys) and m.rate_limit_per_s is not null
+        ) as maker_limits
+      from api_keys k where revoked_at is null`,
     ),
     themes: await all('select * from themes where deleted_at is null order by id'),
     placements: await all('select * from placements'),

@@ -13,11 +13,13 @@ declare module 'fastify' {
 /** Names what keys and users may do. Rooms hand theirs in (management/unit-of-work.ts). */
 export type Permission = string;
 
-/** What a key is good for. `ratePerS`: rate limit of the key (calls a second, and as many at once); null: none. */
+/** A rate limit of a key: calls a second, and as many at once. Keys share it by its id. */
+export type KeyLimit = { id: number; perS: number };
+
+/** What a key is good for. A call counts against all of its limits. */
 export type KeyGrant<Caller> = {
-  id: string | null;
   permissions: ReadonlySet<Permission>;
-  ratePerS: number | null;
+  limits: readonly KeyLimit[];
   caller: Caller;
 };
 
@@ -49,11 +51,10 @@ export function createAuthenticator<Caller>({ findKey, now }: AuthDeps<Caller>):
     if (secret === null) throw new AppError('missing_key');
     const grant = findKey(secret);
     if (grant === null) throw new AppError('unknown_key');
-    const { id, permissions, ratePerS, caller } = grant;
+    const { permissions, limits, caller } = grant;
     if (!permissions.has(permission) && !alternatives.some((other) => permissions.has(other)))
       throw new AppError('permission_denied', { message: `The key lacks the permission ${permission}.` });
-    if (id !== null && ratePerS !== null && !takeFromKey(id, { perS: ratePerS, burst: ratePerS }))
-      throw tooManyRequests();
+    for (const { id, perS } of limits) if (!takeFromKey(String(id), { perS, burst: perS })) throw tooManyRequests();
     return caller;
   }
 
