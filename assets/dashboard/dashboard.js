@@ -172,8 +172,9 @@ if (document.activeElement === document.body) document.querySelector('[data-focu
 
 // Server-sent events: list items, added or replaced by id.
 const maxItems = 50;
+const refusedStreamMs = 10_000;
 for (const list of document.querySelectorAll('[data-stream]')) {
-  const source = new EventSource(list.dataset.stream);
+  let source;
   const filter = list.parentElement.querySelector('[data-stream-filter]');
   const kind = list.parentElement.querySelector('[data-stream-kind]');
   const pause = list.parentElement.querySelector('[data-stream-pause]');
@@ -194,7 +195,7 @@ for (const list of document.querySelectorAll('[data-stream]')) {
     while (list.children.length > maxItems) list.lastElementChild.remove();
     list.parentElement.querySelector('[data-waiting]')?.remove();
   };
-  source.addEventListener('item', ({ data }) => {
+  const receive = ({ data }) => {
     const holder = document.createElement('template');
     holder.innerHTML = data;
     const item = holder.content.firstElementChild;
@@ -202,11 +203,20 @@ for (const list of document.querySelectorAll('[data-stream]')) {
     held.set(item.id, item);
     if (held.size > maxItems) held.delete(held.keys().next().value);
     pause.textContent = message('continueCount', { count: held.size });
-  });
-  source.addEventListener('watching', () => {
-    const waiting = list.parentElement.querySelector('[data-waiting-text]');
-    if (waiting !== null) waiting.textContent = message('waitingForCall');
-  });
+  };
+  const connect = () => {
+    source = new EventSource(list.dataset.stream);
+    source.addEventListener('item', receive);
+    source.addEventListener('watching', () => {
+      const waiting = list.parentElement.querySelector('[data-waiting-text]');
+      if (waiting !== null) waiting.textContent = message('waitingForCall');
+    });
+    // One that ends is opened again by the browser; one that is refused, for want of room, is not.
+    source.addEventListener('error', () => {
+      if (source.readyState === EventSource.CLOSED) setTimeout(connect, refusedStreamMs);
+    });
+  };
+  connect();
   filter.addEventListener('input', applyFilters);
   kind.addEventListener('change', applyFilters);
   pause.addEventListener('click', () => {

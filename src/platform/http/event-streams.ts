@@ -8,6 +8,8 @@ export type StreamEvent = { name: string; id?: string; data: string };
 type StreamOptions = {
   /** Whose stream it is: a user or a key may have a few. */
   owner: string;
+  /** The publisher that it serves: publishers share the streams of a process evenly. */
+  publisherId: number;
   /** Time between two calls of `next` (milliseconds). */
   pauseMs?: number;
   /** The events since the last call; called again after it has resolved. */
@@ -20,7 +22,7 @@ type StreamOptions = {
 };
 
 export type EventStreams = {
-  /** @throws AppError `too_many_requests` */
+  /** @throws AppError `too_many_requests` where its owner has its few, `unavailable` where there is no room */
   open: (reply: FastifyReply, options: StreamOptions) => void;
   /** Ends all streams, so that the server can close. */
   close: () => void;
@@ -35,17 +37,21 @@ const reconnectMs = 2000;
 const maxStreamMs = 5 * 60_000;
 const maxStreams = 200;
 const maxStreamsPerOwner = 6;
+const refusedForS = 10;
 
-type State = { open: Map<() => void, string>; logger: Logger };
+type Holder = Pick<StreamOptions, 'owner' | 'publisherId'>;
+
+/** `open`: by what ends each stream, the oldest first. */
+type State = { open: Map<() => void, Holder>; logger: Logger };
 
 /** Server-sent events. Each stream polls the database at a fixed pace, whatever the traffic. */
 export function createEventStreams(logger: Logger): EventStreams {
   const state: State = { open: new Map(), logger };
   return {
     open: (reply, options) => {
-      const own = [...state.open.values()].filter((owner) => owner === options.owner).length;
-      if (state.open.size >= maxStreams || own >= maxStreamsPerOwner)
-        throw new AppError('too_many_requests', { retryAfterS: 10 });
+      const own = [...state.open.values()].filter(({ owner }) => owner === options.owner).length;
+      if (own >= maxStreamsPerOwner) throw new AppError('too_many_requests', { retryAfterS: refusedForS });
+      if (state.open.size >= maxStreams) makeRoom(state, options.publisherId);
       writeHead(reply);
       run(state, reply, options);
     },
@@ -53,6 +59,20 @@ export function createEventStreams(logger: Logger): EventStreams {
       for (const end of [...state.open.keys()]) end();
     },
   };
+}
+
+/**
+ * The publisher that has most streams gives its oldest one to a publisher that has at least two fewer: whoever comes
+ * late gets an even share, and streams are not passed to and fro.
+ * @throws AppError `unavailable`
+ */
+function makeRoom({ open }: State, publisherId: number): void {
+  const counts = new Map<number, number>();
+  for (const holder of open.values()) counts.set(holder.publisherId, (counts.get(holder.publisherId) ?? 0) + 1);
+  const most = Math.max(...counts.values());
+  if ((counts.get(publisherId) ?? 0) + 1 >= most) throw new AppError('unavailable', { retryAfterS: refusedForS });
+  const [end] = [...open].find(([, holder]) => counts.get(holder.publisherId) === most) ?? [];
+  end?.();
 }
 
 function writeHead(reply: FastifyReply): void {
@@ -68,7 +88,7 @@ function writeHead(reply: FastifyReply): void {
 }
 
 function run({ open, logger }: State, { raw }: FastifyReply, options: StreamOptions): void {
-  const { owner, pauseMs = defaultPauseMs } = options;
+  const { owner, publisherId, pauseMs = defaultPauseMs } = options;
   const endMs = performance.now() + maxStreamMs;
   let dueMs = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -96,7 +116,7 @@ function run({ open, logger }: State, { raw }: FastifyReply, options: StreamOpti
     if (performance.now() > endMs) return end();
     timer = setTimeout(tick, Math.min(checkEveryMs, Math.max(minPauseMs, dueMs - performance.now())));
   };
-  open.set(end, owner);
+  open.set(end, { owner, publisherId });
   raw.on('close', end);
   void tick();
 }
@@ -110,11 +130,12 @@ async function ask({ isAllowed }: StreamOptions): Promise<boolean | null> {
   }
 }
 
-/** @returns false: it is no longer allowed, and nothing was sent */
+/** @returns false: it is no longer allowed, or was ended meanwhile, and nothing was sent */
 async function send(raw: FastifyReply['raw'], { next, isAllowed }: StreamOptions): Promise<boolean> {
   const events = await next();
   // The events may have been waited for.
   if (events.length > 0 && !(await isAllowed())) return false;
+  if (raw.writableEnded) return false;
   for (const event of events) raw.write(serialise(event));
   raw.write(': keep-alive\n\n');
   return true;

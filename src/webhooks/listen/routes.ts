@@ -131,6 +131,7 @@ function streamRoutes(app: App, deps: StreamDeps): void {
       const isAllowed = deps.checkKey(request);
       streams.open(reply, {
         owner: `publisher ${publisherId}`,
+        publisherId,
         pauseMs: lookEveryMs,
         isAllowed,
         next: async () => {

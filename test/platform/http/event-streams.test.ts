@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
+import { sendError, toAppError } from '../../../src/platform/http/error-handler.ts';
 import { createEventStreams } from '../../../src/platform/http/event-streams.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 
@@ -14,6 +15,7 @@ test('a reader that does not read is asked for no more events, until it reads ag
     const data = 'x'.repeat(reader === 'still' ? 1024 * 1024 : 1);
     streams.open(reply, {
       owner: reader,
+      publisherId: 1,
       pauseMs: 1,
       isAllowed: () => true,
       next: async () => {
@@ -57,6 +59,7 @@ test('what was read while the permission was lost is not sent, nor anything whil
   app.get('/', async (_request, reply) => {
     streams.open(reply, {
       owner: 'user',
+      publisherId: 1,
       pauseMs: 1,
       isAllowed: () => {
         asked.push('isAllowed');
@@ -78,5 +81,52 @@ test('what was read while the permission was lost is not sent, nor anything whil
   const { body } = await answer;
   expect(asked.filter((name) => name === 'next')).toHaveLength(1);
   expect(body).toBe('retry: 2000\n\n');
+  await app.close();
+});
+
+test('503: publishers that come late get an even share of the streams, whoever has taken all of them', async () => {
+  const app = Fastify();
+  const streams = createEventStreams(createLogger('silent'));
+  app.addHook('preClose', async () => streams.close());
+  app.setErrorHandler((err, request, reply) => sendError(request, reply, toAppError(err)));
+  app.get<{ Params: { publisher: string; user: string } }>('/:publisher/:user', async (request, reply) => {
+    const { publisher, user } = request.params;
+    streams.open(reply, {
+      owner: `${publisher}/${user}`,
+      publisherId: Number(publisher),
+      isAllowed: () => true,
+      next: async () => [],
+    });
+    return reply;
+  });
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  const { port } = app.server.address() as { port: number };
+  const leaving = new AbortController();
+  /** Streams that are open, by publisher. */
+  const open = new Map<number, number>();
+  const count = (publisher: number, more: number) => open.set(publisher, (open.get(publisher) ?? 0) + more);
+  const ask = async (publisher: number, user: number) => {
+    const answer = await fetch(`http://127.0.0.1:${port}/${publisher}/${user}`, { signal: leaving.signal });
+    if (answer.status !== 200) return answer;
+    count(publisher, 1);
+    const ended = answer.text().then(
+      () => count(publisher, -1),
+      () => {},
+    );
+    void ended;
+    return answer;
+  };
+  // As many users of one publisher as it takes.
+  for (let index = 0; index < 200; index += 1) expect((await ask(1, index)).status).toBe(200);
+  const refused = await ask(1, 200);
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '10']);
+
+  const publishers = Array.from({ length: 40 }, (_, index) => index + 2);
+  for (const publisher of publishers) for (let index = 0; index < 6; index += 1) await ask(publisher, index);
+  const total = () => [...open.values()].reduce((sum, one) => sum + one, 0);
+  await expect.poll(total).toBe(200);
+  const shares = [1, ...publishers].map((publisher) => open.get(publisher) ?? 0);
+  expect(Math.max(...shares) - Math.min(...shares)).toBeLessThanOrEqual(1);
+  leaving.abort();
   await app.close();
 });

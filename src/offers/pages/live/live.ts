@@ -47,6 +47,7 @@ export function livePages(app: App, shell: Shell, { logger, checkSession, ...sou
     const isAllowed = () => checkSession(viewer);
     streams.open(reply, {
       owner: `user ${viewer.user.id}`,
+      publisherId: publisher.id,
       next: opened(sources, publisher, reader()),
       isAllowed,
     });
