@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createPool } from '../../src/platform/db/pool.ts';
 import { createLogger } from '../../src/platform/logger.ts';
+import { StartupError } from '../../src/platform/startup-error.ts';
 import { createSupervisor } from '../../src/runtime/processes/supervisor.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
@@ -87,6 +88,25 @@ test('PROCESSES serve one port: a dead one is replaced, SIGHUP replaces all, SIG
   const last = [...(await pidsOf('api')), ...(await pidsOf('worker'))];
   expect(await running.stop()).toBe(0);
   expect(last.filter(isAlive)).toEqual([]);
+});
+
+test.each([
+  [null, 'SIGKILL', /^The first process \(api\) ended before it served, by SIGKILL\. .* whether memory ran out\.$/],
+  [null, 'SIGABRT', /^The first process \(api\) ended before it served, by SIGABRT\./],
+  [1, null, /^The first process \(api\) ended before it served, with code 1\. What it wrote above says why\.$/],
+])('a first process that ends at its start, with code %s or by %s, is a sentence', async (code, signal, sentence) => {
+  const supervisor = createSupervisor({
+    assignments: [{ roles: ['api'], first: true, processes: 2, embeddedUrl: null }],
+    start: (assignment) => ({
+      ...{ pid: 1, assignment, isReady: () => false, ready: Promise.resolve(false) },
+      ...{ ended: Promise.resolve({ code, signal, served: false, livedMs: 1 }) },
+      ...{ send: () => {}, onReport: () => {}, kill: () => {} },
+    }),
+    shutdownTimeoutMs: 1,
+    logger: createLogger('silent'),
+  });
+  await expect(supervisor.start()).rejects.toThrow(sentence);
+  await expect(supervisor.start()).rejects.toBeInstanceOf(StartupError);
 });
 
 test('a process that dies at once again and again is given up, with a sentence', async () => {

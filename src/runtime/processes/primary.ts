@@ -13,15 +13,14 @@ import { createSupervisor, type Supervisor } from './supervisor.ts';
 /**
  * Runs PROCESSES processes of the role `api` on one port, and one of the role `worker` where ROLES has it. This process
  * serves nothing itself: it hands out connections, and runs the embedded database.
- * @returns false where the first process could not start, which has said why
- * @throws StartupError when a process dies at once again and again
+ * @throws StartupError where the first process ends before it serves, and when one dies at once again and again
  */
 export async function runPrimary(
   target: Pick<NodeJS.Process, 'on'>,
   config: Config,
   logger: Logger,
   parts: Parts,
-): Promise<boolean> {
+): Promise<void> {
   let supervisor: Supervisor | null = null;
   target.on('SIGHUP', () => void supervisor?.replaceAll());
   const embeddedUrl = config.databaseUrl === null ? await startSupervisedDatabase(config, logger, parts) : null;
@@ -38,9 +37,8 @@ export async function runPrimary(
   });
   parts.add('processes', supervisor.stop);
   const outcome = await supervisor.start();
-  if (outcome === 'failed') return false;
   if (outcome === 'ready') logger.info({ processes: config.processes, port: config.port }, 'all processes are ready');
-  return supervisor.gaveUp;
+  await supervisor.gaveUp;
 }
 
 /** The first is of the role `api`: where the port is taken, no work has begun. */

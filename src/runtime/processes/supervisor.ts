@@ -23,8 +23,11 @@ type SupervisorDeps = {
 };
 
 export type Supervisor = {
-  /** Starts the first process, and when that serves the others. Failed: the first one ended before it served. */
-  start: () => Promise<'ready' | 'failed' | 'stopped'>;
+  /**
+   * Starts the first process, and when that serves the others.
+   * @throws StartupError where the first one ended before it served
+   */
+  start: () => Promise<'ready' | 'stopped'>;
   /** Replaces one process after another: a new one serves before the old one stops. */
   replaceAll: () => Promise<void>;
   /** Stops all of them. */
@@ -99,7 +102,7 @@ export function createSupervisor({ assignments, start, shutdownTimeoutMs, logger
       const child = launch(first.assignment);
       const served = await child.ready;
       if (stopping) return 'stopped';
-      if (!served) return 'failed';
+      if (!served) throw neverServed(first, await child.ended);
       occupy(first, child);
       for (const place of others) occupy(place, launch(place.assignment));
       await Promise.all(others.map(({ child: other }) => other?.ready));
@@ -138,6 +141,18 @@ function oneAtATime(round: () => Promise<void>): () => Promise<void> {
 }
 
 const later = (assignment: Assignment): Assignment => ({ ...assignment, first: false });
+
+/** A process that ends by itself has written why; one that the system or a person kills has not. */
+function neverServed({ assignment }: Place, { code, signal }: Awaited<Child['ended']>): StartupError {
+  const how =
+    signal === null ? `with code ${code}. What it wrote above says why.` : `by ${signal}. ${killedBy(signal)}`;
+  return new StartupError(`The first process (${assignment.roles.join(', ')}) ended before it served, ${how}`);
+}
+
+const killedBy = (signal: string): string =>
+  signal === 'SIGKILL'
+    ? 'A person or the system did that: the log of the system says whether memory ran out.'
+    : 'What it wrote above, or the log of the system, says why.';
 
 const diesAtOnce = ({ assignment }: Place): StartupError =>
   new StartupError(
