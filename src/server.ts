@@ -40,6 +40,7 @@ async function main(): Promise<void> {
   const link = primaryLink(process);
   const isPrimary = link === null && config.processes > 1 && config.roles.includes('api');
   const logger = createLogger(config.logLevel).child(link === null ? {} : { pid: process.pid });
+  process.once('exit', () => logger.flush());
   const parts = createParts(logger);
   const grace = closeWithGrace(
     {
@@ -62,9 +63,7 @@ async function main(): Promise<void> {
   try {
     if (!isPrimary) return await start(config, logger, parts, link);
     const { runPrimary } = await import('./runtime/processes/primary.ts');
-    if (await runPrimary(process, config, logger, parts)) return;
-    await parts.stopAll();
-    process.exit(1);
+    await runPrimary(process, config, logger, parts);
   } catch (err) {
     await parts.stopAll();
     throw err;

@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
+import { limitFloods } from './log-floods.ts';
 
 export type Logger = PinoLogger;
 
@@ -46,7 +47,10 @@ function serializeError(err: Error): object {
   return rest;
 }
 
-/** The process logger: JSON lines; keys, secrets, addresses and payloads never reach them. */
+/**
+ * The process logger: JSON lines; keys, secrets, addresses and payloads never reach them. In an outage a kind of warning
+ * or error has one line a second.
+ */
 export function createLogger(level: string, destination?: DestinationStream): Logger {
   return pino(
     {
@@ -75,6 +79,6 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
         remove: true,
       },
     },
-    destination ?? pino.destination(1),
+    limitFloods(destination ?? pino.destination(1)),
   );
 }

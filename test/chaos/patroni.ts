@@ -7,9 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { serverProcesses } from '../support/postgres.ts';
 import { type DatabaseProxy, startProxy } from '../support/proxy.ts';
 import { endChild, freePort } from '../support/server-process.ts';
+import { patroniSettings, postgresSettings } from './patroni-settings.ts';
 
 /** What Patroni waits for a leader that is silent (seconds); the smallest it takes. */
-export const ttlS = 20;
+export const ttlS = patroniSettings.ttl;
 
 /** One PostgreSQL with its Patroni. All that others reach of it goes through proxies that can be frozen. */
 type Node = {
@@ -135,9 +136,7 @@ async function startNode({ name, folder, binDir, etcdPort, ids }: NodeOptions): 
   const parameters = {
     unix_socket_directories: home,
     max_connections: 200,
-    wal_sender_timeout: '5s',
-    // Until a replica follows the new leader, synchronous commits wait: by default up to 5 s.
-    wal_retrieve_retry_interval: '500ms',
+    ...postgresSettings,
   };
   const settings = {
     scope: 'perkwire',
@@ -147,7 +146,7 @@ async function startNode({ name, folder, binDir, etcdPort, ids }: NodeOptions): 
     etcd3: { hosts: [new URL(toEtcd.url).host], use_proxies: true },
     bootstrap: {
       dcs: {
-        ...{ ttl: ttlS, loop_wait: 2, retry_timeout: 5, synchronous_mode: true, synchronous_mode_strict: true },
+        ...patroniSettings,
         postgresql: { use_pg_rewind: true, parameters: { ...parameters, unix_socket_directories: undefined } },
       },
       initdb: [{ encoding: 'UTF8' }, 'data-checksums'],

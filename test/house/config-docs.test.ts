@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { configSchema } from '../../src/config.ts';
+import { patroniSettings, postgresSettings } from '../chaos/patroni-settings.ts';
 
 type Variable = { name: string; default: string; description: string };
 
@@ -98,4 +99,14 @@ describe('docker-compose.yml', () => {
     for (const name of foreign) expect(name).toMatch(/^\w+:\d+\.\d+(-\S+)?$/);
     expect([...compose.matchAll(/^ +ports:\n +- .*$/gm)]).toHaveLength(1);
   });
+});
+
+test('operations.md recommends the settings of Patroni that failovers are measured with', () => {
+  const [, section = ''] = read('docs/operations.md').split('### Replicated PostgreSQL');
+  const [, block = ''] = /```yaml\n([^`]*)```/.exec(section) ?? [];
+  const documented = [...block.matchAll(/^ *(\w+): *(\w+)/gm)].map(([, name, value]) => [name, value]);
+  const measured = Object.entries({ ...patroniSettings, ...postgresSettings });
+  expect(Object.fromEntries(documented)).toEqual(
+    Object.fromEntries(measured.map(([name, value]) => [name, String(value)])),
+  );
 });

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Writable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
@@ -53,6 +54,10 @@ beforeAll(async () => {
     routes: async (scope) => {
       scope.get('/test/broken', async () => {
         throw new Error('boom');
+      });
+      scope.get('/test/waits', async ({ signal }) => {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        signal.throwIfAborted();
       });
       scope.get('/test/violation', async () =>
         deps.pool.query("update offers set title = repeat('x', 91), mini_text = 'pub-user-77' where id = 1"),
@@ -192,6 +197,28 @@ describe('at level trace no log line holds a key, a token, a user, an address or
     const failure = sink.lines().find((line) => line.msg === 'request failed');
     expect(failure?.err).toMatchObject({ code: '23514', constraint: 'offers_title_check' });
     expectNoSecrets();
+  });
+});
+
+describe('a client that leaves without its answer is logged as no failure', () => {
+  const key = `Authorization: Bearer ${secrets.key}`;
+  const half = `Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"placement":`;
+  test.each([
+    ['while work for it is under way', 'GET /test/waits HTTP/1.1\r\nhost: x\r\n\r\n'],
+    ['while a picture loads', 'GET /images/1.png?width=30 HTTP/1.1\r\nhost: x\r\n\r\n'],
+    ['within the body of a fetch', `POST /native/v4/offers.json HTTP/1.1\r\nhost: x\r\n${key}\r\n${half}`],
+    ['within the body of a change', `POST /manage/v1/advertisers HTTP/1.1\r\nhost: x\r\n${key}\r\n${half}`],
+  ])('%s', async (_when, request) => {
+    const { port } = app.server.address() as { port: number };
+    const begun = once(app.server, 'request');
+    const socket = connect(port, '127.0.0.1', () => socket.write(request)).on('error', () => {});
+    await begun;
+    socket.resetAndDestroy();
+    const ended = () => sink.lines().filter(({ msg }) => /^request|has left$/.test(String(msg)));
+    await expect.poll(() => ended().length).toBeGreaterThan(0);
+    // A request after it is served, so that all that the first one left is logged.
+    await app.inject('/health/live');
+    expect(sink.lines().filter(({ level }) => Number(level) >= 40)).toEqual([]);
   });
 });
 

@@ -81,7 +81,7 @@ export function sendError(request: FastifyRequest, reply: FastifyReply, error: A
 }
 
 /** A request that failed. `ip`: the client's address. */
-export type FailedRequest = { method: string; url: string; id: string; ip: string };
+export type FailedRequest = Pick<FastifyRequest, 'method' | 'url' | 'id' | 'ip' | 'raw'>;
 
 export type FailureDeps = {
   failures: FailureLimit;
@@ -91,9 +91,22 @@ export type FailureDeps = {
 /** The error that a failed request is answered with. Limits failing clients, and logs failures of the server. */
 export function handleFailure(err: unknown, request: FailedRequest, { failures, logger }: FailureDeps): AppError {
   const error = toAppError(err);
+  if (hasLeft(request, err)) {
+    logger.debug({ method: request.method, url: loggedUrl(request.url), requestId: request.id }, 'the client has left');
+    return error;
+  }
   const answered = limitedCodes.has(error.code) ? (failures.charge(request.ip) ?? error) : error;
   logAnswer(request, answered, { failures, logger });
   return answered;
+}
+
+/** What work ends with whose client has gone: its signal, or its connection. */
+const abortCodes = new Set(['ECONNRESET', 'ECONNABORTED', 'ERR_STREAM_PREMATURE_CLOSE']);
+
+/** Whether a request failed because its client did not wait for the answer: nobody's failure, nor anybody's to read. */
+function hasLeft({ raw }: Pick<FailedRequest, 'raw'>, err: unknown): boolean {
+  const { name, code } = err as { name?: string; code?: string };
+  return raw.socket.destroyed && (name === 'AbortError' || abortCodes.has(code ?? ''));
 }
 
 /**
@@ -101,7 +114,7 @@ export function handleFailure(err: unknown, request: FailedRequest, { failures, 
  * the database is logged once, by its health check: a request refused during it is one of many.
  */
 export function logAnswer(
-  { method, url, id }: Omit<FailedRequest, 'ip'>,
+  { method, url, id }: Pick<FailedRequest, 'method' | 'url' | 'id'>,
   error: AppError,
   { failures, logger }: FailureDeps,
 ): void {
