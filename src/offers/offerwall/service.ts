@@ -11,7 +11,7 @@ import type { WallLink } from '../fetch/pending-fetch.ts';
 import type { Client, FetchOffersRequest } from '../fetch/request.ts';
 import type { OfferService } from '../fetch/service.ts';
 import { createCursors, cursorPurpose } from './cursor.ts';
-import { type LinkReader, openLink, requireOfferwall } from './links.ts';
+import { type LinkReader, type OpenedLink, openLink, requireOfferwall } from './links.ts';
 import { findWallSession, requestLike } from './sessions.ts';
 import { selectPage, type Wall, type WallPageRequest } from './wall.ts';
 
@@ -59,19 +59,22 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
     return { publisher, theme, session, offers: session.offers, linked: null };
   }
 
-  async function openByLink(token: unknown, client: Client): Promise<Wall> {
-    const { claims, publisher, token: text } = openLink(links, token);
+  async function openByLink({ claims, publisher }: OpenedLink, client: Client): Promise<Wall> {
     const session = await failFast(() => findWallSession(pool, publisher.id, claims.sessionId));
     if (session === null) throw new AppError('invalid_token');
     const userKey = client.gpc ? null : session.userKey;
-    const wall = await open(publisher, requestLike(session, client), { userKey, offerId: claims.offerId });
+    return open(publisher, requestLike(session, client), { userKey, offerId: claims.offerId });
+  }
+
+  /** On every page: a filter that is changed begins anew, with the cursor of the first one. */
+  function withLinked(wall: Wall, { claims, publisher, token }: OpenedLink): Wall {
     const offer = catalog.current().offers.get(claims.offerId);
     const showsLinked =
       offer !== undefined &&
       isShown(offer, publisher) &&
       !wall.offers.includes(offer) &&
       checkToken(claims, now(), eventKinds.impression.token);
-    return showsLinked ? { ...wall, linked: { offer, token: text } } : wall;
+    return showsLinked ? { ...wall, linked: { offer, token } } : wall;
   }
 
   async function render(wall: Wall, offset: number, pageRequest: WallPageRequest): Promise<Buffer> {
@@ -99,9 +102,10 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
       return render(wall, offset, page);
     },
     browseByLink: async (token, client, page) => {
-      if (page.cursor === null) return render(await openByLink(token, client), 0, page);
-      const { wall, offset } = await resume(openLink(links, token).publisher, page.cursor);
-      return render(wall, offset, page);
+      const link = openLink(links, token);
+      if (page.cursor === null) return render(withLinked(await openByLink(link, client), link), 0, page);
+      const { wall, offset } = await resume(link.publisher, page.cursor);
+      return render(withLinked(wall, link), offset, page);
     },
   };
 }

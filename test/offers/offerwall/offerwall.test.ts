@@ -250,6 +250,15 @@ describe('the link of an offer', () => {
     expect(page.offers[0]).toMatchObject({ id: shown.id, pixel: shown.pixel, click_url: shown.click_url });
     expect(idsOf(page.offers.slice(1))).not.toContain(shown.id);
     await call(testApp, (page.offers[0] as WallOffer).pixel);
+    const begun = await browseByLink(shown.offerwall_url, `&limit=3&cursor=${page.first_cursor}`);
+    expect(begun.offers).toEqual(page.offers);
+    const named = `&limit=3&cursor=${page.first_cursor}&q=${encodeURIComponent(shown.title)}`;
+    expect((await browseByLink(shown.offerwall_url, named)).offers[0]?.id).toBe(shown.id);
+    for (let later: Page = page; later.next_cursor !== null; ) {
+      later = await browseByLink(shown.offerwall_url, `&limit=3&cursor=${later.next_cursor}`);
+      expect(later.total).toBe(page.total);
+      expect(idsOf(later.offers)).not.toContain(shown.id);
+    }
     const sessions = [shown.sessionId, page.session_id];
     const impressions = (await storedEvents(testApp)).filter(
       ({ session_id, kind }) => kind === 'impression' && sessions.includes(session_id),
