@@ -9,6 +9,7 @@ import { writeHistory } from './demo/write-history.ts';
 import { superviseEmbedded } from './embedded/supervise.ts';
 import { migrate } from './platform/db/migrate.ts';
 import { databaseWaitMs, retryStart } from './platform/db/retry-start.ts';
+import { createServers } from './platform/db/servers.ts';
 import { openCheckedDatabase } from './platform/db/startup-checks.ts';
 import { GeoError } from './platform/geo.ts';
 import { createLogger, type Logger } from './platform/logger.ts';
@@ -16,6 +17,7 @@ import { checkSecrets, checkTokenKeys } from './platform/security/canary.ts';
 import { StartupError } from './platform/startup-error.ts';
 import { continueRestoredRollups } from './reports/restored.ts';
 import { createRooms, type Rooms } from './rooms.ts';
+import { announceWait } from './runtime/announce-wait.ts';
 import { startEmbedded } from './runtime/embedded-database.ts';
 import { createJobMeter } from './runtime/job-meter.ts';
 import { createParts, type Parts } from './runtime/parts.ts';
@@ -81,23 +83,21 @@ async function start(config: Config, logger: Logger, parts: Parts, link: Primary
   if (roles.includes('migrate')) return;
 
   const metricsPage = link?.metricsPage;
-  const rooms = await createRooms({
-    config,
-    databaseUrl,
-    logger,
-    now: Date.now,
-    metricsPage,
-    demo: embedded,
-    pid: process.pid,
-  });
+  const options = { config, databaseUrl, logger, now: Date.now, metricsPage, demo: embedded, pid: process.pid };
+  const rooms = await announceWait(logger, 'the catalogue', () => createRooms(options));
   parts.add('rooms', rooms.close);
   const { deps } = rooms.platform;
-  await retryStart(() => checkSecrets(deps.pool, deps.secretBox, config.userPepper, config.earlierPeppers));
-  await retryStart(() => checkTokenKeys(deps.pool, config.tokenKeys));
+  await announceWait(logger, 'the check of the secrets', async () => {
+    await retryStart(() => checkSecrets(deps.pool, deps.secretBox, config.userPepper, config.earlierPeppers));
+    await retryStart(() => checkTokenKeys(deps.pool, config.tokenKeys));
+  });
   if (database !== null) parts.add('supervision of the embedded database', superviseEmbedded(database, deps));
   if (first && link !== null) await retryStart(() => warnOfConnectionLimit(deps, link.assignment.processes));
   const demoDeps = { ...deps, catalog: rooms.catalog.store };
-  const firstStart = embedded && first && (await retryStart(() => startDemo(demoDeps)));
+  const firstStart =
+    embedded &&
+    first &&
+    (await announceWait(logger, 'the demo catalogue', () => retryStart(() => startDemo(demoDeps))));
 
   const serveApi = roles.includes('api');
   // Of several processes on one port, those without the role api serve nothing: they would get requests of the others.
@@ -129,13 +129,17 @@ async function welcome({ platform: { deps }, catalog }: Rooms): Promise<void> {
 
 /** The schema of this program in the server that is writable now: after a failover all of it is looked at again. */
 async function prepareDatabase(databaseUrl: string, config: Config, logger: Logger): Promise<void> {
-  const url = await openCheckedDatabase(databaseUrl, databaseWaitMs, {
-    allowNewer: config.allowNewerSchema,
-    ...(config.databaseUrl === null
-      ? { beginAnew: `Remove the folder ${config.dataDir}, with all that it holds.` }
-      : {}),
-  });
-  const applied = await migrate(url);
+  const hosts = createServers(databaseUrl).all.map((server) => new URL(server).host);
+  const url = await announceWait(logger, `the database at ${hosts.join(', ')}`, () =>
+    openCheckedDatabase(databaseUrl, databaseWaitMs, {
+      allowNewer: config.allowNewerSchema,
+      ...(config.databaseUrl === null
+        ? { beginAnew: `Remove the folder ${config.dataDir}, with all that it holds.` }
+        : {}),
+    }),
+  );
+  const migrations = 'the migrations: they take long, or another process holds their advisory lock';
+  const applied = await announceWait(logger, migrations, () => migrate(url));
   if (applied.length > 0) logger.info({ applied }, 'migrations applied');
   if (await continueRestoredRollups(url)) logger.info({}, 'rollups continue after a restore');
 }

@@ -5,7 +5,8 @@ export const reportCommands: readonly Command[] = [
   {
     name: 'reports verify',
     args: '[FROM [TO]]',
-    about: 'Compares the reports of DATABASE_URL with the raw rows, by UTC days (default: the last seven)',
+    about:
+      'Compares reports with the raw rows, by UTC days (default: the last seven); without DATABASE_URL those of DATA_DIR',
     options: {},
     examples: ['reports verify 2026-11-01 2026-11-30'],
     load: async () => (await import('./commands/verify.ts')).verifyReports,

@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts';
 import type { EmbeddedPostgres } from '../embedded/postgres.ts';
 import type { Logger } from '../platform/logger.ts';
+import { announceWait } from './announce-wait.ts';
 import type { Parts } from './parts.ts';
 
 /** Starts the embedded PostgreSQL, or attaches to the one that runs on DATA_DIR; it ends with `parts`. */
@@ -10,7 +11,9 @@ export async function startEmbedded(
   parts: Pick<Parts, 'add'>,
 ): Promise<EmbeddedPostgres> {
   const { startEmbeddedPostgres } = await import('../embedded/postgres.ts');
-  const database = await startEmbeddedPostgres({ dataDir, log: (line) => logger.info({}, line) });
+  const database = await announceWait(logger, `the embedded database in ${dataDir}`, () =>
+    startEmbeddedPostgres({ dataDir, log: (line) => logger.info({}, line) }),
+  );
   parts.add('embedded database', database.stop);
   return database;
 }

@@ -36,6 +36,9 @@ export const registerEventTypes = (types: readonly EventType[]): EventTypes =>
 /** @throws AppError `endpoint_not_found` */
 export function requireEventType(events: EventTypes, name: string): EventType {
   const type = events.get(name);
-  if (type === undefined) throw new AppError('endpoint_not_found', { message: 'No such event.' });
+  if (type === undefined)
+    throw new AppError('endpoint_not_found', {
+      message: `No such event. There are: ${[...events.keys()].join(', ')}.`,
+    });
   return type;
 }

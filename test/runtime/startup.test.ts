@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { migrate } from '../../src/platform/db/migrate.ts';
@@ -142,6 +143,39 @@ async function run(env: Record<string, string>): Promise<{ code: number | null; 
     child.once('close', (code) => resolve({ code, stderr }));
   });
 }
+
+/** Starts the built server, and returns what it writes until it says what it waits for. */
+async function firstWait(env: Record<string, string>): Promise<string> {
+  await ensureBuilt();
+  const child = spawn(process.execPath, ['dist/server.js'], {
+    env: { ...process.env, ...processSecrets, PUBLIC_URL: 'http://perks.test', LOG_LEVEL: 'warn', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let written = '';
+  child.stdout.on('data', (text) => {
+    written += text;
+  });
+  await expect.poll(() => written).toContain('the start waits');
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  return JSON.parse(written.split('\n', 1)[0] as string).waitsFor;
+}
+
+test('a start that waits says what for: a database that does not answer, or the lock of the migrations', async () => {
+  const silent = createServer();
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const { port } = silent.address() as { port: number };
+  const PORT = String(await freePort());
+  expect(await firstWait({ DATABASE_URL: `postgres://user:secret@127.0.0.1:${port}/x`, PORT })).toBe(
+    `the database at 127.0.0.1:${port}`,
+  );
+  silent.close();
+
+  const clone = await clonePool(1);
+  await clone.pool.query("select pg_advisory_lock(hashtext('perkwire_migrate'))");
+  expect(await firstWait({ DATABASE_URL: clone.url, PORT })).toContain('another process holds their advisory lock');
+  await clone.close();
+});
 
 test('the process ends with code 1 and one sentence, without a stack', async () => {
   const clone = await prepare('drop table schema_migrations');

@@ -1,6 +1,15 @@
 import { createApi } from '../../command-line/api.ts';
 import { type Call, exitCodes, idOption, type Run, textOption, usageError } from '../../command-line/command.ts';
 
+type Shown = { offer_id: number; campaign_id: number; position: number; score: number; propensity: number | null };
+type Outcome = { offers: Shown[]; empty_reason: string | null };
+type Decision = Outcome & {
+  session_id: string;
+  created_at: string;
+  snapshot_version: number;
+  identical: boolean;
+  replayed: Outcome;
+};
 type Explained = { offer_id: number; title: string; position: number | null; reason: string };
 
 /** Says why each offer is shown or not. Exits with 1 where --offer is not shown. */
@@ -11,9 +20,9 @@ export const explain: Run = async (call) => {
   const api = createApi(call);
   if (session !== undefined) {
     const answer = await api.call('GET', `/manage/v1/sessions/${encodeURIComponent(session)}/decision`);
-    const { data } = answer as { data: object };
+    const { data, message } = answer as { message: string; data: Decision };
     out.data(data);
-    out.line(JSON.stringify(data, null, 2));
+    for (const line of decisionText(data, message)) out.line(line);
     return exitCodes.ok;
   }
   const offer = idOption(call, 'offer');
@@ -28,6 +37,23 @@ export const explain: Run = async (call) => {
   if (found.length === 0) out.note(`Offer ${offer} is not provisioned to this publisher.`);
   return found[0]?.position == null ? exitCodes.problem : exitCodes.ok;
 };
+
+/** What a session was shown, as people read it. */
+function* decisionText(decision: Decision, message: string): Generator<string> {
+  const { session_id: id, created_at: at, snapshot_version: version, identical, replayed } = decision;
+  yield `Session ${id}, decided at ${at} with version ${version} of the catalogue:`;
+  yield* offersText(decision);
+  yield `Decided again: ${message}`;
+  if (!identical) yield* offersText(replayed);
+}
+
+function* offersText({ offers, empty_reason: reason }: Outcome): Generator<string> {
+  for (const { position, offer_id: offer, campaign_id: campaign, score, propensity } of offers) {
+    const share = propensity === null ? '' : `, shown there in ${(100 * propensity).toFixed(1)} % of draws`;
+    yield `${String(position).padStart(3)}  offer ${offer} of campaign ${campaign}, score ${score.toPrecision(4)}${share}`;
+  }
+  if (offers.length === 0) yield `  –  no offer${reason === null ? '' : `: ${reason}`}`;
+}
 
 function requestOf(call: Call): object {
   const text = textOption(call, 'body');

@@ -1,17 +1,22 @@
+import { existsSync } from 'node:fs';
 import { exitCodes, type Run, usageError } from '../../command-line/command.ts';
-import { findWritable } from '../../platform/db/find-writable.ts';
-import { createServers } from '../../platform/db/servers.ts';
+import { openDatabase } from '../../embedded/open-database.ts';
+import { Connection } from '../../platform/db/pool.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { verifyRollups } from '../verify.ts';
 
-/** Compares the rollups with the raw rows, by UTC days. Exits with 1 and the differences where they disagree. */
+/** Of DATABASE_URL, or of the embedded database: compares the rollups with the raw rows, by UTC days. Exits with 1 and the differences where they disagree. */
 export const verifyReports: Run = async ({ args, env, out }) => {
   const [from = dayOf(Date.now() - 6 * dayMs), to = dayOf(Date.now()), ...rest] = args;
   if (rest.length > 0 || ![from, to].every((day) => /^\d{4}-\d{2}-\d{2}$/.test(day)))
     throw usageError('Days must have the form 2026-11-21.');
-  if (!env.DATABASE_URL) throw usageError('DATABASE_URL is not set.');
-  const { connection: client } = await findWritable(createServers(env.DATABASE_URL), 'perkwire-verify');
+  const dataDir = env.DATA_DIR || '.data';
+  if (!env.DATABASE_URL && !existsSync(dataDir))
+    throw usageError(`DATABASE_URL is not set, and there is no folder ${dataDir}. Set one, or DATA_DIR.`);
+  const database = await openDatabase(env);
+  const client = new Connection({ server: database.url, application_name: 'perkwire-verify' });
   try {
+    await client.connect();
     const { compared, differences } = await verifyRollups(client, from, to);
     out.data({ from, to, compared, differences });
     for (const { rollup, differences: columns } of differences) out.line(`${rollup}\n  ${columns.join('\n  ')}`);
@@ -20,5 +25,6 @@ export const verifyReports: Run = async ({ args, env, out }) => {
     return differences.length === 0 ? exitCodes.ok : exitCodes.problem;
   } finally {
     await client.end();
+    await database.stop();
   }
 };
