@@ -48,8 +48,8 @@ function serializeError(err: Error): object {
 }
 
 /**
- * The process logger: JSON lines; keys, secrets, addresses and payloads never reach them. In an outage a kind of warning
- * or error has one line a second.
+ * The process logger: JSON lines; keys, secrets, addresses and payloads never reach them. In an outage a kind of
+ * warning or error has one line a second.
  */
 export function createLogger(level: string, destination?: DestinationStream): Logger {
   return pino(

@@ -106,7 +106,7 @@ describe('a key', () => {
     expect((await me.call('PATCH', own, { rate_limit_per_s: null })).status).toBe(200);
   });
 
-  test('429: shares its limit with the keys that it makes, and with those that they make, also when it is revoked', async () => {
+  test('429: shares its limit with the keys that it makes, and they with theirs, also when it is revoked', async () => {
     const given = { permissions: ['configurations', 'ads/offers'], rate_limit_per_s: 4 };
     const made = await me.call('POST', '/keys', { name: 'First', ...given });
     const makeWith = async (key: string, name: string) => {

@@ -13,7 +13,7 @@ declare module 'fastify' {
 /** Names what keys and users may do. Rooms hand theirs in (management/unit-of-work.ts). */
 export type Permission = string;
 
-/** A rate limit of a key: calls a second, and as many at once. Keys share it by its id. */
+/** The rate limit of the key with this id: calls a second, and as many at once. Other keys may share it. */
 export type KeyLimit = { id: number; perS: number };
 
 /** What a key is good for. A call counts against all of its limits. */

@@ -62,7 +62,7 @@ export function createEventStreams(logger: Logger): EventStreams {
 }
 
 /**
- * The publisher that has most streams gives its oldest one to a publisher that has at least two fewer: whoever comes
+ * The publisher that has most streams gives its oldest one to a publisher that has at least two fewer: one that comes
  * late gets an even share, and streams are not passed to and fro.
  * @throws AppError `unavailable`
  */

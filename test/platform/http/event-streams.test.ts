@@ -84,7 +84,7 @@ test('what was read while the permission was lost is not sent, nor anything whil
   await app.close();
 });
 
-test('503: publishers that come late get an even share of the streams, whoever has taken all of them', async () => {
+test('503: publishers that come late get an even share of the streams, also where one has taken all', async () => {
   const app = Fastify();
   const streams = createEventStreams(createLogger('silent'));
   app.addHook('preClose', async () => streams.close());

@@ -225,7 +225,9 @@ test('connections are kept or closed as the client asks, in HTTP/1.0 too, and a 
 test('a request is answered, refused ones too, where what is noted of it fails', async () => {
   expect((await requestOver(app, { url: '/direct/noted' })).body).toBe('answered');
   expect((await requestOver(app, { url: '/direct/noted?fail=1' })).statusCode).toBe(400);
-  expect(lines.filter(({ msg }) => msg === 'a request could not be noted')).toHaveLength(3);
+  logger.flush();
+  const said = lines.filter(({ msg }) => msg === 'a request could not be noted');
+  expect(said.reduce((sum, { repeated = 1 }) => sum + Number(repeated), 0)).toBe(3);
 });
 
 test('a client that goes away before the answer harms nobody', async () => {
