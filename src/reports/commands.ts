@@ -6,7 +6,7 @@ export const reportCommands: readonly Command[] = [
     name: 'reports verify',
     args: '[FROM [TO]]',
     about:
-      'Compares reports with the raw rows, by UTC days (default: the last seven); without DATABASE_URL those of DATA_DIR',
+      'Compares the reports of DATABASE_URL, or DATA_DIR, with the raw rows, by UTC days (default: the last seven)',
     options: {},
     examples: ['reports verify 2026-11-01 2026-11-30'],
     load: async () => (await import('./commands/verify.ts')).verifyReports,

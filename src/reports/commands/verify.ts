@@ -5,7 +5,10 @@ import { Connection } from '../../platform/db/pool.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { verifyRollups } from '../verify.ts';
 
-/** Of DATABASE_URL, or of the embedded database: compares the rollups with the raw rows, by UTC days. Exits with 1 and the differences where they disagree. */
+/**
+ * Compares the rollups with the raw rows, by UTC days: of DATABASE_URL, or of the embedded database. Exits with 1 and
+ * the differences where they disagree.
+ */
 export const verifyReports: Run = async ({ args, env, out }) => {
   const [from = dayOf(Date.now() - 6 * dayMs), to = dayOf(Date.now()), ...rest] = args;
   if (rest.length > 0 || ![from, to].every((day) => /^\d{4}-\d{2}-\d{2}$/.test(day)))

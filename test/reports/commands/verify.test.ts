@@ -6,7 +6,7 @@ import { startEmbeddedPostgres } from '../../../src/embedded/postgres.ts';
 import { migrate } from '../../../src/platform/db/migrate.ts';
 import { runCommand } from '../../command-line/support.ts';
 
-test('without DATABASE_URL the reports of the embedded database are verified, while a service runs on it or not', async () => {
+test('without DATABASE_URL the reports of the embedded database are verified, also while it is used', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'perkwire-verify-'));
   const verify = () => runCommand(['reports', 'verify', '2026-11-01', '2026-11-02'], { DATA_DIR: dataDir });
   const service = await startEmbeddedPostgres({ dataDir });
