@@ -3,6 +3,7 @@ import { catalogueCommands } from './catalog/commands.ts';
 import { type Command, exitCodes, type Run } from './command-line/command.ts';
 import { demoCommands } from './demo/commands.ts';
 import { offerCommands } from './offers/commands.ts';
+import { privacyCommands } from './privacy/commands.ts';
 import { reportCommands } from './reports/commands.ts';
 import { doctorCommands, secretsCommands } from './runtime/commands.ts';
 import { webhookCommands } from './webhooks/commands.ts';
@@ -43,6 +44,7 @@ export const commands: readonly Command[] = [
   ...accountCommands,
   ...secretsCommands,
   ...reportCommands,
+  ...privacyCommands,
   ...demoCommands,
   completion,
 ];

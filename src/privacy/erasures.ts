@@ -44,6 +44,27 @@ export async function findErasure(executor: Executor, publisherId: number, id: s
   return rows[0] ?? null;
 }
 
+/** sweeping: the first sweep is done; a second one follows for requests that were in flight. */
+export type ErasureStatus = 'pending' | 'sweeping' | 'done';
+
+export const statusOf = ({ finishedAt, sweptAt }: Pick<Erasure, 'finishedAt' | 'sweptAt'>): ErasureStatus =>
+  finishedAt !== null ? 'done' : sweptAt !== null ? 'sweeping' : 'pending';
+
+/** A publisher's erasures, the newest first. `next`: what the following page begins before; null: this is the last. */
+export async function listErasures(
+  executor: Executor,
+  publisherId: number,
+  { limit, before }: { limit: number; before: string | null },
+): Promise<{ erasures: Erasure[]; next: string | null }> {
+  const { rows } = await executor.query<Erasure>(
+    `select ${columns} from erasures where publisher_id = $1 and ($2::uuid is null or id < $2)
+    order by id desc limit $3`,
+    [publisherId, before, limit + 1],
+  );
+  const erasures = rows.slice(0, limit);
+  return { erasures, next: rows.length > limit ? (erasures.at(-1)?.id ?? null) : null };
+}
+
 /** A worker that has not renewed its lease for this long counts as dead (milliseconds). */
 const leaseMs = 15_000;
 

@@ -144,8 +144,8 @@ async function run(env: Record<string, string>): Promise<{ code: number | null; 
   });
 }
 
-/** Starts the built server, and returns what it writes until it says what it waits for. */
-async function firstWait(env: Record<string, string>): Promise<string> {
+/** Starts the built server, and ends it once it has said what it waits for. */
+async function untilWaiting(waitsFor: string, env: Record<string, string>): Promise<void> {
   await ensureBuilt();
   const child = spawn(process.execPath, ['dist/server.js'], {
     env: { ...process.env, ...processSecrets, PUBLIC_URL: 'http://perks.test', LOG_LEVEL: 'warn', ...env },
@@ -155,10 +155,9 @@ async function firstWait(env: Record<string, string>): Promise<string> {
   child.stdout.on('data', (text) => {
     written += text;
   });
-  await expect.poll(() => written).toContain('the start waits');
+  await expect.poll(() => written).toMatch(new RegExp(`"waitsFor":"[^"]*${waitsFor}[^"]*","msg":"the start waits"`));
   child.kill('SIGKILL');
   await once(child, 'exit');
-  return JSON.parse(written.split('\n', 1)[0] as string).waitsFor;
 }
 
 test('a start that waits says what for: a database that does not answer, or the lock of the migrations', async () => {
@@ -166,14 +165,15 @@ test('a start that waits says what for: a database that does not answer, or the 
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   const { port } = silent.address() as { port: number };
   const PORT = String(await freePort());
-  expect(await firstWait({ DATABASE_URL: `postgres://user:secret@127.0.0.1:${port}/x`, PORT })).toBe(
-    `the database at 127.0.0.1:${port}`,
-  );
+  await untilWaiting(`the database at 127.0.0.1:${port}`, {
+    DATABASE_URL: `postgres://user:secret@127.0.0.1:${port}/x`,
+    PORT,
+  });
   silent.close();
 
   const clone = await clonePool(1);
   await clone.pool.query("select pg_advisory_lock(hashtext('perkwire_migrate'))");
-  expect(await firstWait({ DATABASE_URL: clone.url, PORT })).toContain('another process holds their advisory lock');
+  await untilWaiting('another process holds their advisory lock', { DATABASE_URL: clone.url, PORT });
   await clone.close();
 });
 

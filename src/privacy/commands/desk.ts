@@ -1,0 +1,85 @@
+import { writeFile } from 'node:fs/promises';
+import { text as readAll } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createApi } from '../../command-line/api.ts';
+import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
+
+const [exportPath, erasurePath] = ['/manage/v1/privacy/export', '/manage/v1/privacy/erasure'];
+const askEveryMs = 1000;
+
+type Exported = Record<string, unknown> & { complete: boolean };
+type Erasure = { id: string; status: string; requested_at: string; erased: Record<string, number> };
+
+/** The person that a command is about. @throws CommandError */
+async function personOf(call: Call): Promise<object> {
+  const [user, device] = [textOption(call, 'user'), textOption(call, 'ad-fp')];
+  if ((user === '') === (device === '')) throw usageError('Name one person: --user ID or --ad-fp ID.');
+  const given = user || device;
+  const id = given === '-' ? (await readAll(call.stdin)).trim() : given;
+  if (id === '') throw usageError('There is no identifier on standard input.');
+  return user === '' ? { ad_fp: id } : { pub_user_id: id };
+}
+
+async function read(call: Call): Promise<Exported> {
+  const body = await personOf(call);
+  const { data } = (await createApi(call).call('POST', exportPath, { body })) as { data: Exported };
+  return data;
+}
+
+const countsOf = (data: Exported): [string, number][] =>
+  Object.entries(data).flatMap(([kind, rows]): [string, number][] =>
+    Array.isArray(rows) ? [[kind, rows.length]] : [],
+  );
+
+/** Exits with 1 where nothing is kept. */
+export const findUser: Run = async (call) => {
+  const data = await read(call);
+  const counts = countsOf(data);
+  call.out.data({ ...Object.fromEntries(counts), complete: data.complete });
+  for (const [kind, count] of counts) if (count > 0) call.out.line(`${String(count).padStart(6)}  ${kind}`);
+  if (!data.complete) call.out.note('There is more than one export takes.');
+  if (counts.some(([, count]) => count > 0)) return exitCodes.ok;
+  call.out.line('Nothing is kept under this identifier.');
+  return exitCodes.problem;
+};
+
+export const exportUser: Run = async (call) => {
+  const [file, ...rest] = call.args;
+  if (file === undefined || rest.length > 0) throw usageError('Name one file.');
+  const data = await read(call);
+  // Only its owner reads it.
+  await writeFile(file, `${JSON.stringify(data, null, 1)}\n`, { mode: 0o600 });
+  call.out.data({ file, complete: data.complete });
+  call.out.line(`Wrote what is kept to ${file}.`);
+  if (!data.complete) call.out.note('There is more than one export takes.');
+  return exitCodes.ok;
+};
+
+export const eraseUser: Run = async (call) => {
+  const body = await personOf(call);
+  const api = createApi(call);
+  const { data } = (await api.call('POST', erasurePath, { body })) as { data: Erasure };
+  call.out.line(`Requested as ${data.id}. A worker erases within a minute; Ctrl-C does not stop it.`);
+  let erasure = data;
+  while (erasure.status !== 'done') {
+    await sleep(askEveryMs, undefined, { signal: call.signal });
+    erasure = ((await api.call('GET', `${erasurePath}/${data.id}`)) as { data: Erasure }).data;
+  }
+  call.out.data(erasure);
+  call.out.line(
+    `Erased: ${Object.entries(erasure.erased)
+      .map(([kind, count]) => `${kind} ${count}`)
+      .join(', ')}.`,
+  );
+  return exitCodes.ok;
+};
+
+export const listRequests: Run = async (call) => {
+  const { data } = (await createApi(call).call('GET', erasurePath)) as { data: Erasure[] };
+  for (const erasure of data) {
+    call.out.data(erasure);
+    call.out.line(`${erasure.requested_at}  ${erasure.id}  ${erasure.status}`);
+  }
+  if (data.length === 0) call.out.line('No requests.');
+  return exitCodes.ok;
+};

@@ -1,0 +1,180 @@
+import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
+import type { ManagementClient } from '../../management/page-client.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { type MessageKey, t } from '../../platform/i18n/messages.ts';
+import { isUuid7 } from '../../platform/lib/uuid7.ts';
+import type { App } from '../../platform/ports.ts';
+import type { UserSubject } from '../../platform/user-data.ts';
+import { actionButton, saveForm } from '../../shell/actions.ts';
+import { badge, card, emptyState, notice, pager, type Tone, table } from '../../shell/components.ts';
+import { type FieldErrors, type Fields, queryText } from '../../shell/context.ts';
+import { count, moment, momentOr } from '../../shell/format.ts';
+import { columns, createForm } from '../../shell/forms.ts';
+import type { Page, Shell } from '../../shell/layout.ts';
+import type { PageResult } from '../../shell/pages.ts';
+import type { PrivacyDesk } from '../desk.ts';
+import { type Erasure, type ErasureStatus, listErasures, statusOf } from '../erasures.ts';
+
+type Services = Shell & { desk: PrivacyDesk; management: ManagementClient };
+
+const path = '/settings/privacy';
+const erasuresPerPage = 25;
+
+/** What exports hold of a user, by its name there. */
+export const kindTexts: Readonly<Record<string, MessageKey>> = {
+  sessions: 'privacyDesk.sessions',
+  events: 'privacyDesk.events',
+  selections: 'privacyDesk.selections',
+  conversions: 'privacyDesk.conversions',
+  saved_offers: 'privacyDesk.saved_offers',
+  history: 'privacyDesk.history',
+  webhooks: 'privacyDesk.webhooks',
+};
+
+type Found = { subject: UserSubject; data: Record<string, unknown> };
+
+/**
+ * What is kept of a person: find it, hand it out, erase it. The identifier travels in the bodies of forms alone, so that
+ * no address, log or draft holds it.
+ */
+export function deskPages(app: App, services: Services): void {
+  const { desk, management } = services;
+  const pages = publisherPages(app, services);
+  const act = (then: (context: PublisherContext, subject: UserSubject) => Promise<PageResult>) => {
+    return (context: PublisherContext, fields: Fields): Promise<PageResult> => {
+      const subject = subjectIn(desk, context, fields);
+      return subject === null ? show(services, context, { isMissing: true }) : then(context, subject);
+    };
+  };
+  pages.get(path, 'admin', (context) => show(services, context, {}));
+  pages.post(
+    path,
+    'admin',
+    act(async (context, subject) => {
+      const data = await management.read(context, (work) => desk.read(work, subject));
+      return show(services, context, { found: { subject, data } });
+    }),
+  );
+  pages.post(
+    `${path}/export`,
+    'admin',
+    act(async (context, subject) => {
+      const data = await management.write(context, (work) => desk.export(work, subject));
+      return { download: JSON.stringify(data, null, 1), type: 'application/json', name: 'person.json' };
+    }),
+  );
+  pages.post(
+    `${path}/erase`,
+    'admin',
+    act(async (context, subject) => {
+      await management.write(context, (work) => desk.erase(work, subject));
+      return { to: context.path(path), done: t('privacyDesk.eraseAsked') };
+    }),
+  );
+}
+
+/** null: no identifier was typed */
+function subjectIn(desk: PrivacyDesk, { publisher }: PublisherContext, fields: Fields): UserSubject | null {
+  const identifier = fields.text('identifier').trim();
+  if (identifier === '' || identifier.length > 256) return null;
+  const name = fields.text('named_by') === 'ad_fp' ? 'ad_fp' : 'pub_user_id';
+  return desk.subjectOf(publisher.id, { [name]: identifier });
+}
+
+async function show(
+  { management }: Services,
+  context: PublisherContext,
+  { found, isMissing = false }: { found?: Found; isMissing?: boolean },
+): Promise<Page> {
+  const cursor = queryText(context, 'cursor');
+  const { erasures, next } = await management.read(context, ({ executor, publisherId }) =>
+    listErasures(executor, publisherId, { limit: erasuresPerPage, before: isUuid7(cursor) ? cursor : null }),
+  );
+  const own = context.path(path);
+  const errors = isMissing ? [{ path: '/identifier', message: t('privacyDesk.missing') }] : [];
+  return {
+    title: t('nav.privacyDesk'),
+    lead: t('privacyDesk.lead'),
+    nav: 'privacy-desk',
+    status: isMissing ? 422 : 200,
+    body: html`
+      ${card(t('privacyDesk.user'), userForm(context, found, errors))}
+      ${found === undefined ? nothing : foundCard(context, found)}
+      ${card(t('privacyDesk.requests'), erasures.length === 0 ? noRequests() : erasureTable(context, erasures))}
+      ${pager(cursor === '' ? null : own, next === null ? null : `${own}?cursor=${next}`)}`,
+  };
+}
+
+function userForm(context: PublisherContext, found: Found | undefined, errors: FieldErrors): Html {
+  const { identifier = '', namedBy = 'pub_user_id' } = found?.subject ?? {};
+  const form = createForm({ identifier, named_by: namedBy }, errors);
+  const fields = html`
+    ${form.summary()}
+    ${columns([
+      form.input('identifier', {
+        ...{ label: t('privacyDesk.identifier'), hint: t('privacyDesk.identifierHint') },
+        ...{ required: true, secret: true, autocomplete: 'off' },
+      }),
+      form.select('named_by', {
+        label: t('privacyDesk.namedBy'),
+        choices: [
+          { value: 'pub_user_id', text: t('privacyDesk.pubUserId') },
+          { value: 'ad_fp', text: t('privacyDesk.adFp') },
+        ],
+      }),
+    ])}`;
+  return saveForm(context, context.path(path), fields, { button: t('privacyDesk.find') });
+}
+
+function foundCard(context: PublisherContext, { subject, data }: Found): Html {
+  const kinds = Object.entries(data).flatMap(([name, rows]) =>
+    Array.isArray(rows) && rows.length > 0 ? [[nameOf(name), count(rows.length)]] : [],
+  );
+  if (kinds.length === 0) return card(t('privacyDesk.found'), html`<p>${t('privacyDesk.foundNothing')}</p>`);
+  const heads = [{ text: t('privacyDesk.kind') }, { text: t('privacyDesk.rows'), numeric: true }];
+  const values = { identifier: subject.identifier, named_by: subject.namedBy };
+  const button = { small: false, values };
+  return card(
+    t('privacyDesk.found'),
+    html`
+      ${data.complete === true ? nothing : notice('warn', html`<p>${t('privacyDesk.incomplete')}</p>`)}
+      ${table(t('privacyDesk.found'), heads, kinds)}
+      <div class="actions">
+        ${actionButton(context, { ...button, to: context.path(`${path}/export`), text: t('privacyDesk.export') })}
+        ${actionButton(context, {
+          ...{ ...button, to: context.path(`${path}/erase`), text: t('privacyDesk.erase') },
+          ...{ kind: 'danger', confirm: t('privacyDesk.eraseQuestion') },
+        })}
+      </div>`,
+  );
+}
+
+function nameOf(kind: string): string {
+  const text = kindTexts[kind];
+  return text === undefined ? kind : t(text);
+}
+
+const noRequests = (): Html => emptyState('check', t('privacyDesk.noRequests'), t('privacyDesk.noRequestsText'));
+
+const tones: Record<ErasureStatus, Tone> = { pending: 'plain', sweeping: 'info', done: 'good' };
+
+function erasureTable({ publisher }: PublisherContext, erasures: readonly Erasure[]): Html {
+  const heads = [
+    { text: t('privacyDesk.requested') },
+    { text: t('privacyDesk.namedBy') },
+    { text: t('privacyDesk.state') },
+    { text: t('privacyDesk.finished') },
+    { text: t('privacyDesk.erased'), numeric: true },
+  ];
+  const rows = erasures.map((erasure) => {
+    const status = statusOf(erasure);
+    return [
+      html`${moment(publisher, erasure.requestedAt)}<br><code class="hint">${erasure.id}</code>`,
+      html`<code translate="no">${erasure.namedBy}</code>`,
+      badge(t(`privacyDesk.${status}`), tones[status]),
+      momentOr(publisher, erasure.finishedAt),
+      count(Object.values(erasure.counts).reduce((sum, one) => sum + one, 0)),
+    ];
+  });
+  return table(t('privacyDesk.requests'), heads, rows);
+}

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { csrfTokenOf } from '../../../src/accounts/access.ts';
+import { kindTexts } from '../../../src/privacy/pages/desk.ts';
+import { runCommand } from '../../command-line/support.ts';
+import { openAs, postForm, signInAs, type TestUser } from '../../dashboard/support.ts';
+import { type DemoServer, startDemoServer } from '../../demo/support.ts';
+import { violations } from '../../support/axe.ts';
+import { closeContexts, openBrowser } from '../../support/browser.ts';
+
+let demo: DemoServer;
+let browser: Awaited<ReturnType<typeof openBrowser>>;
+let base = '';
+beforeAll(async () => {
+  demo = await startDemoServer('erasure');
+  browser = await openBrowser();
+  base = `/dashboard/p/${demo.t.publisher.id}/settings/privacy`;
+});
+afterAll(async () => {
+  await closeContexts(browser);
+  await demo?.close();
+});
+
+async function show(user: string): Promise<void> {
+  const url = `/native/v4/offers.json?api_key=${demo.t.publisher.key}`;
+  const payload = { placement: 'checkout', pub_user_id: user };
+  expect((await demo.app.inject({ method: 'POST', url, payload })).statusCode).toBe(200);
+}
+
+const sessionsOf = async (user: string): Promise<number> =>
+  (await demo.t.pool.query('select from sessions where pub_user_id = $1', [user])).rowCount ?? 0;
+
+/** Entries of the audit log about people, the newest first. */
+const logged = async (): Promise<{ resource: string; actor_kind: string; changes: object }[]> =>
+  (
+    await demo.t.pool.query(
+      "select resource, actor_kind, changes from audit_log where resource in ('erasures', 'exports') order by id desc",
+    )
+  ).rows;
+
+test.each([
+  ['en-GB', 'Privacy desk', 'Find', 'Erase', 'Sessions', 'Done'],
+  ['de-DE', 'Datenschutzanfragen', 'Finden', 'Löschen', 'Sitzungen', 'Erledigt'],
+])('in %s an admin finds a person, hands out what is kept, and erases it', async (locale, ...words) => {
+  const [title = '', find = '', erase = '', sessions = '', done = ''] = words;
+  const person = `person of ${locale}`;
+  await show(person);
+  const page = await openAs(browser, await signInAs(demo.t, 'admin'), demo.url, base, { locale });
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(request.url()));
+  await page.getByRole('heading', { level: 1, name: title }).waitFor();
+  await page.locator('[name=identifier]').first().fill(person);
+  await page.getByRole('button', { name: find, exact: true }).click();
+  await page.getByRole('row', { name: `${sessions} 1` }).waitFor();
+  expect(await violations(page)).toEqual([]);
+
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: /JSON/ }).click();
+  const parts: Buffer[] = [];
+  for await (const part of await (await download).createReadStream()) parts.push(part as Buffer);
+  expect(JSON.parse(String(Buffer.concat(parts)))).toMatchObject({ sessions: [{ pub_user_id: person }] });
+
+  await page.getByRole('button', { name: erase, exact: true }).first().click();
+  await page.getByRole('dialog').getByRole('button', { name: erase, exact: true }).click();
+  await page.getByRole('status').first().waitFor();
+  await expect.poll(() => sessionsOf(person)).toBe(0);
+  expect(asked.join('\n')).not.toMatch(/person/);
+  expect(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toContain(person);
+  await demo.t.pool.query("update erasures set swept_at = swept_at - interval '1 min', due_at = now()");
+  const reload = async () => {
+    await page.reload();
+    return page.getByRole('row').filter({ hasText: done }).count();
+  };
+  await expect.poll(reload, { interval: 300 }).toBeGreaterThan(0);
+  const entries = (await logged()).slice(0, 2);
+  expect(entries.map(({ resource, actor_kind: kind }) => [resource, kind])).toEqual([
+    ['erasures', 'user'],
+    ['exports', 'user'],
+  ]);
+  expect(JSON.stringify(entries)).not.toContain(person);
+});
+
+const post = (user: TestUser, path: string, fields: Record<string, string>) =>
+  postForm(
+    demo.t,
+    path,
+    { _csrf: csrfTokenOf(user.cookie.split('=')[1] ?? ''), ...fields },
+    { cookie: user.cookie, origin: demo.url },
+  );
+
+test('who is no admin neither sees nor uses the desk', async () => {
+  await show('someone');
+  for (const role of ['analyst', 'manager'] as const) {
+    const user = await signInAs(demo.t, role);
+    expect((await user.get(base)).statusCode).toBe(403);
+    for (const path of [base, `${base}/export`, `${base}/erase`])
+      expect((await post(user, path, { identifier: 'someone', named_by: 'pub_user_id' })).statusCode).toBe(403);
+  }
+  const admin = await signInAs(demo.t, 'admin');
+  expect((await post(admin, base, { identifier: ' ' })).statusCode).toBe(422);
+  const page = await post(admin, base, { identifier: 'nobody', named_by: 'ad_fp' });
+  expect([page.statusCode, page.headers['cache-control']]).toEqual([200, 'no-store']);
+  expect(page.body).toContain('Nothing is kept under this identifier.');
+  expect(await sessionsOf('someone')).toBe(1);
+});
+
+test('every kind of an export has its text on the desk', () => {
+  expect(Object.keys(demo.t.house.userData.exports).sort()).toEqual(Object.keys(kindTexts).sort());
+});
+
+test('the command line finds, exports, erases and lists as the desk does', async () => {
+  await show('by command');
+  const env = { PERKWIRE_URL: demo.url, PERKWIRE_KEY: demo.t.publisher.key };
+  const person = ['--user', 'by command'];
+  const found = await runCommand(['privacy', 'find', ...person, '--json'], env);
+  expect([found.code, JSON.parse(found.out)]).toEqual([0, expect.objectContaining({ sessions: 1, complete: true })]);
+  await demo.t.pool.query('update erasures set finished_at = coalesce(finished_at, now())');
+  const erased = runCommand(['privacy', 'erase', ...person, '--json'], env);
+  await expect.poll(() => sessionsOf('by command')).toBe(0);
+  const hurry = "update erasures set swept_at = swept_at - interval '1 min', due_at = now() where finished_at is null";
+  await expect.poll(async () => (await demo.t.pool.query(hurry)).rowCount).toBe(1);
+  const { code, out } = await erased;
+  expect([code, JSON.parse(out)]).toEqual([0, expect.objectContaining({ status: 'done' })]);
+  expect((await runCommand(['privacy', 'requests'], env)).out).toContain(`${JSON.parse(out).id}  done`);
+  expect((await runCommand(['privacy', 'find', ...person], env)).code).toBe(1);
+  expect((await logged())[1]).toMatchObject({ resource: 'erasures', actor_kind: 'key' });
+  expect((await runCommand(['privacy', 'erase'], env)).err).toContain('Name one person');
+});
