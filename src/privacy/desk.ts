@@ -14,7 +14,7 @@ import type { UserDataSteps } from './steps.ts';
 export type DeskDeps = Pick<PlatformDeps, 'secretBox' | 'config'> & { userData: UserDataSteps };
 
 /** What a request names a user by: exactly one of them. */
-export type NamedUser = { pub_user_id?: string | number; ad_fp?: string | number };
+type NamedUser = { pub_user_id?: string | number; ad_fp?: string | number };
 
 /** What is asked for a user: by the API and by the dashboard (docs/interface.md#privacy). */
 export type PrivacyDesk = {

@@ -352,6 +352,7 @@ describe('for all users', () => {
     '/settings/webhooks/conversion',
     '/settings/users',
     '/settings/activity',
+    '/settings/privacy',
   ].map((path) => `/dashboard/p/1${path}`);
   /** Of the publisher whose receiver was down: with charts, attempts, and a redelivery. */
   const pathsOfDeliveries = async (): Promise<string[]> => {

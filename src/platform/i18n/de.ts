@@ -1444,7 +1444,7 @@ export const de: Messages = {
     export: 'Als JSON exportieren',
     erase: 'Löschen',
     eraseQuestion:
-      'Alles, was über diese Person gespeichert ist, wird binnen einer Minute gelöscht. Das lässt sich nicht rückgängig machen.',
+      'Alles, was über diese Person gespeichert ist, wird binnen einer Minute gelöscht, und zwar endgültig.',
     eraseAsked: 'Die Person wird binnen einer Minute gelöscht. Die Anfrage steht in der Liste.',
     missing: 'wird gebraucht',
     requests: 'Anfragen auf Löschung',

@@ -34,8 +34,8 @@ export const kindTexts: Readonly<Record<string, MessageKey>> = {
 type Found = { subject: UserSubject; data: Record<string, unknown> };
 
 /**
- * What is kept of a person: find it, hand it out, erase it. The identifier travels in the bodies of forms alone, so that
- * no address, log or draft holds it.
+ * What is kept of a person: find it, hand it out, erase it. The identifier travels in the bodies of forms alone, so
+ * that no address, log or draft holds it.
  */
 export function deskPages(app: App, services: Services): void {
   const { desk, management } = services;
