@@ -104,6 +104,12 @@ window.addEventListener('beforeunload', (event) => {
   if ([...edited].some((form) => form.isConnected)) event.preventDefault();
 });
 
+/** Boxes that can be ticked only while another field of their form has a value. */
+document.addEventListener('change', ({ target }) => {
+  for (const box of target.form?.querySelectorAll(`[data-needs="${CSS.escape(target.name)}"]`) ?? [])
+    box.disabled = target.value !== box.dataset.needsValue;
+});
+
 document.addEventListener('change', ({ target }) => {
   const name = target.dataset?.selectAll;
   if (name === undefined) return;
@@ -166,7 +172,7 @@ document.addEventListener('htmx:responseError', () => toast(message('requestFail
 document.addEventListener('htmx:sendError', () => toast(message('networkError'), 'failed'));
 
 for (const control of document.querySelectorAll('[data-max]')) count(control);
-for (const shown of document.querySelectorAll('.toast.done')) removeLater(shown);
+for (const shown of document.querySelectorAll('.toast.done:not(:has(.undo))')) removeLater(shown);
 // Not away from a field that is being filled in already.
 if (document.activeElement === document.body) document.querySelector('[data-focus]')?.focus();
 

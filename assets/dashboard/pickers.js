@@ -24,6 +24,8 @@ async function choicesFor(source, text) {
   return [...holder.content.querySelectorAll('[data-value]')];
 }
 
+const isNamed = ({ value, text }, typed) => [value, text].some((known) => known.toLowerCase() === typed.toLowerCase());
+
 const searchMs = 120;
 
 function enhance(input) {
@@ -50,11 +52,15 @@ function enhance(input) {
   input.removeAttribute('id');
   input.hidden = true;
   input.after(box);
+  const isFree = input.dataset.free !== undefined;
   const isDisabled = input.matches(':disabled');
 
+  /** The search stays where it is: a field that is taken out of the page loses the focus. */
   function draw() {
     search.placeholder = values.length === 0 ? input.placeholder : '';
-    chips.replaceChildren(...values.map(chip), ...(isDisabled && values.length > 0 ? [] : [search]));
+    search.hidden = isDisabled && values.length > 0;
+    for (const shown of chips.querySelectorAll('.chip')) shown.remove();
+    search.before(...values.map(chip));
   }
 
   function chip(value) {
@@ -72,13 +78,23 @@ function enhance(input) {
   }
 
   function change(next) {
-    const focused = document.activeElement === search;
     values = [...new Set(next)];
     input.value = join(values);
     draw();
-    if (focused) search.focus();
     input.dispatchEvent(new Event('input', { bubbles: true }));
   }
+
+  /** The first match of what was typed; without a match, or after Escape, the text itself. */
+  async function addFirstMatch() {
+    const typed = search.value;
+    const [first] = isDismissed ? [] : await matches(typed);
+    if (search.value !== typed) return;
+    if (first === undefined) await addTyped();
+    else pick(first);
+  }
+
+  const matches = async (text) =>
+    (await choicesFor(source, text)).filter(({ dataset }) => !values.includes(dataset.value));
 
   /** What was typed counts at once, and becomes the choice that it names as soon as that is known. */
   async function addTyped() {
@@ -89,9 +105,7 @@ function enhance(input) {
     const added = split(typed);
     change([...values, ...added]);
     for (const one of added) {
-      const named = (await choicesFor(source, one)).find(({ dataset: { value, text } }) =>
-        [value, text].some((known) => known.toLowerCase() === one.toLowerCase()),
-      );
+      const named = (await choicesFor(source, one)).find(({ dataset }) => isNamed(dataset, one));
       if (named !== undefined) labels.set(named.dataset.value, named.dataset.text);
       else if (unseen !== '') labels.set(one, one + unseen);
       if (named !== undefined && named.dataset.value !== one)
@@ -100,8 +114,8 @@ function enhance(input) {
     }
   }
 
-  function pick({ dataset: { value, text } }) {
-    labels.set(value, text);
+  function pick({ dataset: { value, text, typed } }) {
+    labels.set(value, typed === undefined ? text : text + unseen);
     search.value = '';
     change([...values, value]);
     close();
@@ -109,14 +123,24 @@ function enhance(input) {
 
   let latest = 0;
   let timer;
+  let isDismissed = false;
   function searchSoon() {
     clearTimeout(timer);
     timer = setTimeout(open, searchMs);
   }
   async function open() {
     const own = ++latest;
-    const found = (await choicesFor(source, search.value)).filter(({ dataset }) => !values.includes(dataset.value));
+    const typed = search.value.trim();
+    const found = await matches(typed);
     if (own !== latest || document.activeElement !== search) return;
+    if (isFree && typed !== '' && !found.some(({ dataset }) => isNamed(dataset, typed)))
+      found.push(
+        make(
+          'li',
+          { role: 'option', 'data-value': typed, 'data-text': typed, 'data-typed': '' },
+          message('addItem', { text: typed }),
+        ),
+      );
     found.forEach((option, index) => {
       option.id = `${options.id}-${index}`;
       option.setAttribute('aria-selected', 'false');
@@ -125,10 +149,13 @@ function enhance(input) {
     options.hidden = found.length === 0;
     search.setAttribute('aria-expanded', String(found.length > 0));
     search.removeAttribute('aria-activedescendant');
+    // What Enter takes.
+    if (typed !== '') move(1);
   }
   function close() {
     clearTimeout(timer);
     latest += 1;
+    options.replaceChildren();
     options.hidden = true;
     search.setAttribute('aria-expanded', 'false');
     search.removeAttribute('aria-activedescendant');
@@ -148,6 +175,9 @@ function enhance(input) {
 
   search.addEventListener('input', (event) => {
     event.stopPropagation();
+    isDismissed = false;
+    // Choices for what the field held before are none to take.
+    close();
     if (search.value.endsWith(',')) addTyped();
     else searchSoon();
   });
@@ -161,9 +191,11 @@ function enhance(input) {
     } else if (event.key === 'Enter' && (active() !== null || search.value.trim() !== '')) {
       event.preventDefault();
       if (active() !== null) pick(active());
-      else addTyped();
-    } else if (event.key === 'Escape') close();
-    else if (event.key === 'Backspace' && search.value === '' && values.length > 0) change(values.slice(0, -1));
+      else addFirstMatch();
+    } else if (event.key === 'Escape') {
+      isDismissed = true;
+      close();
+    } else if (event.key === 'Backspace' && search.value === '' && values.length > 0) change(values.slice(0, -1));
   });
   // The field keeps the focus, so that it is not left before the choice is taken.
   options.addEventListener('pointerdown', (event) => event.preventDefault());
@@ -174,6 +206,7 @@ function enhance(input) {
   chips.addEventListener('click', (event) => {
     if (event.target === chips) search.focus();
   });
+  chips.append(search);
   draw();
 }
 

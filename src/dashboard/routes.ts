@@ -1,6 +1,7 @@
 import { type AccessDeps, registerAccessControl, registerSession } from '../accounts/access.ts';
 import { sessionLifetimeMs } from '../accounts/sessions.ts';
 import { maxUploadBytes } from '../catalog/image-upload.ts';
+import type { CatalogStore } from '../catalog/store.ts';
 import { AppError } from '../platform/errors.ts';
 import type { App } from '../platform/ports.ts';
 import { registerAssets } from '../shell/assets.ts';
@@ -21,8 +22,10 @@ type Pages = {
   registerClosed: (app: App, shell: Shell) => void;
 };
 
+type StartDeps = AccessDeps & { catalog: Pick<CatalogStore, 'current'> };
+
 /** The dashboard: server-rendered pages below `/dashboard` for operators and the users of publishers. */
-export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { deps: AccessDeps }): Promise<void> {
+export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { deps: StartDeps }): Promise<void> {
   const asset = await registerAssets(app);
   const { publicUrl } = deps.config;
   await app.register(async (open: App) => {
@@ -35,7 +38,7 @@ export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { de
     await pages.registerOpen(open, shell);
     await open.register(async (closed: App) => {
       registerAccessControl(closed, { deps });
-      registerStartPage(closed, publicUrl);
+      registerStartPage(closed, deps);
       pages.registerClosed(closed, shell);
       // Unknown addresses too lead to the sign-in first and answer with the dashboard's error page.
       closed.get('/dashboard/*', { schema: { hide: true } }, async () => {
@@ -45,11 +48,13 @@ export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { de
   });
 }
 
-/** `/dashboard` leads to the publisher's overview; an operator's, to the list of publishers. */
-function registerStartPage(app: App, publicUrl: string): void {
+/** `/dashboard` leads to the publisher's overview; an operator's, to that of the only publisher, or to the list. */
+function registerStartPage(app: App, { config: { publicUrl }, catalog }: StartDeps): void {
   app.get('/dashboard', { schema: { hide: true } }, async (request, reply) => {
     const { publisherId } = viewerOf(request).user;
-    const to = publisherId === null ? '/dashboard/operator/publishers' : publisherPath(publisherId, '/overview');
+    const [first, second] = catalog.current().publishers.keys();
+    const shown = publisherId ?? (second === undefined ? (first ?? null) : null);
+    const to = shown === null ? '/dashboard/operator/publishers' : publisherPath(shown, '/overview');
     return reply.code(303).headers(pageHeaders(publicUrl)).header('location', to).send();
   });
 }

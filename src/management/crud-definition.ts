@@ -6,6 +6,7 @@ import { type FieldErrors, type Fields, hasRole, type PageContext, type Role } f
 import type { FormBuilder, FormValues } from '../shell/forms.ts';
 import type { IconName } from '../shell/icons.ts';
 import type { PageResult } from '../shell/pages.ts';
+import type { Upload } from '../shell/uploads.ts';
 import type { ManagementClient } from './page-client.ts';
 import type { Resource, Values, View } from './resource.ts';
 import type { Work } from './unit-of-work.ts';
@@ -65,6 +66,8 @@ export type Crud<C extends PageContext> = {
   blocked?: (context: C) => Promise<Html | null>;
   /** Values of a new row other than the resource's defaults. */
   initial?: (context: C) => Values;
+  /** Creates a row of a form that may have a file; absent: of its values alone. */
+  create?: (context: C, values: Values, upload: Upload | null) => Promise<View>;
   /** Default: redirects to the page of the new row. */
   afterCreate?: (context: C, view: View) => PageResult | Promise<PageResult>;
   removable?: boolean;
@@ -78,18 +81,28 @@ export type BulkAction = {
   name: string;
   /** Of the button. */
   text: MessageKey;
-  /** Label of the text field beside the button, which is named like the action; absent: it needs none. */
+  /** Label of the text field beside the button; absent: it needs none. */
   field?: MessageKey;
   /** What is said of the `{things}` it was done to, such as "3 campaigns paused." */
   done: MessageKey;
   /** The fields that change. `typed`: the text field. */
   change: (row: View, typed: string) => Values;
+  /** Name of the action that takes it back. */
+  undoneBy: string;
+  /** Has no button: it takes back another. */
+  isUndo?: true;
 };
 
 /** For kinds with a field `active`. */
 export const pauseActions: readonly BulkAction[] = [
-  { name: 'pause', text: 'crud.pause', done: 'crud.paused', change: () => ({ active: false }) },
-  { name: 'activate', text: 'crud.activate', done: 'crud.activated', change: () => ({ active: true }) },
+  { name: 'pause', text: 'crud.pause', done: 'crud.paused', change: () => ({ active: false }), undoneBy: 'activate' },
+  {
+    name: 'activate',
+    text: 'crud.activate',
+    done: 'crud.activated',
+    change: () => ({ active: true }),
+    undoneBy: 'pause',
+  },
 ];
 
 /** What the functions behind the routes of one resource share. */

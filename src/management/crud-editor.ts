@@ -2,10 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Html, html, nothing } from '../platform/http/html.ts';
 import { t, tHtml } from '../platform/i18n/messages.ts';
 import { actionButton, hiddenField, readOnlyFields, saveForm } from '../shell/actions.ts';
-import { table } from '../shell/components.ts';
+import { notice, table } from '../shell/components.ts';
 import type { FieldErrors, PageContext } from '../shell/context.ts';
 import { fieldName } from '../shell/field-names.ts';
-import { createForm, type FormValues } from '../shell/forms.ts';
+import { createForm, type FormValues, sectionIndex } from '../shell/forms.ts';
+import { roleName } from '../shell/language.ts';
 import type { Page } from '../shell/layout.ts';
 import { defaultButton } from '../shell/row-list.ts';
 import {
@@ -85,18 +86,26 @@ async function formCard<C extends PageContext>(
   const form = createForm(typed ?? crud.toForm?.(values, context) ?? (values as FormValues), errors, to);
   const fields = await crud.fields(form, context, editing);
   if (!canWrite(crud, context))
-    return html`<section class="card"><form class="form" data-previewed>${readOnlyFields(fields)}</form></section>`;
+    return html`
+      <section class="card">
+        ${notice('info', html`<p>${t('common.readOnly', { role: roleName(crud.writes) })}</p>`)}
+        ${sectionIndex(fields)}
+        <form class="form" data-previewed>${readOnlyFields(fields)}</form>
+      </section>`;
   const hidden = view !== null && hiddenField(versionField, version || etagOf(view));
   const options = {
     cancel: listPath(crud, context),
     rows: true,
-    attributes: html`${crud.previewed === true && html` data-previewed`}`,
+    attributes: html`${[
+      html`${crud.previewed === true && html` data-previewed`}`,
+      html`${view === null && crud.create !== undefined && html` enctype="multipart/form-data"`}`,
+    ]}`,
     ...(crud.previewed === true && {
       extra: html`<a class="button to-preview" href="#preview">${t('common.preview')}</a>`,
     }),
   };
   const body = html`${defaultButton()}${conflict}${form.summary()}${hidden}${fields}`;
-  return html`<section class="card">${saveForm(context, to, body, options)}</section>`;
+  return html`<section class="card">${sectionIndex(fields)}${saveForm(context, to, body, options)}</section>`;
 }
 
 function rowActions<C extends PageContext>(crud: Crud<C>, context: C, view: View): Html {

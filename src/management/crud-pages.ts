@@ -11,6 +11,7 @@ import {
 } from '../shell/context.ts';
 import type { PageResult, Pages } from '../shell/pages.ts';
 import { typedValues, withRowChange } from '../shell/row-list.ts';
+import type { Upload } from '../shell/uploads.ts';
 import { changeSelected } from './crud/bulk.ts';
 import { listPage } from './crud/list.ts';
 import { removedPage, restore } from './crud/removed.ts';
@@ -34,7 +35,7 @@ export function crudPages<C extends PageContext>(pages: Pages<C>, management: Ma
       body: blocked,
     };
   });
-  pages.post(path, writes, (context, fields) => create(all, context, fields));
+  pages.post(path, writes, (context, fields, upload) => create(all, context, fields, upload));
   if (isRestorableKind(crud)) {
     pages.get(`${path}/removed`, reads, (context) => removedPage(all, context));
     pages.post(`${path}/:key/restore`, writes, (context) => restore(all, context));
@@ -54,12 +55,13 @@ async function create<C extends PageContext>(
   { crud, management }: CrudPages<C>,
   context: C,
   fields: Fields,
+  upload: Upload | null,
 ): Promise<PageResult> {
   const values = crud.read(fields, context);
   const form = formOf(context.request);
   if (form.has(rowsField)) return newRowPage(crud, context, values, { typed: withRowChange(form) });
   try {
-    const view = await management.create(context, crud.resource, values);
+    const view = await (crud.create?.(context, values, upload) ?? management.create(context, crud.resource, values));
     const saved = { to: rowPath(crud, context, view), done: t('crud.saved', { name: crud.nameOf(view) }) };
     return crud.afterCreate?.(context, view) ?? saved;
   } catch (err) {
@@ -117,7 +119,11 @@ function errorsIn<C extends PageContext>(crud: Crud<C>, err: unknown, fields: Fi
 async function remove<C extends PageContext>({ crud, management }: CrudPages<C>, context: C): Promise<PageResult> {
   try {
     const view = await management.remove(context, crud.resource, keyIn(context));
-    return { to: listPath(crud, context), done: t('crud.removed', { name: crud.nameOf(view) }) };
+    return {
+      to: listPath(crud, context),
+      done: t('crud.removed', { name: crud.nameOf(view) }),
+      ...(isRestorableKind(crud) && { undo: { to: `${rowPath(crud, context, view)}/restore` } }),
+    };
   } catch (err) {
     const [error] = fieldErrorsOf(err);
     return {

@@ -7,8 +7,11 @@ import { isToken } from '../platform/security/random-token.ts';
 /** Time for the sign-in at the OpenID provider (milliseconds). */
 export const pendingLifetimeMs = 15 * minuteMs;
 
+/** A form that takes back what was done: where it is submitted to, and its fields. */
+export type Undo = { to: string; values?: Readonly<Record<string, string | readonly string[]>> };
+
 /** A message shown once after a redirect. */
-export type Flash = { kind: 'done' | 'failed'; text: string };
+export type Flash = { kind: 'done' | 'failed'; text: string; undo?: Undo };
 
 export type Cookies = {
   session: (request: FastifyRequest) => string | null;
@@ -26,6 +29,8 @@ export type Cookies = {
 const flashLifetimeS = 30;
 const pendingLifetimeS = pendingLifetimeMs / 1000;
 const maxFlashLength = 300;
+/** Of the fields of an undo as JSON (characters): a cookie holds 4 KB. What is longer has no undo. */
+const maxUndoLength = 2000;
 
 /**
  * The dashboard's cookies. With https their names begin with `__Host-`, so that no other host of the domain can set
@@ -53,15 +58,30 @@ export async function registerCookies(app: App, publicUrl: string, sessionLifeti
       reply.clearCookie(pendingName, attributes);
       return cookies[pendingName] ?? null;
     },
-    setFlash: (reply, { kind, text }) => {
-      const value = `${kind}.${Buffer.from(text.slice(0, maxFlashLength)).toString('base64url')}`;
+    setFlash: (reply, { kind, text, undo }) => {
+      const fields = undo === undefined ? '' : JSON.stringify(undo);
+      const parts = [text.slice(0, maxFlashLength), fields.length > maxUndoLength ? '' : fields];
+      const value = [kind, ...parts.map((part) => Buffer.from(part).toString('base64url'))].join('.');
       reply.setCookie(flashName, value, { ...attributes, maxAge: flashLifetimeS });
     },
     takeFlash: ({ cookies }, reply) => {
-      const match = /^(done|failed)\.([\w-]*)$/.exec(cookies[flashName] ?? '');
+      const match = /^(done|failed)\.([\w-]*)\.([\w-]*)$/.exec(cookies[flashName] ?? '');
       if (match === null) return null;
       reply.clearCookie(flashName, attributes);
-      return { kind: match[1] as Flash['kind'], text: Buffer.from(match[2] ?? '', 'base64url').toString('utf8') };
+      const [text = '', fields = ''] = match.slice(2).map((part) => Buffer.from(part, 'base64url').toString('utf8'));
+      const undo = undoOf(fields);
+      return { kind: match[1] as Flash['kind'], text, ...(undo !== null && { undo }) };
     },
   };
+}
+
+/** Only of the dashboard: whoever sets a cookie of this name must not have a form submitted elsewhere. */
+function undoOf(text: string): Undo | null {
+  if (text === '') return null;
+  try {
+    const { to, values } = JSON.parse(text) as Undo;
+    return typeof to === 'string' && /^\/dashboard\/(?!.*\.\.)[\w/%.-]*$/.test(to) ? { to, values: values ?? {} } : null;
+  } catch {
+    return null;
+  }
 }

@@ -1,4 +1,4 @@
-import { type Html, html, nothing } from '../platform/http/html.ts';
+import { type Html, html, nothing, trusted } from '../platform/http/html.ts';
 import { t, tHtml } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
 import type { FieldErrors } from './context.ts';
@@ -27,12 +27,20 @@ type FieldOptions = {
   of?: string;
   /** Where values to offer while typing come from; any other may be typed. */
   suggestFrom?: string;
+  /** Id of a `datalist` of the page with values to offer. */
+  list?: string;
   /** Makes a comma-separated list a field to search and pick in. */
   picker?: PickerOptions;
 };
 
 /** Where choices come from, the texts of values, and what is added to the text of a typed value that is no choice. */
-export type PickerOptions = { source: string; labels: Readonly<Record<string, string>>; unseen: string };
+export type PickerOptions = {
+  source: string;
+  labels: Readonly<Record<string, string>>;
+  unseen: string;
+  /** Whether a typed value that is no choice may be one. */
+  free: boolean;
+};
 
 export type Choice = { value: string; text: string };
 
@@ -47,11 +55,18 @@ export type FormBuilder = {
   input: (name: string, options: FieldOptions) => Html;
   textarea: (name: string, options: FieldOptions) => Html;
   select: (name: string, options: FieldOptions & { choices: readonly Choice[] }) => Html;
-  checkbox: (name: string, options: { label: string; hint?: string | Html }) => Html;
+  checkbox: (name: string, options: CheckboxOptions) => Html;
   /** A group of boxes that share a name. */
   checkboxes: (name: string, options: CheckboxGroup) => Html;
   /** A control made elsewhere, with its error below it. */
   custom: (name: string, label: string, control: Html) => Html;
+};
+
+type CheckboxOptions = {
+  label: string;
+  hint?: string | Html;
+  /** It can be ticked only while another field has this value (dashboard.js). */
+  needs?: { field: string; value: string };
 };
 
 export type FormValue = string | number | boolean | null | undefined | readonly string[];
@@ -146,17 +161,19 @@ function controlAttributes(state: FormState, name: string, options: FieldOptions
 }
 
 function input(state: FormState, name: string, options: FieldOptions): Html {
-  const { type = 'text', min, max, step = '1', suggestFrom, picker } = options;
-  const list = `${idOf(name)}-list`;
+  const { type = 'text', min, max, step = '1', suggestFrom, list = `${idOf(name)}-list`, picker } = options;
   const pickerAttributes =
     picker !== undefined &&
-    html` data-picker="${picker.source}" data-labels="${JSON.stringify(picker.labels)}" data-unseen="${picker.unseen}"`;
+    html` data-picker="${picker.source}" data-labels="${JSON.stringify(picker.labels)}" data-unseen="${picker.unseen}"${
+      picker.free && html` data-free`
+    }`;
   return html`<input type="${type}" ${controlAttributes(state, name, options)} value="${textOf(state, name)}"${[
     html`${min !== undefined && html` min="${min}"`}`,
     html`${max !== undefined && html` max="${max}"`}`,
     html`${type === 'number' && html` step="${step}" inputmode="decimal"`}`,
     html`${counterAttributes(options)}`,
-    html`${suggestFrom !== undefined && html` list="${list}" data-suggest="${suggestFrom}"`}`,
+    html`${suggestFrom !== undefined && html` data-suggest="${suggestFrom}"`}`,
+    html`${(suggestFrom ?? options.list) !== undefined && html` list="${list}" autocomplete="off"`}`,
     html`${pickerAttributes}`,
   ]}>${suggestFrom !== undefined && html`<datalist id="${list}"></datalist>`}`;
 }
@@ -180,17 +197,21 @@ export const optionsOf = (choices: readonly Choice[], chosen: string): Html[] =>
     ({ value, text }) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
   );
 
-function checkbox(state: FormState, name: string, { label, hint }: { label: string; hint?: string | Html }): Html {
+function checkbox(state: FormState, name: string, { label, hint, needs }: CheckboxOptions): Html {
   const error = errorOf(state, name);
   const id = idOf(name);
   state.labels.set(name, label);
   // As stored, or as a form submits it.
   const checked = (state.values[name] === true || state.values[name] === 'on') && html` checked`;
   const describedBy = hint !== undefined && html` aria-describedby="${id}-hint"`;
+  const isOff = needs !== undefined && textOf(state, needs.field) !== needs.value;
+  const condition =
+    needs !== undefined &&
+    html` data-needs="${needs.field}" data-needs-value="${needs.value}"${isOff && html` disabled`}`;
   return html`
     <div class="field check">
       <label for="${id}">
-        <input type="checkbox" id="${id}" name="${name}" value="on"${checked}${describedBy}>
+        <input type="checkbox" id="${id}" name="${name}" value="on"${checked}${describedBy}${condition}>
         <span>${label}</span>
       </label>
       ${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}
@@ -279,10 +300,23 @@ function errorSummary({ errors, labels }: FormState): Html {
 
 /** A group of fields with a heading. */
 export const fieldGroup = (legend: string, ...fields: readonly (Html | readonly Html[])[]): Html => html`
-  <fieldset class="group">
+  <fieldset class="group" id="${sectionId(legend)}">
     <legend>${legend}</legend>
     ${fields.map((field) => html`${field}`)}
   </fieldset>`;
+
+const sectionId = (legend: string): string => `section-${legend.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '-')}`;
+
+/** Sections of a form from which on it has an index (count). */
+const sectionsOfLongForm = 4;
+
+/** Links to the groups of a long form, as they stand in its markup. */
+export function sectionIndex({ markup }: Html): Html {
+  const found = [...markup.matchAll(/<fieldset class="group" id="([^"]+)">\s*<legend>([^<]+)<\/legend>/g)];
+  if (found.length < sectionsOfLongForm) return nothing;
+  const links = found.map(([, id = '', legend = '']) => html`<a href="#${trusted(id)}">${trusted(legend)}</a>`);
+  return html`<nav class="sections" aria-label="${t('forms.sections')}">${links}</nav>`;
+}
 
 /** Fields side by side where there is room. */
 export const columns = (

@@ -2,11 +2,11 @@ import { type Html, html, nothing } from '../platform/http/html.ts';
 import { logo } from '../platform/http/logo.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
-import { csrfField } from './actions.ts';
+import { csrfField, hiddenField } from './actions.ts';
 import type { AssetName, AssetUrl } from './assets.ts';
 import { link } from './components.ts';
 import { csrfHeader, type ViewedPublisher, type Viewer } from './context.ts';
-import type { Cookies, Flash } from './cookies.ts';
+import type { Cookies, Flash, Undo } from './cookies.ts';
 import { icon } from './icons.ts';
 import { browserMessages, roleName } from './language.ts';
 import { type Counts, finderButton, finderDialogs, type Navigation, navigationView } from './navigation.ts';
@@ -66,7 +66,7 @@ export function renderPage(page: Page, { viewer, publisher, counts = new Map(), 
       </main>
     </div>
     ${canFind && finderDialogs(publisher?.id ?? null)}
-    <div class="toasts" role="status" aria-live="polite">${flash !== null && toast(flash)}</div>`;
+    <div class="toasts" role="status" aria-live="polite">${flash !== null && toast(flash, viewer)}</div>`;
   const assets: AssetName[] = [...(canFind ? (['finder.js'] as const) : []), ...(page.assets ?? [])];
   return renderDocument({ title: page.title, asset: shell.asset, assets, content, csrf: viewer.csrf });
 }
@@ -180,9 +180,20 @@ const pageHead = ({ title, lead, actions }: Page): Html => html`
     ${actions !== undefined && html`<div class="actions">${actions}</div>`}
   </div>`;
 
-const toast = ({ kind, text }: Flash): Html => html`
+/** A message with an undo stays until it is dismissed. */
+const toast = ({ kind, text, undo }: Flash, viewer: Viewer): Html => html`
   <div class="toast ${kind}" data-toast>
     ${icon(kind === 'done' ? 'check' : 'alert')}
     <p>${text}</p>
+    ${undo !== undefined && undoForm(undo, viewer)}
     <button type="button" class="close" aria-label="${t('layout.dismiss')}" data-dismiss>×</button>
   </div>`;
+
+function undoForm({ to, values = {} }: Undo, viewer: Viewer): Html {
+  const fields = Object.entries(values).flatMap(([name, value]) => [value].flat().map((one) => hiddenField(name, one)));
+  return html`
+    <form class="inline undo" method="post" action="${to}">
+      ${csrfField(viewer)}${fields}
+      <button class="button small">${t('common.undo')}</button>
+    </form>`;
+}

@@ -13,18 +13,19 @@ import {
   type ViewedPublisher,
   viewerOf,
 } from './context.ts';
+import type { Undo } from './cookies.ts';
 import { type Page, renderPage, type Shell } from './layout.ts';
 import { countsFor } from './navigation.ts';
 import type { Upload } from './uploads.ts';
 
 /**
  * The result of a request: a page; a fragment of one, for htmx; a redirect with a message for the next page; or a
- * file. A refused form is the page again with status 422 and what was typed.
+ * file. A refused form is the page again with status 422 and what was typed. `undo`: a button in the message.
  */
 export type PageResult =
   | Page
   | { fragment: Html; status?: number }
-  | { to: string; done?: string; failed?: string }
+  | { to: string; done?: string; failed?: string; undo?: Undo }
   | { download: string; type: string; name: string };
 
 /** Registers pages with the role they require. Session, publisher and CSRF token are checked before a handler runs. */
@@ -120,8 +121,8 @@ async function send({ request, reply, viewer }: PageContext, result: PageResult,
   const { cookies, publicUrl, navigation } = shell;
   reply.headers(pageHeaders(publicUrl));
   if ('to' in result) {
-    const { to, done, failed } = result;
-    if (done !== undefined) cookies.setFlash(reply, { kind: 'done', text: done });
+    const { to, done, failed, undo } = result;
+    if (done !== undefined) cookies.setFlash(reply, { kind: 'done', text: done, ...(undo !== undefined && { undo }) });
     if (failed !== undefined) cookies.setFlash(reply, { kind: 'failed', text: failed });
     return redirect(request, reply, to);
   }

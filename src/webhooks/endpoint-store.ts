@@ -166,12 +166,19 @@ export type EndpointHealth = {
   /** Since when no call succeeded; null: the last one did, or there was none. */
   failingSince: Date | null;
   failures: number;
-  /** Failing for 24 hours. */
-  warnedAt: Date | null;
+  /** Whether calls fail, as `endpoint.failing` says it. */
+  failing: boolean;
   /** Pending and held deliveries, each counted up to {@link maxCounted}. */
   pending: number;
   held: number;
 };
+
+/** An endpoint is failing after so many failed calls in a row (count), or while its breaker is open. */
+const failingAfterFailures = 3;
+
+/** The condition in SQL. `row`: of `endpoint_health`. */
+export const isFailing = (row: string): string =>
+  `(${row}.failures >= ${failingAfterFailures} or ${row}.breaker_state = 'open')`;
 
 /** Deliveries of one endpoint that are counted for its state (count). */
 const maxCounted = 10_000;
@@ -182,7 +189,7 @@ type HealthRow = {
   last_success_at: Date | null;
   first_failure_at: Date | null;
   failures: number | null;
-  warned_at: Date | null;
+  failing: boolean;
   pending: number;
   held: number;
 };
@@ -195,7 +202,8 @@ export async function listEndpoints(
 ): Promise<{ endpoint: Endpoint; health: EndpointHealth }[]> {
   const { rows } = await executor.query<Row & HealthRow>(
     `select ${endpointColumns},
-      h.breaker_state, h.open_until, h.last_success_at, h.first_failure_at, h.failures, h.warned_at,
+      h.breaker_state, h.open_until, h.last_success_at, h.first_failure_at, h.failures,
+      coalesce(${isFailing('h')}, false) as failing,
       (select count(*)::int from (
         select from unnest(array['live', 'redelivery']) as l (lane)
         join delivery_queue q on q.lane = l.lane and q.endpoint_id = e.id
@@ -220,7 +228,7 @@ const healthOf = (row: HealthRow): EndpointHealth => ({
   lastSuccessAt: row.last_success_at,
   failingSince: row.first_failure_at,
   failures: row.failures ?? 0,
-  warnedAt: row.warned_at,
+  failing: row.failing,
   pending: row.pending,
   held: row.held,
 });

@@ -1,14 +1,20 @@
 import type { Resource, Values, View } from '../../management/resource.ts';
 import { columnsOf, createRow, getRow, viewOf } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import { offerLimits } from '../offer-limits.ts';
 import { campaigns } from './campaigns.ts';
 import { creatives } from './creatives.ts';
 import { offers } from './offers.ts';
 
-const suffix = ' (copy)';
-
 /** Longest name of a campaign (characters). */
 const maxNameLength = 200;
+
+/** The name of a copy, in the language of the reader. */
+function copyNameOf(name: unknown, maxLength: number): string {
+  const suffix = ` ${t('crud.copySuffix')}`;
+  return [...String(name)].slice(0, maxLength - suffix.length).join('') + suffix;
+}
 
 /**
  * Copies a campaign with its offers and their creatives. The copy is paused, and served to its owner alone.
@@ -16,7 +22,7 @@ const maxNameLength = 200;
  */
 export async function duplicateCampaign(work: Work, id: string): Promise<View> {
   const campaign = await getRow(campaigns, work, id);
-  const name = [...String(campaign.name)].slice(0, maxNameLength - suffix.length).join('') + suffix;
+  const name = copyNameOf(campaign.name, maxNameLength);
   const copy = await createRow(campaigns, work, { ...inputOf(campaigns, campaign), name, active: false });
   for (const offer of await rowsOf(offers, work, 'campaign_id', campaign.id))
     await copyOffer(work, offer, { campaign_id: copy.id });
@@ -24,11 +30,15 @@ export async function duplicateCampaign(work: Work, id: string): Promise<View> {
 }
 
 /**
- * Copies an offer with its creatives, within its campaign. The copy is paused.
+ * Copies an offer with its creatives, within its campaign. The copy is paused, and its headline says that it is one.
  * @throws AppError resource_not_found
  */
-export const duplicateOffer = async (work: Work, id: string): Promise<View> =>
-  copyOffer(work, await getRow(offers, work, id), { active: false });
+export async function duplicateOffer(work: Work, id: string): Promise<View> {
+  const offer = await getRow(offers, work, id);
+  const named = offer.title !== '' ? 'title' : 'short_headline';
+  const name = copyNameOf(offer[named], offerLimits[named].maxLength);
+  return copyOffer(work, offer, { active: false, [named]: name });
+}
 
 async function copyOffer(work: Work, offer: View, changes: Values): Promise<View> {
   const copy = await createRow(offers, work, { ...inputOf(offers, offer), ...changes });

@@ -1,17 +1,23 @@
+import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../../platform/errors.ts';
 import { type Html, html } from '../../platform/http/html.ts';
-import { t } from '../../platform/i18n/messages.ts';
+import { type MessageKey, t } from '../../platform/i18n/messages.ts';
 import { csrfField } from '../../shell/actions.ts';
 import type { Cell } from '../../shell/components.ts';
 import { type Fields, fieldErrorsOf, type PageContext, viewerOf } from '../../shell/context.ts';
 import { createForm } from '../../shell/forms.ts';
 import type { PageResult } from '../../shell/pages.ts';
-import { type BulkAction, type Crud, type CrudPages, listPath, nounOf } from '../crud-definition.ts';
+import { type BulkAction, type Crud, type CrudPages, isRestorableKind, listPath, nounOf } from '../crud-definition.ts';
 import type { View } from '../resource.ts';
+import { restoreRow } from '../restore.ts';
 import { getRow, removeRow, updateRow } from '../rows.ts';
+import type { Work } from '../unit-of-work.ts';
 
 const formId = 'bulk';
 const removeAction = 'remove';
+const restoreAction = 'restore';
+/** Name of the text field beside a button. */
+const typedField = 'typed';
 
 /** The box that selects a row of the list; it belongs to the form of {@link bulkForm}. */
 export const selectBox = (key: unknown, name: string): Cell => html`
@@ -22,17 +28,61 @@ export const selectBox = (key: unknown, name: string): Cell => html`
 export function bulkForm<C extends PageContext>(crud: Crud<C>, context: C): Html {
   const button = ({ name, text, field }: BulkAction): Html => {
     const press = html`<button class="button small" name="action" value="${name}">${t(text)}</button>`;
-    return field === undefined ? press : html`<span>${createForm({}).input(name, { label: t(field) })}${press}</span>`;
+    if (field === undefined) return press;
+    return html`<span>${createForm({}).input(typedField, { label: t(field) })}${press}</span>`;
   };
   return html`
     <form class="bulk" id="${formId}" method="post" action="${listPath(crud, context)}/bulk" data-keep>
       ${csrfField(viewerOf(context.request))}
       <label><input type="checkbox" data-select-all="key"> ${t('crud.selectAll')}</label>
-      ${(crud.bulk ?? []).map(button)}
+      ${(crud.bulk ?? []).filter(({ isUndo }) => isUndo !== true).map(button)}
       <button class="button small danger" name="action" value="${removeAction}"
         data-confirm="${t('crud.removeSelected', { nouns: nounOf(crud.resource, 2) })}"
         data-confirm-button="${t('common.remove')}">${t('common.remove')}</button>
     </form>`;
+}
+
+/** What is done to each selected row; `failing` is told the row before. Resolves to whether it changed. */
+type Step = {
+  done: MessageKey;
+  /** Name of the action that takes it back; null: none does. */
+  undoneBy: string | null;
+  run: (work: Work, key: string, failing: (row: View) => void) => Promise<boolean>;
+};
+
+function stepOf<C extends PageContext>(crud: Crud<C>, name: string, typed: string): Step | null {
+  const { resource } = crud;
+  if (name === removeAction)
+    return {
+      done: 'crud.removedThings',
+      undoneBy: isRestorableKind(crud) ? restoreAction : null,
+      run: async (work, key, failing) => {
+        failing(await getRow(resource, work, key));
+        await removeRow(resource, work, key, null);
+        return true;
+      },
+    };
+  if (name === restoreAction && isRestorableKind(crud))
+    return {
+      done: 'crud.restoredThings',
+      undoneBy: null,
+      run: async (work, key) => {
+        await restoreRow(resource, work, key);
+        return true;
+      },
+    };
+  const action = crud.bulk?.find((one) => one.name === name);
+  if (action === undefined) return null;
+  return {
+    ...action,
+    run: async (work, key, failing) => {
+      const row = await getRow(resource, work, key);
+      failing(row);
+      const change = action.change(row, typed);
+      await updateRow(resource, work, key, change, { ifMatch: null, replace: false });
+      return Object.entries(change).some(([field, value]) => !isDeepStrictEqual(value, row[field]));
+    },
+  };
 }
 
 /** Does the same to all selected rows, or to none where one of them cannot be changed. */
@@ -42,23 +92,23 @@ export async function changeSelected<C extends PageContext>(
   fields: Fields,
 ): Promise<PageResult> {
   const { resource } = crud;
-  const keys = [...new Set(fields.all('key'))];
-  const name = fields.text('action');
-  const action = crud.bulk?.find((one) => one.name === name);
+  const keys = [...new Set(fields.all('key'))].sort();
+  const typed = fields.text(typedField);
+  const step = stepOf(crud, fields.text('action'), typed);
   const to = listPath(crud, context);
-  if (action === undefined && name !== removeAction) throw new AppError('not_found');
+  if (step === null) throw new AppError('not_found');
   if (keys.length === 0) return { to, failed: t('crud.selectFirst', { nouns: nounOf(resource, 2) }) };
   let failing: View | null = null;
+  const changed: string[] = [];
   try {
     await management.write(context, async (work) => {
-      for (const key of keys.sort()) {
-        failing = await getRow(resource, work, key);
-        if (action === undefined) await removeRow(resource, work, key, null);
-        else {
-          const change = action.change(failing, fields.text(action.name));
-          await updateRow(resource, work, key, change, { ifMatch: null, replace: false });
-        }
-      }
+      for (const key of keys)
+        if (
+          await step.run(work, key, (row) => {
+            failing = row;
+          })
+        )
+          changed.push(key);
     });
   } catch (err) {
     const [error] = fieldErrorsOf(err);
@@ -67,5 +117,6 @@ export async function changeSelected<C extends PageContext>(
     return { to, failed: t('crud.notChanged', { reason }) };
   }
   const things = t('crud.things', { count: keys.length, nouns: nounOf(resource, keys.length) });
-  return { to, done: t(action?.done ?? 'crud.removedThings', { things }) };
+  const undo = { to: `${to}/bulk`, values: { action: step.undoneBy ?? '', [typedField]: typed, key: changed } };
+  return { to, done: t(step.done, { things }), ...(step.undoneBy !== null && changed.length > 0 && { undo }) };
 }

@@ -527,6 +527,7 @@ export const de: Messages = {
     draftRestoredWithoutSecrets:
       'Ihre Sitzung war abgelaufen. Ihre Eingaben sind wieder da, aber noch nicht gespeichert. Geben Sie Passwörter ' +
       'und Geheimnisse erneut ein.',
+    addItem: '„{text}“ hinzufügen',
   },
   campaigns: {
     addTag: 'Tag hinzufügen',
@@ -763,6 +764,9 @@ export const de: Messages = {
     event_click: 'Klicks',
     event_no_thanks: '„Nein, danke“',
     event_conversion: 'Conversions',
+    removeTag: 'Tag entfernen',
+    untagged: 'Tag von {things} entfernt.',
+    advertiserSavedNext: '{name} gespeichert. Fügen Sie als Nächstes eine Kampagne hinzu.',
   },
   common: {
     account: 'Konto',
@@ -794,6 +798,8 @@ export const de: Messages = {
     off: 'Aus',
     on: 'An',
     status: 'Status',
+    undo: 'Rückgängig',
+    readOnly: 'Sie können diese Seite lesen; zum Ändern braucht es die Rolle {role}.',
   },
   crud: {
     activate: 'Aktivieren',
@@ -834,6 +840,8 @@ export const de: Messages = {
     things: '{count, number} {nouns}',
     stored: 'Gespeichert',
     yours: 'Ihr Wert',
+    copySuffix: '(Kopie)',
+    restoredThings: '{things} wiederhergestellt.',
   },
   deliveries: {
     alreadyFinished: 'Die erneute Zustellung war schon abgeschlossen.',
@@ -1051,6 +1059,7 @@ export const de: Messages = {
     paused: 'pausiert',
     disabled: 'deaktiviert',
     removed: 'entfernt',
+    failing: 'schlägt fehl',
   },
   errors: {
     denied: 'Zugriff verweigert',
@@ -1130,6 +1139,7 @@ export const de: Messages = {
     notSaved: '<b>Nicht gespeichert.</b> Beheben Sie {count, plural, one {# Fehler} other {# Fehler}}:',
     of: '{of}, {label}',
     row: '{noun} {number}',
+    sections: 'Abschnitte dieses Formulars',
   },
   integration: {
     lead:
@@ -1386,6 +1396,10 @@ export const de: Messages = {
       'ausgeliefert. Sonst entscheidet der erwartete Umsatz.',
     why: 'Warum?',
     yesButton: 'Ja-Schaltfläche',
+    imageRestored: 'Bild wiederhergestellt.',
+    firstImageHint:
+      'PNG, JPEG, WebP oder SVG, höchstens 5 MB. Weitere Bilder lassen sich hinzufügen, sobald das Angebot gespeichert ist.',
+    firstImage: 'Bild',
   },
   operator: {
     publishersLead: 'Öffnen Sie einen Publisher, um seine Angebote, Einstellungen und Benutzer zu verwalten.',
@@ -1795,6 +1809,12 @@ export const de: Messages = {
     hint_selection: 'Wählen Sie ein Angebot aus und bestätigen Sie; dadurch entsteht der Webhook.',
     step_delivery: 'Den Webhook empfangen',
     hint_delivery: 'Ihr Server beantwortet ihn mit einem Status von 200 bis 299.',
+    step_advertiser: 'Werbekunden hinzufügen',
+    hint_advertiser: 'Das Unternehmen, dessen Angebote Sie zeigen; auch Ihr eigenes.',
+    step_campaign: 'Kampagne hinzufügen',
+    hint_campaign: 'Zielseite, Vergütung und Targeting ihrer Angebote.',
+    step_offer: 'Erstes Angebot hinzufügen',
+    hint_offer: 'Was Nutzer sehen: Texte und ein Bild.',
   },
   themes: {
     background: 'Hintergrund',

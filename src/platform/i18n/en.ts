@@ -509,6 +509,7 @@ export const en = {
     yourHeadline: 'Your headline',
     draftRestoredWithoutSecrets:
       'Your session had ended. Your edits are back; they are not saved yet. Enter passwords and secrets again.',
+    addItem: 'Add “{text}”',
   },
   campaigns: {
     addTag: 'Add tag',
@@ -736,6 +737,9 @@ export const en = {
     event_click: 'clicks',
     event_no_thanks: 'no thanks',
     event_conversion: 'conversions',
+    removeTag: 'Remove tag',
+    untagged: 'Tag removed from {things}.',
+    advertiserSavedNext: '{name} saved. Next: add a campaign.',
   },
   common: {
     account: 'Account',
@@ -767,6 +771,8 @@ export const en = {
     off: 'Off',
     on: 'On',
     status: 'Status',
+    undo: 'Undo',
+    readOnly: 'You can read this page; changing it takes the role {role}.',
   },
   crud: {
     activate: 'Activate',
@@ -807,6 +813,8 @@ export const en = {
     things: '{count, number} {nouns}',
     stored: 'Stored',
     yours: 'Yours',
+    copySuffix: '(copy)',
+    restoredThings: '{things} restored.',
   },
   deliveries: {
     alreadyFinished: 'The redelivery had already finished.',
@@ -1017,6 +1025,7 @@ export const en = {
     paused: 'paused',
     disabled: 'disabled',
     removed: 'removed',
+    failing: 'failing',
   },
   errors: {
     denied: 'Access denied',
@@ -1089,6 +1098,7 @@ export const en = {
     notSaved: '<b>Not saved.</b> Fix {count, plural, one {# error} other {# errors}}:',
     of: '{of}, {label}',
     row: '{noun} {number}',
+    sections: 'Sections of this form',
   },
   integration: {
     lead: 'Add a snippet to your site or app. Requests appear below as they arrive.',
@@ -1327,6 +1337,9 @@ export const en = {
       'revenue decides.',
     why: 'Why?',
     yesButton: 'Yes button',
+    imageRestored: 'Image restored.',
+    firstImageHint: 'PNG, JPEG, WebP or SVG, 5 MB at most. Further images can be added once the offer is saved.',
+    firstImage: 'Image',
   },
   operator: {
     publishersLead: 'Open a publisher to manage its offers, settings and users.',
@@ -1724,6 +1737,12 @@ export const en = {
     hint_selection: 'Select an offer and confirm; that writes the webhook.',
     step_delivery: 'Receive the webhook',
     hint_delivery: 'Your server answers it with a status of 200 to 299.',
+    step_advertiser: 'Add an advertiser',
+    hint_advertiser: 'The company whose offers you show; your own, too.',
+    step_campaign: 'Add a campaign',
+    hint_campaign: 'Landing page, payout and targeting of its offers.',
+    step_offer: 'Add the first offer',
+    hint_offer: 'What users see: texts and an image.',
   },
   themes: {
     background: 'Background',

@@ -45,7 +45,7 @@ export function viewOfState({ enabled, pausedAt }: Endpoint, health: EndpointHea
     status,
     breaker,
     breaker_open_until: textOf(health.breakerOpenUntil),
-    warning: health.warnedAt === null ? null : 'failing',
+    warning: health.failing ? 'failing' : null,
     failing_since: textOf(health.failingSince),
     failures: health.failures,
     last_success_at: textOf(health.lastSuccessAt),

@@ -86,7 +86,7 @@ export function campaignPages(app: App, services: PageServices): void {
     }),
     assets: ['pickers.js'],
     duplicate: duplicateCampaign,
-    bulk: [...pauseActions, tagAction],
+    bulk: [...pauseActions, ...tagActions],
     afterCreate: async (context, view) => {
       const toOffer = context.path(`/offers/new?campaign_id=${view.id}`);
       const isDoubtful = (await warningsOf(context, view)).some(({ path }) => path.startsWith('/rules/'));
@@ -112,13 +112,24 @@ function registerReach(pages: Pages<PublisherContext>, reach: PageServices['exte
   }));
 }
 
-const tagAction: BulkAction = {
-  name: 'tag',
-  text: 'campaigns.addTag',
-  field: 'campaigns.tag',
-  done: 'campaigns.tagged',
-  change: ({ tags }, typed) => ({ tags: [...new Set([...(tags as string[]), typed])] }),
-};
+const tagActions: readonly BulkAction[] = [
+  {
+    name: 'tag',
+    text: 'campaigns.addTag',
+    field: 'campaigns.tag',
+    done: 'campaigns.tagged',
+    change: ({ tags }, typed) => ({ tags: [...new Set([...(tags as string[]), typed])] }),
+    undoneBy: 'untag',
+  },
+  {
+    name: 'untag',
+    text: 'campaigns.removeTag',
+    done: 'campaigns.untagged',
+    change: ({ tags }, typed) => ({ tags: (tags as string[]).filter((tag) => tag !== typed) }),
+    undoneBy: 'tag',
+    isUndo: true,
+  },
+];
 
 /** What was saved but may be wrong. */
 function warningList(warnings: readonly Warning[]): Html {
@@ -219,6 +230,10 @@ export function advertiserPages(app: App, services: PageServices): void {
       return { title: t('campaigns.noAdvertisers'), text: t('campaigns.noAdvertisersText') };
     },
     nameOf: (row) => String(row.name),
+    afterCreate: ({ path }, view) => ({
+      to: path(`/campaigns/new?advertiser_id=${view.id}`),
+      done: t('campaigns.advertiserSavedNext', { name: String(view.name) }),
+    }),
     read: (fields) => ({ name: fields.text('name') }),
     fields: (form) =>
       form.input('name', { label: t('common.name'), required: true, hint: t('campaigns.advertiserNameHint') }),

@@ -73,6 +73,16 @@ const sources = {
   ],
 } satisfies Record<string, (scope: Scope) => readonly Choice[] | Promise<readonly Choice[]>>;
 
+/** Kinds with no values but those to choose from. */
+const closedKinds: ReadonlySet<OptionKind> = new Set([
+  'countries',
+  'platforms',
+  'devices',
+  'offers',
+  'campaigns',
+  'advertisers',
+]);
+
 /** Kinds whose values are ids, which nobody knows by heart. */
 const idKinds: ReadonlySet<OptionKind> = new Set(['offers', 'campaigns', 'advertisers']);
 
@@ -130,7 +140,7 @@ export function createPicker(deps: Pick<CatalogDeps, 'catalog'>, { path, publish
     const values = splitList(typeof value === 'string' ? value : '');
     const unseen = kind === 'placements' ? neverSeen() : '';
     const labels = values.length === 0 ? {} : labelsOf(kind, values, scope);
-    return { source: path(`/options?kind=${kind}`), labels, unseen };
+    return { source: path(`/options?kind=${kind}`), labels, unseen, free: !closedKinds.has(kind) };
   };
 }
 

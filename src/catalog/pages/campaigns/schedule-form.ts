@@ -3,11 +3,11 @@ import { t } from '../../../platform/i18n/messages.ts';
 import { minuteOf } from '../../../platform/lib/time-zone.ts';
 import type { FieldErrors, Fields } from '../../../shell/context.ts';
 import { perLocale } from '../../../shell/format.ts';
-import { type Choice, chosenOf, columns, type FormBuilder, fieldGroup } from '../../../shell/forms.ts';
+import { chosenOf, columns, type FormBuilder, fieldGroup } from '../../../shell/forms.ts';
 import { instantToLocal, localToInstant } from '../../../shell/local-time.ts';
 import { isNested } from '../../../shell/nested.ts';
 import { rowList } from '../../../shell/row-list.ts';
-import { timeZoneChoices } from '../../../shell/time-zones.ts';
+import { timeZoneList, timeZoneListId, timeZoneNamed } from '../../../shell/time-zones.ts';
 import type { RulesPart } from './rules-part.ts';
 
 /** `from` and `to`: `HH:MM`; days 1 Monday to 7 Sunday. */
@@ -39,7 +39,7 @@ const instantPart = (name: 'start_at' | 'end_at', timeZone: string): RulesPart =
 const zonePart: RulesPart = {
   path: 'schedule.time_zone',
   toForm: (value) => ({ 'rules.schedule.time_zone': String(value ?? '') }),
-  read: (fields) => fields.text('rules.schedule.time_zone') || undefined,
+  read: (fields) => timeZoneNamed(fields.text('rules.schedule.time_zone')) || undefined,
 };
 
 /** Windows of whole hours are the cells of a grid, all others rows. */
@@ -120,8 +120,6 @@ export function scheduleErrors(errors: FieldErrors, fields: Fields): FieldErrors
   });
 }
 
-const zoneChoices = (): Choice[] => [{ value: '', text: t('campaigns.zoneOfUser') }, ...timeZoneChoices];
-
 export const scheduleFields = (form: FormBuilder, timeZone: string): Html =>
   fieldGroup(
     t('campaigns.schedule'),
@@ -145,11 +143,13 @@ export const scheduleFields = (form: FormBuilder, timeZone: string): Html =>
       first: 'from',
       row: (prefix, of) => windowFields(form, prefix, of),
     }),
-    form.select('rules.schedule.time_zone', {
+    form.input('rules.schedule.time_zone', {
       label: t('campaigns.hoursZone'),
-      choices: zoneChoices(),
+      list: timeZoneListId,
+      placeholder: t('campaigns.zoneOfUser'),
       hint: t('campaigns.hoursZoneHint', { zone: timeZone }),
     }),
+    timeZoneList(),
   );
 
 const windowFields = (form: FormBuilder, prefix: string, of: string): Html => html`

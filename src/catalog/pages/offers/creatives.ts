@@ -1,20 +1,25 @@
-import type { View } from '../../../management/resource.ts';
+import type { Values, View } from '../../../management/resource.ts';
+import { createRow } from '../../../management/rows.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { actionButton, csrfField } from '../../../shell/actions.ts';
 import { badge, card } from '../../../shell/components.ts';
 import { type Fields, fieldErrorsOf, hasRole, keyIn } from '../../../shell/context.ts';
-import { type Choice, columns, createForm } from '../../../shell/forms.ts';
+import { type Choice, columns, createForm, type FormBuilder } from '../../../shell/forms.ts';
 import type { PageResult, Pages } from '../../../shell/pages.ts';
 import type { Upload } from '../../../shell/uploads.ts';
-import { createImageStore } from '../../image-storage.ts';
+import type { createImageStore } from '../../image-storage.ts';
 import { readUpload } from '../../image-upload.ts';
 import type { PublisherContext } from '../../publisher-pages.ts';
 import { createUploadedCreative, creatives } from '../../resources/creatives.ts';
 import { offers } from '../../resources/offers.ts';
 import type { PageServices } from '../services.ts';
 
-type Images = ReturnType<typeof createImageStore>;
+export type Images = ReturnType<typeof createImageStore>;
+
+/** Name of the field of a file. */
+const fileField = 'image';
+const accept = 'image/png,image/jpeg,image/webp,image/svg+xml';
 
 const kinds = (): Choice[] => [
   { value: 'offer_image', text: t('offers.offerImage') },
@@ -26,9 +31,8 @@ const creativesPath = ({ path }: PublisherContext, offerId: unknown): string =>
   `${path(`/offers/${offerId}`)}#creatives`;
 
 /** Uploading, ordering and removing the creatives of an offer. */
-export function registerCreatives(pages: Pages<PublisherContext>, services: PageServices): void {
-  const { management, deps } = services;
-  const images = createImageStore(deps.config.imageStore);
+export function registerCreatives(pages: Pages<PublisherContext>, services: PageServices, images: Images): void {
+  const { management } = services;
 
   pages.post('/offers/:key/pictures', 'manager', (context, fields, upload) =>
     saveUpload(services, images, context, fields, upload),
@@ -41,7 +45,16 @@ export function registerCreatives(pages: Pages<PublisherContext>, services: Page
 
   pages.post('/pictures/:key/remove', 'manager', async (context) => {
     const view = await management.remove(context, creatives, keyIn(context));
-    return { to: creativesPath(context, view.offer_id), done: t('offers.imageRemoved') };
+    return {
+      to: creativesPath(context, view.offer_id),
+      done: t('offers.imageRemoved'),
+      undo: { to: context.path(`/pictures/${view.id}/restore`) },
+    };
+  });
+
+  pages.post('/pictures/:key/restore', 'manager', async (context) => {
+    const view = await management.restore(context, creatives, keyIn(context));
+    return { to: creativesPath(context, view.offer_id), done: t('offers.imageRestored') };
   });
 }
 
@@ -112,13 +125,43 @@ function creativeActions(context: PublisherContext, row: View): Html {
     </div>`;
 }
 
+/** The first picture of a new offer. */
+export const firstImageField = (form: FormBuilder): Html =>
+  form.custom(
+    fileField,
+    t('offers.firstImage'),
+    html`
+      <div class="label"><label for="f-first-image">${t('offers.firstImage')}</label></div>
+      <input type="file" id="f-first-image" name="${fileField}" accept="${accept}" aria-describedby="f-first-image-hint">
+      <p class="hint" id="f-first-image-hint">${t('offers.firstImageHint')}</p>`,
+  );
+
+/**
+ * Creates an offer, with its first picture where one was chosen: both or neither.
+ * @throws AppError invalid_picture, at the field of the file; body_too_large
+ */
+export async function createWithImage(
+  { management }: PageServices,
+  images: Images,
+  context: PublisherContext,
+  values: Values,
+  upload: Upload | null,
+): Promise<View> {
+  const image = upload === null ? null : await readUpload(upload.bytes, upload.declaredType);
+  return management.write(context, async (work) => {
+    const offer = await createRow(offers, work, values);
+    if (image !== null)
+      await createUploadedCreative(work, { offer_id: offer.id, creative_type: 'offer_image' }, image, images);
+    return offer;
+  });
+}
+
 function uploadForm(context: PublisherContext, offer: View): Html {
   const form = createForm({ creative_type: 'offer_image' });
-  const accept = 'image/png,image/jpeg,image/webp,image/svg+xml';
   const file = html`
     <div class="field">
       <div class="label"><label for="f-image">${t('offers.file')}</label></div>
-      <input type="file" id="f-image" name="image" accept="${accept}" required>
+      <input type="file" id="f-image" name="${fileField}" accept="${accept}" required>
     </div>`;
   return html`
     <form class="form upload" method="post" enctype="multipart/form-data"

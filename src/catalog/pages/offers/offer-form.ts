@@ -16,9 +16,9 @@ export const offerTexts = [
   'loyalty_requirements',
 ] as const;
 
-/** Limits: docs/interface.md#text-limits. */
-export const offerFields = (form: FormBuilder): Html => html`
-  ${copyFields(form)}
+/** Limits: docs/interface.md#text-limits. `image`: the picture of a new offer. */
+export const offerFields = (form: FormBuilder, image: Html): Html => html`
+  ${copyFields(form, image)}
   ${fieldGroup(
     t('offers.compactFormats'),
     form.input('short_headline', { label: t('offers.shortHeadline'), ...offerLimits.short_headline }),
@@ -45,20 +45,21 @@ export const offerFields = (form: FormBuilder): Html => html`
   )}
   ${servingFields(form)}`;
 
-const copyFields = (form: FormBuilder): Html => html`
-  <fieldset class="group first">
-    <legend>${t('offers.texts')}</legend>
-    ${form.input('title', {
+const copyFields = (form: FormBuilder, image: Html): Html =>
+  fieldGroup(
+    t('offers.texts'),
+    form.input('title', {
       label: t('offers.headline'),
       ...offerLimits.title,
       hint: tHtml('offers.macrosHint', { macro: '{{first_name|there}}' }),
-    })}
-    ${form.textarea('description', { label: t('offers.description'), ...offerLimits.description })}
-    ${columns([
+    }),
+    form.textarea('description', { label: t('offers.description'), ...offerLimits.description }),
+    columns([
       form.input('cta_yes', { label: t('offers.yesButton'), ...offerLimits.cta_yes }),
       form.input('cta_no', { label: t('offers.noButton'), ...offerLimits.cta_no }),
-    ])}
-  </fieldset>`;
+    ]),
+    image,
+  );
 
 const servingFields = (form: FormBuilder): Html =>
   fieldGroup(

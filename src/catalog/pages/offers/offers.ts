@@ -2,7 +2,7 @@ import { nounOf, pauseActions } from '../../../management/crud-definition.ts';
 import { crudPages } from '../../../management/crud-pages.ts';
 import { choicesOf } from '../../../management/page-client.ts';
 import type { Values } from '../../../management/resource.ts';
-import { type Html, html } from '../../../platform/http/html.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { emptyState, linkButton } from '../../../shell/components.ts';
@@ -10,13 +10,14 @@ import { type Fields, keyIn, queryText } from '../../../shell/context.ts';
 import { type Choice, filterSelect } from '../../../shell/forms.ts';
 import type { Pages } from '../../../shell/pages.ts';
 import { buildCreativeView } from '../../creative-view.ts';
+import { createImageStore } from '../../image-storage.ts';
 import { type PublisherContext, publisherPages } from '../../publisher-pages.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { duplicateOffer } from '../../resources/duplicate.ts';
 import { offers } from '../../resources/offers.ts';
 import type { Offer } from '../../types.ts';
 import { figuresOf, type PageServices } from '../services.ts';
-import { creativesCard, registerCreatives } from './creatives.ts';
+import { createWithImage, creativesCard, firstImageField, registerCreatives } from './creatives.ts';
 import { offerFields, offerTexts } from './offer-form.ts';
 import { offerCells, offerColumns, offerName } from './offer-list.ts';
 import { offerPreview, previewPanel } from './preview.ts';
@@ -30,7 +31,8 @@ const statusChoices = (): Choice[] => [
 export function offerPages(app: App, services: PageServices): void {
   const { management, deps } = services;
   const pages = publisherPages(app, services);
-  registerCreatives(pages, services);
+  const images = createImageStore(deps.config.imageStore);
+  registerCreatives(pages, services, images);
   registerPause(pages, services);
   const stored = (id: unknown): Offer | undefined => deps.catalog.current().offers.get(Number(id));
   const campaignChoices = (context: PublisherContext, chosen: unknown): Promise<Choice[]> =>
@@ -80,15 +82,18 @@ export function offerPages(app: App, services: PageServices): void {
           choices: await campaignChoices(context, values.campaign_id),
         })
       }
-      ${offerFields(form)}`,
+      ${offerFields(form, view === null ? firstImageField(form) : nothing)}`,
+    create: (context, values, upload) => createWithImage(services, images, context, values, upload),
     previewed: true,
     beside: (context, { view }) => preview(services, context, stored(view?.id)),
     duplicate: duplicateOffer,
     bulk: pauseActions,
-    afterCreate: ({ path }, view) => ({
-      to: `${path(`/offers/${view.id}`)}#creatives`,
-      done: t('offers.savedNext'),
-    }),
+    afterCreate: ({ path, request }, view) => {
+      const page = path(`/offers/${view.id}`);
+      return request.upload === null
+        ? { to: `${page}#creatives`, done: t('offers.savedNext') }
+        : { to: page, done: t('crud.saved', { name: offerName(view) }) };
+    },
     actions: ({ path }, view) => linkButton(path(`/why?offer=${view.id}`), t('nav.why')),
     below: (context, view) => creativesCard(services, context, view),
   });
@@ -99,7 +104,11 @@ function registerPause(pages: Pages<PublisherContext>, { management }: PageServi
     const active = fields.text('active') === 'yes';
     const view = await management.update(context, offers, keyIn(context), { active }, null);
     const name = offerName(view);
-    return { to: context.path('/offers'), done: t(active ? 'offers.resumed' : 'offers.paused', { name }) };
+    return {
+      to: context.path('/offers'),
+      done: t(active ? 'offers.resumed' : 'offers.paused', { name }),
+      undo: { to: context.path(`/offers/${view.id}/active`), values: { active: active ? 'no' : 'yes' } },
+    };
   });
 }
 

@@ -3,7 +3,7 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import type { Fields } from '../../../shell/context.ts';
 import { type Choice, columns, type FormBuilder, fieldGroup } from '../../../shell/forms.ts';
-import { timeZoneChoices } from '../../../shell/time-zones.ts';
+import { timeZoneList, timeZoneListId, timeZoneNamed } from '../../../shell/time-zones.ts';
 
 const offerCountChoices: Choice[] = Array.from({ length: 10 }, (_, index) => {
   const count = String(index + 1);
@@ -77,9 +77,10 @@ const localeFields = (form: FormBuilder): Html =>
   fieldGroup(
     t('settings.zoneAndCurrency'),
     columns([
-      form.select('time_zone', {
+      form.input('time_zone', {
         label: t('settings.timeZone'),
-        choices: timeZoneChoices,
+        list: timeZoneListId,
+        required: true,
         hint: t('settings.timeZoneHint'),
       }),
       form.input('currency_name', { label: t('settings.loyaltyCurrency'), hint: t('settings.loyaltyCurrencyHint') }),
@@ -90,6 +91,7 @@ const localeFields = (form: FormBuilder): Html =>
         step: '0.0001',
       }),
     ]),
+    timeZoneList(),
   );
 
 export function readPublisher(fields: Fields, asOperator: boolean): Values {
@@ -100,7 +102,7 @@ export function readPublisher(fields: Fields, asOperator: boolean): Values {
     default_placement: fields.text('default_placement') || null,
     unit_enabled: fields.checked('unit_enabled'),
     test_mode: fields.checked('test_mode'),
-    time_zone: fields.text('time_zone'),
+    time_zone: timeZoneNamed(fields.text('time_zone')),
     currency_name: fields.text('currency_name'),
     currency_multiplier: fields.number('currency_multiplier'),
     privacy_url: fields.text('privacy_url') || null,

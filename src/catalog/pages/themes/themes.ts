@@ -108,6 +108,9 @@ const unitChoices = (): Choice[] => [
   { value: 'sou', text: t('themes.singleOfferChoice') },
 ];
 
+/** User Selected Perks work in no other unit. */
+const multiOffer = { field: 'unit', value: 'mou' };
+
 const themeFields = (form: FormBuilder, { offersPerResponse, uspEnabled }: Publisher): Html => html`
   ${columns([
     form.input('name', { label: t('common.name'), required: true }),
@@ -134,8 +137,12 @@ const themeFields = (form: FormBuilder, { offersPerResponse, uspEnabled }: Publi
   ${fieldGroup(
     t('settings.usp'),
     uspEnabled ? [] : html`<p class="hint">${t('themes.uspNotEnabled')}</p>`,
-    form.checkbox('usp_enabled', { label: t('settings.usp'), hint: t('themes.uspHint') }),
-    form.checkbox('usp_check_all', { label: t('themes.uspCheckAll'), hint: t('themes.uspCheckAllHint') }),
+    form.checkbox('usp_enabled', { label: t('settings.usp'), hint: t('themes.uspHint'), needs: multiOffer }),
+    form.checkbox('usp_check_all', {
+      label: t('themes.uspCheckAll'),
+      hint: t('themes.uspCheckAllHint'),
+      needs: multiOffer,
+    }),
   )}
   ${appearanceFields(form)}`;
 

@@ -1,5 +1,5 @@
-import type pg from 'pg';
 import { firstKeyAt } from '../../../accounts/keys.ts';
+import { type FirstRow, firstRows } from '../../../catalog/first-rows.ts';
 import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import type { Publisher } from '../../../catalog/types.ts';
 import type { FailFast } from '../../../platform/db/health.ts';
@@ -16,7 +16,14 @@ import type { PageServices } from '../services.ts';
 /** A step with the page where it is done. */
 type Step = { key: SetupStep; path: string; to: MessageKey };
 
-const steps: readonly Step[] = [
+/** The first offer takes an advertiser and a campaign. */
+const catalogueSteps: readonly Step[] = [
+  { key: 'advertiser', path: '/advertisers/new', to: 'nav.advertisers' },
+  { key: 'campaign', path: '/campaigns/new', to: 'nav.campaigns' },
+  { key: 'offer', path: '/offers/new', to: 'nav.offers' },
+];
+
+const callSteps: readonly Step[] = [
   { key: 'key', path: '/settings/keys', to: 'nav.keys' },
   { key: 'fetch', path: '/integration', to: 'nav.integration' },
   { key: 'impression', path: '/integration', to: 'nav.integration' },
@@ -34,7 +41,10 @@ export function checklistPages(pages: Pages<PublisherContext>, checklist: Checkl
 /** The steps from the first key to the first delivered webhook, ticked as they happen; empty once all are done. */
 export async function setupChecklist({ services, failFast }: Checklist, context: PublisherContext): Promise<Html> {
   const { publisher, path } = context;
-  const done = await failFast(() => setupProgress(services.deps.pool, publisher));
+  const done = await failFast(() => setupProgress(services.deps, publisher));
+  // Who serves offers of others needs no campaign.
+  const isServed = done.has('offer') && !done.has('campaign');
+  const steps = isServed ? callSteps : [...catalogueSteps, ...callSteps];
   const wanted = steps.filter(({ key }) => key !== 'selection' || publisher.uspEnabled);
   const left = wanted.filter(({ key }) => !done.has(key));
   if (left.length === 0) return nothing;
@@ -64,12 +74,18 @@ export async function setupChecklist({ services, failFast }: Checklist, context:
 }
 
 /** The steps from a new publisher to its first delivered webhook. */
-type SetupStep = 'key' | 'fetch' | 'impression' | 'endpoint' | 'selection' | 'delivery';
+type SetupStep = FirstRow | 'key' | 'fetch' | 'impression' | 'endpoint' | 'selection' | 'delivery';
+
+type SetupDeps = PageServices['deps'];
 
 /** The steps that are done. Activity counts from the first key on, so that the demo's made-up history is left out. */
-async function setupProgress(pool: pg.Pool, { id }: Publisher): Promise<ReadonlySet<SetupStep>> {
-  const [sinceMs, endpoint] = await Promise.all([firstKeyAt(pool, id), hasEndpoint(pool, id)]);
-  const done = new Set<SetupStep>();
+async function setupProgress({ pool, catalog }: SetupDeps, { id }: Publisher): Promise<ReadonlySet<SetupStep>> {
+  const [sinceMs, endpoint, rows] = await Promise.all([
+    firstKeyAt(pool, id),
+    hasEndpoint(pool, id),
+    firstRows(pool, catalog.current(), id),
+  ]);
+  const done = new Set<SetupStep>(rows);
   if (endpoint) done.add('endpoint');
   if (sinceMs === null) return done;
   done.add('key');

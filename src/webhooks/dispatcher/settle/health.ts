@@ -1,4 +1,5 @@
 import type { Executor } from '../../../platform/db/pool.ts';
+import { isFailing } from '../../endpoint-store.ts';
 import { endpointData, isoTime, raiseEvents, takeBack } from '../../raise-events.ts';
 import type { Settlement } from './settle.ts';
 
@@ -19,9 +20,6 @@ const breakerTimeouts = 5;
 /** How long an open breaker waits before a probe: doubled each time one fails, up to the maximum (seconds). */
 const firstProbeAfterS = 30;
 const maxProbeAfterS = 900;
-
-/** An endpoint is failing after so many failed calls in a row (count), or while its breaker is open. */
-const failingAfterFailures = 3;
 
 /** The result of a finished call for the health of its endpoint. */
 type CallResult = 'success' | 'failure' | 'timeout';
@@ -127,9 +125,6 @@ function next(before: Observation, result: CallResult, trips: boolean): Observat
   if (result === 'failure') return { ...failed, timeouts: 0, onlyTimeouts: false };
   return { ...failed, timeouts: before.timeouts + 1, timedOut: true, successes: 0 };
 }
-
-const isFailing = (row: string): string =>
-  `(${row}.failures >= ${failingAfterFailures} or ${row}.breaker_state = 'open')`;
 
 /** Of `changed`: endpoints that began to fail, and those that recovered. */
 const failed = `select publisher_id, subject, count, data || jsonb_build_object(

@@ -3,7 +3,6 @@ import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { readOnlyFields, saveForm } from '../../../shell/actions.ts';
 import {
-  badge,
   card,
   codeBlock,
   copyable,
@@ -21,7 +20,7 @@ import { endpointName, maxEndpoints } from '../../endpoint-store.ts';
 import { viewOfState } from '../../endpoints/view.ts';
 import type { EventType, EventTypes } from '../../events.ts';
 import { endpointFields, endpointToForm, eventLead, eventTitle, type FoundEndpoint } from './endpoint-form.ts';
-import { statusCard, statusTone } from './status-card.ts';
+import { statusBadge, statusCard } from './status-card.ts';
 
 export const basePath = '/settings/webhooks';
 
@@ -83,7 +82,7 @@ export function endpointListPage(context: PublisherContext, events: EventTypes, 
       strongLink(context.path(`${basePath}/${endpoint.event ?? endpoint.id}`), endpointName(endpoint)),
       html`<code>${endpoint.url}</code>`,
       endpoint.events.join(', '),
-      badge(t(`endpointStatus.${state.status}`), statusTone(state)),
+      statusBadge(state),
       state.pending,
       state.held,
     ];

@@ -10,10 +10,16 @@ import type { FoundEndpoint } from './endpoint-form.ts';
 
 type EndpointState = ReturnType<typeof viewOfState>;
 
-export function statusTone({ status, warning }: EndpointState): Tone {
-  if (status === 'active') return warning === null ? 'good' : 'bad';
-  return status === 'paused' ? 'warn' : 'bad';
+function statusTone(state: EndpointState): Tone {
+  if (state.status === 'active') return isFailing(state) ? 'bad' : 'good';
+  return state.status === 'paused' ? 'warn' : 'bad';
 }
+
+/** What an endpoint does, in a badge: an active one whose calls fail says so. */
+export const statusBadge = (state: EndpointState): Html =>
+  badge(t(`endpointStatus.${isFailing(state) ? 'failing' : state.status}`), statusTone(state));
+
+const isFailing = ({ status, warning }: EndpointState): boolean => status === 'active' && warning !== null;
 
 /** How many deliveries wait, in words; they are counted up to a limit. */
 export const countWaiting = ({ pending, held }: Pick<EndpointState, 'pending' | 'held'>): string =>
@@ -27,7 +33,7 @@ export function statusCard(context: PublisherContext, { endpoint, health }: Foun
     link(path(`/deliveries?status=${status}&endpoint=${endpoint.id}`), t('webhooks.deliveries', { count }));
   const reason = endpoint.disabledReason;
   const status = html`
-    ${badge(t(`endpointStatus.${state.status}`), statusTone(state))}
+    ${statusBadge(state)}
     ${reason !== null && html`<span class="hint">${t(`disableReason.${reason}`)}</span>`}
     ${state.breaker === 'open' && badge(t('webhooks.breakerOpen'), 'bad')}`;
   const list = descriptionList([

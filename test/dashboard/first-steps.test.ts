@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { signInAs } from './support.ts';
+
+let t: TestApp;
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t.close());
+
+const textOf = (body: string): string => body.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
+
+test('an operator is led to the overview of the only publisher, else to the list', async () => {
+  const operator = await signInAs(t, 'operator');
+  const start = async () => (await operator.get('/dashboard')).headers.location;
+  expect([...t.deps.catalog.current().publishers.keys()]).toEqual([t.publisher.id]);
+  expect(await start()).toBe(`/dashboard/p/${t.publisher.id}/overview`);
+  await addPublisher('Second');
+  await t.deps.catalog.refresh();
+  expect(await start()).toBe('/dashboard/operator/publishers');
+});
+
+async function addPublisher(name: string): Promise<string> {
+  const operator = await signInAs(t, 'operator');
+  const made = await operator.post('/dashboard/operator/publishers', {
+    ...{ name, time_zone: 'berlin', offers_per_response: '3', delivery_percentage: '100' },
+    ...{ currency_name: 'points', currency_multiplier: '1', unit_enabled: 'on' },
+  });
+  expect(textOf(made.body)).toBe('');
+  return /^\/dashboard\/p\/\d+/.exec(String(made.headers.location))?.[0] ?? '';
+}
+
+test('first steps of a publisher without offers begin with advertiser, campaign and offer, each after the other', async () => {
+  const operator = await signInAs(t, 'operator');
+  const base = await addPublisher('Newcomer');
+  const steps = async () => {
+    await t.deps.catalog.refresh();
+    return (await operator.get(`${base}/setup`)).body;
+  };
+  const before = textOf(await steps());
+  expect(before.indexOf('Add an advertiser')).toBeLessThan(before.indexOf('Add a campaign'));
+  expect(before.indexOf('Add the first offer')).toBeLessThan(before.indexOf('Create an API key'));
+  expect(before).toContain('0 of ');
+  const advertiser = await operator.post(`${base}/advertisers`, { name: 'Bramble' });
+  const toCampaign = String(advertiser.headers.location);
+  expect(toCampaign).toMatch(/\/campaigns\/new\?advertiser_id=\d+$/);
+  expect(textOf(await steps())).toContain('1 of ');
+  const advertiserId = toCampaign.split('=')[1] ?? '';
+  const form = await operator.get(toCampaign);
+  expect(form.body).toContain(`<option value="${advertiserId}" selected>`);
+  const campaign = await operator.post(`${base}/campaigns`, {
+    name: 'Loaves',
+    advertiser_id: advertiserId,
+    landing_url: 'https://bramble.example/',
+    ...{ priority: '50', weight: '0', payout_kind: 'cpc', payout_amount: '1', payout_currency: 'EUR', active: 'on' },
+    click_id_param: 'click_id',
+    'rules.pacing': 'asap',
+    'rules.without_identity': 'serve',
+  });
+  const toOffer = String(campaign.headers.location);
+  expect(toOffer).toMatch(/\/offers\/new\?campaign_id=\d+$/);
+  const offer = await operator.post(`${base}/offers`, {
+    campaign_id: toOffer.split('=')[1] ?? '',
+    ...{ title: 'A loaf', cta_yes: 'Yes', cta_no: 'No', weight: '0', active: 'on' },
+  });
+  expect(offer.statusCode).toBe(303);
+  expect(textOf(await steps())).toContain('3 of ');
+});

@@ -1,0 +1,240 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Role } from '../../src/shell/context.ts';
+import { type DemoServer, startDemoServer } from '../demo/support.ts';
+import { closeContexts, openBrowser } from '../support/browser.ts';
+import { openAs, signInAs } from './support.ts';
+
+let demo: DemoServer;
+let browser: Browser;
+
+beforeAll(async () => {
+  demo = await startDemoServer();
+  browser = await openBrowser();
+});
+afterAll(async () => {
+  await closeContexts(browser);
+  await demo?.close();
+});
+
+const base = () => `/dashboard/p/${demo.t.publisher.id}`;
+
+async function open(role: Role, path: string): Promise<Page> {
+  const user = await signInAs(demo.t, role, role === 'operator' ? null : demo.t.publisher.id);
+  return openAs(browser, user, demo.url, base() + path);
+}
+
+const focused = (page: Page): Promise<string> =>
+  page.evaluate('document.activeElement.getAttribute("aria-label") ?? document.activeElement.id') as Promise<string>;
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).first().click();
+const toast = (page: Page, text: string) => page.locator('.toast').filter({ hasText: text }).waitFor();
+
+describe('a field to pick in', () => {
+  test.each([
+    ['at once', async () => {}],
+    ['after the choices are shown', (page: Page) => page.getByRole('option', { name: /Germany/ }).waitFor()],
+  ])('takes the first match at Enter %s, and keeps the focus', async (_when, wait) => {
+    const page = await open('manager', '/campaigns/new');
+    const countries = page.getByRole('combobox', { name: 'Countries', exact: true });
+    const id = await countries.getAttribute('id');
+    const others = await page.locator('.chip').count();
+    await countries.focus();
+    await page.keyboard.type('Ger');
+    await wait(page);
+    await page.keyboard.press('Enter');
+    await page.locator('.chip', { hasText: 'Germany' }).waitFor();
+    expect(await page.locator('.chip').count()).toBe(others + 1);
+    expect(await focused(page)).toBe(id);
+    await page.keyboard.type('Fra');
+    await page.keyboard.press('Enter');
+    await page.locator('.chip', { hasText: 'France' }).waitFor();
+    expect(await focused(page)).toBe(id);
+    expect(await page.locator('input[name="rules.targeting.countries.include"]').inputValue()).toBe('DE, FR');
+    await page.keyboard.press('Backspace');
+    expect(await focused(page)).toBe(id);
+    expect(new URL(page.url()).pathname).toMatch(/campaigns\/new$/);
+    await page.close({ runBeforeUnload: false });
+  });
+
+  test('offers the typed text itself where values are free, and takes it after Escape', async () => {
+    const page = await open('manager', '/campaigns/new');
+    const tags = page.getByRole('combobox', { name: 'Tags', exact: true });
+    await tags.focus();
+    await page.keyboard.type('brand new');
+    await page.getByRole('option', { name: 'Add “brand new”' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Enter');
+    await page.locator('.chip', { hasText: 'brand new' }).waitFor();
+    expect(await page.locator('input[name="tags"]').inputValue()).toBe('brand new');
+    await page.close({ runBeforeUnload: false });
+  });
+});
+
+test('perks cannot be ticked in a single-offer unit, which the form says at once', async () => {
+  const page = await open('admin', '/settings/themes/new');
+  const perks = page.getByRole('checkbox', { name: 'User Selected Perks' });
+  await perks.check();
+  await page.locator('#f-unit').selectOption('sou');
+  expect(await perks.isDisabled()).toBe(true);
+  await page.getByLabel('Name', { exact: true }).fill('Single');
+  await press(page, 'Save');
+  await toast(page, 'Single saved');
+  expect(await page.getByRole('checkbox', { name: 'User Selected Perks' }).isDisabled()).toBe(true);
+  expect(await page.getByRole('checkbox', { name: 'User Selected Perks' }).isChecked()).toBe(false);
+});
+
+test('a time zone is found by its city, and has its current name', async () => {
+  const page = await open('admin', '/settings');
+  const zone = page.getByLabel('Time zone');
+  const before = await zone.inputValue();
+  const listed = (await page
+    .locator('#time-zones option')
+    .evaluateAll((all: unknown[]) => all.map((one) => (one as { value: string }).value))) as string[];
+  expect(listed).toEqual(expect.arrayContaining(['Asia/Kolkata', 'Europe/Kyiv', 'Asia/Ho_Chi_Minh', 'UTC']));
+  expect(listed).not.toContain('Asia/Calcutta');
+  expect(new Set(listed).size).toBe(listed.length);
+  await zone.fill('new york');
+  await press(page, 'Save');
+  await expect.poll(() => page.getByLabel('Time zone').inputValue()).toBe('America/New_York');
+  await page.getByLabel('Time zone').fill('Nowhere');
+  await press(page, 'Save');
+  await page.getByText('is not a time zone').first().waitFor();
+  await page.getByLabel('Time zone').fill(before);
+  await press(page, 'Save');
+  await toast(page, 'saved');
+});
+
+describe('an undo in the message', () => {
+  const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name });
+
+  test('brings a removed row back', async () => {
+    const page = await open('manager', '/campaigns/1');
+    const name = await page.getByRole('heading', { level: 1 }).innerText();
+    await press(page, 'Remove');
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+    await toast(page, `${name} removed`);
+    await press(page, 'Undo');
+    await toast(page, `${name} restored`);
+    expect(new URL(page.url()).pathname).toBe(`${base()}/campaigns/1`);
+  });
+
+  test('resumes a paused offer', async () => {
+    const page = await open('manager', '/offers');
+    await page.getByRole('button', { name: 'Pause', exact: true }).last().click();
+    await toast(page, 'paused');
+    const paused = await page.getByRole('button', { name: 'Resume', exact: true }).count();
+    await press(page, 'Undo');
+    await expect.poll(() => page.getByRole('button', { name: 'Resume', exact: true }).count()).toBe(paused - 1);
+  });
+
+  test('takes back what was done to several rows, and only to those that it changed', async () => {
+    const { pool } = demo.t;
+    await pool.query('update campaigns set active = false where id = 2');
+    await pool.query(`update campaigns set tags = '{spring}' where id = 3`);
+    await demo.t.deps.catalog.refresh();
+    const stateOf = async () => {
+      const { rows } = await pool.query<{ id: number; active: boolean; tags: string[]; removed: boolean }>(
+        `select id, active, tags, deleted_at is not null as removed from campaigns
+        where id in (1, 2, 3) order by id`,
+      );
+      return rows;
+    };
+    const before = await stateOf();
+    const page = await open('manager', '/campaigns');
+    const names = (await pool.query<{ name: string }>('select name from campaigns where id in (1, 2, 3)')).rows;
+    const doToThree = async (act: (page: Page) => Promise<void>, done: string) => {
+      for (const { name } of names) await page.getByRole('checkbox', { name: `Select: ${name}`, exact: true }).check();
+      await act(page);
+      await toast(page, done);
+      expect(await stateOf()).not.toEqual(before);
+      await press(page, 'Undo');
+      await expect.poll(stateOf).toEqual(before);
+      await page.waitForLoadState();
+    };
+    await doToThree((tab) => press(tab, 'Pause'), 'paused');
+    await doToThree(async (tab) => {
+      await tab.locator('form.bulk').getByLabel('Tag').fill('spring');
+      await press(tab, 'Add tag');
+    }, 'tagged');
+    await doToThree(async (tab) => {
+      await press(tab, 'Remove');
+      await tab.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+    }, 'removed');
+    expect(await rowOf(page, names[0]?.name ?? '').count()).toBe(1);
+    await pool.query('update campaigns set active = true where id = 2');
+    await demo.t.deps.catalog.refresh();
+  });
+
+  test('leads nowhere but to the dashboard, whoever has set its cookie', async () => {
+    const user = await signInAs(demo.t, 'manager');
+    const encoded = (text: string) => Buffer.from(text).toString('base64url');
+    const pageWith = async (undo: string) => {
+      const flash = `perkwire_flash=done.${encoded('Done')}.${encoded(undo)}`;
+      return (await user.get(`${base()}/offers`, { cookie: `${user.cookie}; ${flash}` })).body;
+    };
+    expect(await pageWith(JSON.stringify({ to: `${base()}/offers/1/active` }))).toContain('class="inline undo"');
+    for (const to of ['https://evil.test/', '//evil.test/', '/dashboard/../evil', 'javascript:evil()', '/evil'])
+      expect(await pageWith(JSON.stringify({ to }))).not.toContain('evil');
+    expect(await pageWith('{')).toContain('Done');
+  });
+});
+
+test('a copy is named one: campaign and offer', async () => {
+  for (const path of ['/campaigns/1', '/offers/1']) {
+    const page = await open('manager', path);
+    const name = await page.getByRole('heading', { level: 1 }).innerText();
+    await press(page, 'Duplicate');
+    await toast(page, 'This is the copy');
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe(`${name} (copy)`);
+    await press(page, 'Remove');
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+    await toast(page, 'removed');
+  }
+});
+
+test('a new offer is saved with its picture; a file that is none is refused at its field, and nothing saved', async () => {
+  const page = await open('manager', '/offers/new');
+  await page.getByLabel('Headline', { exact: true }).fill('With a picture');
+  await page.getByLabel('Image', { exact: true }).setInputFiles({
+    name: 'note.png',
+    mimeType: 'image/png',
+    buffer: Buffer.from('no picture'),
+  });
+  await press(page, 'Save');
+  await page.getByText('is no picture of a type').first().waitFor();
+  const saved = () => demo.t.pool.query(`select 1 from offers where title = 'With a picture'`);
+  expect((await saved()).rowCount).toBe(0);
+  await page.getByLabel('Image', { exact: true }).setInputFiles('demo/images/basilwick-bowl.jpg');
+  await press(page, 'Save');
+  await toast(page, 'With a picture saved');
+  expect(await page.locator('#creatives img').count()).toBe(1);
+});
+
+test('who may not change a row sees values, and is told so', async () => {
+  for (const path of ['/campaigns/1', '/offers/1', '/settings/themes/1', '/settings/placements/checkout']) {
+    const page = await open('analyst', path);
+    await page.getByText('changing it takes the role').waitFor();
+    expect(await page.locator('.form :is(input, select, textarea):enabled').count()).toBe(0);
+    expect(await page.locator('.form .button:visible').count()).toBe(0);
+    const first = `document.querySelector('fieldset.plain :is(input[type="text"], .chips)')`;
+    const border = await page.evaluate(`getComputedStyle(${first}).borderTopColor`);
+    expect(border).toBe('rgba(0, 0, 0, 0)');
+  }
+});
+
+test('a long form has an index of its sections, each of which is there', async () => {
+  for (const path of ['/campaigns/1', '/settings/themes/1', '/offers/1', '/campaigns/new']) {
+    const page = await open('admin', path);
+    const links = page.getByRole('navigation', { name: 'Sections of this form' }).getByRole('link');
+    expect(await links.count()).toBeGreaterThanOrEqual(4);
+    const targets = (await links.evaluateAll((all: unknown[]) =>
+      all.map((one) => decodeURIComponent((one as { hash: string }).hash.slice(1))),
+    )) as string[];
+    for (const target of targets) expect(await page.locator(`[id="${target}"]`).count()).toBe(1);
+    await links.last().click();
+    const isCovered = `document.getElementById(${JSON.stringify(targets.at(-1))})
+      .querySelector('legend').getBoundingClientRect().top < document.querySelector('.sections').offsetHeight`;
+    expect(await page.evaluate(isCovered)).toBe(false);
+    await page.close({ runBeforeUnload: false });
+  }
+});
