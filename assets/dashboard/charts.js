@@ -25,6 +25,9 @@ function timeTextsOf(zone, isLong) {
   return [write(isLong ? day : hour), write({ weekday: 'short', ...day, ...hour })];
 }
 
+/** Steps of an axis of days (seconds), so that it names each day once. */
+const dayIncrements = [1, 2, 3, 7, 14, 28, 56, 91, 182, 365].map((days) => days * 86_400);
+
 /** The first series, the last one drawn, lies above what it is compared with. */
 function seriesOf({ names, dashed, kind, data }, legendOf) {
   return names.map((label, index) => {
@@ -58,7 +61,8 @@ function draw(holder) {
     font: '12px system-ui',
   };
   const [onAxis, inLegend] = formatsOf(style);
-  const [timeOnAxis, timeInLegend] = timeTextsOf(zone, data[0].at(-1) - data[0][0] > 2 * 86_400);
+  const isLong = data[0].at(-1) - data[0][0] > 2 * 86_400;
+  const [timeOnAxis, timeInLegend] = timeTextsOf(zone, isLong);
   new uPlot(
     {
       width: holder.clientWidth,
@@ -67,7 +71,13 @@ function draw(holder) {
       cursor: { y: false, points: { size: 7 } },
       scales: { y: { range: (_plot, min, max) => [Math.min(0, min), max <= 0 ? 1 : max * 1.1] } },
       axes: [
-        { ...axis, grid: { show: false }, values: (_plot, values) => values.map(timeOnAxis), space: 70 },
+        {
+          ...axis,
+          ...((zone === null || isLong) && { incrs: dayIncrements }),
+          grid: { show: false },
+          values: (_plot, values) => values.map(timeOnAxis),
+          space: 70,
+        },
         { ...axis, size: 60, values: (_plot, values) => values.map((value) => onAxis.format(value)) },
       ],
       series: [

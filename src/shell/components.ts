@@ -2,13 +2,32 @@ import { type Html, html, nothing } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { type IconName, icon } from './icons.ts';
 
-export type Column = { text: string; numeric?: boolean; hidden?: boolean };
+export type Column = {
+  text: string;
+  numeric?: boolean;
+  hidden?: boolean;
+  /** What the column holds, as a tooltip. */
+  hint?: string;
+  /** A link that sorts by it. `order` null: it is sorted by another. */
+  sort?: { id: string; href: string; order: 'ascending' | 'descending' | null };
+};
 export type Cell = Html | string | number;
 
 /** A table that scrolls sideways where it is too wide, also by keyboard. Cells are in the order of the columns. */
 export function table(caption: string, columns: readonly Column[], rows: readonly (readonly Cell[])[]): Html {
   const numeric = (index: number) => columns[index]?.numeric === true && html` class="numeric"`;
-  const heading = ({ text, hidden }: Column) => (hidden === true ? html`<span class="sr">${text}</span>` : text);
+  const heading = ({ text, hidden, sort }: Column) => {
+    if (hidden === true) return html`<span class="sr">${text}</span>`;
+    if (sort === undefined) return text;
+    return html`<a class="sort" id="${sort.id}" href="${sort.href}" data-order="${sort.order}">${text}</a>`;
+  };
+  const headAttributes = ({ hint, sort }: Column): Html =>
+    html`${[
+      html`${hint !== undefined && html` title="${hint}"`}`,
+      html`${sort !== undefined && sort.order !== null && html` aria-sort="${sort.order}"`}`,
+    ]}`;
+  const head = (column: Column, index: number) =>
+    html`<th scope="col"${numeric(index)}${headAttributes(column)}>${heading(column)}</th>`;
   const row = (cells: readonly Cell[]) =>
     html`<tr>${cells.map((cell, index) => html`<td${numeric(index)}>${cell}</td>`)}</tr>`;
   return html`
@@ -16,7 +35,7 @@ export function table(caption: string, columns: readonly Column[], rows: readonl
       <table>
         <caption class="sr">${caption}</caption>
         <thead>
-          <tr>${columns.map((column, index) => html`<th scope="col"${numeric(index)}>${heading(column)}</th>`)}</tr>
+          <tr>${columns.map(head)}</tr>
         </thead>
         <tbody>${rows.map(row)}</tbody>
       </table>

@@ -80,7 +80,9 @@ function undoOf(text: string): Undo | null {
   if (text === '') return null;
   try {
     const { to, values } = JSON.parse(text) as Undo;
-    return typeof to === 'string' && /^\/dashboard\/(?!.*\.\.)[\w/%.-]*$/.test(to) ? { to, values: values ?? {} } : null;
+    return typeof to === 'string' && /^\/dashboard\/(?!.*\.\.)[\w/%.-]*$/.test(to)
+      ? { to, values: values ?? {} }
+      : null;
   } catch {
     return null;
   }

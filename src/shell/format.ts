@@ -22,11 +22,19 @@ export function perLocale<T>(create: (locale: string, kind: string) => T): (kind
 
 type Precision = 'minute' | 'second' | 'day';
 
+/** The one form of days: `9 Nov 2026`. `dateStyle` writes its month as a number in some languages. */
+export const dayForm = { day: 'numeric', month: 'short', year: 'numeric' } as const;
+
+const timeForms = {
+  day: {},
+  minute: { hour: 'numeric', minute: '2-digit' },
+  second: { hour: 'numeric', minute: '2-digit', second: '2-digit' },
+} as const satisfies Record<Precision, Intl.DateTimeFormatOptions>;
+
 const dateFormat = perLocale((locale, kind) => {
   const [precision = '', timeZone = ''] = kind.split(' ');
-  const time = precision === 'day' ? {} : ({ timeStyle: precision === 'second' ? 'medium' : 'short' } as const);
   const zone = isTimeZone(timeZone) ? timeZone : 'UTC';
-  return new Intl.DateTimeFormat(locale, { dateStyle: 'medium', ...time, timeZone: zone });
+  return new Intl.DateTimeFormat(locale, { ...dayForm, ...timeForms[precision as Precision], timeZone: zone });
 });
 
 type Zone = { timeZone: string };

@@ -28,7 +28,7 @@ const renamed: Readonly<Record<string, string>> = {
 const supported = Intl.supportedValuesOf('timeZone').map((zone) => renamed[zone] ?? zone);
 
 /** Every time zone, under its current IANA name. */
-export const timeZones: readonly string[] = ['UTC', ...new Set(supported.filter((zone) => zone !== 'UTC').sort())];
+const timeZones: readonly string[] = ['UTC', ...new Set(supported.filter((zone) => zone !== 'UTC').sort())];
 
 const words = (zone: string): string => zone.replaceAll('_', ' ').toLowerCase();
 const cityOf = (zone: string): string => words(zone.slice(zone.lastIndexOf('/') + 1));

@@ -14,6 +14,8 @@ export type ExploreQuery = Pick<
 > & {
   /** Whose values are listed; null: none. */
   by: DimensionName | 'custom' | null;
+  /** Further dimensions: groups are then combinations of values. */
+  also: readonly DimensionName[];
   /** What is added up for values and totals; the others are 0. Each costs as much as reading the rows. */
   metrics: readonly MetricName[];
   days: DayRange;
@@ -31,8 +33,11 @@ export type Explored = {
   seriesBefore: readonly ActivityRow[];
   /** A session counts once. */
   total: Compared;
-  groups: readonly (Compared & { value: string | number })[];
+  groups: readonly Group[];
 };
+
+/** `also`: in the order of the question's. */
+type Group = Compared & { value: string | number; also: readonly (string | number)[] };
 
 /** Values of one dimension in one answer (count); each may have sums of both ranges. */
 const maxGroups = 20_000;
@@ -52,7 +57,7 @@ export function missingSums(query: ExploreQuery): 'hours' | 'attribute' | null {
   return hasSums({ ...activityOf(query, query.days, groupByOf(query)), aggregatedBy: 'day' }) ? null : 'attribute';
 }
 
-const groupByOf = ({ by }: ExploreQuery): ActivityQuery['groupBy'] => (by === null ? [] : [by]);
+const groupByOf = ({ by, also }: ExploreQuery): ActivityQuery['groupBy'] => (by === null ? [] : [by, ...also]);
 
 /** Whether a part of the last day can be compared: there are hours of up to two dimensions. */
 export const canCompareHours = (query: ExploreQuery): boolean =>
@@ -73,7 +78,7 @@ export async function explore(executor: Executor, query: ExploreQuery): Promise<
 }
 
 /** The values with most of a metric, of one range. */
-export type TopQuery = Omit<ExploreQuery, 'before' | 'beforeUntilMs' | 'aggregatedBy'> & {
+export type TopQuery = Omit<ExploreQuery, 'before' | 'beforeUntilMs' | 'aggregatedBy' | 'also'> & {
   by: DimensionName;
   metric: MetricName;
   limit: number;
@@ -84,8 +89,8 @@ export async function exploreTop(
   executor: Executor,
   { metric, limit, ...query }: TopQuery,
 ): Promise<{ value: string | number; metrics: Metrics }[]> {
-  const one: ExploreQuery = { ...query, aggregatedBy: 'day', before: null, beforeUntilMs: null };
-  const top: Top = { order: `order by ${metric} desc, value`, limit };
+  const one: ExploreQuery = { ...query, also: [], aggregatedBy: 'day', before: null, beforeUntilMs: null };
+  const top: Top = { order: `order by ${metric} desc, value_0`, limit };
   const { by } = query;
   if (!isIdDimension(by)) return (await readGroups(executor, one, top)).map(toTop);
   // Of thousands of offers only the metric is added up.
@@ -114,9 +119,9 @@ async function readGroups(
       return sourceSql(span.source, { ...activity, aggregatedBy: 'hour' }, values, range);
     }),
   );
-  const value = query.by === null ? "''" : groupSql(query.by, true);
+  const dimensions = groupByOf(query).map((name) => groupSql(name, true));
   const columns = [
-    `${value} as value`,
+    ...(dimensions.length === 0 ? ["''"] : dimensions).map((value, index) => `${value} as value_${index}`),
     `${isBefore} as is_before`,
     ...query.metrics.map((name) => `${sumSql(name)} as ${name}`),
   ];
@@ -124,7 +129,7 @@ async function readGroups(
   const { rows } = await executor.query<{ is_before: number; lines: Line[] }>({
     text: `select is_before::int, string_agg(${lineSql(query)}, E'\n' ${order}) as lines from (
         select ${columns.join(', ')} from (${sources.join(' union all ')}) as source
-        group by 1${isCompared ? ', 2' : ''} ${order} limit ${limit}
+        group by ${positions(Math.max(1, dimensions.length) + (isCompared ? 1 : 0))} ${order} limit ${limit}
       ) as summed group by is_before`,
     values,
     types: parseText((lines) => readLines(lines, readGroup)),
@@ -137,10 +142,14 @@ async function readGroups(
 }
 
 /** A group as a line, for `readLines`: metrics that are not asked for are 0. */
-function lineSql({ by, metrics }: ExploreQuery): string {
-  const sums = metricNames.map((name) => (metrics.includes(name) ? name : '0'));
-  return `concat_ws(',', ${sums.join(', ')}) || E'\t' || ${groupTextSql(by ?? 'custom', 'value')}`;
+function lineSql(query: ExploreQuery): string {
+  const sums = metricNames.map((name) => (query.metrics.includes(name) ? name : '0'));
+  const dimensions = query.by === null ? (['custom'] as const) : groupByOf(query);
+  const values = dimensions.map((name, index) => groupTextSql(name, `value_${index}`));
+  return [`concat_ws(',', ${sums.join(', ')})`, ...values].join(` || E'\t' || `);
 }
+
+const positions = (count: number): string => Array.from({ length: count }, (_, index) => index + 1).join(', ');
 
 type Part = Omit<Span, 'source'> & { activity: ActivityQuery };
 
@@ -168,16 +177,19 @@ async function partsOf(executor: Executor, query: ExploreQuery): Promise<Part[]>
 const zero: Metrics = Object.freeze(sumOf([]));
 const hasActivity = (metrics: Metrics): boolean => metricNames.some((name) => metrics[name] !== 0);
 
+const keyOf = (group: Line['group']): string | number | undefined =>
+  group.length === 1 ? group[0] : JSON.stringify(group);
+
 /** @param before null: not compared */
 function compare(now: readonly Line[], before: readonly Line[] | null): Explored['groups'] {
-  const groups = new Map<string | number | undefined, Explored['groups'][number]>();
+  const groups = new Map<string | number | undefined, Group>();
   for (const { group, metrics } of now) {
-    const [value = ''] = group;
-    groups.set(value, { value, now: metrics, before: before === null ? null : zero });
+    const [value = '', ...also] = group;
+    groups.set(keyOf(group), { value, also, now: metrics, before: before === null ? null : zero });
   }
   for (const { group, metrics } of before ?? []) {
-    const [value = ''] = group;
-    groups.set(value, { value, now: groups.get(value)?.now ?? zero, before: metrics });
+    const [value = '', ...also] = group;
+    groups.set(keyOf(group), { value, also, now: groups.get(keyOf(group))?.now ?? zero, before: metrics });
   }
   return [...groups.values()].filter((one) => hasActivity(one.now) || (one.before !== null && hasActivity(one.before)));
 }

@@ -179,8 +179,11 @@ const stateSchema = Type.Object(
     }),
     breaker_open_until: orNull(dateTime),
     warning: orNull(
-      Type.String({ description: '`failing`: three calls in a row failed, or the breaker is open; after 5 days without a success the endpoint is ' +
-        'disabled.' }),
+      Type.String({
+        description:
+          '`failing`: three calls in a row failed, or the breaker is open; after 5 days without a success the endpoint is ' +
+          'disabled.',
+      }),
     ),
     failing_since: orNull(dateTime),
     failures: Type.Integer({ description: 'Since the last success.' }),

@@ -252,7 +252,7 @@ type Range = (typeof ranges)[number];
 /** Sums of offers and of campaigns over some days, which are read from weeks and the days beside them. */
 async function explored(by: 'offer' | 'campaign', filters: Question['filters'], timeZone: string, [from, to]: Range) {
   const question = { publisherId, timeZone, by, filters, aggregatedBy: 'day', metrics: metricNames } as const;
-  const range = { days: { from, to }, before: null, beforeUntilMs: null };
+  const range = { also: [], days: { from, to }, before: null, beforeUntilMs: null };
   const { groups } = await explore(testApp.pool, { ...question, ...range, customKey: null, customValues: null });
   const sums = groups.map(({ value, now }) => [
     value,

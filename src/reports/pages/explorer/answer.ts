@@ -16,7 +16,10 @@ import { attributeOf, type ExplorerState } from './state.ts';
 import { type Slot, slotsOf } from './time-slots.ts';
 
 /** One row of the table: the sums of a value, and those of the range before. */
-export type AnswerRow = Compared & { value: string; text: string };
+export type AnswerRow = Compared & { value: string; text: string; also: readonly AlsoValue[] };
+
+/** The value of a further dimension. */
+type AlsoValue = { name: DimensionName; value: string; text: string };
 
 export type Answer = {
   periods: Periods;
@@ -86,6 +89,7 @@ export function exploreQueryOf({ state, publisher, names }: Asked, periods: Peri
     timeZone: publisher.timeZone,
     aggregatedBy: periods.interval,
     by: dimensionOf(state.by),
+    also: state.also,
     metrics: [...new Set(state.metrics.flatMap((name) => sumsOfMetric[name] ?? [name as MetricName]))],
     days: periods.days,
     before: periods.before,
@@ -113,6 +117,7 @@ function alone(state: ExplorerState, attribute: string): ExplorerState {
   return {
     ...state,
     by: values === undefined ? attribute : 'time',
+    also: [],
     filters: values === undefined ? {} : { [attribute]: values },
   };
 }
@@ -142,14 +147,20 @@ function filtersOf({ filters }: ExplorerState, { campaignsOf }: Names): ExploreQ
 const timeRows = (slots: readonly Slot[]): AnswerRow[] =>
   slots
     .filter(({ now }) => now !== null)
-    .map(({ value, text, now, before }) => ({ value, text, now: now as Metrics, before }));
+    .map(({ value, text, now, before }) => ({ value, text, also: [], now: now as Metrics, before }));
 
 function groupRows({ state, names }: Asked, { groups }: Explored): AnswerRow[] {
   const rankOf = rankingOf(state);
-  const rows = (state.by === 'advertiser' ? byAdvertiser(groups, names) : groups).map(({ value: id, now, before }) => {
-    const value = String(id);
-    return { value, text: valueText(names, state.by, value), now, before, rank: rankOf(now, before) };
-  });
+  const rows = (state.by === 'advertiser' ? byAdvertiser(groups, names) : groups).map(
+    ({ value: id, also: ids, now, before }) => {
+      const value = String(id);
+      const also = state.also.map((name, index) => {
+        const one = String(ids[index]);
+        return { name, value: one, text: valueText(names, name, one) };
+      });
+      return { value, text: valueText(names, state.by, value), also, now, before, rank: rankOf(now, before) };
+    },
+  );
   const collator = byName('');
   return rows.sort((a, b) => b.rank - a.rank || collator.compare(a.text, b.text) || (a.value < b.value ? -1 : 1));
 }
@@ -161,6 +172,7 @@ function byAdvertiser(groups: Explored['groups'], names: Names): Explored['group
     getOrInsert(lists, names.campaign(Number(group.value))?.advertiserId ?? 0, () => []).push(group);
   return [...lists].map(([value, list]) => ({
     value,
+    also: [],
     now: sumOf(list.map(({ now: metrics }) => ({ metrics }))),
     before: list.some(({ before }) => before === null)
       ? null
@@ -175,6 +187,7 @@ const byName = perLocale((locale) => new Intl.Collator(locale));
 function rankingOf({ metric: name, sort }: ExplorerState): (now: Metrics, before: Metrics | null) => number {
   const metric = metricOf(name);
   if (sort === 'most') return (now) => viewValue(metric.name, now);
+  if (sort === 'least') return (now) => -viewValue(metric.name, now);
   if (sort === 'change') return (now, before) => (before === null ? 0 : -differenceOf(metric, now, before));
   return () => 0;
 }

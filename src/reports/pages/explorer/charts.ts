@@ -5,7 +5,7 @@ import { card } from '../../../shell/components.ts';
 import type { Metrics } from '../../metrics.ts';
 import { viewValue } from '../../view.ts';
 import type { Answer, AnswerRow } from './answer.ts';
-import { changeOf, type FormatMoney, formatMetric, metricOf, type ReportMetric } from './metrics.ts';
+import { changeOf, type FormatMoney, formatMetric, hasValue, metricOf, type ReportMetric } from './metrics.ts';
 import { rangeText } from './periods.ts';
 import type { ExplorerState } from './state.ts';
 import { comparisonOf, type HrefOf } from './toolbar.ts';
@@ -15,14 +15,18 @@ export type Writing = { money: FormatMoney; currency: string | null; timeZone: s
 /** Every metric's total and change; a click draws it. */
 export function metricTiles(state: ExplorerState, { total }: Answer, { money, href }: Writing): Html {
   const tile = (metric: ReportMetric) => html`
-    <a class="stat" id="metric-${metric.name}" href="${href({ ...state, metric: metric.name })}"
+    <a class="stat" id="metric-${metric.name}" href="${href({ ...state, metric: metric.name })}" title="${metric.definition}"
       ${metric.name === state.metric && html` aria-current="true"`}>
       <span>${metric.text}</span>
-      <strong>${formatMetric(metric, viewValue(metric.name, total.now), money)}</strong>
+      <strong>${formatted(metric, total.now, 'time', money)}</strong>
       ${total.before !== null && changeText(metric, total.now, total.before)}
     </a>`;
   return html`<div class="stats">${state.metrics.map((name) => tile(metricOf(name)))}</div>`;
 }
+
+/** A value as it is shown, and what says nothing as a dash. */
+export const formatted = (metric: ReportMetric, metrics: Metrics, by: string, money: FormatMoney): string =>
+  hasValue(metric, metrics, by) ? formatMetric(metric, viewValue(metric.name, metrics), money) : '–';
 
 /** `▼ 12.3%`, in the colour of good or bad news. */
 export function changeText(metric: ReportMetric, now: Metrics, before: Metrics): Html {
@@ -83,15 +87,15 @@ function bars(state: ExplorerState, { rows }: Answer, { money }: Writing): Html 
   const most = Math.max(...shown.flatMap(({ now, before }) => [of(now), of(before)]), Number.MIN_VALUE);
   const rect = (value: number, kind: string) =>
     html`<rect class="${kind}" width="${((value / most) * 100).toFixed(2)}%" height="100%" rx="3"/>`;
-  const bar = ({ text, now, before }: AnswerRow) => html`
+  const bar = ({ text, also, now, before }: AnswerRow) => html`
     <li>
-      <span>${text}</span>
+      <span>${[text, ...also.map((one) => one.text)].join(' · ')}</span>
       <span>
         <svg aria-hidden="true">${rect(of(now), 'now')}</svg>
         ${before !== null && html`<svg class="thin" aria-hidden="true">${rect(of(before), 'before')}</svg>`}
       </span>
       <span class="numeric">
-        ${formatMetric(metric, viewValue(metric.name, now), money)}
+        ${formatted(metric, now, state.by, money)}
         ${before !== null && changeText(metric, now, before)}
       </span>
     </li>`;

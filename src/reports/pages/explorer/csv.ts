@@ -1,5 +1,7 @@
+import { isIdDimension } from '../../query/query.ts';
 import { csvCell, viewValue } from '../../view.ts';
 import type { Answer, AnswerRow } from './answer.ts';
+import { hasValue, metricOf } from './metrics.ts';
 import type { Names } from './names.ts';
 import { attributeOf, type ExplorerState } from './state.ts';
 
@@ -12,7 +14,17 @@ export function toReportCsv(state: ExplorerState, { rows, periods }: Answer, nam
   return lines.map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join('');
 }
 
-function groupColumns({ by }: ExplorerState, interval: string, names: Names): Column[] {
+const groupColumns = (state: ExplorerState, interval: string, names: Names): Column[] => [
+  ...columnsOfFirst(state, interval, names),
+  ...state.also.flatMap((name, index) => {
+    const of = ({ also }: AnswerRow) => also[index];
+    const text = { heading: name, of: (row: AnswerRow) => of(row)?.text ?? '' };
+    if (!isIdDimension(name)) return [{ heading: name, of: (row: AnswerRow) => of(row)?.value ?? '' }];
+    return [{ heading: `${name}_id`, of: (row: AnswerRow) => Number(of(row)?.value) }, text];
+  }),
+];
+
+function columnsOfFirst({ by }: ExplorerState, interval: string, names: Names): Column[] {
   const value: Column['of'] = (row) => row.value;
   if (by === 'time') return [{ heading: interval === 'day' ? 'date' : 'hour', of: value }];
   const id = { heading: `${by}_id`, of: ({ value: text }: AnswerRow) => Number(text) };
@@ -33,9 +45,9 @@ function groupColumns({ by }: ExplorerState, interval: string, names: Names): Co
   ];
 }
 
-const metricColumns = ({ metrics }: ExplorerState, isCompared: boolean): Column[] =>
+const metricColumns = ({ metrics, by }: ExplorerState, isCompared: boolean): Column[] =>
   metrics.flatMap((name) => [
-    { heading: name, of: ({ now }: AnswerRow) => viewValue(name, now) },
+    { heading: name, of: ({ now }: AnswerRow) => (hasValue(metricOf(name), now, by) ? viewValue(name, now) : '') },
     ...(isCompared ? [{ heading: `${name}_before`, of: ({ before }: AnswerRow) => valueOrZero(name, before) }] : []),
   ]);
 

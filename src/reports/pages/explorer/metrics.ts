@@ -9,12 +9,15 @@ import { viewValue } from '../../view.ts';
 type MetricKind = 'count' | 'money' | 'rate';
 
 /** `isBad`: less is better. */
-export type ReportMetric = { name: string; text: string; kind: MetricKind; isBad?: boolean };
+export type ReportMetric = { name: string; text: string; definition: string; kind: MetricKind; isBad?: boolean };
 
 const metric = (name: keyof Messages['metrics'], kind: MetricKind, isBad = false): ReportMetric => ({
   ...{ name, kind, isBad },
   get text() {
     return t(`metrics.${name}`);
+  },
+  get definition() {
+    return t(`metricDefinitions.${name}`);
   },
 });
 
@@ -52,6 +55,24 @@ export const defaultMetrics: readonly string[] = ['sessions', 'fill_rate', 'impr
 
 export const metricOf = (name: string): ReportMetric =>
   reportMetrics.find((one) => one.name === name) ?? (reportMetrics[0] as ReportMetric);
+
+/** What a rate is a share of. */
+const wholeOf: Readonly<Record<string, MetricName>> = {
+  fill_rate: 'sessions',
+  ctr: 'impressions',
+  cvr: 'clicks',
+  rpm: 'sessions',
+};
+
+/** Dimensions that a session has only where it was filled. */
+const filledOnly: ReadonlySet<string> = new Set(['offer', 'campaign', 'advertiser']);
+
+/** Whether a metric says something: not a rate of nothing, nor the fill rate of sessions that were all filled. */
+export function hasValue({ name }: ReportMetric, metrics: Metrics, by: string): boolean {
+  if (name === 'fill_rate' && filledOnly.has(by)) return false;
+  const whole = wholeOf[name];
+  return whole === undefined || metrics[whole] !== 0;
+}
 
 export type FormatMoney = (value: number) => string;
 

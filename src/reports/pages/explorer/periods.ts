@@ -2,7 +2,7 @@ import { AppError } from '../../../platform/errors.ts';
 import { type DayRange, readDayRange } from '../../../platform/http/day-range.ts';
 import { dayMs, hourMs } from '../../../platform/lib/time.ts';
 import { offsetMs } from '../../../platform/lib/time-zone.ts';
-import { perLocale } from '../../../shell/format.ts';
+import { dayForm, perLocale } from '../../../shell/format.ts';
 import { dateIn, maxDays, maxDaysByHour } from '../../query/request.ts';
 import type { RangeName } from './ranges.ts';
 import type { ExplorerState } from './state.ts';
@@ -52,34 +52,41 @@ function endOfHour(timeZone: string, nowMs: number, daysAgo: number): number {
   return endMs - offsetMs(timeZone, endMs - offsetMs(timeZone, nowMs));
 }
 
+type CalendarUnit = 'week' | 'month' | 'quarter' | 'year';
+
+/** The first day of the calendar week, month, quarter or year of a day. */
+function firstDayOf(unit: CalendarUnit, day: string): string {
+  if (unit === 'year') return `${day.slice(0, 4)}-01-01`;
+  if (unit === 'month') return `${day.slice(0, 7)}-01`;
+  if (unit === 'week') return plusDays(day, -((new Date(`${day}T00:00:00Z`).getUTCDay() + 6) % 7));
+  const month = Number(day.slice(5, 7));
+  return `${day.slice(0, 4)}-${String(month - ((month - 1) % 3)).padStart(2, '0')}-01`;
+}
+
 function daysOf(range: RangeName, today: string): DayRange {
-  const firstOfMonth = `${today.slice(0, 7)}-01`;
   if (range === 'today') return { from: today, to: today };
   if (range === 'yesterday') return { from: plusDays(today, -1), to: plusDays(today, -1) };
-  if (range === 'month') return { from: firstOfMonth, to: today };
-  if (range === 'last-month') {
-    const last = plusDays(firstOfMonth, -1);
-    return { from: `${last.slice(0, 7)}-01`, to: last };
+  if (range === 'week' || range === 'month' || range === 'quarter' || range === 'year')
+    return { from: firstDayOf(range, today), to: today };
+  if (range === 'last-week' || range === 'last-month' || range === 'last-quarter') {
+    const unit = range.slice('last-'.length) as CalendarUnit;
+    const last = plusDays(firstDayOf(unit, today), -1);
+    return { from: firstDayOf(unit, last), to: last };
   }
   return { from: plusDays(today, 1 - Number.parseInt(range, 10)), to: today };
 }
 
 const dayKinds = {
-  day: { day: 'numeric', month: 'short' },
-  dayWithYear: { dateStyle: 'medium' },
+  range: dayForm,
   weekday: { weekday: 'short', day: 'numeric', month: 'short' },
 } as const;
 const dayFormat = perLocale(
   (locale, kind) => new Intl.DateTimeFormat(locale, { ...dayKinds[kind as keyof typeof dayKinds], timeZone: 'UTC' }),
 );
 
-/** `9–15 Nov 2026` in words. */
-export function rangeText({ from, to }: DayRange): string {
-  const [first, last] = [Date.parse(from), Date.parse(to)];
-  if (from === to) return dayFormat('dayWithYear').format(first);
-  const isSameYear = from.slice(0, 4) === to.slice(0, 4);
-  return `${dayFormat(isSameYear ? 'day' : 'dayWithYear').format(first)} – ${dayFormat('dayWithYear').format(last)}`;
-}
+/** `9–15 Nov 2026`. */
+export const rangeText = ({ from, to }: DayRange): string =>
+  dayFormat('range').formatRange(Date.parse(from), Date.parse(to));
 
 /** `Mon 9 Nov`. */
 export const dayText = (date: string): string => dayFormat('weekday').format(Date.parse(date));

@@ -1,6 +1,10 @@
 import { t } from '../../../platform/i18n/messages.ts';
-/** Ranges that move with the day. All but yesterday and the last month end today. */
-export const rangeNames = ['today', 'yesterday', '7d', '30d', '90d', 'month', 'last-month', '365d'] as const;
+
+/** Ranges that move with the day; those of the calendar begin with a Monday or the first day of a month. */
+export const rangeNames = [
+  ...(['today', 'yesterday', '7d', '30d', '90d', '365d'] as const),
+  ...(['week', 'last-week', 'month', 'last-month', 'quarter', 'last-quarter', 'year'] as const),
+];
 
 export type RangeName = (typeof rangeNames)[number];
 export const isRange = (name: string): name is RangeName => rangeNames.some((known) => known === name);

@@ -1,34 +1,73 @@
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
-import { type Cell, link, noMatches, table } from '../../../shell/components.ts';
-import { viewValue } from '../../view.ts';
+import { type Cell, type Column, descriptionList, link, noMatches, table } from '../../../shell/components.ts';
+import { moreFields } from '../../../shell/forms.ts';
+import { type DimensionName, dimensionNames } from '../../metrics.ts';
 import type { Answer, AnswerRow } from './answer.ts';
-import { changeText, type Writing } from './charts.ts';
-import { changeOf, differenceOf, formatMetric, metricOf } from './metrics.ts';
+import { changeText, formatted, type Writing } from './charts.ts';
+import { changeOf, differenceOf, formatMetric, hasValue, metricOf, type ReportMetric } from './metrics.ts';
 import { dimensionText, type Names, valueDetail } from './names.ts';
-import { attributeOf, drillDown, type ExplorerDimension, type ExplorerState, explorerDimensions } from './state.ts';
+import {
+  attributeOf,
+  canCombine,
+  drillDown,
+  type ExplorerDimension,
+  type ExplorerState,
+  explorerDimensions,
+  maxAlso,
+  sorts,
+} from './state.ts';
+import { dropdown, entries, type HrefOf } from './toolbar.ts';
 
 /** Rows shown before all are asked for (count). */
 const fewRows = 50;
 
 /** What the report is grouped by, as tabs: time, the dimensions, and the publisher's custom attributes. */
 export function groupTabs(state: ExplorerState, attributes: readonly string[], { href }: Writing): Html {
+  const byOf = (name: string): ExplorerState => ({
+    ...state,
+    by: name,
+    also: canCombine(name) ? state.also.filter((one) => one !== name) : [],
+    all: false,
+  });
   const tab = (name: string) => html`
-    <a id="by-${name}" href="${href({ ...state, by: name, all: false })}"
+    <a id="by-${name}" href="${href(byOf(name))}"
       ${name === state.by && html` aria-current="page"`}>${dimensionText(name)}</a>`;
   const names = ['time', ...explorerDimensions, ...attributes];
   const shown = names.includes(state.by) ? names : [...names, state.by];
-  return html`<nav class="tabs" aria-label="${t('reports.groupBy')}">${shown.map(tab)}</nav>`;
+  return html`
+    <div class="between">
+      <nav class="tabs" aria-label="${t('reports.groupBy')}">${shown.map(tab)}</nav>
+      ${canCombine(state.by) && alsoMenu(state, href)}
+    </div>`;
+}
+
+/** Further columns of the table. */
+function alsoMenu(state: ExplorerState, href: HrefOf): Html {
+  const isChosen = (name: DimensionName): boolean => state.also.includes(name);
+  const list = dimensionNames
+    .filter((name) => name !== state.by && (isChosen(name) || state.also.length < maxAlso))
+    .map((name) => ({
+      text: dimensionText(name),
+      href: href({
+        ...state,
+        also: isChosen(name) ? state.also.filter((one) => one !== name) : [...state.also, name],
+        all: false,
+      }),
+      current: isChosen(name),
+    }));
+  const chosen = state.also.map((name) => dimensionText(name)).join(', ');
+  return dropdown('also', chosen === '' ? t('reports.thenBy') : t('reports.thenByThese', { chosen }), entries(list));
 }
 
 /** The order of the rows, which a click changes. */
 function orderLinks(state: ExplorerState, { periods }: Answer, { href }: Writing): Html {
   if (state.by === 'time') return nothing;
-  const sorts = (['most', 'change', 'name'] as const).filter((sort) => sort !== 'change' || periods.before !== null);
+  const shown = sorts.filter((sort) => sort !== 'change' || periods.before !== null);
   const one = (sort: ExplorerState['sort']) => html`
     <a id="sort-${sort}" href="${href({ ...state, sort })}"
       ${sort === state.sort && html` aria-current="true"`}>${t(`reports.sort_${sort}`)}</a>`;
-  return html`<p class="order" role="group" aria-label="${t('reports.order')}">${sorts.map(one)}</p>`;
+  return html`<p class="order" role="group" aria-label="${t('reports.order')}">${shown.map(one)}</p>`;
 }
 
 /** Caption of the table. */
@@ -42,21 +81,59 @@ export function rowsTable(state: ExplorerState, answer: Answer, writing: Writing
   const shown = state.all ? rows : rows.slice(0, fewRows);
   const metrics = state.metrics.map(metricOf);
   const { money, href } = writing;
-  const cells = ({ value, text, now, before }: AnswerRow): Cell[] => [
+  const cells = ({ value, text, also, now, before }: AnswerRow): Cell[] => [
     nameCell(state, answer, { value, text, detail: valueDetail(names, state.by, value) }, writing),
-    ...metrics.map(
-      (metric) => html`
-        ${formatMetric(metric, viewValue(metric.name, now), money)}
-        ${before !== null && html`<br>${changeText(metric, now, before)}`}`,
-    ),
+    ...also.map((one) => one.text),
+    ...metrics.map((metric) => {
+      const isCompared = before !== null && hasValue(metric, now, state.by);
+      return html`
+        ${formatted(metric, now, state.by, money)}
+        ${isCompared && html`<br>${changeText(metric, now, before)}`}`;
+    }),
   ];
-  const columns = [{ text: dimensionText(state.by) }, ...metrics.map(({ text }) => ({ text, numeric: true }))];
+  const columns: Column[] = [
+    { text: dimensionText(state.by), ...(state.by !== 'time' && { sort: nameSort(state, writing) }) },
+    ...state.also.map((name) => ({ text: dimensionText(name) })),
+    ...metrics.map((metric) => ({
+      text: metric.text,
+      hint: metric.definition,
+      numeric: true,
+      ...(state.by !== 'time' && { sort: metricSort(state, metric.name, writing) }),
+    })),
+  ];
   return html`
     ${summary(state, answer, writing)}
     ${orderLinks(state, answer, writing)}
     ${table(byText(state.by), columns, shown.map(cells))}
-    ${shown.length < rows.length && showAll(rows.length, href({ ...state, all: true }))}`;
+    ${shown.length < rows.length && showAll(rows.length, href({ ...state, all: true }))}
+    ${definitions(metrics)}`;
 }
+
+const nameSort = (state: ExplorerState, { href }: Writing): Column['sort'] => ({
+  id: 'head-name',
+  href: href({ ...state, sort: 'name' }),
+  order: state.sort === 'name' ? 'ascending' : null,
+});
+
+/** Most first; a second click puts the least first. */
+function metricSort(state: ExplorerState, name: string, { href }: Writing): Column['sort'] {
+  const isSorted = name === state.metric && (state.sort === 'most' || state.sort === 'least');
+  const sort = isSorted && state.sort === 'most' ? 'least' : 'most';
+  return {
+    id: `head-${name}`,
+    href: href({ ...state, metric: name, sort }),
+    order: isSorted ? (state.sort === 'most' ? 'descending' : 'ascending') : null,
+  };
+}
+
+/** What each number counts, with the way to all terms. */
+const definitions = (metrics: readonly ReportMetric[]): Html =>
+  moreFields(
+    t('reports.definitions'),
+    html`
+      ${descriptionList(metrics.map(({ text, definition }) => [text, definition] as const))}
+      <p hx-boost="false">${link('/docs/guides/glossary', t('reports.glossary'))}</p>`,
+  );
 
 const showAll = (rows: number, href: string): Html =>
   html`<p class="below">${link(href, t('reports.showAllRows', { count: rows }))}</p>`;
@@ -81,7 +158,8 @@ function nameCell(
 function summary(state: ExplorerState, { rows, total }: Answer, { money, href }: Writing): Html {
   const metric = metricOf(state.metric);
   const isSum = metric.kind === 'count' || metric.name === 'revenue';
-  if (!isSum || state.by === 'time' || total.before === null || rows.length < 2) return nothing;
+  if (!isSum || state.by === 'time' || state.also.length > 0 || total.before === null || rows.length < 2)
+    return nothing;
   const change = changeOf(metric, total.now, total.before);
   if (change.direction !== 'up' && change.direction !== 'down') return nothing;
   const by = differenceOf(metric, total.now, total.before);

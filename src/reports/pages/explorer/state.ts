@@ -1,4 +1,4 @@
-import { dimensionNames } from '../../metrics.ts';
+import { type DimensionName, dimensionNames } from '../../metrics.ts';
 import { filterValue, isDimension } from '../../query/request.ts';
 import { defaultMetrics, reportMetrics } from './metrics.ts';
 import { isRange, type RangeName } from './ranges.ts';
@@ -11,6 +11,7 @@ export const explorerDimensions = ['placement', 'advertiser', 'campaign', 'offer
 export type ExplorerDimension = (typeof explorerDimensions)[number];
 
 export const views = ['line', 'bar', 'table'] as const;
+export const sorts = ['most', 'least', 'change', 'name'] as const;
 const comparisons = ['previous', 'week', 'none'] as const;
 
 /** The question a page of the explorer answers. Its URL holds all of it. */
@@ -24,13 +25,15 @@ export type ExplorerState = {
   interval: 'day' | 'hour' | null;
   /** `time`, a dimension, or a custom attribute as `custom.KEY`. */
   by: string;
+  /** Further dimensions of the table, each row of which is then a combination of their values. */
+  also: readonly DimensionName[];
   /** Values by dimension, or custom attribute. */
   filters: Readonly<Record<string, readonly string[]>>;
   /** In the order of the columns. */
   metrics: readonly string[];
   /** The metric of the chart and the order of the table. */
   metric: string;
-  sort: 'most' | 'change' | 'name';
+  sort: (typeof sorts)[number];
   view: (typeof views)[number];
   /** Whether all rows are shown. */
   all: boolean;
@@ -50,6 +53,12 @@ const isExplorerDimension = (name: string): name is ExplorerDimension =>
   explorerDimensions.some((known) => known === name);
 const isFilter = (name: string): boolean => isExplorerDimension(name) || attributeOf(name) !== null;
 
+/** Dimensions of a table beside the first (count). */
+export const maxAlso = 2;
+
+/** Whether further dimensions may stand beside it: not beside times, attributes, and sums of campaigns. */
+export const canCombine = (by: string): boolean => dimensionNames.some((name) => name === by);
+
 /** Reads a URL. What is not understood counts as absent, so that no link is dead. */
 export function readState(given: Record<string, unknown>): ExplorerState {
   const text = (name: string): string => (typeof given[name] === 'string' ? given[name] : '');
@@ -61,18 +70,21 @@ export function readState(given: Record<string, unknown>): ExplorerState {
   const known = reportMetrics.map(({ name }) => name);
   const chosen = known.filter((name) => asked.includes(name));
   const metrics = chosen.length === 0 ? defaultMetrics : chosen;
-  const by = text('by');
+  const by = isFilter(text('by')) || text('by') === 'time' ? text('by') : 'placement';
   return {
     range: isCustom ? null : isRange(range) ? range : '7d',
     from: isCustom ? text('from') : '',
     to: isCustom ? text('to') : '',
     compare: oneOf('compare', comparisons, 'previous'),
     interval: text('interval') === 'hour' ? 'hour' : text('interval') === 'day' ? 'day' : null,
-    by: isFilter(by) || by === 'time' ? by : 'placement',
+    by,
+    also: canCombine(by)
+      ? dimensionNames.filter((name) => name !== by && listOf(given.also).includes(name)).slice(0, maxAlso)
+      : [],
     filters: readFilters(given),
     metrics,
     metric: oneOf('metric', metrics, metrics.includes('revenue') ? 'revenue' : (metrics[0] as string)),
-    sort: oneOf('sort', ['most', 'change', 'name'], 'most'),
+    sort: oneOf('sort', sorts, 'most'),
     view: oneOf('view', views, 'line'),
     all: text('rows') === 'all',
   };
@@ -109,6 +121,7 @@ export function queryOf(state: ExplorerState): string {
   if (state.compare !== 'previous') query.set('compare', state.compare);
   if (state.interval !== null) query.set('interval', state.interval);
   if (state.by !== 'placement') query.set('by', state.by);
+  for (const name of state.also) query.append('also', name);
   for (const name of Object.keys(state.filters).sort())
     for (const value of state.filters[name] ?? []) query.append(name, value);
   if (state.metrics.join() !== defaultMetrics.join()) query.set('metrics', state.metrics.join());
@@ -138,8 +151,9 @@ export function drillDown(state: ExplorerState, value: string): ExplorerState {
   const filters = { ...state.filters, [state.by]: [value] };
   if (attributeOf(state.by) !== null) return { ...state, by: 'time', filters, all: false };
   const isOpen = (name: string): boolean => filters[name] === undefined;
-  const by = [next[state.by] ?? 'time', ...dimensionNames].find(isOpen) ?? 'time';
-  return { ...state, by, filters, all: false };
+  const [first, ...also] = state.also;
+  const by = first ?? [next[state.by] ?? 'time', ...dimensionNames].find(isOpen) ?? 'time';
+  return { ...state, by, also, filters, all: false };
 }
 
 /** Without one value of a filter. */

@@ -24,7 +24,7 @@ type Entry = { text: string; href: string; current: boolean };
 
 const entry = ({ text, href, current }: Entry): Html =>
   html`<li><a href="${href}"${current && html` aria-current="true"`}>${text}</a></li>`;
-const entries = (list: readonly Entry[]): Html => html`<ul>${list.map(entry)}</ul>`;
+export const entries = (list: readonly Entry[]): Html => html`<ul>${list.map(entry)}</ul>`;
 
 /** What a form that changes a part of the state submits beside it. */
 function hiddenState(state: ExplorerState, without: readonly string[]): Html[] {

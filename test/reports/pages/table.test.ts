@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { asReader, readerOf } from '../../../src/platform/i18n/reader.ts';
+import { reportMetrics } from '../../../src/reports/pages/explorer/metrics.ts';
+import { periodsOf, rangeText } from '../../../src/reports/pages/explorer/periods.ts';
+import { rangeNames } from '../../../src/reports/pages/explorer/ranges.ts';
+import { queryOf, readState } from '../../../src/reports/pages/explorer/state.ts';
+import { momentText } from '../../../src/shell/format.ts';
+import { signInAs, type TestUser } from '../../dashboard/support.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { addSums } from '../support.ts';
+
+/** A Sunday, 14:30 UTC. */
+const nowMs = Date.UTC(2026, 10, 22, 14, 30);
+const at = new Date(Date.UTC(2026, 10, 20, 10));
+let t: TestApp;
+let analyst: TestUser;
+
+beforeAll(async () => {
+  t = await createTestApp({ now: () => nowMs });
+  await t.pool.query("update publishers set time_zone = 'UTC' where id = $1", [t.publisher.id]);
+  await t.deps.catalog.refresh();
+  await t.pool.query("select create_report_partitions('2026-10-01', '2026-11-30')");
+  await addSums(t, [
+    {
+      at,
+      placement: 'checkout',
+      offerId: 1,
+      campaignId: 1,
+      sessions: 9,
+      filled_sessions: 6,
+      impressions: 5,
+      clicks: 2,
+    },
+    {
+      at,
+      placement: 'checkout',
+      offerId: 2,
+      campaignId: 2,
+      sessions: 4,
+      filled_sessions: 4,
+      impressions: 3,
+      clicks: 3,
+    },
+    { at, placement: 'confirmation', offerId: 2, campaignId: 2, impressions: 7, clicks: 1 },
+  ]);
+  analyst = await signInAs(t, 'analyst');
+});
+afterAll(() => t.close());
+
+const get = async (path: string): Promise<string> =>
+  (await analyst.get(`/dashboard/p/${t.publisher.id}/reports${path}`)).body;
+const csv = async (query: string): Promise<string[]> => (await get(`.csv${query}`)).trim().split('\r\n');
+/** The texts of the table's rows, heads first; the chart has a table before it. */
+const rowsOf = (body: string): string[] =>
+  [...(body.split('<table>').at(-1) ?? '').matchAll(/<tr>([\s\S]*?)<\/tr>/g)].map(([, row = '']) =>
+    row
+      .replaceAll(/<[^>]*>/g, ' ')
+      .replaceAll(/\s+/g, ' ')
+      .trim(),
+  );
+
+test.each([
+  ['week', '2026-11-16', '2026-11-22'],
+  ['last-week', '2026-11-09', '2026-11-15'],
+  ['month', '2026-11-01', '2026-11-22'],
+  ['last-month', '2026-10-01', '2026-10-31'],
+  ['quarter', '2026-10-01', '2026-11-22'],
+  ['last-quarter', '2026-07-01', '2026-09-30'],
+  ['year', '2026-01-01', '2026-11-22'],
+])('the range %s is that of the calendar', (range, from, to) => {
+  expect(periodsOf(readState({ range }), 'UTC', nowMs).days).toEqual({ from, to });
+});
+
+test('every range has days, on every day of a year', () => {
+  for (let day = 0; day < 366; day += 1) {
+    const dayMs = Date.UTC(2028, 0, 1 + day, 12);
+    for (const range of rangeNames) {
+      const { from, to } = periodsOf(readState({ range, compare: 'none', interval: 'day' }), 'UTC', dayMs).days;
+      expect(Date.parse(from), `${range} ${day}`).toBeLessThanOrEqual(Date.parse(to));
+      expect(Date.parse(to)).toBeLessThanOrEqual(dayMs);
+    }
+  }
+});
+
+test('days are written in one form, in every language', () => {
+  const day = '2026-11-09';
+  const forms = (language: string): string[] =>
+    asReader(readerOf(language, null), () => [
+      momentText({ timeZone: 'UTC' }, Date.parse(day), 'day'),
+      momentText({ timeZone: 'UTC' }, Date.parse(day)).replace(/,? (um )?\d{1,2}:\d{2}( [AP]M)?$/i, ''),
+      rangeText({ from: day, to: day }),
+    ]);
+  for (const language of ['en-GB', 'en-US', 'de-DE', 'de-AT']) expect(new Set(forms(language)).size, language).toBe(1);
+  expect(forms('de-DE')[0]).toBe('9. Nov. 2026');
+});
+
+describe('a table', () => {
+  const three = '?range=7d&compare=none&metrics=impressions,clicks&by=placement&also=campaign&also=offer';
+
+  test('has up to three dimensions, whose rows add up to those of one', async () => {
+    const [heading, ...rows] = rowsOf(await get(three));
+    expect(heading).toMatch(/^Placement Campaign Offer Impressions Clicks$/);
+    expect(rows.map((row) => row.match(/ (\d+) (\d+)$/)?.slice(1))).toEqual([
+      ['7', '1'],
+      ['5', '2'],
+      ['3', '3'],
+    ]);
+    const [columns, ...lines] = await csv(three);
+    expect(columns).toBe('placement,campaign_id,campaign,offer_id,offer,impressions,clicks');
+    expect(lines).toHaveLength(3);
+    expect(lines[0]).toMatch(/^confirmation,2,.*,2,.*,7,1$/);
+    const compared = await csv(three.replace('&compare=none', ''));
+    expect(compared[1]).toMatch(/,7,0,1,0$/);
+    expect(queryOf(readState(Object.fromEntries([['also', ['offer', 'campaign', 'os', 'country']]])))).toBe(
+      '?also=campaign&also=offer',
+    );
+    for (const by of ['time', 'advertiser', 'custom.plan']) expect(readState({ by, also: 'offer' }).also).toEqual([]);
+  });
+
+  test('is sorted by its heads, the other way round at the second click, and its CSV with it', async () => {
+    const headOf = (body: string, name: string): string =>
+      new RegExp(`id="head-${name}" href="([^"]*)"`).exec(body)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    const first = await get(three);
+    let body = first;
+    const orders: string[][] = [];
+    for (let click = 0; click < 2; click += 1) {
+      const href = headOf(body, 'clicks').replace(/^.*\/reports/, '');
+      body = await get(href);
+      orders.push(
+        rowsOf(body)
+          .slice(1)
+          .map((row) => row.split(' ').at(-1) ?? ''),
+      );
+      expect((await csv(href)).slice(1).map((line) => line.split(',').at(-1))).toEqual(orders[click]);
+    }
+    expect(orders).toEqual([
+      ['3', '2', '1'],
+      ['1', '2', '3'],
+    ]);
+    expect(body).toContain('aria-sort="ascending"');
+    const byName = await get(headOf(first, 'name').replace(/^.*\/reports/, ''));
+    expect(rowsOf(byName)[1]).toMatch(/^checkout/);
+  });
+
+  test('shows no rate of nothing, on the page and in its CSV', async () => {
+    const metrics = 'metrics=sessions,fill_rate,impressions,ctr,conversions,cvr,rpm';
+    for (const by of ['offer', 'campaign', 'advertiser']) {
+      const body = await get(`?range=7d&compare=none&by=${by}&${metrics}`);
+      expect(rowsOf(body).slice(1).join(' '), by).not.toContain('100%');
+      expect((await csv(`?range=7d&compare=none&by=${by}&${metrics}`))[1], by).toContain(',,');
+    }
+    const nothing = rowsOf(await get(`?range=7d&compare=none&by=placement&${metrics}`)).find((row) =>
+      row.startsWith('confirmation'),
+    );
+    expect(nothing).toBe('confirmation 0 – 7 14.29% 0 0% –');
+  });
+
+  test('says what each of its numbers counts, and where all terms stand', async () => {
+    const names = reportMetrics.map(({ name }) => name).join(',');
+    const body = await get(`?metrics=${names}`);
+    for (const { text, definition } of reportMetrics) {
+      expect(definition.length, text).toBeGreaterThan(10);
+      expect(body).toMatch(new RegExp(`<dt>${text}</dt><dd>`));
+    }
+    expect(body.match(/title="/g)?.length ?? 0).toBeGreaterThanOrEqual(2 * reportMetrics.length);
+    expect(body).toContain('href="/docs/guides/glossary"');
+    expect((await analyst.get('/docs/guides/glossary')).statusCode).toBe(200);
+  });
+});
