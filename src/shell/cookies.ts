@@ -75,7 +75,7 @@ export async function registerCookies(app: App, publicUrl: string, sessionLifeti
   };
 }
 
-/** Only of the dashboard: whoever sets a cookie of this name must not have a form submitted elsewhere. */
+/** Only of the dashboard: a cookie that was set from elsewhere must not have a form submitted there. */
 function undoOf(text: string): Undo | null {
   if (text === '') return null;
   try {

@@ -1,4 +1,4 @@
-import { type Html, html, nothing, trusted } from '../platform/http/html.ts';
+import { type Html, html, nothing } from '../platform/http/html.ts';
 import { t, tHtml } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
 import type { FieldErrors } from './context.ts';
@@ -33,12 +33,11 @@ type FieldOptions = {
   picker?: PickerOptions;
 };
 
-/** Where choices come from, the texts of values, and what is added to the text of a typed value that is no choice. */
+/** Where choices come from, the texts of values, what is added to the text of a typed value, and if one is free. */
 export type PickerOptions = {
   source: string;
   labels: Readonly<Record<string, string>>;
   unseen: string;
-  /** Whether a typed value that is no choice may be one. */
   free: boolean;
 };
 
@@ -204,10 +203,8 @@ function checkbox(state: FormState, name: string, { label, hint, needs }: Checkb
   // As stored, or as a form submits it.
   const checked = (state.values[name] === true || state.values[name] === 'on') && html` checked`;
   const describedBy = hint !== undefined && html` aria-describedby="${id}-hint"`;
-  const isOff = needs !== undefined && textOf(state, needs.field) !== needs.value;
-  const condition =
-    needs !== undefined &&
-    html` data-needs="${needs.field}" data-needs-value="${needs.value}"${isOff && html` disabled`}`;
+  const off = needs !== undefined && textOf(state, needs.field) !== needs.value && html` disabled`;
+  const condition = needs && html` data-needs="${needs.field}" data-needs-value="${needs.value}"${off}`;
   return html`
     <div class="field check">
       <label for="${id}">
@@ -297,36 +294,6 @@ function errorSummary({ errors, labels }: FormState): Html {
       <ul>${entries}</ul>
     </div>`;
 }
-
-/** A group of fields with a heading. */
-export const fieldGroup = (legend: string, ...fields: readonly (Html | readonly Html[])[]): Html => html`
-  <fieldset class="group" id="${sectionId(legend)}">
-    <legend>${legend}</legend>
-    ${fields.map((field) => html`${field}`)}
-  </fieldset>`;
-
-const sectionId = (legend: string): string => `section-${legend.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '-')}`;
-
-/** Sections of a form from which on it has an index (count). */
-const sectionsOfLongForm = 4;
-
-/** Links to the groups of a long form, as they stand in its markup. */
-export function sectionIndex({ markup }: Html): Html {
-  const found = [...markup.matchAll(/<fieldset class="group" id="([^"]+)">\s*<legend>([^<]+)<\/legend>/g)];
-  if (found.length < sectionsOfLongForm) return nothing;
-  const links = found.map(([, id = '', legend = '']) => html`<a href="#${trusted(id)}">${trusted(legend)}</a>`);
-  return html`<nav class="sections" aria-label="${t('forms.sections')}">${links}</nav>`;
-}
-
-/** Fields side by side where there is room. */
-export const columns = (
-  fields: readonly (Html | false)[],
-  kind: 'tight' | 'narrow' | 'aligned' | 'method' | '' = '',
-): Html => html`<div class="columns ${kind}">${fields.map((field) => html`${field}`)}</div>`;
-
-/** Rarely needed fields, collapsed at first. */
-export const moreFields = (summary: string, body: Html, { isOpen = false }: { isOpen?: boolean } = {}): Html =>
-  html`<details class="more"${isOpen && html` open`}><summary>${summary}</summary>${body}</details>`;
 
 /** A select of a list's filters; the first choice is no filter. */
 export const filterSelect = (name: string, label: string, choices: readonly Choice[], chosen: string): Html =>

@@ -30,7 +30,7 @@ async function addPublisher(name: string): Promise<string> {
   return /^\/dashboard\/p\/\d+/.exec(String(made.headers.location))?.[0] ?? '';
 }
 
-test('first steps of a publisher without offers begin with advertiser, campaign and offer, each after the other', async () => {
+test('first steps of a publisher without offers begin with advertiser, campaign and offer', async () => {
   const operator = await signInAs(t, 'operator');
   const base = await addPublisher('Newcomer');
   const steps = async () => {

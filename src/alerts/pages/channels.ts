@@ -5,7 +5,8 @@ import { actionButton, saveForm } from '../../shell/actions.ts';
 import { apiText } from '../../shell/api-text.ts';
 import { badge, card, table } from '../../shell/components.ts';
 import { type FieldErrors, hasRole } from '../../shell/context.ts';
-import { createForm, type FormBuilder, type FormValues, moreFields } from '../../shell/forms.ts';
+import { moreFields } from '../../shell/field-groups.ts';
+import { createForm, type FormBuilder, type FormValues } from '../../shell/forms.ts';
 import { type AlertKind, alertKinds } from '../kinds.ts';
 import { type Channel, maxChannels } from '../rules.ts';
 

@@ -1268,6 +1268,23 @@ export const de: Messages = {
       'Stummschalten oder ändern, was Ihnen gemeldet wird:\n' +
       '{inbox}\n',
   },
+  metricDefinitions: {
+    sessions: 'Beantwortete Abrufe. Eine Sitzung zählt einmal, nach Angebot oder Kampagne gruppiert für jede einmal.',
+    filled_sessions: 'Sitzungen, die mit mindestens einem Angebot beantwortet wurden.',
+    fill_rate:
+      'Gefüllte Sitzungen durch Sitzungen. Nicht nach Angebot, Kampagne und Werbekunde: Sie haben nur gefüllte.',
+    impressions: 'Angebote, die ein Nutzer gesehen hat, nach ihrem Impression-Beacon.',
+    clicks: 'Klicks auf die Links von Angeboten.',
+    ctr: 'Klicks durch Impressions.',
+    conversions: 'Käufe und andere Ziele, die Werbekunden gemeldet haben, ohne stornierte.',
+    cvr: 'Conversions durch Klicks.',
+    revenue: 'Was Impressions, Klicks und Conversions nach der Vergütung ihrer Kampagnen einbringen.',
+    rpm: 'Umsatz pro 1.000 Sitzungen.',
+    selections: 'Perks, die Nutzer ausgewählt haben.',
+    saves: 'Angebote, die Nutzer für später gespeichert haben.',
+    no_thanks: 'Klicks auf den Nein-Button.',
+    closes: 'Einheiten, die Nutzer geschlossen haben.',
+  },
   metrics: {
     sessions: 'Sitzungen',
     filled_sessions: 'Gefüllte Sitzungen',
@@ -1283,23 +1300,6 @@ export const de: Messages = {
     saves: 'Gespeichert',
     no_thanks: 'Nein danke',
     closes: 'Geschlossen',
-  },
-  metricDefinitions: {
-    sessions: 'Beantwortete Abrufe. Eine Sitzung zählt einmal, nach Angebot oder Kampagne gruppiert für jede einmal.',
-    filled_sessions: 'Sitzungen, die mit mindestens einem Angebot beantwortet wurden.',
-    fill_rate:
-      'Gefüllte Sitzungen durch Sitzungen. Nach Angebot, Kampagne und Werbekunde nicht gezeigt: Sie haben nur gefüllte.',
-    impressions: 'Angebote, die ein Nutzer gesehen hat, nach ihrem Impression-Beacon.',
-    clicks: 'Klicks auf die Links von Angeboten.',
-    ctr: 'Klicks durch Impressions.',
-    conversions: 'Käufe und andere Ziele, die Werbekunden gemeldet haben, ohne stornierte.',
-    cvr: 'Conversions durch Klicks.',
-    revenue: 'Was Impressions, Klicks und Conversions nach der Vergütung ihrer Kampagnen einbringen.',
-    rpm: 'Umsatz pro 1.000 Sitzungen.',
-    selections: 'Perks, die Nutzer ausgewählt haben.',
-    saves: 'Angebote, die Nutzer für später gespeichert haben.',
-    no_thanks: 'Klicks auf den Nein-Button.',
-    closes: 'Einheiten, die Nutzer geschlossen haben.',
   },
   nav: {
     activity: 'Änderungsprotokoll',
@@ -1414,8 +1414,7 @@ export const de: Messages = {
     why: 'Warum?',
     yesButton: 'Ja-Schaltfläche',
     imageRestored: 'Bild wiederhergestellt.',
-    firstImageHint:
-      'PNG, JPEG, WebP oder SVG, höchstens 5 MB. Weitere Bilder lassen sich hinzufügen, sobald das Angebot gespeichert ist.',
+    firstImageHint: 'PNG, JPEG, WebP oder SVG, höchstens 5 MB. Weitere Bilder lassen sich danach hinzufügen.',
     firstImage: 'Bild',
   },
   operator: {

@@ -181,8 +181,8 @@ const stateSchema = Type.Object(
     warning: orNull(
       Type.String({
         description:
-          '`failing`: three calls in a row failed, or the breaker is open; after 5 days without a success the endpoint is ' +
-          'disabled.',
+          '`failing`: three calls in a row failed, or the breaker is open; after 5 days without a success ' +
+          'the endpoint is disabled.',
       }),
     ),
     failing_since: orNull(dateTime),

@@ -7,14 +7,8 @@ import { t } from '../../../platform/i18n/messages.ts';
 import { hiddenField, saveForm } from '../../../shell/actions.ts';
 import { badge, card, strongLink, table } from '../../../shell/components.ts';
 import type { FieldErrors, Fields } from '../../../shell/context.ts';
-import {
-  type Choice,
-  columns,
-  createForm,
-  type FormBuilder,
-  type FormValues,
-  fieldGroup,
-} from '../../../shell/forms.ts';
+import { columns, fieldGroup } from '../../../shell/field-groups.ts';
+import { type Choice, createForm, type FormBuilder, type FormValues } from '../../../shell/forms.ts';
 import { defaultButton } from '../../../shell/row-list.ts';
 import type { PublisherContext } from '../../publisher-pages.ts';
 import type { Publisher } from '../../types.ts';

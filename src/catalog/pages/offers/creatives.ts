@@ -5,7 +5,8 @@ import { t } from '../../../platform/i18n/messages.ts';
 import { actionButton, csrfField } from '../../../shell/actions.ts';
 import { badge, card } from '../../../shell/components.ts';
 import { type Fields, fieldErrorsOf, hasRole, keyIn } from '../../../shell/context.ts';
-import { type Choice, columns, createForm, type FormBuilder } from '../../../shell/forms.ts';
+import { columns } from '../../../shell/field-groups.ts';
+import { type Choice, createForm, type FormBuilder } from '../../../shell/forms.ts';
 import type { PageResult, Pages } from '../../../shell/pages.ts';
 import type { Upload } from '../../../shell/uploads.ts';
 import type { createImageStore } from '../../image-storage.ts';
@@ -132,7 +133,8 @@ export const firstImageField = (form: FormBuilder): Html =>
     t('offers.firstImage'),
     html`
       <div class="label"><label for="f-first-image">${t('offers.firstImage')}</label></div>
-      <input type="file" id="f-first-image" name="${fileField}" accept="${accept}" aria-describedby="f-first-image-hint">
+      <input type="file" id="f-first-image" name="${fileField}" accept="${accept}"
+        aria-describedby="f-first-image-hint">
       <p class="hint" id="f-first-image-hint">${t('offers.firstImageHint')}</p>`,
   );
 

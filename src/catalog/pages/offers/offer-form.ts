@@ -1,6 +1,7 @@
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
-import { columns, type FormBuilder, fieldGroup } from '../../../shell/forms.ts';
+import { columns, fieldGroup } from '../../../shell/field-groups.ts';
+import type { FormBuilder } from '../../../shell/forms.ts';
 import { offerLimits } from '../../offer-limits.ts';
 
 /** The texts of an offer that users see. */

@@ -2,7 +2,8 @@ import type { Values } from '../../../management/resource.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import type { Fields } from '../../../shell/context.ts';
-import { type Choice, columns, type FormBuilder, fieldGroup } from '../../../shell/forms.ts';
+import { columns, fieldGroup } from '../../../shell/field-groups.ts';
+import type { Choice, FormBuilder } from '../../../shell/forms.ts';
 import { timeZoneList, timeZoneListId, timeZoneNamed } from '../../../shell/time-zones.ts';
 
 const offerCountChoices: Choice[] = Array.from({ length: 10 }, (_, index) => {

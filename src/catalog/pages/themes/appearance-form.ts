@@ -2,7 +2,8 @@ import { defaultAppearance, defaultSettings, defaultStyles } from '@perkwire/cli
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import type { Fields } from '../../../shell/context.ts';
-import { columns, type FormBuilder, type FormValue, fieldGroup, moreFields } from '../../../shell/forms.ts';
+import { columns, fieldGroup, moreFields } from '../../../shell/field-groups.ts';
+import type { FormBuilder, FormValue } from '../../../shell/forms.ts';
 import {
   isNested,
   jsonText,

@@ -15,7 +15,8 @@ export type Writing = { money: FormatMoney; currency: string | null; timeZone: s
 /** Every metric's total and change; a click draws it. */
 export function metricTiles(state: ExplorerState, { total }: Answer, { money, href }: Writing): Html {
   const tile = (metric: ReportMetric) => html`
-    <a class="stat" id="metric-${metric.name}" href="${href({ ...state, metric: metric.name })}" title="${metric.definition}"
+    <a class="stat" id="metric-${metric.name}" title="${metric.definition}"
+      href="${href({ ...state, metric: metric.name })}"
       ${metric.name === state.metric && html` aria-current="true"`}>
       <span>${metric.text}</span>
       <strong>${formatted(metric, total.now, 'time', money)}</strong>

@@ -14,7 +14,8 @@ import {
   tabs,
 } from '../../../shell/components.ts';
 import { type FieldErrors, hasRole } from '../../../shell/context.ts';
-import { createForm, type FormValues, moreFields } from '../../../shell/forms.ts';
+import { moreFields } from '../../../shell/field-groups.ts';
+import { createForm, type FormValues } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import { endpointName, maxEndpoints } from '../../endpoint-store.ts';
 import { viewOfState } from '../../endpoints/view.ts';
