@@ -82,6 +82,31 @@ function choose(name, value) {
     button.setAttribute('aria-pressed', String(button.dataset.value === value));
 }
 
+/** Puts the colours of a palette into their fields, as if they were typed. */
+async function makePalette(holder) {
+  const path = panel.dataset.frame.replace(/preview$/, 'palette');
+  const response = await fetch(path, { method: 'POST', body: new URLSearchParams(new FormData(form)) }).catch(
+    () => null,
+  );
+  const found = document.createElement('template');
+  if (response?.ok) found.innerHTML = await response.text();
+  const colours = [...found.content.querySelectorAll('data')];
+  for (const { value, textContent: name } of colours) {
+    const field = form.elements[name];
+    field.value = value;
+    field.dispatchEvent(new Event('input', { bubbles: true }));
+  }
+  holder.querySelector('[data-palette-state]').textContent = message(colours.length > 0 ? 'paletteMade' : 'noColour');
+}
+
+const palette = form?.querySelector('[data-palette]');
+palette?.querySelector('button').addEventListener('click', () => makePalette(palette));
+palette?.querySelector('input').addEventListener('keydown', (event) => {
+  if (event.key !== 'Enter') return;
+  event.preventDefault();
+  makePalette(palette);
+});
+
 if (form !== null && frame !== undefined) {
   for (const button of panel.querySelectorAll('[data-switch]')) {
     const { switch: name, value } = button.dataset;

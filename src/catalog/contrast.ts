@@ -2,7 +2,7 @@ import type { OfferAppearance, OfferStyles } from '@perkwire/client';
 import { overlay } from './theme-settings.ts';
 
 /** Least contrast of text (WCAG 2.2, level AA). */
-const minContrast = 4.5;
+export const minContrast = 4.5;
 
 /** A text's colour that is hard to read. `path`: dotted, within styles or appearance; `ratio`: 1 to 21. */
 export type LowContrast = { path: string; on: string; ratio: number };

@@ -238,3 +238,26 @@ test('a long form has an index of its sections, each of which is there', async (
     await page.close({ runBeforeUnload: false });
   }
 });
+
+test('one brand colour makes a whole palette, which stays open to edits', async () => {
+  const page = await open('admin', '/settings/themes/new');
+  await page.getByLabel('Name', { exact: true }).fill('Violet');
+  const yes = page.locator('input[name="styles.offerText.buttonYes.background"]');
+  const dark = page.locator('input[name="appearance.dark.popup.background"]');
+  const before = await dark.inputValue();
+  await page.getByLabel('Brand colours').fill('no colour');
+  await press(page, 'Make palette');
+  await page.getByText('Enter a colour such as').waitFor();
+  await page.getByLabel('Brand colours').fill('#6b2fd9');
+  await page.keyboard.press('Enter');
+  await page.getByText('All colours below are set').waitFor();
+  expect(await yes.inputValue()).toBe('#6b2fd9');
+  expect(await dark.inputValue()).not.toBe(before);
+  await page.locator('input[name="styles.footer.textColor"]').fill('#eeeeee');
+  await page.getByText('Footer on').first().waitFor();
+  const hints = await page.locator('.preview-state li').allInnerTexts();
+  expect(new Set(hints).size).toBe(hints.length);
+  await press(page, 'Save');
+  await toast(page, 'Violet saved');
+  expect(await yes.inputValue()).toBe('#6b2fd9');
+});

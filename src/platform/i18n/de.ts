@@ -528,6 +528,8 @@ export const de: Messages = {
       'Ihre Sitzung war abgelaufen. Ihre Eingaben sind wieder da, aber noch nicht gespeichert. Geben Sie Passwörter ' +
       'und Geheimnisse erneut ein.',
     addItem: '„{text}“ hinzufügen',
+    paletteMade: 'Alle Farben unten sind gesetzt, hell und dunkel. Noch ist nichts gespeichert.',
+    noColour: 'Geben Sie eine Farbe ein, etwa #1f5f4a.',
   },
   campaigns: {
     addTag: 'Tag hinzufügen',
@@ -1942,6 +1944,10 @@ export const de: Messages = {
     value_no_first: 'Nein zuerst',
     value_dots: 'Punkte',
     value_bar: 'Balken',
+    brandColours: 'Markenfarben',
+    brandColoursHint:
+      'Eine Farbe oder mehrere Ihres Shops: die erste für Buttons, eine helle für den Hintergrund, eine dunkle für Texte.',
+    makePalette: 'Palette erstellen',
   },
   webhooks: {
     add: 'Endpunkt hinzufügen',

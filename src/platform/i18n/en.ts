@@ -510,6 +510,8 @@ export const en = {
     draftRestoredWithoutSecrets:
       'Your session had ended. Your edits are back; they are not saved yet. Enter passwords and secrets again.',
     addItem: 'Add “{text}”',
+    paletteMade: 'All colours below are set, light and dark. Nothing is saved yet.',
+    noColour: 'Enter a colour such as #1f5f4a.',
   },
   campaigns: {
     addTag: 'Add tag',
@@ -1869,6 +1871,10 @@ export const en = {
     value_no_first: 'no first',
     value_dots: 'dots',
     value_bar: 'bar',
+    brandColours: 'Brand colours',
+    brandColoursHint:
+      'One colour, or several of your shop: the first for buttons, a light one for the background, a dark one for texts.',
+    makePalette: 'Make palette',
   },
   webhooks: {
     add: 'Add endpoint',

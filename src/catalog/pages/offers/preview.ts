@@ -105,16 +105,24 @@ export const previewPanel = (frameUrl: string, base: PreviewBase): Html => html`
 
 /** What the frame shows, and texts in it that are hard to read. */
 export function previewState(base: PreviewBase): Html {
-  const found = base.kind === 'theme' ? lowContrasts(base.styles, base.appearance) : [];
+  const found = base.kind === 'theme' ? inWords(lowContrasts(base.styles, base.appearance)) : [];
   return html`<div data-preview="${JSON.stringify(base)}">${
     found.length > 0 &&
     html`<div class="notice warn"><p>${t('offers.hardToRead')}</p>
-      <ul>${found.map(lowContrast)}</ul></div>`
+      <ul>${found.map((text) => html`<li>${text}</li>`)}</ul></div>`
   }</div>`;
 }
 
-const lowContrast = ({ path, on, ratio }: LowContrast): Html =>
-  html`<li>${t('offers.lowContrast', { text: describePath(path), background: describePath(on), ratio })}</li>`;
+/** Each once: several styles may have one field. The first of a pair has the least contrast. */
+function inWords(found: readonly LowContrast[]): string[] {
+  const texts = new Map<string, string>();
+  for (const { path, on, ratio } of found.toSorted((a, b) => a.ratio - b.ratio)) {
+    const names = { text: describePath(path), background: describePath(on) };
+    const pair = JSON.stringify(names);
+    if (!texts.has(pair)) texts.set(pair, t('offers.lowContrast', { ...names, ratio }));
+  }
+  return [...texts.values()];
+}
 
 /** Switches of the preview: name → its values with their labels. The first is chosen at first. */
 function switches({ unit }: PreviewBase): Html {

@@ -1,5 +1,6 @@
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import type { Choice } from '../../../shell/forms.ts';
+import type { Palette } from '../../palette.ts';
 
 /**
  * A setting or style with a field of its own. `also`: paths that get the same value, unless the JSON field names them.
@@ -61,6 +62,20 @@ const colours = (root: string): AppearanceField[] => {
     { path: `${root}.footer.textColor`, label: 'themes.footer' },
   ];
 };
+
+/** The form's colours of a palette, by path. */
+export function coloursOf({ light, dark }: Palette): [path: string, colour: string][] {
+  const below = (root: string, roles: Palette['light']): [string, string][] => {
+    const { background, text, quiet, card, cardHover, cardBorder, yes, yesHover, yesText, no, noHover, noBorder } =
+      roles;
+    const values = [
+      ...[background, background, text, quiet, text, card, cardHover, cardBorder],
+      ...[yes, yesHover, yesText, no, noHover, noBorder, text, quiet],
+    ];
+    return colours(root).map(({ path }, index) => [path, values[index] as string]);
+  };
+  return [...below('styles', light), ...below('appearance.dark', dark)];
+}
 
 /** The settings and styles with fields of their own; all others can be set as JSON. */
 export const groups: readonly FieldSet[] = [

@@ -87,6 +87,7 @@ export function appearanceFields(form: FormBuilder): Html {
       fieldGroup(
         t(title),
         hint === undefined ? [] : html`<p class="hint">${t(hint)}</p>`,
+        title === 'themes.colours' ? brandField(form) : [],
         columns(
           fields.filter((field) => !isCheckbox(field)).map((field) => control(form, field)),
           fields.some(({ path }) => isColour(plainDefaultOf(path))) ? 'narrow' : short === true ? 'aligned' : '',
@@ -104,6 +105,18 @@ export function appearanceFields(form: FormBuilder): Html {
       }),
     )}`;
 }
+
+/** Makes all colours of one, or of several; preview.js puts them into the fields. */
+const brandField = (form: FormBuilder): Html => html`
+  <div class="brand-colours" data-palette>
+    ${form.input('brand', {
+      label: t('themes.brandColours'),
+      placeholder: '#1f5f4a',
+      hint: t('themes.brandColoursHint'),
+    })}
+    <button type="button" class="button" data-make-palette>${t('themes.makePalette')}</button>
+    <p class="hint" role="status" data-palette-state></p>
+  </div>`;
 
 function control(form: FormBuilder, { path, label, hint, choices, number }: AppearanceField): Html {
   const options = { label: t(label), ...(hint !== undefined && { hint: t(hint) }) };

@@ -11,11 +11,13 @@ import type { Choice, FormBuilder, FormValues } from '../../../shell/forms.ts';
 import { isNested } from '../../../shell/nested.ts';
 import { pageHeaders } from '../../../shell/pages.ts';
 import { maxThemeKeyLength } from '../../names.ts';
+import { coloursIn, paletteOf } from '../../palette.ts';
 import { type PublisherContext, publisherPages } from '../../publisher-pages.ts';
 import { themes } from '../../resources/themes.ts';
 import type { Publisher, Theme, Unit } from '../../types.ts';
 import { previewFrame, previewPanel, previewState, themePreview } from '../offers/preview.ts';
 import type { PageServices } from '../services.ts';
+import { coloursOf } from './appearance-fields.ts';
 import { appearanceFields, appearanceToForm, jsonField, readAppearance } from './appearance-form.ts';
 
 /** Appearance and behaviour of units, and the User Selected Perks toggles (docs/interface.md#settings-and-styles). */
@@ -32,6 +34,13 @@ export function themePages(app: App, services: PageServices): void {
   pages.post('/preview', 'admin', async ({ publisher }, fields) => ({
     fragment: previewState(previewOf(publisher, readTheme(fields))),
   }));
+
+  // The fields of a palette, from a brand's colours; none where the text has no colour.
+  pages.post('/palette', 'admin', async (_context, fields) => {
+    const colours = coloursIn(fields.text('brand'));
+    const made = colours.length === 0 ? [] : coloursOf(paletteOf(colours));
+    return { fragment: html`${made.map(([path, colour]) => html`<data value="${colour}">${path}</data>`)}` };
+  });
 
   crudPages(pages, services.management, {
     resource: themes,

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { lowContrasts } from '../../src/catalog/contrast.ts';
+import { coloursOf } from '../../src/catalog/pages/themes/appearance-fields.ts';
+import { readAppearance } from '../../src/catalog/pages/themes/appearance-form.ts';
+import { coloursIn, paletteOf } from '../../src/catalog/palette.ts';
+import { buildAppearance, buildStyles } from '../../src/catalog/theme-settings.ts';
+import type { Publisher, Theme } from '../../src/catalog/types.ts';
+import { fieldsOf } from '../../src/shell/context.ts';
+
+const hex = (value: number): string => `#${value.toString(16).padStart(6, '0')}`;
+/** The greys, and colours all over the cube. */
+const brands = [
+  ...Array.from({ length: 32 }, (_, index) => hex(index * 8 * 0x010101)),
+  ...Array.from({ length: 512 }, (_, index) => hex((index * 32_749 + 977) % 0x1000000)),
+];
+
+const lowContrastsOf = (colours: readonly string[]) => {
+  const form = new URLSearchParams(coloursOf(paletteOf(colours)));
+  form.set('appearance.color_scheme', 'system');
+  const { styles, appearance } = readAppearance(fieldsOf(form));
+  const theme = { settings: {}, styles, appearance } as unknown as Theme;
+  const publisher = { name: 'Shop' } as Publisher;
+  return lowContrasts(buildStyles(publisher, theme, ''), buildAppearance(theme));
+};
+
+test('a palette of any brand colour, alone or with others, can be read: light and dark', () => {
+  for (const [index, brand] of brands.entries()) {
+    expect(lowContrastsOf([brand]), brand).toEqual([]);
+    const others = [brand, hex((index * 7919) % 0x1000000), '#fff8ec', '#222222'];
+    expect(lowContrastsOf(others), others.join()).toEqual([]);
+  }
+});
+
+test('a palette keeps the colours that it is made of where they can be read', () => {
+  const { light } = paletteOf(['#1f5f4a', '#fff8ec', '#222222']);
+  expect(light).toMatchObject({ yes: '#1f5f4a', yesText: '#ffffff', background: '#fff8ec', text: '#222222' });
+});
+
+test('colours are found in what is typed or pasted', () => {
+  expect(coloursIn('--brand: #1F5F4A; background:#FFF; 1f5f4a')).toEqual(['#1f5f4a', '#ffffff']);
+  expect(coloursIn('none')).toEqual([]);
+});
