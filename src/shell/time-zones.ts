@@ -52,7 +52,7 @@ const lists = perLocale((locale) => {
       .formatToParts(0)
       .find(({ type }) => type === 'timeZoneName')?.value ?? '';
   const options = timeZones.map((zone) => html`<option value="${zone}">${nameOf(zone)}</option>`);
-  return html`<datalist id="${timeZoneListId}">${options}</datalist>`;
+  return html`<datalist id="${timeZoneListId}" translate="no">${options}</datalist>`;
 });
 
 /** Zones to search in while typing, by name, city and what their time is called. */

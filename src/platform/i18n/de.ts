@@ -1946,7 +1946,8 @@ export const de: Messages = {
     value_bar: 'Balken',
     brandColours: 'Markenfarben',
     brandColoursHint:
-      'Eine Farbe oder mehrere Ihres Shops: die erste für Buttons, eine helle für den Hintergrund, eine dunkle für Texte.',
+      'Eine Farbe oder mehrere Ihres Shops: die erste für Buttons, eine helle für den Hintergrund, eine ' +
+      'dunkle für Texte.',
     makePalette: 'Palette erstellen',
   },
   webhooks: {

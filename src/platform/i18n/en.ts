@@ -1873,7 +1873,8 @@ export const en = {
     value_bar: 'bar',
     brandColours: 'Brand colours',
     brandColoursHint:
-      'One colour, or several of your shop: the first for buttons, a light one for the background, a dark one for texts.',
+      'One colour, or several of your shop: the first for buttons, a light one for the background, a dark ' +
+      'one for texts.',
     makePalette: 'Make palette',
   },
   webhooks: {

@@ -224,7 +224,8 @@ describe('the catalogue', () => {
     expect((await image(offer)).length).toBeGreaterThan(0);
     expect(await image(offer)).toEqual(await image(1));
     const { offers } = t.deps.catalog.current();
-    expect(offers.get(offer)).toMatchObject({ active: false, copy: offers.get(1)?.copy });
+    const { copy } = offers.get(1) ?? {};
+    expect(offers.get(offer)).toMatchObject({ active: false, copy: { ...copy, title: `${copy?.title} (copy)` } });
     const campaign = idIn(await admin.post(own('/campaigns/3/duplicate')));
     const of = (id: number) => [...t.deps.catalog.current().offers.values()].filter((one) => one.campaign.id === id);
     expect(of(campaign).map(({ copy }) => copy)).toEqual(of(3).map(({ copy }) => copy));
@@ -267,10 +268,10 @@ describe('the catalogue', () => {
     await bulk(['1', '2'], 'pause');
     expect(await stored()).toMatchObject([{ active: false }, { active: false }]);
     await bulk(['1', '2'], 'activate');
-    await bulk(['1', '2'], 'tag', { tag: 'autumn' });
+    await bulk(['1', '2'], 'tag', { typed: 'autumn' });
     expect((await stored()).every(({ tags }) => tags.includes('autumn'))).toBe(true);
     expect((await bulk(['1', '999999'], 'pause')).statusCode).toBe(404);
-    await bulk(['1', '2'], 'tag', { tag: '' });
+    await bulk(['1', '2'], 'tag', { typed: '' });
     expect(await stored()).toMatchObject([{ active: true }, { active: true }]);
     await bulk(['1', '2'], 'remove');
     expect(await stored()).toMatchObject([{ gone: true }, { gone: true }]);
