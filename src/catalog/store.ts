@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type pg from 'pg';
 import { Gauge, type Registry } from 'prom-client';
 import { listen } from '../platform/db/listen.ts';
@@ -99,17 +100,29 @@ export async function loadSnapshot(
     buildIndex,
     base: base === null || changed === null ? null : { snapshot: base, changed },
   });
-  storedBySnapshot.set(snapshot, { rows, source });
+  storedBySnapshot.set(snapshot, { rows, source, sourceMark: hash('sha256', source, 'base64url').slice(0, 8) });
   return snapshot;
 }
 
-const storedBySnapshot = new WeakMap<Snapshot, Stored>();
+/** `sourceMark`: a short digest of the source. */
+type Loaded = Stored & { sourceMark: string };
 
-function storedOf(snapshot: Snapshot): Stored {
+const storedBySnapshot = new WeakMap<Snapshot, Loaded>();
+
+function storedOf(snapshot: Snapshot): Loaded {
   const stored = storedBySnapshot.get(snapshot);
   if (stored === undefined) throw new Error('the snapshot was not loaded from the database');
   return stored;
 }
+
+/**
+ * Names the state of the configuration that a snapshot was loaded with, for good. Its version alone does not: after a
+ * failover or a restore, the same number may be given to other changes.
+ */
+export const stateIdOf = (snapshot: Snapshot): string => {
+  const { rows, sourceMark } = storedOf(snapshot);
+  return `catalog ${rows.version} ${sourceMark}`;
+};
 
 /** The rows a loaded snapshot was built from. */
 export const rowsOf = (snapshot: Snapshot): CatalogRows => storedOf(snapshot).rows;

@@ -7,7 +7,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import { runInSlices } from '../platform/lib/slices.ts';
 import { dayOfUuid7, seedOf } from '../platform/lib/uuid7.ts';
-import { catalogueId, findState, unpackCatalogue, unpackModel } from './decision-log/states.ts';
+import { catalogueIdOf, findState, unpackCatalogue, unpackModel } from './decision-log/states.ts';
 import { readDecisionRecord, withLinkedFirst } from './fetch/decide-session.ts';
 import { platformOf } from './fetch/pending-fetch.ts';
 import type { DecisionRecord, StoredInputs } from './session-record.ts';
@@ -105,7 +105,7 @@ export const toContext = (row: ContextRow, inputs: StoredInputs): DecisionContex
 /** The inputs of a stored decision; null when its catalogue or model is no longer, or not yet, stored. */
 export async function inputOf(executor: Executor, stored: StoredDecision): Promise<DecisionInput | null> {
   const { inputs, context, seed } = stored;
-  const catalogue = await findState(executor, catalogueId(stored.catalogVersion));
+  const catalogue = await findState(executor, catalogueIdOf(stored));
   const model = inputs.model === undefined ? null : await findState(executor, inputs.model);
   if (catalogue === null || (inputs.model !== undefined && model === null)) return null;
   const publisher = (await unpackCatalogue(catalogue)).publishers.get(stored.publisherId);

@@ -56,4 +56,6 @@ export type StoredInputs = {
   totals?: readonly [string, CapUsage][];
   /** Id of the model; absent: the empty model. */
   model?: string;
+  /** Id of the catalogue's state; absent: of a session that an earlier version stored. */
+  catalogue?: string;
 };

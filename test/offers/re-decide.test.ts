@@ -109,7 +109,7 @@ describe('a stored decision', () => {
   test('is answered 404 when its catalogue is no longer stored', async () => {
     const { session_id } = await fetchOffers({});
     await decisionOf(session_id);
-    const changed = `jsonb_set(decision::jsonb, '{1}', '1')::text`;
+    const changed = `jsonb_set(decision::jsonb, '{3,catalogue}', '"catalog 1"')::text`;
     await t.pool.query(
       `update sessions set created_at = created_at - interval '8 days', decision = ${changed} where id = $1`,
       [session_id],

@@ -11,12 +11,14 @@ import { readModel, writeModel } from '../../learning/posteriors.ts';
 import type { Posteriors } from '../../learning/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs, hourMs } from '../../platform/lib/time.ts';
+import type { DecisionRecord } from '../session-record.ts';
 
 /** How often a state in use is noted as such (milliseconds). */
 export const touchMs = hourMs;
 
-/** The id of a catalogue's state. */
-export const catalogueId = (version: number): string => `catalog ${version}`;
+/** The id of the catalogue's state that a decision was made with. Those of earlier versions had its number alone. */
+export const catalogueIdOf = ({ catalogVersion, inputs }: Pick<DecisionRecord, 'catalogVersion' | 'inputs'>): string =>
+  inputs.catalogue ?? `catalog ${catalogVersion}`;
 
 /** Rows written between two pauses (count). */
 const sliceSize = 200;

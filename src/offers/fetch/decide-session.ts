@@ -1,11 +1,11 @@
 import type { Totals, UserHistory } from '../../budgets/caps.ts';
-import { rowsOf } from '../../catalog/store.ts';
+import { rowsOf, stateIdOf } from '../../catalog/store.ts';
 import type { Offer, Snapshot } from '../../catalog/types.ts';
 import { decide } from '../../decision/decide.ts';
 import type { DecidedOffer, Decision, DecisionInput } from '../../decision/types.ts';
 import type { Model, ModelSource } from '../../learning/posteriors.ts';
 import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
-import { catalogueId, insertState, packCatalogue, packModel, touchMs, touchState } from '../decision-log/states.ts';
+import { insertState, packCatalogue, packModel, touchMs, touchState } from '../decision-log/states.ts';
 import { type MacroValues, macroNames, macroValuesOf } from '../offer-view.ts';
 import type { OfferDeps } from '../ports.ts';
 import type { DecidedSession, DecisionRecord, StoredInputs } from '../session-record.ts';
@@ -54,7 +54,7 @@ export function decideSession(
     decision: {
       catalogVersion: snapshot.version,
       scores: decided.map(({ score }) => score),
-      inputs: storedInputsOf(input, current.id, linked),
+      inputs: { ...storedInputsOf(input, current.id, linked), catalogue: stateIdOf(snapshot) },
     },
     custom: request.custom,
     macros: macrosFor(decided, pending),
@@ -183,7 +183,7 @@ export function createStateWriter({ pool, logger, now }: Pick<OfferDeps, 'pool' 
       const nowMs = now();
       if (last !== null && last.snapshot === snapshot && last.model === model && nowMs < last.checkMs) return;
       last = { snapshot, model, checkMs: nowMs + retryMs };
-      write(catalogueId(snapshot.version), snapshot.offers.size, () => packCatalogue(rowsOf(snapshot)), nowMs);
+      write(stateIdOf(snapshot), snapshot.offers.size, () => packCatalogue(rowsOf(snapshot)), nowMs);
       if (model.id !== null) write(model.id, 0, () => packModel(model.posteriors), nowMs);
     },
     drain: () => work,
