@@ -1,10 +1,16 @@
 import { Type } from '@sinclair/typebox';
 import type { Publisher } from '../catalog/types.ts';
 import { AppError } from '../platform/errors.ts';
+import { createStaticText, type StaticText } from '../platform/http/static-text.ts';
 import type { App } from '../platform/ports.ts';
 import { type EventType, type EventTypes, schemaVersion } from '../webhooks/events.ts';
+import type { SearchRow } from './guides/routes.ts';
+import type { DocsAssets } from './site/assets.ts';
+import { sendDocsPage } from './site/page.ts';
 
 type Catalogue = { events: EventTypes; publicUrl: string };
+
+type CatalogueDeps = Catalogue & { assets: DocsAssets; isDemo: boolean };
 
 const catalogueName = '/docs/events';
 
@@ -28,8 +34,15 @@ const samplePublisher = { id: 1, walletEnabled: true, offerwallEnabled: true } a
 const sampleOf = ({ sample }: EventType, publicUrl: string): unknown =>
   JSON.parse(sample({ publisher: samplePublisher, publicUrl, nowMs: sampleAtMs }).toString());
 
-/** The catalogue of events: GET /docs/events, and the schema of each (docs/interface.md#event-catalogue). */
-export async function eventCatalogueRoutes(app: App, { events, publicUrl }: Catalogue): Promise<void> {
+/**
+ * The catalogue of events: GET /docs/events, for people and for programs, and the schema of each
+ * (docs/interface.md#event-catalogue).
+ * @returns what the search finds in it
+ */
+export function eventCatalogueRoutes(
+  app: App,
+  { events, publicUrl, assets, isDemo }: CatalogueDeps,
+): () => Promise<SearchRow[]> {
   const types = [...events.values()];
   const schemas = new Map(types.map((type) => [`${type.name}.v${schemaVersion}.json`, schemaOf(type, publicUrl)]));
   const list = types.map((type) => ({
@@ -41,7 +54,20 @@ export async function eventCatalogueRoutes(app: App, { events, publicUrl }: Cata
     sample: sampleOf(type, publicUrl),
   }));
 
-  app.get(catalogueName, { schema: { hide: true } }, async () => ({ message: 'Events found.', data: list }));
+  const listed = async () => ({ message: 'Events found.', data: list });
+  const shown = types.map((type, index) => ({ ...(list[index] as (typeof list)[number]), payload: type.payload }));
+  let page: Promise<StaticText> | null = null;
+
+  app.get(`${catalogueName}.json`, { schema: { hide: true } }, listed);
+
+  app.get(catalogueName, { schema: { hide: true } }, async (request, reply) => {
+    reply.header('vary', 'accept');
+    if (!request.headers.accept?.includes('text/html')) return listed();
+    page ??= import('./events/page.ts').then(({ renderEventsPage }) =>
+      createStaticText(renderEventsPage(shown, assets, isDemo)),
+    );
+    return sendDocsPage(request, reply, await page);
+  });
 
   app.get(
     `${catalogueName}/:file`,
@@ -53,6 +79,8 @@ export async function eventCatalogueRoutes(app: App, { events, publicUrl }: Cata
       return JSON.stringify(schema);
     },
   );
+  return async () =>
+    types.map(({ name, title, description }) => [`${catalogueName}#${name}`, name, title, description]);
 }
 
 /** `usp.selection` → `UspSelectionEvent`. */

@@ -24,9 +24,9 @@ import type { OfferService } from './service.ts';
 
 /** Every version answers the same; v4 clients pass the SDK id as `api_key` (docs/interface.md#fetch-offers). */
 const paths = {
-  '/native/v4/offers.json': 'fetchOffers',
-  '/native/v2/offers.json': 'fetchOffersV2',
-  '/native/v1/offers.json': 'fetchOffersV1',
+  '/native/v4/offers.json': { operationId: 'fetchOffers', summary: 'Fetch offers' },
+  '/native/v2/offers.json': { operationId: 'fetchOffersV2', summary: 'Fetch offers (v2)' },
+  '/native/v1/offers.json': { operationId: 'fetchOffersV1', summary: 'Fetch offers (v1)' },
 };
 
 type OfferRoutes = Pick<OfferDeps, 'auth' | 'catalog' | 'liveCalls' | 'notices' | 'now'> & {
@@ -42,20 +42,19 @@ export async function offerRoutes(scope: App, { offers, hot, ...deps }: OfferRou
   const serve = hot(scope, observeOfferCalls(deps));
   const readCall = createCallReader(deps.auth, check);
   const schema = {
-    summary: 'Fetch offers',
     description: 'The offers for one user at one placement, decided now. All versions of the path answer the same.',
     tags: ['Offers'],
     ...schemas,
     response: { 200: fetchOffersAnswer, ...errorAnswers(400, 401, 403, 413, 415) },
   };
-  for (const [url, operationId] of Object.entries(paths)) {
+  for (const [url, names] of Object.entries(paths)) {
     const handler = serve(url, async (request) => {
       const { publisher } = readCall(request);
       const { query, body } = request as { query: FetchOffersQuery; body: FetchOffersBody };
       const fetchRequest = readWithNotices(request, query, body, deps.notices);
       return offersAnswer(await offers.fetch(publisher, fetchRequest, request.trace));
     });
-    scope.post(url, { schema: { ...schema, operationId }, ...unvalidated }, handler);
+    scope.post(url, { schema: { ...schema, ...names }, ...unvalidated }, handler);
   }
 }
 

@@ -65,9 +65,9 @@ const wallAnswer = Type.Object(
 );
 
 const paths = {
-  '/native/v4/offerwall.json': 'browseOfferwall',
-  '/native/v4/perkswall.json': 'browsePerkswall',
-  '/native/v2/perkswall.json': 'browsePerkswallV2',
+  '/native/v4/offerwall.json': { operationId: 'browseOfferwall', summary: 'Browse the offerwall' },
+  '/native/v4/perkswall.json': { operationId: 'browsePerkswall', summary: 'Browse the perkswall' },
+  '/native/v2/perkswall.json': { operationId: 'browsePerkswallV2', summary: 'Browse the perkswall (v2)' },
 };
 
 const answers = { 200: wallAnswer, ...errorAnswers(400, 401, 403, 413, 415) };
@@ -88,13 +88,12 @@ export async function offerwallRoutes(
   const serve = hot(scope, observeOfferCalls({ catalog, liveCalls, notices, now }));
   const readCall = createCallReader(auth, check);
   const schema = {
-    summary: 'Offerwall',
     description: 'All offers that a user may see, page by page. All versions of the path answer the same.',
     tags: ['Offers'],
     ...schemas,
     response: answers,
   };
-  for (const [url, operationId] of Object.entries(paths)) {
+  for (const [url, names] of Object.entries(paths)) {
     const handler = serve(url, async (request) => {
       const { publisher } = readCall(request);
       const query = request.query as Static<typeof browseQuery>;
@@ -107,7 +106,7 @@ export async function offerwallRoutes(
       });
       return offersAnswer(await wall.browse(publisher, readRequest, page));
     });
-    scope.post(url, { schema: { ...schema, operationId }, ...unvalidated }, handler);
+    scope.post(url, { schema: { ...schema, ...names }, ...unvalidated }, handler);
   }
 }
 

@@ -1,24 +1,8 @@
 import { posix } from 'node:path';
-import hljs from 'highlight.js/lib/core';
-import bash from 'highlight.js/lib/languages/bash';
-import dart from 'highlight.js/lib/languages/dart';
-import go from 'highlight.js/lib/languages/go';
-import json from 'highlight.js/lib/languages/json';
-import kotlin from 'highlight.js/lib/languages/kotlin';
-import php from 'highlight.js/lib/languages/php';
-import python from 'highlight.js/lib/languages/python';
-import swift from 'highlight.js/lib/languages/swift';
-import typescript from 'highlight.js/lib/languages/typescript';
-import xml from 'highlight.js/lib/languages/xml';
-import yaml from 'highlight.js/lib/languages/yaml';
 import { Marked, type Tokens } from 'marked';
 import { escapeHtml } from '../../platform/lib/escape-html.ts';
+import { renderCode } from '../site/highlight.ts';
 import { allGuides, guidesPath, picturesPath } from './guides.ts';
-
-const languages = { sh: bash, dart, go, json, kotlin, php, python, swift, ts: typescript, html: xml, yaml };
-for (const [name, language] of Object.entries(languages)) hljs.registerLanguage(name, language);
-hljs.registerAliases(['js', 'tsx'], { languageName: 'ts' });
-hljs.registerAliases(['xml'], { languageName: 'html' });
 
 /** What the snippets say instead of the documents' examples: the host, and keys only where all may see them. */
 export type Own = {
@@ -35,14 +19,6 @@ export type Rendered = { title: string; markup: string; sections: Section[] };
 /** Hosts of the service in the documents; the reader's own takes their place. */
 const exampleHosts = /http:\/\/localhost:8080|https:\/\/(?:offers\.example|perks\.example\.com)\b/g;
 
-/** Keys of the demo in the documents, and what stands there until a reader names his own in the browser. */
-const exampleKeys: Record<string, { own: string; placeholder: string }> = {
-  'demo-operator-key': { own: 'operator', placeholder: 'YOUR_OPERATOR_KEY' },
-  'demo-key': { own: 'key', placeholder: 'YOUR_API_KEY' },
-  '0123456789abcdef': { own: 'sdk', placeholder: 'YOUR_SDK_ID' },
-};
-const keyPattern = new RegExp(`\\b(?:${Object.keys(exampleKeys).join('|')})\\b`, 'g');
-
 /**
  * A Markdown document of ours as markup. Its own HTML is kept: only files of the package are rendered.
  * @param file its path from the root of the package, for its links
@@ -50,11 +26,6 @@ const keyPattern = new RegExp(`\\b(?:${Object.keys(exampleKeys).join('|')})\\b`,
 export function renderMarkdown(markdown: string, file: string, { publicUrl, isDemo }: Own): Rendered {
   const sections: Section[] = [];
   const ids = new Map<string, number>();
-  const withKeys = (escaped: string): string =>
-    escaped.replace(keyPattern, (key) => {
-      const { own, placeholder } = exampleKeys[key] as { own: string; placeholder: string };
-      return isDemo ? key : `<span data-own="${own}">${placeholder}</span>`;
-    });
   const marked = new Marked({
     renderer: {
       heading({ tokens, depth, text }: Tokens.Heading) {
@@ -66,11 +37,7 @@ export function renderMarkdown(markdown: string, file: string, { publicUrl, isDe
         const link = `<a class="anchor" href="#${id}" aria-label="${label}">#</a>`;
         return `<h${depth} id="${id}">${markup} ${link}</h${depth}>\n`;
       },
-      code({ text, lang = '' }: Tokens.Code) {
-        const code =
-          hljs.getLanguage(lang) === undefined ? escapeHtml(text) : hljs.highlight(text, { language: lang }).value;
-        return `<div class="code"><pre tabindex="0"><code>${withKeys(code)}</code></pre></div>\n`;
-      },
+      code: ({ text, lang = '' }: Tokens.Code) => renderCode(text, lang, isDemo),
       table({ header, rows }: Tokens.Table) {
         const row = (cells: Tokens.TableCell[], start: string, end: string) =>
           `<tr>${cells.map(({ tokens }) => start + this.parser.parseInline(tokens) + end).join('')}</tr>`;

@@ -1,60 +1,37 @@
 import { readFile } from 'node:fs/promises';
-import { extname } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { Type } from '@sinclair/typebox';
 import { AppError } from '../../platform/errors.ts';
-import {
-  createStaticText,
-  immutable,
-  loadStaticText,
-  type StaticText,
-  sendStaticText,
-} from '../../platform/http/static-text.ts';
+import { createStaticText, type StaticText } from '../../platform/http/static-text.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import type { App } from '../../platform/ports.ts';
+import type { DocsAssets } from '../site/assets.ts';
+import { sendDocsPage } from '../site/page.ts';
 import { allGuides, type Guide, guidesPath, picturesPath } from './guides.ts';
-import { type GuideAssets, renderGuidePage } from './page.ts';
+import { renderGuidePage } from './page.ts';
 import type { Own, Rendered } from './render.ts';
 
 const root = new URL('../../../', import.meta.url);
 
-/** Styles, scripts and pictures are our own files only. */
-const pageHeaders = {
-  'content-security-policy': [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self' data:",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; '),
-  'referrer-policy': 'same-origin',
-  'x-robots-tag': 'noindex, nofollow',
-};
+/** Addresses, and what the search finds there: page, heading, text. */
+export type SearchRow = [href: string, page: string, heading: string, text: string];
 
-/** With an ETag: asked for again, answered 304. */
-const caching = 'no-cache';
+type GuideDeps = Own & { assets: DocsAssets };
 
-/** The guides of docs/ as pages (docs/interface.md#guides), each rendered once, when it is first asked for. */
-export async function guideRoutes(app: App, own: Own): Promise<void> {
-  const assets = await registerAssets(app);
+/**
+ * The guides of docs/ as pages (docs/interface.md#guides), each rendered once, when it is first asked for.
+ * @returns what the search finds in them
+ */
+export function guideRoutes(app: App, { assets, ...own }: GuideDeps): () => Promise<SearchRow[]> {
   const rendered = new Map<Guide, Promise<Rendered>>();
   const renderedOf = (guide: Guide): Promise<Rendered> => getOrInsert(rendered, guide, () => render(guide, own));
   const pages = new Map<Guide, Promise<StaticText>>();
   const makePage = async (guide: Guide): Promise<StaticText> =>
     createStaticText(renderGuidePage({ guide, rendered: await renderedOf(guide), assets, isDemo: own.isDemo }));
-  let index: Promise<StaticText> | null = null;
 
   app.get(guidesPath, { schema: { hide: true } }, async (_request, reply) =>
     reply.redirect(`${guidesPath}/${allGuides[0]?.slug}`),
   );
-
-  app.get(`${guidesPath}/search.json`, { schema: { hide: true } }, async (request, reply) => {
-    index ??= searchIndex(renderedOf);
-    return sendStaticText(request, reply, await index, { type: 'application/json', caching });
-  });
 
   app.get(
     `${guidesPath}/:slug`,
@@ -62,10 +39,11 @@ export async function guideRoutes(app: App, own: Own): Promise<void> {
     async (request, reply) => {
       const guide = allGuides.find(({ slug }) => slug === request.params.slug);
       if (guide === undefined) throw new AppError('not_found');
-      const page = await getOrInsert(pages, guide, () => makePage(guide));
-      return sendStaticText(request, reply.headers(pageHeaders), page, { type: 'text/html', caching });
+      return sendDocsPage(request, reply, await getOrInsert(pages, guide, () => makePage(guide)));
     },
   );
+  pictureRoute(app);
+  return () => searchRows(renderedOf);
 }
 
 /** The libraries are loaded with the first page. */
@@ -74,9 +52,9 @@ async function render(guide: Guide, own: Own): Promise<Rendered> {
   return renderMarkdown(await readFile(new URL(guide.file, root), 'utf8'), guide.file, own);
 }
 
-/** A row for each heading: address, page, heading, text. */
-async function searchIndex(renderedOf: (guide: Guide) => Promise<Rendered>): Promise<StaticText> {
-  const rows: [string, string, string, string][] = [];
+/** A row for each heading. */
+async function searchRows(renderedOf: (guide: Guide) => Promise<Rendered>): Promise<SearchRow[]> {
+  const rows: SearchRow[] = [];
   for (const guide of allGuides) {
     const { sections } = await renderedOf(guide);
     for (const { id, title, text } of sections)
@@ -84,33 +62,13 @@ async function searchIndex(renderedOf: (guide: Guide) => Promise<Rendered>): Pro
     // Requests come in between.
     await setImmediate();
   }
-  return createStaticText(JSON.stringify(rows));
+  return rows;
 }
 
 const pictureTypes: Record<string, string> = { png: 'image/png', webp: 'image/webp' };
 
-/** @returns the addresses of styles and script, which hold hashes of their contents */
-async function registerAssets(app: App): Promise<GuideAssets> {
-  const files = new Map<string, { content: StaticText; type: string }>();
-  const add = async (path: string, type: string): Promise<string> => {
-    const content = await loadStaticText(new URL(path, root));
-    if (content === null) throw new Error(`${path} is missing`);
-    const hashed = `${content.hash}${extname(path)}`;
-    files.set(hashed, { content, type });
-    return `${guidesPath}/assets/${hashed}`;
-  };
-  const assets = {
-    styles: [await add('assets/tokens.css', 'text/css'), await add('assets/docs/guides.css', 'text/css')],
-    script: await add('assets/docs/guides.js', 'text/javascript'),
-  };
+function pictureRoute(app: App): void {
   const params = Type.Object({ name: Type.String() });
-
-  app.get(`${guidesPath}/assets/:name`, { schema: { hide: true, params } }, async (request, reply) => {
-    const file = files.get(request.params.name);
-    if (file === undefined) throw new AppError('not_found');
-    return sendStaticText(request, reply, file.content, { type: file.type, caching: immutable });
-  });
-
   app.get(`${picturesPath}/:name`, { schema: { hide: true, params } }, async (request, reply) => {
     const [, extension = ''] = /^[\w-]+\.(png|webp)$/.exec(request.params.name) ?? [];
     const type = pictureTypes[extension];
@@ -122,5 +80,4 @@ async function registerAssets(app: App): Promise<GuideAssets> {
       .type(type)
       .send(picture as never);
   });
-  return assets;
 }

@@ -12,6 +12,7 @@ export type Operation = {
 };
 type PathItem = { parameters?: Parameter[] } & { [method: string]: Operation };
 export type ApiDocument = {
+  info: { description: string };
   paths: Record<string, PathItem>;
   components: {
     parameters: Record<string, Parameter>;

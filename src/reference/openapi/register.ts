@@ -1,17 +1,14 @@
 import swagger from '@fastify/swagger';
-import swaggerUi from '@fastify/swagger-ui';
 import type { App } from '../../platform/ports.ts';
 import { guidesPath } from '../guides/guides.ts';
-import { type LiveExamples, withValues } from '../live-examples.ts';
 import { nameComponents } from './components.ts';
-import type { ApiDocument } from './example-request.ts';
-import { addExamples, type Examples, readExamples } from './examples.ts';
+import { addExamples, readExamples } from './examples.ts';
 import { tags } from './tags.ts';
 
 const description = `Personalised offers at checkout, exact beacons, User Selected Perks and signed webhooks.
 
 Every error answer has the form of the schema **Error**. The examples are for the demo (\`npm start\`): there,
-sessions, tokens and deliveries in them are the latest that it has, and "Authorize" is filled in. A parameter of a list
+sessions, tokens and deliveries in them are the latest that it has, and the key is filled in. A parameter of a list
 that is named like a field keeps the rows that have its value. The [guides](/docs/guides) say more.`;
 
 const license = { name: 'Apache-2.0', identifier: 'Apache-2.0' };
@@ -57,63 +54,4 @@ export async function describeApi(app: App, publicUrl: string, webhooks: Record<
         typeof json.$id === 'string' ? json.$id : `schema-${index}`,
     },
   });
-}
-
-/**
- * The description at /docs/json, with a page to browse it at /docs.
- * @param live in the demo: what its examples name there. Opening them only reads.
- */
-export async function showApi(app: App, live: LiveExamples | null): Promise<void> {
-  const uiConfig = { docExpansion: 'list', deepLinking: true } as const;
-  if (live === null) return void (await app.register(swaggerUi, { routePrefix: '/docs', uiConfig }));
-
-  const examples = readExamples();
-  const documents = new WeakMap<object, ApiDocument>();
-  await app.register(swaggerUi, {
-    routePrefix: '/docs',
-    uiConfig: { ...uiConfig, onComplete: authorizeWithDemoKeys },
-    uiHooks: {
-      preHandler: async (request) => {
-        if (!/^\/docs\/(json|yaml)\b/.test(request.url)) return;
-        // Without a database the examples are those that are recorded.
-        const values = await live.values().catch(() => ({}));
-        documents.set(request, withLiveValues(withDemoKeys(app.swagger(), live.keys), examples, values));
-      },
-    },
-    transformSpecification: (given, request) => documents.get(request) ?? given,
-  });
-}
-
-/** Each operation's example with the values that it names in `live`. */
-const withLiveValues = (document: ApiDocument, { requests }: Examples, values: Record<string, string>): ApiDocument =>
-  withValues(document, (operationId) =>
-    Object.fromEntries(
-      Object.entries(requests[operationId]?.live ?? {}).flatMap(([place, name]) => {
-        const value = values[name];
-        return value === undefined ? [] : [[place, value]];
-      }),
-    ),
-  );
-
-function withDemoKeys(document: object, keys: LiveExamples['keys']): ApiDocument {
-  const { components, ...rest } = document as ApiDocument;
-  const schemes = Object.entries(components.securitySchemes).map(([name, scheme]) => [
-    name,
-    { ...scheme, ...(name in keys && { 'x-demo-key': keys[name] }) },
-  ]);
-  return { ...rest, components: { ...components, securitySchemes: Object.fromEntries(schemes) } };
-}
-
-declare const ui: {
-  specSelectors: {
-    specJson: () => { getIn: (path: string[]) => { toJS: () => Record<string, Record<string, string>> } };
-  };
-  preauthorizeApiKey: (scheme: string, key: string) => void;
-};
-
-/** Runs in the browser, in the scope of Swagger UI's own start. */
-function authorizeWithDemoKeys(): void {
-  const schemes = ui.specSelectors.specJson().getIn(['components', 'securitySchemes']).toJS();
-  for (const [name, { 'x-demo-key': key }] of Object.entries(schemes))
-    if (key !== undefined) ui.preauthorizeApiKey(name, key);
 }

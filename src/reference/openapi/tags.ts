@@ -1,7 +1,7 @@
 type Tag = { name: string; description: string };
 
 /** The tags of the operations, in the order and the groups of the API reference. */
-const tagGroups: readonly { title: string; tags: readonly Tag[] }[] = [
+export const tagGroups: readonly { title: string; tags: readonly Tag[] }[] = [
   {
     title: 'Show offers',
     tags: [

@@ -53,7 +53,7 @@ export async function conversionRoutes(app: App, deps: RouteNeeds): Promise<void
   const get = {
     ...shared,
     operationId: 'reportConversionByLink',
-    summary: 'Report a conversion',
+    summary: 'Report a conversion by link',
     description: 'Books what followed a click, once for each `txn_id`; `void=1` takes it back.',
     response,
   };
@@ -64,6 +64,7 @@ export async function conversionRoutes(app: App, deps: RouteNeeds): Promise<void
   const post = {
     ...get,
     operationId: 'reportConversion',
+    summary: 'Report a conversion',
     body: conversionBody,
     consumes: ['application/json', 'application/x-www-form-urlencoded'],
   };

@@ -1,4 +1,4 @@
-/* The guides: search over all of them, copying of snippets, and the reader's keys in them. */
+/* Search over the guides, the API reference and the events. */
 (() => {
   const search = document.querySelector('.search');
   const field = search.querySelector('input');
@@ -14,6 +14,31 @@
     return index;
   };
 
+  const endings = /(?:ations?|ating|ated|ates?|ions?|ings?|ied|ies|ed|es|e|s|y)$/;
+  const minStem = 3;
+
+  /** What the forms of a word have in common: "rotate", "rotating" and "rotation" begin with "rot". */
+  function stemOf(word) {
+    const stem = word.replace(endings, '');
+    return stem.length < minStem ? word : stem.replace(/([bdgmnpt])\1$/, '$1');
+  }
+
+  const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+  /** Finds a word as it is typed, else another form of it: "rotate" in "Rotating the token keys". */
+  function matcherOf(word) {
+    const stem = stemOf(word);
+    const isForm = (other) => stemOf(other) === stem;
+    const begins = new RegExp(`(?<![\\p{L}\\p{N}])${escaped(stem)}\\p{L}*`, 'giu');
+    return {
+      has: (text) => text.includes(word) || (text.match(begins) ?? []).some(isForm),
+      indexIn: (text) => {
+        const at = text.indexOf(word);
+        return at >= 0 ? at : text.search(begins);
+      },
+    };
+  }
+
   /** Better the earlier a word stands: in the heading, in the page's name, in the text; 0: a word is missing. */
   function scoreOf([, page, heading, text], words) {
     const places = [
@@ -23,7 +48,7 @@
     ];
     let score = 0;
     for (const word of words) {
-      const best = places.find(([place]) => place.includes(word));
+      const best = places.find(([place]) => word.has(place));
       if (best === undefined) return 0;
       score += best[1];
     }
@@ -31,7 +56,7 @@
   }
 
   function excerptOf(text, words) {
-    const at = Math.max(0, ...words.map((word) => text.toLowerCase().indexOf(word)));
+    const at = Math.max(0, ...words.map((word) => word.indexIn(text.toLowerCase())));
     const from = Math.max(0, at - 40);
     return `${from > 0 ? '…' : ''}${text.slice(from, from + shownText)}${text.length > from + shownText ? '…' : ''}`;
   }
@@ -44,7 +69,7 @@
   }
 
   async function find() {
-    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean).map(matcherOf);
     if (words.length === 0) {
       found.hidden = true;
       return;
@@ -86,9 +111,11 @@
     if (event.key === 'Escape' && search.contains(document.activeElement)) {
       found.hidden = true;
       field.focus();
-    } else if (event.key === '/' && !/^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName)) {
+    } else if (event.key === '/' && !/^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement.tagName)) {
       event.preventDefault();
       field.focus();
+    } else if (event.key === 'Enter' && !found.hidden && document.activeElement === field) {
+      links[0]?.click();
     } else if (event.key === 'ArrowDown' && !found.hidden && (at >= 0 || document.activeElement === field)) {
       event.preventDefault();
       links[Math.min(at + 1, links.length - 1)]?.focus();
@@ -97,52 +124,4 @@
       (links[at - 1] ?? field).focus();
     }
   });
-
-  for (const code of document.querySelectorAll('.code')) {
-    const button = element('button', 'Copy', 'copy');
-    button.type = 'button';
-    button.addEventListener('click', async () => {
-      await navigator.clipboard.writeText(code.querySelector('code').textContent);
-      button.textContent = 'Copied';
-      setTimeout(() => {
-        button.textContent = 'Copy';
-      }, 2000);
-    });
-    if (navigator.clipboard) code.append(button);
-  }
-
-  const own = document.querySelector('.own');
-  if (own === null) return;
-  const storageKey = 'perkwire.guides.own';
-  /** What keys and ids are made of: nothing that a shell or a page would read otherwise. */
-  const isKey = /^[\w-]{1,200}$/;
-  const places = [...document.querySelectorAll('[data-own]')].map((place) => ({ place, example: place.textContent }));
-  let values = {};
-  try {
-    values = JSON.parse(sessionStorage.getItem(storageKey) ?? '{}');
-  } catch {
-    // Without storage, keys are good for this page.
-  }
-  function show() {
-    for (const { place, example } of places) {
-      const value = values[place.dataset.own];
-      place.textContent = isKey.test(value ?? '') ? value : example;
-    }
-  }
-  for (const input of own.querySelectorAll('[data-own-field]')) {
-    const name = input.dataset.ownField;
-    input.value = values[name] ?? '';
-    input.addEventListener('input', () => {
-      values[name] = input.value.trim();
-      input.setCustomValidity(values[name] === '' || isKey.test(values[name]) ? '' : 'This is not a key.');
-      try {
-        sessionStorage.setItem(storageKey, JSON.stringify(values));
-      } catch {
-        // As above.
-      }
-      show();
-    });
-  }
-  own.hidden = places.length === 0;
-  show();
 })();

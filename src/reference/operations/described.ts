@@ -1,0 +1,89 @@
+import { type ApiDocument, operationsById, parametersOf } from '../openapi/example-request.ts';
+import type { Node } from '../openapi/operation-components.ts';
+import { tagGroups } from '../openapi/tags.ts';
+
+type Found = ReturnType<typeof operationsById> extends Map<string, infer Value> ? Value : never;
+type Parameter = ReturnType<typeof parametersOf>[number] & { description?: string; schema: Node };
+export type Answer = { status: string; description: string; schema: Node | null; example: unknown };
+
+/** An operation with everything that its part of the reference shows; schemas may refer to components. */
+export type Described = Found & {
+  id: string;
+  summary: string;
+  description: string;
+  tag: string;
+  parameters: Parameter[];
+  body: { schema: Node; isRequired: boolean; example: unknown } | null;
+  answers: Answer[];
+  /** The key that it needs; null: none. */
+  scheme: 'bearer' | 'operator' | null;
+};
+
+export type DescribedTag = { name: string; slug: string; description: string; operations: Described[] };
+
+/** What the pages are made of, and for whom. */
+export type Reader = {
+  document: ApiDocument;
+  /** By security scheme: keys of the demo, or the names that the reader's own take the place of. */
+  keys: Record<string, string>;
+  publicUrl: string;
+  isDemo: boolean;
+};
+
+const json = 'application/json';
+type Media = { schema: Node; example?: unknown; examples?: { demo: { $ref: string } } };
+
+/** What a reference names, and everything else as it is. */
+export function resolve(document: ApiDocument, { $ref, ...beside }: Node): Node {
+  if (typeof $ref !== 'string') return beside;
+  let found: unknown = document;
+  for (const part of $ref.slice(2).split('/')) found = (found as Node)[part];
+  return { ...resolve(document, found as Node), ...beside };
+}
+
+/** All operations, by group and tag, in the order of the reference. */
+export function describeOperations(document: ApiDocument): { title: string; tags: DescribedTag[] }[] {
+  const all = [...operationsById(document).values()].map((found) => describe(document, found));
+  return tagGroups.map(({ title, tags }) => ({
+    title,
+    tags: tags.map(({ name, description }) => ({
+      ...{ name, description, slug: name.toLowerCase().replaceAll(' ', '-') },
+      operations: all.filter(({ tag }) => tag === name),
+    })),
+  }));
+}
+
+function describe(document: ApiDocument, found: Found): Described {
+  const { operationId, summary, description, tags, requestBody, security, responses } =
+    found.operation as typeof found.operation & {
+      summary: string;
+      description: string;
+      tags: string[];
+      requestBody?: { required?: boolean; content: Record<string, Media> };
+    };
+  const [media] = Object.values(requestBody?.content ?? {});
+  const schemes = (security ?? [{ bearer: [] }]).flatMap((one) => Object.keys(one));
+  return {
+    ...found,
+    ...{ id: operationId, summary, description, tag: tags[0] ?? '' },
+    parameters: parametersOf(document, found.operation) as Parameter[],
+    body: media
+      ? { schema: media.schema, isRequired: requestBody?.required === true, example: exampleOf(document, media) }
+      : null,
+    answers: Object.entries(responses).map(([status, answer]) => answerOf(document, status, answer as Node)),
+    scheme: schemes.includes('operator') ? 'operator' : schemes.includes('bearer') ? 'bearer' : null,
+  };
+}
+
+function answerOf(document: ApiDocument, status: string, given: Node): Answer {
+  const { description = '', content = {} } = resolve(document, given) as {
+    description?: string;
+    content?: Record<string, Media>;
+  };
+  const media = content[json];
+  return { status, description, schema: media?.schema ?? null, example: media && exampleOf(document, media) };
+}
+
+function exampleOf(document: ApiDocument, { example, examples }: Media): unknown {
+  return examples === undefined ? example : resolve(document, examples.demo).value;
+}

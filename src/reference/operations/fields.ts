@@ -1,0 +1,94 @@
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import type { ApiDocument } from '../openapi/example-request.ts';
+import { isNode, type Node } from '../openapi/operation-components.ts';
+import { inlineText } from '../site/inline-text.ts';
+import { resolve } from './described.ts';
+
+/** Deeper levels stand in the description file only. */
+const maxDepth = 5;
+
+/** `isOpen`: its members are shown at once. */
+type Field = { name: string; schema: Node; isRequired: boolean; isOpen?: boolean; description?: string };
+
+/** The members of an object, or of the objects that a list holds. */
+export function fieldsOf(document: ApiDocument, given: Node, depth = 0): Html {
+  const schema = membersOf(document, given);
+  if (schema === null || depth > maxDepth) return nothing;
+  const required = (schema.required as string[] | undefined) ?? [];
+  const properties = Object.entries(schema.properties as Record<string, Node>);
+  const isOnly = properties.length === 1;
+  return html`<ul class="fields">${properties.map(([name, one]) =>
+    fieldOf(document, { name, schema: one, isRequired: required.includes(name), isOpen: isOnly }, depth),
+  )}</ul>`;
+}
+
+export function fieldOf(
+  document: ApiDocument,
+  { name, schema, isRequired, isOpen, description }: Field,
+  depth = 0,
+): Html {
+  const full = resolve(document, schema);
+  const text = description ?? full.description;
+  const members = fieldsOf(document, schema, depth + 1);
+  return html`
+  <li>
+    <p class="field">
+      <code>${name}</code> <span>${typeOf(document, schema)}</span>${isRequired && html` <strong>required</strong>`}
+    </p>
+    ${typeof text === 'string' && html`<p>${inlineText(text)}</p>`}
+    ${limitsOf(document, full)}
+    ${
+      members !== nothing &&
+      html`<details${isOpen && html` open`}><summary>Members of <code>${name}</code></summary>${members}</details>`
+    }
+  </li>`;
+}
+
+/** The object that a schema describes, be it the element of a list or one of several forms. */
+function membersOf(document: ApiDocument, given: Node): Node | null {
+  const { properties, items, anyOf, ...rest } = resolve(document, given);
+  if (isNode(properties)) return Object.keys(properties).length === 0 ? null : { ...rest, properties };
+  if (isNode(items)) return membersOf(document, items);
+  for (const form of (anyOf as Node[] | undefined) ?? []) {
+    const members = membersOf(document, form);
+    if (members !== null) return members;
+  }
+  return null;
+}
+
+/** `string or null`, `array of objects`. */
+function typeOf(document: ApiDocument, given: Node): string {
+  const { type, properties, items, anyOf, enum: values, const: value } = resolve(document, given);
+  if (type === undefined && isNode(properties)) return 'object';
+  if (Array.isArray(anyOf)) return [...new Set((anyOf as Node[]).map((form) => typeOf(document, form)))].join(' or ');
+  const sample = value ?? (values as unknown[] | undefined)?.[0];
+  const names = (Array.isArray(type) ? type : [type ?? (sample === undefined ? 'any' : typeof sample)]) as string[];
+  const named = names.map((one) => (one === 'array' && isNode(items) ? `array of ${typeOf(document, items)}` : one));
+  return named.join(' or ');
+}
+
+const words: Record<string, string> = {
+  minimum: 'at least',
+  maximum: 'at most',
+  minLength: 'characters: at least',
+  maxLength: 'characters: at most',
+  minItems: 'entries: at least',
+  maxItems: 'entries: at most',
+  default: 'default:',
+};
+
+/** A choice of values, limits and default, as one line. */
+function limitsOf(document: ApiDocument, schema: Node): Html {
+  const items = isNode(schema.items) ? resolve(document, schema.items) : {};
+  const values = (schema.enum ?? items.enum ?? []) as unknown[];
+  const limits = Object.entries(words).flatMap(([keyword, text]) => {
+    const limit = schema[keyword];
+    const isTold = typeof limit === 'number' ? Math.abs(limit) < Number.MAX_SAFE_INTEGER : limit !== undefined;
+    return isTold && limit !== null ? [html`<span>${text} <code>${shown(limit)}</code></span> `] : [];
+  });
+  if (values.length === 0 && limits.length === 0) return nothing;
+  const choice = values.map((one) => html`<code>${shown(one)}</code> `);
+  return html`<p class="limits">${choice.length > 0 && html`<span>One of ${choice}</span> `}${limits}</p>`;
+}
+
+const shown = (value: unknown): string => (typeof value === 'string' && value !== '' ? value : JSON.stringify(value));

@@ -1,0 +1,3 @@
+export const referencePath = '/docs';
+
+export const tagPath = ({ slug }: { slug: string }): string => `${referencePath}/api/${slug}`;

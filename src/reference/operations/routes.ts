@@ -1,0 +1,69 @@
+import { Type } from '@sinclair/typebox';
+import { AppError } from '../../platform/errors.ts';
+import { createStaticText, type StaticText } from '../../platform/http/static-text.ts';
+import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
+import type { App } from '../../platform/ports.ts';
+import type { SearchRow } from '../guides/routes.ts';
+import type { LiveExamples } from '../live-examples.ts';
+import { createDescription } from '../openapi/description.ts';
+import type { DocsAssets } from '../site/assets.ts';
+import { sendDocsPage } from '../site/page.ts';
+import { type Described, describeOperations } from './described.ts';
+import { referencePath, tagPath } from './paths.ts';
+
+type ReferenceDeps = { assets: DocsAssets; publicUrl: string; examples: LiveExamples | null };
+
+/** Outside the demo, keys are the reader's own, which take the place of these. */
+const exampleKeys = { bearer: 'demo-key', operator: 'demo-operator-key' };
+
+/**
+ * The API reference (docs/interface.md#api-reference): the description, and pages made of it. In the demo they name
+ * what is there now; else each page is rendered once.
+ * @returns what the search finds in it
+ */
+export function referenceRoutes(app: App, { assets, publicUrl, examples }: ReferenceDeps): () => Promise<SearchRow[]> {
+  const describe = createDescription(app, examples);
+  const keys = examples?.keys ?? exampleKeys;
+  const isDemo = examples !== null;
+  const rendered = new Map<string, Promise<StaticText | null>>();
+  const renderPage = async (slug: string | null): Promise<StaticText | null> => {
+    const { renderReferenceHome, renderTagPage } = await import('./page.ts');
+    const parts = { reader: { document: await describe(), keys, publicUrl, isDemo }, assets };
+    const page = slug === null ? renderReferenceHome(parts) : renderTagPage(slug, parts);
+    return page === null ? null : createStaticText(page);
+  };
+  const pageOf = (slug: string | null) =>
+    isDemo ? renderPage(slug) : getOrInsert(rendered, slug ?? '', () => renderPage(slug));
+
+  app.get(referencePath, { schema: { hide: true } }, async (request, reply) =>
+    sendDocsPage(request, reply, (await pageOf(null)) as StaticText),
+  );
+
+  app.get(
+    `${referencePath}/api/:tag`,
+    { schema: { hide: true, params: Type.Object({ tag: Type.String({ maxLength: 40 }) }) } },
+    async (request, reply) => {
+      const page = await pageOf(request.params.tag);
+      if (page === null) throw new AppError('not_found');
+      return sendDocsPage(request, reply, page);
+    },
+  );
+
+  app.get(`${referencePath}/json`, { schema: { hide: true } }, async () => describe());
+
+  app.get(`${referencePath}/yaml`, { schema: { hide: true } }, async (_request, reply) =>
+    reply.type('application/yaml; charset=utf-8').send(app.swagger({ yaml: true }) as never),
+  );
+
+  return async () =>
+    describeOperations(await describe())
+      .flatMap(({ tags }) => tags)
+      .flatMap((tag) => tag.operations.map((operation) => searchRow(tagPath(tag), operation)));
+}
+
+const searchRow = (page: string, { id, method, path, summary, description }: Described): SearchRow => [
+  `${page}#${id}`,
+  `${method.toUpperCase()} ${path}`,
+  summary,
+  `${description} ${id}`,
+];

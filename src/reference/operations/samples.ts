@@ -1,0 +1,139 @@
+import type { ExampleRequest } from '../openapi/example-request.ts';
+
+export type Sample = { name: string; language: string; text: string };
+
+/** A call in the languages of the reference, each as a program that runs as it stands. */
+export const samplesOf = (request: ExampleRequest, baseUrl: string): Sample[] => {
+  const call: Call = { ...request, url: `${baseUrl}${request.url}`, body: bodyOf(request) };
+  return [
+    { name: 'curl', language: 'sh', text: curl(call) },
+    { name: 'TypeScript', language: 'ts', text: typescript(call) },
+    { name: 'Python', language: 'python', text: python(call) },
+    { name: 'PHP', language: 'php', text: php(call) },
+    { name: 'Go', language: 'go', text: go(call) },
+  ];
+};
+
+/** `body`: undefined where there is none. */
+type Call = Omit<ExampleRequest, 'payload'> & { body: unknown };
+
+const bodyOf = ({ payload }: ExampleRequest): unknown => (payload === undefined ? undefined : JSON.parse(payload));
+
+const indent = (text: string, by: string): string => text.replaceAll('\n', `\n${by}`);
+const pretty = (value: unknown, by = ''): string => indent(JSON.stringify(value, null, 2), by);
+const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+const shellQuote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+function curl({ method, url, headers, body }: Call): string {
+  const named = Object.entries(headers).map(([name, value]) => `-H ${shellQuote(`${headerName(name)}: ${value}`)}`);
+  const verb = method === 'GET' ? '' : `-X ${method} `;
+  const data = body === undefined ? [] : [`-d ${shellQuote(pretty(body))}`];
+  return [`curl ${verb}${shellQuote(url)}`, ...named, ...data].join(' \\\n  ');
+}
+
+/** `content-type` → `Content-Type` */
+const headerName = (name: string): string => name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase());
+
+function typescript({ method, url, headers, body }: Call): string {
+  const fields = [
+    ...(method === 'GET' ? [] : [`method: ${quote(method)},`]),
+    ...objectOf(
+      'headers: {',
+      headers,
+      ({ name, value }) => `${/^\w+$/.test(name) ? name : quote(name)}: ${quote(value)}`,
+      '},',
+    ),
+    ...(body === undefined ? [] : [`body: JSON.stringify(${indent(plainKeys(body), '  ')}),`]),
+  ];
+  const options = fields.length === 0 ? '' : `, {\n${fields.map((field) => `  ${field}`).join('\n')}\n}`;
+  return `const response = await fetch(${quote(url)}${options});\nconsole.log(response.status, await response.text());`;
+}
+
+/** JSON as a literal of TypeScript: keys without quotes where they need none. */
+const plainKeys = (value: unknown): string => pretty(value).replace(/^(\s*)"([a-z_]\w*)":/gim, '$1$2:');
+
+function python({ method, url, headers, body }: Call): string {
+  const fields = [
+    ...objectOf(
+      'headers={',
+      headers,
+      ({ name, value }) => `${quote(name)}: ${quote(value)}`,
+      '},',
+      without('content-type'),
+    ),
+    ...(body === undefined ? [] : [`json=${indent(pythonLiteral(body), '    ')},`]),
+  ].map((line) => `    ${line}`);
+  const call = [`response = requests.${method.toLowerCase()}(`, `    ${quote(url)},`, ...fields, ')'];
+  return ['import requests', '', ...call, 'print(response.status_code, response.text)'].join('\n');
+}
+
+const without =
+  (given: string) =>
+  (name: string): boolean =>
+    name !== given;
+
+const pythonLiteral = (value: unknown): string =>
+  literal(value, { open: '{', close: '}', colon: ': ', words: { true: 'True', false: 'False', null: 'None' } });
+
+const phpLiteral = (value: unknown): string => literal(value, { open: '[', close: ']', colon: ' => ', words: {} });
+
+type Dialect = { open: string; close: string; colon: string; words: Record<string, string> };
+
+/** A JSON value as a literal of another language. */
+function literal(value: unknown, dialect: Dialect): string {
+  if (typeof value === 'string') return quote(value);
+  if (typeof value !== 'object' || value === null) return dialect.words[String(value)] ?? String(value);
+  const parts = Array.isArray(value)
+    ? value.map((one) => literal(one, dialect))
+    : Object.entries(value).map(([name, one]) => `${quote(name)}${dialect.colon}${literal(one, dialect)}`);
+  const [open, close] = Array.isArray(value) ? ['[', ']'] : [dialect.open, dialect.close];
+  if (parts.length === 0) return dialect.open === '[' && !Array.isArray(value) ? 'new stdClass()' : `${open}${close}`;
+  return `${open}\n    ${indent(parts.join(',\n'), '    ')},\n${close}`;
+}
+
+function php({ method, url, headers, body }: Call): string {
+  const named = Object.entries(headers).map(([name, value]) => `        ${quote(`${headerName(name)}: ${value}`)},`);
+  const lines = [
+    ...(method === 'GET' ? [] : [`    CURLOPT_CUSTOMREQUEST => ${quote(method)},`]),
+    ...(named.length === 0 ? [] : ['    CURLOPT_HTTPHEADER => [', ...named, '    ],']),
+    ...(body === undefined ? [] : [`    CURLOPT_POSTFIELDS => json_encode(${indent(phpLiteral(body), '    ')}),`]),
+    '    CURLOPT_RETURNTRANSFER => true,',
+  ];
+  const start = ['<?php', `$curl = curl_init(${quote(url)});`, 'curl_setopt_array($curl, ['];
+  return [...start, ...lines, ']);', 'echo curl_exec($curl);'].join('\n');
+}
+
+function go({ method, url, headers, body }: Call): string {
+  const text = body === undefined ? '' : pretty(body);
+  const raw = text.includes('`') ? JSON.stringify(text) : `\`${text}\``;
+  const reader = body === undefined ? 'nil' : `strings.NewReader(${raw})`;
+  const imports = ['fmt', 'io', 'net/http', ...(body === undefined ? [] : ['strings'])];
+  const lines = [
+    `request, err := http.NewRequest(${JSON.stringify(method)}, ${JSON.stringify(url)}, ${reader})`,
+    ...failure,
+    ...Object.entries(headers).map(
+      ([name, value]) => `request.Header.Set(${JSON.stringify(headerName(name))}, ${JSON.stringify(value)})`,
+    ),
+    'response, err := http.DefaultClient.Do(request)',
+    ...failure,
+    'defer response.Body.Close()',
+    'answer, _ := io.ReadAll(response.Body)',
+    'fmt.Println(response.Status, string(answer))',
+  ];
+  const start = ['package main', '', 'import (', ...imports.map((one) => `\t"${one}"`), ')', '', 'func main() {'];
+  return [...start, ...lines.map((line) => `\t${line}`), '}'].join('\n');
+}
+
+const failure = ['if err != nil {', '\tpanic(err)', '}'];
+
+/** Lines of an object literal of headers; none where there are no headers. */
+function objectOf(
+  open: string,
+  headers: Record<string, string>,
+  entry: (header: { name: string; value: string }) => string,
+  close: string,
+  keep: (name: string) => boolean = () => true,
+): string[] {
+  const named = Object.entries(headers).filter(([name]) => keep(name));
+  return named.length === 0 ? [] : [open, ...named.map(([name, value]) => `  ${entry({ name, value })},`), close];
+}

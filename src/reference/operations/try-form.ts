@@ -1,0 +1,60 @@
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import type { Described, Reader } from './described.ts';
+
+type Parameter = Described['parameters'][number];
+
+/** The call with fields to fill in, sent by the script of the page to this service. */
+export function tryForm({ id, method, path, parameters, body, scheme }: Described, { keys, isDemo }: Reader): Html {
+  const own = scheme === 'operator' ? 'operator' : 'key';
+  const isShown = ({ required, example }: Parameter) => required === true || example !== undefined;
+  const shown = parameters.filter(isShown);
+  const further = parameters.filter((one) => !isShown(one));
+  const key = scheme === null ? undefined : keys[scheme];
+  return html`
+    <details class="try" hidden>
+      <summary>Try it</summary>
+      <form data-method="${method.toUpperCase()}" data-path="${path}">
+        ${
+          scheme !== null &&
+          html`
+        <label>API key
+          <input name="key" autocomplete="off" spellcheck="false" ${
+            isDemo ? html`value="${key}"` : html`type="password" data-own-field="${own}"`
+          }>
+        </label>`
+        }
+        ${shown.map((one) => parameterField(one))}
+        ${
+          further.length > 0 &&
+          html`
+        <details>
+          <summary>Optional parameters</summary>
+          <div class="further">${further.map((one) => parameterField(one))}</div>
+        </details>`
+        }
+        ${
+          body === null
+            ? nothing
+            : html`
+        <label>Body
+          <textarea name="body" rows="${rowsOf(body.example)}" spellcheck="false">${textOf(body.example)}</textarea>
+        </label>`
+        }
+        <button type="submit">Send</button>
+      </form>
+      <div class="outcome" id="${id}-outcome">
+        <p role="status"></p>
+        <pre tabindex="0" aria-label="Answer" hidden></pre>
+      </div>
+    </details>`;
+}
+
+const parameterField = ({ name, in: place, required, example }: Parameter): Html => html`
+        <label>${name}${required !== true && html` <small>optional</small>`}
+          <input name="${name}" data-in="${place}" value="${example ?? ''}" autocomplete="off" spellcheck="false">
+        </label>`;
+
+const textOf = (example: unknown): string => (example === undefined ? '' : JSON.stringify(example, null, 2));
+
+const maxRows = 16;
+const rowsOf = (example: unknown): number => Math.min(maxRows, textOf(example).split('\n').length + 1);

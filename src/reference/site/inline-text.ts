@@ -1,0 +1,11 @@
+import { type Html, trusted } from '../../platform/http/html.ts';
+import { escapeHtml } from '../../platform/lib/escape-html.ts';
+
+/** A description of the API as markup: `code`, **strong** and [links](/docs); everything else is text. */
+export const inlineText = (text: string): Html =>
+  trusted(
+    escapeHtml(text)
+      .replace(/`([^`]+)`/g, '<code>$1</code>')
+      .replace(/\*\*([^*]+)\*\*/g, '<strong>$1</strong>')
+      .replace(/\[([^\]]+)\]\((\/[\w/#-]*)\)/g, '<a href="$2">$1</a>'),
+  );

@@ -1,0 +1,32 @@
+import { type Html, html } from '../../platform/http/html.ts';
+
+/** Keys of the demo in the documents, and what stands there until a reader names his own in the browser. */
+const exampleKeys: Record<string, { own: string; placeholder: string }> = {
+  'demo-operator-key': { own: 'operator', placeholder: 'YOUR_OPERATOR_KEY' },
+  'demo-key': { own: 'key', placeholder: 'YOUR_API_KEY' },
+  '0123456789abcdef': { own: 'sdk', placeholder: 'YOUR_SDK_ID' },
+};
+const keyPattern = new RegExp(`\\b(?:${Object.keys(exampleKeys).join('|')})\\b`, 'g');
+
+/** Markup of a snippet with a place for the keys of the reader. Those of the demo work there as they are. */
+export const withOwnKeys = (escaped: string, isDemo: boolean): string =>
+  isDemo
+    ? escaped
+    : escaped.replace(keyPattern, (key) => {
+        const { own, placeholder } = exampleKeys[key] as { own: string; placeholder: string };
+        return `<span data-own="${own}">${placeholder}</span>`;
+      });
+
+/** Filled in and read by the script alone: what is typed here is stored in the browser only. */
+export const ownKeysForm: Html = html`
+<details class="own" hidden>
+  <summary>Your key in the snippets</summary>
+  <p>Kept by this browser until the tab is closed; sent only with the calls that you try here.</p>
+  <div class="own-fields">
+    <label>API key <input data-own-field="key" type="password" autocomplete="off" spellcheck="false"></label>
+    <label>SDK id <input data-own-field="sdk" autocomplete="off" spellcheck="false"></label>
+    <label>
+      Operator’s key <input data-own-field="operator" type="password" autocomplete="off" spellcheck="false">
+    </label>
+  </div>
+</details>`;

@@ -1,0 +1,135 @@
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ApiDocument, operationsById } from '../../src/reference/openapi/example-request.ts';
+import { violations } from '../support/axe.ts';
+import { closeContexts, newContext, openBrowser } from '../support/browser.ts';
+import { type DemoServer, startDemoServer } from './support.ts';
+
+let demo: DemoServer;
+let browser: Browser;
+let document: ApiDocument;
+beforeAll(async () => {
+  demo = await startDemoServer();
+  browser = await openBrowser();
+  document = (await (await fetch(`${demo.url}/docs/json`)).json()) as ApiDocument;
+});
+afterAll(async () => {
+  await closeContexts(browser);
+  await demo?.close();
+});
+
+async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
+  const context = await newContext(browser, options);
+  const page = await context.newPage();
+  await page.goto(demo.url + path);
+  return page;
+}
+
+/** The page of each tag, as the side list leads to them. */
+async function tagPages(): Promise<string[]> {
+  const text = await (await fetch(`${demo.url}/docs`)).text();
+  return [...new Set([...text.matchAll(/href="(\/docs\/api\/[\w-]+)"/g)].map(([, path = '']) => path))];
+}
+
+describe('the API reference', () => {
+  test('lists all operations at the side of every page, each with a part of its own', async () => {
+    const ids = [...operationsById(document).keys()];
+    expect(ids.length).toBeGreaterThan(120);
+    const pages = await tagPages();
+    const found: string[] = [];
+    for (const path of pages) {
+      const text = await (await fetch(demo.url + path)).text();
+      const linked = [...text.matchAll(/<li><a href="[^"]*#(\w+)"/g)].map(([, id]) => id);
+      expect(new Set(linked)).toEqual(new Set(ids));
+      found.push(...[...text.matchAll(/<section class="operation" id="(\w+)"/g)].map(([, id = '']) => id));
+    }
+    expect(found.sort()).toEqual(ids.sort());
+  });
+
+  test('finds an operation by its words or its path, by the keyboard alone', async () => {
+    const page = await open('/docs');
+    await page.keyboard.press('/');
+    await page.keyboard.type('redeliver');
+    await page.getByText(/^\d+ found$/).waitFor();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/docs\/api\/deliveries#/);
+    await page.keyboard.press('/');
+    await page.keyboard.type('/wallet/v1/offers.json');
+    await page.getByText(/^\d+ found$/).waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/docs\/api\/wallet#listSavedOffers$/);
+  });
+
+  test('shows each call in five languages, and stays at the one that is chosen', async () => {
+    const page = await open('/docs/api/offers');
+    const samples = page.locator('#fetchOffers .samples');
+    expect(await samples.locator('.languages button').allTextContents()).toEqual([
+      ...['curl', 'TypeScript', 'Python', 'PHP', 'Go'],
+    ]);
+    expect(await samples.locator('pre:visible').textContent()).toMatch(/^curl -X POST 'http.*Bearer demo-key/s);
+    await samples.getByRole('button', { name: 'Python' }).click();
+    expect(await samples.locator('pre:visible').textContent()).toContain("requests.post(\n    'http");
+    await page.goto(`${demo.url}/docs/api/keys`);
+    expect(await page.locator('#listKeys .samples pre:visible').textContent()).toContain('requests.get(');
+  });
+
+  test('sends a call with the key filled in, and shows its answer', async () => {
+    const page = await open('/docs/api/offers');
+    const part = page.locator('#fetchOffers .try');
+    await part.getByText('Try it').click();
+    expect(await part.getByLabel('API key').inputValue()).toBe('demo-key');
+    await part.getByRole('button', { name: 'Send' }).click();
+    await part.getByText(/^200 OK, \d+ ms$/).waitFor();
+    expect(JSON.parse((await part.locator('pre').textContent()) ?? '').data.count).toBeGreaterThan(0);
+    await part.getByLabel('API key').fill('unknown');
+    await part.getByRole('button', { name: 'Send' }).click();
+    await part.getByText(/^401/).waitFor();
+  });
+
+  test('is accessible as a whole, light and dark, and fits a phone', async () => {
+    const paths = ['/docs', '/docs/events', ...(await tagPages())];
+    const phone = { viewport: { width: 390, height: 844 } };
+    for (const [options, some] of [
+      [{ viewport: { width: 1440, height: 900 } }, paths],
+      [{ viewport: { width: 1440, height: 900 }, colorScheme: 'dark' }, ['/docs', '/docs/events', '/docs/api/offers']],
+      [phone, ['/docs', '/docs/events', '/docs/api/campaigns']],
+    ] as [BrowserContextOptions, string[]][]) {
+      const page = await open('/docs', options);
+      for (const path of some) {
+        await page.goto(demo.url + path);
+        await page.evaluate(() => {
+          for (const part of window.document.querySelectorAll('details')) part.open = true;
+        });
+        expect([path, await violations(page)]).toEqual([path, []]);
+        const wider = await page.evaluate(() => window.document.documentElement.scrollWidth - window.innerWidth);
+        expect([path, wider]).toEqual([path, 0]);
+      }
+    }
+  });
+
+  test('asks nothing of other hosts, and breaks no rule of its policy', async () => {
+    const page = await open('/docs');
+    const problems: string[] = [];
+    page.on('console', (message) => message.type() === 'error' && problems.push(message.text()));
+    page.on('request', (request) => {
+      if (!request.url().startsWith(demo.url) && !request.url().startsWith('data:')) problems.push(request.url());
+    });
+    for (const path of ['/docs', '/docs/api/offers', '/docs/events', '/docs/guides/start'])
+      await page.goto(demo.url + path);
+    expect(problems).toEqual([]);
+  });
+});
+
+test('the search of the documentation finds other forms of a word', async () => {
+  const page = await open('/docs/guides/start');
+  await page.getByRole('searchbox', { name: 'Search the documentation' }).fill('rotate token');
+  await page.locator('.found a', { hasText: 'Rotating the token keys' }).waitFor();
+});
+
+test('the catalogue of events is a page for people, and JSON for programs', async () => {
+  const json = (await (await fetch(`${demo.url}/docs/events`)).json()) as { data: { name: string }[] };
+  expect(await (await fetch(`${demo.url}/docs/events.json`)).json()).toEqual(json);
+  const page = await open('/docs/events');
+  for (const { name } of json.data) expect(await page.locator(`[id="${name}"] .fields`).count()).toBeGreaterThan(0);
+});
