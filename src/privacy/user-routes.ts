@@ -21,24 +21,27 @@ const userBody = Type.Object(
   { title: 'UserSubject', additionalProperties: false },
 );
 
-const erasureView = Type.Object({
-  id: Type.String({ format: 'uuid' }),
-  status: Type.Union([Type.Literal('pending'), Type.Literal('sweeping'), Type.Literal('done')], {
-    description: 'sweeping: the first sweep is done; a second one follows for requests that were in flight.',
-  }),
-  named_by: Type.Union([Type.Literal('pub_user_id'), Type.Literal('ad_fp')]),
-  requested_at: Type.String({ format: 'date-time' }),
-  finished_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
-  erased: Type.Object(
-    {
-      sessions: Type.Integer(),
-      deliveries: Type.Integer(),
-      wallet_items: Type.Integer(),
-      histories: Type.Integer(),
-    },
-    { description: 'Rows removed or emptied so far.' },
-  ),
-});
+const erasureView = Type.Object(
+  {
+    id: Type.String({ format: 'uuid' }),
+    status: Type.Union([Type.Literal('pending'), Type.Literal('sweeping'), Type.Literal('done')], {
+      description: 'sweeping: the first sweep is done; a second one follows for requests that were in flight.',
+    }),
+    named_by: Type.Union([Type.Literal('pub_user_id'), Type.Literal('ad_fp')]),
+    requested_at: Type.String({ format: 'date-time' }),
+    finished_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+    erased: Type.Object(
+      {
+        sessions: Type.Integer(),
+        deliveries: Type.Integer(),
+        wallet_items: Type.Integer(),
+        histories: Type.Integer(),
+      },
+      { description: 'Rows removed or emptied so far.' },
+    ),
+  },
+  { title: 'Erasure' },
+);
 const erasureAnswer = Type.Object({ message: Type.String(), data: erasureView }, { title: 'ErasureAnswer' });
 const erasuresAnswer = Type.Object(
   {
