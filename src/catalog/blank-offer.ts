@@ -15,6 +15,7 @@ export const blankOffer = (id: number, campaignId: number, publisherId: number):
     active: false,
     priority: 0,
     weight: 0,
+    ranking: 'learned',
     isProduct: false,
     isLoyalty: false,
     offerDescription: '',

@@ -1,6 +1,6 @@
 import type { Permission } from '../platform/http/auth.ts';
 import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
-import type { CreativeType, Unit } from './types.ts';
+import type { Campaign, CreativeType, Unit } from './types.ts';
 
 /** Rows of the configuration tables as `pg` returns them (`numeric` and `bigint` are strings). */
 export type PublisherRow = {
@@ -21,6 +21,7 @@ export type PublisherRow = {
   test_mode: boolean;
   frame_hosts: string[];
   default_placement: string | null;
+  learning_excluded_keys?: string[];
 };
 
 export type KeyRow = {
@@ -72,6 +73,7 @@ export type CampaignRow = {
   active: boolean;
   priority: number;
   weight: number;
+  ranking?: Campaign['ranking'];
   is_product: boolean;
   is_loyalty: boolean;
   offer_description: string;

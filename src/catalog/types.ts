@@ -66,6 +66,8 @@ export type Publisher = {
   frameHosts: readonly string[];
   /** Normalised name of the placement of fetches that name none; null: they are refused. */
   defaultPlacement: string | null;
+  /** Custom attributes that ranking does not learn from. */
+  learningExcludedKeys: ReadonlySet<string>;
   themes: ReadonlyMap<number, Theme>;
   themesByKey: ReadonlyMap<string, Theme>;
   defaultTheme: Theme | null;
@@ -149,6 +151,8 @@ export type Campaign = {
   priority: number;
   /** Higher is shown first where no offer of the same priority pays; else expected revenue decides. */
   weight: number;
+  /** `fixed`: by weight alone, before those whose expected revenue decides. */
+  ranking: 'learned' | 'fixed';
   isProduct: boolean;
   isLoyalty: boolean;
   offerDescription: string;

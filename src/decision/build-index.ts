@@ -108,9 +108,12 @@ function compileOrNull(
   }
 }
 
+const isFixed = ({ offer }: Candidate): boolean => offer.campaign.ranking === 'fixed';
+
 const byCatalogueOrder = (a: Candidate, b: Candidate): number =>
   Number(b.forced) - Number(a.forced) ||
   a.priority - b.priority ||
+  Number(isFixed(b)) - Number(isFixed(a)) ||
   b.offer.campaign.weight - a.offer.campaign.weight ||
   a.offer.campaign.id - b.offer.campaign.id ||
   b.offer.weight - a.offer.weight ||
@@ -118,15 +121,17 @@ const byCatalogueOrder = (a: Candidate, b: Candidate): number =>
 
 function classesOf(candidates: readonly Candidate[]): PriorityClass[] {
   const classes: PriorityClass[] = [];
-  for (const { index, forced, priority, payout } of candidates) {
+  for (const candidate of candidates) {
+    const { index, forced, priority, payout } = candidate;
     const before = candidates[index - 1];
     let current = classes.at(-1);
-    if (current === undefined || before?.forced !== forced || before.priority !== priority) {
+    const isSame = before?.forced === forced && before.priority === priority && isFixed(before) === isFixed(candidate);
+    if (current === undefined || !isSame) {
       current = { from: index, to: index, pays: false };
       classes.push(current);
     }
     current.to = index + 1;
-    current.pays ||= payout.amountMicros > 0;
+    current.pays ||= payout.amountMicros > 0 && !isFixed(candidate);
   }
   return classes;
 }

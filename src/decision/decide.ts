@@ -4,6 +4,7 @@ import type { Candidate } from './index/compile.ts';
 import { indexExclusionOf, nextBit, passIndexFilters } from './index/index-filters.ts';
 import { hashText } from './random.ts';
 import { fillPositions, sequenceOf } from './rank/positions.ts';
+import { expectedRevenueOf } from './rank/revenue-model.ts';
 import { type RankedCandidate, sampledRanking } from './rank/sampled-ranking.ts';
 import { postFilter } from './rules/post-filters.ts';
 import type { DecidedOffer, Decision, DecisionInput, EmptyReason } from './types.ts';
@@ -64,7 +65,7 @@ function* candidateStream(options: StreamOptions): Generator<RankedCandidate, vo
   for (const priorityClass of index.classes) {
     const ranking = priorityClass.pays
       ? sampledRanking({ index, bits, input, priorityClass, mayExplore })
-      : catalogueRanking(index, bits, priorityClass);
+      : catalogueRanking(index, bits, priorityClass, input);
     if (priorityClass.pays) mayExplore = false;
     for (const ranked of ranking) {
       const exclusion = relaxed ? null : postFilter(ranked.candidate, index, input);
@@ -74,14 +75,19 @@ function* candidateStream(options: StreamOptions): Generator<RankedCandidate, vo
   }
 }
 
-/** The candidates of a class in which nothing pays, in the order of the catalogue. */
+/** The candidates of a class in which nothing pays, or whose ranking is fixed, in the order of the catalogue. */
 function* catalogueRanking(
-  { candidates }: EligibilityIndex,
+  index: EligibilityIndex,
   bits: Bits,
-  { from, to }: PriorityClass,
+  priorityClass: PriorityClass,
+  input: DecisionInput,
 ): Generator<RankedCandidate, void> {
-  for (let at = nextBit(bits, from, to); at !== -1; at = nextBit(bits, at + 1, to))
-    yield { candidate: candidates[at] as Candidate, score: 0, meanMicros: 0 };
+  const { from, to } = priorityClass;
+  for (let at = nextBit(bits, from, to); at !== -1; at = nextBit(bits, at + 1, to)) {
+    const candidate = index.candidates[at] as Candidate;
+    const pays = candidate.payout.amountMicros > 0;
+    yield { candidate, score: 0, meanMicros: pays ? expectedRevenueOf(index, priorityClass, candidate, input) : 0 };
+  }
 }
 
 /** The index of a publisher from a snapshot that was built with `buildIndex`. */

@@ -2,7 +2,7 @@ import { noHistory } from '../budgets/caps.ts';
 import { blankOffer } from '../catalog/blank-offer.ts';
 import type { CampaignRules } from '../catalog/rules.ts';
 import type { Offer, Publisher } from '../catalog/types.ts';
-import { noPosteriors } from '../learning/types.ts';
+import { emptyModel } from '../learning/model.ts';
 import { buildIndex } from './build-index.ts';
 import { passIndexFilters } from './index/index-filters.ts';
 import { postFilter } from './rules/post-filters.ts';
@@ -26,7 +26,7 @@ export function eligibilityOf(draft: CampaignDraft, publisher: Publisher): (cont
   const [candidate] = index.candidates;
   if (candidate === undefined) return () => false;
   const asked = { surface: 'unit', onlyWithCreative: false, campaignId: null } as const;
-  const rest = { publisher, theme: null, history: noHistory, totals: new Map(), posteriors: noPosteriors, seed: 0 };
+  const rest = { publisher, theme: null, history: noHistory, totals: new Map(), model: emptyModel, seed: 0 };
   return (given) => {
     const context = { ...given, ...asked };
     const [passing = 0] = passIndexFilters(index, context, false);

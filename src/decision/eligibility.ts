@@ -24,7 +24,10 @@ export type EligibilityIndex = OfferIndex & {
   timeZone: string;
 };
 
-/** Candidates `from` to before `to`, of equal priority. They compete by expected revenue if any of them `pays`. */
+/**
+ * Candidates `from` to before `to`, of equal priority, of fixed ranking or not. They compete by expected revenue if any
+ * of them `pays`, and none is fixed.
+ */
 export type PriorityClass = { from: number; to: number; pays: boolean };
 
 export type Withheld = {

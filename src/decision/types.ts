@@ -1,6 +1,6 @@
 import type { Totals, UserHistory } from '../budgets/caps.ts';
 import type { Offer, Payout, Publisher, Theme } from '../catalog/types.ts';
-import type { Posteriors } from '../learning/types.ts';
+import type { Model } from '../learning/model.ts';
 
 /** Everything a decision depends on: the same input gives the same decision, bit for bit. */
 export type DecisionInput = {
@@ -9,7 +9,7 @@ export type DecisionInput = {
   context: DecisionContext;
   history: UserHistory;
   totals: Totals;
-  posteriors: Posteriors;
+  model: Model;
   /** 32 bits, unsigned; the only source of randomness. */
   seed: number;
 };

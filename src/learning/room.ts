@@ -1,21 +1,60 @@
+import { Gauge } from 'prom-client';
 import type { Catalog } from '../catalog/room.ts';
+import type { RetentionStep } from '../platform/db/retention.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Platform } from '../platform/room.ts';
-import { createModelSource } from './posteriors.ts';
+import { createLearner } from './learner.ts';
+import { createModelSource } from './source.ts';
+import { deleteOldVersions } from './versions.ts';
 
 export type Learning = ReturnType<typeof createLearning>;
 
-/** What the ranking learns of offers from counted events. */
+/** What the ranking learns of offers, positions and users from counted events. */
 export function createLearning({ platform, catalog }: { platform: Platform; catalog: Catalog }) {
-  const { pool, now } = platform.deps;
-  const model = createModelSource({ pool, catalog: catalog.store, now });
-  const refresh: Job = {
-    name: 'ranking model',
-    roles: ['api'],
-    pauseMs: 30_000,
-    pausePerRun: 20,
-    locks: 'none: reads rollups into memory',
-    run: model.refresh,
-  };
-  return { name: 'learning', model, jobs: () => [refresh] };
+  const { pool, logger, now, metrics } = platform.deps;
+  const model = createModelSource({ pool, logger });
+  const learnOnce = createLearner({ pool, catalog: catalog.store, now });
+  const jobs: readonly Job[] = [
+    {
+      name: 'ranking model',
+      roles: ['api'],
+      pauseMs: 1000,
+      locks: 'none: reads model_versions into memory',
+      run: model.refresh,
+    },
+    {
+      name: 'learning',
+      roles: ['worker'],
+      pauseMs: 2000,
+      locks: 'an advisory lock: one process learns; rows of model_versions and learning_progress',
+      run: async () => {
+        const learned = await learnOnce();
+        return learned?.complete === false ? 0 : 2000;
+      },
+    },
+  ];
+  new Gauge({
+    name: 'perkwire_model_version',
+    help: 'Version of the ranking model that is served; it grows while events are learned from.',
+    registers: [metrics.registry],
+    aggregator: 'min',
+    collect() {
+      this.set(model.current().version);
+    },
+  });
+  new Gauge({
+    name: 'perkwire_model_broken',
+    help: '1 where the newest version of the ranking model cannot be read, and an earlier one serves.',
+    registers: [metrics.registry],
+    aggregator: 'max',
+    collect() {
+      this.set(model.isBroken() ? 1 : 0);
+    },
+  });
+  return { name: 'learning', model, learnOnce, jobs: () => jobs, retention };
 }
+
+const retention: RetentionStep = async (pool, _days, nowMs) => {
+  await deleteOldVersions(pool, nowMs);
+  return {};
+};

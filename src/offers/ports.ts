@@ -1,7 +1,7 @@
 import type { AccountDeps } from '../accounts/ports.ts';
 import type { LiveUsage } from '../budgets/live-usage.ts';
 import type { Slices } from '../budgets/slices.ts';
-import type { ModelSource } from '../learning/posteriors.ts';
+import type { ModelSource } from '../learning/source.ts';
 import type { LiveCalls } from './live-calls/live-calls.ts';
 import type { FetchMeter, OutcomeSampler } from './metrics.ts';
 import type { Notices } from './notices/notices.ts';

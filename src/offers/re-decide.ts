@@ -2,12 +2,12 @@ import type { UserHistory } from '../budgets/caps.ts';
 import { decide } from '../decision/decide.ts';
 import { estimatePropensities, type Propensity } from '../decision/propensity.ts';
 import type { Decision, DecisionContext, DecisionInput } from '../decision/types.ts';
-import { noPosteriors } from '../learning/types.ts';
+import { loadVersion } from '../learning/versions.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import { runInSlices } from '../platform/lib/slices.ts';
 import { dayOfUuid7, seedOf } from '../platform/lib/uuid7.ts';
-import { catalogueIdOf, findState, unpackCatalogue, unpackModel } from './decision-log/states.ts';
+import { catalogueIdOf, findState, unpackCatalogue } from './decision-log/states.ts';
 import { readDecisionRecord, withLinkedFirst } from './fetch/decide-session.ts';
 import { platformOf } from './fetch/pending-fetch.ts';
 import type { DecisionRecord, StoredInputs } from './session-record.ts';
@@ -106,8 +106,8 @@ export const toContext = (row: ContextRow, inputs: StoredInputs): DecisionContex
 export async function inputOf(executor: Executor, stored: StoredDecision): Promise<DecisionInput | null> {
   const { inputs, context, seed } = stored;
   const catalogue = await findState(executor, catalogueIdOf(stored));
-  const model = inputs.model === undefined ? null : await findState(executor, inputs.model);
-  if (catalogue === null || (inputs.model !== undefined && model === null)) return null;
+  const model = await loadVersion(executor, inputs.modelVersion ?? 0);
+  if (catalogue === null || model === null) return null;
   const publisher = (await unpackCatalogue(catalogue)).publishers.get(stored.publisherId);
   if (publisher === undefined) return null;
   const history: UserHistory = { optOuts: inputs.optOuts ?? {}, exposures: inputs.exposures ?? [] };
@@ -117,7 +117,7 @@ export async function inputOf(executor: Executor, stored: StoredDecision): Promi
     context,
     history,
     totals: new Map(inputs.totals ?? []),
-    posteriors: model === null ? noPosteriors : await unpackModel(model),
+    model,
     seed,
   };
 }

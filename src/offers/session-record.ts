@@ -54,8 +54,8 @@ export type StoredInputs = {
   optOuts?: OptOuts;
   exposures?: readonly Exposure[];
   totals?: readonly [string, CapUsage][];
-  /** Id of the model; absent: the empty model. */
-  model?: string;
+  /** Version of the ranking model; absent: 0, the empty one. */
+  modelVersion?: number;
   /** Id of the catalogue's state; absent: of a session that an earlier version stored. */
   catalogue?: string;
 };

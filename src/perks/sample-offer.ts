@@ -54,6 +54,7 @@ const sampleCampaign = (publisherId: number, creatives: Creative[]): Offer['camp
   active: true,
   priority: 0,
   weight: 0,
+  ranking: 'learned',
   isProduct: false,
   isLoyalty: true,
   offerDescription: 'This campaign does not exist.',

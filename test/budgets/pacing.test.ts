@@ -3,7 +3,7 @@ import type { CampaignRules } from '../../src/catalog/rules.ts';
 import type { Publisher } from '../../src/catalog/types.ts';
 import { decide } from '../../src/decision/decide.ts';
 import { mix, uniform } from '../../src/decision/random.ts';
-import { inputOf, offersOf, pays, publisherWith, useOf, withRules } from '../decision/support.ts';
+import { counts, inputOf, modelOf, offersOf, pays, publisherWith, useOf, withRules } from '../decision/support.ts';
 
 const dayMs = 86_400_000;
 const startMs = Date.UTC(2026, 10, 23);
@@ -22,13 +22,9 @@ type Day = { spent: number; byHour: number[] };
  * and settled by clicks a minute later, as the service does it.
  */
 function simulate(rules: CampaignRules, traffic: Traffic, days = 1): Day[] {
-  const publisher: Publisher = publisherWith(offersOf(withRules(1, rules, { payout: pays('cpc', 0.1) })));
-  const posteriors = {
-    placements: new Map(),
-    offers: new Map([[1, { impressions: 100_000, clicks: 10_000, conversions: 0 }]]),
-    categories: new Map(),
-    averageSaleMicros: new Map(),
-  };
+  const offers = offersOf(withRules(1, rules, { payout: pays('cpc', 0.1) }));
+  const publisher: Publisher = publisherWith(offers);
+  const model = modelOf(offers, new Map([[1, counts(100_000, 10_000)]]));
   const result: Day[] = [];
   let lifetime = 0;
   let seed = 0;
@@ -41,9 +37,7 @@ function simulate(rules: CampaignRules, traffic: Traffic, days = 1): Day[] {
         seed += 1;
         const nowMs = startMs + day * dayMs + minute * 60_000;
         const totals = new Map([['1', useOf({ budget: { day: spent + reserved, lifetime: lifetime + reserved } })]]);
-        const [shown] = decide(
-          inputOf(publisher, { context: { nowMs }, totals, posteriors, seed: mix(7, seed) }),
-        ).offers;
+        const [shown] = decide(inputOf(publisher, { context: { nowMs }, totals, model, seed: mix(7, seed) })).offers;
         if (shown === undefined) continue;
         reserved += shown.reserveMicros;
         if (uniform(99, seed) >= 0.1) continue;

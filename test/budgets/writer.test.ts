@@ -4,8 +4,7 @@ import { type OpenHistory, readHistories, readHistory, reserveImpression } from 
 import { createLiveUsage, type LiveUsage } from '../../src/budgets/live-usage.ts';
 import { addUsage, createUsageTable, periodNames } from '../../src/budgets/usage.ts';
 import type { Snapshot } from '../../src/catalog/types.ts';
-import { emptyModel, type Model } from '../../src/learning/posteriors.ts';
-import { noPosteriors } from '../../src/learning/types.ts';
+import { emptyModel, type Model } from '../../src/learning/model.ts';
 import { decideCapped } from '../../src/offers/fetch/capped-fetch.ts';
 import { decideSession } from '../../src/offers/fetch/decide-session.ts';
 import { createFetchOpener, type PendingFetch } from '../../src/offers/fetch/pending-fetch.ts';
@@ -66,12 +65,12 @@ test('a batch decided with two catalogues, of which only the newer has a cap, ke
   expect(old?.offers.length).toBeGreaterThan(0);
 });
 
-test('each decision is stored with the id of its model, also when the model changes within a batch', async () => {
-  let model: Model = { id: 'model before', posteriors: noPosteriors };
-  const noted: (string | null)[] = [];
-  const note = (_snapshot: Snapshot, { id }: Model): void => {
-    noted.push(id);
-    model = { id: 'model meanwhile', posteriors: noPosteriors };
+test('each decision is stored with the version of its model, also when the model changes within a batch', async () => {
+  let model: Model = { ...emptyModel, version: 1 };
+  const noted: number[] = [];
+  const note = (): void => {
+    noted.push(model.version);
+    model = { ...emptyModel, version: 2 };
   };
   const deps = {
     pool: t.pool,
@@ -84,7 +83,7 @@ test('each decision is stored with the id of its model, also when the model chan
   };
   const snapshot = t.deps.catalog.current();
   const sessions = await decideCapped(deps, [pendingBy(snapshot), pendingBy(snapshot)]);
-  expect(sessions.map(({ decision }) => decision.inputs.model)).toEqual(noted);
+  expect(sessions.map(({ decision }) => decision.inputs.modelVersion)).toEqual(noted);
 });
 
 test('a fetch writes nothing of a user whose history others wrote since it was read, and revives none', async () => {

@@ -4,7 +4,9 @@ import type { Campaign, Offer, Theme } from '../../src/catalog/types.ts';
 import { decide } from '../../src/decision/decide.ts';
 import {
   campaignOf,
+  counts,
   inputOf,
+  modelOf,
   noonMs,
   offerOf,
   offersOf,
@@ -184,20 +186,12 @@ test('the same input gives the same decision, bit for bit, on indices built apar
       const offers = offersOf(
         ...list.map(({ priority, amount, kind }, at) => campaignOf(at + 1, { priority, payout: pays(kind, amount) })),
       );
-      const counts = () =>
-        new Map(
-          list.map(({ clicks }, at) => [at + 1, { impressions: 1000, clicks, conversions: Math.floor(clicks / 9) }]),
-        );
+      const known = new Map(list.map(({ clicks }, at) => [at + 1, counts(1000, clicks, Math.floor(clicks / 9))]));
       const once = () =>
         decide(
           inputOf(publisherWith(offers), {
             seed,
-            posteriors: {
-              placements: new Map([['1 checkout', counts()]]),
-              offers: counts(),
-              categories: new Map(),
-              averageSaleMicros: new Map(),
-            },
+            model: modelOf(offers, known),
           }),
         );
       const [first, second] = [once(), once()];

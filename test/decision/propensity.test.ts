@@ -3,17 +3,12 @@ import { decide } from '../../src/decision/decide.ts';
 import { estimatePropensities, type Propensity } from '../../src/decision/propensity.ts';
 import { mix } from '../../src/decision/random.ts';
 import type { DecidedOffer, DecisionInput } from '../../src/decision/types.ts';
-import { campaignOf, inputOf, offersOf, pays, publisherWith } from './support.ts';
+import { campaignOf, counts, inputOf, modelOf, offersOf, pays, publisherWith } from './support.ts';
 
 const offers = offersOf(...Array.from({ length: 12 }, (_, at) => campaignOf(at + 1, { payout: pays('cpc', 1) })));
-const counts = new Map(offers.map(({ id }) => [id, { impressions: 4000, clicks: 60 + 3 * id, conversions: 0 }]));
+const known = new Map(offers.map(({ id }) => [id, counts(4000, 60 + 3 * id)]));
 const input = inputOf(publisherWith(offers), {
-  posteriors: {
-    placements: new Map([['1 checkout', counts]]),
-    offers: counts,
-    categories: new Map(),
-    averageSaleMicros: new Map(),
-  },
+  model: modelOf(offers, known),
   context: { count: 3 },
 });
 

@@ -4,7 +4,8 @@ import type { Campaign, Creative, Offer, Payout, Provision, Publisher, SequenceR
 import { buildIndex } from '../../src/decision/build-index.ts';
 import { decide } from '../../src/decision/decide.ts';
 import { type Decision, type DecisionContext, type DecisionInput, unknownGeo } from '../../src/decision/types.ts';
-import { noPosteriors } from '../../src/learning/types.ts';
+import { createModel, emptyModel, type Model, placeOf } from '../../src/learning/model.ts';
+import { addedRateSlots, count } from '../../src/learning/rates.ts';
 
 /** Saturday, 21 November 2026, 12:00 UTC. */
 export const noonMs = Date.UTC(2026, 10, 21, 12);
@@ -42,6 +43,7 @@ export const campaignOf = (id: number, over: Partial<Campaign> = {}): Campaign =
   active: true,
   priority: 100,
   weight: 100,
+  ranking: 'learned',
   isProduct: false,
   isLoyalty: false,
   offerDescription: '',
@@ -116,6 +118,7 @@ export function publisherWith(offers: readonly Offer[], over: Partial<Publisher>
     privacyText: '',
     frameHosts: [],
     defaultPlacement: null,
+    learningExcludedKeys: new Set(),
     themes: new Map(),
     themesByKey: new Map(),
     defaultTheme: null,
@@ -153,7 +156,7 @@ export const inputOf = (publisher: Publisher, { context, ...over }: InputOptions
   context: contextOf(context),
   history: noHistory,
   totals: new Map(),
-  posteriors: noPosteriors,
+  model: emptyModel,
   seed: 1,
   ...over,
 });
@@ -183,3 +186,28 @@ export const useOf = (over: { [Metric in keyof CapUsage]?: Partial<PeriodUse> })
   clicks: { ...unused, ...over.clicks },
   budget: { ...unused, ...over.budget },
 });
+
+/** What happened to an offer that was on the first position. */
+export type Counts = { impressions: number; clicks: number; conversions: number };
+
+export const counts = (impressions: number, clicks: number, conversions = 0): Counts => ({
+  impressions,
+  clicks,
+  conversions,
+});
+
+/** A model that has counted what happened to offers at a placement of publisher 1. */
+export function modelOf(
+  offers: readonly Offer[],
+  known: ReadonlyMap<number, Counts>,
+  { placement = 'checkout', model = createModel() }: { placement?: string; model?: Model } = {},
+): Model {
+  for (const offer of offers) {
+    const own = known.get(offer.id);
+    if (own === undefined) continue;
+    const place = placeOf(1, placement);
+    count(model.click.rates, addedRateSlots(model.click.rates, offer, place), own.clicks, own.impressions);
+    count(model.conversion.rates, addedRateSlots(model.conversion.rates, offer, place), own.conversions, own.clicks);
+  }
+  return { ...model, version: model.version + 1 };
+}

@@ -48,7 +48,7 @@ export const narrower: Record<string, readonly string[]> = {
   'src/decision/': [
     ...['src/decision/', 'src/catalog/', 'src/platform/lib/', 'src/platform/errors.ts'],
     ...['src/budgets/cap-rules.ts', 'src/budgets/pacing.ts', 'src/budgets/caps.ts'],
-    ...['src/learning/rate-posteriors.ts', 'src/learning/types.ts'],
+    ...['model', 'properties', 'rates', 'score'].map((name) => `src/learning/${name}.ts`),
   ],
 };
 

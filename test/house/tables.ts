@@ -17,6 +17,7 @@ export const tables: Record<string, Ownership> = {
     readers: { catalog: 'the snapshot holds the keys, so that no request queries them' },
   },
   ...owned('accounts', ['sign_in_failures', 'user_links', 'user_recovery_codes', 'user_sessions']),
+  ...owned('learning', ['learning_progress', 'model_versions']),
   ...owned('budgets', ['campaign_usage', 'cap_reservations', 'cap_slices']),
   user_history: { owner: 'budgets', readers: { offers: 'the sessions of a user are found by its keys' } },
   ...owned('event-log', ['event_log_positions', 'event_log_rejects']),
@@ -53,6 +54,7 @@ export const tables: Record<string, Ownership> = {
     readers: {
       budgets: 'caps are counted for the user of a session, whom its events do not name',
       demo: 'the demo shop shows the offers of beacons as their session showed them',
+      learning: 'events are learned from with what their session said of its user',
       perks: 'perks and saved offers belong to the offers that a session showed',
       reports: 'rollups count sessions and take the dimensions of events from them',
       tracking: 'clicks and conversions need the placement, user and attributes of their session',
@@ -64,6 +66,7 @@ export const tables: Record<string, Ownership> = {
   events: {
     owner: 'tracking',
     readers: {
+      learning: 'the ranking model learns from impressions and clicks',
       offers: 'live calls show the events of a session',
       demo: 'the demo shop shows the events of its user',
       reports: 'rollups count events',
@@ -91,10 +94,10 @@ export const tables: Record<string, Ownership> = {
   delivery_queue: { owner: 'webhooks', readers: { dashboard: 'the system page shows the size of the queue' } },
   webhook_endpoints: { owner: 'webhooks', readers: { demo: "the demo's receiver verifies with its own secret" } },
   ...owned('reports', [
-    ...['bookings', 'custom_rollups', 'custom_values', 'minute_rollups', 'reconciliation', 'rollup_progress'],
-    ...['rollup_publishers', 'saved_reports'],
+    ...['custom_rollups', 'custom_values', 'minute_rollups', 'reconciliation', 'rollup_progress'],
+    ...['rollup_publishers', 'rollups', 'saved_reports'],
   ]),
-  rollups: { owner: 'reports', readers: { learning: 'the ranking model learns from counts by placement and offer' } },
+  bookings: { owner: 'reports', readers: { learning: 'the ranking model learns from conversions' } },
   ...owned('privacy', ['erased_sessions', 'erasures']),
   ...owned('dashboard', ['processes']),
 };

@@ -38,6 +38,7 @@ const campaignOf = (id: number): Campaign => ({
   active: true,
   priority: 1,
   weight: 1,
+  ranking: 'learned',
   isProduct: true,
   isLoyalty: true,
   offerDescription: 'The full description',

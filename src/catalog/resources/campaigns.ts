@@ -41,6 +41,12 @@ export const campaigns: Resource = {
       active: flag(true),
       priority: Type.Integer({ minimum: 0, maximum: 10_000, default: 100, description: 'Lower is shown first.' }),
       weight: weight('Where no offer of the same priority pays, higher is shown first.'),
+      ranking: Type.Union([Type.Literal('learned'), Type.Literal('fixed')], {
+        default: 'learned',
+        description:
+          'learned: by expected revenue, as far as anything pays. fixed: by weight alone, before learned campaigns ' +
+          'of the same priority.',
+      }),
       is_product: flag(false),
       is_loyalty: flag(false, 'May be used as an incentive.'),
       offer_description: text(campaignLimits.offer_description, { default: '' }),

@@ -69,6 +69,12 @@ export const publishers: Resource = {
         default: null,
         description: 'Placement of fetches that name none; null: they are refused.',
       }),
+      learning_excluded_keys: Type.Array(Type.String({ minLength: 1, maxLength: 100 }), {
+        maxItems: 100,
+        uniqueItems: true,
+        default: [],
+        description: 'Custom attributes that ranking does not learn from.',
+      }),
     },
     { additionalProperties: false },
   ),

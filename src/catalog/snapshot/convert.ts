@@ -47,6 +47,8 @@ export function toPublisher(
     privacyText: row.privacy_text,
     frameHosts: row.frame_hosts.filter(isFrameHost),
     defaultPlacement: row.default_placement,
+    // Absent in catalogues that decisions of earlier releases stored, as is `ranking`.
+    learningExcludedKeys: new Set(row.learning_excluded_keys ?? []),
     themes,
     themesByKey: new Map([...themes.values()].map((theme) => [theme.key, theme])),
     defaultTheme: (defaultRow && themes.get(defaultRow.id)) ?? null,
@@ -126,6 +128,7 @@ export function toCampaign(row: CampaignRow, creativeRows: CreativeRow[], provis
     active: row.active && row.deleted_at === null,
     priority: row.priority,
     weight: row.weight,
+    ranking: row.ranking ?? 'learned',
     isProduct: row.is_product,
     isLoyalty: row.is_loyalty,
     offerDescription: row.offer_description,

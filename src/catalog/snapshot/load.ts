@@ -45,6 +45,7 @@ const campaignColumns = columns<Omit<CampaignRow, 'advertiser_name'>>({
   active: true,
   priority: true,
   weight: true,
+  ranking: true,
   is_product: true,
   is_loyalty: true,
   offer_description: true,

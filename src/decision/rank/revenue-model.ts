@@ -1,6 +1,8 @@
 import type { Payout } from '../../catalog/types.ts';
-import { ratePosteriorsOf } from '../../learning/rate-posteriors.ts';
-import type { Posteriors } from '../../learning/types.ts';
+import type { Model, Sales } from '../../learning/model.ts';
+import { propertiesOf } from '../../learning/properties.ts';
+import type { Rate } from '../../learning/rates.ts';
+import { type Scope, scopedRateOf, scopeOf } from '../../learning/score.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import type { EligibilityIndex, PriorityClass } from '../eligibility.ts';
 import type { Candidate } from '../index/compile.ts';
@@ -9,11 +11,12 @@ import type { DecisionInput } from '../types.ts';
 import { drawNormal, type Layer, wholeNormal } from './layers.ts';
 
 /**
- * Distributions of the expected revenue of one impression at a placement, in millionths of the payout's currency, for
- * the candidates of a priority class by their place in it. Parallel arrays: a ranking may draw hundreds, and following
- * objects would cost more than the arithmetic.
+ * Distributions of the expected revenue of one impression on the first position, in millionths of the payout's
+ * currency, for requests of one scope, for the candidates of a priority class by their place in it. Parallel arrays: a
+ * ranking may draw hundreds, and following objects would cost more than the arithmetic.
  */
 export type RevenueModel = {
+  scope: Scope;
   candidates: readonly Candidate[];
   /** The class in the index, as in `PriorityClass`. */
   from: number;
@@ -41,34 +44,43 @@ export type RevenueOrder = {
 /** Value of a sale where none is known yet, in millionths. */
 const defaultSaleMicros = 50_000_000;
 
-/**
- * Counts enter the posteriors this many times. Sharper posteriors explore less: in simulation the regret is 0.4 to 0.6
- * of that of a fixed 10 % exploration, against 0.5 to 1.0 with 1; above 2 the second best offer sometimes stays first.
- */
-const posteriorSharpness = 2;
+/** Part of the variance that is sampled: less explores less (docs/adr/0024-learn-by-context.md). */
+const variancePart = 0.5;
+
+/** The cube of a normal draw is close to a Gamma distribution up to this relative variance. */
+const maxVariance = 2;
 
 const rowLength = 3;
 
-/** Placements whose models are kept, for one index and one state of the posteriors. */
-const maxPlacements = 32;
+/** Rows that are kept, for one index and one version of the model (count): 24 bytes each. */
+const maxRows = 500_000;
 
-type ByPlacement = Map<string, Map<PriorityClass, RevenueModel>>;
-const models = new WeakMap<Posteriors, WeakMap<EligibilityIndex, ByPlacement>>();
+type ByScope = { rows: number; models: Map<string, Map<PriorityClass, RevenueModel>> };
+const kept = new WeakMap<Model, WeakMap<EligibilityIndex, ByScope>>();
 
-/** The model of a class at a placement, made when first asked for and kept as long as the posteriors and the index. */
+/** The model of a class for a request, made when first asked for and kept as long as the model's version. */
 export function revenueModelOf(
   index: EligibilityIndex,
   priorityClass: PriorityClass,
-  { context: { placement }, posteriors }: DecisionInput,
+  { publisher, context, model }: DecisionInput,
 ): RevenueModel {
-  const byIndex = getOrInsert(models, posteriors, () => new WeakMap<EligibilityIndex, ByPlacement>());
-  const byPlacement = getOrInsert(byIndex, index, (): ByPlacement => new Map());
-  if (byPlacement.size >= maxPlacements && !byPlacement.has(placement)) byPlacement.clear();
-  const byClass = getOrInsert(byPlacement, placement, () => new Map<PriorityClass, RevenueModel>());
-  return getOrInsert(byClass, priorityClass, () => emptyModel(index, priorityClass));
+  const scope = scopeOf(model, publisher.id, context.placement, propertiesOf(context, publisher));
+  const byIndex = getOrInsert(kept, model, () => new WeakMap<EligibilityIndex, ByScope>());
+  const byScope = getOrInsert(byIndex, index, (): ByScope => ({ rows: 0, models: new Map() }));
+  const found = byScope.models.get(scope.key)?.get(priorityClass);
+  if (found !== undefined) return found;
+  const made = emptyModel(index, priorityClass, scope);
+  byScope.rows += made.offerIds.length;
+  if (byScope.rows > maxRows) {
+    byScope.rows = made.offerIds.length;
+    byScope.models.clear();
+  }
+  getOrInsert(byScope.models, scope.key, () => new Map<PriorityClass, RevenueModel>()).set(priorityClass, made);
+  return made;
 }
 
-const emptyModel = ({ candidates }: EligibilityIndex, { from, to }: PriorityClass): RevenueModel => ({
+const emptyModel = ({ candidates }: EligibilityIndex, { from, to }: PriorityClass, scope: Scope): RevenueModel => ({
+  scope,
   candidates,
   from,
   to,
@@ -98,8 +110,24 @@ export const meanRevenueOf = ({ rows }: RevenueModel, at: number): number => row
 /** Fills in the model for the candidate at a place, unless it was. */
 export function ensureEstimated(model: RevenueModel, at: number, input: DecisionInput): void {
   if (!Number.isNaN(meanRevenueOf(model, at))) return;
-  const { mean, relativeVariance } = estimate(model.candidates[model.from + at] as Candidate, input);
+  const { mean, relativeVariance } = estimate(
+    model.candidates[model.from + at] as Candidate,
+    model.scope,
+    input.model.sales,
+  );
   model.rows.set([mean, 1 - relativeVariance / 9, Math.sqrt(relativeVariance) / 3], at * rowLength);
+}
+
+/** Mean of the expected revenue of a candidate of a class. */
+export function expectedRevenueOf(
+  index: EligibilityIndex,
+  priorityClass: PriorityClass,
+  candidate: Candidate,
+  input: DecisionInput,
+): number {
+  const model = revenueModelOf(index, priorityClass, input);
+  ensureEstimated(model, candidate.index - priorityClass.from, input);
+  return meanRevenueOf(model, candidate.index - priorityClass.from);
 }
 
 /** Candidates are ordered by their revenue at this draw, at which few are among the best (standard deviations). */
@@ -139,24 +167,26 @@ function fromEnd<T extends Int32Array | Float64Array>(values: T, combine: (a: nu
 
 /** Mean of the expected revenue, and its variance divided by the squared mean. */
 function estimate(
-  candidate: Candidate,
-  { publisher, context, posteriors }: DecisionInput,
+  { payout, offer }: Candidate,
+  scope: Scope,
+  sales: Model['sales'],
 ): { mean: number; relativeVariance: number } {
-  const { payout, offer } = candidate;
-  let mean = payoutValue(payout, posteriors.averageSaleMicros.get(offer.campaign.id) ?? defaultSaleMicros);
-  let relativeVariance = 0;
-  if (payout.kind === 'cpm' || mean === 0) return { mean, relativeVariance };
-  const { click, conversion } = ratePosteriorsOf(candidate, publisher.id, context.placement, posteriors);
-  for (const { a, b } of payout.kind === 'cpc' ? [click] : [click, conversion]) {
-    mean *= a / (a + b);
-    const ofRate = b / (a * (posteriorSharpness * (a + b) + 1));
-    relativeVariance = (1 + relativeVariance) * (1 + ofRate) - 1;
-  }
-  return { mean, relativeVariance };
+  const value = payoutValue(payout, sales.get(offer.campaign.id));
+  if (payout.kind === 'cpm' || value === 0) return { mean: value, relativeVariance: 0 };
+  const click = scopedRateOf(scope.click, offer);
+  const conversion = payout.kind === 'cpc' ? certain : scopedRateOf(scope.conversion, offer);
+  const relativeVariance = (1 + variancePart / click.shape) * (1 + variancePart / conversion.shape) - 1;
+  return {
+    mean: value * Math.min(1, click.mean) * Math.min(1, conversion.mean),
+    relativeVariance: Math.min(maxVariance, relativeVariance),
+  };
 }
 
+const certain: Rate = { mean: 1, shape: Number.POSITIVE_INFINITY };
+
 /** Revenue of the event that is paid; of an impression for `cpm`. */
-function payoutValue({ kind, amountMicros }: Payout, saleMicros: number): number {
+function payoutValue({ kind, amountMicros }: Payout, sales: Sales | undefined): number {
   if (kind === 'cpm') return amountMicros / 1000;
+  const saleMicros = sales === undefined || sales.count <= 0 ? defaultSaleMicros : sales.micros / sales.count;
   return kind === 'cps' ? (amountMicros / 100_000_000) * saleMicros : amountMicros;
 }

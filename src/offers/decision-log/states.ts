@@ -7,8 +7,6 @@ import { buildSnapshot } from '../../catalog/build-snapshot.ts';
 import type { CatalogRows } from '../../catalog/snapshot-rows.ts';
 import type { Snapshot } from '../../catalog/types.ts';
 import { buildIndex } from '../../decision/build-index.ts';
-import { readModel, writeModel } from '../../learning/posteriors.ts';
-import type { Posteriors } from '../../learning/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs, hourMs } from '../../platform/lib/time.ts';
 import type { DecisionRecord } from '../session-record.ts';
@@ -38,13 +36,11 @@ async function* writeRows({ version, keys: _keys, ...tables }: CatalogRows): Asy
   yield '}';
 }
 
-const pack = (pieces: AsyncIterable<string> | Iterable<string>): Promise<Buffer> =>
+const pack = (pieces: AsyncIterable<string>): Promise<Buffer> =>
   buffer(Readable.from(pieces).pipe(createGzip({ level: 1 })));
 const unpack = async (packed: Buffer): Promise<string> => (await promisify(gunzip)(packed)).toString();
 
 export const packCatalogue = (rows: CatalogRows): Promise<Buffer> => pack(writeRows(rows));
-export const packModel = (posteriors: Posteriors): Promise<Buffer> => pack([writeModel(posteriors)]);
-export const unpackModel = async (packed: Buffer): Promise<Posteriors> => readModel(await unpack(packed));
 
 /** Builds the snapshot of the packed rows, without API keys. */
 export async function unpackCatalogue(packed: Buffer): Promise<Snapshot> {

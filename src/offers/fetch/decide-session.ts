@@ -3,9 +3,9 @@ import { rowsOf, stateIdOf } from '../../catalog/store.ts';
 import type { Offer, Snapshot } from '../../catalog/types.ts';
 import { decide } from '../../decision/decide.ts';
 import type { DecidedOffer, Decision, DecisionInput } from '../../decision/types.ts';
-import type { Model, ModelSource } from '../../learning/posteriors.ts';
+import type { ModelSource } from '../../learning/source.ts';
 import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
-import { insertState, packCatalogue, packModel, touchMs, touchState } from '../decision-log/states.ts';
+import { insertState, packCatalogue, touchMs, touchState } from '../decision-log/states.ts';
 import { type MacroValues, macroNames, macroValuesOf } from '../offer-view.ts';
 import type { OfferDeps } from '../ports.ts';
 import type { DecidedSession, DecisionRecord, StoredInputs } from '../session-record.ts';
@@ -33,11 +33,11 @@ export function decideSession(
     context: contextOf(pending, nowMs),
     history,
     totals,
-    posteriors: current.posteriors,
+    model: current,
     seed: seedOf(pending.sessionId),
   };
   const { offers, emptyReason } = expired ? { offers: [], emptyReason: 'deadline' } : decideFor(pending, input);
-  states.note(snapshot, current);
+  states.note(snapshot);
   const linked = linkedOfferId(pending);
   const decided = withLinkedFirst(offers, linked);
   return {
@@ -54,7 +54,7 @@ export function decideSession(
     decision: {
       catalogVersion: snapshot.version,
       scores: decided.map(({ score }) => score),
-      inputs: { ...storedInputsOf(input, current.id, linked), catalogue: stateIdOf(snapshot) },
+      inputs: { ...storedInputsOf(input, linked), catalogue: stateIdOf(snapshot) },
     },
     custom: request.custom,
     macros: macrosFor(decided, pending),
@@ -100,8 +100,7 @@ export function readDecisionRecord(json: string): DecisionRecord {
 }
 
 function storedInputsOf(
-  { context, history, totals }: DecisionInput,
-  modelId: string | null,
+  { context, history, totals, model }: DecisionInput,
   linkedOfferId: number | null,
 ): StoredInputs {
   const { geo, surface, browser, loyalty, onlyWithCreative, campaignId, count } = context;
@@ -120,7 +119,7 @@ function storedInputsOf(
   if (Object.keys(history.optOuts).length > 0) inputs.optOuts = history.optOuts;
   if (history.exposures.length > 0) inputs.exposures = history.exposures;
   if (totals.size > 0) inputs.totals = [...totals];
-  if (modelId !== null) inputs.model = modelId;
+  if (model.version !== 0) inputs.modelVersion = model.version;
   return inputs;
 }
 
@@ -133,10 +132,10 @@ export function withLinkedFirst<Shown extends { offer: Offer }>(
   return linked === undefined ? shown : [linked, ...shown.filter((one) => one !== linked)];
 }
 
-/** Stores the states that decisions are made with (catalogues and models), each once, beside the requests. */
+/** Stores the catalogues that decisions are made with, each once, beside the requests. */
 type StateWriter = {
-  /** Called with the state of each decision. */
-  note: (snapshot: Snapshot, model: Model) => void;
+  /** Called with the catalogue of each decision. */
+  note: (snapshot: Snapshot) => void;
   /** Resolves when all that was noted is stored, or has failed. */
   drain: () => Promise<void>;
 };
@@ -177,14 +176,13 @@ export function createStateWriter({ pool, logger, now }: Pick<OfferDeps, 'pool' 
     });
   }
 
-  let last: { snapshot: Snapshot; model: Model; checkMs: number } | null = null;
+  let last: { snapshot: Snapshot; checkMs: number } | null = null;
   return {
-    note: (snapshot, model) => {
+    note: (snapshot) => {
       const nowMs = now();
-      if (last !== null && last.snapshot === snapshot && last.model === model && nowMs < last.checkMs) return;
-      last = { snapshot, model, checkMs: nowMs + retryMs };
+      if (last !== null && last.snapshot === snapshot && nowMs < last.checkMs) return;
+      last = { snapshot, checkMs: nowMs + retryMs };
       write(stateIdOf(snapshot), snapshot.offers.size, () => packCatalogue(rowsOf(snapshot)), nowMs);
-      if (model.id !== null) write(model.id, 0, () => packModel(model.posteriors), nowMs);
     },
     drain: () => work,
   };

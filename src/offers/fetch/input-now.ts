@@ -8,7 +8,7 @@ import type { CatalogStore } from '../../catalog/store.ts';
 import type { Publisher, Theme } from '../../catalog/types.ts';
 import { type Explanation, explain } from '../../decision/explain.ts';
 import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
-import type { ModelSource } from '../../learning/posteriors.ts';
+import type { ModelSource } from '../../learning/source.ts';
 import type { FailFast } from '../../platform/db/health.ts';
 import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
 import { contextOf, type OpenFetch } from './pending-fetch.ts';
@@ -71,7 +71,7 @@ export function createInputNow(
       context: { ...context, nowMs },
       history,
       totals,
-      posteriors: model.current().posteriors,
+      model: model.current(),
       seed: seedOf(newUuid7(nowMs)),
     };
   };

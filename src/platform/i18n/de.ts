@@ -560,6 +560,10 @@ export const de: Messages = {
     weightHint:
       'Wo kein Angebot gleicher Priorität etwas einbringt, werden höhere Werte zuerst ausgeliefert. Sonst ' +
       'entscheidet der erwartete Umsatz.',
+    ranking: 'Rangfolge',
+    rankingLearned: 'Gelernt: nach erwartetem Umsatz',
+    rankingFixed: 'Fest: allein nach Gewicht',
+    rankingHint: 'Feste Kampagnen stehen vor gelernten gleicher Priorität.',
     optOutDays: 'Opt-out nach „Nein“ (Tage)',
     optOutHint: 'Leer: dauerhaft.',
     details: 'Details',
@@ -1776,6 +1780,8 @@ export const de: Messages = {
     deliveryPercentageHint: 'Anteil der Nutzer, die Angebote bekommen.',
     defaultPlacement: 'Vorgegebene Platzierung',
     defaultPlacementHint: 'Für Aufrufe, die keine Platzierung nennen. Leer: Sie werden abgewiesen.',
+    learningExcludedKeys: 'Eigene Attribute ohne Lernen',
+    learningExcludedKeysHint: 'Die Rangfolge lernt nicht aus ihnen. Durch Kommas getrennt.',
     unitsEnabled: 'Werbeplätze aktiviert',
     unitsEnabledHint: 'Deaktiviert: Jede Antwort ist leer.',
     testMode: 'Testmodus',

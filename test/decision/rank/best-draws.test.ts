@@ -14,8 +14,16 @@ import {
   revenueOrderOf,
 } from '../../../src/decision/rank/revenue-model.ts';
 import type { DecisionInput } from '../../../src/decision/types.ts';
-import type { Posteriors } from '../../../src/learning/types.ts';
-import { campaignOf, inputOf, offersOf, pays, publisherWith } from '../support.ts';
+import {
+  type Counts,
+  campaignOf,
+  counts,
+  inputOf,
+  modelOf as learnedModel,
+  offersOf,
+  pays,
+  publisherWith,
+} from '../support.ts';
 
 type Draw = { score: number; member: number };
 const nothing: Draw = { score: Number.POSITIVE_INFINITY, member: -1 };
@@ -62,15 +70,14 @@ function allDraws(input: DecisionInput, bits: Bits): Draw[] {
 }
 
 /** Counts of offers `1` to `size`: none, some, or many. */
-function posteriorsOf(size: number, seed: number): Posteriors {
+function countsOf(size: number, seed: number): Map<number, Counts> {
   const scale = [0, 300, 100_000][seed % 3] as number;
-  const offers = new Map(
+  return new Map(
     Array.from({ length: size }, (_, at) => {
       const impressions = Math.floor(scale * uniform(seed, at));
-      return [at + 1, { impressions, clicks: Math.floor(impressions * 0.1 * uniform(seed, -at)), conversions: 0 }];
+      return [at + 1, counts(impressions, Math.floor(impressions * 0.1 * uniform(seed, -at)))];
     }),
   );
-  return { placements: new Map([['1 checkout', offers]]), offers, categories: new Map(), averageSaleMicros: new Map() };
 }
 
 const payouts: Record<string, (at: number) => Payout> = {
@@ -95,7 +102,7 @@ describe('the best draws of a class are those of drawing for all candidates and 
         fc.integer({ min: 1, max: 80 }),
         fc.integer({ min: 0, max: 40 }),
         (seed, share, limit, skipped) => {
-          const input = inputOf(publisher, { seed, posteriors: posteriorsOf(size, seed) });
+          const input = inputOf(publisher, { seed, model: learnedModel(offersOf(...offers), countsOf(size, seed)) });
           const { index, model } = modelOf(input);
           const bits = eligibleIn(index, (at) => uniform(seed, at) < share);
           const expected = allDraws(input, bits);

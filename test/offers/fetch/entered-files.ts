@@ -1,5 +1,4 @@
 import { Session } from 'node:inspector';
-import type { Model } from '../../../src/learning/posteriors.ts';
 import { offerSchemas } from '../../../src/offers/answer-schemas.ts';
 import { offerRoutes } from '../../../src/offers/fetch/routes.ts';
 import { createOfferService } from '../../../src/offers/fetch/service.ts';
@@ -44,14 +43,13 @@ export async function enteredFiles(t: TestApp, fetchOffers: (app: App) => Promis
       return caller;
     },
   };
-  const watch = ({ id, posteriors }: Model): Model => ({
-    id,
-    get posteriors() {
+  const model = {
+    ...t.deps.model,
+    current: () => {
       entered ??= takeFiles(session);
-      return posteriors;
+      return t.deps.model.current();
     },
-  });
-  const model = { ...t.deps.model, current: () => watch(t.deps.model.current()) };
+  };
   const hot = createHotRoutes(app, t.deps);
   await app.register(offerRoutes, { ...t.deps, auth, hot, offers: createOfferService({ ...t.deps, model }) });
   session.post('Profiler.enable');

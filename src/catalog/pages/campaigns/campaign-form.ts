@@ -60,6 +60,14 @@ const priorityFields = (form: FormBuilder): Html =>
         hint: t('campaigns.priorityHint'),
       }),
       form.input('weight', { label: t('campaigns.weight'), type: 'number', min: 0, hint: t('campaigns.weightHint') }),
+      form.select('ranking', {
+        label: t('campaigns.ranking'),
+        choices: [
+          { value: 'learned', text: t('campaigns.rankingLearned') },
+          { value: 'fixed', text: t('campaigns.rankingFixed') },
+        ],
+        hint: t('campaigns.rankingHint'),
+      }),
       form.input('opt_out_days', {
         label: t('campaigns.optOutDays'),
         type: 'number',

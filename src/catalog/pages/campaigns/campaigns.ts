@@ -193,6 +193,7 @@ const readCampaign = (fields: Fields, timeZone: string): Values => ({
   active: fields.checked('active'),
   priority: fields.number('priority'),
   weight: fields.number('weight'),
+  ranking: fields.text('ranking'),
   is_product: fields.checked('is_product'),
   is_loyalty: fields.checked('is_loyalty'),
   offer_description: fields.text('offer_description'),

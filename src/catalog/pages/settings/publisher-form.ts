@@ -3,7 +3,8 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import type { Fields } from '../../../shell/context.ts';
 import { columns, fieldGroup } from '../../../shell/field-groups.ts';
-import type { Choice, FormBuilder } from '../../../shell/forms.ts';
+import type { Choice, FormBuilder, FormValues } from '../../../shell/forms.ts';
+import { joinList, splitList } from '../../../shell/list-text.ts';
 import { timeZoneList, timeZoneListId, timeZoneNamed } from '../../../shell/time-zones.ts';
 
 const offerCountChoices: Choice[] = Array.from({ length: 10 }, (_, index) => {
@@ -70,6 +71,10 @@ const offerFields = (form: FormBuilder): Html =>
       label: t('settings.defaultPlacement'),
       hint: t('settings.defaultPlacementHint'),
     }),
+    form.input('learning_excluded_keys', {
+      label: t('settings.learningExcludedKeys'),
+      hint: t('settings.learningExcludedKeysHint'),
+    }),
     form.checkbox('unit_enabled', { label: t('settings.unitsEnabled'), hint: t('settings.unitsEnabledHint') }),
     form.checkbox('test_mode', { label: t('settings.testMode'), hint: t('settings.testModeHint') }),
   );
@@ -95,12 +100,19 @@ const localeFields = (form: FormBuilder): Html =>
     timeZoneList(),
   );
 
+/** Values of a publisher as its form shows them. */
+export const publisherToForm = (values: Values): FormValues => ({
+  ...(values as FormValues),
+  learning_excluded_keys: joinList((values.learning_excluded_keys as string[] | undefined) ?? []),
+});
+
 export function readPublisher(fields: Fields, asOperator: boolean): Values {
   return {
     name: fields.text('name'),
     offers_per_response: fields.number('offers_per_response'),
     delivery_percentage: fields.number('delivery_percentage'),
     default_placement: fields.text('default_placement') || null,
+    learning_excluded_keys: splitList(fields.text('learning_excluded_keys')),
     unit_enabled: fields.checked('unit_enabled'),
     test_mode: fields.checked('test_mode'),
     time_zone: timeZoneNamed(fields.text('time_zone')),

@@ -8,7 +8,7 @@ import { type PageContext, publisherPath } from '../../../shell/context.ts';
 import { commonPages } from '../../../shell/pages.ts';
 import { publishers } from '../../resources/publishers.ts';
 import type { PageServices } from '../services.ts';
-import { publisherFields, readPublisher } from './publisher-form.ts';
+import { publisherFields, publisherToForm, readPublisher } from './publisher-form.ts';
 
 /** All publishers, for operators. */
 export function publisherAdminPages(app: App, services: PageServices): void {
@@ -33,6 +33,7 @@ export function publisherAdminPages(app: App, services: PageServices): void {
       return { title: t('operator.noPublishers'), text: t('operator.noPublishersText') };
     },
     nameOf: (row) => String(row.name),
+    toForm: publisherToForm,
     read: (fields) => readPublisher(fields, true),
     fields: (form) => publisherFields(form, true),
     afterCreate: (_context, view) => ({

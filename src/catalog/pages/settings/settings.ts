@@ -7,13 +7,13 @@ import type { App } from '../../../platform/ports.ts';
 import { hiddenField, readOnlyFields, saveForm } from '../../../shell/actions.ts';
 import { descriptionList } from '../../../shell/components.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, hasRole } from '../../../shell/context.ts';
-import { createForm, type FormValues } from '../../../shell/forms.ts';
+import { createForm } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult } from '../../../shell/pages.ts';
 import { type PublisherContext, publisherPages } from '../../publisher-pages.ts';
 import { publishers } from '../../resources/publishers.ts';
 import type { PageServices } from '../services.ts';
-import { features, publisherFields, readPublisher } from './publisher-form.ts';
+import { features, publisherFields, publisherToForm, readPublisher } from './publisher-form.ts';
 
 /** The publisher's own settings. */
 export function settingsPages(app: App, services: PageServices): void {
@@ -43,7 +43,7 @@ async function save({ management }: PageServices, context: PublisherContext, fie
 }
 
 function settingsPage(context: PublisherContext, view: View, values: Values, errors: FieldErrors): Page {
-  const form = createForm({ ...view, ...values } as FormValues, errors);
+  const form = createForm(publisherToForm({ ...view, ...values }), errors);
   const fields = publisherFields(form, isOperator(context));
   const body = html`${hiddenField(versionField, etagOf(view))}${form.summary()}${fields}`;
   const canEdit = hasRole(context.viewer.user.role, 'admin');

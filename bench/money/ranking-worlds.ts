@@ -1,0 +1,204 @@
+import type { Payout } from '../../src/catalog/types.ts';
+import { pays } from '../../test/decision/support.ts';
+import { type Asker, cpcOffers, logistic, paidOffers, uniforms, type World, worldOf } from './world.ts';
+
+/** Worlds in which nothing but the order of offers decides. */
+export const rankingWorlds = (seed: number): World[] => [
+  twoDevices(seed),
+  attributes(seed, {
+    name: 'two of eight attributes matter',
+    what: '5 offers, 8 attributes of 3 values; of two of them, effects on the log-odds N(0, 1); base rate 5 %',
+    offers: 5,
+    keys: 8,
+    values: 3,
+    effect: (key) => (key < 2 ? 1 : 0),
+  }),
+  attributes(seed, {
+    name: '36 attributes matter a little',
+    what: '6 offers, 36 attributes of 2 values, effects on the log-odds N(0, 0.2²); base rate 5 %',
+    offers: 6,
+    keys: 36,
+    values: 2,
+    effect: () => 0.2,
+    answers: 40_000,
+  }),
+  attributes(seed, {
+    name: '16 attributes, 26 offers',
+    what: '26 offers, 16 attributes of 2 values, effects on the log-odds N(0, 0.3²); base rate 5 %',
+    offers: 26,
+    keys: 16,
+    values: 2,
+    effect: () => 0.3,
+    answers: 40_000,
+  }),
+  pairs(seed),
+  attributes(seed, {
+    name: '40 attributes of noise',
+    what: '5 offers of different rates (log-odds N(-3, 0.4²)), 40 attributes of 3 values of which none matters',
+    offers: 5,
+    keys: 40,
+    values: 3,
+    effect: () => 0,
+    spread: 0.4,
+  }),
+  attributes(seed, {
+    name: 'nothing matters',
+    what: '5 offers of different rates (log-odds N(-3, 0.4²)), no attribute',
+    offers: 5,
+    keys: 0,
+    values: 2,
+    effect: () => 0,
+    spread: 0.4,
+  }),
+  newcomer(seed),
+  swap(seed),
+  manyOffers(seed),
+  payouts(seed),
+  lateConversions(seed),
+];
+
+/** Two offers; phones click one, desktops the other. */
+const twoDevices = (seed: number): World => {
+  const u = uniforms(seed);
+  return worldOf({
+    name: 'two devices',
+    what: '2 offers; phones click A 12 %, B 2 %, desktops the other way round; half of the users have phones',
+    answers: 10_000,
+    offers: cpcOffers(2),
+    asker: (at) =>
+      u(1, at) < 0.5
+        ? { device: 'mobile', os: 'android', platform: 'android', custom: new Map() }
+        : { device: 'desktop', os: 'windows', platform: 'web', custom: new Map() },
+    clickRate: (offer, { device }) => ((device === 'mobile') === (offer === 0) ? 0.12 : 0.02),
+  });
+};
+
+type Attributes = Pick<World, 'name' | 'what'> & {
+  offers: number;
+  keys: number;
+  values: number;
+  /** Standard deviation of a key's effects on the log-odds. */
+  effect: (key: number) => number;
+  /** Standard deviation of the offers' own log-odds. */
+  spread?: number;
+  answers?: number;
+};
+
+function attributes(
+  seed: number,
+  { name, what, offers, keys, values, effect, spread = 0.2, answers = 20_000 }: Attributes,
+): World {
+  const u = uniforms(seed);
+  const normal = (salt: number, at: number): number =>
+    Math.sqrt(-2 * Math.log(1 - u(salt, at))) * Math.cos(2 * Math.PI * u(salt + 1, at));
+  const base = Array.from({ length: offers }, (_, offer) => -3 + spread * normal(10, offer));
+  const effects = Array.from({ length: keys * values * offers }, (_, at) => normal(20, at));
+  const effectOf = (offer: number, key: number, value: number): number =>
+    effect(key) * (effects[(offer * keys + key) * values + value] as number);
+  return worldOf({
+    name,
+    what,
+    answers,
+    offers: cpcOffers(offers),
+    asker: (at) => ({
+      custom: new Map(
+        Array.from({ length: keys }, (_, key) => [`a${key}`, String(Math.floor(u(100 + key, at) * values))]),
+      ),
+    }),
+    clickRate: (offer, { custom }) => {
+      let logOdds = base[offer] as number;
+      for (let key = 0; key < keys; key++)
+        if (effect(key) !== 0) logOdds += effectOf(offer, key, Number(custom.get(`a${key}`)));
+      return logistic(logOdds);
+    },
+  });
+}
+
+/** Two attributes of which neither says anything alone. */
+function pairs(seed: number): World {
+  const u = uniforms(seed);
+  const bit = (asker: Asker, key: string): boolean => asker.custom.get(key) === '1';
+  return worldOf({
+    name: 'pairs that matter only together',
+    what: '2 offers; A 8 % where two attributes are equal, else 4 %; B the other way round',
+    offers: cpcOffers(2),
+    asker: (at) => ({ custom: new Map(['x', 'y'].map((key, k) => [key, u(1 + k, at) < 0.5 ? '1' : '0'])) }),
+    clickRate: (offer, asker) => ((bit(asker, 'x') === bit(asker, 'y')) === (offer === 0) ? 0.08 : 0.04),
+  });
+}
+
+/** An offer that is 25 % better than the best comes late; answers have two places, the second seen half as often. */
+const newcomer = (seed: number): World => {
+  const rates = [0.06, 0.05, 0.04, 0.075];
+  void seed;
+  return worldOf({
+    name: 'a newcomer, 25 % better',
+    what:
+      '4 offers of 6, 5, 4 and 7.5 %, of which the last joins after 20,000 answers; 2 places, the second looked at ' +
+      'by half',
+    answers: 30_000,
+    offers: cpcOffers(4),
+    positions: 2,
+    examination: [1, 0.5],
+    clickRate: (offer) => rates[offer] as number,
+    startsAt: (offer) => (offer === 3 ? 20_000 : 0),
+  });
+};
+
+const swap = (seed: number): World => {
+  const rates = [0.08, 0.05, 0.03, 0.02];
+  void seed;
+  return worldOf({
+    name: 'rates swap at half-time',
+    what: '4 offers of 8, 5, 3 and 2 %; after 15,000 answers in the opposite order',
+    answers: 30_000,
+    offers: cpcOffers(4),
+    clickRate: (offer, _asker, at) => rates[at < 15_000 ? offer : 3 - offer] as number,
+  });
+};
+
+function manyOffers(seed: number): World {
+  const u = uniforms(seed);
+  return worldOf({
+    name: '1,000 offers, few answers',
+    what: '1,000 offers of 1,000 campaigns in 5 categories, log-odds N(-3.5, 0.5²) by offer; 30 answers for each',
+    answers: 30_000,
+    offers: cpcOffers(1000),
+    clickRate: (offer) =>
+      logistic(-3.5 + 0.5 * Math.sqrt(-2 * Math.log(1 - u(1, offer))) * Math.cos(2 * Math.PI * u(2, offer))),
+  });
+}
+
+function payouts(seed: number): World {
+  const u = uniforms(seed);
+  const kinds: Payout[] = [
+    ...[pays('cpc', 0.4), pays('cpc', 0.6), pays('cpa', 6), pays('cpa', 9), pays('cpm', 20), pays('cpm', 26)],
+  ];
+  return worldOf({
+    name: 'cpc beside cpa beside cpm',
+    what:
+      '6 offers: 0.40 and 0.60 a click, 6.00 and 9.00 a conversion, 20.00 and 26.00 a thousand; clicks 3 to 8 % by ' +
+      'device, conversions 6 and 8 %, after a minute on average',
+    offers: paidOffers(kinds),
+    asker: (at) => ({ device: u(1, at) < 0.5 ? 'mobile' : 'desktop', custom: new Map() }),
+    clickRate: (offer, { device }) => 0.03 + 0.05 * u(device === 'mobile' ? 2 : 3, offer),
+    conversionRate: (offer) => (offer % 2 === 0 ? 0.08 : 0.06),
+    conversionDelayS: (v) => -60 * Math.log(1 - v),
+  });
+}
+
+function lateConversions(seed: number): World {
+  const u = uniforms(seed);
+  return worldOf({
+    name: 'conversions after hours',
+    what:
+      '6 offers paid by conversion (2 to 10 % of clicks, clicks 3 to 8 %), 2 hours after the click on average; ' +
+      '2 answers a second, 6 hours',
+    answers: 43_200,
+    perSecond: 2,
+    offers: paidOffers(Array.from({ length: 6 }, () => pays('cpa', 10))),
+    clickRate: (offer) => 0.03 + 0.05 * u(1, offer),
+    conversionRate: (offer) => 0.02 + 0.08 * u(2, offer),
+    conversionDelayS: (v) => -7200 * Math.log(1 - v),
+  });
+}

@@ -1,0 +1,136 @@
+import { writeFileSync } from 'node:fs';
+import { noonMs } from '../../test/decision/support.ts';
+import { best, engine, learnEveryMs, type Notice, type Policy, uniform, type View, valuesOf } from './policies.ts';
+import { rankingWorlds } from './ranking-worlds.ts';
+import { greedy, logisticPerOffer, withoutContext } from './rivals.ts';
+import { uniforms, type World } from './world.ts';
+
+/**
+ * Seeded worlds of which the truth is known: what each way of ranking earns in them, as a share of the best possible.
+ * `npm run bench:money -- 3 devices Perkwire`: with 3 seeds, worlds and rankings of these names.
+ */
+const seeds = Number(process.argv[2] ?? 1);
+const only = process.argv[3] ?? '';
+const onlyPolicy = process.argv[4] ?? '';
+
+const policies: Record<string, (world: World, seed: number) => Policy> = {
+  uniform,
+  'ε-greedy': greedy,
+  'without context': withoutContext,
+  'logistic per offer': logisticPerOffer,
+  Perkwire: engine,
+};
+
+/** Parts of a run that are told apart (count). */
+const parts = 10;
+
+type Run = { earned: number[]; possible: number[]; firstShare: number[] };
+
+/** Plays a world with a policy: true expected revenue of what it shows, by part of the run. */
+function play(world: World, policy: Policy, seed: number): Run {
+  const u = uniforms(seed + 77);
+  const bestPolicy = best(world);
+  const notices = new Map<number, Notice[]>();
+  const run: Run = { earned: Array(parts).fill(0), possible: Array(parts).fill(0), firstShare: Array(parts).fill(0) };
+  const later = (atMs: number, notice: Notice): void => {
+    const tick = Math.floor(atMs / learnEveryMs) + 1;
+    const list = notices.get(tick);
+    if (list === undefined) notices.set(tick, [notice]);
+    else list.push(notice);
+  };
+  let tick = Math.floor(noonMs / learnEveryMs);
+  for (let at = 0; at < world.answers; at++) {
+    const nowMs = noonMs + (at * 1000) / world.perSecond;
+    for (; tick < Math.floor(nowMs / learnEveryMs); tick++) {
+      const list = notices.get(tick + 1) ?? [];
+      notices.delete(tick + 1);
+      policy.learn(list, (tick + 1) * learnEveryMs);
+    }
+    const asker = world.asker(at);
+    const isPresent = (offer: number): boolean => at >= world.startsAt(offer);
+    const part = Math.floor((at * parts) / world.answers);
+    const values = valuesOf(world, asker, at);
+    const worth = (offers: readonly number[]): number =>
+      offers.reduce((sum, offer, k) => sum + (values[offer] as number) * (world.examination[k] as number), 0);
+    const ideal = bestPolicy.choose(asker, isPresent, at, nowMs);
+    const chosen = policy.choose(asker, isPresent, at, nowMs);
+    run.earned[part] = (run.earned[part] as number) + worth(chosen);
+    run.possible[part] = (run.possible[part] as number) + worth(ideal);
+    if (chosen[0] === ideal[0]) run.firstShare[part] = (run.firstShare[part] as number) + parts / world.answers;
+    for (const [k, offer] of chosen.entries()) {
+      const view: View = { offer, position: k + 1, asker, atMs: nowMs };
+      notice({ world, view, at, chance: (salt) => u(salt + 10 * k + 1000 * offer, at), later });
+    }
+  }
+  return run;
+}
+
+type Noticing = {
+  world: World;
+  view: View;
+  at: number;
+  chance: (salt: number) => number;
+  later: (atMs: number, notice: Notice) => void;
+};
+
+/** What comes of an offer that is shown. */
+function notice({ world, view, at, chance, later }: Noticing): void {
+  const { offer, position, asker, atMs } = view;
+  later(atMs, { what: 'seen', view, atMs, delayMs: 0 });
+  const rate = world.clickRate(offer, asker, at) * (world.examination[position - 1] as number);
+  const isClick = chance(1) < rate;
+  const delayMs = 1000 * world.clickDelayS(chance(2));
+  later(atMs + delayMs, { what: 'outcome', view, isClick });
+  if (!isClick) return;
+  later(atMs + delayMs, { what: 'clicked', view, atMs: atMs + delayMs, delayMs });
+  if (chance(3) >= world.conversionRate(offer)) return;
+  const untilMs = 1000 * world.conversionDelayS(chance(4));
+  later(atMs + delayMs + untilMs, { what: 'converted', view, atMs: atMs + delayMs + untilMs, delayMs: untilMs });
+}
+
+const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
+const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+
+const lines = [
+  '| World | Ranking | of the best, all | by tenths | best offer first, last tenth |',
+  '| --- | --- | --- | --- | --- |',
+];
+const started = performance.now();
+const worlds = rankingWorlds(1);
+for (const [index, { name }] of worlds.entries()) {
+  if (!new RegExp(only).test(name)) continue;
+  for (const [policyName, create] of Object.entries(policies)) {
+    if (!policyName.includes(onlyPolicy)) continue;
+    const began = performance.now();
+    const runs: Run[] = [];
+    for (let seed = 1; seed <= seeds; seed++) {
+      const world = rankingWorlds(seed)[index] as World;
+      const isForClicks = world.offers.every(({ campaign }) => campaign.payout.kind === 'cpc');
+      if (create === logisticPerOffer && (!isForClicks || world.offers.length > 100)) continue;
+      runs.push(play(world, create(world, seed), seed));
+    }
+    if (runs.length === 0) continue;
+    const mean = (of: (run: Run) => number): number => sum(runs.map(of)) / runs.length;
+    const tenths = Array.from({ length: parts }, (_, part) =>
+      mean(({ earned, possible }) => (earned[part] as number) / (possible[part] as number)),
+    );
+    const all = mean(({ earned, possible }) => sum(earned) / sum(possible));
+    const first = mean(({ firstShare }) => firstShare[parts - 1] as number);
+    const steps = tenths.map((share) => (100 * share).toFixed(0)).join(' ');
+    lines.push(`| ${name} | ${policyName} | ${percent(all)} | ${steps} | ${percent(first)} |`);
+    process.stdout.write(`${lines.at(-1)} ${((performance.now() - began) / 1000).toFixed(1)} s\n`);
+  }
+}
+process.stdout.write(`${((performance.now() - started) / 1000).toFixed(0)} s\n`);
+const text = `# money
+
+${seeds} seeded worlds of each kind, whose truth is known (bench/money/ranking-worlds.ts), played with the engine's own
+code for deciding and learning on a simulated clock; all rankings are told of events each two seconds. True expected
+revenue as a share of what a ranking that knows the truth would earn: over the whole run, and in each tenth of it. The
+logistic sampler keeps the whole covariance of each offer, and is told at once when no click will come.
+
+${worlds.map(({ name, what, answers }) => `- **${name}**: ${what}; ${answers} answers`).join('\n')}
+
+${lines.join('\n')}
+`;
+if (only === '' && onlyPolicy === '') writeFileSync('bench/results/money.md', text);

@@ -1,0 +1,45 @@
+import { dayMs, hourMs, minuteMs } from '../platform/lib/time.ts';
+
+/**
+ * How long after its trial a success comes. A trial is taken in by shares, at certain ages, so that what is taken in
+ * is about the part of its successes that would have come by then: a click that is not there yet is no missing click.
+ */
+export type Delays = {
+  /** Ages at which trials are taken in, the first 0 (milliseconds). */
+  agesMs: readonly number[];
+  /** Successes that came between an age and the next. */
+  counts: number[];
+};
+
+const ages = {
+  click: [0, 5000, 20_000, 2 * minuteMs],
+  conversion: [0, 10 * minuteMs, hourMs, 6 * hourMs, dayMs, 7 * dayMs],
+} as const;
+
+/** Assumed before any is seen, counted as successes. */
+const assumed = { click: [5, 4, 2, 1], conversion: [6, 4, 4, 3, 2, 1] } as const;
+
+export const createDelays = (kind: keyof typeof ages): Delays => ({ agesMs: ages[kind], counts: [...assumed[kind]] });
+
+/** Successes that are remembered (count): delays may change. */
+const remembered = 10_000;
+
+export function noteDelay({ agesMs, counts }: Delays, delayMs: number): void {
+  const sum = counts.reduce((a, b) => a + b, 0);
+  if (sum > remembered) for (const at of counts.keys()) counts[at] = (counts[at] as number) / 2;
+  const bin = Math.max(
+    0,
+    agesMs.findLastIndex((ageMs) => ageMs <= delayMs),
+  );
+  counts[bin] = (counts[bin] as number) + 1;
+}
+
+/** The share of a trial that is taken in at each age: half of what came since the last, half of what is to come. */
+export function sharesOf({ counts }: Delays): number[] {
+  const sum = counts.reduce((a, b) => a + b, 0);
+  const last = counts.length - 1;
+  return counts.map((count, at) => {
+    const before = at === 0 ? 0 : (counts[at - 1] as number) / 2;
+    return (before + (at === last ? count : count / 2)) / sum;
+  });
+}

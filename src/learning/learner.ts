@@ -1,0 +1,205 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type pg from 'pg';
+import { payoutOf } from '../catalog/provisioning.ts';
+import type { CatalogStore } from '../catalog/store.ts';
+import { type Executor, transaction } from '../platform/db/pool.ts';
+import { packChanges, packModel, trackChanges } from './codec.ts';
+import { noteDelay, sharesOf } from './delays.ts';
+import { keyValuesOf } from './keys.ts';
+import { estimateAllPriors, type Happening, learn, type Model, placeOf, type Shown } from './model.ts';
+import { type Observation, readConversions, readEvents } from './observations.ts';
+import { markedBefore, type Progress, readProgress, withMark, writeProgress } from './progress.ts';
+import { propertiesOf } from './properties.ts';
+import { fullEvery, insertVersion, loadVersion, newestVersion } from './versions.ts';
+
+type LearnerDeps = { pool: pg.Pool; catalog: Pick<CatalogStore, 'current'>; now: () => number };
+
+/** What one run found: rows that were taken in, and whether it reached the end. null: another process is at it. */
+export type Learned = { rows: number; complete: boolean } | null;
+
+/** Transactions of one run (count): few enough for about a second, more where they hold few rows. */
+const transactions = { first: 20_000, max: 100_000_000 };
+const manyRows = 5000;
+
+/** Rows taken in between two pauses (count): about a millisecond of work. */
+const sliceSize = 20;
+
+/** Trials after which priors are estimated again (count), and the part of all trials. */
+const priorTrials = { first: 100, most: 50_000 };
+
+/**
+ * Learns from what was committed since the last run, exactly once: the version, and where it ended, are one
+ * transaction under an advisory lock. Any number of processes may try; one that fails forgets what it had in memory.
+ */
+export function createLearner({ pool, catalog, now }: LearnerDeps): () => Promise<Learned> {
+  let model: Model | null = null;
+  let maxTransactions = transactions.first;
+
+  async function runOnce(executor: Executor): Promise<Learned> {
+    await executor.query('set transaction isolation level repeatable read');
+    if (!(await tryLock(executor))) return null;
+    model = await newestModel(executor, model);
+    const progress = await readProgress(executor);
+    const { rows, complete, next } = await takeIn({
+      executor,
+      catalog,
+      model,
+      progress,
+      nowMs: now(),
+      maxTransactions,
+    });
+    maxTransactions = rows < manyRows ? Math.min(transactions.max, maxTransactions * 2) : transactions.first;
+    if (rows > 0) model = await storeNext(executor, model, now());
+    if (rows > 0 || !complete || isDue(progress, now())) await writeProgress(executor, next);
+    return { rows, complete };
+  }
+
+  return async () => {
+    try {
+      return await transaction(pool, runOnce);
+    } catch (err) {
+      model = null;
+      throw err;
+    }
+  };
+}
+
+async function tryLock(executor: Executor): Promise<boolean> {
+  const { rows } = await executor.query<{ locked: boolean }>(
+    "select pg_try_advisory_xact_lock(hashtext('perkwire_learning')) as locked",
+  );
+  return rows[0]?.locked ?? false;
+}
+
+/** The model of the newest version, from memory where it is that. */
+async function newestModel(executor: Executor, known: Model | null): Promise<Model> {
+  const newest = await newestVersion(executor);
+  const model = known?.version === newest ? known : await loadVersion(executor, newest);
+  if (model === null) throw new Error('the newest version of the ranking model is not complete');
+  if (model !== known) model.keyValues = keyValuesOf(model.click.effects);
+  trackChanges(model);
+  return model;
+}
+
+async function storeNext(executor: Executor, model: Model, nowMs: number): Promise<Model> {
+  const version = model.version + 1;
+  const isFull = version % fullEvery === 1;
+  const body = await (isFull ? packModel(model) : packChanges(model));
+  await insertVersion(executor, { version, isFull, body, nowMs });
+  return { ...model, version };
+}
+
+/** How often progress is noted while nothing happens (milliseconds). */
+const idleMs = 30_000;
+
+const isDue = ({ marks }: Progress, nowMs: number): boolean => (marks.at(-1)?.[0] ?? 0) < nowMs - idleMs;
+
+type TakeIn = {
+  executor: Executor;
+  catalog: Pick<CatalogStore, 'current'>;
+  model: Model;
+  progress: Progress;
+  nowMs: number;
+  maxTransactions: number;
+};
+
+/** Takes in new rows: successes at once, trials at each age by the share that is due then. */
+async function takeIn({ executor, catalog, model, progress, nowMs, maxTransactions }: TakeIn) {
+  const end = await oldestOpen(executor);
+  const from = BigInt(progress.click[0] ?? '0');
+  const to = BigInt(end) > from + BigInt(maxTransactions) ? String(from + BigInt(maxTransactions)) : end;
+  const oldestMs = Math.max(...model.conversion.delays.agesMs);
+  const marks = to === end ? withMark(progress.marks, nowMs, end, oldestMs) : progress.marks;
+  const next: Progress = { click: [], conversion: [], marks, trials: progress.trials };
+  const toShown = createReader(catalog);
+  let rows = 0;
+
+  async function each(observations: readonly Observation[], happening: Happening, share: number, isNew: boolean) {
+    for (const observation of observations) {
+      if (++rows % sliceSize === 0) await nextTurn();
+      const shown = toShown(observation);
+      if (shown === null) continue;
+      learn(model, happening, shown, share);
+      if (isNew) next.trials += 1;
+      if (happening === 'clicked' || happening === 'converted') noteSuccess(model, observation, shown);
+    }
+  }
+
+  for (const kind of ['click', 'conversion'] as const) {
+    const { delays } = model[kind];
+    const shares = sharesOf(delays);
+    const trial = kind === 'click' ? 'impression' : 'click';
+    for (const [age, ageMs] of delays.agesMs.entries()) {
+      const start = progress[kind][age] ?? '0';
+      const until = age === 0 ? to : lowest(markedBefore(marks, nowMs - ageMs) ?? start, to);
+      const range = { from: start, to: BigInt(until) > BigInt(start) ? until : start };
+      next[kind].push(range.to);
+      if (range.to === range.from) continue;
+      const trials = await readEvents(executor, trial, range);
+      await each(trials, kind === 'click' ? 'seen' : 'awaited', shares[age] as number, kind === 'click' && age === 0);
+      if (age > 0) continue;
+      const successes = kind === 'click' ? readEvents(executor, 'click', range) : readConversions(executor, range);
+      await each(await successes, kind === 'click' ? 'clicked' : 'converted', 1, false);
+    }
+  }
+  if (next.trials >= nextPriors(progress.trials)) estimateAllPriors(model);
+  return { rows, complete: to === end, next };
+}
+
+const lowest = (a: string, b: string): string => (BigInt(a) < BigInt(b) ? a : b);
+
+/** The number of trials at which priors are estimated next: each doubling, later each so many. */
+const nextPriors = (trials: number): number =>
+  trials < priorTrials.first
+    ? priorTrials.first
+    : Math.min(
+        2 ** (Math.floor(Math.log2(trials)) + 1),
+        (Math.floor(trials / priorTrials.most) + 1) * priorTrials.most,
+      );
+
+/** All transactions before this one have ended. */
+async function oldestOpen(executor: Executor): Promise<string> {
+  const { rows } = await executor.query<{ xid: string }>('select pg_snapshot_xmin(pg_current_snapshot())::text as xid');
+  return (rows[0] as { xid: string }).xid;
+}
+
+/** Positions from this one on are taken for equal. */
+const maxPosition = 10;
+
+/** Reads what was shown, and to whom; null: the offer or its publisher is no more. */
+function createReader(catalog: Pick<CatalogStore, 'current'>): (observation: Observation) => Shown | null {
+  const { offers, publishers } = catalog.current();
+  return (row) => {
+    const [offer, publisher] = [offers.get(row.offer_id), publishers.get(row.publisher_id)];
+    if (offer === undefined || publisher === undefined) return null;
+    const context = {
+      device: row.device,
+      os: row.os,
+      geo: { country: row.country, timeZone: row.time_zone },
+      loyalty: row.loyalty ?? 'none',
+      custom: new Map(Object.entries(row.custom ?? {})),
+      nowMs: row.session_ms,
+    };
+    const properties = propertiesOf(context, publisher);
+    return {
+      offer,
+      place: placeOf(publisher.id, row.placement),
+      position: Math.min(maxPosition, row.position),
+      properties,
+    };
+  };
+}
+
+function noteSuccess(
+  model: Model,
+  { kind, delay_ms: delayMs, revenue_micros: revenueMicros, publisher_id: publisherId }: Observation,
+  { offer }: Shown,
+): void {
+  if (delayMs !== null) noteDelay(model[kind === 'click' ? 'click' : 'conversion'].delays, Math.max(0, delayMs));
+  const payout = payoutOf(offer.campaign, publisherId);
+  if (kind !== 'conversion' || payout.kind !== 'cps' || payout.amountMicros === 0 || revenueMicros <= 0) return;
+  const { micros = 0, count = 0 } = model.sales.get(offer.campaign.id) ?? {};
+  // A share of a sale was earned, in millionths of a percent.
+  const saleMicros = (revenueMicros * 100_000_000) / payout.amountMicros;
+  model.sales.set(offer.campaign.id, { micros: micros + saleMicros, count: count + 1 });
+}

@@ -1,0 +1,76 @@
+import type { Executor } from '../platform/db/pool.ts';
+
+/** An event with what its session says. */
+export type Observation = {
+  kind: 'impression' | 'click' | 'conversion';
+  publisher_id: number;
+  offer_id: number;
+  position: number;
+  placement: string;
+  device: string | null;
+  os: string | null;
+  country: string | null;
+  custom: Record<string, string> | null;
+  time_zone: string | null;
+  loyalty: string | null;
+  revenue_micros: number;
+  session_ms: number;
+  /** From the impression to the click, from the click to the conversion; null: there is no such event. */
+  delay_ms: number | null;
+};
+
+/** Rows of transactions from one on, before another. */
+export type Range = { from: string; to: string };
+
+const writtenIn = `xid8send(t.written_by) >= (select xid8send($1::xid8))
+  and xid8send(t.written_by) < (select xid8send($2::xid8))`;
+
+/** One index probe for each row: `offset 0` keeps it from becoming a join that reads whole partitions. */
+const sessionOf = `cross join lateral (
+  select placement, device, os, country, custom, decision, offer_ids, created_at from sessions
+  where day = t.day and id = t.session_id and not dev offset 0
+) s`;
+
+const earlier = (kind: string): string => `(
+  select (extract(epoch from t.at - e.at) * 1000)::float8 from events e
+  where e.day = t.day and e.session_id = t.session_id and e.offer_id = t.offer_id and e.kind = '${kind}'
+)`;
+
+const columns = `t.publisher_id, t.offer_id, s.placement, s.device, s.os, s.country, s.custom,
+  coalesce(array_position(s.offer_ids, t.offer_id), 1) as position,
+  s.decision::json -> 3 ->> 'timeZone' as time_zone, s.decision::json -> 3 ->> 'loyalty' as loyalty,
+  (extract(epoch from s.created_at) * 1000)::float8 as session_ms`;
+
+/* Found by the index of new rows, never by reading a table from end to end. */
+const settingsSql = 'set local enable_seqscan = off; set local jit = off';
+
+/** Counted events of a kind in the order in which they were written. */
+export async function readEvents(
+  executor: Executor,
+  kind: 'impression' | 'click',
+  { from, to }: Range,
+): Promise<Observation[]> {
+  await executor.query(settingsSql);
+  const delay = kind === 'click' ? earlier('impression') : 'null::float8';
+  const { rows } = await executor.query<Observation>({
+    name: `learn_${kind}s`,
+    text: `select t.kind, ${columns}, 0 as revenue_micros, ${delay} as delay_ms
+      from events t ${sessionOf} where t.kind = '${kind}' and t.suspicious is null and ${writtenIn}
+      order by t.written_by, t.session_id, t.offer_id`,
+    values: [from, to],
+  });
+  return rows;
+}
+
+/** Conversions that were booked. One that is taken back later is not unlearned: it was wanted. */
+export async function readConversions(executor: Executor, { from, to }: Range): Promise<Observation[]> {
+  await executor.query(settingsSql);
+  const { rows } = await executor.query<Observation>({
+    name: 'learn_conversions',
+    text: `select 'conversion' as kind, ${columns}, t.revenue_micros::float8 as revenue_micros,
+        ${earlier('click')} as delay_ms
+      from bookings t ${sessionOf} where t.conversions = 1 and ${writtenIn} order by t.written_by, t.id`,
+    values: [from, to],
+  });
+  return rows;
+}

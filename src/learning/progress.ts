@@ -1,0 +1,45 @@
+import type { Executor } from '../platform/db/pool.ts';
+
+/** A transaction id before which all had ended at a time. */
+type Mark = [atMs: number, xid: string];
+
+/** Up to which transactions rows were taken in, at each age of `Delays`; and when transactions were. */
+export type Progress = { click: string[]; conversion: string[]; marks: Mark[]; trials: number };
+
+export async function readProgress(executor: Executor): Promise<Progress> {
+  const { rows } = await executor.query<{ progress: Partial<Progress> }>({
+    name: 'learning_progress',
+    text: 'select progress from learning_progress',
+  });
+  return { click: [], conversion: [], marks: [], trials: 0, ...rows[0]?.progress };
+}
+
+export async function writeProgress(executor: Executor, progress: Progress): Promise<void> {
+  await executor.query({
+    name: 'write_learning_progress',
+    text: 'update learning_progress set progress = $1',
+    values: [progress],
+  });
+}
+
+/** Marks are this far apart, in the shortest case (milliseconds), and as a part of their age. */
+const apartMs = 1000;
+const apartPart = 1 / 8;
+
+/** Adds a mark, and drops those that tell little. */
+export function withMark(marks: readonly Mark[], nowMs: number, xid: string, oldestMs: number): Mark[] {
+  const kept: Mark[] = [];
+  for (const mark of marks) {
+    const last = kept.at(-1);
+    const ageMs = nowMs - mark[0];
+    const isApart = last === undefined || mark[0] - last[0] >= Math.max(apartMs, ageMs * apartPart);
+    if (isApart) kept.push(mark);
+    // The first mark kept is the last that is old enough for every age.
+    if (kept.length > 1 && nowMs - (kept[1] as Mark)[0] > oldestMs) kept.shift();
+  }
+  return [...kept, [nowMs, xid]];
+}
+
+/** The transactions before which all rows are older than an age; null: that is not known. */
+export const markedBefore = (marks: readonly Mark[], atMs: number): string | null =>
+  marks.findLast(([markMs]) => markMs <= atMs)?.[1] ?? null;

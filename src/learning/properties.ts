@@ -1,0 +1,50 @@
+import { minuteOfWeek } from '../platform/lib/time-zone.ts';
+
+/** What a request says that is learned from; null: unknown. Identifiers are not among it. */
+export type LearningContext = {
+  device: string | null;
+  /** Says the platform too. */
+  os: string | null;
+  geo: { country: string | null; timeZone: string | null };
+  loyalty: string;
+  custom: ReadonlyMap<string, string>;
+  nowMs: number;
+};
+
+/** The publisher of a request, as far as learning depends on it. */
+export type LearningPublisher = { id: number; timeZone: string; learningExcludedKeys: ReadonlySet<string> };
+
+/** One property of a request. Keys of custom attributes hold the publisher's id: no other learns from them. */
+export type Property = { key: string; value: string };
+
+const standard: readonly { key: string; of: (context: LearningContext, timeZone: string) => string | null }[] = [
+  { key: 'device', of: ({ device }) => device },
+  { key: 'os', of: ({ os }) => os },
+  { key: 'country', of: ({ geo }) => geo.country },
+  { key: 'loyalty', of: ({ loyalty }) => loyalty },
+  { key: 'hour', of: ({ nowMs }, timeZone) => String(Math.floor((minuteOfWeek(timeZone, nowMs) % 1440) / 60)) },
+  { key: 'weekday', of: ({ nowMs }, timeZone) => String(Math.floor(minuteOfWeek(timeZone, nowMs) / 1440)) },
+];
+
+const customPrefix = 'custom ';
+
+export const isCustom = (key: string): boolean => key.startsWith(customPrefix);
+
+/** Whether two keys of custom attributes are of one publisher. */
+export const ofSamePublisher = (a: string, b: string): boolean => publisherPart(a) === publisherPart(b);
+
+const publisherPart = (key: string): string => key.slice(0, key.indexOf(' ', customPrefix.length));
+
+/** The properties of a request. */
+export function propertiesOf(context: LearningContext, publisher: LearningPublisher): Property[] {
+  const timeZone = context.geo.timeZone ?? publisher.timeZone;
+  const found: Property[] = [];
+  for (const { key, of } of standard) {
+    const value = of(context, timeZone);
+    if (value !== null) found.push({ key, value });
+  }
+  for (const [name, value] of context.custom) {
+    if (!publisher.learningExcludedKeys.has(name)) found.push({ key: `${customPrefix}${publisher.id} ${name}`, value });
+  }
+  return found;
+}

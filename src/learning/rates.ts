@@ -1,0 +1,81 @@
+import type { Offer } from '../catalog/types.ts';
+import { addFeature, findSlot, setPair, slotOf, type Table } from './table.ts';
+
+/**
+ * The rate of an offer at a placement, by counting: pairs of successes and exposure (trials, each weighed by what is
+ * known of its position and its user). Each level is the prior of the next, without what the next one counts itself.
+ */
+
+/** A Gamma distribution: its mean, and its shape, which is the successes it is worth. */
+export type Rate = { mean: number; shape: number };
+
+type Level = {
+  feature: (offer: Offer, place: string) => string;
+  entity: (offer: Offer) => number;
+  /** A level below takes it for worth so many successes at most: how much offers of one category and so on differ. */
+  maxShape: number;
+  /** Successes that are remembered (count): older ones fade, as rates change. */
+  remembered: number;
+};
+
+/** Of the levels that others take as their prior, and of those that are an offer's own. */
+const [ofMany, ofOne] = [100_000, 300];
+
+const noEntity = (): number => 0;
+
+/** From the widest on. */
+const levels: readonly Level[] = [
+  { feature: () => 'all', entity: noEntity, maxShape: 2, remembered: ofMany },
+  { feature: ({ campaign }) => `category ${campaign.category}`, entity: noEntity, maxShape: 3, remembered: ofMany },
+  { feature: () => 'advertiser', entity: ({ campaign }) => campaign.advertiserId, maxShape: 3, remembered: ofMany },
+  { feature: () => 'campaign', entity: ({ campaign }) => campaign.id, maxShape: 5, remembered: ofMany },
+  { feature: () => 'offer', entity: ({ id }) => id, maxShape: 30, remembered: ofOne },
+  {
+    feature: (_offer, place) => `offer at ${place}`,
+    entity: ({ id }) => id,
+    maxShape: Number.POSITIVE_INFINITY,
+    remembered: ofOne,
+  },
+];
+
+/** The slots of an offer at a placement, from the widest level on. -1: nothing is counted there. */
+export const rateSlots = (table: Table, offer: Offer, place: string): number[] =>
+  levels.map(({ feature, entity }) => findSlot(table, table.indexOf.get(feature(offer, place)) ?? -1, entity(offer)));
+
+/** The same, added where nothing is counted yet. */
+export const addedRateSlots = (table: Table, offer: Offer, place: string): number[] =>
+  levels.map(({ feature, entity }) => slotOf(table, addFeature(table, feature(offer, place)), entity(offer)));
+
+/** The rate that the counts of slots from `rateSlots` say. @param startRate where nothing is known */
+export function rateOf({ first, second }: Table, slots: readonly number[], startRate: number): Rate {
+  let mean = startRate;
+  let shape = 1;
+  for (const [at, { maxShape }] of levels.entries()) {
+    const [own, next] = [slots[at] ?? -1, slots[at + 1] ?? -1];
+    if (own !== -1) {
+      const successes = Math.max(0, (first[own] as number) - (next === -1 ? 0 : (first[next] as number)));
+      const exposure = Math.max(0, (second[own] as number) - (next === -1 ? 0 : (second[next] as number)));
+      mean = (successes + shape) / (exposure + shape / mean);
+      shape += successes;
+    }
+    shape = Math.min(shape, maxShape);
+  }
+  return { mean, shape };
+}
+
+/** Adds to the counts of slots from `addedRateSlots`. */
+export function count(table: Table, slots: readonly number[], successes: number, exposure: number): void {
+  for (const [at, { remembered }] of levels.entries())
+    addCount(table, slots[at] as number, { successes, exposure, remembered });
+}
+
+/** Adds to the counts of a slot; what is more than is remembered fades. */
+export function addCount(
+  table: Table,
+  slot: number,
+  { successes, exposure, remembered }: { successes: number; exposure: number; remembered: number },
+): void {
+  const sum = (table.first[slot] as number) + successes;
+  const fade = sum > remembered ? remembered / sum : 1;
+  setPair(table, slot, sum * fade, ((table.second[slot] as number) + exposure) * fade);
+}

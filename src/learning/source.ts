@@ -1,0 +1,53 @@
+import type pg from 'pg';
+import { isDatabaseUnavailable } from '../platform/db/pool.ts';
+import type { Logger } from '../platform/logger.ts';
+import { takeOver, unpackVersion } from './codec.ts';
+import { createModel, type Model } from './model.ts';
+import { loadVersion, newestVersion, versionsAfter } from './versions.ts';
+
+/** The model that decisions are made with; `refresh` takes over newer versions. */
+export type ModelSource = { current: () => Model; refresh: () => Promise<void>; isBroken: () => boolean };
+
+/**
+ * Follows the versions. Each is read aside, and taken over at once between two requests. Where one is missing or
+ * broken, the last good one serves, until a whole version comes after it.
+ */
+export function createModelSource({ pool, logger }: { pool: pg.Pool; logger: Logger }): ModelSource {
+  let model = createModel();
+  let brokenAt: number | null = null;
+
+  async function follow(): Promise<void> {
+    for (const { version, body } of await versionsAfter(pool, model.version)) {
+      const stored = await unpackVersion(body);
+      model = takeOver(model, Number(version), stored);
+    }
+  }
+
+  async function catchUp(newest: number): Promise<void> {
+    const loaded = await loadVersion(pool, newest);
+    if (loaded === null) throw new Error(`version ${newest} of the ranking model is not complete`);
+    model = loaded;
+  }
+
+  return {
+    current: () => model,
+    isBroken: () => brokenAt !== null,
+    refresh: async () => {
+      const newest = await newestVersion(pool);
+      if (newest === model.version) return;
+      try {
+        if (model.version > 0 && newest > model.version && newest - model.version <= 50) await follow();
+        if (newest !== model.version) await catchUp(newest);
+        brokenAt = null;
+      } catch (err) {
+        if (isDatabaseUnavailable(err)) throw err;
+        if (brokenAt === null)
+          logger.error(
+            { err, serving: model.version },
+            'a version of the ranking model cannot be read; the last one serves',
+          );
+        brokenAt = newest;
+      }
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import type { Executor } from '../platform/db/pool.ts';
+import { dayMs } from '../platform/lib/time.ts';
+import { modelOf, takeOver, unpackVersion } from './codec.ts';
+import { createModel, type Model } from './model.ts';
+
+type Row = { version: string; is_full: boolean; body: Buffer };
+
+/** A whole model is stored each so many versions (count): as many are read at most to build one. */
+export const fullEvery = 256;
+
+export async function insertVersion(
+  executor: Executor,
+  { version, isFull, body, nowMs }: { version: number; isFull: boolean; body: Buffer; nowMs: number },
+): Promise<void> {
+  await executor.query({
+    name: 'insert_model_version',
+    text: 'insert into model_versions (version, is_full, body, made_at) values ($1, $2, $3, $4)',
+    values: [version, isFull, body, new Date(nowMs)],
+  });
+}
+
+/** The newest version; 0: none. */
+export async function newestVersion(executor: Executor): Promise<number> {
+  const { rows } = await executor.query<{ version: string }>({
+    name: 'newest_model_version',
+    text: 'select coalesce(max(version), 0) as version from model_versions',
+  });
+  return Number(rows[0]?.version ?? 0);
+}
+
+/**
+ * The model of a version, from the last whole one before it and the changes since; null: not all of them are stored.
+ * @throws Error where a stored version is broken
+ */
+export async function loadVersion(executor: Executor, version: number): Promise<Model | null> {
+  if (version === 0) return createModel();
+  const { rows } = await executor.query<Row>(
+    `select version, is_full, body from model_versions
+    where version <= $1 and version >= (select max(version) from model_versions where is_full and version <= $1)
+    order by version`,
+    [version],
+  );
+  const [whole] = rows;
+  if (whole === undefined || Number(rows.at(-1)?.version) !== version) return null;
+  if (rows.length !== version - Number(whole.version) + 1) return null;
+  let model = modelOf(Number(whole.version), await unpackVersion(whole.body));
+  for (const row of rows.slice(1)) model = takeOver(model, Number(row.version), await unpackVersion(row.body));
+  return model;
+}
+
+/** Versions after the given one that follow it without a gap. */
+export async function versionsAfter(executor: Executor, version: number): Promise<Row[]> {
+  const { rows } = await executor.query<Row>({
+    name: 'model_versions_after',
+    text: 'select version, is_full, body from model_versions where version > $1 order by version limit 50',
+    values: [version],
+  });
+  return rows.filter((row, at) => Number(row.version) === version + at + 1);
+}
+
+/** How long a decision can be decided again (milliseconds). */
+const keptMs = 8 * dayMs;
+
+/** Retention: deletes what no decision of the last week was made with. */
+export async function deleteOldVersions(executor: Executor, nowMs: number): Promise<number> {
+  const { rowCount } = await executor.query(
+    `delete from model_versions where version <
+      (select max(version) from model_versions where is_full and made_at < $1)`,
+    [new Date(nowMs - keptMs)],
+  );
+  return rowCount ?? 0;
+}

@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createLearner } from '../../src/learning/learner.ts';
+import { createModelSource } from '../../src/learning/source.ts';
+import { findSlot } from '../../src/learning/table.ts';
+import { loadVersion, newestVersion } from '../../src/learning/versions.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { call } from '../tracking/journey.ts';
+
+let t: TestApp;
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t.close());
+
+const clickSql = `insert into events (day, session_id, offer_id, kind, publisher_id, campaign_id, position, at)
+  select day, session_id, offer_id, 'click', publisher_id, campaign_id, position, at + interval '3 seconds'
+  from events where session_id = $1 and position = 1`;
+
+/** Fetches offers; some are seen, and some of these clicked. */
+async function visit(rounds: number): Promise<void> {
+  for (let at = 0; at < rounds; at++) {
+    const answer = await t.app.inject({
+      method: 'POST',
+      url: '/native/v4/offers.json?api_key=demo-key',
+      payload: { placement: 'checkout', plan: ['gold', 'free'][at % 2], pub_user_id: `user ${Math.random()}` },
+    });
+    const { session_id, offers } = answer.json().data as { session_id: string; offers: { pixel: string }[] };
+    for (const { pixel } of offers) await call(t, pixel);
+    // Stored, because a click this soon after its impression would not count.
+    if (at % 3 === 0) await t.pool.query(clickSql, [session_id]);
+  }
+}
+
+async function rawCounts(): Promise<{ impressions: number; clicks: number }> {
+  const { rows } = await t.pool.query(
+    `select count(*) filter (where kind = 'impression')::int as impressions,
+      count(*) filter (where kind = 'click')::int as clicks
+    from events where suspicious is null`,
+  );
+  return rows[0];
+}
+
+/** Clicks and impressions that the newest version was learned from. */
+async function learnedCounts(): Promise<{ impressions: number; clicks: number }> {
+  const model = await loadVersion(t.pool, await newestVersion(t.pool));
+  const { rates } = model?.click ?? {};
+  if (rates === undefined) throw new Error('no model');
+  const { rows } = await t.pool.query('select progress from learning_progress');
+  const clicks = rates.first[findSlot(rates, rates.indexOf.get('all') ?? -1, 0)] ?? 0;
+  return { impressions: rows[0].progress.trials, clicks };
+}
+
+/** Runs learners until nothing is left: a transaction of another test may be open for a while. */
+async function learnAll(...learners: (() => Promise<unknown>)[]): Promise<void> {
+  await expect
+    .poll(
+      async () => {
+        await Promise.all(learners.map((learn) => learn()));
+        return learnedCounts();
+      },
+      { timeout: 60_000 },
+    )
+    .toEqual(await rawCounts());
+}
+
+test('every event is learned from once: in steps, by two processes at a time, and after one was killed', async () => {
+  const [one, other] = [createLearner(t.deps), createLearner(t.deps)];
+  await visit(6);
+  await learnAll(one);
+  await visit(6);
+  await learnAll(one, other);
+
+  await visit(6);
+  await t.pool.query(`create function fail() returns trigger language plpgsql as
+    $$ begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$`);
+  await t.pool.query('create trigger fail after insert on model_versions for each row execute function fail()');
+  await expect
+    .poll(
+      () =>
+        one().then(
+          () => 'learned',
+          () => 'killed',
+        ),
+      { timeout: 60_000 },
+    )
+    .toBe('killed');
+  await t.pool.query('drop function fail cascade');
+  await learnAll(one);
+  await visit(3);
+  await learnAll(other);
+  await one();
+  expect(await learnedCounts()).toEqual(await rawCounts());
+  expect((await rawCounts()).clicks).toBe(7);
+});
+
+test('an offer that is removed while it is learned from is left out, and everything else goes on', async () => {
+  await visit(2);
+  const { rows } = await t.pool.query('select offer_id from events order by at desc limit 1');
+  const catalog = {
+    current: () => {
+      const snapshot = t.deps.catalog.current();
+      return { ...snapshot, offers: new Map([...snapshot.offers].filter(([id]) => id !== rows[0].offer_id)) };
+    },
+  };
+  const before = await newestVersion(t.pool);
+  const learn = createLearner({ ...t.deps, catalog });
+  await expect.poll(() => learn().then(() => newestVersion(t.pool)), { timeout: 60_000 }).toBeGreaterThan(before);
+});
+
+test('a broken or missing version is not taken over: the last good one serves until a whole one comes', async () => {
+  const source = createModelSource(t.deps);
+  await source.refresh();
+  const good = source.current().version;
+  expect(good).toBe(await newestVersion(t.pool));
+  await t.pool.query("insert into model_versions values ($1, false, 'broken', now())", [good + 1]);
+  await source.refresh();
+  expect([source.current().version, source.isBroken()]).toEqual([good, true]);
+  await t.pool.query('delete from model_versions where version = $1', [good + 1]);
+  await t.pool.query(
+    `insert into model_versions select $1, true, body, now() from model_versions where is_full and version = 1`,
+    [good + 2],
+  );
+  await source.refresh();
+  expect([source.current().version, source.isBroken()]).toEqual([good + 2, false]);
+});

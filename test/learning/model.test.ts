@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest';
+import type { Offer } from '../../src/catalog/types.ts';
+import { mix, uniform } from '../../src/decision/random.ts';
+import { modelOf, packChanges, packModel, takeOver, trackChanges, unpackVersion } from '../../src/learning/codec.ts';
+import { createDelays, noteDelay, sharesOf } from '../../src/learning/delays.ts';
+import { examinationOf } from '../../src/learning/examination.ts';
+import { keyValuesOf, maxKeys, maxValues } from '../../src/learning/keys.ts';
+import { createModel, estimateAllPriors, learn, type Model, type Shown } from '../../src/learning/model.ts';
+import { propertiesOf } from '../../src/learning/properties.ts';
+import { scopedRateOf, scopeOf } from '../../src/learning/score.ts';
+import { campaignOf, contextOf, offersOf } from '../decision/support.ts';
+
+const offers = offersOf(campaignOf(1), campaignOf(2), campaignOf(3));
+const [first, second, third] = offers as [Offer, Offer, Offer];
+const publisher = { id: 1, timeZone: 'UTC', learningExcludedKeys: new Set<string>() };
+
+const shownTo = (custom: Record<string, string>, over: Partial<Shown> = {}): Shown => ({
+  offer: first,
+  place: '1 checkout',
+  position: 1,
+  properties: propertiesOf(contextOf({ custom: new Map(Object.entries(custom)) }), publisher),
+  ...over,
+});
+
+/** Shows an offer often, to users who click at a rate. */
+function show(model: Model, times: number, rate: number, shown: (at: number) => Shown): void {
+  for (let at = 0; at < times; at++) {
+    learn(model, 'seen', shown(at));
+    if (uniform(mix(7, at), 5) < rate) learn(model, 'clicked', shown(at));
+  }
+}
+
+const rateFor = (model: Model, offer: Offer, custom: Record<string, string>): number => {
+  const { click } = scopeOf(model, 1, 'checkout', shownTo(custom).properties);
+  return scopedRateOf(click, offer).mean;
+};
+
+describe('the model', () => {
+  test('knows the rate of each kind of user, and forgets no average with it', () => {
+    const model = createModel();
+    show(model, 4000, 0.12, () => shownTo({ plan: 'gold' }));
+    show(model, 4000, 0.02, () => shownTo({ plan: 'free' }));
+    estimateAllPriors(model);
+    show(model, 4000, 0.12, () => shownTo({ plan: 'gold' }));
+    show(model, 4000, 0.02, () => shownTo({ plan: 'free' }));
+    expect(rateFor(model, first, { plan: 'gold' })).toBeGreaterThan(2.5 * rateFor(model, first, { plan: 'free' }));
+  });
+
+  test('shrinks properties that say nothing to nothing', () => {
+    const model = createModel();
+    for (let round = 0; round < 4; round++) {
+      show(model, 2000, 0.08, (at) => shownTo({ noise: String(at % 3) }));
+      estimateAllPriors(model);
+    }
+    const rates = ['0', '1', '2'].map((noise) => rateFor(model, first, { noise }));
+    for (const rate of rates) expect(rate).toBeGreaterThan(0.06);
+    for (const rate of rates) expect(rate).toBeLessThan(0.1);
+  });
+
+  test('judges an offer at a later position by what it would do on the first', () => {
+    const model = createModel();
+    for (let round = 0; round < 5; round++) {
+      for (const [position, rate] of [
+        [1, 0.08],
+        [2, 0.04],
+      ] as const) {
+        show(model, 1000, rate, () => shownTo({}, { offer: first, position }));
+        show(model, 1000, rate, () => shownTo({}, { offer: second, position }));
+      }
+      show(model, 400, 0.05, () => shownTo({}, { offer: third, position: 2 }));
+    }
+    expect(examinationOf(model.click.rates, '1 checkout', 2)).toBeCloseTo(0.5, 1);
+    expect(rateFor(model, third, {})).toBeGreaterThan(rateFor(model, first, {}));
+  });
+
+  test('learns from no attribute with more values than a group has, nor from more keys than a publisher needs', () => {
+    const model = createModel();
+    show(model, maxValues + 1, 0.5, (at) => shownTo({ visit: String(at) }));
+    const known = model.click.effects.weights.size;
+    show(model, 3000, 0.5, (at) => shownTo({ visit: String(mix(1, at)) }));
+    expect(model.click.effects.weights.size).toBe(known);
+    show(model, 500, 0.5, (at) => shownTo({ [`key ${at}`]: 'one' }));
+    expect(model.keyValues.size).toBe(maxKeys);
+    expect(keyValuesOf(model.click.effects)).toEqual(model.keyValues);
+  });
+
+  test('learns nothing from excluded keys, and tells publishers apart', () => {
+    const context = contextOf({
+      custom: new Map([
+        ['plan', 'gold'],
+        ['email_hash', 'x'],
+      ]),
+    });
+    const of = (id: number): string[] =>
+      propertiesOf(context, { ...publisher, id, learningExcludedKeys: new Set(['email_hash']) }).map(({ key }) => key);
+    expect(of(1)).toContain('custom 1 plan');
+    expect(of(2)).toContain('custom 2 plan');
+    expect(of(1).join()).not.toContain('email_hash');
+  });
+
+  test('is the same bit for bit when its versions are taken over one after the other', async () => {
+    const model = createModel();
+    let copy = createModel();
+    for (let version = 1; version <= 4; version++) {
+      trackChanges(model);
+      show(model, 50, 0.2, (at) =>
+        shownTo({ plan: String(at % 3) }, { offer: offers[at % 3] as Offer, position: 1 + (at % 2) }),
+      );
+      if (version === 3) estimateAllPriors(model);
+      copy = takeOver(copy, version, await unpackVersion(await packChanges(model)));
+      const whole = modelOf(version, await unpackVersion(await packModel(model)));
+      for (const plan of ['0', '1', '2', '3']) {
+        const rates = [model, copy, whole].map((one) => rateFor(one, second, { plan }));
+        expect(new Set(rates).size).toBe(1);
+      }
+    }
+    await expect(packModel(model).then((body) => unpackVersion(body.subarray(0, 20)))).rejects.toThrow();
+  });
+
+  test('takes in the whole of a trial over its ages, most of it when most successes come', () => {
+    const delays = createDelays('click');
+    for (let at = 0; at < 1000; at++) noteDelay(delays, 2000);
+    const shares = sharesOf(delays);
+    expect(shares.reduce((a, b) => a + b, 0)).toBeCloseTo(1, 9);
+    expect((shares[0] as number) + (shares[1] as number)).toBeGreaterThan(0.9);
+  });
+});
