@@ -17,7 +17,7 @@ export async function checkBudgets({ pool, catalog, now }: CheckDeps): Promise<v
   const [snapshot, nowMs] = [catalog.current(), now()];
   const usedUp = new Set((await findReachedBudgets(pool, snapshot, nowMs)).map(budgetKey));
   const nearly = (await findReachedBudgets(pool, snapshot, nowMs, nearlyUsed)).filter(
-    (one) => !usedUp.has(budgetKey(one)),
+    (one) => one.metric === 'budget' && !usedUp.has(budgetKey(one)),
   );
   const facts = nearly.map((budget): AlertFact => {
     const { campaign, per, limit } = budget;

@@ -44,6 +44,12 @@ export function describe({ kind, data }: Pick<Alert, 'kind' | 'data'>, timeZone:
   const used = { limit: amount(data.limit, data.currency), per: text(data.per) };
   if (kind === 'budget.80')
     return { title: t('alerts.budget80', { name }), reason: t('alerts.budget80Reason', used), path };
+  if (data.metric === 'impressions' || data.metric === 'clicks')
+    return {
+      title: t('alerts.cap100', { name }),
+      reason: t('alerts.cap100Reason', { ...used, limit: amount(data.limit, null), metric: data.metric }),
+      path,
+    };
   return { title: t('alerts.budget100', { name }), reason: t('alerts.budget100Reason', used), path };
 }
 

@@ -40,17 +40,35 @@ function isInScope(scope: FrequencyCap['scope'], { id, campaign }: Offer, exposu
   return scope === 'campaign' ? exposure.campaignId === campaign.id : exposure.advertiserId === campaign.advertiserId;
 }
 
+/**
+ * A total cap that has no room. `used`: what happened and what is reserved; `reserved`: of it, what is only held for
+ * answers in progress.
+ */
+export type ReachedTotalCap = {
+  cap: CompiledTotalCap;
+  used: number;
+  reserved: number;
+  /** There is room as soon as what is reserved comes back. */
+  isWaiting: boolean;
+};
+
 /** The first total cap that one more impression of the offer could exceed, or null. */
 export function reachedTotalCap(
   { rules, payout }: { rules: { totalCaps: readonly CompiledTotalCap[] }; payout: Payout },
   totals: Totals,
-): { cap: CompiledTotalCap; used: number } | null {
+): ReachedTotalCap | null {
   for (const cap of rules.totalCaps) {
-    const used = usedOf(cap, totals.get(cap.key));
+    const use = totals.get(cap.key);
+    const used = usedOf(cap, use);
     const next = cap.cap.metric === 'budget' ? maxCostMicros(payout) : 1;
-    if (used + next > cap.limit) return { cap, used };
+    if (used + next <= cap.limit) continue;
+    const reserved = reservedOf(cap, use);
+    return { cap, used, reserved, isWaiting: used - reserved + next <= cap.limit };
   }
   return null;
 }
 
 export const usedOf = ({ cap }: CompiledTotalCap, use: CapUsage | undefined): number => use?.[cap.metric][cap.per] ?? 0;
+
+const reservedOf = ({ cap }: CompiledTotalCap, use: CapUsage | undefined): number =>
+  cap.metric === 'clicks' ? 0 : (use?.reserved?.[cap.metric][cap.per] ?? 0);

@@ -28,7 +28,10 @@ export const noHistory: UserHistory = { optOuts: {}, exposures: [] };
 export type PeriodUse = Readonly<Record<CapPeriod, number>>;
 
 /** Use of a campaign, reservations included; `budget` in millionths of the payout's currency. */
-export type CapUsage = Readonly<Record<CapMetric, PeriodUse>>;
+export type CapUsage = Readonly<Record<CapMetric, PeriodUse>> & {
+  /** What of it is only held, by slices and answers in progress; absent: nothing. Clicks are never held. */
+  reserved?: Readonly<Record<'impressions' | 'budget', PeriodUse>>;
+};
 
 /** By `totalsKey`; missing: no use. */
 export type Totals = ReadonlyMap<string, CapUsage>;
@@ -50,6 +53,8 @@ export type LimitedTotal = {
   campaignId: number;
   publisherId: number | null;
   timeZone: string;
+  /** How far what is booked may go beyond a budget (0 to 100). */
+  overspendPercent: number;
   caps: readonly TotalCap[];
 };
 
@@ -91,7 +96,16 @@ const none: readonly LimitedTotal[] = [];
 function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
   const ofPublishers = new Map<number, PublisherCaps>();
   const totals = new Map<string, LimitedTotal>();
+  const limitedCampaigns = new Set<number>();
+  const addTotals = (limited: readonly LimitedTotal[]): void => {
+    for (const total of limited) {
+      totals.set(totalsKey(total.campaignId, total.publisherId), total);
+      limitedCampaigns.add(total.campaignId);
+    }
+  };
   for (const campaign of new Set([...offers.values()].map((offer) => offer.campaign))) {
+    // Also where it is served to nobody any more: its last events are still to come.
+    addTotals(ownTotals(campaign, publishers.get(campaign.publisherId)));
     for (const publisherId of campaign.provisions.keys()) {
       const caps = frequencyCapsOf(campaign, publisherId);
       const limited = findTotals(campaign, publisherId, publishers.get(campaign.publisherId));
@@ -107,7 +121,7 @@ function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
         else addTo(activeCaps.byCampaign, campaign.id, event);
       }
       activeCaps.hasTotals ||= limited.length > 0;
-      for (const total of limited) totals.set(totalsKey(total.campaignId, total.publisherId), total);
+      addTotals(limited);
     }
   }
   return {
@@ -125,7 +139,7 @@ function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
     },
     hasTotalCaps: (publisherId) => ofPublishers.get(publisherId)?.hasTotals === true,
     totalsOf: (campaign, publisherId) => {
-      if (ofPublishers.get(publisherId)?.hasTotals !== true) return none;
+      if (!limitedCampaigns.has(campaign.id)) return none;
       return [totals.get(totalsKey(campaign.id, null)), totals.get(totalsKey(campaign.id, publisherId))].filter(
         (total) => total !== undefined,
       );
@@ -143,14 +157,20 @@ const frequencyCapsOf = ({ rules, provisions }: Campaign, publisherId: number): 
   listOf(provisions.get(publisherId)?.frequencyCaps ?? rules.frequency_caps);
 
 function findTotals(campaign: Campaign, publisherId: number, owner: Publisher | undefined): LimitedTotal[] {
-  const own = listOf(campaign.rules.total_caps);
-  const there = listOf(campaign.provisions.get(publisherId)?.totalCaps);
-  const total = { campaignId: campaign.id, timeZone: owner?.timeZone ?? 'UTC' };
-  return [
-    ...(own.length > 0 ? [{ ...total, publisherId: null, caps: own }] : []),
-    ...(there.length > 0 ? [{ ...total, publisherId, caps: there }] : []),
-  ];
+  const caps = listOf(campaign.provisions.get(publisherId)?.totalCaps);
+  return [...ownTotals(campaign, owner), ...totalOf(campaign, owner, publisherId, caps)];
 }
+
+const ownTotals = (campaign: Campaign, owner: Publisher | undefined): LimitedTotal[] =>
+  totalOf(campaign, owner, null, listOf(campaign.rules.total_caps));
+
+const totalOf = (
+  { id: campaignId, overspendPercent }: Campaign,
+  owner: Publisher | undefined,
+  publisherId: number | null,
+  caps: readonly TotalCap[],
+): LimitedTotal[] =>
+  caps.length === 0 ? [] : [{ campaignId, publisherId, timeZone: owner?.timeZone ?? 'UTC', overspendPercent, caps }];
 
 function addTo(events: Map<number, Set<CapEvent>>, id: number, event: CapEvent): void {
   const known = events.get(id);

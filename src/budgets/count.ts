@@ -1,27 +1,17 @@
 import { rulesOf } from '../catalog/event-kinds.ts';
-import { eventRevenueMicros } from '../catalog/provisioning.ts';
 import type { CapEvent, PayoutKind } from '../catalog/rules.ts';
 import type { Campaign } from '../catalog/types.ts';
 import { bigints, byteas, dates, integers, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { timeOfUuid7 } from '../platform/lib/uuid7.ts';
+import { billOf, fitBills, type PaidEvent, spentBefore } from './billing.ts';
 import type { ActiveCaps } from './caps.ts';
 import { exposureRecord } from './history-records.ts';
 import { settleReservations } from './reservations.ts';
-import { type Amounts, addUsage, deltasOf, noAmounts, periodNames, type UsageDelta } from './usage.ts';
+import { type Amounts, addAmounts, addUsage, deltasOf, noAmounts, periodNames, type UsageDelta } from './usage.ts';
 
 /** An event that counts: inserted just now, for the first time, and not suspicious. */
-export type CountedEvent = {
-  kind: CapEvent;
-  sessionId: string;
-  publisherId: number;
-  offerId: number;
-  campaign: Campaign;
-  /** Epoch milliseconds. */
-  atMs: number;
-  /** Payout of a conversion (millionths); other events pay by the campaign. */
-  payoutMicros?: number;
-};
+export type CountedEvent = PaidEvent & { kind: CapEvent; sessionId: string; offerId: number };
 
 /** Whether `countEvents` has to count an event. */
 export const isCounted = (activeCaps: ActiveCaps, campaign: Campaign, publisherId: number, kind: CapEvent): boolean =>
@@ -34,13 +24,14 @@ const countsForTotals = (kind: CapEvent): boolean => kind === 'conversion' || ru
  * Adds events to the histories of their users and to the usage of campaigns, and settles their reservations. Must run
  * in the transaction that inserts the events, after them.
  * @param others further usage, added in the same lock order
+ * @returns the events that no longer fit into a budget: they count, but must not be booked
  */
 export async function countEvents(
   executor: Executor,
   activeCaps: ActiveCaps,
   events: readonly CountedEvent[],
   others: readonly UsageDelta[] = [],
-): Promise<void> {
+): Promise<readonly CountedEvent[]> {
   const forUsers = events.filter(({ campaign, publisherId, kind }) =>
     activeCaps.countsForUser(campaign, publisherId, kind),
   );
@@ -48,7 +39,9 @@ export async function countEvents(
   const forTotals = events.filter(
     (event) => countsForTotals(event.kind) && activeCaps.totalsOf(event.campaign, event.publisherId).length > 0,
   );
-  if (forTotals.length + others.length > 0) await settle(executor, activeCaps, forTotals, others);
+  if (forTotals.length + others.length === 0) return [];
+  const released = await releaseFor(executor, forTotals);
+  return book(executor, activeCaps, forTotals, [...others, ...released]);
 }
 
 const exposuresSql = `
@@ -91,24 +84,8 @@ const conversionPayouts: ReadonlySet<PayoutKind> = new Set(['cpa', 'cps']);
 const isPaid = ({ kind, campaign: { payout } }: CountedEvent): boolean =>
   kind === 'conversion' ? conversionPayouts.has(payout.kind) : rulesOf(kind).paidBy?.payout === payout.kind;
 
-/** The usage that an event adds to its campaign. */
-function amountsOf(event: CountedEvent): Amounts {
-  const { kind, campaign, publisherId, payoutMicros = 0 } = event;
-  if (kind === 'conversion') return { ...noAmounts, micros: payoutMicros };
-  return {
-    impressions: kind === 'impression' ? 1 : 0,
-    clicks: kind === 'click' ? 1 : 0,
-    micros: eventRevenueMicros(kind, campaign, publisherId),
-  };
-}
-
 /** Replaces reservations by the events. Money that a later event may earn stays reserved. */
-async function settle(
-  executor: Executor,
-  activeCaps: ActiveCaps,
-  events: readonly CountedEvent[],
-  others: readonly UsageDelta[],
-): Promise<void> {
+async function releaseFor(executor: Executor, events: readonly CountedEvent[]): Promise<UsageDelta[]> {
   /** By "session offer": whether it is paid. */
   const settling = new Map<string, boolean>();
   const sessionIds = new Set<string>();
@@ -119,19 +96,52 @@ async function settle(
     settling.set(key, isPaying || settling.get(key) === true);
     sessionIds.add(event.sessionId);
   }
-  const deltas: UsageDelta[] = [...others];
-  if (sessionIds.size > 0) {
-    const released = await settleReservations(executor, [...sessionIds], (reservation) => {
-      const isPaidNow = settling.get(`${reservation.sessionId} ${reservation.offerId}`);
-      if (isPaidNow === undefined) return reservation;
-      return isPaidNow || reservation.micros <= 0 ? null : { ...reservation, impressions: 0 };
-    });
-    deltas.push(...released);
-  }
-  for (const event of events) {
-    for (const total of activeCaps.totalsOf(event.campaign, event.publisherId)) {
-      deltas.push(...deltasOf(total, periodNames(total.timeZone, event.atMs), amountsOf(event)));
-    }
-  }
-  await addUsage(executor, deltas);
+  if (sessionIds.size === 0) return [];
+  return settleReservations(executor, [...sessionIds], (reservation) => {
+    const isPaidNow = settling.get(`${reservation.sessionId} ${reservation.offerId}`);
+    if (isPaidNow === undefined) return reservation;
+    return isPaidNow || reservation.micros <= 0 ? null : { ...reservation, impressions: 0 };
+  });
 }
+
+/**
+ * Adds events to the usage of their campaigns. Rows of usage are locked by the first statement, which takes for granted
+ * that what fits into an empty budget fits: mostly it does, and there is no second one.
+ */
+async function book(
+  executor: Executor,
+  activeCaps: ActiveCaps,
+  events: readonly CountedEvent[],
+  others: readonly UsageDelta[],
+): Promise<readonly CountedEvent[]> {
+  const bills = events.map((event) => billOf(activeCaps, event));
+  const assumed = fitBills(bills, () => 0);
+  const usageOf = (amountsOf: (event: CountedEvent, index: number) => Partial<Amounts>): UsageDelta[] =>
+    events.flatMap((event, index) => {
+      const amounts = amountsOf(event, index);
+      return activeCaps
+        .totalsOf(event.campaign, event.publisherId)
+        .flatMap((total) => deltasOf(total, periodNames(total.timeZone, event.atMs), amounts));
+    });
+  const first = usageOf((event, index) => ({ ...countsOf(event), ...moneyOf(event, assumed[index] === true) }));
+  const locked = new Set(bills.flatMap(({ budgets }) => budgets.map(({ key }) => key)));
+  const after = await addUsage(executor, [...others, ...first], locked);
+  const fits = fitBills(bills, spentBefore(after, bills, assumed));
+  const corrections = usageOf((event, index) =>
+    fits[index] === assumed[index] ? noAmounts : correctionOf(event, fits[index] === true),
+  );
+  await addUsage(executor, corrections);
+  return events.filter((_, index) => fits[index] !== true);
+}
+
+const countsOf = ({ kind }: CountedEvent): Partial<Amounts> => {
+  if (kind === 'impression') return { impressions: 1, countedImpressions: 1 };
+  return kind === 'click' ? { clicks: 1 } : { conversions: 1 };
+};
+
+const moneyOf = ({ revenueMicros }: CountedEvent, isBooked: boolean): Partial<Amounts> =>
+  isBooked ? { micros: revenueMicros, spentMicros: revenueMicros } : { unbilledMicros: revenueMicros };
+
+/** From what was assumed of an event's money to what holds. */
+const correctionOf = (event: CountedEvent, isBooked: boolean): Partial<Amounts> =>
+  addAmounts({ ...noAmounts, ...moneyOf(event, isBooked) }, { ...noAmounts, ...moneyOf(event, !isBooked) }, -1);

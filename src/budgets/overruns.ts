@@ -1,6 +1,8 @@
 import { type CapPeriod, capPeriods } from '../catalog/rules.ts';
 import { type ActiveCaps, totalsKey } from './caps.ts';
 import {
+  addAmounts,
+  allAmounts,
   type CampaignUsage,
   fieldOf,
   limitOf,
@@ -53,12 +55,7 @@ export const withoutOwnDeltas = (deltas: readonly UsageDelta[], used: readonly C
   return used.map((now) => {
     const mine = own.get(periodKey(now));
     if (mine === undefined) return now;
-    return {
-      ...now,
-      impressions: now.impressions - mine.impressions,
-      clicks: now.clicks - mine.clicks,
-      micros: now.micros - mine.micros,
-    };
+    return { ...now, ...addAmounts(now, mine, -1) };
   });
 };
 
@@ -70,7 +67,7 @@ export function withExhausted(
   atMs: number,
 ): UsageTable {
   const closed = table.fork();
-  const all = Number.MAX_SAFE_INTEGER;
+  const all = allAmounts(Number.MAX_SAFE_INTEGER);
   for (const total of activeCaps.totals) {
     if (!keys.has(totalsKey(total.campaignId, total.publisherId))) continue;
     for (const per of capPeriods) {
@@ -79,9 +76,7 @@ export function withExhausted(
         campaignId: total.campaignId,
         publisherId: total.publisherId,
         period,
-        impressions: all,
-        clicks: all,
-        micros: all,
+        ...all,
       });
     }
   }

@@ -4,10 +4,11 @@ import { usedOf } from './cap-rules.ts';
 import type { CompiledTotalCap, Hours, Totals } from './caps.ts';
 
 /** What pacing knows of a campaign's rules; times in epoch milliseconds. */
-type PacedRules = {
+export type PacedRules = {
   pacing: Pacing;
   totalCaps: readonly CompiledTotalCap[];
-  startMs: number;
+  /** Start of the schedule, else the first activation; minus infinity: unknown. */
+  planStartMs: number;
   endMs: number;
   hours: Hours | null;
 };
@@ -38,6 +39,14 @@ export function pacingProbability(rules: PacedRules, totals: Totals, nowMs: numb
   return Math.max(minProbability, probability);
 }
 
+/** What the plan of a cap has used by now of its period; null: there is no plan. */
+export function plannedUse(cap: CompiledTotalCap, rules: PacedRules, totals: Totals, nowMs: number): number | null {
+  const plan = rules.pacing === 'asap' ? null : planOf(cap, rules, totals, nowMs);
+  if (plan === null) return null;
+  const before = usedOf(cap, totals.get(cap.key)) - plan.used;
+  return before + plan.limit * plannedShare(rules.pacing, plan.elapsed);
+}
+
 /** Share of the limit that the plan has used after a share of the time. */
 function plannedShare(pacing: Pacing, elapsed: number): number {
   const at = Math.min(1, elapsed / planEnd);
@@ -56,43 +65,55 @@ function planOf(cap: CompiledTotalCap, rules: PacedRules, totals: Totals, nowMs:
     const period = periodOf(per, cap.zone, nowMs);
     return { limit: cap.limit, used: usedOf(cap, use), elapsed: elapsedOf(period, rules, cap.zone, nowMs) };
   }
-  // The rest of a lifetime is divided equally among the remaining days; each day has its own plan.
-  if (rules.endMs === Number.POSITIVE_INFINITY) return null;
+  // The rest of a lifetime is divided among the remaining days by their open hours; each day has its own plan.
   const day = periodOf('day', cap.zone, nowMs);
+  const endMs = endOfPlan(rules, cap.zone);
+  if (endMs <= nowMs) return null;
   const today = use?.[cap.cap.metric].day ?? 0;
   const left = cap.limit - (usedOf(cap, use) - today);
-  const startMs = Math.max(day.startMs, rules.startMs);
-  const share = (Math.min(day.endMs, rules.endMs) - startMs) / (rules.endMs - startMs);
-  return { limit: left * share, used: today, elapsed: elapsedOf(day, rules, cap.zone, nowMs) };
+  const startMs = Math.max(day.startMs, rules.planStartMs);
+  const rest = openMs(rules, cap.zone, startMs, endMs);
+  const share = rest <= 0 ? 1 : openMs(rules, cap.zone, startMs, Math.min(day.endMs, endMs)) / rest;
+  return { limit: left * share, used: today, elapsed: elapsedOf(day, { ...rules, endMs }, cap.zone, nowMs) };
 }
 
-/**
- * Elapsed share of a period, counting only the time in which the campaign runs. Hours of each user's own time zone are
- * taken in that of the cap, for there is one plan for all users.
- */
+/** Without an end, the plan of a lifetime ends with the day on which it begins; minus infinity: there is none. */
+function endOfPlan({ planStartMs, endMs }: PacedRules, zone: string): number {
+  if (endMs !== Number.POSITIVE_INFINITY) return endMs;
+  return planStartMs === Number.NEGATIVE_INFINITY ? planStartMs : periodOf('day', zone, planStartMs).endMs;
+}
+
+/** Elapsed share of a period, counting only the time in which the campaign runs. */
 function elapsedOf(
   period: { startMs: number; endMs: number },
-  { startMs, endMs, hours }: PacedRules,
+  rules: Pick<PacedRules, 'planStartMs' | 'endMs' | 'hours'>,
   capZone: string,
   nowMs: number,
 ): number {
-  const from = Math.max(period.startMs, startMs);
-  const to = Math.min(period.endMs, endMs);
-  const minutes = hours === null || to - from > 26 * 3_600_000 ? null : { hours, zone: hours.zone ?? capZone };
-  const [elapsed, total] =
-    minutes === null ? [nowMs - from, to - from] : [openMinutes(minutes, from, nowMs), openMinutes(minutes, from, to)];
-  return total <= 0 ? 1 : Math.min(1, Math.max(0, elapsed / total));
+  const from = Math.max(period.startMs, rules.planStartMs);
+  const to = Math.min(period.endMs, rules.endMs);
+  const total = openMs(rules, capZone, from, to);
+  return total <= 0 ? 1 : Math.min(1, Math.max(0, openMs(rules, capZone, from, nowMs) / total));
 }
 
-/** Minutes of a part of a day within the campaign's hours; a clock change on that day shifts them by an hour. */
-function openMinutes({ hours, zone }: { hours: Hours; zone: string }, fromMs: number, toMs: number): number {
-  const start = minuteOfWeek(zone, fromMs);
-  const end = start + (toMs - fromMs) / 60_000;
+const weekMinutes = 10_080;
+
+/**
+ * The part of a time within the campaign's hours (milliseconds). Hours of each user's own time zone are taken in that
+ * of the cap, for there is one plan for all users; a clock change shifts them by an hour.
+ */
+function openMs({ hours }: Pick<PacedRules, 'hours'>, capZone: string, fromMs: number, toMs: number): number {
+  if (hours === null || toMs <= fromMs) return toMs - fromMs;
+  const start = minuteOfWeek(hours.zone ?? capZone, fromMs);
+  const minutes = (toMs - fromMs) / 60_000;
+  const weeks = Math.floor(minutes / weekMinutes);
+  const end = start + minutes - weeks * weekMinutes;
   let open = 0;
   for (const window of hours.windows) {
-    // Sunday's part may extend into Monday.
-    for (const shift of [0, 10_080])
+    open += weeks * (window.end - window.start);
+    // What is left of a week may extend into the next one.
+    for (const shift of [0, weekMinutes])
       open += Math.max(0, Math.min(end, window.end + shift) - Math.max(start, window.start + shift));
   }
-  return open;
+  return open * 60_000;
 }

@@ -1,22 +1,24 @@
 import type pg from 'pg';
 import { transaction } from '../platform/db/pool.ts';
-import { deleteExpiredReservations } from './reservations.ts';
-import { addUsage, takenDeltas } from './usage.ts';
+import { afterStep, stepAgesMs } from './reservation-steps.ts';
+import { releaseStep } from './reservations.ts';
+import { addUsage } from './usage.ts';
 
 /** Sessions whose reservations are released in one transaction (count). */
-const maxExpired = 500;
+const maxSessions = 500;
 
-/** Releases cap reservations whose time is up without an event: their amounts go back to the campaigns. */
-export async function releaseExpiredReservations(pool: pg.Pool, nowMs: number): Promise<void> {
-  let released: number;
-  do {
-    released = await transaction(pool, async (executor) => {
-      const { sessions, reservations } = await deleteExpiredReservations(executor, nowMs, maxExpired);
-      await addUsage(
-        executor,
-        reservations.flatMap((reservation) => takenDeltas(reservation, -1)),
-      );
-      return sessions;
-    });
-  } while (released === maxExpired);
+/** Releases cap reservations, step by step, as the time goes by without an event: the rest goes back to campaigns. */
+export async function releaseDueReservations(pool: pg.Pool, nowMs: number): Promise<void> {
+  for (const [step, ageMs] of stepAgesMs.entries()) {
+    const beforeMs = nowMs - ageMs;
+    let sessions: number;
+    do {
+      sessions = await transaction(pool, async (executor) => {
+        const due = { step, beforeMs, limit: maxSessions };
+        const done = await releaseStep(executor, due, (reservation) => afterStep(step, reservation));
+        await addUsage(executor, done.released);
+        return done.sessions;
+      });
+    } while (sessions === maxSessions);
+  }
 }

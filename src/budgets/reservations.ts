@@ -4,12 +4,12 @@ import type { Executor } from '../platform/db/pool.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import { firstUuid7After, timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import type { ActiveCaps, LimitedTotal } from './caps.ts';
-import { reservationMs } from './history-records.ts';
+import { type PayingEvent, payingEventOf, payingEvents } from './reservation-steps.ts';
 import { periodNames, takenDeltas, type UsageDelta } from './usage.ts';
 
 /**
- * The part of a campaign's totals that is reserved for an answer until the paying event, or until it expires
- * (`reservationMs` after the time of its session).
+ * The part of a campaign's totals that is reserved for an answer until the paying event; it shrinks with the age of the
+ * session (`reservation-steps.ts`).
  */
 export type Reservation = {
   sessionId: string;
@@ -23,6 +23,8 @@ export type Reservation = {
   periods: readonly string[];
   impressions: number;
   micros: number;
+  /** What its money waits for. */
+  paidBy: PayingEvent;
   /** The slice that granted it; null: it was added to the usage of the campaign. Not stored. */
   sliceId: string | null;
 };
@@ -47,6 +49,7 @@ export const reservationsOf = (
       periods: periodNames(total.timeZone, nowMs),
       impressions: 1,
       micros: Math.ceil(reserveMicros),
+      paidBy: payingEventOf(offer.campaign.payout.kind),
       sliceId: null,
     },
   }));
@@ -56,16 +59,25 @@ export const reservationsOf = (
  * cost the database three times one without caps (docs/adr/0005-caps-by-reservation.md#figures).
  */
 
-/** As stored, by time zone: [offer, campaign, publisher or 0, impressions, micros]. */
-type Stored = [timeZone: string, [number, number, number, number, number][]][];
+/** As stored, by time zone: [offer, campaign, publisher or 0, impressions, micros, place in `payingEvents`]. */
+type Stored = [timeZone: string, [number, number, number, number, number, number][]][];
 
 type Row = { session_id: string; reserved: string };
 
 /** What a session reserves, as its row has it. */
 function writeReserved(reservations: readonly Reservation[]): string {
   const byZone = new Map<string, Stored[number][1]>();
-  for (const { timeZone, offerId, campaignId, publisherId, impressions, micros } of reservations)
-    getOrInsert(byZone, timeZone, () => []).push([offerId, campaignId, publisherId ?? 0, impressions, micros]);
+  for (const { timeZone, offerId, campaignId, publisherId, impressions, micros, paidBy } of reservations) {
+    const paidById = payingEvents.indexOf(paidBy);
+    getOrInsert(byZone, timeZone, () => []).push([
+      offerId,
+      campaignId,
+      publisherId ?? 0,
+      impressions,
+      micros,
+      paidById,
+    ]);
+  }
   return JSON.stringify([...byZone] satisfies Stored);
 }
 
@@ -73,9 +85,10 @@ function readReserved({ session_id: sessionId, reserved }: Row): Reservation[] {
   const atMs = timeOfUuid7(sessionId);
   return (JSON.parse(reserved) as Stored).flatMap(([timeZone, ofZone]) => {
     const periods = periodNames(timeZone, atMs);
-    return ofZone.map(([offerId, campaignId, publisherId, impressions, micros]) => ({
+    return ofZone.map(([offerId, campaignId, publisherId, impressions, micros, paidById]) => ({
       ...{ sessionId, offerId, campaignId, publisherId: publisherId === 0 ? null : publisherId },
       ...{ timeZone, periods, impressions, micros, sliceId: null },
+      paidBy: payingEvents[paidById] ?? 'click', // as the release before this one stored it
     }));
   });
 }
@@ -108,69 +121,75 @@ update cap_reservations set reserved = given.reserved
 from unnest($2::uuid[], $3::text[]) as given (session_id, reserved)
 where cap_reservations.session_id = given.session_id`;
 
-/**
- * Settles reservations of sessions.
- * @param remainderOf what stays of a reservation: itself, a smaller one, or null
- * @returns the usage that this releases
- */
-export async function settleReservations(
-  executor: Executor,
-  sessionIds: readonly string[],
-  remainderOf: (reservation: Reservation) => Reservation | null,
-): Promise<UsageDelta[]> {
-  const values = [uuids(sessionIds, (id) => id)];
-  const { rows } = await executor.query<Row>({ name: 'lock_reservations', text: lockSql, values });
+/** What stays of a reservation: itself, a smaller one, or null. */
+type RemainderOf = (reservation: Reservation) => Reservation | null;
+
+/** Rows after they were settled: those that ended, those that stay, and the usage that is released. */
+function settleRows(rows: readonly Row[], remainderOf: RemainderOf) {
   const released: UsageDelta[] = [];
-  const settled: string[] = [];
-  const reduced: [sessionId: string, reserved: string][] = [];
+  const ended: string[] = [];
+  const kept: [sessionId: string, reserved: string][] = [];
   for (const row of rows) {
-    const before = readReserved(row);
-    const after = before.flatMap((reservation) => {
+    const after = readReserved(row).flatMap((reservation) => {
       const remainder = remainderOf(reservation);
       if (remainder === reservation) return remainder;
       released.push(...takenDeltas(reservation, -1));
       if (remainder !== null) released.push(...takenDeltas(remainder, 1));
       return remainder ?? [];
     });
-    if (after.length === 0) settled.push(row.session_id);
-    else reduced.push([row.session_id, writeReserved(after)]);
+    if (after.length === 0) ended.push(row.session_id);
+    else kept.push([row.session_id, writeReserved(after)]);
   }
-  if (released.length > 0)
-    await executor.query({
-      name: 'settle_reservations',
-      text: settleSql,
-      values: [
-        uuids(settled, (id) => id),
-        uuids(reduced, ([sessionId]) => sessionId),
-        texts(reduced, ([, reserved]) => reserved),
-      ],
-    });
+  const values = [
+    uuids(ended, (id) => id),
+    uuids(kept, ([sessionId]) => sessionId),
+    texts(kept, ([, reserved]) => reserved),
+  ];
+  return { released, values };
+}
+
+/** Settles reservations of sessions. @returns the usage that this releases */
+export async function settleReservations(
+  executor: Executor,
+  sessionIds: readonly string[],
+  remainderOf: RemainderOf,
+): Promise<UsageDelta[]> {
+  const locked = [uuids(sessionIds, (id) => id)];
+  const { rows } = await executor.query<Row>({ name: 'lock_reservations', text: lockSql, values: locked });
+  const { released, values } = settleRows(rows, remainderOf);
+  if (released.length > 0) await executor.query({ name: 'settle_reservations', text: settleSql, values });
   return released;
 }
 
-/* Ids of sessions are in the order of their time, so the primary key finds what has expired. */
-const expiredSql = `
-delete from cap_reservations where session_id = any(array(
-  select session_id from cap_reservations where session_id < $1::uuid
-  order by session_id limit $2 for update skip locked
-)) returning session_id, reserved`;
+/* Ids of sessions are in the order of their time, so the index finds what is due. */
+const dueSql = `
+select session_id, reserved from cap_reservations where step = $1 and session_id < $2::uuid
+order by session_id limit $3 for update skip locked`;
+
+const stepSql = `
+with ended as (delete from cap_reservations where session_id = any($1::uuid[]))
+update cap_reservations set reserved = given.reserved, step = $4
+from unnest($2::uuid[], $3::text[]) as given (session_id, reserved)
+where cap_reservations.session_id = given.session_id`;
+
+/** A step of sessions that began before `beforeMs`, at most `limit` of them. */
+type Step = { step: number; beforeMs: number; limit: number };
 
 /**
- * Deletes the expired reservations of sessions, except those that another process is changing.
- * @param limit sessions (count)
- * @returns what they reserved, and how many sessions
+ * Takes reservations through a step of their release, except those that another process is changing.
+ * @returns the usage that this releases, and of how many sessions
  */
-export async function deleteExpiredReservations(
+export async function releaseStep(
   executor: Executor,
-  nowMs: number,
-  limit: number,
-): Promise<{ sessions: number; reservations: Reservation[] }> {
-  const { rows } = await executor.query<Row>({
-    name: 'delete_expired_reservations',
-    text: expiredSql,
-    values: [firstUuid7After(new Date(nowMs - reservationMs)), limit],
-  });
-  return { sessions: rows.length, reservations: rows.flatMap(readReserved) };
+  { step, beforeMs, limit }: Step,
+  remainderOf: RemainderOf,
+): Promise<{ sessions: number; released: UsageDelta[] }> {
+  const due = [step, firstUuid7After(new Date(beforeMs)), limit];
+  const { rows } = await executor.query<Row>({ name: 'due_reservations', text: dueSql, values: due });
+  if (rows.length === 0) return { sessions: 0, released: [] };
+  const { released, values } = settleRows(rows, remainderOf);
+  await executor.query({ name: 'step_reservations', text: stepSql, values: [...values, step + 1] });
+  return { sessions: rows.length, released };
 }
 
 /** SQL: whether all slices exist that the reservations of a statement with `reserveFromSlices(at)` come from. */

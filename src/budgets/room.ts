@@ -4,7 +4,7 @@ import type { RetentionStep } from '../platform/db/retention.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Platform } from '../platform/room.ts';
 import { createLiveUsage } from './live-usage.ts';
-import { releaseExpiredReservations } from './release.ts';
+import { releaseDueReservations } from './release.ts';
 import { releaseExpiredSlices } from './slice-rows.ts';
 import { createSlices } from './slices.ts';
 import { deleteOldUsage } from './usage.ts';
@@ -40,9 +40,9 @@ export function createBudgets({ platform, catalog: { store: catalog }, eventLog 
       name: 'reservation release',
       roles: ['worker'],
       pauseMs: 1000,
-      locks: 'expired rows of cap_reservations, or of cap_slices (skip locked), then rows of campaign_usage',
+      locks: 'due rows of cap_reservations, or expired ones of cap_slices (skip locked), then rows of campaign_usage',
       run: async () => {
-        await releaseExpiredReservations(pool, eventLog.storedUntil());
+        await releaseDueReservations(pool, eventLog.storedUntil());
         await releaseExpiredSlices(pool);
       },
     },

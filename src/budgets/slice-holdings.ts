@@ -162,7 +162,7 @@ function withoutSlices(used: Amounts, holding: Holding, period: string): Amounts
     impressions -= slice.impressions;
     micros -= slice.micros;
   }
-  return { impressions, clicks: used.clicks, micros };
+  return { ...used, impressions, micros };
 }
 
 const isOf = (slice: Slice, periods: readonly string[]): boolean =>

@@ -9,7 +9,6 @@ import {
   deltasOf,
   fieldOf,
   limitOf,
-  noAmounts,
   takenDeltas,
   toUsage,
   type UsageRow,
@@ -56,16 +55,13 @@ export type TakenSlices = { slices: SliceRow[]; used: CampaignUsage[] };
 /** Takes slices of totals, smaller ones where little is left, in one transaction. */
 export const takeSlices = (pool: pg.Pool, wanted: readonly WantedSlice[]): Promise<TakenSlices> =>
   transaction(pool, async (executor) => {
-    const asked = wanted.flatMap(({ total, periods, wanted: amounts }) =>
-      deltasOf(total, periods, { ...noAmounts, ...amounts }),
-    );
+    const asked = wanted.flatMap(({ total, periods, wanted: amounts }) => deltasOf(total, periods, amounts));
     const reached = await addUsage(executor, asked);
     const slices = wanted.flatMap((each) => fitSlice(each, reached) ?? []);
     const takenIds = new Map(slices.map((slice) => [slice.id, slice]));
     const surplus = wanted.flatMap(({ id, total, periods, wanted: amounts }) => {
       const taken = takenIds.get(id);
       return deltasOf(total, periods, {
-        clicks: 0,
         impressions: (taken?.impressions ?? 0) - amounts.impressions,
         micros: (taken?.micros ?? 0) - amounts.micros,
       });
@@ -159,21 +155,25 @@ export const releaseExpiredSlices = (pool: pg.Pool): Promise<void> =>
   });
 
 const trueUsageSql = `
-select campaign_id, publisher_id, period, used.impressions - coalesce(held.impressions, 0) as impressions, clicks,
+select used.*, used.impressions - coalesce(held.impressions, 0) as impressions,
   used.micros - coalesce(held.micros, 0) as micros
 from campaign_usage used
 left join (
   select campaign_id, publisher_id, period, sum(impressions)::bigint as impressions, sum(micros)::bigint as micros
   from cap_slices cross join unnest(periods) as period group by campaign_id, publisher_id, period
 ) held using (campaign_id, publisher_id, period)
-where period = any($1::text[])`;
+where period = any($1::text[]) and ($2::integer is null or campaign_id = $2)`;
 
-/** What is truly used in any of the periods: without the slices that processes hold. */
-export async function loadTrueUsage(executor: Executor, periods: readonly string[]): Promise<CampaignUsage[]> {
+/** What is truly used in any of the periods: without the slices that processes hold. `campaignId` null: of all. */
+export async function loadTrueUsage(
+  executor: Executor,
+  periods: readonly string[],
+  campaignId: number | null = null,
+): Promise<CampaignUsage[]> {
   const { rows } = await executor.query<UsageRow>({
     name: 'load_true_usage',
     text: trueUsageSql,
-    values: [periods],
+    values: [periods, campaignId],
   });
   return rows.map(toUsage);
 }

@@ -3,10 +3,45 @@ import { bigints, integers, texts } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { periodOf } from '../platform/lib/time-zone.ts';
-import { type CapUsage, type LimitedTotal, totalsKey } from './caps.ts';
+import { type CapUsage, type LimitedTotal, type PeriodUse, totalsKey } from './caps.ts';
 
-/** Amounts of one total; `micros` is money in millionths. */
-export type Amounts = { impressions: number; clicks: number; micros: number };
+/**
+ * Amounts of one total; money in millionths. `impressions` and `micros` include what slices and reservations hold;
+ * `countedImpressions`, `clicks`, `conversions` and `spentMicros` are what happened; `unbilledMicros` is what events
+ * would have paid that no longer fitted into a budget.
+ */
+export type Amounts = Record<AmountName, number>;
+
+/** The column of each amount. */
+const columnOf = {
+  impressions: 'impressions',
+  clicks: 'clicks',
+  micros: 'micros',
+  countedImpressions: 'counted_impressions',
+  conversions: 'conversions',
+  spentMicros: 'spent_micros',
+  unbilledMicros: 'unbilled_micros',
+} as const;
+
+type AmountName = keyof typeof columnOf;
+type AmountColumn = (typeof columnOf)[AmountName];
+
+const amountNames = Object.keys(columnOf) as AmountName[];
+
+/** Amounts made of one for each name. */
+const eachAmount = (of: (name: AmountName) => number): Amounts =>
+  Object.fromEntries(amountNames.map((name) => [name, of(name)])) as Amounts;
+
+/** The sum of two amounts, or their difference (`sign` -1). */
+export const addAmounts = (a: Amounts, b: Amounts, sign: 1 | -1 = 1): Amounts => ({
+  impressions: a.impressions + sign * b.impressions,
+  clicks: a.clicks + sign * b.clicks,
+  micros: a.micros + sign * b.micros,
+  countedImpressions: a.countedImpressions + sign * b.countedImpressions,
+  conversions: a.conversions + sign * b.conversions,
+  spentMicros: a.spentMicros + sign * b.spentMicros,
+  unbilledMicros: a.unbilledMicros + sign * b.unbilledMicros,
+});
 
 /** A change of a campaign's usage in one period. */
 export type UsageDelta = Amounts & { campaignId: number; publisherId: number | null; period: string };
@@ -16,7 +51,10 @@ export type CampaignUsage = UsageDelta;
 
 const quarterMs = 15 * 60_000;
 
-export const noAmounts: Amounts = { impressions: 0, clicks: 0, micros: 0 };
+export const noAmounts: Amounts = eachAmount(() => 0);
+
+/** The same amount of everything. */
+export const allAmounts = (amount: number): Amounts => eachAmount(() => amount);
 
 /** Memory is bounded: time zones × the quarters of an hour lately asked for. */
 const maxKnownNames = 1000;
@@ -50,14 +88,14 @@ type TotalRef = Pick<LimitedTotal, 'campaignId' | 'publisherId'>;
 export const deltasOf = (
   { campaignId, publisherId }: TotalRef,
   periods: readonly string[],
-  amounts: Amounts,
-): UsageDelta[] => periods.map((period) => ({ campaignId, publisherId, period, ...amounts }));
+  amounts: Partial<Amounts>,
+): UsageDelta[] => periods.map((period) => ({ ...noAmounts, ...amounts, campaignId, publisherId, period }));
 
 type Taken = TotalRef & { periods: readonly string[]; impressions: number; micros: number };
 
 /** What a slice or a reservation takes of a total (1), or gives back (-1). */
 export const takenDeltas = (taken: Taken, sign: 1 | -1): UsageDelta[] =>
-  deltasOf(taken, taken.periods, { impressions: sign * taken.impressions, clicks: 0, micros: sign * taken.micros });
+  deltasOf(taken, taken.periods, { impressions: sign * taken.impressions, micros: sign * taken.micros });
 
 type PeriodRef = Pick<UsageDelta, 'campaignId' | 'publisherId' | 'period'>;
 
@@ -65,44 +103,55 @@ type PeriodRef = Pick<UsageDelta, 'campaignId' | 'publisherId' | 'period'>;
 export const periodKey = ({ campaignId, publisherId, period }: PeriodRef): string =>
   `${totalsKey(campaignId, publisherId)} ${period}`;
 
-/** Changes of the same total in the same period become one. */
-export function sumDeltas(deltas: readonly UsageDelta[]): UsageDelta[] {
+/**
+ * Changes of the same total in the same period become one.
+ * @param locked periods (by `periodKey`) that stay in the list where nothing of them changes
+ */
+export function sumDeltas(deltas: readonly UsageDelta[], locked: ReadonlySet<string> = noKeys): UsageDelta[] {
   const sums = new Map<string, UsageDelta>();
   for (const delta of deltas) {
     const key = periodKey(delta);
     const sum = sums.get(key);
-    if (sum === undefined) sums.set(key, { ...delta });
-    else {
-      sum.impressions += delta.impressions;
-      sum.clicks += delta.clicks;
-      sum.micros += delta.micros;
-    }
+    sums.set(key, sum === undefined ? delta : { ...delta, ...addAmounts(sum, delta) });
   }
-  return [...sums.values()].filter(
-    ({ impressions, clicks, micros }) => impressions !== 0 || clicks !== 0 || micros !== 0,
-  );
+  return [...sums].flatMap(([key, sum]) => (locked.has(key) || amountNames.some((name) => sum[name] !== 0) ? sum : []));
 }
 
-const columns = 'campaign_id, publisher_id, period, impressions, clicks, micros';
+const noKeys: ReadonlySet<string> = new Set();
+
+const amountColumns = Object.values(columnOf);
+const columns = `campaign_id, publisher_id, period, ${amountColumns.join(', ')}`;
 
 /** Nine billion, far beyond any budget: reported amounts must not make a sum overflow. */
 const mostMicros = 9e15;
+
+const addedSql = (column: AmountColumn): string => {
+  const sum = `known.${column} + excluded.${column}`;
+  return column.endsWith('micros') ? `greatest(least(${sum}, ${mostMicros}), -${mostMicros})` : sum;
+};
 
 /* All writers lock rows in the order of their keys, which avoids deadlocks. */
 const addSql = `
 insert into campaign_usage as known (${columns})
 select ${columns}
-from unnest($1::integer[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[])
+from unnest($1::integer[], $2::integer[], $3::text[],
+    ${amountColumns.map((_, at) => `$${at + 4}::bigint[]`).join(', ')})
   as given (${columns})
 order by campaign_id, publisher_id, period
 on conflict (campaign_id, publisher_id, period) do update set
-  impressions = known.impressions + excluded.impressions, clicks = known.clicks + excluded.clicks,
-  micros = greatest(least(known.micros + excluded.micros, ${mostMicros}), -${mostMicros})
+  ${amountColumns.map((column) => `${column} = ${addedSql(column)}`).join(', ')}
 returning ${columns}`;
 
-/** Adds to the usage of campaigns; the rows stay locked until the transaction ends. @returns the usage after it */
-export async function addUsage(executor: Executor, deltas: readonly UsageDelta[]): Promise<CampaignUsage[]> {
-  const sums = sumDeltas(deltas);
+/**
+ * Adds to the usage of campaigns; the rows stay locked until the transaction ends. @returns the usage after it
+ * @param locked rows (by `periodKey`) that are locked and returned also where nothing of them changes
+ */
+export async function addUsage(
+  executor: Executor,
+  deltas: readonly UsageDelta[],
+  locked?: ReadonlySet<string>,
+): Promise<CampaignUsage[]> {
+  const sums = sumDeltas(deltas, locked);
   if (sums.length === 0) return [];
   const { rows } = await executor.query<UsageRow>({
     name: 'add_use',
@@ -111,9 +160,7 @@ export async function addUsage(executor: Executor, deltas: readonly UsageDelta[]
       integers(sums, (sum) => sum.campaignId),
       integers(sums, (sum) => sum.publisherId ?? 0),
       texts(sums, (sum) => sum.period),
-      bigints(sums, (sum) => sum.impressions),
-      bigints(sums, (sum) => sum.clicks),
-      bigints(sums, (sum) => Math.round(sum.micros)),
+      ...amountNames.map((name) => bigints(sums, (sum) => Math.round(sum[name]))),
     ],
   });
   return rows.map(toUsage);
@@ -143,22 +190,13 @@ export async function deleteOldUsage(executor: Executor, nowMs: number): Promise
 }
 
 /** As stored; 64-bit numbers come as text. */
-export type UsageRow = {
-  campaign_id: number;
-  publisher_id: number;
-  period: string;
-  impressions: string;
-  clicks: string;
-  micros: string;
-};
+export type UsageRow = { campaign_id: number; publisher_id: number; period: string } & Record<AmountColumn, string>;
 
 export const toUsage = (row: UsageRow): CampaignUsage => ({
+  ...eachAmount((name) => Number(row[columnOf[name]])),
   campaignId: row.campaign_id,
   publisherId: row.publisher_id === 0 ? null : row.publisher_id,
   period: row.period,
-  impressions: Number(row.impressions),
-  clicks: Number(row.clicks),
-  micros: Number(row.micros),
 });
 
 /** Usage by total and period. */
@@ -182,27 +220,24 @@ export function createUsageTable(from?: UsageTable): UsageTable {
       }
       return amounts;
     },
-    set: (used) =>
-      own.set(periodKey(used), { impressions: used.impressions, clicks: used.clicks, micros: used.micros }),
+    set: (used) => own.set(periodKey(used), addAmounts(noAmounts, used)),
     add: (delta) => {
       const { campaignId, publisherId, period } = delta;
-      const before = table.get(campaignId, publisherId, period);
-      table.set({
-        ...delta,
-        impressions: before.impressions + delta.impressions,
-        clicks: before.clicks + delta.clicks,
-        micros: before.micros + delta.micros,
-      });
+      table.set({ ...delta, ...addAmounts(table.get(campaignId, publisherId, period), delta) });
     },
     fork: () => createUsageTable(table),
   };
   return table;
 }
 
-const fields: Record<CapMetric, keyof Amounts> = { impressions: 'impressions', clicks: 'clicks', budget: 'micros' };
+const fields: Record<CapMetric, 'impressions' | 'clicks' | 'micros'> = {
+  impressions: 'impressions',
+  clicks: 'clicks',
+  budget: 'micros',
+};
 
 /** What a cap limits, and to how much: money in millionths. */
-export const fieldOf = ({ metric }: TotalCap): keyof Amounts => fields[metric];
+export const fieldOf = ({ metric }: TotalCap): (typeof fields)[CapMetric] => fields[metric];
 export const limitOf = ({ metric, limit }: TotalCap): number => (metric === 'budget' ? limit * 1_000_000 : limit);
 
 /** The usage of a total in each of its current periods. */
@@ -214,5 +249,16 @@ export function capUsageOf(table: Pick<UsageTable, 'get'>, total: LimitedTotal, 
     metric,
     Object.fromEntries(amounts.map(([per, amount]) => [per, amount[field]])),
   ]);
-  return Object.fromEntries(entries) as CapUsage;
+  const usage = Object.fromEntries(entries) as CapUsage;
+  const isHeld = amounts.some(
+    ([, used]) => used.micros > used.spentMicros || used.impressions > used.countedImpressions,
+  );
+  if (!isHeld) return usage;
+  const heldOf = (held: (used: Amounts) => number): PeriodUse =>
+    Object.fromEntries(amounts.map(([per, used]) => [per, Math.max(0, held(used))])) as PeriodUse;
+  const reserved = {
+    impressions: heldOf((used) => used.impressions - used.countedImpressions),
+    budget: heldOf((used) => used.micros - used.spentMicros),
+  };
+  return { ...usage, reserved };
 }

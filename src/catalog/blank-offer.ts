@@ -22,6 +22,8 @@ export const blankOffer = (id: number, campaignId: number, publisherId: number):
     landingUrl: '',
     clickIdParam: '',
     optOutDays: null,
+    overspendPercent: 0,
+    activatedAtMs: null,
     payout: { kind: 'cpc', amountMicros: 0, currency: 'USD' },
     rules: {},
     provisions: new Map(),

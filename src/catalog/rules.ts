@@ -120,7 +120,12 @@ export const campaignRules = Type.Object(
     ),
     frequency_caps: Type.Optional(frequencyCaps),
     total_caps: Type.Optional(totalCaps),
-    pacing: Type.Optional(literals(pacings, 'How budget and total caps are spread over the day; default asap.')),
+    pacing: Type.Optional(
+      literals(
+        [...pacings, 'as_fast'],
+        'How budgets and total caps are spread over their time; default asap (as_fast).',
+      ),
+    ),
     force_priority: Type.Optional(Type.Boolean({ description: 'Shown before everything that is not forced.' })),
     exclusion_groups: Type.Optional(
       Type.Array(text(64), { maxItems: 10, description: 'Of each group one answer shows one campaign.' }),

@@ -80,6 +80,9 @@ export type CampaignRow = {
   landing_url: string;
   click_id_param: string;
   opt_out_days: number | null;
+  overspend_percent: number;
+  /** Text where it comes from a stored catalogue. */
+  activated_at: Date | string | null;
   /** As stored; direct writes to the database are not validated. */
   rules: CampaignRules;
   payout_kind: PayoutKind;

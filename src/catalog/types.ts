@@ -161,6 +161,10 @@ export type Campaign = {
   clickIdParam: string;
   /** How long a "no thanks" excludes the campaign for the user (days); null: without end. */
   optOutDays: number | null;
+  /** How far what is booked may go beyond a budget (0 to 100). */
+  overspendPercent: number;
+  /** When it was first active (epoch milliseconds); null: never, or unknown. */
+  activatedAtMs: number | null;
   payout: Payout;
   rules: CampaignRules;
   /** By publisher, inactive ones included. The campaign is served to no other publisher. */

@@ -100,7 +100,7 @@ function compileOrNull(
 ): Candidate | null {
   const { campaign } = offer;
   try {
-    const rules = compiled.get(campaign.id) ?? compileRules(campaign.rules, campaign.id, capZone);
+    const rules = compiled.get(campaign.id) ?? compileRules(campaign, capZone);
     compiled.set(campaign.id, rules);
     return toCandidate(offer, publisher, rules, capZone);
   } catch {

@@ -48,7 +48,8 @@ export type Exclusion =
   | { rule: 'conditions' }
   | { rule: 'opted_out'; untilMs: number | null }
   | { rule: 'frequency_cap'; cap: FrequencyCap; count: number }
-  | { rule: 'total_cap'; cap: CompiledTotalCap; used: number }
+  /** `cap_reserved`: there is room as soon as what is reserved of it comes back. */
+  | { rule: 'total_cap' | 'cap_reserved'; cap: CompiledTotalCap; used: number; reserved: number }
   | { rule: 'pacing'; probability: number }
   | { rule: 'same_campaign' | 'same_advertiser'; shown: Candidate }
   | { rule: 'exclusion_group'; shown: Candidate; group: string }

@@ -16,6 +16,7 @@ type ReasonKey =
   | 'targeting_missed'
   | 'opted_out_until'
   | 'budget'
+  | 'budget_reserved'
   | 'shown';
 
 type ReasonValues = Readonly<Record<string, ReasonValue>>;
@@ -61,6 +62,7 @@ export function reasonOf(exclusion: Exclusion, candidate: Candidate | null, inpu
     case 'frequency_cap':
       return { key: rule, values: frequencyValues(exclusion.cap, exclusion.count) };
     case 'total_cap':
+    case 'cap_reserved':
       return totalReason(exclusion, candidate, input.context.nowMs);
     case 'pacing':
       return { key: rule, values: { share: { as: 'share', value: exclusion.probability } } };
@@ -124,21 +126,24 @@ function durationOf(minutes: number): readonly [unit: string, length: number] {
 }
 
 function totalReason(
-  { cap: { cap, limit, zone }, used }: Of<'total_cap'>,
+  { rule, cap: { cap, limit, zone }, used, reserved }: Of<'total_cap' | 'cap_reserved'>,
   candidate: Candidate | null,
   nowMs: number,
 ): Reason {
   const hour = cap.per === 'hour' ? Math.floor((minuteOfWeek(zone, nowMs) % 1440) / 60) : 0;
   const since = { per: cap.per, zone, since: { as: 'timeOfDay', minute: hour * 60 } } as const;
-  if (cap.metric !== 'budget')
-    return { key: 'total_cap', values: { ...since, metric: cap.metric, used: count(used), limit: count(limit) } };
+  const counted = used - reserved;
+  if (cap.metric !== 'budget') {
+    const counts = { used: count(counted), reserved: count(reserved), limit: count(limit) };
+    return { key: rule, values: { ...since, metric: cap.metric, ...counts } };
+  }
+  const amount = (micros: number, currency: string | null = null): ReasonValue => ({ as: 'amount', micros, currency });
   return {
-    key: 'budget',
+    key: rule === 'cap_reserved' ? 'budget_reserved' : 'budget',
     values: {
-      ...since,
-      used: { as: 'amount', micros: used, currency: null },
-      limit: { as: 'amount', micros: limit, currency: candidate?.payout.currency ?? null },
-      rest: used < limit ? 'yes' : 'no',
+      ...{ ...since, used: amount(counted), reserved: amount(reserved) },
+      limit: amount(limit, candidate?.payout.currency ?? null),
+      rest: counted < limit ? 'yes' : 'no',
     },
   };
 }

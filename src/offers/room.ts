@@ -1,5 +1,7 @@
 import type { Accounts } from '../accounts/room.ts';
+import { activeCapsOf } from '../budgets/caps.ts';
 import type { Budgets } from '../budgets/room.ts';
+import { findStandings } from '../budgets/standing.ts';
 import type { Catalog } from '../catalog/room.ts';
 import { indexOf } from '../decision/decide.ts';
 import type { EventLogRoom } from '../event-log/room.ts';
@@ -7,6 +9,7 @@ import type { Learning } from '../learning/room.ts';
 import type { PermissionEntry } from '../management/unit-of-work.ts';
 import { createFailFast } from '../platform/db/health.ts';
 import type { HotRoutes } from '../platform/http/hot-routes.ts';
+import { html } from '../platform/http/html.ts';
 import type { Job } from '../platform/jobs.ts';
 import { minuteMs } from '../platform/lib/time.ts';
 import type { App } from '../platform/ports.ts';
@@ -21,12 +24,13 @@ import { explainRoutes } from './fetch/explain-routes.ts';
 import { offerRoutes } from './fetch/routes.ts';
 import { createOfferService } from './fetch/service.ts';
 import { eraseSessions, exportSessions, findUserSessions } from './fetch/user-data.ts';
-import { createLiveCalls, recordLiveCalls, recordRefusedManagement } from './live-calls/live-calls.ts';
+import { createLiveCalls, recordLiveCalls } from './live-calls/live-calls.ts';
 import { createFetchMeter, createOutcomeSampler } from './metrics.ts';
 import { createNotices } from './notices/notices.ts';
 import { untrackedView } from './offer-view.ts';
 import { offerwallPageRoutes } from './offerwall/page-routes.ts';
 import { linkedWallRoutes, offerwallRoutes } from './offerwall/routes.ts';
+import { budgetsCard } from './pages/campaigns/budgets.ts';
 import { createReach } from './pages/campaigns/estimate.ts';
 import { outcomesCard } from './pages/campaigns/outcomes.ts';
 import { createRecentSessions, createSeenValues } from './pages/campaigns/recent-sessions.ts';
@@ -70,7 +74,6 @@ export function createOffers({ platform, catalog, accounts, eventLog, learning, 
     retention: applyOfferRetention,
     userData: { findSessions: findUserSessions, eraseSessions, exports: { sessions: exportSessions } },
     observe: (open: App) => recordLiveCalls(open, deps),
-    observeRoutes: (app: App) => recordRefusedManagement(app, deps),
     hotRoutes: async (scope: App, hot: HotRoutes) => {
       await scope.register(offerRoutes, { ...deps, offers: service, hot });
       await scope.register(offerwallRoutes, { ...deps, offers: service, hot });
@@ -94,12 +97,21 @@ export function createOffers({ platform, catalog, accounts, eventLog, learning, 
 
 /** What requests say of a campaign, on its page; and offers for previews. */
 function extendCatalogue(
-  { extensions }: Catalog,
+  { extensions, store }: Catalog,
   { pool, dbHealth, config, now }: Pick<OfferDeps, 'pool' | 'dbHealth' | 'config' | 'now'>,
 ): void {
   const failFast = createFailFast(dbHealth);
   const recent = createRecentSessions({ pool, dbHealth, now });
-  extensions.campaignCard = (context, id) => failFast(() => outcomesCard(pool, context, id, now()));
+  extensions.campaignCard = (context, id) =>
+    failFast(async () => {
+      const nowMs = now();
+      const snapshot = store.current();
+      const candidate = indexOf(context.publisher).candidates.find(({ offer }) => offer.campaign.id === id);
+      const asked = { campaignId: id, nowMs, rules: candidate?.rules ?? null };
+      const standings = await findStandings(pool, activeCapsOf(snapshot), asked);
+      const outcomes = await outcomesCard(pool, context, id, nowMs);
+      return html`${budgetsCard(standings, candidate?.payout.currency ?? null)}${outcomes}`;
+    });
   extensions.reach = createReach(recent);
   extensions.seenValues = createSeenValues(recent);
   // The first offers of a publisher, in the order in which they compete.

@@ -61,6 +61,8 @@ const sampleCampaign = (publisherId: number, creatives: Creative[]): Offer['camp
   landingUrl: 'https://advertiser.example/',
   clickIdParam: 'click_id',
   optOutDays: null,
+  overspendPercent: 0,
+  activatedAtMs: null,
   payout: { kind: 'cpc', amountMicros: 0, currency: 'USD' },
   rules: {},
   provisions: new Map(),

@@ -1,5 +1,13 @@
 import type { Executor } from '../platform/db/pool.ts';
-import { addMetricsSql, eachMetric, metricColumns, metricNames, metricsOfEventsSql, sumSql } from './metrics.ts';
+import {
+  addMetricsSql,
+  countNames,
+  eachMetric,
+  metricColumns,
+  metricsOfEventsSql,
+  moneyMetrics,
+  sumSql,
+} from './metrics.ts';
 import { allEventsSql, countedEventsSql, isRolledUp } from './rollup/events.ts';
 import { blockRollups } from './rollup/lock.ts';
 import {
@@ -20,8 +28,6 @@ const isSameRow = (a: string, b: string): string => `(${columnsOf(a)}) = (${colu
 
 /** Stands in `custom_values` for an erased value, with random digits. */
 const erasedValue = 'erased ';
-
-const countNames = metricNames.filter((name) => name !== 'revenue_micros');
 
 /*
  * $1: days, $2: sessions. Only what was rolled up was ever counted under a value.
@@ -44,7 +50,7 @@ erased_sums as ( -- what the sessions have counted under their values
   group by 1, 2, 3, 4, 5
 ),
 moved as materialized ( -- of each row what moves to \`other\`, and whether nothing is left
-  select ${columnsOf('kept')}, erased_sums.revenue_micros,
+  select ${columnsOf('kept')}, ${moneyMetrics.map((name) => `erased_sums.${name}`).join(', ')},
     ${countNames.map((name) => `least(kept.${name}, erased_sums.${name}) as ${name}`).join(', ')},
     ${countNames.map((name) => `kept.${name} <= erased_sums.${name}`).join(' and ')} as is_last
   from erased_sums join custom_rollups kept using (${customRollupKey})

@@ -4,15 +4,20 @@ import { type EventMetric, eventKinds, eventMetrics } from '../catalog/event-kin
  * The metrics of reports (docs/interface.md#reports). A session is one answered fetch; filled: it showed an offer. The
  * events are those of `catalog/event-kinds.ts`. Suspicious events and developers' sessions count in none.
  */
-export type MetricName = 'sessions' | 'filled_sessions' | EventMetric | 'conversions' | 'revenue_micros';
+export type MetricName = 'sessions' | 'filled_sessions' | EventMetric | 'conversions' | MoneyMetric;
 
-export const metricNames: readonly MetricName[] = [
-  'sessions',
-  'filled_sessions',
-  ...eventMetrics,
-  'conversions',
-  'revenue_micros',
-];
+/** Metrics of money, in millionths. `unbilled_micros`: what no longer fitted into a budget, and was booked with 0. */
+export const moneyMetrics = ['revenue_micros', 'unbilled_micros'] as const;
+
+type MoneyMetric = (typeof moneyMetrics)[number];
+type CountMetric = Exclude<MetricName, MoneyMetric>;
+
+const isMoney = (name: MetricName): name is MoneyMetric => (moneyMetrics as readonly MetricName[]).includes(name);
+
+/** The metrics that count. */
+export const countNames: readonly CountMetric[] = ['sessions', 'filled_sessions', ...eventMetrics, 'conversions'];
+
+export const metricNames: readonly MetricName[] = [...countNames, ...moneyMetrics];
 
 /** Sums of the metrics; money in millionths of the currency. */
 export type Metrics = Record<MetricName, number>;
@@ -41,14 +46,14 @@ const bounded = (amount: string): string => `greatest(-${maxMicros}, least(${max
 
 /** The sum of a column of a metric, as SQL. Counts are added as bigints, ten times faster than a numeric. */
 export const sumSql = (name: MetricName, column: string = name): string =>
-  name === 'revenue_micros' ? bounded(`sum(${column})`) : `sum_exact(${column})`;
+  isMoney(name) ? bounded(`sum(${column})`) : `sum_exact(${column})`;
 
 /** The same for all metrics, each under its name. */
 export const sumsSql = eachMetric((name) => `${sumSql(name)} as ${name}`);
 
 /** Of `on conflict`: adds the metrics of `excluded` to those of `kept`. */
 export const addMetricsSql = eachMetric((name) => {
-  if (name !== 'revenue_micros') return `${name} = kept.${name} + excluded.${name}`;
+  if (!isMoney(name)) return `${name} = kept.${name} + excluded.${name}`;
   return `${name} = ${bounded(`kept.${name}::numeric + excluded.${name}`)}`;
 });
 

@@ -1,4 +1,4 @@
-import { type Metrics, metricNames } from './metrics.ts';
+import { countNames, type Metrics } from './metrics.ts';
 import { createWriter } from './query/byte-writer.ts';
 import type { ActivityRow, ReportRequest } from './query/types.ts';
 
@@ -11,10 +11,9 @@ const rate = (part: number, whole: number): number => (whole === 0 ? 0 : rounded
 
 /** The columns of a report behind its groups: the counts in the order of the metrics, then money and rates. */
 const columns: readonly { name: string; of: (metrics: Metrics) => number }[] = [
-  ...metricNames
-    .filter((name) => name !== 'revenue_micros')
-    .map((name) => ({ name, of: (metrics: Metrics) => metrics[name] })),
+  ...countNames.map((name) => ({ name, of: (metrics: Metrics) => metrics[name] })),
   { name: 'revenue', of: ({ revenue_micros }) => revenue_micros / unit },
+  { name: 'unbilled', of: ({ unbilled_micros }) => unbilled_micros / unit },
   { name: 'ctr', of: ({ clicks, impressions }) => rate(clicks, impressions) },
   { name: 'cvr', of: ({ conversions, clicks }) => rate(conversions, clicks) },
   { name: 'rpm', of: ({ revenue_micros, sessions }) => rate((revenue_micros / unit) * 1000, sessions) },

@@ -31,6 +31,7 @@ const labels: Readonly<Record<string, MessageKey>> = {
   offers_per_response: 'settings.offerCount',
   offerwall_enabled: 'settings.offerwall',
   opt_out_days: 'campaigns.optOutDays',
+  overspend_percent: 'campaigns.overspend',
   payout_amount: 'campaigns.amount',
   payout_currency: 'campaigns.currency',
   payout_kind: 'campaigns.model',

@@ -9,8 +9,8 @@ import { type Fact, raiseFacts } from '../webhooks/raise-events.ts';
 const lateAfterMs = 24 * hourMs;
 
 /**
- * Raises `campaign.budget_reached` once for each period of a budget, and `campaign.ended` once for each end
- * (docs/interface.md#operational-events).
+ * Raises `campaign.budget_reached` once for each period of a budget or total cap, and `campaign.ended` once for each
+ * end (docs/interface.md#operational-events).
  */
 export async function raiseCampaignEvents({
   pool,
@@ -22,8 +22,8 @@ export async function raiseCampaignEvents({
   await raiseFacts(pool, 'campaign.ended', endedCampaigns(snapshot, nowMs).map(endedFact));
   const reached = await findReachedBudgets(pool, snapshot, nowMs);
   const facts = reached.map((budget) => {
-    const { campaign, publisherId, per, limit } = budget;
-    const data = { campaign_id: campaign.id, name: campaign.name, per, limit };
+    const { campaign, publisherId, metric, per, limit } = budget;
+    const data = { campaign_id: campaign.id, name: campaign.name, metric, per, limit };
     return { publisherId: publisherId ?? campaign.publisherId, subject: budgetKey(budget), data };
   });
   await raiseFacts(pool, 'campaign.budget_reached', facts);

@@ -44,7 +44,7 @@ export const rowValues = (events: readonly AnyEvent[]): Values => [
 ];
 
 /** The days of a batch. With the list of them the planner leaves out all other partitions. */
-export const daysOf = (events: readonly AnyEvent[]): string[] => [
+export const daysOf = (events: readonly Pick<AnyEvent, 'sessionId'>[]): string[] => [
   ...new Set(events.map(({ sessionId }) => dayOfUuid7(sessionId))),
 ];
 
@@ -79,6 +79,27 @@ on conflict do nothing`;
 /** Stores events that need nothing of their session; what is stored already stays unchanged. */
 export async function insertEvents(executor: Executor, events: readonly (TrackedEvent | PerkEvent)[]): Promise<void> {
   await executor.query({ name: 'insert_events', text: eventsSql, values: rowValues(events) });
+}
+
+const unbilledSql = `
+update events set revenue_micros = null, unbilled_micros = revenue_micros
+from unnest($1::date[], $2::uuid[], $3::integer[], $4::text[]) as given (day, session_id, offer_id, kind)
+where events.day = any($5::date[]) and events.day = given.day and events.session_id = given.session_id
+  and events.offer_id = given.offer_id and events.kind = given.kind`;
+
+/** Of events that this transaction stored: those that no longer fit into a budget. */
+export async function markUnbilled(
+  executor: Executor,
+  events: readonly { sessionId: string; offerId: number; kind: string }[],
+): Promise<void> {
+  const values = [
+    dates(events, ({ sessionId }) => timeOfUuid7(sessionId)),
+    uuids(events, ({ sessionId }) => sessionId),
+    integers(events, ({ offerId }) => offerId),
+    texts(events, ({ kind }) => kind),
+    daysOf(events),
+  ];
+  await executor.query({ name: 'mark_unbilled_events', text: unbilledSql, values });
 }
 
 /** Stores events of which none is stored already or given twice; otherwise it fails with 23505 and stores nothing. */

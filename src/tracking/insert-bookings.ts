@@ -1,7 +1,7 @@
 import type { Executor } from '../platform/db/pool.ts';
 import { dayOfUuid7 } from '../platform/lib/uuid7.ts';
 import type { Trace } from '../platform/tracing/tracing.ts';
-import { bookSql } from '../reports/bookings.ts';
+import { bookSql, unbillSql } from '../reports/bookings.ts';
 import { type Delivery, deliverySql, deliveryValues } from '../webhooks/outbox.ts';
 import type { Booking } from './conversions/booking.ts';
 import type { ConvertedClick } from './conversions/find-clicks.ts';
@@ -23,14 +23,15 @@ const insertSql = `
 with given as (
   select * from json_to_recordset($1::json) as given (day date, session_id uuid, offer_id integer, event text,
     txn_key uuid, void boolean, id uuid, publisher_id integer, campaign_id integer, advertiser_id integer, txn_id text,
-    given_micros bigint, payout_micros bigint, currency text, is_loyalty boolean, loyalty_micros numeric,
+    given_micros bigint, payout_micros bigint, unbilled_micros bigint, currency text, is_loyalty boolean,
+    loyalty_micros numeric,
     suspicious text, click_at_ms float8, booked_at_ms float8)
 ), added as (
   insert into conversions (day, session_id, offer_id, event, txn_key, void, id, publisher_id, campaign_id,
-    advertiser_id, txn_id, given_micros, payout_micros, currency, is_loyalty, loyalty_micros, suspicious, click_at,
-    booked_at)
+    advertiser_id, txn_id, given_micros, payout_micros, unbilled_micros, currency, is_loyalty, loyalty_micros,
+    suspicious, click_at, booked_at)
   select day, session_id, offer_id, event, txn_key, void, id, publisher_id, campaign_id, advertiser_id,
-    txn_id, given_micros, payout_micros, currency, is_loyalty, loyalty_micros, suspicious,
+    txn_id, given_micros, payout_micros, unbilled_micros, currency, is_loyalty, loyalty_micros, suspicious,
     to_timestamp(click_at_ms / 1000), to_timestamp(booked_at_ms / 1000)
   from given
   order by day, session_id, offer_id, event, txn_key, void
@@ -38,7 +39,7 @@ with given as (
   returning id
 ), booked as (${bookSql(`
   select day, session_id, id, publisher_id, offer_id, campaign_id, to_timestamp(booked_at_ms / 1000),
-    case when void then -1 else 1 end, payout_micros
+    case when void then -1 else 1 end, payout_micros, unbilled_micros
   from given join added using (id)
   where suspicious is null`)}
 ), ${deliverySql(2, 'added')}
@@ -76,6 +77,7 @@ const toRow = ({ click, booking, txnId }: LedgerEntry) => ({
   txn_id: txnId === '' ? null : txnId,
   given_micros: booking.givenMicros?.toString() ?? null,
   payout_micros: booking.payoutMicros.toString(),
+  unbilled_micros: booking.unbilledMicros.toString(),
   currency: booking.currency,
   is_loyalty: booking.isLoyalty,
   loyalty_micros: booking.loyaltyMicros.toString(),
@@ -83,3 +85,31 @@ const toRow = ({ click, booking, txnId }: LedgerEntry) => ({
   click_at_ms: booking.clickAtMs,
   booked_at_ms: booking.bookedAtMs,
 });
+
+const unbilledSql = `
+with given as (
+  select * from unnest($1::date[], $2::uuid[], $3::integer[], $4::text[], $5::uuid[], $6::uuid[])
+    as given (day, session_id, offer_id, event, txn_key, id)
+), ledger as (
+  update conversions c set payout_micros = 0, loyalty_micros = 0, unbilled_micros = payout_micros
+  from given
+  where c.day = any($1::date[]) and not void and (c.day, c.session_id, c.offer_id, c.event, c.txn_key)
+    = (given.day, given.session_id, given.offer_id, given.event, given.txn_key)
+)
+${unbillSql('given')}`;
+
+/** Of conversions that this transaction added: those that no longer fit into a budget. */
+export async function markUnbilledBookings(executor: Executor, entries: readonly LedgerEntry[]): Promise<void> {
+  await executor.query({
+    name: 'mark_unbilled_bookings',
+    text: unbilledSql,
+    values: [
+      entries.map(({ click }) => dayOfUuid7(click.sessionId)),
+      entries.map(({ click }) => click.sessionId),
+      entries.map(({ click }) => click.offerId),
+      entries.map(({ booking }) => booking.event),
+      entries.map(({ booking }) => booking.txnKey),
+      entries.map(({ booking }) => booking.id),
+    ],
+  });
+}

@@ -15,7 +15,8 @@ export const eraseTransactionIds: EraseWithSessions = async (executor, sessions)
 /** Conversions of the user's sessions. */
 export const exportConversions: ExportRows = async (executor, { days, sessionIds }) => {
   const { rows } = await executor.query(
-    `select session_id, offer_id, campaign_id, event, txn_id, void, payout_micros::text, currency,
+    `select session_id, offer_id, campaign_id, event, txn_id, void, payout_micros::text, unbilled_micros::text,
+      currency,
       loyalty_micros::text, booked_at
     from conversions
     where day = any($1::date[]) and session_id = any($2::uuid[])

@@ -13,7 +13,14 @@ import {
   insertClicks,
   insertNewClicks,
 } from './clicks/insert-clicks.ts';
-import { type EventMeter, insertEvents, insertFirstEvents, insertNewEvents, type NewEvent } from './event-rows.ts';
+import {
+  type EventMeter,
+  insertEvents,
+  insertFirstEvents,
+  insertNewEvents,
+  markUnbilled,
+  type NewEvent,
+} from './event-rows.ts';
 
 /**
  * How events are written, and counted in the metrics once they are committed. Results: one for each event, in order;
@@ -91,11 +98,22 @@ export async function writeUncounted<Event extends TrackedEvent, Result>(
     items.map(({ event }) => event),
   );
   const isNew = new Set(stored.map((event) => `${event.session_id} ${event.offer_id}`));
-  return items.flatMap(({ event: { kind, sessionId, claims, atMs }, campaign }) => {
+  return items.flatMap(({ event: { kind, sessionId, claims, atMs, revenueMicros }, campaign }) => {
     // A repeat within the batch counts once.
     if (!isCapEvent(kind) || !isNew.delete(`${sessionId} ${claims.offerId}`)) return [];
-    return [{ kind, sessionId, publisherId: claims.publisherId, offerId: claims.offerId, campaign, atMs }];
+    const { publisherId, offerId } = claims;
+    return [{ kind, sessionId, publisherId, offerId, campaign, atMs, revenueMicros }];
   });
+}
+
+/** Counts events that were stored in this transaction for caps. Those that no longer fit into a budget pay nothing. */
+export async function countWritten(
+  executor: Executor,
+  snapshot: Snapshot,
+  events: readonly CountedEvent[],
+): Promise<void> {
+  const unbilled = await countEvents(executor, activeCapsOf(snapshot), events);
+  if (unbilled.length > 0) await markUnbilled(executor, unbilled);
 }
 
 /** Stores events, and counts those that are new for caps, in one transaction. */
@@ -105,7 +123,7 @@ export async function writeCounted<Event extends TrackedEvent, Result>(
   items: readonly Counted<Event>[],
   writers: Writers<Event, Result>,
 ): Promise<readonly Result[]> {
-  await countEvents(executor, activeCapsOf(snapshot), await writeUncounted(executor, items, writers));
+  await countWritten(executor, snapshot, await writeUncounted(executor, items, writers));
   return writers.resultsOf(
     executor,
     items.map(({ event }) => event),

@@ -57,10 +57,8 @@ export async function enqueue(executor: Transaction, events: readonly OutboxEven
   if (events.length === 0) return [];
   const targets = await readTargets(executor, events);
   const deliveries = events.flatMap((source) => deliveriesOf(source, targets));
-  if (deliveries.length > 0) {
-    const queued = await insertDeliveries(executor, deliveries);
-    executor.onCommit((pool) => tellWorkers(pool, queued));
-  }
+  const queued = await insertDeliveries(executor, deliveries);
+  executor.onCommit((pool) => tellWorkers(pool, queued));
   return deliveries.map(({ id }) => id);
 }
 
@@ -184,8 +182,9 @@ export function deliveryValues(deliveries: readonly Delivery[]): unknown[] {
 
 const insertStatement = `with ${deliverySql(1)} select distinct endpoint_id from queued`;
 
-/** @returns the endpoints of those that are queued */
-async function insertDeliveries(executor: Executor, deliveries: readonly Delivery[]): Promise<number[]> {
+/** Stores deliveries in the transaction of their cause. @returns the endpoints that have some to claim now */
+export async function insertDeliveries(executor: Executor, deliveries: readonly Delivery[]): Promise<number[]> {
+  if (deliveries.length === 0) return [];
   const { rows } = await executor.query<{ endpoint_id: number }>({
     name: 'insert_deliveries',
     text: insertStatement,

@@ -169,8 +169,8 @@ test('80% of a budget is told once for its period, and not beside 100%', async (
   const { timeZone } = t.deps.catalog.current().publishers.get(t.publisher.id) as { timeZone: string };
   const use = (micros: number) =>
     t.pool.query(
-      `insert into campaign_usage (campaign_id, publisher_id, period, micros) values (1, 0, $1, $2)
-      on conflict (campaign_id, publisher_id, period) do update set micros = excluded.micros`,
+      `insert into campaign_usage (campaign_id, publisher_id, period, spent_micros) values (1, 0, $1, $2)
+      on conflict (campaign_id, publisher_id, period) do update set spent_micros = excluded.spent_micros`,
       [periodName('day', timeZone, nowMs), micros],
     );
   const told = async () => (await t.pool.query("select from alerts where kind = 'budget.80'")).rowCount;
@@ -201,11 +201,10 @@ test('80% of a budget is told for the campaign and for each publisher with one o
   await t.deps.catalog.refresh();
   const { timeZone } = t.deps.catalog.current().publishers.get(t.publisher.id) as { timeZone: string };
   const use = (publisherId: number, micros: number) =>
-    t.pool.query('insert into campaign_usage (campaign_id, publisher_id, period, micros) values (2, $1, $2, $3)', [
-      publisherId,
-      periodName('day', timeZone, nowMs),
-      micros,
-    ]);
+    t.pool.query(
+      'insert into campaign_usage (campaign_id, publisher_id, period, spent_micros) values (2, $1, $2, $3)',
+      [publisherId, periodName('day', timeZone, nowMs), micros],
+    );
   await use(0, 8_000_000);
   await use(t.publisher.id, 9_000_000);
   await use(manager.id, 10_000_000);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { releaseExpiredReservations } from '../../src/budgets/release.ts';
+import { releaseDueReservations } from '../../src/budgets/release.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { browser, call, fetchOffers, type ShownOffer } from '../tracking/journey.ts';
 
@@ -93,7 +93,7 @@ test('reservations of totals are released after a minute, and paid events stay c
   nowMs += 1_000;
   await call(t, (offers[0] as ShownOffer).click_url);
   nowMs += 61_000;
-  await releaseExpiredReservations(t.pool, nowMs);
+  await releaseDueReservations(t.pool, nowMs);
   expect(await usageOf(campaignId)).toEqual({ impressions: 1, clicks: 1, micros: 500_000 });
   expect((await t.pool.query('select 1 from cap_reservations')).rows).toEqual([]);
 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { browser } from '../tracking/journey.ts';
 
 let t: TestApp;
 let servers: ServerProcess[];
@@ -116,6 +117,44 @@ describe('with 64 requests at once, over two processes', () => {
     expect(shown).toHaveLength(5);
     for (const { offers } of shown) await fetch((offers[0] as { pixel: string }).pixel);
     expect(showing(await fetchMany(8, () => ({})))).toHaveLength(0);
+  });
+
+  test('clicks are booked up to what a daily and a lifetime budget hold, to the micro-unit', async () => {
+    await setRules({});
+    campaignId = await nextCampaign(2);
+    await setRules({}, { kind: 'cpc', amount: 0.333333 });
+    const shown = showing(await fetchMany(64, () => ({}))).map(
+      ({ offers }) => offers.find((offer) => offer.campaign_id === campaignId) as Data['offers'][number],
+    );
+    expect(shown).toHaveLength(64);
+    await Promise.all(shown.map(({ pixel }) => fetch(pixel)));
+    await t.pool.query("update events set at = at - interval '1 second' where kind = 'impression'");
+    const caps = [
+      { metric: 'budget', per: 'day', limit: 7.000001 },
+      { metric: 'budget', per: 'lifetime', limit: 5.5 },
+    ];
+    await setRules({ total_caps: caps }, { kind: 'cpc', amount: 0.333333 });
+    const clicks = await Promise.all(
+      shown.map(({ click_url }, index) =>
+        fetch(click_url.replace(/^http:\/\/[^/]+/, servers[index % 2]?.url ?? ''), {
+          headers: { 'user-agent': browser },
+          redirect: 'manual',
+        }),
+      ),
+    );
+    expect(new Set(clicks.map(({ status }) => status))).toEqual(new Set([302]));
+    const { rows } = await t.pool.query(
+      `select sum(revenue_micros)::int as revenue, sum(unbilled_micros)::int as unbilled, count(*)::int as clicks
+      from events where campaign_id = $1 and kind = 'click' and suspicious is null`,
+      [campaignId],
+    );
+    expect(rows).toEqual([{ revenue: 16 * 333_333, unbilled: 48 * 333_333, clicks: 64 }]);
+    const used = await t.pool.query(
+      `select distinct spent_micros::int as spent, unbilled_micros::int as unbilled, clicks::int from campaign_usage
+      where campaign_id = $1 and period not like 'hour%'`,
+      [campaignId],
+    );
+    expect(used.rows).toEqual([{ spent: 16 * 333_333, unbilled: 48 * 333_333, clicks: 64 }]);
   });
 });
 

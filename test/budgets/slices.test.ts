@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ActiveCaps, activeCapsOf, type LimitedTotal } from '../../src/budgets/caps.ts';
 import { countEvents } from '../../src/budgets/count.ts';
 import { createLiveUsage, type LiveUsage } from '../../src/budgets/live-usage.ts';
-import { releaseExpiredReservations } from '../../src/budgets/release.ts';
+import { releaseDueReservations } from '../../src/budgets/release.ts';
 import { insertReservations, type Reservation } from '../../src/budgets/reservations.ts';
 import { loadTrueUsage, releaseExpiredSlices, spendSlices } from '../../src/budgets/slice-rows.ts';
 import { createSlices, type Slices } from '../../src/budgets/slices.ts';
@@ -134,7 +134,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
     });
     if (isReached) return;
     const shown = { sessionId: newUuid7(nowMs), offerId: 1, campaignId, publisherId: null, timeZone: 'UTC', periods };
-    const reservation = { ...shown, impressions: 1, micros: 700, sliceId: null };
+    const reservation = { ...shown, impressions: 1, micros: 700, paidBy: 'impression' as const, sliceId: null };
     const sliceId = process.slices.grant(total(), reservation);
     if (sliceId !== null) return void process.batch.push({ ...reservation, sliceId });
     if (!mayRowByRow) return;
@@ -180,6 +180,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
       publisherId: 1,
       offerId: 1,
       campaign,
+      revenueMicros: 0,
       atMs: timeOfUuid7(sessionId), // counted where it was reserved
     }));
     await transaction(pool, (executor) => countEvents(executor, caps(), events));
@@ -192,7 +193,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
     const expired = live.filter(isExpired);
     live = live.filter((each) => !isExpired(each));
     addTruth(expired, -1);
-    await releaseExpiredReservations(pool, nowMs);
+    await releaseDueReservations(pool, nowMs);
   };
   const expireSlices = async (): Promise<void> => {
     await pool.query("update cap_slices set expires_at = now() - interval '1 s'");

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { noHistory } from '../../src/budgets/caps.ts';
 import { type OpenHistory, readHistories, readHistory, reserveImpression } from '../../src/budgets/history.ts';
 import { createLiveUsage, type LiveUsage } from '../../src/budgets/live-usage.ts';
-import { addUsage, createUsageTable, periodNames } from '../../src/budgets/usage.ts';
+import { addUsage, createUsageTable, noAmounts, periodNames } from '../../src/budgets/usage.ts';
 import type { Snapshot } from '../../src/catalog/types.ts';
 import { emptyModel, type Model } from '../../src/learning/model.ts';
 import { decideCapped } from '../../src/offers/fetch/capped-fetch.ts';
@@ -42,7 +42,7 @@ test('a batch decided with two catalogues, of which only the newer has a cap, ke
   await t.pool.query('update campaigns set rules = $2, priority = 0 where id = $1', [id, rules]);
   await t.deps.catalog.refresh();
   const after = t.deps.catalog.current();
-  const used = { campaignId: id, publisherId: null, impressions: 100, clicks: 0, micros: 0 };
+  const used = { campaignId: id, publisherId: null, ...noAmounts, impressions: 100 };
   const periods = periodNames(after.publishers.get(t.publisher.id)?.timeZone ?? 'UTC', Date.now());
   await addUsage(
     t.pool,

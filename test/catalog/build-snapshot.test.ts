@@ -51,6 +51,8 @@ const campaignRow = (over: Partial<CampaignRow> & { id: number }): CampaignRow =
   landing_url: 'https://shop.example/',
   click_id_param: 'click_id',
   opt_out_days: null,
+  overspend_percent: 0,
+  activated_at: null,
   rules: {},
   payout_kind: 'cpc',
   payout_amount: '0.000000',

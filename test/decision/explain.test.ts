@@ -7,6 +7,7 @@ import type { Geo } from '../../src/decision/types.ts';
 import { apiReason } from '../../src/offers/fetch/reason-text.ts';
 import {
   campaignOf,
+  heldOf,
   type InputOptions,
   inputOf,
   noonMs,
@@ -107,6 +108,22 @@ describe('an offer that is not shown is explained by the first rule that shut it
         { total_caps: [{ metric: 'budget', per: 'day', limit: 100 }] },
         { totals: new Map([['1', useOf({ budget: { day: 99_900_000 } })]]) },
         { payout: pays('cpc', 0.25) },
+      ),
+    ],
+    [
+      'Daily budget: 4.50 of 5.00 USD spent since 00:00 in UTC, and 0.40 reserved for answers whose clicks or ' +
+        'conversions may still come.',
+      reason(
+        { total_caps: [{ metric: 'budget', per: 'day', limit: 5 }] },
+        { totals: new Map([['1', heldOf({ budget: { day: 4_900_000 } }, { budget: { day: 400_000 } })]]) },
+        { payout: pays('cpc', 0.25) },
+      ),
+    ],
+    [
+      'Lifetime cap: 8 of 10 impressions of the campaign, and 2 reserved for answers that may still be shown.',
+      reason(
+        { total_caps: [{ metric: 'impressions', per: 'lifetime', limit: 10 }] },
+        { totals: new Map([['1', heldOf({ impressions: { lifetime: 10 } }, { impressions: { lifetime: 2 } })]]) },
       ),
     ],
     [

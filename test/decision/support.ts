@@ -1,5 +1,5 @@
 import { type CapUsage, noHistory, type PeriodUse } from '../../src/budgets/caps.ts';
-import type { CampaignRules } from '../../src/catalog/rules.ts';
+import type { CampaignRules, CapMetric } from '../../src/catalog/rules.ts';
 import type { Campaign, Creative, Offer, Payout, Provision, Publisher, SequenceRule } from '../../src/catalog/types.ts';
 import { buildIndex } from '../../src/decision/build-index.ts';
 import { decide } from '../../src/decision/decide.ts';
@@ -50,6 +50,8 @@ export const campaignOf = (id: number, over: Partial<Campaign> = {}): Campaign =
   landingUrl: 'https://shop.example/',
   clickIdParam: 'click_id',
   optOutDays: null,
+  overspendPercent: 0,
+  activatedAtMs: null,
   payout: { kind: 'cpc', amountMicros: 0, currency: 'USD' },
   rules: {},
   provisions: new Map([[1, provisionTo(1)]]),
@@ -181,11 +183,17 @@ export const sequenceRule = (id: number, over: Partial<SequenceRule>): SequenceR
 
 const unused: PeriodUse = { hour: 0, day: 0, month: 0, lifetime: 0 };
 
-export const useOf = (over: { [Metric in keyof CapUsage]?: Partial<PeriodUse> }): CapUsage => ({
+export const useOf = (over: { [Metric in CapMetric]?: Partial<PeriodUse> }): CapUsage => ({
   impressions: { ...unused, ...over.impressions },
   clicks: { ...unused, ...over.clicks },
   budget: { ...unused, ...over.budget },
 });
+
+/** The same, of which a part is only held. */
+export const heldOf = (over: Parameters<typeof useOf>[0], held: Parameters<typeof useOf>[0]): CapUsage => {
+  const { impressions, budget } = useOf(held);
+  return { ...useOf(over), reserved: { impressions, budget } };
+};
 
 /** What happened to an offer that was on the first position. */
 export type Counts = { impressions: number; clicks: number; conversions: number };

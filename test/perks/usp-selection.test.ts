@@ -45,6 +45,8 @@ const campaignOf = (id: number): Campaign => ({
   landingUrl: 'https://shop.test/',
   clickIdParam: 'click_id',
   optOutDays: null,
+  overspendPercent: 0,
+  activatedAtMs: null,
   payout: { kind: 'cpc', amountMicros: 0, currency: 'USD' },
   rules: {},
   provisions: new Map(),

@@ -158,10 +158,11 @@ async function activeCampaigns(): Promise<[TestCampaign, TestCampaign]> {
 }
 
 /** @param publisherId 0: over all publishers */
-const setUsage = (campaignId: number, publisherId: number, micros: number) =>
+const setSpent = (campaignId: number, publisherId: number, micros: number) =>
   t.pool.query(
-    `insert into campaign_usage (campaign_id, publisher_id, period, micros) values ($1, $2, 'lifetime', $3)
-    on conflict (campaign_id, publisher_id, period) do update set micros = excluded.micros`,
+    `insert into campaign_usage (campaign_id, publisher_id, period, micros, spent_micros)
+    values ($1, $2, 'lifetime', 9e9, $3)
+    on conflict (campaign_id, publisher_id, period) do update set spent_micros = excluded.spent_micros`,
     [campaignId, publisherId, micros],
   );
 
@@ -174,7 +175,7 @@ test('a budget that is used up and a campaign that ends are told once', async ()
     { total_caps: [{ metric: 'budget', per: 'lifetime', limit: 20 }], schedule: { end_at: endAt } },
   ]);
   await t.deps.catalog.refresh();
-  const use = (micros: number) => setUsage(campaign.id, 0, micros);
+  const use = (micros: number) => setSpent(campaign.id, 0, micros);
   const raise = () => raiseCampaignEvents({ ...t.deps, now: () => nowMs });
   await use(19_999_999);
   await raise();
@@ -187,7 +188,7 @@ test('a budget that is used up and a campaign that ends are told once', async ()
     [campaign.publisher_id],
   );
   expect(found.rows).toMatchObject([
-    { data: { campaign_id: campaign.id, per: 'lifetime', limit: 20 } },
+    { data: { campaign_id: campaign.id, metric: 'budget', per: 'lifetime', limit: 20 } },
     { data: { campaign_id: campaign.id, ended_at: endAt } },
   ]);
   await sendOperationalEvents(t.pool, nowMs);
@@ -195,20 +196,21 @@ test('a budget that is used up and a campaign that ends are told once', async ()
   expect(await raised(campaign.publisher_id)).toEqual({});
 });
 
-test('a budget is used up when less is left than an event costs; each publisher is told of its own', async () => {
+test('a budget is reached when it is spent, whatever is reserved; a cap when its count is', async () => {
   const nowMs = Date.now();
   const [, campaign] = await activeCampaigns();
   const caps = [{ metric: 'budget', per: 'lifetime', limit: 10 }];
+  const ownCaps = [...caps, { metric: 'clicks', per: 'lifetime', limit: 3 }];
   await t.pool.query("update campaigns set rules = $2, payout_kind = 'cpc', payout_amount = 3 where id = $1", [
     campaign.id,
-    { total_caps: caps },
+    { total_caps: ownCaps },
   ]);
   await t.pool.query('update campaign_publishers set total_caps = $2, payout_amount = null where campaign_id = $1', [
     campaign.id,
     JSON.stringify(caps),
   ]);
   await t.deps.catalog.refresh();
-  const use = (publisherId: number, micros: number) => setUsage(campaign.id, publisherId, micros);
+  const use = (publisherId: number, micros: number) => setSpent(campaign.id, publisherId, micros);
   const raise = async () => {
     await raiseCampaignEvents({ ...t.deps, now: () => nowMs });
     const { rows: events } = await t.pool.query(
@@ -218,10 +220,12 @@ test('a budget is used up when less is left than an event costs; each publisher 
     );
     return events.map(({ subject }) => subject);
   };
-  await use(0, 7_000_000);
+  await use(0, 9_999_999);
   expect(await raise()).toEqual([]);
-  await use(0, 7_000_001);
+  await use(0, 10_000_000);
   expect(await raise()).toEqual([`${campaign.id} lifetime`]);
-  await use(campaign.publisher_id, 9_000_000);
+  await use(campaign.publisher_id, 12_000_000);
   expect(await raise()).toEqual([`${campaign.id} lifetime`, `${campaign.id} ${campaign.publisher_id} lifetime`]);
+  await t.pool.query('update campaign_usage set clicks = 3 where campaign_id = $1 and publisher_id = 0', [campaign.id]);
+  expect(await raise()).toContain(`${campaign.id} clicks lifetime`);
 });

@@ -82,6 +82,8 @@ export type ConversionPayload = {
   campaign_id: number;
   advertiser_name: string;
   payout: number;
+  /** What it would have paid, had it fitted into the campaign's budget; then `payout` is 0. */
+  unbilled: number;
   currency: string;
   is_loyalty: boolean;
   loyalty_amount: number;
@@ -131,7 +133,11 @@ export type OperationalPayloads = {
   >;
   'campaign.budget_reached': OperationalPayload<
     'campaign.budget_reached',
-    CampaignFields & { per: 'hour' | 'day' | 'month' | 'lifetime'; limit: number }
+    CampaignFields & {
+      metric: 'budget' | 'impressions' | 'clicks';
+      per: 'hour' | 'day' | 'month' | 'lifetime';
+      limit: number;
+    }
   >;
   'campaign.ended': OperationalPayload<'campaign.ended', CampaignFields & { ended_at: string }>;
 };

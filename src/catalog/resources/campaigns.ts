@@ -80,6 +80,12 @@ export const campaigns: Resource = {
         default: 'USD',
         description: 'Amounts of campaigns that compete are compared as numbers: use one currency for all of them.',
       }),
+      overspend_percent: Type.Integer({
+        minimum: 0,
+        maximum: 100,
+        default: 0,
+        description: 'How far what is booked may go beyond a budget, by events that come late.',
+      }),
       rules: Type.Object(campaignRules.properties, {
         title: 'CampaignRules',
         additionalProperties: false,

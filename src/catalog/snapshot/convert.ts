@@ -135,6 +135,8 @@ export function toCampaign(row: CampaignRow, creativeRows: CreativeRow[], provis
     landingUrl: row.landing_url,
     clickIdParam: row.click_id_param,
     optOutDays: row.opt_out_days,
+    overspendPercent: row.overspend_percent ?? 0,
+    activatedAtMs: row.activated_at == null ? null : new Date(row.activated_at).getTime(),
     payout: { kind: row.payout_kind, amountMicros: microsOf(row.payout_amount), currency: row.payout_currency },
     rules: row.rules,
     provisions: new Map(provisionRows.map((provision) => [provision.publisher_id, toProvision(provision)])),

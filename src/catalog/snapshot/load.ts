@@ -52,6 +52,8 @@ const campaignColumns = columns<Omit<CampaignRow, 'advertiser_name'>>({
   landing_url: true,
   click_id_param: true,
   opt_out_days: true,
+  overspend_percent: true,
+  activated_at: true,
   rules: true,
   payout_kind: true,
   payout_amount: true,

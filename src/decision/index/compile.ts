@@ -1,16 +1,8 @@
 import { type CompiledTotalCap, type Hours, totalsKey } from '../../budgets/caps.ts';
 import type { Condition } from '../../catalog/conditions.ts';
 import { payoutOf, priorityOf } from '../../catalog/provisioning.ts';
-import type {
-  CampaignRules,
-  FrequencyCap,
-  Pacing,
-  Schedule,
-  Targeting,
-  TargetList,
-  TotalCap,
-} from '../../catalog/rules.ts';
-import type { Offer, Payout, Publisher } from '../../catalog/types.ts';
+import type { FrequencyCap, Pacing, Schedule, Targeting, TargetList, TotalCap } from '../../catalog/rules.ts';
+import type { Campaign, Offer, Payout, Publisher } from '../../catalog/types.ts';
 import { checkCapOverrides, checkRules } from '../../catalog/validate-rules.ts';
 import { minuteOf, timeOf } from '../../platform/lib/time-zone.ts';
 
@@ -37,6 +29,8 @@ export type CompiledRules = {
   frequencyCaps: readonly FrequencyCap[];
   totalCaps: readonly CompiledTotalCap[];
   pacing: Pacing;
+  /** Where pacing plans begin: at the start, else at the first activation. */
+  planStartMs: number;
   /** Whether the campaign is withheld from unknown users. */
   needsIdentity: boolean;
   groups: readonly string[];
@@ -51,7 +45,10 @@ type Pattern = { text: string; isPrefix: boolean };
  * Rules of a campaign, shared by its offers.
  * @throws Error when they are invalid, which only direct writes to the database can cause
  */
-export function compileRules(rules: CampaignRules, campaignId: number, capZone: string): CompiledRules {
+export function compileRules(
+  { id: campaignId, rules, activatedAtMs }: Pick<Campaign, 'id' | 'rules' | 'activatedAtMs'>,
+  capZone: string,
+): CompiledRules {
   if (!isValid(rules, checkRules)) throw new Error('the rules are invalid');
   const { targeting = {}, schedule = {} } = rules;
   const compiled = {
@@ -64,7 +61,8 @@ export function compileRules(rules: CampaignRules, campaignId: number, capZone: 
     conditions: rules.conditions ?? null,
     frequencyCaps: rules.frequency_caps ?? [],
     totalCaps: compileTotalCaps(rules.total_caps ?? [], totalsKey(campaignId, null), capZone),
-    pacing: rules.pacing ?? 'asap',
+    pacing: rules.pacing === undefined || rules.pacing === 'as_fast' ? ('asap' as const) : rules.pacing,
+    planStartMs: timeOf(schedule.start_at) ?? activatedAtMs ?? Number.NEGATIVE_INFINITY,
     needsIdentity: rules.without_identity === 'withhold',
     groups: rules.exclusion_groups ?? [],
   };

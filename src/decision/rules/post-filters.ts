@@ -88,7 +88,9 @@ function frequencyCapExclusion(
 
 function totalCapExclusion(candidate: Candidate, _index: unknown, { totals }: DecisionInput): Exclusion | null {
   const reached = candidate.rules.totalCaps.length === 0 ? null : reachedTotalCap(candidate, totals);
-  return reached && { rule: 'total_cap', ...reached };
+  if (reached === null) return null;
+  const { isWaiting, ...cap } = reached;
+  return { rule: isWaiting ? 'cap_reserved' : 'total_cap', ...cap };
 }
 
 function pacingExclusion(

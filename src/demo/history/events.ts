@@ -105,6 +105,7 @@ function conversionOf(session: SessionRecord, offer: Offer, clickAtMs: number, b
       isVoid: false,
       givenMicros: kind === 'cps' ? BigInt(saleMicros) : null,
       payoutMicros: BigInt(Math.round(payoutMicros)),
+      unbilledMicros: 0n,
       currency,
       isLoyalty: campaign.isLoyalty,
       loyaltyMicros: 0n,

@@ -274,6 +274,11 @@ export const de: Messages = {
     campaignEnded: 'Kampagne beendet: {name}',
     campaignEndedReason: 'Ihre Laufzeit endete am {time}.',
     budget80: '80 % eines Budgets verbraucht: {name}',
+    cap100: 'Cap erreicht: {name}',
+    cap100Reason:
+      'Der Cap von {limit} {metric, select, impressions {Impressions} other {Klicks}} {per, select, hour {je Stunde} ' +
+      'day {je Tag} month {je Monat} other {insgesamt}} ist erreicht. {per, select, lifetime {Die Kampagne wird ' +
+      'nicht mehr ausgeliefert.} other {Bis zum Ende des Zeitraums wird die Kampagne nicht ausgeliefert.}}',
     budget80Reason:
       'Mindestens 80 % {per, select, hour {des Stundenbudgets} day {des Tagesbudgets} month {des Monatsbudgets} ' +
       'other {des Gesamtbudgets}} ({limit}) sind verbraucht.',
@@ -566,6 +571,8 @@ export const de: Messages = {
     rankingHint: 'Feste Kampagnen stehen vor gelernten gleicher Priorität.',
     optOutDays: 'Opt-out nach „Nein“ (Tage)',
     optOutHint: 'Leer: dauerhaft.',
+    overspend: 'Überziehung (%)',
+    overspendHint: 'Wie weit späte Ereignisse ein Budget über sein Limit bringen dürfen. 0: nie.',
     details: 'Details',
     category: 'Kategorie',
     tags: 'Tags',
@@ -670,6 +677,7 @@ export const de: Messages = {
     outcome_opted_out: 'Opt-out des Nutzers',
     outcome_frequency_cap: 'Frequency Cap erreicht',
     outcome_total_cap: 'Gesamt-Cap oder Budget verbraucht',
+    outcome_cap_reserved: 'Wartet auf Reservierungen eines Caps oder Budgets',
     outcome_pacing: 'Dem Pacing-Plan voraus',
     outcome_same_campaign: 'Anderes Angebot der Kampagne gezeigt',
     outcome_same_advertiser: 'Andere Kampagne des Werbekunden gezeigt',
@@ -683,6 +691,20 @@ export const de: Messages = {
     week: '7 Tage',
     whyNotShown: 'Warum sie nicht gezeigt wurde',
     noDecision: 'Noch keine Entscheidung.',
+    budgets: 'Budgets und Caps',
+    budgetsLead:
+      'Der laufenden Zeiträume. Reserviertes können offene Antworten noch verbrauchen; es kommt zurück, je weniger ' +
+      'ihre Ereignisse noch zu erwarten sind. Nicht abgerechnet: Ereignisse, die nicht mehr passten und mit 0 ' +
+      'gebucht sind.',
+    limit: 'Limit',
+    limitOf:
+      '{limit} {metric, select, impressions {Impressions } clicks {Klicks } other {}}{per, select, hour {diese ' +
+      'Stunde} day {heute} month {diesen Monat} other {insgesamt}}',
+    atPublisher: 'bei Publisher {id}',
+    spent: 'Ausgegeben',
+    reserved: 'Reserviert',
+    plan: 'Plan bis jetzt',
+    planState: '{state, select, on {im Plan} ahead {dem Plan voraus} other {hinter dem Plan}}',
     outcomes: 'Ergebnisse der Entscheidungen',
     outcomesLead:
       'Anteil an den Entscheidungen dieses Publishers, geschätzt aus einer Stichprobe. <a>Für einen Besucher ' +
@@ -1251,7 +1273,6 @@ export const de: Messages = {
     waitOrRaise:
       'Warten Sie so lange, wie „retry-after“ angibt, oder erhöhen Sie das Limit des Schlüssels: ' +
       '<a>API-Schlüssel</a>.',
-    newPlacement: 'neue Platzierung',
   },
   mails: {
     invitation: 'Ihre Einladung zu Perkwire',
@@ -1291,6 +1312,7 @@ export const de: Messages = {
     saves: 'Angebote, die Nutzer für später gespeichert haben.',
     no_thanks: 'Klicks auf den Nein-Button.',
     closes: 'Einheiten, die Nutzer geschlossen haben.',
+    unbilled: 'Was Ereignisse bezahlt hätten, die nicht mehr in das Budget ihrer Kampagne passten.',
   },
   metrics: {
     sessions: 'Sitzungen',
@@ -1302,6 +1324,7 @@ export const de: Messages = {
     conversions: 'Conversions',
     cvr: 'CVR',
     revenue: 'Umsatz',
+    unbilled: 'Nicht abgerechnet',
     rpm: 'RPM',
     selections: 'Auswahlen',
     saves: 'Gespeichert',
@@ -1527,8 +1550,17 @@ export const de: Messages = {
       '{per, select, hour {Stundenbudget} day {Tagesbudget} month {Monatsbudget} other {Gesamtbudget}} verbraucht: ' +
       '{used} von {limit}{per, select, lifetime {} month { seit dem Ersten des Monats ({zone})} other { seit {since} ' +
       'Uhr ({zone})}}{rest, select, yes {; der Rest reicht für kein weiteres Ereignis} other {}}.',
+    budget_reserved:
+      '{per, select, hour {Stundenbudget} day {Tagesbudget} month {Monatsbudget} other {Gesamtbudget}}: {used} von ' +
+      '{limit} ausgegeben{per, select, lifetime {} month { seit dem Ersten des Monats ({zone})} other { seit {since} ' +
+      'Uhr ({zone})}}, und {reserved} reserviert für Antworten, deren Klicks oder Conversions noch kommen können.',
     campaign_id: 'Die Anfrage verlangt ausschließlich Kampagne {id}.',
     campaign_paused: 'Die Kampagne ist pausiert.',
+    cap_reserved:
+      '{per, select, hour {Stunden-Cap} day {Tages-Cap} month {Monats-Cap} other {Gesamt-Cap}}: {used} von {limit} ' +
+      '{metric, select, impressions {Impressions} other {Klicks}} der Kampagne{per, select, lifetime {} month { seit ' +
+      'dem Ersten des Monats ({zone})} other { seit {since} Uhr ({zone})}}, und {reserved} reserviert für Antworten, ' +
+      'die noch gezeigt werden können.',
     conditions: 'Die eigenen Attribute erfüllen die Bedingung der Kampagne nicht: {condition}.',
     ended: 'Die Kampagne endete am {time}.',
     exclusion_group: 'Aus derselben Ausschlussgruppe, {group}, wird die Kampagne „{name}“ gezeigt.',
@@ -2135,6 +2167,7 @@ export const de: Messages = {
     rule_opted_out: 'Opt-out',
     rule_frequency_cap: 'Frequency Cap',
     rule_total_cap: 'Gesamt-Cap',
+    rule_cap_reserved: 'reserviert',
     rule_pacing: 'Pacing',
     rule_same_campaign: 'gleiche Kampagne',
     rule_same_advertiser: 'gleicher Werbekunde',

@@ -260,6 +260,11 @@ export const en = {
     campaignEnded: 'Campaign ended: {name}',
     campaignEndedReason: 'Its schedule ended on {time}.',
     budget80: '80% of a budget used: {name}',
+    cap100: 'Cap reached: {name}',
+    cap100Reason:
+      'The cap of {limit} {metric, select, impressions {impressions} other {clicks}} {per, select, hour {an hour} ' +
+      'day {a day} month {a month} other {in all}} is reached. {per, select, lifetime {The campaign is not shown ' +
+      'any more.} other {Until the end of the period the campaign is not shown.}}',
     budget80Reason:
       'At least 80% of {per, select, hour {the hour’s budget} day {the day’s budget} month {the month’s budget} ' +
       'other {the whole budget}} ({limit}) is used.',
@@ -545,6 +550,8 @@ export const en = {
     rankingHint: 'Fixed campaigns come before learned ones of the same priority.',
     optOutDays: 'Opt-out after “No” (days)',
     optOutHint: 'Empty: permanent.',
+    overspend: 'Overspend (%)',
+    overspendHint: 'How far late events may take a budget beyond its limit. 0: never.',
     details: 'Details',
     category: 'Category',
     tags: 'Tags',
@@ -645,6 +652,7 @@ export const en = {
     outcome_opted_out: 'User opted out',
     outcome_frequency_cap: 'Frequency cap reached',
     outcome_total_cap: 'Total cap or budget used',
+    outcome_cap_reserved: 'Waiting for reservations of a cap or budget',
     outcome_pacing: 'Ahead of its pacing plan',
     outcome_same_campaign: 'Another offer of the campaign shown',
     outcome_same_advertiser: 'Another campaign of the advertiser shown',
@@ -658,6 +666,19 @@ export const en = {
     week: '7 days',
     whyNotShown: 'Why it was not shown',
     noDecision: 'No decision yet.',
+    budgets: 'Budgets and caps',
+    budgetsLead:
+      'Of the current periods. What is reserved may still be taken by answers that are open; it comes back as the ' +
+      'chance fades that their events come. Unbilled: events that no longer fitted, and were booked with 0.',
+    limit: 'Limit',
+    limitOf:
+      '{limit} {metric, select, impressions {impressions } clicks {clicks } other {}}{per, select, hour {this hour} ' +
+      'day {today} month {this month} other {in all}}',
+    atPublisher: 'at publisher {id}',
+    spent: 'Spent',
+    reserved: 'Reserved',
+    plan: 'Plan until now',
+    planState: '{state, select, on {on plan} ahead {ahead of plan} other {behind plan}}',
     outcomes: 'Outcomes of decisions',
     outcomesLead: 'Share of decisions of this publisher, estimated from a sample. <a>Ask for one visitor</a>.',
     publisherName: 'Publisher {id}',
@@ -1198,7 +1219,6 @@ export const en = {
     useSession: 'Use the session_id of the last answer of fetch-offers, with the same key or account.',
     useTheme: 'Use the id or the key of a theme: <a>Themes</a>.',
     waitOrRaise: 'Wait as long as “retry-after” says, or raise the key’s limit: <a>API keys</a>.',
-    newPlacement: 'new placement',
   },
   mails: {
     invitation: 'Your invitation to Perkwire',
@@ -1232,6 +1252,7 @@ export const en = {
     saves: 'Offers that users saved for later.',
     no_thanks: 'Clicks on the No button.',
     closes: 'Units that users closed.',
+    unbilled: 'What events would have paid that no longer fitted into the budget of their campaign.',
   },
   metrics: {
     sessions: 'Sessions',
@@ -1243,6 +1264,7 @@ export const en = {
     conversions: 'Conversions',
     cvr: 'CVR',
     revenue: 'Revenue',
+    unbilled: 'Unbilled',
     rpm: 'RPM',
     selections: 'Selections',
     saves: 'Saves',
@@ -1464,8 +1486,17 @@ export const en = {
       '{per, select, hour {Hourly} day {Daily} month {Monthly} other {Lifetime}} budget used: {used} of {limit}{per, ' +
       'select, lifetime {} month { since the first of the month in {zone}} other { since {since} in {zone}}}{rest, ' +
       'select, yes {; the rest does not pay for another event} other {}}.',
+    budget_reserved:
+      '{per, select, hour {Hourly} day {Daily} month {Monthly} other {Lifetime}} budget: {used} of {limit} spent{' +
+      'per, select, lifetime {} month { since the first of the month in {zone}} other { since {since} in {zone}}}, ' +
+      'and {reserved} reserved for answers whose clicks or conversions may still come.',
     campaign_id: 'The request asks for campaign {id} only.',
     campaign_paused: 'The campaign is paused.',
+    cap_reserved:
+      '{per, select, hour {Hourly} day {Daily} month {Monthly} other {Lifetime}} cap: {used} of {limit} ' +
+      '{metric, select, impressions {impressions} other {clicks}} of the campaign{per, select, lifetime {} month { ' +
+      'since the first of the month in {zone}} other { since {since} in {zone}}}, and {reserved} reserved for ' +
+      'answers that may still be shown.',
     conditions: "The custom attributes do not match the campaign's condition: {condition}.",
     ended: 'The campaign ended at {time}.',
     exclusion_group: 'Campaign “{name}” of the same exclusion group, {group}, is shown.',
@@ -2052,6 +2083,7 @@ export const en = {
     rule_opted_out: 'opted out',
     rule_frequency_cap: 'frequency cap',
     rule_total_cap: 'total cap',
+    rule_cap_reserved: 'reserved',
     rule_pacing: 'pacing',
     rule_same_campaign: 'same campaign',
     rule_same_advertiser: 'same advertiser',

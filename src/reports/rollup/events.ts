@@ -43,6 +43,7 @@ select not t.dev as counts, t.day, t.session_id, t.publisher_id, t.created_at as
   t.placement, coalesce(t.country, '') as country, coalesce(t.device, '') as device, coalesce(t.os, '') as os,
   ${attributesOf('t')} as custom, part.offer_id, part.campaign_id, part.kind,
   1::bigint as occurrences, 0::smallint as conversions, 0::bigint as revenue_micros,
+  0::bigint as unbilled_micros,
   case when t.dev then 'dev' when part.kind = 'empty' then coalesce(t.empty_reason, 'unknown') end as reason
 from (select id as session_id, * from sessions) t
 cross join lateral (
@@ -70,13 +71,13 @@ ${[...ofOpenDays, ofOtherDays].join(' union all ')}
 
 const eventsOf = (table: string, isDayOfSession: string, isIncluded: string): string => `
 select t.suspicious is null, t.day, t.session_id, t.publisher_id, t.at, ${sessionColumns}, t.offer_id, t.campaign_id,
-  t.kind, 1::bigint, 0::smallint, coalesce(t.revenue_micros, 0), t.suspicious
+  t.kind, 1::bigint, 0::smallint, coalesce(t.revenue_micros, 0), coalesce(t.unbilled_micros, 0), t.suspicious
 from ${table} t left join lateral ${sessionOf(isDayOfSession)} s on true
 where s.dev is not true and ${isIncluded}`;
 
 const bookingEventsSql = ({ condition }: EventsOptions): string => `
 select true, t.day, t.session_id, t.publisher_id, t.at, ${sessionColumns}, t.offer_id, t.campaign_id,
-  'booking', 1::bigint, t.conversions, t.revenue_micros, null
+  'booking', 1::bigint, t.conversions, t.revenue_micros, t.unbilled_micros, null
 from bookings t left join lateral ${sessionOf('day = t.day')} s on true
 where s.dev is not true and ${condition}`;
 

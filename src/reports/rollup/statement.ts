@@ -4,6 +4,7 @@ import {
   type MetricName,
   metricColumns,
   metricsOfEventsSql,
+  moneyMetrics,
   servedOfEventsSql,
   sumSql,
   sumsSql,
@@ -61,7 +62,7 @@ all_events as materialized (
       else ${quarterHourOf('at')} end as at,
     placement, country, device, os, custom, offer_id, max(campaign_id) as campaign_id, kind, reason,
     ${sign}sum_exact(occurrences) as occurrences, ${sign}sum_exact(conversions) as conversions,
-    ${sign}sum(revenue_micros) as revenue_micros
+    ${moneyMetrics.map((name) => `${sign}sum(${name}) as ${name}`).join(', ')}
   from (${eventsSql}) as event
   group by counts, day, publisher_id, rebucketed, 5, placement, country, device, os, custom, offer_id, kind, reason
 ),

@@ -11,6 +11,8 @@ export type Booking = {
   /** As reported; null: not reported. */
   givenMicros: bigint | null;
   payoutMicros: bigint;
+  /** What it would have paid, had it fitted into the budget; then it pays 0. */
+  unbilledMicros: bigint;
   currency: string;
   isLoyalty: boolean;
   loyaltyMicros: bigint;
@@ -18,3 +20,11 @@ export type Booking = {
   clickAtMs: number;
   bookedAtMs: number;
 };
+
+/** The same booking of a conversion that no longer fits into the budget of its campaign. */
+export const unbilled = (booking: Booking): Booking => ({
+  ...booking,
+  unbilledMicros: booking.payoutMicros,
+  payoutMicros: 0n,
+  loyaltyMicros: 0n,
+});

@@ -1,9 +1,10 @@
 import { activeCapsOf } from '../../budgets/caps.ts';
 import { type CountedEvent, countEvents, isCounted } from '../../budgets/count.ts';
-import { deltasOf, noAmounts, periodNames } from '../../budgets/usage.ts';
+import { type Amounts, deltasOf, periodNames } from '../../budgets/usage.ts';
 import type { Campaign, Snapshot } from '../../catalog/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { NewBooking } from '../insert-bookings.ts';
+import type { Booking } from './booking.ts';
 
 /** Whether `countBookings` has to count one of them. */
 export const areCounted = (snapshot: Snapshot, bookings: readonly NewBooking[]): boolean => {
@@ -18,12 +19,13 @@ export const areCounted = (snapshot: Snapshot, bookings: readonly NewBooking[]):
  * Counts new bookings in the usage of campaigns and in the histories that caps need. A void reverses the amount in the
  * periods of its conversion; that the user converted stays true. Amounts in another currency than the campaign's count
  * in no budget, suspicious ones nowhere.
+ * @returns the bookings that no longer fit into a budget, by their ids
  */
 export async function countBookings(
   executor: Executor,
   snapshot: Snapshot,
   bookings: readonly NewBooking[],
-): Promise<void> {
+): Promise<Set<string>> {
   const needs = activeCapsOf(snapshot);
   const counted = bookings.flatMap((one) => {
     const campaign = snapshot.offers.get(one.click.offerId)?.campaign;
@@ -34,11 +36,14 @@ export async function countBookings(
     .flatMap(({ click, booking, campaign }) =>
       needs.totalsOf(campaign, click.publisherId).flatMap((total) => {
         const periods = periodNames(total.timeZone, click.conversion?.bookedAtMs ?? booking.bookedAtMs);
-        return deltasOf(total, periods, { ...noAmounts, micros: microsOf(campaign, booking) });
+        return deltasOf(total, periods, reversalOf(campaign, booking));
       }),
     );
-  const events = counted.filter(({ booking }) => !booking.isVoid).map(toEvent);
-  await countEvents(executor, needs, events, reversals);
+  const events = new Map(
+    counted.filter(({ booking }) => !booking.isVoid).map((one) => [toEvent(one), one.booking.id] as const),
+  );
+  const unbilled = await countEvents(executor, needs, [...events.keys()], reversals);
+  return new Set(unbilled.map((event) => events.get(event) as string));
 }
 
 const toEvent = ({ click, booking, campaign }: NewBooking & { campaign: Campaign }): CountedEvent => ({
@@ -48,8 +53,14 @@ const toEvent = ({ click, booking, campaign }: NewBooking & { campaign: Campaign
   offerId: click.offerId,
   campaign,
   atMs: booking.bookedAtMs,
-  payoutMicros: microsOf(campaign, booking),
+  revenueMicros: microsOf(campaign, booking, 'payoutMicros'),
 });
 
-const microsOf = (campaign: Campaign, { payoutMicros, currency }: NewBooking['booking']): number =>
-  currency === campaign.payout.currency ? Number(payoutMicros) : 0;
+const reversalOf = (campaign: Campaign, booking: Booking): Partial<Amounts> => {
+  const micros = microsOf(campaign, booking, 'payoutMicros');
+  const unbilledMicros = microsOf(campaign, booking, 'unbilledMicros');
+  return { conversions: -1, micros, spentMicros: micros, unbilledMicros };
+};
+
+const microsOf = (campaign: Campaign, booking: Booking, amount: 'payoutMicros' | 'unbilledMicros'): number =>
+  booking.currency === campaign.payout.currency ? Number(booking[amount]) : 0;

@@ -62,6 +62,7 @@ function bookingOf(
     isVoid: false,
     givenMicros: report.givenMicros,
     payoutMicros: paidMicros,
+    unbilledMicros: 0n,
     currency: report.currency ?? click.payout.currency,
     isLoyalty: click.isLoyalty,
     loyaltyMicros: click.isLoyalty ? times(paidMicros, click.currencyMultiplier) : 0n,
@@ -80,7 +81,7 @@ function evaluateVoid(
   if (conversion === null) return refused('conversion_not_found');
   if (!isSame(report, conversion)) return conflict(conversion);
   if (existing !== null) return { outcome: 'duplicate', booking: existing };
-  const { payoutMicros, loyaltyMicros } = conversion;
+  const { payoutMicros, unbilledMicros, loyaltyMicros } = conversion;
   return {
     outcome: 'book',
     booking: {
@@ -88,6 +89,7 @@ function evaluateVoid(
       id,
       isVoid: true,
       payoutMicros: -payoutMicros,
+      unbilledMicros: -unbilledMicros,
       loyaltyMicros: -loyaltyMicros,
       bookedAtMs: nowMs,
     },
@@ -102,12 +104,15 @@ function payoutOf({ givenMicros }: ConversionReport, { payout }: ConvertedClick)
 
 /** A repeat may omit amount and currency; where it has them, they must be those of the first report. */
 function isSame({ givenMicros, currency }: ConversionReport, first: Booking): boolean {
-  const isSameAmount = givenMicros === null || givenMicros === (first.givenMicros ?? first.payoutMicros);
+  const isSameAmount = givenMicros === null || givenMicros === reportedMicros(first);
   return isSameAmount && (currency === null || currency === first.currency);
 }
 
-const conflict = ({ givenMicros, payoutMicros, currency }: Booking): Evaluation =>
+const reportedMicros = ({ givenMicros, payoutMicros, unbilledMicros }: Booking): bigint =>
+  givenMicros ?? payoutMicros + unbilledMicros;
+
+const conflict = (first: Booking): Evaluation =>
   refused(
     'conversion_conflict',
-    `The transaction is already recorded with ${microsToNumber(givenMicros ?? payoutMicros)} ${currency}.`,
+    `The transaction is already recorded with ${microsToNumber(reportedMicros(first))} ${first.currency}.`,
   );

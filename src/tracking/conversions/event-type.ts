@@ -15,6 +15,9 @@ const payload = Type.Object({
   campaign_id: Type.Integer(),
   advertiser_name: Type.String(),
   payout: Type.Number(),
+  unbilled: Type.Number({
+    description: 'What it would have paid, had it fitted into the budget of the campaign; then `payout` is 0.',
+  }),
   currency: Type.String(),
   is_loyalty: Type.Boolean(),
   loyalty_amount: Type.Number(),
@@ -52,6 +55,7 @@ function buildSample({ nowMs }: SampleContext): Buffer {
     event: 'conversion',
     isVoid: false,
     payoutMicros: 1_500_000n,
+    unbilledMicros: 0n,
     currency: 'USD',
     isLoyalty: true,
     loyaltyMicros: 150_000_000n,

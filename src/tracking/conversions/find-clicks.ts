@@ -45,7 +45,8 @@ export const maxBookings = 200;
 export type Lookup = ClickRef & { event: string; txnKey: string };
 
 const bookingSql = (days: string, isVoid: boolean): string => `(
-  select json_build_object('id', id, 'given', given_micros::text, 'payout', payout_micros::text, 'currency', currency,
+  select json_build_object('id', id, 'given', given_micros::text, 'payout', payout_micros::text,
+    'unbilled', unbilled_micros::text, 'currency', currency,
     'is_loyalty', is_loyalty, 'loyalty', loyalty_micros::text, 'suspicious', suspicious,
     'booked_at', extract(epoch from booked_at) * 1000)
   from conversions
@@ -95,6 +96,7 @@ type BookingRow = {
   id: string;
   given: string | null;
   payout: string;
+  unbilled: string;
   currency: string;
   is_loyalty: boolean;
   loyalty: string;
@@ -197,6 +199,7 @@ const toBooking = (row: BookingRow, { lookup, isVoid, clickAtMs }: BookingContex
   isVoid,
   givenMicros: row.given === null ? null : BigInt(row.given),
   payoutMicros: BigInt(row.payout),
+  unbilledMicros: BigInt(row.unbilled),
   currency: row.currency,
   isLoyalty: row.is_loyalty,
   loyaltyMicros: BigInt(row.loyalty),

@@ -29,6 +29,7 @@ export function buildPostback({ click, booking, txnId }: Postback): Buffer {
       campaign_id: click.campaignId,
       advertiser_name: click.advertiserName,
       payout: microsToNumber(booking.payoutMicros),
+      unbilled: microsToNumber(booking.unbilledMicros),
       currency: booking.currency,
       is_loyalty: booking.isLoyalty,
       loyalty_amount: microsToNumber(booking.loyaltyMicros),

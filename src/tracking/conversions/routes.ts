@@ -16,7 +16,10 @@ const trackPath = '/track';
 const tags = ['Conversions'];
 const booked = Type.Object({
   event: Type.String(),
-  payout: Type.Number({ description: 'Negative for a void; 0 for a suspicious click.' }),
+  payout: Type.Number({ description: 'Negative for a void; 0 for a suspicious click, or where `unbilled` is not 0.' }),
+  unbilled: Type.Number({
+    description: 'What would have been booked, had it fitted into the budget of the campaign; mostly 0.',
+  }),
   currency: Type.String({ description: 'ISO 4217.' }),
   loyalty_amount: Type.Number({ description: "payout × the publisher's currency multiplier; 0 without loyalty." }),
 });
@@ -102,6 +105,7 @@ const toAnswer = ({ message, booking }: ReportResult) => ({
   data: booking && {
     event: booking.event,
     payout: microsToNumber(booking.payoutMicros),
+    unbilled: microsToNumber(booking.unbilledMicros),
     currency: booking.currency,
     loyalty_amount: microsToNumber(booking.loyaltyMicros),
   },

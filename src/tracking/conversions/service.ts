@@ -1,18 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openConversionSecret } from '../../catalog/conversion-secret.ts';
+import type { Snapshot } from '../../catalog/types.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
-import { transaction } from '../../platform/db/pool.ts';
+import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { newUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
-import { deliveriesOf, type OutboxEvent, tellWorkers } from '../../webhooks/outbox.ts';
+import { type Delivery, deliveriesOf, insertDeliveries, type OutboxEvent, tellWorkers } from '../../webhooks/outbox.ts';
 import { type ClickRef, createClickIdCodec } from '../clicks/click-id.ts';
-import { insertBookings, type NewBooking } from '../insert-bookings.ts';
+import { insertBookings, markUnbilledBookings, type NewBooking } from '../insert-bookings.ts';
 import type { TrackingDeps } from '../ports.ts';
-import { type Booking, postbackEvent } from './booking.ts';
+import { type Booking, postbackEvent, unbilled } from './booking.ts';
 import { areCounted, countBookings } from './count-caps.ts';
 import { type Evaluation, evaluate } from './evaluate.ts';
 import { type ConvertedClick, findClicks, type Lookup } from './find-clicks.ts';
@@ -100,11 +101,11 @@ async function recordBatch(deps: ServiceDeps, items: readonly Item[]): Promise<E
   const evaluated = await evaluateBatch(deps, items);
   const bookings = evaluated.flatMap(toNewBooking);
   if (bookings.length === 0) return evaluated.map(({ evaluation }) => evaluation);
-  const added = await bookAll(deps, bookings);
+  const booked = await bookAll(deps, bookings);
   for (const { booking } of bookings)
-    if (added.has(booking.id)) deps.eventMeter.recorded('conversion', booking.suspicious);
+    if (booked.has(booking.id)) deps.eventMeter.recorded('conversion', booking.suspicious);
   const isLate = ({ evaluation }: Evaluated): boolean =>
-    evaluation.outcome === 'book' && !added.has(evaluation.booking.id);
+    evaluation.outcome === 'book' && !booked.has(evaluation.booking.id);
   const late = evaluated.filter(isLate);
   const again =
     late.length === 0
@@ -113,7 +114,12 @@ async function recordBatch(deps: ServiceDeps, items: readonly Item[]): Promise<E
           deps,
           late.map(({ item }) => item),
         );
-  return evaluated.map((one) => (isLate(one) ? (again[late.indexOf(one)] as Evaluated) : one).evaluation);
+  return evaluated.map((one) => {
+    if (isLate(one)) return (again[late.indexOf(one)] as Evaluated).evaluation;
+    const { evaluation } = one;
+    const booking = evaluation.outcome === 'book' ? booked.get(evaluation.booking.id) : undefined;
+    return booking === undefined ? evaluation : { outcome: 'book', booking };
+  });
 }
 
 async function evaluateBatch(deps: ServiceDeps, given: readonly Item[]): Promise<Evaluated[]> {
@@ -167,28 +173,45 @@ const toNewBooking = ({ item, click, evaluation }: Evaluated): NewBooking[] =>
 
 /**
  * Adds rows to the ledger, counts the new ones for caps and reports, and creates their postbacks: all or nothing. One
- * statement, and a transaction around it only where caps count.
- * @returns the ids of the new ones
+ * statement, and a transaction around it only where caps count. What no longer fits into a budget is booked with 0.
+ * @returns the new ones as they were booked, by id
  */
-async function bookAll({ pool, catalog }: ServiceDeps, bookings: readonly NewBooking[]): Promise<Set<string>> {
+async function bookAll({ pool, catalog }: ServiceDeps, bookings: readonly NewBooking[]): Promise<Map<string, Booking>> {
   const snapshot = catalog.current();
-  const postbacks = bookings.flatMap((one) => deliveriesOf(toPostback(one), one.click.targets));
   if (!areCounted(snapshot, bookings)) {
-    const { added, queued } = await insertBookings(pool, bookings, postbacks);
+    const { added, queued } = await insertBookings(pool, bookings, bookings.flatMap(postbacksOf));
     tellWorkers(pool, queued);
-    return added;
+    return byId(bookings.filter(({ booking }) => added.has(booking.id)));
   }
   return transaction(pool, async (executor) => {
-    const { added, queued } = await insertBookings(executor, bookings, postbacks);
-    executor.onCommit(() => tellWorkers(pool, queued));
-    await countBookings(
+    const { added } = await insertBookings(executor, bookings);
+    const booked = await countAdded(
       executor,
       snapshot,
       bookings.filter(({ booking }) => added.has(booking.id)),
     );
-    return added;
+    const queued = await insertDeliveries(executor, booked.flatMap(postbacksOf));
+    executor.onCommit(() => tellWorkers(pool, queued));
+    return byId(booked);
   });
 }
+
+const byId = (bookings: readonly NewBooking[]): Map<string, Booking> =>
+  new Map(bookings.map(({ booking }) => [booking.id, booking]));
+
+/** @returns the same bookings, without their money where it no longer fits into a budget */
+async function countAdded(
+  executor: Executor,
+  snapshot: Snapshot,
+  bookings: readonly NewBooking[],
+): Promise<NewBooking[]> {
+  const unbilledIds = await countBookings(executor, snapshot, bookings);
+  const isUnbilled = ({ booking }: NewBooking): boolean => unbilledIds.has(booking.id);
+  if (unbilledIds.size > 0) await markUnbilledBookings(executor, bookings.filter(isUnbilled));
+  return bookings.map((one) => (isUnbilled(one) ? { ...one, booking: unbilled(one.booking) } : one));
+}
+
+const postbacksOf = (one: NewBooking): Delivery[] => deliveriesOf(toPostback(one), one.click.targets);
 
 const toPostback = (one: NewBooking): OutboxEvent => ({
   publisherId: one.click.publisherId,

@@ -1,5 +1,4 @@
-import { activeCapsOf } from '../../budgets/caps.ts';
-import { type CountedEvent, countEvents } from '../../budgets/count.ts';
+import type { CountedEvent } from '../../budgets/count.ts';
 import { lockUsersOf } from '../../budgets/history.ts';
 import type { Campaign, Snapshot } from '../../catalog/types.ts';
 import type { LoggedEvent } from '../../event-log/message.ts';
@@ -7,7 +6,7 @@ import type { TrackedEvent } from '../../event-log/tracked-event.ts';
 import type { Transaction } from '../../platform/db/pool.ts';
 import type { NoThanks } from '../beacons/insert-no-thanks.ts';
 import type { Click } from '../clicks/insert-clicks.ts';
-import { type Counted, type EventWriters, needsCount, type Writers, writeUncounted } from '../writers.ts';
+import { type Counted, countWritten, type EventWriters, needsCount, type Writers, writeUncounted } from '../writers.ts';
 
 /**
  * Stores events of the log in the transaction of `executor`, with the counts and checks that they would have without a
@@ -32,7 +31,7 @@ export async function storeEvents(
     await lockUsersOf(executor, [...new Set(sessionIds)]);
     counted.push(...(await store(executor, snapshot, writers.noThanks, noThanks)));
   }
-  await countEvents(executor, activeCapsOf(snapshot), counted);
+  await countWritten(executor, snapshot, counted);
 }
 
 type Run = { beacons: TrackedEvent[]; noThanks: NoThanks[]; clicks: Click[] };

@@ -87,13 +87,19 @@ export const operationalEventTypes: readonly EventType[] = [
   }),
   operational('campaign.budget_reached', {
     title: 'Budget reached',
-    description: 'Sent when a campaign has used up a budget; until the end of its period the campaign is not shown.',
+    description:
+      'Sent once a period, when what a campaign has spent has reached a budget, or what it has counted a total cap; ' +
+      'until the end of the period the campaign is not shown.',
     fields: {
       ...campaignFields,
       per: Type.Union(['hour', 'day', 'month', 'lifetime'].map((per) => Type.Literal(per))),
-      limit: Type.Number({ description: 'In the currency of the payout.' }),
+      metric: Type.Union(
+        ['budget', 'impressions', 'clicks'].map((metric) => Type.Literal(metric)),
+        { description: 'What is limited.' },
+      ),
+      limit: Type.Number({ description: 'Money in the currency of the payout; else a count.' }),
     },
-    sample: () => ({ ...sampleCampaign, per: 'day', limit: 100 }),
+    sample: () => ({ ...sampleCampaign, per: 'day', metric: 'budget', limit: 100 }),
   }),
   operational('campaign.ended', {
     title: 'Campaign ended',

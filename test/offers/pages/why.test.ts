@@ -114,7 +114,8 @@ test('a made-up visitor gets every reason at once, with the use of real caps', a
     total_caps: [{ metric: 'impressions', per: 'day', limit: 5 }],
   });
   await t.pool.query(
-    'insert into campaign_usage (campaign_id, publisher_id, period, impressions) select 2, 0, unnest($1::text[]), 5',
+    `insert into campaign_usage (campaign_id, publisher_id, period, impressions, counted_impressions)
+    select 2, 0, unnest($1::text[]), 5, 5`,
     [[0, dayMs].map((laterMs) => periodName('day', 'UTC', t.deps.now() + laterMs))],
   );
   const offerId = String([...t.deps.catalog.current().offers.values()].find(({ campaign }) => campaign.id === 2)?.id);

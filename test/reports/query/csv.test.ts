@@ -16,7 +16,7 @@ const counts = {
   selections: 0,
   conversions: -1,
 };
-const metrics: Metrics = { ...counts, revenue_micros: -1_250_000 };
+const metrics: Metrics = { ...counts, revenue_micros: -1_250_000, unbilled_micros: 500_000 };
 const request = { names: ['plan'], query: { aggregatedBy: 'hour' } } as unknown as ReportRequest;
 const rowOf = (value: string): ActivityRow => ({
   time: '2026-11-21T13:00:00+05:45',
@@ -24,7 +24,7 @@ const rowOf = (value: string): ActivityRow => ({
   group: [value],
   metrics,
 });
-const numbers = '3,2,4,1,0,0,0,0,-1,-1.25,0.25,-1,-416.666667,0.666667';
+const numbers = '3,2,4,1,0,0,0,0,-1,-1.25,0.5,0.25,-1,-416.666667,0.666667';
 
 test.each([
   ['=1+1', "'=1+1"],
@@ -55,7 +55,7 @@ test('a report of thousands of rows is whole, as JSON and as CSV', () => {
     hour: '2026-11-21T13:00:00+05:45',
     plan: '"1500\u2028',
     ...counts,
-    ...{ revenue: -1.25, ctr: 0.25, cvr: -1, rpm: -416.666667, fill_rate: 0.666667 },
+    ...{ revenue: -1.25, unbilled: 0.5, ctr: 0.25, cvr: -1, rpm: -416.666667, fill_rate: 0.666667 },
   });
   expect(
     Buffer.concat([...toCsv(request, rows)])

@@ -78,6 +78,7 @@ test('200: rows by day and dimension, with rates, and totals in which a session 
     selections: 0,
     conversions: 0,
     revenue: 0,
+    unbilled: 0,
     ctr: 0,
     cvr: 0,
     rpm: 0,
@@ -183,10 +184,10 @@ test('CSV: by format or Accept; quoted by RFC 4180, and no value is a formula', 
   const lines = csv.body.split('\r\n');
   expect(lines[0]).toBe(
     'date,plan,sessions,filled_sessions,impressions,clicks,no_thanks,closes,saves,selections,conversions,revenue,' +
-      'ctr,cvr,rpm,fill_rate',
+      'unbilled,ctr,cvr,rpm,fill_rate',
   );
-  expect(lines[1]).toBe(`${today},"'=HYPERLINK(""http://evil.example"";""x"")",1,1,3,0,0,0,0,0,0,0,0,0,0,1`);
-  expect(lines[3]).toBe(`${today},"silver, ""plus""",1,1,3,0,0,0,0,0,0,0,0,0,0,1`);
+  expect(lines[1]).toBe(`${today},"'=HYPERLINK(""http://evil.example"";""x"")",1,1,3,0,0,0,0,0,0,0,0,0,0,0,1`);
+  expect(lines[3]).toBe(`${today},"silver, ""plus""",1,1,3,0,0,0,0,0,0,0,0,0,0,0,1`);
   expect(lines[4]).toBe('');
   expect((await ask({}, { accept: 'text/csv' })).headers['content-type']).toContain('text/csv');
   expect((await ask({}, { accept: 'text/csv, application/json' })).headers['content-type']).toContain(

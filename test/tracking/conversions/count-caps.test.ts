@@ -12,7 +12,7 @@ beforeAll(async () => {
   click = await clickOffer(t, { ad_fp: 'spender' });
   bot = await clickOffer(t, {}, { 'user-agent': googlebot });
   const rules = {
-    total_caps: [{ metric: 'budget', amount: 1000, per: 'lifetime' }],
+    total_caps: [{ metric: 'budget', limit: 1000, per: 'lifetime' }],
     frequency_caps: [{ scope: 'campaign', event: 'conversion', limit: 5, window: 'lifetime' }],
   };
   await t.pool.query(

@@ -33,6 +33,7 @@ test('a conversion is posted back with every custom attribute, and its void with
     campaign_id: click.campaign_id,
     advertiser_name: expect.stringMatching(/./),
     payout: 12.5,
+    unbilled: 0,
     currency: 'USD',
     is_loyalty: true,
     loyalty_amount: 31.25,

@@ -18,6 +18,7 @@ describe('a conversion', () => {
     const booked = {
       event: 'purchase',
       payout: 12.345678,
+      unbilled: 0,
       currency: 'EUR',
       loyalty_amount: first.json().data.loyalty_amount,
     };
@@ -44,7 +45,7 @@ describe('a conversion', () => {
     const { clickId, campaign_id } = await clickOffer(t);
     await setCampaign(t, campaign_id, { is_loyalty: true });
     const fields = { click_id: clickId, payout: '2', currency: 'USD', txn_id: 'loyal' };
-    const data = { event: 'conversion', payout: 2, currency: 'USD', loyalty_amount: 25 };
+    const data = { event: 'conversion', payout: 2, unbilled: 0, currency: 'USD', loyalty_amount: 25 };
     expect((await track(t, fields)).json()).toEqual({ message: 'recorded', data });
     expect((await track(t, { click_id: clickId, txn_id: 'loyal' })).json()).toEqual({ message: 'duplicate', data });
     expect((await track(t, { ...fields, void: '1' })).json()).toEqual({

@@ -200,6 +200,7 @@ const readCampaign = (fields: Fields, timeZone: string): Values => ({
   landing_url: fields.text('landing_url'),
   click_id_param: fields.text('click_id_param'),
   opt_out_days: fields.number('opt_out_days'),
+  overspend_percent: fields.number('overspend_percent') ?? 0,
   payout_kind: fields.text('payout_kind'),
   payout_amount: fields.number('payout_amount'),
   payout_currency: fields.text('payout_currency').toUpperCase(),

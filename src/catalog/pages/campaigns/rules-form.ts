@@ -14,7 +14,7 @@ import { exclusionGroupsPart, targetingFields, targetingParts } from './targetin
 
 const pacingPart: RulesPart = {
   path: 'pacing',
-  toForm: (value) => ({ 'rules.pacing': String(value ?? 'asap') }),
+  toForm: (value) => ({ 'rules.pacing': value === undefined || value === 'as_fast' ? 'asap' : String(value) }),
   read: (fields) => {
     const typed = fields.text('rules.pacing');
     return typed === 'asap' || typed === '' ? undefined : typed;
@@ -61,6 +61,12 @@ export const rulesFields = (form: FormBuilder, timeZone: string, picker: Picker)
         label: t('campaigns.pacing'),
         choices: pacings.map((value) => ({ value, text: t(`campaigns.pacing_${value}`) })),
         hint: t('campaigns.pacingHint'),
+      }),
+      form.input('overspend_percent', {
+        label: t('campaigns.overspend'),
+        type: 'number',
+        min: 0,
+        hint: t('campaigns.overspendHint'),
       }),
     ]),
   )}`;

@@ -29,6 +29,7 @@ const outcomes: ReadonlySet<string> = new Set([
   'opted_out',
   'frequency_cap',
   'total_cap',
+  'cap_reserved',
   'pacing',
   'same_campaign',
   'same_advertiser',

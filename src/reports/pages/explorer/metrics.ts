@@ -32,6 +32,7 @@ const mainMetrics = [
   metric('cvr', 'rate'),
   metric('revenue', 'money'),
   metric('rpm', 'money'),
+  metric('unbilled', 'money', true),
 ];
 
 /** Every metric that can be chosen (docs/guides/reports.md), in the order of the columns; other events come last. */
@@ -49,6 +50,7 @@ export const sumsOfMetric: Readonly<Record<string, readonly MetricName[]>> = {
   cvr: ['conversions', 'clicks'],
   rpm: ['revenue_micros', 'sessions'],
   revenue: ['revenue_micros'],
+  unbilled: ['unbilled_micros'],
 };
 
 export const defaultMetrics: readonly string[] = ['sessions', 'fill_rate', 'impressions', 'clicks', 'ctr', 'revenue'];

@@ -157,7 +157,7 @@ function nameCell(
 /** Which value the change of an amount is mostly due to, in a sentence. */
 function summary(state: ExplorerState, { rows, total }: Answer, { money, href }: Writing): Html {
   const metric = metricOf(state.metric);
-  const isSum = metric.kind === 'count' || metric.name === 'revenue';
+  const isSum = metric.kind === 'count' || metric.name === 'revenue' || metric.name === 'unbilled';
   if (!isSum || state.by === 'time' || state.also.length > 0 || total.before === null || rows.length < 2)
     return nothing;
   const change = changeOf(metric, total.now, total.before);

@@ -1,0 +1,197 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { fitBills } from '../../src/budgets/billing.ts';
+import type { TestApp } from '../support/test-app.ts';
+import {
+  addPostbackEndpoint,
+  type Clicked,
+  clickOffer,
+  createTimedApp,
+  postbacks,
+  setCampaign,
+  track,
+} from '../tracking/conversions/support.ts';
+import { browser, call, fetchOffers, type ShownOffer } from '../tracking/journey.ts';
+
+/** What the events of a campaign book, and what they would have booked (millionths). */
+async function billed({ pool }: TestApp, campaignId: number): Promise<{ revenue: number; unbilled: number }> {
+  const { rows } = await pool.query<{ revenue: string; unbilled: string }>(
+    `select coalesce(sum(revenue), 0) as revenue, coalesce(sum(unbilled), 0) as unbilled from (
+      select revenue_micros as revenue, unbilled_micros as unbilled from events where campaign_id = $1
+      union all select revenue_micros, unbilled_micros from bookings where campaign_id = $1
+    ) as money`,
+    [campaignId],
+  );
+  return { revenue: Number(rows[0]?.revenue), unbilled: Number(rows[0]?.unbilled) };
+}
+
+const spent = async ({ pool }: TestApp, campaignId: number, period = 'lifetime') =>
+  (
+    await pool.query(
+      `select spent_micros::float8 as spent, unbilled_micros::float8 as unbilled, conversions::int, clicks::int
+      from campaign_usage where campaign_id = $1 and publisher_id = 0 and split_part(period, ' ', 1) = $2`,
+      [campaignId, period],
+    )
+  ).rows[0];
+
+test('a budget books each event that still fits whole, and no other', () => {
+  const bill = fc.record({
+    micros: fc.integer({ min: 0, max: 40 }),
+    budgets: fc.uniqueArray(fc.constantFrom('a', 'b', 'c'), { maxLength: 3 }),
+  });
+  fc.assert(
+    fc.property(
+      fc.array(bill, { maxLength: 40 }),
+      fc.record({ a: fc.nat(100), b: fc.nat(100), c: fc.nat(100) }),
+      fc.record({ a: fc.nat(60), b: fc.nat(60), c: fc.nat(60) }),
+      (bills, limits, before) => {
+        const spentOn: Record<string, number> = { ...before };
+        const fits = fitBills(
+          bills.map(({ micros, budgets }) => ({
+            micros,
+            budgets: budgets.map((key) => ({ key, limitMicros: limits[key] })),
+          })),
+          (key) => spentOn[key] ?? 0,
+        );
+        const left = { ...before };
+        for (const [index, { micros, budgets }] of bills.entries()) {
+          const isRoomFor = budgets.every((key) => left[key] + micros <= limits[key]);
+          expect(fits[index]).toBe(isRoomFor);
+          if (isRoomFor) for (const key of budgets) left[key] += micros;
+        }
+      },
+    ),
+  );
+});
+
+describe('with one process', () => {
+  let t: Awaited<ReturnType<typeof createTimedApp>>;
+  beforeEach(async () => {
+    t = await createTimedApp();
+    await t.pool.query("update campaigns set rules = '{}'");
+  });
+  afterEach(() => t.close());
+
+  /** Clicks of the first offer shown to each of many users, before it has a budget. */
+  async function shownTo(users: number): Promise<ShownOffer[]> {
+    const shown: ShownOffer[] = [];
+    for (let user = 0; user < users; user += 1) {
+      const { offers } = await fetchOffers(t, { ua: browser });
+      const [first] = shown;
+      const offer = offers.find(({ campaign_id }) => first === undefined || campaign_id === first.campaign_id);
+      if (offer === undefined) continue;
+      await call(t, offer.pixel);
+      shown.push(offer);
+      await setCampaign(t, offer.campaign_id, { priority: 0 });
+      if (user === 0) await t.deps.catalog.refresh();
+    }
+    t.clock.ms += 1000;
+    return shown;
+  }
+
+  const budget = async (campaignId: number, limit: number, columns: Record<string, unknown> = {}): Promise<void> => {
+    await setCampaign(t, campaignId, {
+      rules: { total_caps: [{ metric: 'budget', per: 'lifetime', limit }] },
+      ...columns,
+    });
+    await t.deps.catalog.refresh();
+  };
+
+  test('clicks beyond a budget count, and are booked with 0, also 64 at once', async () => {
+    const shown = await shownTo(64);
+    const campaignId = shown[0]?.campaign_id as number;
+    await budget(campaignId, 20, { payout_kind: 'cpc', payout_amount: 0.5 });
+    await Promise.all(shown.map((offer) => call(t, offer.click_url)));
+    expect(await billed(t, campaignId)).toEqual({ revenue: 20e6, unbilled: (shown.length - 40) * 0.5e6 });
+    expect(await spent(t, campaignId)).toMatchObject({ spent: 20e6, clicks: shown.length });
+    // Repeats change nothing.
+    await Promise.all(shown.map((offer) => call(t, offer.click_url)));
+    expect(await billed(t, campaignId)).toEqual({ revenue: 20e6, unbilled: (shown.length - 40) * 0.5e6 });
+  });
+
+  test('a budget that is lowered below what is spent books nothing more, and overspend widens it', async () => {
+    const shown = await shownTo(12);
+    const campaignId = shown[0]?.campaign_id as number;
+    await budget(campaignId, 10, { payout_kind: 'cpc', payout_amount: 1 });
+    for (const offer of shown.splice(0, 4)) await call(t, offer.click_url);
+    await budget(campaignId, 2);
+    for (const offer of shown.splice(0, 2)) await call(t, offer.click_url);
+    expect(await billed(t, campaignId)).toEqual({ revenue: 4e6, unbilled: 2e6 });
+    await budget(campaignId, 4, { overspend_percent: 50 });
+    for (const offer of shown) await call(t, offer.click_url);
+    expect(await billed(t, campaignId)).toEqual({ revenue: 6e6, unbilled: 6e6 });
+  });
+
+  test('a campaign that is served to nobody any more still has its budget', async () => {
+    const shown = await shownTo(4);
+    const campaignId = shown[0]?.campaign_id as number;
+    await budget(campaignId, 1, { payout_kind: 'cpc', payout_amount: 1 });
+    await t.pool.query('delete from campaign_publishers where campaign_id = $1', [campaignId]);
+    await t.deps.catalog.refresh();
+    await Promise.all(shown.map((offer) => call(t, offer.click_url)));
+    expect(await billed(t, campaignId)).toEqual({ revenue: 1e6, unbilled: 3e6 });
+  });
+
+  describe('conversions', () => {
+    const clicked = async (users: number): Promise<Clicked[]> => {
+      const clicks: Clicked[] = [];
+      for (let user = 0; user < users; user += 1) {
+        const click = await clickOffer(t, { ua: browser });
+        if (user === 0) {
+          await setCampaign(t, click.campaign_id, { priority: 0 });
+          await t.deps.catalog.refresh();
+        }
+        if (user === 0 || click.campaign_id === clicks[0]?.campaign_id) clicks.push(click);
+      }
+      return clicks;
+    };
+
+    test('beyond a budget are recorded with 0; answer, ledger and postback say what they would have paid', async () => {
+      const clicks = await clicked(24);
+      const campaignId = clicks[0]?.campaign_id as number;
+      await addPostbackEndpoint(t, 'https://publisher.example/postback');
+      await budget(campaignId, 20, { payout_kind: 'cpa', payout_amount: 3, is_loyalty: true });
+      const answers = await Promise.all(clicks.map(({ clickId }) => track(t, { click_id: clickId })));
+      const booked = answers.map((answer) => answer.json().data as { payout: number; unbilled: number });
+      expect(booked.filter(({ payout, unbilled }) => payout === 3 && unbilled === 0)).toHaveLength(6);
+      expect(booked.filter(({ payout, unbilled }) => payout === 0 && unbilled === 3)).toHaveLength(clicks.length - 6);
+      expect(await billed(t, campaignId)).toEqual({ revenue: 18e6, unbilled: (clicks.length - 6) * 3e6 });
+      for (const [index, { sessionId, clickId }] of clicks.entries()) {
+        const { payout, unbilled } = booked[index] as { payout: number; unbilled: number };
+        expect(await postbacks(t, sessionId)).toMatchObject([{ payout, unbilled, loyalty_amount: payout * 100 }]);
+        const repeat = (await track(t, { click_id: clickId })).json();
+        expect(repeat).toMatchObject({ message: 'duplicate', data: { payout, unbilled } });
+      }
+    });
+
+    test('that are voided make room; the void of one that was not booked gives nothing back', async () => {
+      const clicks = await clicked(1);
+      const { campaign_id: campaignId, clickId: click_id } = clicks[0] as Clicked;
+      await budget(campaignId, 5, { payout_kind: 'cpa', payout_amount: 5 });
+      const report = async (txn_id: string, more: object = {}) =>
+        (await track(t, { click_id, txn_id, ...more })).json().data;
+      expect(await report('a')).toMatchObject({ payout: 5, unbilled: 0 });
+      expect(await report('b')).toMatchObject({ payout: 0, unbilled: 5 });
+      expect(await report('b', { void: '1' })).toMatchObject({ payout: 0, unbilled: -5 });
+      expect(await report('c')).toMatchObject({ payout: 0, unbilled: 5 });
+      expect(await report('a', { void: '1' })).toMatchObject({ payout: -5, unbilled: 0 });
+      expect(await report('d')).toMatchObject({ payout: 5, unbilled: 0 });
+      expect(await billed(t, campaignId)).toEqual({ revenue: 5e6, unbilled: 5e6 });
+      expect(await spent(t, campaignId)).toMatchObject({ spent: 5e6, unbilled: 5e6, conversions: 2 });
+    });
+
+    test('of absurd amounts never make room in a budget', async () => {
+      const clicks = await clicked(12);
+      const campaignId = clicks[0]?.campaign_id as number;
+      await budget(campaignId, 900_000_000, { payout_kind: 'cpa', payout_amount: 1 });
+      const payout = '899999999';
+      await Promise.all(
+        clicks.flatMap(({ clickId }) =>
+          [1, 2, 3].map((txn) => track(t, { click_id: clickId, payout, txn_id: `${txn}` })),
+        ),
+      );
+      expect((await billed(t, campaignId)).revenue).toBe(899_999_999e6);
+      expect(await spent(t, campaignId)).toMatchObject({ spent: 899_999_999e6 });
+    });
+  });
+});
