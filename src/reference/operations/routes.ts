@@ -4,8 +4,7 @@ import { createStaticText, type StaticText } from '../../platform/http/static-te
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import type { App } from '../../platform/ports.ts';
 import type { SearchRow } from '../guides/routes.ts';
-import type { LiveExamples } from '../live-examples.ts';
-import { createDescription } from '../openapi/description.ts';
+import { createDescription, type LiveExamples } from '../live-examples.ts';
 import type { DocsAssets } from '../site/assets.ts';
 import { sendDocsPage } from '../site/page.ts';
 import { type Described, describeOperations } from './described.ts';
