@@ -4,14 +4,16 @@ import { request } from 'undici';
 
 /**
  * What every figure stands beside: bare Fastify routes that parse the same bodies and answer the same bytes, and keep
- * nothing. Arguments: port, file with the offers answer, file with the image.
+ * nothing. Arguments: port, file with the offers answer, file with the image, file with a longer offers answer.
  */
-const [port, offersFile, imageFile] = process.argv.slice(2);
+const [port, offersFile, imageFile, moreOffersFile] = process.argv.slice(2);
 const offers = readFileSync(offersFile as string, 'utf8');
+const moreOffers = readFileSync(moreOffersFile as string, 'utf8');
 const image = readFileSync(imageFile as string);
 
 const app = Fastify();
 app.post('/offers', async (_request, reply) => reply.type('application/json; charset=utf-8').send(offers));
+app.post('/more-offers', async (_request, reply) => reply.type('application/json; charset=utf-8').send(moreOffers));
 app.get('/beacon', async (_request, reply) => reply.type('image/png').header('cache-control', 'no-store').send(image));
 app.post<{ Querystring: { to: string } }>('/forward', async (incoming, reply) => {
   void request(incoming.query.to, {

@@ -3,7 +3,7 @@ import { createClickIdCodec } from '../src/tracking/clicks/click-id.ts';
 import { processSecrets } from '../test/support/server-process.ts';
 import { getRequest, type LoadResult } from './load.ts';
 import type { Row } from './report.ts';
-import { type openStage, untilRolledUp } from './stage.ts';
+import { type Stage, untilRolledUp } from './stage.ts';
 
 /** Measures calls of `next`, after a warm-up; as `measure` of the bench does. */
 export type Measure = (what: string, connections: number, port: number, next: () => string) => Promise<LoadResult>;
@@ -18,13 +18,14 @@ const maxPerS = 12_000;
  * answers.
  */
 export async function benchConversions(
-  stage: Awaited<ReturnType<typeof openStage>>,
+  stage: Stage,
   measure: Measure,
   { port, barePort, seconds }: Ports,
 ): Promise<Row[]> {
   const result: Row[] = [];
   for (const connections of [1, 16, 64]) {
-    const clicks = await makeClicks(stage, Math.ceil(maxPerS * (seconds + Math.min(5, seconds))));
+    const clicks = await makeClicks(stage.pool, Math.ceil(maxPerS * (seconds + Math.min(5, seconds))));
+    await untilRolledUp(stage.pool);
     const count = async (): Promise<number> =>
       Number((await stage.pool.query('select count(*) from conversions')).rows[0].count);
     const before = await count();
@@ -44,7 +45,7 @@ export async function benchConversions(
 }
 
 /** Sessions with a click each. @returns the requests that report their conversions */
-async function makeClicks({ pool }: Awaited<ReturnType<typeof openStage>>, clicks: number): Promise<string[]> {
+export async function makeClicks(pool: Stage['pool'], clicks: number): Promise<string[]> {
   const { rows } = await pool.query<{ id: number; campaign_id: number; publisher_id: number }>(
     'select id, campaign_id, publisher_id from offers order by id limit 1',
   );
@@ -66,7 +67,6 @@ async function makeClicks({ pool }: Awaited<ReturnType<typeof openStage>>, click
     select ($1::timestamptz at time zone 'utc')::date, id, $4, 'click', $3, $5, 1, $1 from unnest($2::uuid[]) id`,
     values,
   );
-  await untilRolledUp(pool);
   return ids.map((sessionId) =>
     getRequest(
       `/track?click_id=${codec.mint({ sessionId, offerId: offer.id })}` +

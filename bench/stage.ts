@@ -63,11 +63,12 @@ export async function seedAndAsk({
 export async function startBare(
   offersFile: string,
   imageFile: string,
+  moreOffersFile = offersFile,
 ): Promise<{ port: number; pid: number; stop: () => Promise<unknown> }> {
   const port = await freePort();
   const child = spawn(
     process.execPath,
-    ['--import', 'tsx', 'bench/bare-server.ts', String(port), offersFile, imageFile],
+    ['--import', 'tsx', 'bench/bare-server.ts', String(port), offersFile, imageFile, moreOffersFile],
     {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     },

@@ -5,7 +5,7 @@ import { newUuid7 } from '../src/platform/lib/uuid7.ts';
 import type { Measure } from './conversions.ts';
 import { type LoadResult, postRequest } from './load.ts';
 import type { Row } from './report.ts';
-import { type openStage, untilRolledUp } from './stage.ts';
+import { type Stage, untilRolledUp } from './stage.ts';
 
 const wraps = 300;
 
@@ -13,11 +13,7 @@ const wraps = 300;
  * Time from sending the wrap to the webhook's arrival, one at a time on an idle server; beside a bare route that only
  * forwards.
  */
-export async function benchWrapLatency(
-  stage: Awaited<ReturnType<typeof openStage>>,
-  port: number,
-  barePort: number,
-): Promise<Row[]> {
+export async function benchWrapLatency(stage: Stage, port: number, barePort: number): Promise<Row[]> {
   let arrived: (() => void) | null = null;
   const receiver = createServer((request, response) => {
     request.resume().on('end', () => {
@@ -27,11 +23,7 @@ export async function benchWrapLatency(
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => receiver.once('listening', resolve));
   const to = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
-  await call(port, 'PUT', '/manage/v1/webhook-endpoints/usp.selection?api_key=bench-100', {
-    url: to,
-    method: 'POST',
-    enabled: true,
-  });
+  await sendWebhooks(port, to);
 
   const timed = async (start: () => Promise<unknown>): Promise<number> => {
     const startMs = performance.now();
@@ -86,7 +78,7 @@ const maxPerS = 10_000;
  * `commit_delay`), as on a distant disk. Deliveries are counted against answers.
  */
 export async function benchWraps(
-  stage: Awaited<ReturnType<typeof openStage>>,
+  stage: Stage,
   measure: Measure,
   { port, seconds }: { port: number; seconds: number },
 ): Promise<Row[]> {
@@ -95,22 +87,19 @@ export async function benchWraps(
     request.resume().on('end', () => response.end('ok'));
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => receiver.once('listening', resolve));
-  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
-  const endpoint = '/manage/v1/webhook-endpoints/usp.selection?api_key=bench-100';
-  await call(port, 'PUT', endpoint, { url, method: 'POST', enabled: true });
+  await sendWebhooks(port, `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`);
   for (const delayMs of [0, 8]) {
     await stage.pool.query(`alter system set commit_delay = ${delayMs * 1000}`);
     await stage.pool.query('alter system set commit_siblings = 0');
     await stage.pool.query('select pg_reload_conf()');
-    const ids = await openSessions(stage, port, Math.ceil(maxPerS * (seconds + Math.min(5, seconds))));
+    const ids = await openSessions(stage.pool, port, Math.ceil(maxPerS * (seconds + Math.min(5, seconds))));
+    await untilRolledUp(stage.pool);
     const count = async (): Promise<number> =>
       Number((await stage.pool.query('select count(*) from deliveries')).rows[0].count);
     const before = await count();
     let sent = 0;
     const what = `wrap, 64 connections${delayMs === 0 ? '' : `, commits ${delayMs} ms slower`}`;
-    const measured = await measure(what, 64, port, () =>
-      postRequest(`/sdk/v4/usp/session/${ids[sent++]}.json?api_key=bench-100`, '{"action":"wrap"}'),
-    );
+    const measured = await measure(what, 64, port, () => wrapRequest(ids[sent++] as string));
     rows.push({ what, measured, bare: null, note: `${(await count()) - before} deliveries for ${sent} answers` });
   }
   await stage.pool.query('alter system reset commit_delay');
@@ -120,8 +109,17 @@ export async function benchWraps(
   return rows;
 }
 
+export const wrapRequest = (session: string): string =>
+  postRequest(`/sdk/v4/usp/session/${session}.json?api_key=bench-100`, '{"action":"wrap"}');
+
+/** Has the wraps of the publisher sent to a URL. */
+export async function sendWebhooks(port: number, url: string): Promise<void> {
+  const endpoint = '/manage/v1/webhook-endpoints/usp.selection?api_key=bench-100';
+  await call(port, 'PUT', endpoint, { url, method: 'POST', enabled: true });
+}
+
 /** Copies of one session. @returns their ids */
-async function openSessions({ pool }: Awaited<ReturnType<typeof openStage>>, port: number, count: number) {
+export async function openSessions(pool: Stage['pool'], port: number, count: number): Promise<string[]> {
   const body = { placement: 'checkout', pub_user_id: 'wraps' };
   const answer = await call(port, 'POST', '/native/v4/offers.json?api_key=bench-100', body);
   const { data } = answer as { data: { session_id: string } };
@@ -132,7 +130,6 @@ async function openSessions({ pool }: Awaited<ReturnType<typeof openStage>>, por
     from sessions s, unnest($2::uuid[]) copy (id) where s.day = $3 and s.id = $1`,
     [data.session_id, ids, dayOf(nowMs)],
   );
-  await untilRolledUp(pool);
   return ids;
 }
 
