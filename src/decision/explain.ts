@@ -3,6 +3,7 @@ import { indexOf, run, whyOff } from './decide.ts';
 import type { Exclusion } from './eligibility.ts';
 import type { Candidate } from './index/compile.ts';
 import { indexExclusions } from './index/index-filters.ts';
+import { type Influence, influencesOf } from './influences.ts';
 import { type Reason, reasonOf, shownReason } from './reason.ts';
 import { postExclusions } from './rules/post-filters.ts';
 import type { DecisionInput } from './types.ts';
@@ -17,6 +18,8 @@ export type Explanation = {
   /** The first rule that excludes it; null: it is shown. */
   rule: string | null;
   reason: Reason;
+  /** What of the request moved its score most; none where it is excluded. */
+  influences: readonly Influence[];
 };
 
 /**
@@ -42,15 +45,16 @@ export function explain(input: DecisionInput): Explanation[] {
     const { rank = null, score = null } = ranks.get(candidate) ?? {};
     const position = positions.get(offer) ?? null;
     const exclusion = exclusions.get(candidate);
+    const influences = rank === null ? [] : influencesOf(candidate, input);
     if (exclusion === undefined || position !== null)
-      return { offer, rank, score, position, rule: null, reason: shownReason(position ?? 0) };
+      return { offer, rank, score, position, rule: null, reason: shownReason(position ?? 0), influences };
     const reason = reasonOf(exclusion, candidate, input);
-    return { offer, rank, score, position, rule: exclusion.rule, reason };
+    return { offer, rank, score, position, rule: exclusion.rule, reason, influences };
   }
 
   const notServed = withheld.map(({ offer, rule }): Explanation => {
     const reason = reasonOf({ rule }, null, input);
-    return { offer, rank: null, score: null, position: null, rule, reason };
+    return { offer, rank: null, score: null, position: null, rule, reason, influences: [] };
   });
   return [...candidates.map(explanationOf), ...notServed].sort(byPositionThenRank);
 }

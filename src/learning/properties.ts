@@ -35,6 +35,9 @@ export const ofSamePublisher = (a: string, b: string): boolean => publisherPart(
 
 const publisherPart = (key: string): string => key.slice(0, key.indexOf(' ', customPrefix.length));
 
+/** The key without its publisher, as requests have it. */
+export const nameOfKey = (key: string): string => (isCustom(key) ? key.slice(publisherPart(key).length + 1) : key);
+
 /** The properties of a request. */
 export function propertiesOf(context: LearningContext, publisher: LearningPublisher): Property[] {
   const timeZone = context.geo.timeZone ?? publisher.timeZone;

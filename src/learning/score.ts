@@ -57,7 +57,7 @@ export function scopedRateOf(scope: RateScope, offer: Offer): Rate {
 }
 
 /** The effects of the properties on an offer's rate: mean and variance of its logarithm. */
-function effectsOf(scope: RateScope, offer: Offer): Effect[] {
+export function effectsOf(scope: RateScope, offer: Offer): Effect[] {
   const { weights } = scope.model.effects;
   const found: Effect[] = [];
   for (const level of effectLevels) {
@@ -79,7 +79,7 @@ function effectsOf(scope: RateScope, offer: Offer): Effect[] {
   return found;
 }
 
-type Effect = { property: Property; mean: number; variance: number };
+export type Effect = { property: Property; mean: number; variance: number };
 
 function featuresOf({ model, properties, features }: RateScope, level: string, part: string): readonly Feature[] {
   const { weights, priors } = model.effects;

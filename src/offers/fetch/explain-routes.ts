@@ -6,7 +6,7 @@ import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { OfferDeps } from '../ports.ts';
-import { apiReason } from './reason-text.ts';
+import { apiInfluence, apiReason } from './reason-text.ts';
 import { clientOf, readFetchOffers } from './request.ts';
 import { fetchOffersBody, fetchOffersQuery } from './request-schema.ts';
 import type { OfferService } from './service.ts';
@@ -37,13 +37,22 @@ const explainAnswer = Type.Object({
         ),
         rule: orNull(Type.String({ description: 'The first rule that keeps it from being shown.' })),
         reason: Type.String({ description: 'The same in words.' }),
+        influences: Type.Array(
+          Type.Object({
+            property: Type.String({ description: 'Such as device, hour, or the name of a custom attribute.' }),
+            value: Type.String(),
+            factor: Type.Number({ description: 'By which the expected revenue is higher than on average.' }),
+            text: Type.String({ description: 'The same in words.' }),
+          }),
+          { description: 'What of the request moved its score most, three at most.' },
+        ),
       }),
       { description: 'Those shown first, then those that could be, by rank, then all others.' },
     ),
   }),
 });
 
-const toView = ({ offer, position, rank, score, rule, reason }: Explanation) => ({
+const toView = ({ offer, position, rank, score, rule, reason, influences }: Explanation) => ({
   offer_id: offer.id,
   campaign_id: offer.campaign.id,
   campaign_name: offer.campaign.name,
@@ -54,6 +63,7 @@ const toView = ({ offer, position, rank, score, rule, reason }: Explanation) => 
   score,
   rule,
   reason: apiReason(reason),
+  influences: influences.map((one) => ({ ...one, text: apiInfluence(one) })),
 });
 
 /** Explains what a fetch-offers request would be shown. */

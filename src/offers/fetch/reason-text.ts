@@ -1,4 +1,5 @@
 import type { Condition } from '../../catalog/conditions.ts';
+import type { Influence } from '../../decision/influences.ts';
 import type { Reason, ReasonValue } from '../../decision/reason.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { inLanguage } from '../../platform/i18n/reader.ts';
@@ -81,6 +82,19 @@ const apiFormat: ReasonFormat = {
   timeOfDay: (minute) => `${twoDigits(Math.floor(minute / 60))}:${twoDigits(minute % 60)}`,
   amount: (micros, currency) => `${(micros / 1_000_000).toFixed(2)}${currency === null ? '' : ` ${currency}`}`,
 };
+
+/** An influence in words, in the language of the reader. */
+export const influenceText = ({ property, value, factor }: Influence, format: ReasonFormat): string =>
+  t('reasons.influence', {
+    property,
+    value: property === 'weekday' ? format.weekday(Number(value)) : value,
+    change: format.share(Math.abs(factor - 1)),
+    direction: factor >= 1 ? 'more' : 'less',
+  });
+
+/** An influence as the API has it, in English. */
+export const apiInfluence = (influence: Influence): string =>
+  inLanguage('en', () => influenceText(influence, apiFormat));
 
 /** A reason as the API has it, in English. */
 export const apiReason = (reason: Reason): string => inLanguage('en', () => reasonText(reason, apiFormat));

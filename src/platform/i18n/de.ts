@@ -1544,6 +1544,7 @@ export const de: Messages = {
     '365d': 'Letzte 12 Monate',
   },
   reasons: {
+    influence: '{property} {value}: {change} {direction, select, more {mehr} other {weniger}} Umsatz erwartet',
     and: '{left} und {right}',
     andMore: '{values} und {more} weitere',
     budget:

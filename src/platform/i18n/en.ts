@@ -1480,6 +1480,7 @@ export const en = {
     '365d': 'Last 12 months',
   },
   reasons: {
+    influence: '{property} {value}: {change} {direction, select, more {more} other {less}} revenue expected',
     and: '{left} and {right}',
     andMore: '{values} and {more} more',
     budget:

@@ -10,7 +10,7 @@ import { moneyFormat } from '../../../reports/money.ts';
 import { badge, descriptionList, link, notice, strongLink, table } from '../../../shell/components.ts';
 import { moment, momentText, perLocale } from '../../../shell/format.ts';
 import type { UserDecision } from '../../decision-log/user-decisions.ts';
-import { type ReasonFormat, reasonText } from '../../fetch/reason-text.ts';
+import { influenceText, type ReasonFormat, reasonText } from '../../fetch/reason-text.ts';
 import type { FoundDecision } from './find-decision.ts';
 import type { Question } from './question.ts';
 
@@ -40,7 +40,7 @@ function ownOf(explanations: readonly Explanation[], { offer, campaign }: Questi
 }
 
 function verdict({ publisher }: PublisherContext, own: Explanation, input: DecisionInput): Html {
-  const { position, reason, rule, rank } = own;
+  const { position, reason, rule, rank, influences } = own;
   const failing = failingRules(input, own.offer.id);
   const isShown = position !== null;
   const entries = failing.length > 0 ? failing : [{ rule: rule as FailingRule['rule'], reason }];
@@ -50,7 +50,8 @@ function verdict({ publisher }: PublisherContext, own: Explanation, input: Decis
     <div class="notice verdict ${isShown ? 'done' : 'failed'}" role="status">
       <p>${isShown ? tHtml('why.shown', { position, title: titleOf(own), rank: rank ?? '' }) : notShown}</p>
     </div>
-    ${!isShown && rules(texts, failing.length)}`;
+    ${!isShown && rules(texts, failing.length)}
+    ${influences.length > 0 && html`<p class="hint">${influencesText(publisher, influences)}</p>`}`;
 }
 
 /** All rules that fail; without any, what the ranking said. */
@@ -156,8 +157,13 @@ const shareFormat = perLocale(
 );
 
 /** Why an offer is shown or not, for the reader of the dashboard; times are those of the publisher. */
-function reasonFor(publisher: Publisher, reason: Reason): string {
-  const format: ReasonFormat = {
+const influencesText = (publisher: Publisher, influences: Explanation['influences']): string =>
+  influences.map((one) => influenceText(one, formatOf(publisher))).join('; ');
+
+const reasonFor = (publisher: Publisher, reason: Reason): string => reasonText(reason, formatOf(publisher));
+
+function formatOf(publisher: Publisher): ReasonFormat {
+  return {
     count: (value) => countFormat('').format(value),
     share: (value) => shareFormat('').format(value),
     moment: (atMs) => momentText(publisher, atMs),
@@ -165,5 +171,4 @@ function reasonFor(publisher: Publisher, reason: Reason): string {
     timeOfDay: (minute) => clockFormat('time').format(clockMs + minute * minuteMs),
     amount: (micros, currency) => moneyFormat(currency)(micros / 1_000_000),
   };
-  return reasonText(reason, format);
 }

@@ -1,0 +1,28 @@
+import { nameOfKey, propertiesOf } from '../learning/properties.ts';
+import { effectsOf, scopeOf } from '../learning/score.ts';
+import type { Candidate } from './index/compile.ts';
+import type { DecisionInput } from './types.ts';
+
+/** A property of a request that moved an offer's score, and by which factor. */
+export type Influence = { property: string; value: string; factor: number };
+
+/** Named at most (count), and what is too small to be named (logarithm of the factor). */
+const maxNamed = 3;
+const least = 0.02;
+
+/** The properties of a request that moved an offer's expected revenue most, the strongest first. */
+export function influencesOf({ offer, payout }: Candidate, { publisher, context, model }: DecisionInput): Influence[] {
+  if (payout.kind === 'cpm' || payout.amountMicros === 0) return [];
+  const scope = scopeOf(model, publisher.id, context.placement, propertiesOf(context, publisher));
+  const effects = [scope.click, ...(payout.kind === 'cpc' ? [] : [scope.conversion])].flatMap((one) =>
+    effectsOf(one, offer),
+  );
+  const sums = new Map<string, { value: string; sum: number }>();
+  for (const { property, mean } of effects)
+    sums.set(property.key, { value: property.value, sum: (sums.get(property.key)?.sum ?? 0) + mean });
+  return [...sums]
+    .filter(([, { sum }]) => Math.abs(sum) >= least)
+    .sort(([, a], [, b]) => Math.abs(b.sum) - Math.abs(a.sum))
+    .slice(0, maxNamed)
+    .map(([key, { value, sum }]) => ({ property: nameOfKey(key), value, factor: Math.exp(sum) }));
+}
