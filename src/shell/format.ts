@@ -27,8 +27,8 @@ export const dayForm = { day: 'numeric', month: 'short', year: 'numeric' } as co
 
 const timeForms = {
   day: {},
-  minute: { hour: 'numeric', minute: '2-digit' },
-  second: { hour: 'numeric', minute: '2-digit', second: '2-digit' },
+  minute: { hour: '2-digit', minute: '2-digit' },
+  second: { hour: '2-digit', minute: '2-digit', second: '2-digit' },
 } as const satisfies Record<Precision, Intl.DateTimeFormatOptions>;
 
 const dateFormat = perLocale((locale, kind) => {
