@@ -1,8 +1,37 @@
 import type pg from 'pg';
 import { transaction } from '../platform/db/pool.ts';
-import { afterStep, stepAgesMs } from './reservation-steps.ts';
-import { releaseStep } from './reservations.ts';
+import { minuteMs } from '../platform/lib/time.ts';
+import { reservationMs } from './history-records.ts';
+import { type PayingEvent, releaseStep } from './reservations.ts';
 import { addUsage } from './usage.ts';
+
+/**
+ * The releases of a reservation by the age of its session, and which share of its money stays reserved: about the
+ * chance that the event is still to come (docs/guides/how-a-decision-is-made.md#reservations). Impressions that have
+ * not come by `reservationMs` do not come.
+ */
+const steps: readonly ({ ageMs: number } & Record<PayingEvent, number>)[] = [
+  { ageMs: 20_000, impression: 1, click: 0.6, conversion: 0.9 },
+  { ageMs: 40_000, impression: 1, click: 0.25, conversion: 0.8 },
+  { ageMs: reservationMs, impression: 0, click: 0, conversion: 0.7 },
+  { ageMs: 10 * minuteMs, impression: 0, click: 0, conversion: 0.4 },
+  { ageMs: 30 * minuteMs, impression: 0, click: 0, conversion: 0.2 },
+  { ageMs: 60 * minuteMs, impression: 0, click: 0, conversion: 0 },
+];
+
+export const stepAgesMs: readonly number[] = steps.map(({ ageMs }) => ageMs);
+
+type Reserved = { impressions: number; micros: number; paidBy: PayingEvent };
+
+/** What a step leaves of a reservation that has been through the steps before it: itself, a smaller one, or null. */
+export function afterStep<Reservation extends Reserved>(step: number, reservation: Reservation): Reservation | null {
+  const { ageMs, [reservation.paidBy]: left } = steps[step] as (typeof steps)[number];
+  const before = step === 0 ? 1 : (steps[step - 1]?.[reservation.paidBy] ?? 0);
+  const impressions = ageMs < reservationMs ? reservation.impressions : 0;
+  const micros = before === 0 ? 0 : Math.floor((reservation.micros * left) / before);
+  if (impressions === reservation.impressions && micros === reservation.micros) return reservation;
+  return impressions === 0 && micros <= 0 ? null : { ...reservation, impressions, micros };
+}
 
 /** Sessions whose reservations are released in one transaction (count). */
 const maxSessions = 500;

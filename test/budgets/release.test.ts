@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { afterStep, type PayingEvent, payingEventOf, stepAgesMs } from '../../src/budgets/reservation-steps.ts';
+import { afterStep, stepAgesMs } from '../../src/budgets/release.ts';
+import { type PayingEvent, payingEventOf } from '../../src/budgets/reservations.ts';
 
 /** What is left of a reservation of 1,000 at an age (seconds). */
 function leftAt(paidBy: PayingEvent, ageS: number): { impressions: number; micros: number } {
