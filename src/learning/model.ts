@@ -8,11 +8,10 @@ import {
   learnEffectsOfTrial,
   type Term,
 } from './effects.ts';
-import { addedExaminationSlots, countExamination, examinationOf } from './examination.ts';
 import { allowed, type KeyValues } from './keys.ts';
 import { estimatePriors } from './priors.ts';
 import type { Property } from './properties.ts';
-import { addedRateSlots, count, rateOf } from './rates.ts';
+import { addedExaminationSlots, addedRateSlots, count, countExamination, examinationOf, rateOf } from './rates.ts';
 import { createTable, type Table } from './table.ts';
 
 /** One rate: clicks of impressions, or conversions of clicks. */

@@ -70,7 +70,7 @@ export function count(table: Table, slots: readonly number[], successes: number,
 }
 
 /** Adds to the counts of a slot; what is more than is remembered fades. */
-export function addCount(
+function addCount(
   table: Table,
   slot: number,
   { successes, exposure, remembered }: { successes: number; exposure: number; remembered: number },
@@ -78,4 +78,38 @@ export function addCount(
   const sum = (table.first[slot] as number) + successes;
   const fade = sum > remembered ? remembered / sum : 1;
   setPair(table, slot, sum * fade, ((table.second[slot] as number) + exposure) * fade);
+}
+
+/**
+ * How likely an offer at a position is looked at, in comparison with the first position: pairs of clicks and of those
+ * expected on the first position, everywhere and at a placement.
+ */
+const featuresOf = (place: string, position: number): string[] => [
+  `position ${position}`,
+  `position ${position} at ${place}`,
+];
+
+/** Clicks that a wider level is worth (count): one of no offer, then of all placements. */
+const clicksOfLevel = [5, 30];
+
+/** Clicks of positions that are remembered (count). */
+const rememberedClicks = 3000;
+
+export function examinationOf(rates: Table, place: string, position: number): number {
+  if (position === 1) return 1;
+  let examination = 1 / Math.sqrt(position);
+  for (const [level, feature] of featuresOf(place, position).entries()) {
+    const slot = findSlot(rates, rates.indexOf.get(feature) ?? -1, 0);
+    if (slot === -1) break;
+    const clicks = clicksOfLevel[level] as number;
+    examination = ((rates.first[slot] as number) + clicks) / ((rates.second[slot] as number) + clicks / examination);
+  }
+  return examination;
+}
+
+export const addedExaminationSlots = (rates: Table, place: string, position: number): number[] =>
+  position === 1 ? [] : featuresOf(place, position).map((feature) => slotOf(rates, addFeature(rates, feature), 0));
+
+export function countExamination(rates: Table, slots: readonly number[], successes: number, exposure: number): void {
+  for (const slot of slots) addCount(rates, slot, { successes, exposure, remembered: rememberedClicks });
 }

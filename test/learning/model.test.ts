@@ -3,10 +3,10 @@ import type { Offer } from '../../src/catalog/types.ts';
 import { mix, uniform } from '../../src/decision/random.ts';
 import { modelOf, packChanges, packModel, takeOver, trackChanges, unpackVersion } from '../../src/learning/codec.ts';
 import { createDelays, noteDelay, sharesOf } from '../../src/learning/delays.ts';
-import { examinationOf } from '../../src/learning/examination.ts';
 import { keyValuesOf, maxKeys, maxValues } from '../../src/learning/keys.ts';
 import { createModel, estimateAllPriors, learn, type Model, type Shown } from '../../src/learning/model.ts';
 import { propertiesOf } from '../../src/learning/properties.ts';
+import { examinationOf } from '../../src/learning/rates.ts';
 import { scopedRateOf, scopeOf } from '../../src/learning/score.ts';
 import { campaignOf, contextOf, offersOf } from '../decision/support.ts';
 
