@@ -2,13 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 import { Type } from '@sinclair/typebox';
 import { AppError } from '../../platform/errors.ts';
+import { type Html, html, nothing, trusted } from '../../platform/http/html.ts';
 import { createStaticText, type StaticText } from '../../platform/http/static-text.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import type { App } from '../../platform/ports.ts';
 import type { DocsAssets } from '../site/assets.ts';
-import { sendDocsPage } from '../site/page.ts';
-import { allGuides, type Guide, guidesPath, picturesPath } from './guides.ts';
-import { renderGuidePage } from './page.ts';
+import { renderDocsPage, sendDocsPage } from '../site/page.ts';
+import { allGuides, type Guide, guideGroups, guidesPath, picturesPath } from './guides.ts';
 import type { Own, Rendered } from './render.ts';
 
 const root = new URL('../../../', import.meta.url);
@@ -50,6 +50,37 @@ export function guideRoutes(app: App, { assets, ...own }: GuideDeps): () => Prom
 async function render(guide: Guide, own: Own): Promise<Rendered> {
   const { renderMarkdown } = await import('./render.ts');
   return renderMarkdown(await readFile(new URL(guide.file, root), 'utf8'), guide.file, own);
+}
+
+type PageParts = { guide: Guide; rendered: Rendered; assets: DocsAssets; isDemo: boolean };
+
+/** A guide as a page: the list of all guides, its text, and its headings. */
+const renderGuidePage = ({ guide, rendered, assets, isDemo }: PageParts): string =>
+  renderDocsPage({
+    ...{ title: guide.title, area: 'Guides', assets, isDemo },
+    navigation: html`${guideGroups.map((group) => navGroup(group, guide))}`,
+    content: html`<article>${trusted(rendered.markup)}</article>`,
+    aside: tableOfContents(rendered),
+  });
+
+const navGroup = ({ title, guides }: (typeof guideGroups)[number], current: Guide): Html => html`
+  <p class="nav-title">${title}</p>
+  <ul>${guides.map(
+    (guide) => html`
+    <li>
+      <a href="${guidesPath}/${guide.slug}"${guide === current && html` aria-current="page"`}>${guide.title}</a>
+    </li>`,
+  )}
+  </ul>`;
+
+function tableOfContents({ sections }: Rendered): Html {
+  const shown = sections.filter(({ depth }) => depth === 2);
+  if (shown.length < 2) return nothing;
+  return html`
+  <nav class="contents" aria-label="On this page">
+    <p class="nav-title">On this page</p>
+    <ul>${shown.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}</ul>
+  </nav>`;
 }
 
 /** A row for each heading. */
