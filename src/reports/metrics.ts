@@ -19,8 +19,15 @@ export const countNames: readonly CountMetric[] = ['sessions', 'filled_sessions'
 
 export const metricNames: readonly MetricName[] = [...countNames, ...moneyMetrics];
 
-/** Sums of the metrics; money in millionths of the currency. */
+/** Sums of the metrics; money in millionths of the currency. NaN: not known (`withoutSessions`). */
 export type Metrics = Record<MetricName, number>;
+
+/** The same where sessions were counted once for each of several offers or campaigns, and cannot be told apart. */
+export const withoutSessions = (metrics: Metrics): Metrics => ({
+  ...metrics,
+  sessions: Number.NaN,
+  filled_sessions: Number.NaN,
+});
 
 /** What reports are grouped and filtered by. A campaign is that of the offer. */
 export const dimensionNames = ['placement', 'campaign', 'offer', 'country', 'device', 'os'] as const;

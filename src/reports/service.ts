@@ -6,18 +6,18 @@ import { type DayRange, type DayRangeParameters, readDayRange } from '../platfor
 import { createLimiter } from '../platform/lib/fair-limiter.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
-import { type Metrics, sumOf } from './metrics.ts';
+import { type Metrics, sumOf, withoutSessions } from './metrics.ts';
 import { type Explored, type ExploreQuery, explore, exploreTop, type TopQuery } from './query/explore.ts';
 import { queryActivity } from './query/query.ts';
 import { type ReadOptions, readConsistently, tooLarge } from './query/read-only.ts';
 import { type ActivityParameters, dateIn, maxDays, readActivity } from './query/request.ts';
-import { sourceOf } from './query/source.ts';
+import { addsUpSessions, sourceOf } from './query/source.ts';
 import type { ActivityQuery, ActivityRow, ReportRequest } from './query/types.ts';
 import { type Reconciliation, reconcile } from './reconcile/reconcile.ts';
 
 export type ActivityReport = ReportRequest & {
   rows: readonly ActivityRow[];
-  /** Of all that passes the filters; a session counts once, even where rows count it for each of its offers. */
+  /** Of all that passes the filters. A session counts once; where sums cannot tell, its number is NaN. */
   totals: Metrics;
 };
 
@@ -83,9 +83,14 @@ export function createReportService({
       const rows = await queryActivity(executor, query, maxRows);
       if (rows.length > maxRows)
         throw tooLarge(`The report has more than ${maxRows} rows. Ask for fewer days, or filter.`);
-      if (addsUp(query)) return { ...request, rows, totals: sumOf(rows) };
-      const totals = await queryActivity(executor, { ...query, groupBy: [], aggregatedBy: 'day' }, maxRows);
-      return { ...request, rows, totals: sumOf(totals) };
+      const totals = addsUp(query)
+        ? sumOf(rows)
+        : sumOf(await queryActivity(executor, { ...query, groupBy: [], aggregatedBy: 'day' }, maxRows));
+      return {
+        ...request,
+        rows: addsUpSessions(query) ? rows.map((row) => ({ ...row, metrics: withoutSessions(row.metrics) })) : rows,
+        totals: addsUpSessions({ ...query, groupBy: [] }) ? withoutSessions(totals) : totals,
+      };
     });
   }
 

@@ -2,7 +2,7 @@ import { countNames, type Metrics } from './metrics.ts';
 import { createWriter } from './query/byte-writer.ts';
 import type { ActivityRow, ReportRequest } from './query/types.ts';
 
-/** Counts and rates as they are answered. Money in units of the currency; a rate of nothing is 0. */
+/** Counts and rates as they are answered. Money in units of the currency; a rate of nothing is 0. NaN: not known. */
 export type MetricsView = Record<string, number>;
 
 const unit = 1_000_000;
@@ -22,6 +22,9 @@ const columns: readonly { name: string; of: (metrics: Metrics) => number }[] = [
 
 export const viewNames: readonly string[] = columns.map(({ name }) => name);
 
+/** What counts or divides by sessions, and is not known where they are not. */
+export const sessionViewNames: readonly string[] = ['sessions', 'filled_sessions', 'rpm', 'fill_rate'];
+
 const zeros: MetricsView = Object.fromEntries(viewNames.map((name) => [name, 0]));
 
 export function metricsView(metrics: Metrics): MetricsView {
@@ -38,6 +41,7 @@ export const viewValue = (name: string, metrics: Metrics): number => columnOf.ge
 type Pieces = Generator<Buffer, void, undefined>;
 
 const members = columns.map(({ name, of }) => ({ key: Buffer.from(`,${JSON.stringify(name)}:`), of }));
+const unknown = Buffer.from('null');
 const [comma, endOfItem, endOfLine] = [Buffer.from(','), Buffer.from('}'), Buffer.from('\r\n')];
 
 /**
@@ -61,8 +65,10 @@ export function* toJsonItems({ query, names }: ReportRequest, rows: readonly Act
     for (let index = 0; index < group.length; index++)
       writer.put((groupBytes[index] as ToBytes)(group[index] as string | number));
     for (const { key, of } of members) {
+      const value = of(metrics);
       writer.put(key);
-      writer.number(of(metrics));
+      if (Number.isNaN(value)) writer.put(unknown);
+      else writer.number(value);
     }
     writer.put(endOfItem);
     if (writer.isFull()) yield writer.take();
@@ -82,8 +88,9 @@ export function* toCsv({ query, names }: ReportRequest, rows: readonly ActivityR
     writer.put(timeBytes(time));
     for (const value of group) writer.put(cellBytes(value));
     for (const { of } of columns) {
+      const value = of(metrics);
       writer.put(comma);
-      writer.number(of(metrics));
+      if (!Number.isNaN(value)) writer.number(value);
     }
     writer.put(endOfLine);
     if (writer.isFull()) yield writer.take();

@@ -1,10 +1,18 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import type { DayRange } from '../../platform/http/day-range.ts';
-import { type DimensionName, type MetricName, type Metrics, metricNames, sumOf, sumSql } from '../metrics.ts';
+import {
+  type DimensionName,
+  type MetricName,
+  type Metrics,
+  metricNames,
+  sumOf,
+  sumSql,
+  withoutSessions,
+} from '../metrics.ts';
 import { groupSql, groupTextSql, isIdDimension, parseText, queryActivity, readRange } from './query.ts';
 import { tooLarge } from './read-only.ts';
 import { groupReader, type Line, readLines } from './row-lines.ts';
-import { type Span, sourceOf, sourceSql, spansOf } from './source.ts';
+import { addsUpSessions, type Span, sourceOf, sourceSql, spansOf } from './source.ts';
 import type { ActivityQuery, ActivityRow } from './types.ts';
 
 /** A question of the report explorer: a range of days beside an earlier one it is compared with. */
@@ -31,7 +39,7 @@ export type Explored = {
   series: readonly ActivityRow[];
   /** Of whole days. */
   seriesBefore: readonly ActivityRow[];
-  /** A session counts once. */
+  /** A session counts once; where sums cannot tell, here and in rows, its number is NaN. */
   total: Compared;
   groups: readonly Group[];
 };
@@ -65,17 +73,28 @@ export const canCompareHours = (query: ExploreQuery): boolean =>
 
 /** Answers a question that has sums (`missingSums`). @throws AppError report_too_large */
 export async function explore(executor: Executor, query: ExploreQuery): Promise<Explored> {
+  const isUnknown = addsUpSessions({ filters: query.filters, groupBy: [] });
+  const known = <T extends { metrics: Metrics }>(row: T): T =>
+    isUnknown ? { ...row, metrics: withoutSessions(row.metrics) } : row;
   const series = await queryActivity(executor, activityOf(query, query.days, []));
   const seriesBefore = query.before === null ? [] : await queryActivity(executor, activityOf(query, query.before, []));
   const [total] = await readGroups(executor, { ...query, by: null });
   const none = { now: sumOf([]), before: query.before === null ? null : sumOf([]) };
+  const groups = query.by === null ? [] : await readGroups(executor, query);
   return {
-    series,
-    seriesBefore,
-    total: total ?? none,
-    groups: query.by === null ? [] : await readGroups(executor, query),
+    series: series.map(known),
+    seriesBefore: seriesBefore.map(known),
+    total: isUnknown ? comparedWithoutSessions(total ?? none) : (total ?? none),
+    groups: addsUpSessions({ filters: query.filters, groupBy: groupByOf(query) })
+      ? groups.map((group) => ({ ...group, ...comparedWithoutSessions(group) }))
+      : groups,
   };
 }
+
+const comparedWithoutSessions = ({ now, before }: Compared): Compared => ({
+  now: withoutSessions(now),
+  before: before === null ? null : withoutSessions(before),
+});
 
 /** The values with most of a metric, of one range. */
 export type TopQuery = Omit<ExploreQuery, 'before' | 'beforeUntilMs' | 'aggregatedBy' | 'also'> & {

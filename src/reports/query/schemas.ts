@@ -1,9 +1,14 @@
 import { Type } from '@sinclair/typebox';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import { viewNames } from '../view.ts';
+import { sessionViewNames, viewNames } from '../view.ts';
 import { activityQuery } from './request.ts';
 
-const metrics = Type.Object(Object.fromEntries(viewNames.map((name) => [name, Type.Number()])));
+const sessionMetric = Type.Union([Type.Number(), Type.Null()], {
+  description: 'null: of several campaigns or offers together, whose sums cannot tell their sessions apart.',
+});
+const metrics = Type.Object(
+  Object.fromEntries(viewNames.map((name) => [name, sessionViewNames.includes(name) ? sessionMetric : Type.Number()])),
+);
 const row = Type.Object(
   {
     date: Type.String({ format: 'date' }),

@@ -50,6 +50,15 @@ export function sourceOf(query: ActivityQuery): Source {
   return grain === undefined ? { kind: 'raw' } : { kind: 'rollups', grain };
 }
 
+/**
+ * Whether sums count a session for each of several offers: a session shows at most one offer of a campaign, so that one
+ * campaign, or one offer, counts it once.
+ */
+export const addsUpSessions = ({ groupBy, filters }: Pick<ActivityQuery, 'groupBy' | 'filters'>): boolean =>
+  !groupBy.some((name) => name === 'offer' || name === 'campaign') &&
+  [filters.offer, filters.campaign].some((values) => values !== undefined) &&
+  [filters.offer, filters.campaign].every((values) => values === undefined || values.length > 1);
+
 /** Whether each row of the source is a row of the answer, so that nothing has to be added up. */
 export function isOneToOne(source: Source, { groupBy, filters, aggregatedBy }: ActivityQuery): boolean {
   if (source.kind !== 'rollups' || needsDays(source.grain, aggregatedBy)) return false;

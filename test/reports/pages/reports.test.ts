@@ -105,6 +105,18 @@ test('a range that ends today is compared with the same hours of the range befor
   expect(textOf(uneven.body)).toContain('the last day is compared with a whole one');
 });
 
+test('sessions of several campaigns together are a dash, and those of one a number', async () => {
+  for (const view of ['line', 'bar', 'table']) {
+    const { statusCode, body } = await report(`?range=30d&campaign=1&campaign=2&metrics=sessions,clicks&view=${view}`);
+    expect(statusCode).toBe(200);
+    expect(textOf(body)).toMatch(/Sessions – /);
+    expect(body).not.toContain('NaN');
+  }
+  expect(textOf((await report('?range=30d&campaign=1&metrics=sessions,clicks')).body)).toMatch(/Sessions [1-9]/);
+  const csv = await analyst.get(own('/reports.csv?range=30d&campaign=1&campaign=2&metrics=sessions,clicks'));
+  expect(csv.body.split('\r\n')[1]).toMatch(/^[^,]+,,,\d+,\d+$/);
+});
+
 test('a question without sums, or of a year by the hour, is answered with one that has an answer', async () => {
   const year = await report('?range=365d&interval=hour');
   expect(year.statusCode).toBe(422);

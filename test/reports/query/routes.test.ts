@@ -177,6 +177,32 @@ test('200: filters take lists, in any case, and `unknown`', async () => {
   expect(await sessions({ offer: '999999999', campaign: '1' })).toBe(0);
 });
 
+test('200: a session of several campaigns or offers counts once, as raw rows say, or is not known', async () => {
+  const { rows: raw } = await testApp.pool.query<{ campaign: number[]; offer: number[] }>(
+    'select campaign_ids as campaign, offer_ids as offer from sessions where publisher_id = $1',
+    [testApp.publisher.id],
+  );
+  const known: string[] = [];
+  for (const name of ['campaign', 'offer'] as const) {
+    const ids = [...new Set(raw.flatMap((session) => session[name]))];
+    for (const chosen of [...ids.map((id) => [id]), ids.slice(0, 2), ids])
+      for (const group_by of ['', 'placement', name, 'placement,country,device']) {
+        const { rows, totals } = (await ask({ [name]: chosen.join(), group_by })).json().data;
+        const sessions = raw.filter((session) => session[name].some((id) => chosen.includes(id))).length;
+        const what = `${name} ${chosen} by ${group_by}`;
+        expect([sessions, null], what).toContain(totals.sessions);
+        if (totals.sessions === sessions) known.push(what);
+        const isCounted = chosen.length === 1;
+        expect(totals, what).toMatchObject(isCounted ? { sessions, fill_rate: 1 } : { sessions: null, rpm: null });
+        const isRowCounted = isCounted || group_by === name;
+        for (const row of rows) expect(row.sessions === null, what).toBe(!isRowCounted);
+      }
+  }
+  expect(known.length).toBeGreaterThan(0);
+  const csv = await ask({ campaign: raw[0]?.campaign.join() ?? '', format: 'csv' });
+  expect(csv.body.split('\r\n')[1]).toMatch(/^[0-9-]+,,,/);
+});
+
 test('CSV: by format or Accept; quoted by RFC 4180, and no value is a formula', async () => {
   const csv = await ask({ group_by: 'plan', format: 'csv' });
   expect(csv.headers['content-type']).toBe('text/csv; charset=utf-8');

@@ -51,5 +51,7 @@ const metricColumns = ({ metrics, by }: ExplorerState, isCompared: boolean): Col
     ...(isCompared ? [{ heading: `${name}_before`, of: ({ before }: AnswerRow) => valueOrZero(name, before) }] : []),
   ]);
 
-const valueOrZero = (name: string, metrics: AnswerRow['before']): number =>
-  metrics === null ? 0 : viewValue(name, metrics);
+function valueOrZero(name: string, metrics: AnswerRow['before']): number | '' {
+  const value = metrics === null ? 0 : viewValue(name, metrics);
+  return Number.isNaN(value) ? '' : value;
+}

@@ -90,13 +90,14 @@ async function stagesOf(
 }
 
 function funnel({ sessions, filled_sessions: shown }: Metrics, { selected, confirmed, delivered }: PerkStages): Html {
-  const stages = [
+  const all: readonly (readonly [text: string, value: number])[] = [
     [t('metrics.sessions'), sessions],
     [t('reports.stageShown'), shown],
     [t('reports.stageSelected'), selected],
     [t('reports.stageConfirmed'), confirmed],
     [t('reports.stageDelivered'), delivered],
-  ] as const;
+  ];
+  const stages = all.filter(([, value]) => !Number.isNaN(value));
   const most = Math.max(...stages.map(([, value]) => value), 1);
   const ofBefore = (index: number): string => {
     const [before, value] = [stages[index - 1]?.[1] ?? 0, stages[index]?.[1] ?? 0];
@@ -128,7 +129,7 @@ function funnel({ sessions, filled_sessions: shown }: Metrics, { selected, confi
           text,
           count(value),
           index === 0 ? '–' : ofBefore(index),
-          sessions === 0 ? '–' : percent(value / sessions),
+          sessions > 0 ? percent(value / sessions) : '–',
         ]),
       ),
     )}`;

@@ -69,11 +69,11 @@ const wholeOf: Readonly<Record<string, MetricName>> = {
 /** Dimensions that a session has only where it was filled. */
 const filledOnly: ReadonlySet<string> = new Set(['offer', 'campaign', 'advertiser']);
 
-/** Whether a metric says something: not a rate of nothing, nor the fill rate of sessions that were all filled. */
+/** Whether a metric says something: not what is unknown, a rate of nothing, or the fill rate of filled sessions. */
 export function hasValue({ name }: ReportMetric, metrics: Metrics, by: string): boolean {
   if (name === 'fill_rate' && filledOnly.has(by)) return false;
   const whole = wholeOf[name];
-  return whole === undefined || metrics[whole] !== 0;
+  return !Number.isNaN(viewValue(name, metrics)) && (whole === undefined || metrics[whole] !== 0);
 }
 
 export type FormatMoney = (value: number) => string;

@@ -158,8 +158,8 @@ function nameCell(
 function summary(state: ExplorerState, { rows, total }: Answer, { money, href }: Writing): Html {
   const metric = metricOf(state.metric);
   const isSum = metric.kind === 'count' || metric.name === 'revenue' || metric.name === 'unbilled';
-  if (!isSum || state.by === 'time' || state.also.length > 0 || total.before === null || rows.length < 2)
-    return nothing;
+  if (!isSum || !hasValue(metric, total.now, 'time')) return nothing;
+  if (state.by === 'time' || state.also.length > 0 || total.before === null || rows.length < 2) return nothing;
   const change = changeOf(metric, total.now, total.before);
   if (change.direction !== 'up' && change.direction !== 'down') return nothing;
   const by = differenceOf(metric, total.now, total.before);
