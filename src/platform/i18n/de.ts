@@ -1298,7 +1298,8 @@ export const de: Messages = {
   },
   metricDefinitions: {
     sessions:
-      'Beantwortete Abrufe. Eine Sitzung zählt einmal, nach Angebot oder Kampagne gruppiert für jede einmal. Von mehreren zusammen ist die Zahl nicht bekannt.',
+      'Beantwortete Abrufe. Eine Sitzung zählt einmal, nach Angebot oder Kampagne gruppiert für jede einmal. ' +
+      'Von mehreren zusammen ist die Zahl nicht bekannt.',
     filled_sessions: 'Sitzungen, die mit mindestens einem Angebot beantwortet wurden.',
     fill_rate:
       'Gefüllte Sitzungen durch Sitzungen. Nicht nach Angebot, Kampagne und Werbekunde: Sie haben nur gefüllte.',

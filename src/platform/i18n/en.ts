@@ -1238,7 +1238,8 @@ export const en = {
   },
   metricDefinitions: {
     sessions:
-      'Fetches that were answered. A session counts once, in groups by offer or campaign once for each. Of several campaigns or offers together it is not known.',
+      'Fetches that were answered. A session counts once, in groups by offer or campaign once for each. ' +
+      'Of several campaigns or offers together it is not known.',
     filled_sessions: 'Sessions that were answered with at least one offer.',
     fill_rate:
       'Filled sessions by sessions. Not shown by offer, campaign and advertiser: each has filled sessions alone.',
