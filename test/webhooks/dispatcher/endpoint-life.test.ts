@@ -33,37 +33,40 @@ const change = (endpoint: TestEndpoint, assignment: string) =>
 const wake = () => t.pool.query('notify perkwire_outbox');
 
 describe('the breaker', () => {
-  test('opens when half of ten calls fail, keeps deliveries queued, and one probe closes it', async () => {
-    let healthy = false;
-    const receiver = await hook((response) => void response.writeHead(healthy ? 200 : 500).end());
-    const endpoint = await addEndpoint(t, receiver.url);
-    for (let count = 0; count < 10; count++) await enqueueDelivery(t, endpoint);
-    await work();
-    await until(async () => (await healthOf(endpoint)).breaker_state, 'open');
-    await until(
-      async () => (await t.pool.query('select 1 from delivery_queue where lease_until is not null')).rows.length,
-      0,
-    );
-    const sent = receiver.taken.length;
-    expect(sent).toBeLessThanOrEqual(13);
-    const waiting = await Promise.all(Array.from({ length: 5 }, () => enqueueDelivery(t, endpoint)));
-    await untilScanned(t, 12);
-    expect(receiver.taken).toHaveLength(sent);
-    for (const id of waiting)
-      expect(await deliveryOf(t, id)).toEqual({
-        status: 'pending',
-        attempts: 0,
-        queued: true,
-        leased: false,
-        finished: false,
-      });
+  test.each([1, 2])(
+    'opens when half of ten calls of %i workers fail, keeps what is queued, and a probe closes it',
+    async (workers) => {
+      let healthy = false;
+      const receiver = await hook((response) => void response.writeHead(healthy ? 200 : 500).end());
+      const endpoint = await addEndpoint(t, receiver.url);
+      for (let count = 0; count < 10; count++) await enqueueDelivery(t, endpoint);
+      for (let count = 0; count < workers; count += 1) await work();
+      await until(async () => (await healthOf(endpoint)).breaker_state, 'open');
+      await until(
+        async () => (await t.pool.query('select 1 from delivery_queue where lease_until is not null')).rows.length,
+        0,
+      );
+      const sent = receiver.taken.length;
+      expect(sent).toBeLessThanOrEqual(13);
+      const waiting = await Promise.all(Array.from({ length: 5 }, () => enqueueDelivery(t, endpoint)));
+      await untilScanned(t, 12);
+      expect(receiver.taken).toHaveLength(sent);
+      for (const id of waiting)
+        expect(await deliveryOf(t, id)).toEqual({
+          status: 'pending',
+          attempts: 0,
+          queued: true,
+          leased: false,
+          finished: false,
+        });
 
-    healthy = true;
-    await t.pool.query('update endpoint_health set open_until = now() where endpoint_id = $1', [endpoint.id]);
-    await wake();
-    await until(async () => (await deliveryOf(t, waiting[4] as string)).status, 'delivered');
-    expect(await healthOf(endpoint)).toMatchObject({ breaker_state: 'closed', times_opened: 0 });
-  });
+      healthy = true;
+      await t.pool.query('update endpoint_health set open_until = now() where endpoint_id = $1', [endpoint.id]);
+      await wake();
+      await until(async () => (await deliveryOf(t, waiting[4] as string)).status, 'delivered');
+      expect(await healthOf(endpoint)).toMatchObject({ breaker_state: 'closed', times_opened: 0 });
+    },
+  );
 
   test('a failed probe doubles the wait, up to fifteen minutes; only one call is made', async () => {
     const receiver = await hook((response) => void response.writeHead(500).end());

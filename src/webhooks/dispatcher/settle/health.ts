@@ -12,6 +12,7 @@ const timeoutAfterMs = 4500;
 
 /** The breaker opens when at least this share of at least so many calls within the window have failed … */
 const breakerWindowMs = 60_000;
+const breakerMaxCalls = 100;
 const breakerMinCalls = 10;
 const breakerFailureShare = 0.5;
 /** … or after so many time-outs in a row (count). */
@@ -23,6 +24,8 @@ const maxProbeAfterS = 900;
 
 /** The result of a finished call for the health of its endpoint. */
 type CallResult = 'success' | 'failure' | 'timeout';
+
+type Call = { ageMs: number; failed: boolean };
 
 /** The results of a batch of calls for one endpoint at one URL. */
 export type Observation = {
@@ -39,8 +42,8 @@ export type Observation = {
   timeouts: number;
   /** Only time-outs, so that they continue those before. */
   onlyTimeouts: boolean;
-  /** Too many calls have failed lately: the breaker opens. */
-  trips: boolean;
+  /** The calls of the last minute that were not observed yet, the earliest first. */
+  calls: Call[];
 };
 
 /** @returns null where the call does not count: a local failure, or an endpoint that was disabled */
@@ -55,26 +58,30 @@ function callResultOf({ outcome, errorClass, status, timing }: Settlement): Call
 /** Endpoints remembered by their URLs, since another URL resets them (count); the least recently used is dropped. */
 const maxRemembered = 10_000;
 
-type Window = { atMs: number; failed: boolean }[];
-
-/** Keeps the outcomes of the last minute and summarises a batch of settlements by endpoint and URL. */
+/** Keeps successes that are not worth writing, and summarises a batch of settlements by endpoint and URL. */
 export type HealthWatch = { observe: (settlements: readonly Settlement[]) => Observation[] };
 
+/**
+ * The successes of a healthy endpoint are written once a minute, and with its first failure: the breaker counts the
+ * calls of all workers in the database.
+ */
 export function createHealthWatch(now: () => number): HealthWatch {
-  const windows = new Map<string, Window>();
+  const unwritten = new Map<string, { atMs: number; failed: boolean }[]>();
 
-  /** @returns whether at least half of at least ten calls have failed within a minute; that empties the window */
-  function trips(target: string, failed: boolean): boolean {
+  function remember(target: string, failed: boolean): void {
     const nowMs = now();
-    const recent = (windows.get(target) ?? []).filter(({ atMs }) => nowMs - atMs < breakerWindowMs).slice(-99);
+    const recent = (unwritten.get(target) ?? []).filter(({ atMs }) => nowMs - atMs < breakerWindowMs);
     recent.push({ atMs: nowMs, failed });
-    const failures = recent.filter((one) => one.failed).length;
-    const tripped = failed && recent.length >= breakerMinCalls && failures >= recent.length * breakerFailureShare;
-    windows.delete(target);
-    if (!tripped) windows.set(target, recent);
-    const [oldest] = windows.keys();
-    if (windows.size > maxRemembered && oldest !== undefined) windows.delete(oldest);
-    return tripped;
+    unwritten.delete(target);
+    unwritten.set(target, recent.slice(-breakerMaxCalls));
+    const [oldest] = unwritten.keys();
+    if (unwritten.size > maxRemembered && oldest !== undefined) unwritten.delete(oldest);
+  }
+
+  function take(target: string): Call[] {
+    const calls = (unwritten.get(target) ?? []).map(({ atMs, failed }) => ({ ageMs: now() - atMs, failed }));
+    unwritten.delete(target);
+    return calls;
   }
 
   return {
@@ -86,10 +93,13 @@ export function createHealthWatch(now: () => number): HealthWatch {
         if (result === null) continue;
         const target = targetOf(settlement.claimed);
         const before = seen.get(target) ?? blank(settlement.claimed);
-        seen.set(target, next(before, result, trips(target, result !== 'success')));
+        seen.set(target, next(before, result));
+        remember(target, result !== 'success');
         if (result !== 'success' || !settlement.claimed.healthy) worthWriting.add(target);
       }
-      return [...seen].filter(([target]) => worthWriting.has(target)).map(([, observation]) => observation);
+      return [...seen]
+        .filter(([target]) => worthWriting.has(target))
+        .map(([target, observation]) => ({ ...observation, calls: take(target) }));
     },
   };
 }
@@ -106,14 +116,13 @@ const blank = ({ endpointId, url, maxInFlight }: Settlement['claimed']): Observa
   failures: 0,
   timeouts: 0,
   onlyTimeouts: true,
-  trips: false,
+  calls: [],
 });
 
-function next(before: Observation, result: CallResult, trips: boolean): Observation {
-  const common = { ...before, trips: before.trips || trips };
+function next(before: Observation, result: CallResult): Observation {
   if (result === 'success') {
     return {
-      ...common,
+      ...before,
       successes: before.successes + 1,
       succeeded: true,
       failures: 0,
@@ -121,7 +130,7 @@ function next(before: Observation, result: CallResult, trips: boolean): Observat
       onlyTimeouts: false,
     };
   }
-  const failed = { ...common, failures: before.failures + 1 };
+  const failed = { ...before, failures: before.failures + 1 };
   if (result === 'failure') return { ...failed, timeouts: 0, onlyTimeouts: false };
   return { ...failed, timeouts: before.timeouts + 1, timedOut: true, successes: 0 };
 }
@@ -140,7 +149,7 @@ const notIn = (takenBack: string): string => `not exists (
  *
  * While the breaker is open: a success closes it, a failure after the wait was the probe's and doubles the wait, and a
  * failure within the wait is of a call that was already out: it changes nothing. A breaker that closes lets one call
- * through, then one more with each success.
+ * through, then one more with each success, and counts the calls of the last minute anew.
  *
  * An endpoint that begins to fail or recovers raises the event; where the opposite one was not sent yet, it takes that
  * back instead, so that the last event sent is the state.
@@ -148,13 +157,33 @@ const notIn = (takenBack: string): string => `not exists (
 const statement = `
   with locked as materialized (
     select h.* from endpoint_health h where h.endpoint_id = any($1) order by h.endpoint_id for update
+  ), given as (
+    select o.* from unnest(
+      $1::int[], $2::int[], $3::int[], $4::bool[], $5::bool[], $6::int[], $7::int[], $8::bool[], $9::jsonb[],
+      $10::text[]
+    ) as o (endpoint_id, max_in_flight, successes, succeeded, timed_out, failures, timeouts, only_timeouts, calls, url)
+    join webhook_endpoints e on e.id = o.endpoint_id and e.url = o.url
+  ), calls as (
+    select g.endpoint_id, now() - (call->>'ageMs')::float8 * interval '1 ms' as at, (call->>'failed')::bool as failed,
+      true as is_new
+    from given g cross join jsonb_array_elements(g.calls) as call
+    union all
+    select l.endpoint_id, call.*, false from locked l
+    cross join unnest(l.recent_calls_at, l.recent_calls_failed) as call (at, failed)
+    where call.at > now() - interval '${breakerWindowMs} ms'
+  ), recent as (
+    select endpoint_id, array_agg(at order by at) as calls_at, array_agg(failed order by at) as calls_failed,
+      bool_or(failed and is_new) and count(*) >= ${breakerMinCalls}
+        and count(*) filter (where failed) >= count(*) * ${breakerFailureShare} as trips
+    from (
+      select *, row_number() over (partition by endpoint_id order by at desc) as place from calls
+    ) call where place <= ${breakerMaxCalls}
+    group by endpoint_id
   ), seen as (
-    select o.*, case when only_timeouts then l.timeouts_in_row else 0 end + timeouts as in_row,
+    select g.*, r.calls_at, r.calls_failed, r.trips,
+      case when only_timeouts then l.timeouts_in_row else 0 end + timeouts as in_row,
       l.breaker_state = 'open' and not succeeded and l.open_until <= now() as probe_failed
-    from unnest(
-      $1::int[], $2::int[], $3::int[], $4::bool[], $5::bool[], $6::int[], $7::int[], $8::bool[], $9::bool[], $10::text[]
-    ) as o (endpoint_id, max_in_flight, successes, succeeded, timed_out, failures, timeouts, only_timeouts, trips, url)
-    join locked l using (endpoint_id) join webhook_endpoints e on e.id = o.endpoint_id and e.url = o.url
+    from given g join recent r using (endpoint_id) join locked l using (endpoint_id)
   ), judged as (
     select s.*, probe_failed or (l.breaker_state = 'closed' and (trips or in_row >= ${breakerTimeouts})) as opens,
       case when timed_out or trips then 1 when succeeded
@@ -168,6 +197,8 @@ const statement = `
       when opens
         then now() + least(${firstProbeAfterS} * 2 ^ least(h.times_opened, 10), ${maxProbeAfterS}) * interval '1 s'
       when not succeeded then h.open_until end,
+    recent_calls_at = case when opens or h.breaker_state = 'open' then '{}' else calls_at end,
+    recent_calls_failed = case when opens or h.breaker_state = 'open' then '{}' else calls_failed end,
     in_flight_limit = case when base + successes < max_in_flight then base + successes end,
     timeouts_in_row = case when opens then 0 else least(in_row, 1000) end,
     last_success_at = case when succeeded then now() else h.last_success_at end,
@@ -213,7 +244,7 @@ export async function recordHealth(executor: Executor, observations: readonly Ob
       column((one) => one.failures),
       column((one) => one.timeouts),
       column((one) => one.onlyTimeouts),
-      column((one) => one.trips),
+      column((one) => JSON.stringify(one.calls)),
       column((one) => one.url),
     ],
   });

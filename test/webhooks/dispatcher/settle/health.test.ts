@@ -1,20 +1,65 @@
-import { expect, test } from 'vitest';
-import { createHealthWatch } from '../../../../src/webhooks/dispatcher/settle/health.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createHealthWatch, recordHealth } from '../../../../src/webhooks/dispatcher/settle/health.ts';
 import type { Settlement } from '../../../../src/webhooks/dispatcher/settle/settle.ts';
+import { createTestApp, type TestApp } from '../../../support/test-app.ts';
+import { addEndpoint } from '../support.ts';
 
-const failed = (url: string): Settlement =>
-  ({
-    outcome: 'retry',
-    errorClass: 'status',
-    status: 500,
-    timing: null,
-    claimed: { endpointId: 1, maxInFlight: 4, healthy: true, url },
-  }) as Settlement;
+let t: TestApp;
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t.close());
 
-test('failures of one URL of an endpoint do not count for the next', () => {
-  const watch = createHealthWatch(() => 0);
-  const trips = (url: string): boolean => watch.observe([failed(url)])[0]?.trips ?? false;
-  for (let count = 0; count < 9; count++) expect(trips('https://old.example/')).toBe(false);
-  expect(trips('https://new.example/')).toBe(false);
-  expect(trips('https://old.example/')).toBe(true);
+const url = 'http://127.0.0.1:9/';
+
+/** An endpoint called by workers that do not know of each other. */
+async function setUp(workers: number) {
+  const { id: endpointId } = await addEndpoint(t, url);
+  let nowMs = 0;
+  const watches = Array.from({ length: workers }, () => createHealthWatch(() => nowMs));
+  let calls = 0;
+  return {
+    /** The next worker's call ends. @returns whether that opens the breaker */
+    end: async (succeeds: boolean): Promise<boolean> => {
+      const watch = watches[calls++ % workers];
+      const claimed = { endpointId, url, maxInFlight: 4, healthy: true };
+      const result = succeeds ? { outcome: 'delivered' } : { outcome: 'retry', errorClass: 'status', status: 500 };
+      const observed = watch?.observe([{ ...result, timing: null, claimed } as Settlement]) ?? [];
+      return (await recordHealth(t.pool, observed)).length > 0;
+    },
+    /** Lets time pass, for the workers and for what they wrote. */
+    wait: async (ms: number): Promise<void> => {
+      nowMs += ms;
+      await t.pool.query(
+        `update endpoint_health set recent_calls_at =
+          array(select at - $2 * interval '1 ms' from unnest(recent_calls_at) as at) where endpoint_id = $1`,
+        [endpointId, ms],
+      );
+    },
+  };
+}
+
+test.each([1, 2, 3])(
+  'the tenth failure in a minute opens the breaker, whichever of %i workers made the calls',
+  async (workers) => {
+    const { end } = await setUp(workers);
+    for (let count = 1; count < 10; count += 1) expect(await end(false)).toBe(false);
+    expect(await end(false)).toBe(true);
+    for (let count = 1; count < 10; count += 1) expect(await end(false)).toBe(false);
+  },
+);
+
+test.each([1, 2])('successes that %i workers did not write yet count for the share of failures', async (workers) => {
+  const { end } = await setUp(workers);
+  for (let count = 0; count < 12; count += 1) expect(await end(true)).toBe(false);
+  for (let count = 1; count < 12; count += 1) expect(await end(false)).toBe(false);
+  expect(await end(false)).toBe(true);
+});
+
+test('calls of more than a minute ago do not count', async () => {
+  const { end, wait } = await setUp(2);
+  for (let count = 1; count < 10; count += 1) expect(await end(false)).toBe(false);
+  await wait(61_000);
+  for (let count = 1; count < 10; count += 1) expect(await end(false)).toBe(false);
+  expect(await end(false)).toBe(true);
 });
