@@ -1,6 +1,6 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import { claimedColumns, claimedOf, type WholeRow } from '../dispatcher/claim/claim.ts';
-import type { Claimed } from '../dispatcher/claim/claimed.ts';
+import type { Claimed, Standing } from '../dispatcher/claim/claimed.ts';
 import { leaseGraceMs } from '../dispatcher/leases.ts';
 
 /** A delivery that was handed to a listener. Its request is made anew, byte for byte, when the answer is recorded. */
@@ -42,7 +42,7 @@ const handOutStatement = `
     insert into delivery_attempts (day, delivery_id, generation, publisher_id, endpoint_id)
     select k.day, k.delivery_id, k.generation, l.publisher_id, l.id from claimed k cross join listener l
   )
-  select ${claimedColumns}, e.id as endpoint_id, false as trusted, now() as started_at, d.event, d.dev, d.payload,
+  select ${claimedColumns}, e.id as endpoint_id, 'tried' as standing, now() as started_at, d.event, d.dev, d.payload,
     d.traceparent
   from listener l join webhook_endpoints e on e.id = l.id join endpoint_health h on h.endpoint_id = e.id
   left join claimed k on true
@@ -50,7 +50,7 @@ const handOutStatement = `
 
 /* $1 listener · $2 publisher · $3 delivery · $4 day · $5 attempt */
 const findStatement = `
-  select ${claimedColumns}, e.id as endpoint_id, false as trusted, a.started_at, d.event, d.dev, d.payload,
+  select ${claimedColumns}, e.id as endpoint_id, 'tried' as standing, a.started_at, d.event, d.dev, d.payload,
     d.traceparent
   from delivery_queue k join webhook_endpoints e on e.id = k.endpoint_id
   join endpoint_health h on h.endpoint_id = e.id
@@ -59,7 +59,7 @@ const findStatement = `
   where e.id = $1 and e.publisher_id = $2 and e.is_listener and k.delivery_id = $3::uuid and k.day = $4::date
     and a.day = $4::date and d.day = $4::date and k.generation = $5 and k.lease_until is not null`;
 
-type Row = WholeRow & { endpoint_id: number; trusted: boolean; room: number; started_at: Date };
+type Row = WholeRow & { endpoint_id: number; standing: Standing; room: number; started_at: Date };
 
 const handedOutOf = (row: Row): HandedOut => ({ claimed: claimedOf(row), startedAt: row.started_at });
 

@@ -2,7 +2,7 @@ import type { Executor } from '../../../platform/db/pool.ts';
 import type { SealedHeaders } from '../../signature.ts';
 import { leaseGraceMs } from '../leases.ts';
 import type { Method } from '../send/request.ts';
-import type { Candidate, Claimed, Lane } from './claimed.ts';
+import type { Candidate, Claimed, Lane, Standing } from './claimed.ts';
 import type { Allowance, RateAllowance } from './limits.ts';
 
 /** Whether an endpoint `e` of health `h` may be called at all. */
@@ -16,8 +16,10 @@ export const mayBeCalled = `e.enabled and e.paused_at is null and not e.is_liste
  */
 const isRecent = `d.day between (now() at time zone 'UTC')::date - 1 and (now() at time zone 'UTC')::date + 1`;
 
-/** Whether it is trusted, as far as the database knows: it has succeeded, and nothing limits it. */
-export const isTrusted = `h.breaker_state = 'closed' and h.in_flight_limit is null and h.last_success_at is not null`;
+/** The standing of an endpoint of health `h`, as far as the database knows. */
+export const standingOf = `case
+      when h.breaker_state = 'closed' and h.in_flight_limit is null and h.last_success_at is not null then 'trusted'
+      when h.last_success_at is null and h.last_failure_at is null then 'untried' else 'tried' end`;
 
 /** What is read of a claimed delivery `k`, its endpoint `e` and the health `h`. */
 export const claimedColumns = `k.delivery_id, k.day::text as day, k.generation, k.attempts,
@@ -36,6 +38,7 @@ export const claimedColumns = `k.delivery_id, k.day::text as day, k.generation, 
  * $6 limit of an unproven endpoint · $7 endpoints with calls in flight here, $8 how many
  * $9 endpoints with a slow call
  * $10 endpoints with a rate limit, $11 how many calls each may start · $12 whether expired leases may be taken over
+ * $13 limit for those of the others that were tried
  *
  * Only the endpoints asked for are read, so the cost follows what can be claimed: neither backlogs nor the number of
  * waiting endpoints count. The worker knows which ones may have something (`ready-queue.ts`); this statement decides.
@@ -66,7 +69,8 @@ const claimStatement = `
       e.strict_order or h.breaker_state = 'open' or e.rate_limit_per_s is not null
         or e.resume_rate_per_s is not null as one_worker,
       e.rate_limit_per_s is not null or e.resume_rate_per_s is not null as rate_limited,
-      ${isTrusted} and slow.id is null as trusted,
+      case when slow.id is not null or h.last_success_at is null and busy.count > 0 then 'tried'
+        else ${standingOf} end as standing,
       coalesce(busy.count, 0) as busy, rate.count as rate
     from unnest($3::int[]) with ordinality as asked (id, place)
     join webhook_endpoints e on e.id = asked.id
@@ -79,7 +83,7 @@ const claimStatement = `
         select from delivery_queue q where q.lane = 'live' and q.endpoint_id = e.id and q.due_at <= now()
       ))
   ), candidate as materialized (
-    select s.id, s.strict_order, s.trusted, least(
+    select s.id, s.strict_order, s.standing, least(
       case when s.one_worker then case when own.rank = 0 then s.concurrency_limit else 0 end
         else greatest(0, (s.concurrency_limit - own.rank + peer.workers - 1) / peer.workers) end - s.busy,
       case when peer.has_others then s.concurrency_limit - (
@@ -96,9 +100,11 @@ const claimStatement = `
     ) own
     order by s.place
   ), picked as materialized (
-    (${picked('c.trusted')} limit $4)
+    (${picked('trusted')} limit $4)
     union all
-    (${picked('not c.trusted')} limit $5)
+    (select * from (
+      (${picked('untried')}) union all (${picked('tried')} limit $13)
+    ) untrusted limit $5)
   ), claimed as (
     update delivery_queue q
     set generation = q.generation + 1, worker_id = $1,
@@ -111,7 +117,7 @@ const claimStatement = `
     select c.day, c.delivery_id, c.generation, e.publisher_id, e.id
     from claimed c join webhook_endpoints e on e.id = c.endpoint_id
   )
-  select c.id as endpoint_id, c.trusted, c.room, found.*
+  select c.id as endpoint_id, c.standing, c.room, found.*
   from candidate c left join lateral (
     select ${claimedColumns}, d.event, d.dev, d.payload, d.traceparent
     from claimed k join webhook_endpoints e on e.id = k.endpoint_id join endpoint_health h on h.endpoint_id = e.id
@@ -128,8 +134,8 @@ const contentStatement = `
   from unnest($1::date[], $2::uuid[]) as k (day, id)
   cross join lateral (select * from deliveries d where d.day = k.day and d.id = k.id limit 1) d`;
 
-/** The deliveries of candidates that may be claimed, as many of each as it has room for. */
-function picked(condition: string): string {
+/** The deliveries of candidates of a standing that may be claimed, as many of each as it has room for. */
+function picked(standing: Standing): string {
   const free = 'q.due_at <= now() and (q.lease_until is null or ($12 and q.lease_until < now()))';
   return `select due.delivery_id from candidate c cross join lateral (
       select * from (select q.delivery_id from delivery_queue q
@@ -141,7 +147,7 @@ function picked(condition: string): string {
           where f.lane = $2 and f.endpoint_id = c.id
             order by f.lane, f.endpoint_id, f.due_at, f.position limit 1) and ${free}
         for update skip locked) first
-    ) due where ${condition} and c.room > 0`;
+    ) due where c.standing = '${standing}' and c.room > 0`;
 }
 
 type Found = {
@@ -170,7 +176,7 @@ type Found = {
 type Content = { event: string; dev: boolean; payload: Buffer; traceparent: string | null };
 
 /** One row for each delivery, or one without for an endpoint that had none. */
-type Row = { endpoint_id: number; trusted: boolean; room: number } & (
+type Row = { endpoint_id: number; standing: Standing; room: number } & (
   | (Found & (Content | { payload: null }))
   | { delivery_id: null }
 );
@@ -188,7 +194,7 @@ export type ClaimRequest = Allowance &
 /** What the statement takes, in the order of its parameters. */
 const parameters = [
   ...(['workerId', 'lane', 'endpointIds', 'trusted', 'untrusted', 'perUnproven', 'busyIds', 'busyCounts'] as const),
-  ...(['slowIds', 'limitedIds', 'limitedCounts', 'takeOver'] as const),
+  ...(['slowIds', 'limitedIds', 'limitedCounts', 'takeOver', 'tried'] as const),
 ];
 
 /** Leases deliveries that are due at some endpoints to a worker. */
@@ -202,7 +208,7 @@ export async function claim(
     values: parameters.map((name) => request[name]),
   });
   const candidates = new Map(
-    rows.map((row) => [row.endpoint_id, { endpointId: row.endpoint_id, trusted: row.trusted, room: row.room }]),
+    rows.map((row) => [row.endpoint_id, { endpointId: row.endpoint_id, standing: row.standing, room: row.room }]),
   );
   const found = rows.filter(isFound);
   await addContents(
@@ -251,6 +257,6 @@ export const claimedOf = (row: WholeRow): Claimed => ({
   strictOrder: row.strict_order,
   maxInFlight: row.max_in_flight,
   perS: row.per_s,
-  trusted: row.trusted,
+  standing: row.standing,
   healthy: row.healthy,
 });

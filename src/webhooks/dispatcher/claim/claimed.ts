@@ -4,6 +4,12 @@ import type { Method } from '../send/request.ts';
 /** Live deliveries go first; redeliveries use what they leave, within a small share. */
 export type Lane = 'live' | 'redelivery';
 
+/**
+ * trusted: the endpoint has succeeded, and nothing limits it; untried: no call of it has ended yet; tried: all others.
+ * The last two are not trusted.
+ */
+export type Standing = 'trusted' | 'untried' | 'tried';
+
 /** A delivery under lease: no other worker sends it until the lease ends or its worker is found dead. */
 export type Claimed = {
   deliveryId: string;
@@ -35,8 +41,7 @@ export type Claimed = {
   maxInFlight: number;
   /** Calls a second at most; null: no limit. */
   perS: number | null;
-  /** The endpoint has succeeded, and nothing limits it. */
-  trusted: boolean;
+  standing: Standing;
   /** Another success would change nothing of the endpoint's health. */
   healthy: boolean;
   /** Waits before each attempt, seconds; null: the default schedule. */
@@ -46,7 +51,7 @@ export type Claimed = {
 /** An endpoint that may be called, as a claim read it. */
 export type Candidate = {
   endpointId: number;
-  trusted: boolean;
+  standing: Standing;
   /** Deliveries it might have been given (count); 0 or less: it is at its limit. */
   room: number;
 };

@@ -1,10 +1,13 @@
 import { refill, type TokenBucket } from '../../../platform/lib/token-bucket.ts';
+import type { Standing } from './claimed.ts';
 
 /** How much may be claimed now (counts). */
 export type Allowance = {
   /** Calls to trusted endpoints, and to all others. */
   trusted: number;
   untrusted: number;
+  /** Of those to all others, to endpoints that were tried. */
+  tried: number;
   /** Limit of an endpoint that has never succeeded. */
   perUnproven: number;
   /** Endpoints with calls in flight, and how many. */
@@ -17,8 +20,8 @@ export type Allowance = {
 /** The calls in flight in one worker. */
 export type Concurrency = {
   allowance: () => Allowance;
-  /** @param trusted as the claim read it @returns ends the use */
-  take: (endpointId: number, trusted: boolean) => () => void;
+  /** @param standing as the claim read it @returns ends the use */
+  take: (endpointId: number, standing: Standing) => () => void;
   count: () => number;
 };
 
@@ -26,21 +29,26 @@ export type Concurrency = {
 const slowMs = 1000;
 /** The share of the concurrency that untrusted endpoints may use together. */
 const untrustedShare = 0.4;
+/** Of that, what is kept for endpoints that were never tried: others that hang keep none from its first call. */
+const untriedShare = 1 / 4;
 /** While less of that share is in use, an unproven endpoint gets all its calls at once, else one. */
 const unprovenShare = 1 / 8;
 /** More calls than any endpoint may have in flight (count). */
 const unlimited = 1000;
 
-type Busy = { trusted: boolean; startsMs: Set<{ atMs: number }> };
+type Start = { atMs: number; isFirst: boolean };
+type Busy = { trusted: boolean; startsMs: Set<Start> };
 
 /**
- * Shares a worker's concurrency among endpoints: 60 % is reserved for trusted ones. Calls beyond the 40 % of the
+ * Shares a worker's concurrency among endpoints: 60 % is reserved for trusted ones, 10 % for the first calls of new
+ * ones, at least one call where the others have two or more. Calls beyond the 40 % of the
  * others, as when many trusted endpoints hang at once, do not count against the trusted either; all together there are
  * never more than twice the concurrency.
  */
 export function createConcurrency(total: number, now: () => number): Concurrency {
   const busy = new Map<number, Busy>();
   const reserve = Math.max(1, Math.floor(total * untrustedShare));
+  const triedReserve = Math.max(1, reserve - Math.max(1, Math.floor(reserve * untriedShare)));
   const isSlow = ({ startsMs }: Busy): boolean => {
     const [oldest] = startsMs;
     return oldest !== undefined && now() - oldest.atMs >= slowMs;
@@ -51,25 +59,29 @@ export function createConcurrency(total: number, now: () => number): Concurrency
     allowance: () => {
       const slowIds: number[] = [];
       let untrusted = 0;
+      let tried = 0;
       for (const [endpointId, one] of busy) {
         const slow = isSlow(one);
         if (slow) slowIds.push(endpointId);
-        if (slow || !one.trusted) untrusted += one.startsMs.size;
+        if (!slow && one.trusted) continue;
+        untrusted += one.startsMs.size;
+        for (const { isFirst } of one.startsMs) if (!isFirst) tried += 1;
       }
       const free = Math.min(total - (all - untrusted) - Math.min(untrusted, reserve), 2 * total - all);
       return {
         trusted: Math.max(free, 0),
         untrusted: Math.max(Math.min(reserve - untrusted, free), 0),
+        tried: Math.max(Math.min(reserve - untrusted, triedReserve - tried, free), 0),
         perUnproven: untrusted < reserve * unprovenShare ? unlimited : 1,
         busyIds: [...busy.keys()],
         busyCounts: [...busy.values()].map(({ startsMs }) => startsMs.size),
         slowIds,
       };
     },
-    take: (endpointId, trusted) => {
-      const one = busy.get(endpointId) ?? { trusted, startsMs: new Set() };
-      const start = { atMs: now() };
-      one.trusted = trusted;
+    take: (endpointId, standing) => {
+      const one = busy.get(endpointId) ?? { trusted: true, startsMs: new Set<Start>() };
+      const start = { atMs: now(), isFirst: standing === 'untried' };
+      one.trusted = standing === 'trusted';
       one.startsMs.add(start);
       busy.set(endpointId, one);
       all += 1;

@@ -1,8 +1,8 @@
-import type { Candidate } from './claimed.ts';
+import type { Candidate, Standing } from './claimed.ts';
 import type { ScannedEndpoint } from './scan.ts';
 
-/** How many endpoints may be claimed from: trusted ones, and all others (count). */
-type Limits = { trusted: number; untrusted: number };
+/** How many endpoints may be claimed from: trusted ones, all others, and those of them that were tried (count). */
+type Limits = { trusted: number; untrusted: number; tried: number };
 
 /**
  * The endpoints of a lane that may have deliveries to claim, as far as a worker knows. It saves reading other endpoints
@@ -30,14 +30,13 @@ export type ReadyQueue = {
 };
 
 /**
- * First come, first served; an endpoint that was served and may have more goes to the end. Untrusted endpoints have a
- * queue of their own, so that they never delay the others. One at its concurrency limit, or that may not be called, is
+ * First come, first served; an endpoint that was served and may have more goes to the end. Each standing has a queue of
+ * its own, so that untrusted endpoints never delay the others, nor those that were tried the first call of a new one. One at its concurrency limit, or that may not be called, is
  * set aside until one of its calls ends or a scan finds it callable. Events during a claim or scan may be later than
  * what the statement saw, so they are remembered.
  */
 export function createReadyQueue(): ReadyQueue {
-  const trustedQueue = new Set<number>();
-  const untrustedQueue = new Set<number>();
+  const queues = { trusted: new Set<number>(), untried: new Set<number>(), tried: new Set<number>() };
   const setAsideIds = new Set<number>();
   /** Endpoints set aside that the scan under way has not found yet; null: no scan is under way. */
   let unseen: Set<number> | null = null;
@@ -45,15 +44,20 @@ export function createReadyQueue(): ReadyQueue {
   const newlyArrived = new Set<number>();
   const newlyFreed = new Set<number>();
 
-  function queue(endpointId: number, trusted: boolean): void {
-    const [own, other] = trusted ? [trustedQueue, untrustedQueue] : [untrustedQueue, trustedQueue];
-    other.delete(endpointId);
-    own.add(endpointId);
+  function queue(endpointId: number, standing: Standing): void {
+    if (queues[standing].has(endpointId)) return;
+    remove(endpointId);
+    queues[standing].add(endpointId);
+  }
+
+  /** What is not known yet is taken for trusted: the claim tells. */
+  function queueUnknown(endpointId: number): void {
+    if (setAsideIds.has(endpointId) || queues.untried.has(endpointId) || queues.tried.has(endpointId)) return;
+    queues.trusted.add(endpointId);
   }
 
   function remove(endpointId: number): void {
-    trustedQueue.delete(endpointId);
-    untrustedQueue.delete(endpointId);
+    for (const one of Object.values(queues)) one.delete(endpointId);
   }
 
   function setAside(endpointId: number): void {
@@ -62,53 +66,57 @@ export function createReadyQueue(): ReadyQueue {
     unseen?.delete(endpointId);
   }
 
-  function requeue({ endpointId, trusted, room }: Candidate, found: number, isCut: boolean): void {
+  function requeue({ endpointId, standing, room }: Candidate, found: number, isCut: boolean): void {
     if (found > 0 || !isCut) remove(endpointId);
     const isFull = found >= room;
     if (isFull && !newlyFreed.has(endpointId)) setAside(endpointId);
-    else if (isFull || isCut || newlyArrived.has(endpointId)) queue(endpointId, trusted);
+    else if (isFull || isCut || newlyArrived.has(endpointId)) queue(endpointId, standing);
   }
 
   return {
     arrived: (endpointIds) => {
       for (const id of endpointIds) {
         newlyArrived.add(id);
-        if (!setAsideIds.has(id) && !untrustedQueue.has(id)) trustedQueue.add(id);
+        queueUnknown(id);
       }
     },
     scanned: (endpoints, isEnd) => {
       unseen ??= new Set(setAsideIds);
-      for (const { endpointId, callable, trusted } of endpoints) {
+      for (const { endpointId, callable, standing } of endpoints) {
         if (!callable) {
           setAside(endpointId);
           continue;
         }
         setAsideIds.delete(endpointId);
-        queue(endpointId, trusted);
+        queue(endpointId, standing);
       }
       if (isEnd) {
         for (const endpointId of unseen) setAsideIds.delete(endpointId);
         unseen = null;
       }
-      for (const id of newlyArrived) if (!setAsideIds.has(id) && !untrustedQueue.has(id)) trustedQueue.add(id);
+      for (const id of newlyArrived) queueUnknown(id);
     },
     freed: (endpointId) => {
       newlyFreed.add(endpointId);
-      if (setAsideIds.delete(endpointId)) trustedQueue.add(endpointId);
+      if (setAsideIds.delete(endpointId)) queues.trusted.add(endpointId);
     },
-    peek: ({ trusted, untrusted }) => {
+    peek: ({ trusted, untrusted, tried }) => {
       newlyArrived.clear();
       newlyFreed.clear();
-      return [...first(trustedQueue, trusted), ...first(untrustedQueue, untrusted)];
+      return [...first(queues.trusted, trusted), ...first(queues.untried, untrusted), ...first(queues.tried, tried)];
     },
     update: (endpointIds, candidates, found, limits) => {
-      const taken = { trusted: 0, untrusted: 0 };
-      for (const { endpointId, trusted } of candidates)
-        taken[trusted ? 'trusted' : 'untrusted'] += found.get(endpointId) ?? 0;
+      const taken = { trusted: 0, untried: 0, tried: 0 };
+      for (const { endpointId, standing } of candidates) taken[standing] += found.get(endpointId) ?? 0;
+      const isUntrustedCut = taken.untried + taken.tried >= limits.untrusted;
+      const isCut: Record<Standing, boolean> = {
+        trusted: taken.trusted >= limits.trusted,
+        untried: isUntrustedCut,
+        tried: isUntrustedCut || taken.tried >= limits.tried,
+      };
       const refused = new Set(endpointIds);
       for (const candidate of candidates) {
-        const side = candidate.trusted ? 'trusted' : 'untrusted';
-        requeue(candidate, found.get(candidate.endpointId) ?? 0, taken[side] >= limits[side]);
+        requeue(candidate, found.get(candidate.endpointId) ?? 0, isCut[candidate.standing]);
         refused.delete(candidate.endpointId);
       }
       for (const endpointId of refused) if (!newlyFreed.has(endpointId)) setAside(endpointId);

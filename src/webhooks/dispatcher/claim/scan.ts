@@ -1,13 +1,13 @@
 import type { Executor } from '../../../platform/db/pool.ts';
-import { isTrusted, mayBeCalled } from './claim.ts';
-import type { Lane } from './claimed.ts';
+import { mayBeCalled, standingOf } from './claim.ts';
+import type { Lane, Standing } from './claimed.ts';
 
 /** An endpoint with due deliveries. */
 export type ScannedEndpoint = {
   endpointId: number;
   /** It may be called. */
   callable: boolean;
-  trusted: boolean;
+  standing: Standing;
 };
 
 /** Endpoints read by one statement (count): 1.5 ms. */
@@ -29,7 +29,7 @@ const statement = `
     ) next
   )
   select w.endpoint_id as "endpointId", w.due_at <= now() as due, ${mayBeCalled} is true as callable,
-    ${isTrusted} is true as trusted
+    ${standingOf} as standing
   from (select * from waiting limit $3) w
   left join webhook_endpoints e on e.id = w.endpoint_id left join endpoint_health h on h.endpoint_id = w.endpoint_id
   order by w.endpoint_id`;

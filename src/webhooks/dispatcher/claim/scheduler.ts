@@ -68,6 +68,7 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
     const limits = {
       trusted: Math.min(allowance.trusted, size),
       untrusted: Math.min(allowance.untrusted, Math.ceil(size * untrustedShare)),
+      tried: Math.min(allowance.tried, Math.ceil(size * untrustedShare)),
     };
     const endpointIds = readyQueues[lane].peek(limits);
     if (endpointIds.length === 0) return { claimed: [], more: false };
@@ -83,7 +84,7 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
     });
     lastClaimMs = now() - startMs;
     for (const one of claimed) {
-      releases.set(one, concurrencyShares.take(one.endpointId, one.trusted));
+      releases.set(one, concurrencyShares.take(one.endpointId, one.standing));
       rateLimiter.spend(one.endpointId, one.perS);
     }
     for (const { endpointId, room } of candidates) rateLimiter.observe(endpointId, room);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Standing } from '../../../../src/webhooks/dispatcher/claim/claimed.ts';
 import { createConcurrency } from '../../../../src/webhooks/dispatcher/claim/limits.ts';
 import { createTestApp, type TestApp } from '../../../support/test-app.ts';
 import { addEndpoint, createParts, enqueueDelivery, until, untilScanned } from '../support.ts';
@@ -62,6 +63,22 @@ describe('one endpoint and the others', () => {
     expect(hanging.taken).toHaveLength(24);
   });
 
+  test('an endpoint that was never tried gets its first call at once while twenty that failed hang', async () => {
+    const hanging = await hook(() => {});
+    for (let count = 0; count < 20; count++) {
+      const endpoint = await addEndpoint(t, hanging.url, { deadline_ms: 30_000 });
+      await t.pool.query('update endpoint_health set last_failure_at = now() where endpoint_id = $1', [endpoint.id]);
+      for (let each = 0; each < 5; each++) await enqueueDelivery(t, endpoint);
+    }
+    await dispatcher({ concurrency: 8, drainLimitMs: 0, pollMs: 50 });
+    await until(() => hanging.taken.length, 2);
+    await untilScanned(t, 12);
+    const receiver = await hook();
+    await enqueueDelivery(t, await addEndpoint(t, receiver.url));
+    await until(() => receiver.taken.length, 1);
+    expect(hanging.taken).toHaveLength(2); // none has reached its deadline
+  });
+
   test('trusted endpoints are served while hanging new ones use their whole share', async () => {
     const good = await addEndpoint(t, (await hook()).url);
     const receiver = await hook();
@@ -81,15 +98,15 @@ describe('one endpoint and the others', () => {
 });
 
 describe('concurrency shares', () => {
-  const fill = (slots: ReturnType<typeof createConcurrency>, endpointId: number, trusted: boolean, count: number) =>
-    Array.from({ length: count }, () => slots.take(endpointId, trusted));
+  const fill = (slots: ReturnType<typeof createConcurrency>, endpointId: number, standing: Standing, count: number) =>
+    Array.from({ length: count }, () => slots.take(endpointId, standing));
 
   test('60 % are reserved for trusted endpoints at any load of the others', () => {
     fc.assert(
       fc.property(fc.integer({ min: 3, max: 200 }), fc.array(fc.nat({ max: 9 }), { maxLength: 50 }), (total, asked) => {
         const slots = createConcurrency(total, () => 0);
         asked.forEach((count, index) => {
-          fill(slots, index, false, Math.min(count, slots.allowance().untrusted));
+          fill(slots, index, index % 2 === 0 ? 'tried' : 'untried', Math.min(count, slots.allowance().untrusted));
         });
         expect(slots.count()).toBeLessThanOrEqual(total * 0.4);
         expect(slots.allowance().trusted).toBeGreaterThanOrEqual(total * 0.6);
@@ -100,11 +117,11 @@ describe('concurrency shares', () => {
   test('an endpoint with a call of over a second is not trusted until the call ends', () => {
     let nowMs = 0;
     const slots = createConcurrency(10, () => nowMs);
-    const releases = fill(slots, 1, true, 10);
+    const releases = fill(slots, 1, 'trusted', 10);
     expect(slots.allowance()).toMatchObject({ trusted: 0, untrusted: 0, slowIds: [] });
     nowMs = 1000;
     expect(slots.allowance()).toMatchObject({ trusted: 6, untrusted: 0, slowIds: [1] });
-    fill(slots, 2, true, 6);
+    fill(slots, 2, 'trusted', 6);
     expect(slots.allowance()).toMatchObject({ trusted: 0 });
     for (const release of releases) release();
     expect(slots.allowance()).toMatchObject({ trusted: 4, untrusted: 4, slowIds: [] });
@@ -114,7 +131,7 @@ describe('concurrency shares', () => {
     let nowMs = 0;
     const slots = createConcurrency(10, () => nowMs);
     for (let endpointId = 1; endpointId < 100; endpointId++) {
-      fill(slots, endpointId, true, Math.min(4, slots.allowance().trusted));
+      fill(slots, endpointId, 'trusted', Math.min(4, slots.allowance().trusted));
       nowMs += 600;
     }
     expect(slots.count()).toBe(20);

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Candidate } from '../../../../src/webhooks/dispatcher/claim/claimed.ts';
+import type { Candidate, Standing } from '../../../../src/webhooks/dispatcher/claim/claimed.ts';
 import { createReadyQueue, type ReadyQueue } from '../../../../src/webhooks/dispatcher/claim/ready-queue.ts';
 
-const ample = { trusted: 10, untrusted: 10 };
-const trusted = (endpointId: number, room = 4): Candidate => ({ endpointId, trusted: true, room });
-const untrusted = (endpointId: number, room = 4): Candidate => ({ endpointId, trusted: false, room });
+const ample = { trusted: 10, untrusted: 10, tried: 10 };
+const trusted = (endpointId: number, room = 4): Candidate => ({ endpointId, standing: 'trusted', room });
+const untrusted = (endpointId: number, room = 4): Candidate => ({ endpointId, standing: 'tried', room });
 
 /** One claim, which finds `found` deliveries by endpoint. @returns the endpoints it asked for */
 function claim(
@@ -19,6 +19,10 @@ function claim(
   queue.update(ids, seen, new Map(Object.entries(found).map(([id, count]) => [Number(id), count])), limits);
   return ids;
 }
+
+/** The limits that count for an endpoint. */
+const sides = (standing: Standing) =>
+  (({ trusted: ['trusted'], untried: ['untrusted'], tried: ['untrusted', 'tried'] }) as const)[standing];
 
 describe('the ready queue', () => {
   test('an endpoint without deliveries is not claimed for before a new one arrives', () => {
@@ -46,10 +50,10 @@ describe('the ready queue', () => {
     expect(claim(queue, [])).toEqual([7]);
     queue.arrived([7]);
     expect(queue.peek(ample)).toEqual([]);
-    queue.scanned([{ endpointId: 7, callable: false, trusted: true }], true);
+    queue.scanned([{ endpointId: 7, callable: false, standing: 'trusted' }], true);
     queue.arrived([7]);
     expect(queue.peek(ample)).toEqual([]);
-    queue.scanned([{ endpointId: 7, callable: true, trusted: true }], true);
+    queue.scanned([{ endpointId: 7, callable: true, standing: 'trusted' }], true);
     expect(queue.peek(ample)).toEqual([7]);
   });
 
@@ -69,26 +73,26 @@ describe('the ready queue', () => {
     queue.arrived([7, 8]);
     claim(queue, [trusted(7)], { 7: 4 });
     queue.arrived([7, 8]);
-    queue.scanned([{ endpointId: 8, callable: false, trusted: true }], true); // what was seen before 7 came
+    queue.scanned([{ endpointId: 8, callable: false, standing: 'trusted' }], true); // what was seen before 7 came
     expect(queue.peek(ample)).toEqual([7]);
   });
 
   test('an endpoint that reaches its limit during a scan is called again when one of its calls ends', () => {
     const queue = createReadyQueue();
-    queue.scanned([{ endpointId: 3, callable: true, trusted: true }], false);
+    queue.scanned([{ endpointId: 3, callable: true, standing: 'trusted' }], false);
     expect(claim(queue, [trusted(3)], { 3: 4 })).toEqual([3]);
-    queue.scanned([{ endpointId: 9, callable: false, trusted: true }], true); // of 3 it saw what was before
+    queue.scanned([{ endpointId: 9, callable: false, standing: 'trusted' }], true); // of 3 it saw what was before
     queue.freed(3);
     expect(queue.peek(ample)).toEqual([3]);
   });
 
   test('a parked endpoint without deliveries is called as soon as one arrives', () => {
     const queue = createReadyQueue();
-    queue.scanned([{ endpointId: 7, callable: false, trusted: true }], true);
-    queue.scanned([{ endpointId: 8, callable: false, trusted: true }], false);
+    queue.scanned([{ endpointId: 7, callable: false, standing: 'trusted' }], true);
+    queue.scanned([{ endpointId: 8, callable: false, standing: 'trusted' }], false);
     queue.arrived([7]);
     expect(queue.peek(ample)).toEqual([]);
-    queue.scanned([{ endpointId: 9, callable: false, trusted: true }], true);
+    queue.scanned([{ endpointId: 9, callable: false, standing: 'trusted' }], true);
     queue.arrived([7, 8]);
     expect(queue.peek(ample)).toEqual([7]);
   });
@@ -96,7 +100,7 @@ describe('the ready queue', () => {
   test('an endpoint without a free slot keeps its place; a served one moves to the end', () => {
     const queue = createReadyQueue();
     queue.arrived([1, 2, 3]);
-    const limits = { trusted: 3, untrusted: 0 };
+    const limits = { trusted: 3, untrusted: 0, tried: 0 };
     expect(claim(queue, [trusted(1, 2), trusted(2), trusted(3)], { 1: 2, 2: 1 }, limits)).toEqual([1, 2, 3]);
     expect(queue.peek(ample)).toEqual([3, 2]);
   });
@@ -104,7 +108,7 @@ describe('the ready queue', () => {
   test('untrusted endpoints have a queue of their own and delay no trusted one', () => {
     const queue = createReadyQueue();
     queue.arrived([1, 2, 3]);
-    const limits = { trusted: 2, untrusted: 0 };
+    const limits = { trusted: 2, untrusted: 0, tried: 0 };
     expect(claim(queue, [untrusted(1), untrusted(2)], {}, limits)).toEqual([1, 2]);
     queue.arrived([1, 2]);
     expect(queue.peek(limits)).toEqual([3]);
@@ -113,7 +117,11 @@ describe('the ready queue', () => {
 
   test('an endpoint with deliveries is claimed for until all are sent, and then no longer', () => {
     const endpoints = fc.array(
-      fc.record({ backlog: fc.nat({ max: 30 }), trusted: fc.boolean(), room: fc.integer({ min: 1, max: 4 }) }),
+      fc.record({
+        backlog: fc.nat({ max: 30 }),
+        standing: fc.constantFrom<Standing[]>('trusted', 'untried', 'tried'),
+        room: fc.integer({ min: 1, max: 4 }),
+      }),
       {
         maxLength: 40,
       },
@@ -124,20 +132,19 @@ describe('the ready queue', () => {
         const backlogs = all.map(({ backlog }) => backlog);
         queue.arrived(backlogs.keys());
         for (let round = 0; round <= 2000; round++) {
-          const limits = { trusted: slots, untrusted: slots };
+          const limits = { trusted: slots, untrusted: slots, tried: Math.ceil(slots / 2) };
           const left = { ...limits };
           const ids = queue.peek(limits);
           if (ids.length === 0) break;
           expect(round).toBeLessThan(2000);
           const found = new Map<number, number>();
           const candidates = ids.map((endpointId) => {
-            const { trusted, room } = all[endpointId] as (typeof all)[number];
-            const side = trusted ? 'trusted' : 'untrusted';
-            const count = Math.min(room, backlogs[endpointId] as number, left[side]);
-            left[side] -= count;
+            const { standing, room } = all[endpointId] as (typeof all)[number];
+            const count = Math.min(room, backlogs[endpointId] as number, ...sides(standing).map((side) => left[side]));
+            for (const side of sides(standing)) left[side] -= count;
             backlogs[endpointId] = (backlogs[endpointId] as number) - count;
             found.set(endpointId, count);
-            return { endpointId, trusted, room };
+            return { endpointId, standing, room };
           });
           queue.update(ids, candidates, found, limits);
           for (const endpointId of ids) queue.freed(endpointId);

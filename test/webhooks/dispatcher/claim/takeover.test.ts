@@ -17,6 +17,7 @@ const claimAll = async (workerId: number) => {
     takeOver: true,
     trusted: 100,
     untrusted: 100,
+    tried: 100,
     perUnproven: 100,
     busyIds: [],
     busyCounts: [],
