@@ -3,10 +3,11 @@ import type { CapEvent, PayoutKind } from '../catalog/rules.ts';
 import type { Campaign } from '../catalog/types.ts';
 import { bigints, byteas, dates, integers, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
-import { timeOfUuid7 } from '../platform/lib/uuid7.ts';
+import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import { billOf, fitBills, type PaidEvent, spentBefore } from './billing.ts';
 import type { ActiveCaps } from './caps.ts';
-import { exposureRecord } from './history-records.ts';
+import { lockUsersOf } from './history.ts';
+import { exposureRecord, recordBytes, withoutSession } from './history-records.ts';
 import { settleReservations } from './reservations.ts';
 import { type Amounts, addAmounts, addUsage, deltasOf, noAmounts, periodNames, type UsageDelta } from './usage.ts';
 
@@ -77,6 +78,32 @@ async function addExposures(executor: Executor, events: readonly CountedEvent[])
       bigints(events, (event) => Math.floor(event.atMs)),
     ],
   });
+}
+
+const takeBackSql = `
+update user_history as known
+set exposures = overlay(
+  known.exposures placing ''::bytea from position($3::bytea in known.exposures) for ${recordBytes}
+)
+from sessions s
+where s.day = $1 and s.id = $2 and known.user_key = s.user_key
+  and position($3::bytea in known.exposures) % ${recordBytes} = 1`;
+
+/**
+ * Takes events out of the histories of their users, as if they had never been. What was merged into a count since is
+ * not found, and stays.
+ * @param sessionIds of all users whose histories the transaction writes: they are locked first
+ */
+export async function takeBackExposures(
+  executor: Executor,
+  events: readonly CountedEvent[],
+  sessionIds: readonly string[],
+): Promise<void> {
+  await lockUsersOf(executor, sessionIds);
+  for (const event of events) {
+    const values = [dayOfUuid7(event.sessionId), event.sessionId, withoutSession(recordOf(event))];
+    await executor.query({ name: 'take_back_exposure', text: takeBackSql, values });
+  }
 }
 
 const conversionPayouts: ReadonlySet<PayoutKind> = new Set(['cpa', 'cps']);

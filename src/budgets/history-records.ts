@@ -17,7 +17,7 @@ const codes: Record<CapEvent, number> = { impression: 1, click: 2, no_thanks: 3,
 const reservedCode = 0;
 const eventOf = new Map(Object.entries(codes).map(([event, code]) => [code, event as CapEvent]));
 
-const recordBytes = 31;
+export const recordBytes = 31;
 const offsets = { offer: 1, campaign: 5, advertiser: 9, atMs: 13, count: 19, session: 23 };
 
 const noSession = Buffer.alloc(recordBytes - offsets.session);
@@ -44,6 +44,9 @@ function tailOf(sessionId: string): Uint8Array {
 /** The record of an event. @param sessionId null: whatever it could settle is settled */
 export const exposureRecord = (exposure: Exposure, sessionId: string | null): Buffer =>
   writeRecord(codes[exposure.event], exposure, sessionId === null ? noSession : tailOf(sessionId));
+
+/** What a record begins with, whether its session was settled or not. */
+export const withoutSession = (record: Buffer): Buffer => record.subarray(0, offsets.session);
 
 /** The record of an impression that an answer reserves. */
 export const reservedRecord = (exposure: Exposure, sessionId: string): Buffer =>

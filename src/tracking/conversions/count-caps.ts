@@ -1,5 +1,5 @@
 import { activeCapsOf } from '../../budgets/caps.ts';
-import { type CountedEvent, countEvents, isCounted } from '../../budgets/count.ts';
+import { type CountedEvent, countEvents, isCounted, takeBackExposures } from '../../budgets/count.ts';
 import { type Amounts, deltasOf, periodNames } from '../../budgets/usage.ts';
 import type { Campaign, Snapshot } from '../../catalog/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
@@ -17,8 +17,8 @@ export const areCounted = (snapshot: Snapshot, bookings: readonly NewBooking[]):
 
 /**
  * Counts new bookings in the usage of campaigns and in the histories that caps need. A void reverses the amount in the
- * periods of its conversion; that the user converted stays true. Amounts in another currency than the campaign's count
- * in no budget, suspicious ones nowhere.
+ * periods of its conversion, and takes the conversion out of the user's history. Amounts in another currency than the
+ * campaign's count in no budget, suspicious ones nowhere.
  * @returns the bookings that no longer fit into a budget, by their ids
  */
 export async function countBookings(
@@ -31,20 +31,27 @@ export async function countBookings(
     const campaign = snapshot.offers.get(one.click.offerId)?.campaign;
     return campaign === undefined || one.booking.suspicious !== null ? [] : [{ ...one, campaign }];
   });
-  const reversals = counted
-    .filter(({ booking }) => booking.isVoid)
-    .flatMap(({ click, booking, campaign }) =>
-      needs.totalsOf(campaign, click.publisherId).flatMap((total) => {
-        const periods = periodNames(total.timeZone, click.conversion?.bookedAtMs ?? booking.bookedAtMs);
-        return deltasOf(total, periods, reversalOf(campaign, booking));
-      }),
-    );
+  const voids = counted.filter(({ booking }) => booking.isVoid);
+  const reversals = voids.flatMap(({ click, booking, campaign }) =>
+    needs.totalsOf(campaign, click.publisherId).flatMap((total) => {
+      const periods = periodNames(total.timeZone, convertedAtMs(click, booking));
+      return deltasOf(total, periods, reversalOf(campaign, booking));
+    }),
+  );
+  if (voids.length > 0) {
+    const sessionIds = counted.map(({ click }) => click.sessionId);
+    const taken = voids.map((one) => ({ ...toEvent(one), atMs: convertedAtMs(one.click, one.booking) }));
+    await takeBackExposures(executor, taken, sessionIds);
+  }
   const events = new Map(
     counted.filter(({ booking }) => !booking.isVoid).map((one) => [toEvent(one), one.booking.id] as const),
   );
   const unbilled = await countEvents(executor, needs, [...events.keys()], reversals);
   return new Set(unbilled.map((event) => events.get(event) as string));
 }
+
+const convertedAtMs = ({ conversion }: NewBooking['click'], { bookedAtMs }: NewBooking['booking']): number =>
+  conversion?.bookedAtMs ?? bookedAtMs;
 
 const toEvent = ({ click, booking, campaign }: NewBooking & { campaign: Campaign }): CountedEvent => ({
   kind: 'conversion',

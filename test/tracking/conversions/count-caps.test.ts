@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { askExport } from '../../privacy/support.ts';
-import { googlebot } from '../journey.ts';
+import { fetchOffers, googlebot } from '../journey.ts';
 import { type Clicked, clickOffer, createTimedApp, track } from './support.ts';
 
 let t: Awaited<ReturnType<typeof createTimedApp>>;
@@ -13,7 +13,7 @@ beforeAll(async () => {
   bot = await clickOffer(t, {}, { 'user-agent': googlebot });
   const rules = {
     total_caps: [{ metric: 'budget', limit: 1000, per: 'lifetime' }],
-    frequency_caps: [{ scope: 'campaign', event: 'conversion', limit: 5, window: 'lifetime' }],
+    frequency_caps: [{ scope: 'campaign', event: 'conversion', limit: 5, window_minutes: null }],
   };
   await t.pool.query(
     "update campaigns set rules = $1, payout_kind = 'cpa', payout_amount = 4, payout_currency = 'USD'",
@@ -60,6 +60,39 @@ test('conversions are spent from the budget of their campaign once, and voids gi
   for (let repeat = 0; repeat < 2; repeat++) await track(t, { click_id: click.clickId, txn_id: 'b', void: '1' });
   expect((await spent(campaignId)) - before).toBe(4_000_000);
   expect(await bookedInReports()).toEqual([2, 11_000_000]);
+});
+
+test('a void gives back the use of a lifetime cap, once, also after the history was written anew', async () => {
+  const cap = { scope: 'campaign', event: 'conversion', limit: 2, window_minutes: null };
+  await t.pool.query('update publishers set offers_per_response = 10');
+  await t.pool.query('update campaigns set rules = $1', [{ frequency_caps: [cap] }]);
+  await t.deps.catalog.refresh();
+  const other = await clickOffer(t, { ad_fp: 'returner' });
+  const isShown = async (): Promise<boolean> => {
+    const { offers } = await fetchOffers(t, { ad_fp: 'returner' });
+    return offers.some(({ campaign_id }) => campaign_id === other.campaign_id);
+  };
+  const book = (txn_id: string, more = {}) => track(t, { click_id: other.clickId, txn_id, ...more });
+  expect(await isShown()).toBe(true);
+  for (const txn of ['a', 'b']) {
+    t.clock.ms += 1;
+    await book(txn);
+  }
+  expect(await isShown()).toBe(false);
+  for (let repeat = 0; repeat < 2; repeat += 1) await book('a', { void: '1' });
+  expect(await isShown()).toBe(true);
+  t.clock.ms += 1;
+  await book('c');
+  expect(await isShown()).toBe(false);
+  // As a history is written anew: of settled events the session is forgotten.
+  await t.pool.query(
+    `update user_history set exposures = (
+      select string_agg(substring(exposures from 31 * n + 1 for 23) || decode(repeat('00', 8), 'hex'), '' order by n)
+      from generate_series(0, length(exposures) / 31 - 1) as n
+    ) where length(exposures) > 0`,
+  );
+  await book('c', { void: '1' });
+  expect(await isShown()).toBe(true);
 });
 
 test('conversions are stored in the history of the user if a cap counts them', async () => {

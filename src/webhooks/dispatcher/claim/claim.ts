@@ -34,11 +34,11 @@ export const claimedColumns = `k.delivery_id, k.day::text as day, k.generation, 
         as previous_v1a_key_sealed`;
 
 /*
- * $1 worker · $2 lane · $3 endpoints to claim from, in their order · $4 limit for trusted endpoints · $5 for all others
+ * $1 worker · $2 lane · $3 endpoints to claim from, in their order
+ * $4 limit for trusted endpoints · $5 for all others · $13 for those of the others that were tried
  * $6 limit of an unproven endpoint · $7 endpoints with calls in flight here, $8 how many
  * $9 endpoints with a slow call
  * $10 endpoints with a rate limit, $11 how many calls each may start · $12 whether expired leases may be taken over
- * $13 limit for those of the others that were tried
  *
  * Only the endpoints asked for are read, so the cost follows what can be claimed: neither backlogs nor the number of
  * waiting endpoints count. The worker knows which ones may have something (`ready-queue.ts`); this statement decides.

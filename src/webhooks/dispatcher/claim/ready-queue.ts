@@ -31,9 +31,9 @@ export type ReadyQueue = {
 
 /**
  * First come, first served; an endpoint that was served and may have more goes to the end. Each standing has a queue of
- * its own, so that untrusted endpoints never delay the others, nor those that were tried the first call of a new one. One at its concurrency limit, or that may not be called, is
- * set aside until one of its calls ends or a scan finds it callable. Events during a claim or scan may be later than
- * what the statement saw, so they are remembered.
+ * its own, so that untrusted endpoints never delay the others, nor those that were tried the first call of a new one.
+ * One at its concurrency limit, or that may not be called, is set aside until one of its calls ends or a scan finds it
+ * callable. Events during a claim or scan may be later than what the statement saw, so they are remembered.
  */
 export function createReadyQueue(): ReadyQueue {
   const queues = { trusted: new Set<number>(), untried: new Set<number>(), tried: new Set<number>() };
