@@ -83,12 +83,10 @@ export function createReadyQueue(): ReadyQueue {
     scanned: (endpoints, isEnd) => {
       unseen ??= new Set(setAsideIds);
       for (const { endpointId, callable, standing } of endpoints) {
-        if (!callable) {
-          setAside(endpointId);
-          continue;
-        }
-        setAsideIds.delete(endpointId);
-        queue(endpointId, standing);
+        if (callable) {
+          setAsideIds.delete(endpointId);
+          queue(endpointId, standing);
+        } else setAside(endpointId);
       }
       if (isEnd) {
         for (const endpointId of unseen) setAsideIds.delete(endpointId);
@@ -106,14 +104,7 @@ export function createReadyQueue(): ReadyQueue {
       return [...first(queues.trusted, trusted), ...first(queues.untried, untrusted), ...first(queues.tried, tried)];
     },
     update: (endpointIds, candidates, found, limits) => {
-      const taken = { trusted: 0, untried: 0, tried: 0 };
-      for (const { endpointId, standing } of candidates) taken[standing] += found.get(endpointId) ?? 0;
-      const isUntrustedCut = taken.untried + taken.tried >= limits.untrusted;
-      const isCut: Record<Standing, boolean> = {
-        trusted: taken.trusted >= limits.trusted,
-        untried: isUntrustedCut,
-        tried: isUntrustedCut || taken.tried >= limits.tried,
-      };
+      const isCut = cutsOf(candidates, found, limits);
       const refused = new Set(endpointIds);
       for (const candidate of candidates) {
         requeue(candidate, found.get(candidate.endpointId) ?? 0, isCut[candidate.standing]);
@@ -121,6 +112,22 @@ export function createReadyQueue(): ReadyQueue {
       }
       for (const endpointId of refused) if (!newlyFreed.has(endpointId)) setAside(endpointId);
     },
+  };
+}
+
+/** By standing: whether a claim was ended by its limit. */
+function cutsOf(
+  candidates: readonly Candidate[],
+  found: ReadonlyMap<number, number>,
+  limits: Limits,
+): Record<Standing, boolean> {
+  const taken = { trusted: 0, untried: 0, tried: 0 };
+  for (const { endpointId, standing } of candidates) taken[standing] += found.get(endpointId) ?? 0;
+  const isUntrustedCut = taken.untried + taken.tried >= limits.untrusted;
+  return {
+    trusted: taken.trusted >= limits.trusted,
+    untried: isUntrustedCut,
+    tried: isUntrustedCut || taken.tried >= limits.tried,
   };
 }
 

@@ -5,7 +5,7 @@ import { endpointIdsOf } from '../../outbox.ts';
 import { freeUnknownLeases, type Leases } from '../leases.ts';
 import { claim } from './claim.ts';
 import type { Claimed, Lane } from './claimed.ts';
-import { createConcurrency, createRateLimiter } from './limits.ts';
+import { type Allowance, createConcurrency, createRateLimiter } from './limits.ts';
 import { createReadyQueue } from './ready-queue.ts';
 import { scanQueue } from './scan.ts';
 
@@ -65,11 +65,7 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
       limit,
       Math.max(claimSize.least, Math.min(Math.floor(lastClaimMs * claimedPerMs), claimSize.most)),
     );
-    const limits = {
-      trusted: Math.min(allowance.trusted, size),
-      untrusted: Math.min(allowance.untrusted, Math.ceil(size * untrustedShare)),
-      tried: Math.min(allowance.tried, Math.ceil(size * untrustedShare)),
-    };
+    const limits = limitsOf(allowance, size);
     const endpointIds = readyQueues[lane].peek(limits);
     if (endpointIds.length === 0) return { claimed: [], more: false };
     const startMs = now();
@@ -124,6 +120,16 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
     },
     inFlight: concurrencyShares.count,
     nextRateLimitedMs: rateLimiter.nextMs,
+  };
+}
+
+/** Of what may be called, what one claim takes. */
+function limitsOf({ trusted, untrusted, tried }: Allowance, size: number) {
+  const ofOthers = Math.ceil(size * untrustedShare);
+  return {
+    trusted: Math.min(trusted, size),
+    untrusted: Math.min(untrusted, ofOthers),
+    tried: Math.min(tried, ofOthers),
   };
 }
 
