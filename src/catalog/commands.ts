@@ -4,7 +4,7 @@ const catalogueOptions = {
   database: flag('straight from DATABASE_URL, whatever the size; the default where there is no key'),
 };
 
-/** The catalogue as a file. */
+/** The catalogue as a file, and the kill switch. */
 export const catalogueCommands: readonly Command[] = [
   {
     name: 'catalogue export',
@@ -32,5 +32,23 @@ export const catalogueCommands: readonly Command[] = [
     callsService: true,
     examples: ['catalogue diff catalogue.json', 'catalogue diff before.json after.json'],
     load: async () => (await import('./commands/catalogue-diff.ts')).diff,
+  },
+  {
+    name: 'stop',
+    args: 'offer|campaign|advertiser ID',
+    about: 'Stops it at once: it is shown no more, in every process within about a second',
+    options: {},
+    callsService: true,
+    examples: ['stop offer 12', 'stop advertiser 3'],
+    load: async () => (await import('./commands/stop.ts')).stop,
+  },
+  {
+    name: 'resume',
+    args: 'offer|campaign|advertiser ID',
+    about: 'Ends a stop: it is again as it was before',
+    options: {},
+    callsService: true,
+    examples: ['resume offer 12'],
+    load: async () => (await import('./commands/stop.ts')).resume,
   },
 ];

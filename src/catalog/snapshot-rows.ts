@@ -88,6 +88,9 @@ export type CampaignRow = {
   payout_kind: PayoutKind;
   payout_amount: string;
   payout_currency: string;
+  /** By the kill switch; absent in rows that were stored before there was one. */
+  stopped?: boolean;
+  advertiser_stopped?: boolean;
   deleted_at: Date | null;
 };
 
@@ -131,6 +134,8 @@ export type OfferRow = {
   adv_pixel_url: string;
   wallet_enabled: boolean;
   offerwall_enabled: boolean;
+  /** As of a campaign. */
+  stopped?: boolean;
   deleted_at: Date | null;
 };
 

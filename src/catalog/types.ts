@@ -146,7 +146,10 @@ export type Campaign = {
   name: string;
   category: string;
   tags: readonly string[];
+  /** Neither paused, stopped nor removed. */
   active: boolean;
+  /** What of it the kill switch stops; null: nothing. */
+  stopped: 'campaign' | 'advertiser' | null;
   /** Lower is shown first. */
   priority: number;
   /** Higher is shown first where no offer of the same priority pays; else expected revenue decides. */
@@ -188,7 +191,10 @@ export type Offer = {
   id: number;
   publisherId: number;
   campaign: Campaign;
+  /** Neither paused, stopped nor removed. */
   active: boolean;
+  /** What of it the kill switch stops; null: nothing. */
+  stopped: 'offer' | Campaign['stopped'];
   weight: number;
   copy: OfferCopy;
   /** Sanitised HTML. */

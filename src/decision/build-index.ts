@@ -72,11 +72,11 @@ function* compileOffers({ publisher, offers, timeZoneOf }: IndexSource): Generat
   const compiled = new Map<number, CompiledRules>();
   for (const [done, offer] of offers.entries()) {
     if (done % sliceSize === sliceSize - 1) yield;
-    const paused = pauseOf(offer, publisher.id);
+    const withholding = withholdingOf(offer, publisher.id);
     const capZone = timeZoneOf(offer.campaign.publisherId);
-    const candidate = paused === null ? compileOrNull(offer, publisher, capZone, compiled) : null;
+    const candidate = withholding === null ? compileOrNull(offer, publisher, capZone, compiled) : null;
     if (candidate !== null) unsorted.push(candidate);
-    else withheld.push({ offer, rule: paused ?? 'rules_invalid' });
+    else withheld.push({ offer, exclusion: withholding ?? { rule: 'rules_invalid' } });
   }
   const candidates = yield* sortInSlices(unsorted, byCatalogueOrder);
   candidates.forEach((candidate, index) => {
@@ -85,10 +85,12 @@ function* compileOffers({ publisher, offers, timeZoneOf }: IndexSource): Generat
   return { candidates, withheld };
 }
 
-function pauseOf(offer: Offer, publisherId: number): Withheld['rule'] | null {
-  if (!offer.campaign.active) return 'campaign_paused';
-  if (!offer.active) return 'offer_paused';
-  return offer.campaign.provisions.get(publisherId)?.active === true ? null : 'provisioning_paused';
+function withholdingOf(offer: Offer, publisherId: number): Withheld['exclusion'] | null {
+  const { campaign, stopped } = offer;
+  if (stopped !== null) return { rule: 'stopped', what: stopped };
+  if (!campaign.active) return { rule: 'campaign_paused' };
+  if (!offer.active) return { rule: 'offer_paused' };
+  return campaign.provisions.get(publisherId)?.active === true ? null : { rule: 'provisioning_paused' };
 }
 
 /** Invalid rules, which only direct writes to the database can cause, exclude their own campaign and no other. */

@@ -28,6 +28,6 @@ export function campaignOutcomes(input: DecisionInput): Map<number, string> {
   for (const { offer } of offers) set(offer.campaign.id, shownOutcome);
   for (const candidate of ranked) set(candidate.offer.campaign.id, rules.get(candidate));
   for (const [candidate, rule] of rules) set(candidate.offer.campaign.id, rule);
-  for (const { offer, rule } of withheld) set(offer.campaign.id, rule);
+  for (const { offer, exclusion } of withheld) set(offer.campaign.id, exclusion.rule);
   return outcomes;
 }

@@ -30,16 +30,18 @@ export type EligibilityIndex = OfferIndex & {
  */
 export type PriorityClass = { from: number; to: number; pays: boolean };
 
-export type Withheld = {
-  offer: Offer;
-  rule: 'offer_paused' | 'campaign_paused' | 'provisioning_paused' | 'rules_invalid';
-};
+export type Withheld = { offer: Offer; exclusion: Withholding };
+
+type Withholding =
+  | { rule: 'offer_paused' | 'campaign_paused' | 'provisioning_paused' | 'rules_invalid' }
+  | { rule: 'stopped'; what: NonNullable<Offer['stopped']> };
 
 export type IndexedKey = Exclude<TargetingKey, 'cities' | 'postal_codes'>;
 
 /** Why an offer is not shown; `reasonOf` says it to people. */
 export type Exclusion =
-  | { rule: Withheld['rule'] | 'unit_off' | 'percentage' }
+  | Withholding
+  | { rule: 'unit_off' | 'percentage' }
   | { rule: 'campaign_id'; campaignId: number }
   | { rule: 'loyalty_not_wanted' | 'loyalty_only' | 'no_creative' | 'not_on_offerwall' | 'no_identity' }
   | { rule: 'targeting'; key: IndexedKey | 'cities' | 'postal_codes'; value: string | null }

@@ -52,9 +52,9 @@ export function explain(input: DecisionInput): Explanation[] {
     return { offer, rank, score, position, rule: exclusion.rule, reason, influences };
   }
 
-  const notServed = withheld.map(({ offer, rule }): Explanation => {
-    const reason = reasonOf({ rule }, null, input);
-    return { offer, rank: null, score: null, position: null, rule, reason, influences: [] };
+  const notServed = withheld.map(({ offer, exclusion }): Explanation => {
+    const reason = reasonOf(exclusion, null, input);
+    return { offer, rank: null, score: null, position: null, rule: exclusion.rule, reason, influences: [] };
   });
   return [...candidates.map(explanationOf), ...notServed].sort(byPositionThenRank);
 }
@@ -79,7 +79,7 @@ export function failingRules(input: DecisionInput, offerId: number): FailingRule
   });
   const candidate = index.candidates.find(({ offer }) => offer.id === offerId);
   if (candidate === undefined)
-    return index.withheld.filter(({ offer }) => offer.id === offerId).map(({ rule }) => toFailing({ rule }));
+    return index.withheld.filter(({ offer }) => offer.id === offerId).map(({ exclusion }) => toFailing(exclusion));
   const relaxed = input.context.dev || input.publisher.testMode;
   const off = whyOff(input, relaxed);
   return [

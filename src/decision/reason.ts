@@ -45,6 +45,8 @@ export function reasonOf(exclusion: Exclusion, candidate: Candidate | null, inpu
   switch (rule) {
     case 'targeting':
       return targetingReason(exclusion, candidate);
+    case 'stopped':
+      return { key: rule, values: { what: exclusion.what } };
     case 'campaign_id':
       return { key: rule, values: { id: String(exclusion.campaignId) } };
     case 'not_started':

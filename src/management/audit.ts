@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Resource, View } from './resource.ts';
 import type { Work } from './unit-of-work.ts';
 
-export type AuditAction = 'create' | 'update' | 'remove' | 'restore' | 'sign_in' | 'lock';
+export type AuditAction = 'create' | 'update' | 'remove' | 'restore' | 'stop' | 'resume' | 'sign_in' | 'lock';
 
 type Change = {
   resource: Pick<Resource, 'name' | 'key' | 'ownerOf'>;

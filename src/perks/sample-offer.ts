@@ -22,6 +22,7 @@ export function sampleOffer(publisherId: number, publicUrl: string): Offer {
     publisherId,
     campaign: sampleCampaign(publisherId, creatives),
     active: true,
+    stopped: null,
     weight: 0,
     copy: {
       title: 'A sample offer',
@@ -52,6 +53,7 @@ const sampleCampaign = (publisherId: number, creatives: Creative[]): Offer['camp
   category: 'test',
   tags: ['test'],
   active: true,
+  stopped: null,
   priority: 0,
   weight: 0,
   ranking: 'learned',

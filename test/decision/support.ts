@@ -41,6 +41,7 @@ export const campaignOf = (id: number, over: Partial<Campaign> = {}): Campaign =
   category: '',
   tags: [],
   active: true,
+  stopped: null,
   priority: 100,
   weight: 100,
   ranking: 'learned',
@@ -73,6 +74,7 @@ export const offerOf = (id: number, campaign: Campaign, over: Partial<Offer> = {
   publisherId: campaign.publisherId,
   campaign,
   active: true,
+  stopped: null,
   weight: 100,
   copy: {
     title: `Offer ${id}`,

@@ -36,6 +36,7 @@ const campaignOf = (id: number): Campaign => ({
   category: 'food',
   tags: ['coffee', 'new'],
   active: true,
+  stopped: null,
   priority: 1,
   weight: 1,
   ranking: 'learned',
@@ -58,6 +59,7 @@ const offerOf = (id: number, changes: Partial<Offer> = {}): Offer => ({
   publisherId: 1,
   campaign: campaignOf(id * 10),
   active: true,
+  stopped: null,
   weight: 1,
   copy: {
     title: 'Free coffee, {{name|friend}}',

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { nameField } from '../../management/fields.ts';
 import { type Resource, removal, stamps } from '../../management/resource.ts';
+import { stopExpressions, stopFields } from './stop.ts';
 
 export const advertisers: Resource = {
   name: 'advertisers',
@@ -9,10 +10,11 @@ export const advertisers: Resource = {
   key: 'id',
   permission: 'offers/management',
   input: Type.Object({ name: nameField('Shown with every offer.') }, { additionalProperties: false }),
-  readOnly: { ...stamps, ...removal },
+  readOnly: { ...stopFields, ...stamps, ...removal },
+  expressions: stopExpressions,
   removedAt: 'deleted_at',
   heldBy: [{ noun: 'campaign', table: 'campaigns', column: 'advertiser_id', removable: true }],
   sorts: { id: 'integer', name: 'text', created_at: 'timestamptz', updated_at: 'timestamptz' },
-  filters: ['name'],
+  filters: ['name', 'stopped'],
   searched: ['name'],
 };

@@ -20,6 +20,7 @@ import { type CampaignRules, campaignRules, payoutKinds } from '../rules.ts';
 import { checkRules } from '../validate-rules.ts';
 import { advertisers } from './advertisers.ts';
 import { offers } from './offers.ts';
+import { stopExpressions, stopFields } from './stop.ts';
 
 /** What an advertiser promotes: where it leads, what it pays, and the rules of who sees it. */
 export const campaigns: Resource = {
@@ -95,7 +96,8 @@ export const campaigns: Resource = {
     },
     { additionalProperties: false },
   ),
-  readOnly: { ...stamps, ...removal },
+  readOnly: { ...stopFields, ...stamps, ...removal },
+  expressions: stopExpressions,
   removedAt: 'deleted_at',
   references: { advertiser_id: advertisers },
   sorts: {
@@ -107,7 +109,7 @@ export const campaigns: Resource = {
     created_at: 'timestamptz',
     updated_at: 'timestamptz',
   },
-  filters: ['advertiser_id', 'active', 'category', 'is_loyalty', 'is_product', 'payout_kind'],
+  filters: ['advertiser_id', 'active', 'stopped', 'category', 'is_loyalty', 'is_product', 'payout_kind'],
   searched: ['name', 'category'],
   checksAnyShape: true,
   check: (values) => [

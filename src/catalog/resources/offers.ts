@@ -4,6 +4,7 @@ import { idSchema, orNull, type Resource, removal, stamps, type Values } from '.
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { idealLengthOf, type LimitedText, offerLimits } from '../offer-limits.ts';
 import { sanitiseTerms } from '../sanitise.ts';
+import { stopExpressions, stopFields } from './stop.ts';
 
 const copy = (name: LimitedText, description?: string) => {
   const ideal = idealLengthOf(name);
@@ -46,12 +47,13 @@ export const offers: Resource = {
     },
     { additionalProperties: false },
   ),
-  readOnly: { ...stamps, ...removal },
+  readOnly: { ...stopFields, ...stamps, ...removal },
+  expressions: stopExpressions,
   removedAt: 'deleted_at',
   fixed: ['campaign_id'],
   references: { campaign_id: { noun: 'campaign', table: 'campaigns', key: 'id', removedAt: 'deleted_at' } },
   sorts: { id: 'integer', title: 'text', weight: 'integer', created_at: 'timestamptz', updated_at: 'timestamptz' },
-  filters: ['campaign_id', 'active', 'wallet_enabled', 'offerwall_enabled'],
+  filters: ['campaign_id', 'active', 'stopped', 'wallet_enabled', 'offerwall_enabled'],
   searched: ['title', 'short_headline', 'description'],
   prepare: (values) =>
     typeof values.terms_and_conditions === 'string' &&

@@ -16,6 +16,7 @@ import { placements } from './placements.ts';
 import { provisionRoutes } from './provision-routes.ts';
 import { publishers } from './publishers.ts';
 import { sequenceRules } from './sequence-rules.ts';
+import { stopRoutes } from './stop-routes.ts';
 import { themes } from './themes.ts';
 
 const all = ['list', 'create', 'get', 'update', 'remove'] as const;
@@ -36,6 +37,7 @@ export async function managementRoutes(
   resourceRoutes(app, http, placements, all);
   for (const resource of [themes, advertisers, campaigns, offers, sequenceRules])
     resourceRoutes(app, http, resource, [...all, 'restore']);
+  for (const resource of [advertisers, campaigns, offers]) stopRoutes(app, http, resource);
   resourceRoutes(app, http, creatives, ['list', 'get', 'update', 'remove', 'restore']);
   await app.register(async (uploads: App) => creativeRoutes(uploads, http, imageStore));
   provisionRoutes(app, http);

@@ -117,6 +117,7 @@ export function toKey(row: KeyRow): ApiKey {
 }
 
 export function toCampaign(row: CampaignRow, creativeRows: CreativeRow[], provisionRows: ProvisionRow[]): Campaign {
+  const stopped = row.stopped === true ? 'campaign' : row.advertiser_stopped === true ? 'advertiser' : null;
   return {
     id: row.id,
     publisherId: row.publisher_id,
@@ -125,7 +126,8 @@ export function toCampaign(row: CampaignRow, creativeRows: CreativeRow[], provis
     name: row.name,
     category: row.category,
     tags: row.tags,
-    active: row.active && row.deleted_at === null,
+    active: row.active && stopped === null && row.deleted_at === null,
+    stopped,
     priority: row.priority,
     weight: row.weight,
     ranking: row.ranking ?? 'learned',
@@ -159,11 +161,13 @@ function toProvision(row: ProvisionRow): Provision {
 const microsOf = (amount: string): number => Math.round(Number(amount) * 1_000_000);
 
 export function toOffer(row: OfferRow, campaign: Campaign, creativeRows: CreativeRow[]): Offer {
+  const stopped = row.stopped === true ? 'offer' : campaign.stopped;
   return {
     id: row.id,
     publisherId: row.publisher_id,
     campaign,
-    active: row.active && row.deleted_at === null,
+    active: row.active && stopped === null && row.deleted_at === null,
+    stopped,
     weight: row.weight,
     copy: {
       title: row.title,

@@ -35,7 +35,7 @@ const columns =
       .map((name) => `${table}.${name}`)
       .join(', ');
 
-const campaignColumns = columns<Omit<CampaignRow, 'advertiser_name'>>({
+const campaignColumns = columns<Omit<CampaignRow, 'advertiser_name' | 'stopped' | 'advertiser_stopped'>>({
   id: true,
   publisher_id: true,
   advertiser_id: true,
@@ -60,7 +60,7 @@ const campaignColumns = columns<Omit<CampaignRow, 'advertiser_name'>>({
   payout_currency: true,
   deleted_at: true,
 });
-const offerColumns = columns<OfferRow>({
+const offerColumns = columns<Omit<OfferRow, 'stopped'>>({
   id: true,
   publisher_id: true,
   campaign_id: true,
@@ -119,7 +119,8 @@ export async function loadRows(executor: Executor, earlier: Stored | null = null
     themes: await all('select * from themes where deleted_at is null order by id'),
     placements: await all('select * from placements'),
     campaigns: await some(
-      `select ${campaignColumns('c')}, a.name as advertiser_name
+      `select ${campaignColumns('c')}, a.name as advertiser_name,
+        c.stopped_at is not null as stopped, a.stopped_at is not null as advertiser_stopped
       from campaigns c join advertisers a on a.id = c.advertiser_id
       where ${isReferable('c')} and ($1::integer[] is null or c.id = any($1)) order by c.id`,
     ),
@@ -129,7 +130,7 @@ export async function loadRows(executor: Executor, earlier: Stored | null = null
     ),
     sequenceRules: await all('select * from sequence_rules where active and deleted_at is null order by id'),
     offers: await some(
-      `select ${offerColumns('o')} from offers o
+      `select ${offerColumns('o')}, o.stopped_at is not null as stopped from offers o
       where ${isReferable('o')} and ($1::integer[] is null or o.campaign_id = any($1)) order by o.id`,
     ),
     creatives: await some(

@@ -181,6 +181,8 @@ export const de: Messages = {
     changed: 'Geändert',
     removed: 'Entfernt',
     restored: 'Wiederhergestellt',
+    stopped: 'Gestoppt',
+    resumed: 'Fortgesetzt',
     signedIn: 'Angemeldet',
     locked: 'Gesperrt',
     values: '{count, plural, one {# Wert} other {# Werte}}',
@@ -657,6 +659,7 @@ export const de: Messages = {
       'Nach Targeting, Uhrzeiten und Bedingungen, aus einer Stichprobe. Start und Ende, Caps, Budgets und andere ' +
       'Kampagnen sind nicht berücksichtigt.',
     neverSeen: ' (nie gesehen)',
+    outcome_stopped: 'Gestoppt',
     outcome_campaign_paused: 'Kampagne pausiert',
     outcome_offer_paused: 'Angebot pausiert',
     outcome_provisioning_paused: 'Für diesen Publisher abgeschaltet',
@@ -1545,6 +1548,18 @@ export const de: Messages = {
     'last-month': 'Letzter Monat',
     '365d': 'Letzte 12 Monate',
   },
+  stop: {
+    stop: 'Sofort stoppen',
+    resume: 'Stopp aufheben',
+    stopped: 'Gestoppt',
+    confirm:
+      '{name} wird binnen etwa einer Sekunde nicht mehr gezeigt. Alle anderen Einstellungen bleiben, wie sie sind.',
+    done: '{name} gestoppt.',
+    ended: '{name} ist nicht mehr gestoppt.',
+    notice: '<b>Gestoppt</b> von {who}, {time}. Es wird nicht gezeigt, bis der Stopp aufgehoben ist.',
+    within:
+      '{within, select, campaign {Die Kampagne} other {Der Werbekunde}} ist gestoppt: Das Angebot wird nicht gezeigt.',
+  },
   reasons: {
     influence: '{property} {value}: {change} {direction, select, more {mehr} other {weniger}} Umsatz erwartet',
     and: '{left} und {right}',
@@ -1620,6 +1635,7 @@ export const de: Messages = {
       '{key, select, countries {Das Land} regions {Die Region} cities {Die Stadt} postal_codes {Die Postleitzahl} ' +
       'placements {Die Platzierung} platforms {Die Plattform} os {Das Betriebssystem} browsers {Der Browser} other ' +
       '{Das Gerät}} des Nutzers ist unbekannt, und die Kampagne verlangt einen Wert ihrer Liste ({list}).',
+    stopped: '{what, select, offer {Das Angebot} campaign {Die Kampagne} other {Der Werbekunde}} ist gestoppt.',
     total_cap:
       '{per, select, hour {Stundenlimit} day {Tageslimit} month {Monatslimit} other {Gesamtlimit}} erreicht: {used} ' +
       'von {limit} {metric, select, impressions {Impressions} other {Klicks}} der Kampagne{per, select, lifetime {} ' +
@@ -2150,6 +2166,7 @@ export const de: Messages = {
     rank: 'Rang',
     region: 'Region',
     regionExample: 'DE-NW',
+    rule_stopped: 'gestoppt',
     rule_campaign_paused: 'Kampagne pausiert',
     rule_offer_paused: 'Angebot pausiert',
     rule_provisioning_paused: 'Bereitstellung pausiert',

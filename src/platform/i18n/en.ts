@@ -170,6 +170,8 @@ export const en = {
     changed: 'Changed',
     removed: 'Removed',
     restored: 'Restored',
+    stopped: 'Stopped',
+    resumed: 'Resumed',
     signedIn: 'Signed in',
     locked: 'Locked',
     values: '{count, plural, one {# value} other {# values}}',
@@ -632,6 +634,7 @@ export const en = {
       'By targeting, hours and conditions, from a sample. Start and end, caps, budgets and other campaigns are not ' +
       'counted.',
     neverSeen: ' (never seen)',
+    outcome_stopped: 'Stopped',
     outcome_campaign_paused: 'Campaign paused',
     outcome_offer_paused: 'Offer paused',
     outcome_provisioning_paused: 'Switched off for this publisher',
@@ -1481,6 +1484,16 @@ export const en = {
     'last-month': 'Last month',
     '365d': 'Last 12 months',
   },
+  stop: {
+    stop: 'Stop at once',
+    resume: 'End the stop',
+    stopped: 'Stopped',
+    confirm: '{name} will be shown no more, within about a second. Its other settings stay as they are.',
+    done: '{name} stopped.',
+    ended: '{name} is no longer stopped.',
+    notice: '<b>Stopped</b> by {who}, {time}. It is not shown until the stop is ended.',
+    within: 'Its {within, select, campaign {campaign} other {advertiser}} is stopped: it is not shown.',
+  },
   reasons: {
     influence: '{property} {value}: {change} {direction, select, more {more} other {less}} revenue expected',
     and: '{left} and {right}',
@@ -1555,6 +1568,7 @@ export const en = {
       'The {key, select, countries {country} regions {region} cities {city} postal_codes {postal code} placements ' +
       '{placement} platforms {platform} os {operating system} browsers {browser} other {device}} of the user is ' +
       'unknown, and the campaign requires one of its list ({list}).',
+    stopped: 'The {what, select, offer {offer} campaign {campaign} other {advertiser}} is stopped.',
     total_cap:
       '{per, select, hour {Hourly} day {Daily} month {Monthly} other {Lifetime}} cap used: {used} of {limit} ' +
       '{metric, select, impressions {impressions} other {clicks}} of the campaign{per, select, lifetime {} month { ' +
@@ -2066,6 +2080,7 @@ export const en = {
     rank: 'Rank',
     region: 'Region',
     regionExample: 'US-CA',
+    rule_stopped: 'stopped',
     rule_campaign_paused: 'campaign paused',
     rule_offer_paused: 'offer paused',
     rule_provisioning_paused: 'provisioning paused',

@@ -179,6 +179,8 @@ const actions: Readonly<Record<string, { text: MessageKey; tone: Tone }>> = {
   update: { text: 'activity.changed', tone: 'info' },
   remove: { text: 'activity.removed', tone: 'bad' },
   restore: { text: 'activity.restored', tone: 'good' },
+  stop: { text: 'activity.stopped', tone: 'bad' },
+  resume: { text: 'activity.resumed', tone: 'good' },
   sign_in: { text: 'activity.signedIn', tone: 'plain' },
   lock: { text: 'activity.locked', tone: 'bad' },
 };

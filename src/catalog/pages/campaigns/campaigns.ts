@@ -16,7 +16,9 @@ import { type PublisherContext, publisherPages } from '../../publisher-pages.ts'
 import { advertisers } from '../../resources/advertisers.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { duplicateCampaign } from '../../resources/duplicate.ts';
+import type { Campaign, Publisher } from '../../types.ts';
 import { figuresOf, type PageServices, reachPath } from '../services.ts';
+import { registerStop, stopButton, stopNotice, stoppedBadge } from '../stop.ts';
 import { campaignFields, rulesJson } from './campaign-form.ts';
 import { createPicker, optionPages } from './options.ts';
 import { readRules, ruleErrors, rulesToForm } from './rules-form.ts';
@@ -32,6 +34,7 @@ export function campaignPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   optionPages(pages, services);
   registerReach(pages, reach);
+  registerStop(pages, services, { resource: campaigns, nameOf });
 
   const advertiserChoices = (context: PublisherContext, chosen: unknown): Promise<Choice[]> =>
     choicesOf(management, context, advertisers, chosen);
@@ -64,7 +67,8 @@ export function campaignPages(app: App, services: PageServices): void {
     get empty() {
       return { title: t('campaigns.none'), text: t('campaigns.noneText') };
     },
-    nameOf: (row) => String(row.name),
+    nameOf,
+    actions: (context, view) => stopButton(context, campaigns, view, nameOf(view)),
     blocked: async (context) => ((await advertiserChoices(context, '')).length > 0 ? null : noAdvertisers(context)),
     initial: (context) => ({ advertiser_id: queryText(context, 'advertiser_id') }),
     toForm: (values, { publisher }) => ({
@@ -94,7 +98,9 @@ export function campaignPages(app: App, services: PageServices): void {
         return { to: context.path(`/campaigns/${view.id}`), done: t('crud.saved', { name: String(view.name) }) };
       return { to: toOffer, done: t('campaigns.savedNext', { name: String(view.name) }) };
     },
-    notice: async (context, view) => warningList(await warningsOf(context, view)),
+    notice: async (context, view) => html`
+      ${stopNotice(context, view, stoppedOf(context, view.id))}
+      ${warningList(await warningsOf(context, view))}`,
     below: async (context, view) =>
       view.deleted_at === null
         ? html`
@@ -104,6 +110,12 @@ export function campaignPages(app: App, services: PageServices): void {
         : nothing,
   });
 }
+
+const nameOf = (row: View): string => String(row.name);
+
+/** As the snapshot has it: its own, or its advertiser's. */
+const stoppedOf = ({ publisher }: Pick<PublisherContext, 'publisher'>, id: unknown): Campaign['stopped'] =>
+  publisher.index.offers.find(({ campaign }) => campaign.id === Number(id))?.campaign.stopped ?? null;
 
 function registerReach(pages: Pages<PublisherContext>, reach: PageServices['extensions']['reach']): void {
   if (reach === undefined) return;
@@ -164,16 +176,21 @@ const campaignColumns = (): Column[] => [
   { text: t('nav.offers'), hidden: true },
 ];
 
-const campaignCells = ({ path }: PublisherContext, row: View) => [
+const campaignCells = ({ path, publisher }: PublisherContext, row: View) => [
   html`
     ${strongLink(path(`/campaigns/${row.id}`), String(row.name))}<br>
     <span class="hint">${t('crud.id', { id: Number(row.id) })}</span>`,
   String(row.category || '–'),
   html`<span translate="no">${payoutText(row)}</span>`,
   Number(row.priority),
-  row.active === true ? badge(t('campaigns.active'), 'good') : badge(t('campaigns.pausedState'), 'warn'),
+  statusBadge(row, publisher),
   link(path(`/offers?campaign_id=${row.id}`), t('nav.offers')),
 ];
+
+function statusBadge({ id, active, stopped }: View, publisher: Publisher): Html {
+  if (stopped === true || stoppedOf({ publisher }, id) !== null) return stoppedBadge();
+  return active === true ? badge(t('campaigns.active'), 'good') : badge(t('campaigns.pausedState'), 'warn');
+}
 
 /** Payouts have up to six decimals. */
 const payoutFormat = perLocale(
@@ -208,7 +225,9 @@ const readCampaign = (fields: Fields, timeZone: string): Values => ({
 });
 
 export function advertiserPages(app: App, services: PageServices): void {
-  crudPages(publisherPages(app, services), services.management, {
+  const pages = publisherPages(app, services);
+  registerStop(pages, services, { resource: advertisers, nameOf });
+  crudPages(pages, services.management, {
     resource: advertisers,
     path: '/advertisers',
     nav: 'advertisers',
@@ -224,14 +243,16 @@ export function advertiserPages(app: App, services: PageServices): void {
       return [{ text: t('common.name') }, { text: t('nav.campaigns'), hidden: true }, { text: t('campaigns.updated') }];
     },
     cells: ({ path, publisher }, row) => [
-      strongLink(path(`/advertisers/${row.id}`), String(row.name)),
+      html`${strongLink(path(`/advertisers/${row.id}`), nameOf(row))} ${row.stopped === true && stoppedBadge()}`,
       link(path(`/campaigns?advertiser_id=${row.id}`), t('nav.campaigns')),
       moment(publisher, String(row.updated_at)),
     ],
     get empty() {
       return { title: t('campaigns.noAdvertisers'), text: t('campaigns.noAdvertisersText') };
     },
-    nameOf: (row) => String(row.name),
+    nameOf,
+    actions: (context, view) => stopButton(context, advertisers, view, nameOf(view)),
+    notice: async (context, view) => stopNotice(context, view),
     afterCreate: ({ path }, view) => ({
       to: path(`/campaigns/new?advertiser_id=${view.id}`),
       done: t('campaigns.advertiserSavedNext', { name: String(view.name) }),

@@ -6,6 +6,7 @@ import { badge, type Cell, type Column, link, linkButton, strongLink } from '../
 import { hasRole } from '../../../shell/context.ts';
 import type { PublisherContext } from '../../publisher-pages.ts';
 import type { Offer } from '../../types.ts';
+import { stoppedBadge } from '../stop.ts';
 
 export const offerColumns = (): Column[] => [
   { text: t('dimensions.offer') },
@@ -33,7 +34,9 @@ export function offerCells(context: PublisherContext, row: View, offer: Offer | 
       </div>`,
     campaign === undefined ? '–' : link(path(`/campaigns/${campaign.id}`), campaign.name),
     Number(row.weight),
-    statusBadge(row.active === true, campaign?.active !== false),
+    row.stopped === true || (offer?.stopped ?? null) !== null
+      ? stoppedBadge()
+      : statusBadge(row.active === true, campaign?.active !== false),
     html`
       <div class="row-actions">
         ${linkButton(path(`/why?offer=${row.id}`), t('offers.why'), 'quiet')}

@@ -17,6 +17,7 @@ import { duplicateOffer } from '../../resources/duplicate.ts';
 import { offers } from '../../resources/offers.ts';
 import type { Offer } from '../../types.ts';
 import { figuresOf, type PageServices } from '../services.ts';
+import { registerStop, stopButton, stopNotice } from '../stop.ts';
 import { createWithImage, creativesCard, firstImageField, registerCreatives } from './creatives.ts';
 import { offerFields, offerTexts } from './offer-form.ts';
 import { offerCells, offerColumns, offerName } from './offer-list.ts';
@@ -34,6 +35,7 @@ export function offerPages(app: App, services: PageServices): void {
   const images = createImageStore(deps.config.imageStore);
   registerCreatives(pages, services, images);
   registerPause(pages, services);
+  registerStop(pages, services, { resource: offers, nameOf: offerName });
   const stored = (id: unknown): Offer | undefined => deps.catalog.current().offers.get(Number(id));
   const campaignChoices = (context: PublisherContext, chosen: unknown): Promise<Choice[]> =>
     choicesOf(management, context, campaigns, chosen);
@@ -94,7 +96,10 @@ export function offerPages(app: App, services: PageServices): void {
         ? { to: `${page}#creatives`, done: t('offers.savedNext') }
         : { to: page, done: t('crud.saved', { name: offerName(view) }) };
     },
-    actions: ({ path }, view) => linkButton(path(`/why?offer=${view.id}`), t('nav.why')),
+    actions: (context, view) => html`
+      ${linkButton(context.path(`/why?offer=${view.id}`), t('nav.why'))}
+      ${stopButton(context, offers, view, offerName(view))}`,
+    notice: async (context, view) => stopNotice(context, view, stored(view.id)?.stopped),
     below: (context, view) => creativesCard(services, context, view),
   });
 }

@@ -9,6 +9,7 @@ import { percent } from '../../../shell/format.ts';
 import { findOutcomes, outcomesKeptMs } from '../../outcomes/store.ts';
 
 const outcomes: ReadonlySet<string> = new Set([
+  'stopped',
   'campaign_paused',
   'offer_paused',
   'provisioning_paused',

@@ -1,0 +1,47 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { type ManagementHttp, post, publisherQuery, requirePermission } from '../../management/http.ts';
+import { capital, pascal, type Resource } from '../../management/resource.ts';
+import { answerOf, idempotencyKey, rowAnswer } from '../../management/resource-routes.ts';
+import { refuseFields } from '../../management/strict-body.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import type { App } from '../../platform/ports.ts';
+import { type StopAction, setStopped } from './stop.ts';
+
+const params = Type.Object({ id: Type.String() });
+type StopRoute = { Params: Static<typeof params> };
+
+const texts: Record<StopAction, { verb: string; done: string; description: string }> = {
+  stop: {
+    verb: 'Stop',
+    done: 'stopped',
+    description:
+      'The kill switch: what belongs to it is shown no more, in every process within about a second. ' +
+      'Its other fields stay as they are; what is stopped already stays so.',
+  },
+  resume: { verb: 'Resume', done: 'resumed', description: 'Ends the kill switch: all is again as it was before.' },
+};
+
+/** `POST …/{id}/stop` and `/resume` of a kind with a kill switch. */
+export function stopRoutes(app: App, http: ManagementHttp, resource: Resource): void {
+  const noun = `${/^[aeio]/.test(resource.noun) ? 'an' : 'a'} ${resource.noun}`;
+  for (const action of ['stop', 'resume'] as const) {
+    const { verb, done, description } = texts[action];
+    const schema = {
+      operationId: `${action}${pascal(resource.noun)}`,
+      summary: `${verb} ${noun}`,
+      description,
+      tags: [capital(resource.name)],
+      params,
+      querystring: publisherQuery,
+      headers: idempotencyKey,
+      response: { 200: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 422) },
+    };
+    const hooks = { ...requirePermission(http, resource.permission), preHandler: refuseFields };
+    app.post<StopRoute>(`/manage/v1/${resource.name}/:id/${action}`, { schema, ...hooks }, (request, reply) =>
+      post(http, request, reply, async (work) => {
+        const row = await setStopped(resource, work, request.params.id, action);
+        return rowAnswer(resource, work, row, `${capital(resource.noun)} ${done}.`);
+      }),
+    );
+  }
+}

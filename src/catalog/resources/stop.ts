@@ -1,0 +1,39 @@
+import { Type } from '@sinclair/typebox';
+import { type AuditAction, audit } from '../../management/audit.ts';
+import { orNull, type Resource, timestamp, type Values, type View } from '../../management/resource.ts';
+import { columnsOf, getRow, readKey, scopeOf, viewOf } from '../../management/rows.ts';
+import type { Work } from '../../management/unit-of-work.ts';
+
+/** Of kinds with a kill switch: what their rows show of it. */
+export const stopFields = {
+  stopped: Type.Boolean({ description: 'Whether the kill switch keeps it from being shown, whatever else it says.' }),
+  stopped_at: orNull(timestamp(), { title: 'StoppedAt' }),
+  stopped_by: orNull(Type.String(), {
+    title: 'StoppedBy',
+    description: 'Name of the key or e-mail address of the user; null: it is not stopped.',
+  }),
+};
+
+/** SQL of those that are no columns. */
+export const stopExpressions = (): Readonly<Record<string, string>> => ({ stopped: 'stopped_at is not null' });
+
+export type StopAction = Extract<AuditAction, 'stop' | 'resume'>;
+
+/**
+ * Stops a row or ends that; its other fields stay as they are. What is so already stays as it is, and leaves no trace.
+ * @throws AppError resource_not_found
+ */
+export async function setStopped(resource: Resource, work: Work, key: string, action: StopAction): Promise<View> {
+  const current = await getRow(resource, work, key, 'for update');
+  const stop = action === 'stop';
+  if (current.stopped === stop) return current;
+  const now = new Date(work.nowMs);
+  const { rows } = await work.executor.query<Values>(
+    `update ${resource.table} set stopped_at = $3, stopped_by = $4, updated_at = $5
+    where ${scopeOf(resource, work)} and ${resource.key} = $2 returning ${columnsOf(resource, work)}`,
+    [work.publisherId, readKey(resource, key), stop ? now : null, stop ? work.actor.label : null, now],
+  );
+  const after = viewOf(rows[0] as Values);
+  await audit(work, { resource, action, before: current, after });
+  return after;
+}

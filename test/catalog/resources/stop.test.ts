@@ -1,0 +1,161 @@
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { startCatalogStore } from '../../../src/catalog/store.ts';
+import { buildIndex } from '../../../src/decision/build-index.ts';
+import { createLogger } from '../../../src/platform/logger.ts';
+import { runCommand } from '../../command-line/support.ts';
+import { signInAs } from '../../dashboard/support.ts';
+import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from './support.ts';
+
+let t: ManagementApp;
+let me: Caller;
+let ids: Record<string, number>;
+beforeAll(async () => {
+  t = await createManagementApp();
+  await t.app.listen({ host: '127.0.0.1', port: 0 });
+});
+afterAll(() => t?.close());
+beforeEach(async () => {
+  me = await t.caller(await t.addPublisher());
+  ids = await addCatalogue(me);
+});
+
+const shown = async (): Promise<number[]> => {
+  const answer = await t.app.inject({
+    method: 'POST',
+    url: `/native/v4/offers.json?api_key=${me.key}`,
+    payload: { placement: 'checkout', ip: '203.0.113.9' },
+  });
+  return answer.json().data.offers.map(({ id }: { id: number }) => id);
+};
+
+test.each([
+  ['offers', 'offer'],
+  ['campaigns', 'campaign'],
+  ['advertisers', 'advertiser'],
+])(
+  'what belongs to one of %s is shown no more once it is stopped, and says so, until it is resumed',
+  async (path, kind) => {
+    const before = (await me.call('GET', `/${path}/${ids[kind]}`)).body.data;
+    expect(before).toMatchObject({ stopped: false, stopped_at: null, stopped_by: null });
+    const { status, body } = await me.call('POST', `/${path}/${ids[kind]}/stop`);
+    expect([status, body.data]).toEqual([
+      200,
+      {
+        ...before,
+        stopped: true,
+        stopped_at: expect.any(String),
+        stopped_by: 'Test key',
+        updated_at: expect.any(String),
+      },
+    ]);
+    expect(await shown()).toEqual([]);
+    const explained = await t.app.inject({
+      method: 'POST',
+      url: '/manage/v1/explain',
+      headers: { authorization: `Bearer ${me.key}` },
+      payload: { placement: 'checkout' },
+    });
+    expect(explained.json().data.offers).toEqual([
+      expect.objectContaining({ offer_id: ids.offer, rule: 'stopped', reason: `The ${kind} is stopped.` }),
+    ]);
+    expect((await me.call('GET', `/${path}?stopped=true`)).body.data).toEqual([body.data]);
+    const resumed = await me.call('POST', `/${path}/${ids[kind]}/resume`);
+    expect(resumed.body.data).toEqual({ ...before, updated_at: expect.any(String) });
+    expect(await shown()).toEqual([ids.offer]);
+  },
+);
+
+test('repeats change nothing, and the audit log says who stopped and resumed', async () => {
+  const one = `/offers/${ids.offer}`;
+  const stopped = await me.call('POST', `${one}/stop`);
+  expect((await me.call('POST', `${one}/stop`)).body).toEqual(stopped.body);
+  const resumed = await me.call('POST', `${one}/resume`);
+  expect((await me.call('POST', `${one}/resume`)).body).toEqual(resumed.body);
+  const { body } = await me.call('GET', `/audit?resource=offers&resource_id=${ids.offer}&sort=id`);
+  const entries = body.data as unknown as { action: string; actor_label: string }[];
+  expect(entries.map(({ action, actor_label: label }) => [action, label])).toEqual([
+    ['create', 'Test key'],
+    ['stop', 'Test key'],
+    ['resume', 'Test key'],
+  ]);
+});
+
+test('a paused offer that was stopped is paused when it is resumed; changes of a stopped one do not show it', async () => {
+  const one = `/offers/${ids.offer}`;
+  await me.call('POST', `${one}/stop`);
+  await me.call('PATCH', one, { active: false });
+  await me.call('PATCH', one, { active: true, title: 'New' });
+  expect(await shown()).toEqual([]);
+  const { body } = await me.call('GET', one);
+  expect((await me.call('PUT', one, body.data)).body.data).toMatchObject({ stopped: true, title: 'New' });
+  const lifted = await me.call('PATCH', one, { stopped: false });
+  expect(lifted.status).toBe(400);
+  await me.call('PATCH', one, { active: false });
+  expect((await me.call('POST', `${one}/resume`)).body.data).toMatchObject({ active: false });
+  expect(await shown()).toEqual([]);
+});
+
+test('another publisher, a key without the permission and a body with fields stop nothing', async () => {
+  const stranger = await t.caller(await t.addPublisher());
+  const reader = await t.caller(me.publisherId, ['reports']);
+  for (const path of ['offers', 'campaigns', 'advertisers']) {
+    const one = `/${path}/${ids[path.slice(0, -1)]}`;
+    for (const action of ['stop', 'resume']) {
+      expect((await stranger.call('POST', `${one}/${action}`)).status).toBe(404);
+      expect((await reader.call('POST', `${one}/${action}`)).status).toBe(403);
+      expect((await me.call('POST', `${one}/${action}`, { for: 'an hour' })).status).toBe(400);
+    }
+    for (const id of ['0', '-1', '1e3', '99999999999', 'x'])
+      expect((await me.call('POST', `/${path}/${id}/stop`)).status).toBe(404);
+  }
+  expect(await shown()).toEqual([ids.offer]);
+});
+
+test('another process hears of it by itself', async () => {
+  const store = await startCatalogStore({
+    ...{ pool: t.pool, databaseUrl: t.databaseUrl, logger: createLogger('silent'), buildIndex, now: Date.now },
+  });
+  try {
+    const isServed = (): boolean => store.current().offers.get(ids.offer as number)?.active === true;
+    expect(isServed()).toBe(true);
+    await me.call('POST', `/advertisers/${ids.advertiser}/stop`);
+    await expect.poll(isServed, { timeout: 60_000 }).toBe(false);
+    await me.call('POST', `/advertisers/${ids.advertiser}/resume`);
+    await expect.poll(isServed, { timeout: 60_000 }).toBe(true);
+  } finally {
+    await store.stop();
+  }
+});
+
+test('perkwire stop and resume do the same, and a mistyped call says what to name', async () => {
+  const { port } = t.app.server.address() as AddressInfo;
+  const env = { PERKWIRE_URL: `http://127.0.0.1:${port}`, PERKWIRE_KEY: me.key };
+  const stop = ['stop', 'offer', String(ids.offer)];
+  expect(await runCommand(stop, env)).toEqual({ code: 0, out: 'Offer stopped.\n', err: '' });
+  expect(await shown()).toEqual([]);
+  expect(await runCommand(['resume', ...stop.slice(1)], env)).toEqual({ code: 0, out: 'Offer resumed.\n', err: '' });
+  expect(await shown()).toEqual([ids.offer]);
+  for (const args of [['stop'], ['stop', 'offer'], ['stop', 'constructor', '1'], ['stop', 'offer', '../1']])
+    expect(await runCommand(args, env)).toMatchObject({ code: 2, err: expect.stringContaining('offer, campaign') });
+});
+
+test('the pages of offer, campaign and advertiser stop after a question, say who stopped, and resume', async () => {
+  const manager = await signInAs(t, 'manager', me.publisherId);
+  const analyst = await signInAs(t, 'analyst', me.publisherId);
+  const base = `/dashboard/p/${me.publisherId}`;
+  for (const kind of ['offer', 'campaign', 'advertiser']) {
+    const page = `${base}/${kind}s/${ids[kind]}`;
+    expect((await manager.get(page)).body).toMatch(/data-confirm="[^"]+"[^>]+data-confirm-button="Stop at once"/);
+    expect((await analyst.post(`${page}/stop`)).statusCode).toBe(403);
+    expect((await manager.post(`${page}/stop`)).headers.location).toContain(page);
+    expect(await shown()).toEqual([]);
+    expect((await analyst.get(page)).body).toMatch(/<strong>Stopped<\/strong> by manager-\d+@example.com/);
+    expect((await analyst.get(page)).body).not.toContain('End the stop');
+    expect((await manager.get(`${base}/${kind}s`)).body).toContain('<span class="badge bad">Stopped</span>');
+    const said = kind === 'offer' ? '<strong>Stopped</strong>' : `Its ${kind} is stopped`;
+    expect((await manager.get(`${base}/offers/${ids.offer}`)).body).toContain(said);
+    await manager.post(`${page}/resume`);
+    expect(await shown()).toEqual([ids.offer]);
+  }
+});
