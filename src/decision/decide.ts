@@ -42,11 +42,16 @@ export function run(input: DecisionInput, observer: Observer | null): Decision {
     stream: observer === null ? stream : observed(stream, observer),
     count: context.count ?? unitOf(publisher, theme, context.placement).offersPerResponse,
     onOfferwall: context.surface === 'offerwall',
+    elsewhere: context.shownElsewhere === undefined ? [] : oneOfEach(index, context.shownElsewhere),
     sequence: relaxed ? null : sequenceOf(publisher, context.placement),
     onExcluded,
   });
   return { offers: chosen.map(decided), emptyReason: chosen.length > 0 ? null : whyEmpty(index, blocked) };
 }
+
+/** The first candidate of each campaign: candidates of one campaign have its exclusion groups in common. */
+const oneOfEach = ({ byCampaign, candidates }: EligibilityIndex, campaignIds: readonly number[]): Candidate[] =>
+  campaignIds.flatMap((id) => candidates[byCampaign.get(id)?.[0] ?? -1] ?? []);
 
 type StreamOptions = {
   index: EligibilityIndex;

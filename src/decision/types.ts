@@ -35,6 +35,8 @@ export type DecisionContext = {
   campaignId: number | null;
   /** Most offers; null: the setting of placement, theme or publisher. */
   count: number | null;
+  /** Campaigns shown at other placements of the same call; absent: none. */
+  shownElsewhere?: readonly number[];
   dev: boolean;
 };
 

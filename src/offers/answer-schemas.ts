@@ -87,6 +87,24 @@ export const fetchOffersAnswer = Type.Object(
   { title: 'FetchOffersAnswer' },
 );
 
+/** The answer of a call that names several placements (docs/interface.md#several-placements). */
+export const fetchPlacementsAnswer = Type.Object(
+  {
+    data: Type.Object({
+      placements: Type.Array(
+        Type.Object({
+          name: Type.String({ description: 'As the call has it.' }),
+          ...fetchOffersAnswer.properties.data.properties,
+        }),
+      ),
+    }),
+  },
+  { title: 'FetchPlacementsAnswer' },
+);
+
+export const fetchAnswer = Type.Union([fetchOffersAnswer, fetchPlacementsAnswer]);
+
+export type FetchPlacementsAnswer = Static<typeof fetchPlacementsAnswer>;
 export type FetchOffersAnswer = Static<typeof fetchOffersAnswer>;
 
 /** Schemas that others refer to by their `$id`. */

@@ -51,6 +51,8 @@ export type StoredInputs = {
   onlyWithCreative?: true;
   campaignId?: number;
   count?: number;
+  /** Campaigns shown at other placements of the same call. */
+  shownElsewhere?: readonly number[];
   optOuts?: OptOuts;
   exposures?: readonly Exposure[];
   totals?: readonly [string, CapUsage][];

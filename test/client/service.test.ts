@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
 import {
   type FetchOffersResponse,
+  type FetchPlacementsResponse,
   fetchOffers,
+  fetchPlacements,
   fireBeacon,
   type Offer,
   type OfferSettings,
   type OfferStyles,
 } from '../../packages/client/src/index.ts';
-import type { FetchOffersAnswer } from '../../src/offers/answer-schemas.ts';
+import type { FetchOffersAnswer, FetchPlacementsAnswer } from '../../src/offers/answer-schemas.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
 let t: TestApp;
@@ -48,6 +50,24 @@ test('offers of one campaign can be fetched, also in development mode', async ()
   expect(rows).toEqual([{ dev: true }]);
 });
 
+test('offers at several placements are fetched at once, none twice', async () => {
+  const placements = [{ name: 'checkout', count: 2 }, { name: 'Account page' }];
+  const { data } = await fetchPlacements({
+    baseUrl,
+    sdkId: t.publisher.sdkId,
+    payload: { pub_user_id: 'u' },
+    placements,
+  });
+  expect(data.placements.map(({ name, count }) => ({ name, count }))).toEqual([
+    { name: 'checkout', count: 2 },
+    { name: 'Account page', count: 3 },
+  ]);
+  expect(new Set(data.placements.flatMap(({ offers }) => offers.map((offer) => offer.campaign_id))).size).toBe(5);
+  await expect(fetchPlacements({ baseUrl, sdkId: t.publisher.sdkId, placements: [] })).rejects.toMatchObject({
+    statusCode: 400,
+  });
+});
+
 test('a refused request is a server error with its code', async () => {
   const payload = { placement: 'checkout' };
   await expect(fetchOffers({ baseUrl, sdkId: 'feedfacefeedface', payload })).rejects.toMatchObject({
@@ -65,6 +85,8 @@ test('the types of the client match the schemas of the service', () => {
   // The compiler fails here when they part.
   expectTypeOf<Offer>().toEqualTypeOf<FetchOffersAnswer['data']['offers'][number]>();
   expectTypeOf<keyof Data>().toEqualTypeOf<keyof FetchOffersAnswer['data']>();
+  type Placed = FetchPlacementsResponse['data']['placements'][number];
+  expectTypeOf<keyof Placed>().toEqualTypeOf<keyof FetchPlacementsAnswer['data']['placements'][number]>();
   expectTypeOf<Data['settings']>().toEqualTypeOf<OfferSettings>();
   expectTypeOf<Omit<Data['styles'], 'settings'>>().toEqualTypeOf<OfferStyles>();
 });

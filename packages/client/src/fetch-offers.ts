@@ -1,14 +1,14 @@
 import { InvalidParameterError, ServerError } from './errors.ts';
 import { exchange, type TransportOptions, userAgentHeader } from './http.ts';
 import { isRecord, parseJson, type UserPayload } from './payload.ts';
-import type { FetchOffersResponse } from './response.ts';
+import type { FetchOffersResponse, FetchPlacementsResponse } from './response.ts';
 import { splitUrl } from './url.ts';
 
-export type FetchOffersOptions = TransportOptions &
+/** How a call for offers is made, and for which of them. */
+type CallOptions = TransportOptions &
   ({ sdkId: string; apiKey?: never } | { apiKey: string; sdkId?: never }) & {
     /** Base URL of the service, such as `https://offers.example`. */
     baseUrl: string;
-    payload: UserPayload & { placement: string };
     /** Incentive offers: "0" without, "1" with, "2" only. */
     loyaltyboost?: '0' | '1' | '2';
     /** "1": only offers with an image. */
@@ -21,14 +21,37 @@ export type FetchOffersOptions = TransportOptions &
     userAgent?: string;
   };
 
+export type FetchOffersOptions = CallOptions & { payload: UserPayload & { placement: string } };
+
+/** One of several placements (docs/interface.md#several-placements). */
+export type PlacementRequest = {
+  name: string;
+  /** Most offers there, 1–10; else as its settings say. */
+  count?: number;
+  /** Id or key of a theme. */
+  theme_id?: string | number;
+};
+
+/** `placements`: 1 to 10, the first of which are filled first. */
+export type FetchPlacementsOptions = CallOptions & { payload?: UserPayload; placements: PlacementRequest[] };
+
 /**
  * Fetches offers (docs/interface.md#fetch-offers).
  * @throws InvalidParameterError before anything is sent; ServerError for a status outside 200–299 or a body that is not
  * a JSON object; ConnectionError when the request did not complete
  */
-export async function fetchOffers(options: FetchOffersOptions): Promise<FetchOffersResponse> {
+export const fetchOffers = (options: FetchOffersOptions): Promise<FetchOffersResponse> =>
+  call<FetchOffersResponse>(options, options.payload);
+
+/**
+ * Fetches offers at several placements of a page at once, none of them twice (docs/interface.md#several-placements).
+ * @throws as `fetchOffers`
+ */
+export const fetchPlacements = (options: FetchPlacementsOptions): Promise<FetchPlacementsResponse> =>
+  call<FetchPlacementsResponse>(options, { ...options.payload, placements: options.placements });
+
+async function call<Response>(options: CallOptions, payload: UserPayload): Promise<Response> {
   const url = offersUrl(options);
-  const { payload } = options;
   const headers = {
     'content-type': 'application/json',
     accept: 'application/json',
@@ -37,16 +60,16 @@ export async function fetchOffers(options: FetchOffersOptions): Promise<FetchOff
   // A followed redirect would turn the POST into a GET; unfollowed, it becomes a ServerError with its status.
   const response = await exchange(
     url,
-    { method: 'POST', headers, body: requestBody(options), redirect: 'manual' },
+    { method: 'POST', headers, body: requestBody(options, payload), redirect: 'manual' },
     options,
   );
   if (response.status < 200 || response.status >= 300) throw serverError(response.status, response.text);
   const body = parseJson(response.text);
   if (!isRecord(body)) throw new ServerError(response.status, 'invalid_body', 'the body is not a JSON object.');
-  return body as FetchOffersResponse;
+  return body as Response;
 }
 
-function offersUrl(options: FetchOffersOptions): string {
+function offersUrl(options: CallOptions): string {
   const { baseUrl, loyaltyboost, creative, campaignId } = options;
   const base = splitUrl(baseUrl);
   if (base === null || !/^https?$/.test(base.scheme) || base.query !== '')
@@ -59,7 +82,7 @@ function offersUrl(options: FetchOffersOptions): string {
   return `${base.scheme}://${base.authority}${base.path}/native/v4/offers.json?${query.join('&')}`;
 }
 
-function keyOf({ sdkId, apiKey }: FetchOffersOptions): string {
+function keyOf({ sdkId, apiKey }: CallOptions): string {
   const key = sdkId ?? apiKey;
   if (typeof key !== 'string' || key === '') throw new InvalidParameterError('sdkId', 'or apiKey is required');
   return key;
@@ -73,7 +96,7 @@ function requireOneOf(parameter: string, value: unknown, allowed: readonly strin
   );
 }
 
-function requestBody({ dev, payload }: FetchOffersOptions): string {
+function requestBody({ dev }: CallOptions, payload: UserPayload): string {
   if (!isRecord(payload)) throw new InvalidParameterError('payload', 'must be an object');
   try {
     return JSON.stringify({ ...(dev === true ? { dev: '1' } : {}), ...payload });

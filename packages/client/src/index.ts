@@ -19,11 +19,26 @@ export {
   parseAdMessage,
 } from './callback.ts';
 export { ConnectionError, InvalidParameterError, ServerError } from './errors.ts';
-export { type FetchOffersOptions, fetchOffers } from './fetch-offers.ts';
+export {
+  type FetchOffersOptions,
+  type FetchPlacementsOptions,
+  fetchOffers,
+  fetchPlacements,
+  type PlacementRequest,
+} from './fetch-offers.ts';
 export type { FetchInit, FetchLike } from './http.ts';
 export { NavigationGuard, type NavigationGuardOptions } from './navigation-guard.ts';
 export type { JsonValue, UserPayload } from './payload.ts';
-export type { Beacons, Creative, FetchOffersResponse, Offer, OfferCampaign, OfferData } from './response.ts';
+export type {
+  Beacons,
+  Creative,
+  FetchOffersResponse,
+  FetchPlacementsResponse,
+  Offer,
+  OfferCampaign,
+  OfferData,
+  PlacementData,
+} from './response.ts';
 export type {
   Ad,
   AdActions,

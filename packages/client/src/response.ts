@@ -3,6 +3,12 @@ import type { OfferAppearance, OfferSettings, OfferStyles } from './appearance.t
 /** The response of fetch-offers (docs/interface.md#response). */
 export type FetchOffersResponse = { data: OfferData };
 
+/** The response to a call for several placements, in their order (docs/interface.md#several-placements). */
+export type FetchPlacementsResponse = { data: { placements: PlacementData[] } };
+
+/** `name`: as the call had it. */
+export type PlacementData = OfferData & { name: string };
+
 export type OfferData = {
   offers: Offer[];
   /** Number of offers; 0 means that the offer section can be skipped. */

@@ -10,6 +10,8 @@ type FillOptions = {
   /** Most positions to fill. */
   count: number;
   onOfferwall: boolean;
+  /** One offer of each campaign that the same call shows at other placements. */
+  elsewhere: readonly Candidate[];
   sequence: Sequence | null;
   /** Given: every candidate of the stream that is not chosen is reported. */
   onExcluded: ((candidate: Candidate, exclusion: Exclusion) => void) | undefined;
@@ -27,9 +29,9 @@ type Filling = FillOptions & {
  * @returns `blocked`: how many candidates were left out by sequence rules alone
  */
 export function fillPositions(options: FillOptions): { chosen: RankedCandidate[]; blocked: number } {
-  const { stream, count, onOfferwall, sequence, onExcluded } = options;
-  const conflicts = createConflicts(onOfferwall);
-  const filling: Filling = { stream, count, onOfferwall, sequence, onExcluded, conflicts, pending: [] };
+  const { stream, count, onOfferwall, elsewhere, sequence, onExcluded } = options;
+  const conflicts = createConflicts(onOfferwall, elsewhere);
+  const filling: Filling = { stream, count, onOfferwall, elsewhere, sequence, onExcluded, conflicts, pending: [] };
   const chosen: RankedCandidate[] = [];
   while (chosen.length < count) {
     const best = takeBest(filling, chosen.length + 1);
@@ -101,16 +103,24 @@ type Conflicts = {
 };
 
 /**
- * One answer has one offer of a campaign; in a unit also one of an advertiser, and one campaign of an exclusion group.
+ * One answer has one offer of a campaign, and in units one campaign of an exclusion group, whatever the number of its
+ * placements; each unit has one offer of an advertiser.
  */
-function createConflicts(onOfferwall: boolean): Conflicts {
+function createConflicts(onOfferwall: boolean, elsewhere: readonly Candidate[]): Conflicts {
   const campaigns = new Map<number, Candidate>();
   const advertisers = new Map<number, Candidate>();
   const groups = new Map<string, Candidate>();
+  for (const candidate of elsewhere) {
+    campaigns.set(candidate.offer.campaign.id, candidate);
+    for (const group of candidate.rules.groups) groups.set(group, candidate);
+  }
 
   function find({ offer: { campaign }, rules }: Candidate): Exclusion | null {
     const sameCampaign = campaigns.get(campaign.id);
-    if (sameCampaign !== undefined) return { rule: 'same_campaign', shown: sameCampaign };
+    if (sameCampaign !== undefined)
+      return elsewhere.includes(sameCampaign)
+        ? { rule: 'other_placement' }
+        : { rule: 'same_campaign', shown: sameCampaign };
     const sameAdvertiser = advertisers.get(campaign.advertiserId);
     if (sameAdvertiser !== undefined) return { rule: 'same_advertiser', shown: sameAdvertiser };
     for (const group of rules.groups) {

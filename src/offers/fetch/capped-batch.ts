@@ -14,7 +14,7 @@ import type { DecidedSession, SessionRecord } from '../session-record.ts';
 import { insertSessions } from '../sessions.ts';
 import { type DecisionSources, decideSession } from './decide-session.ts';
 import { activeCapsOfBatch, reserveImpressions } from './fetch-path.ts';
-import type { PendingFetch } from './pending-fetch.ts';
+import { forgetShown, type PendingFetch } from './pending-fetch.ts';
 
 export type CappedBatchDeps = DecisionSources & {
   pool: pg.Pool;
@@ -61,6 +61,7 @@ export async function commitCapped(
   const table = slices.without(ledger.table);
   return transaction(pool, async (executor) => {
     const users = await openUsers(executor, batch, activeCaps, { nowMs, storedUntilMs: eventsStoredUntil() });
+    forgetShown(batch);
     const sessions = batch.map((pending) => {
       const known = { history: users.historyOf(pending), totals: totalsAt(table, activeCaps, nowMs) };
       const session = decideSession(sources, pending, known, nowMs);

@@ -40,6 +40,7 @@ export function decideSession(
   states.note(snapshot);
   const linked = linkedOfferId(pending);
   const decided = withLinkedFirst(offers, linked);
+  if (pending.call !== null) pending.shown = decided.map(({ offer }) => offer.campaign.id);
   return {
     id: pending.sessionId,
     publisherId: publisher.id,
@@ -103,7 +104,7 @@ function storedInputsOf(
   { context, history, totals, model }: DecisionInput,
   linkedOfferId: number | null,
 ): StoredInputs {
-  const { geo, surface, browser, loyalty, onlyWithCreative, campaignId, count } = context;
+  const { geo, surface, browser, loyalty, onlyWithCreative, campaignId, count, shownElsewhere } = context;
   const inputs: StoredInputs = {};
   if (geo.region !== null) inputs.region = geo.region;
   if (geo.city !== null) inputs.city = geo.city;
@@ -116,6 +117,7 @@ function storedInputsOf(
   if (onlyWithCreative) inputs.onlyWithCreative = true;
   if (campaignId !== null) inputs.campaignId = campaignId;
   if (count !== null) inputs.count = count;
+  if (shownElsewhere !== undefined) inputs.shownElsewhere = shownElsewhere;
   if (Object.keys(history.optOuts).length > 0) inputs.optOuts = history.optOuts;
   if (history.exposures.length > 0) inputs.exposures = history.exposures;
   if (totals.size > 0) inputs.totals = [...totals];

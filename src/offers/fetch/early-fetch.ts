@@ -8,7 +8,7 @@ import { type DecidedFetch, type FetchResult, type RenderedFetch, renderSessions
 import { insertSessions, insertUnlessOptedOut } from '../sessions.ts';
 import { decideSession } from './decide-session.ts';
 import { type FetchPath, type FetchPathDeps, maxSessions } from './fetch-path.ts';
-import { hasTotalCaps, type PendingFetch } from './pending-fetch.ts';
+import { forgetShown, hasTotalCaps, type PendingFetch } from './pending-fetch.ts';
 
 /** A decided fetch with what it reserves of totals, granted from slices; nothing where it was decided once more. */
 type EarlyFetch = DecidedFetch & { reservations: readonly Reservation[] };
@@ -69,6 +69,7 @@ export function createEarlyFetch(deps: EarlyFetchDeps): FetchPath {
     }
     late.emptyExpired(decided);
     if (optOuts.size === 0) return rendered;
+    forgetShown(decided.map(({ pending }) => pending).filter(({ userKey }) => optOuts.has(userKey ?? '')));
     return rendered.map((result, index) => {
       const { pending } = decided[index] as DecidedFetch;
       const found = optOuts.get(pending.userKey ?? '');

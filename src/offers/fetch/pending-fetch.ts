@@ -46,6 +46,10 @@ export type PendingFetch = {
   /** The last decision: of what, when it began (by `performance.now()`), how long it took. null: none yet. */
   decision: { input: DecisionInput; startMs: number; tookMs: number } | null;
   trace: Trace | null;
+  /** All fetches of the same call, where it names several placements; null: this is the only one. */
+  call: readonly PendingFetch[] | null;
+  /** Campaigns that it shows by its last decision, which no other fetch of its call may show. */
+  shown: readonly number[];
 };
 
 /** Most offers of one offerwall (count). */
@@ -79,8 +83,32 @@ export function createFetchOpener(
       expired: false,
       decision: null,
       trace: null,
+      call: null,
+      shown: none,
     };
   };
+}
+
+const none: readonly number[] = [];
+
+/** Fetches at further placements, of the same user at the same moment. `given`: the requests, one for each. */
+export function openCall(first: PendingFetch, given: readonly { request: FetchOffersRequest }[]): PendingFetch[] {
+  const call: PendingFetch[] = given.map(({ request }) => ({
+    ...first,
+    request,
+    theme: themeOf(first.publisher, request),
+    placement: request.placement,
+  }));
+  for (const pending of call) pending.call = call;
+  return call;
+}
+
+/**
+ * Before fetches are decided once more: none of them shows anything yet. What is decided first is then restricted by
+ * the fetches of its call that are not decided again, alone.
+ */
+export function forgetShown(batch: Iterable<PendingFetch>): void {
+  for (const pending of batch) pending.shown = none;
 }
 
 /**
@@ -118,10 +146,14 @@ export function contextOf(pending: PendingFetch, nowMs: number): DecisionContext
     loyalty: request.loyalty,
     onlyWithCreative: request.onlyWithCreative,
     campaignId: request.campaignId,
-    count: surface.kind === 'unit' ? null : maxWallOffers,
+    count: surface.kind === 'unit' ? request.count : maxWallOffers,
     dev: pending.dev,
+    ...(pending.call === null ? {} : { shownElsewhere: shownElsewhere(pending, pending.call) }),
   };
 }
+
+const shownElsewhere = (pending: PendingFetch, call: readonly PendingFetch[]): number[] =>
+  call.flatMap((other) => (other === pending ? none : other.shown));
 
 /** The offer whose link opened the offerwall; null: none. */
 export const linkedOfferId = ({ surface }: PendingFetch): number | null =>

@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { maxPlacementLength } from '../../catalog/names.ts';
+import { offersPerResponse } from '../../management/fields.ts';
 import { noNul, textOrNumber } from '../../platform/http/schemas.ts';
 
 const text = (maxLength: number, description: string) =>
@@ -82,5 +83,36 @@ export const fetchOffersBody = Type.Object(
   { title: 'FetchOffers', additionalProperties: true },
 );
 
+/** Placements of one call (count). */
+const maxCallPlacements = 10;
+
+const placementOfCall = Type.Object(
+  {
+    name: Type.String({ maxLength: maxPlacementLength, pattern: noNul }),
+    count: Type.Optional(offersPerResponse),
+    theme_id: Type.Optional(Type.Unknown({ description: 'As in the body, for this placement alone.' })),
+  },
+  { additionalProperties: false },
+);
+
+/** Body of a call that may name several placements (docs/interface.md#several-placements). */
+export const fetchBody = Type.Object(
+  {
+    ...fetchOffersBody.properties,
+    placements: Type.Optional(
+      Type.Array(placementOfCall, {
+        minItems: 1,
+        maxItems: maxCallPlacements,
+        description:
+          'In place of `placement`: one session and one list of offers each, `data.placements`, in this order. ' +
+          'No offer, campaign or exclusion group stands in two of them. `count`: most offers there.',
+      }),
+    ),
+  },
+  { title: 'FetchOffers', additionalProperties: true },
+);
+
+export type FetchBody = Static<typeof fetchBody>;
+export type PlacementsOfCall = NonNullable<FetchBody['placements']>;
 export type FetchOffersQuery = Static<typeof fetchOffersQuery>;
 export type FetchOffersBody = Static<typeof fetchOffersBody>;

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../../accounts/caller.ts';
 import { countryOf, maxPlacementLength, normaliseName } from '../../catalog/names.ts';
 import { findTheme } from '../../catalog/theme-key.ts';
+import type { Publisher } from '../../catalog/types.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { textOrNull } from '../../platform/http/body-parsing.ts';
 import type { Notices } from '../notices/notices.ts';
@@ -23,6 +24,8 @@ export type FetchOffersRequest = {
   loyalty: 'none' | 'also' | 'only';
   onlyWithCreative: boolean;
   campaignId: number | null;
+  /** Most offers; null: as placement, theme and publisher have it. */
+  count: number | null;
   /** Id or key of a theme, which the publisher may not have. */
   themeId: string | null;
   /** The answer is due this long after the request came; null: whenever it is ready. */
@@ -75,14 +78,25 @@ export function readWithNotices(
   notices: Notices,
 ): FetchOffersRequest {
   const { publisher } = callerOf(request);
-  const note = (path: string, message: string): void => {
-    notices.add(publisher.id, { path, message }, false);
+  const note = noticesOf(request, notices);
+  const read = readFetchOffers(query, body, clientOf(request), note, publisher.defaultPlacement);
+  noteUnknownTheme(publisher, read.themeId, note);
+  return read;
+}
+
+/** Makes notices of what is ignored or dropped of a request. */
+export const noticesOf =
+  (request: FastifyRequest, notices: Notices): Note =>
+  (path, message) => {
+    notices.add(callerOf(request).publisher.id, { path, message }, false);
     request.notes = [...(request.notes ?? []), { path, message }];
   };
-  const read = readFetchOffers(query, body, clientOf(request), note, publisher.defaultPlacement);
-  if (read.themeId !== null && findTheme(publisher, read.themeId) === null)
-    note('/themeId', 'ignored: there is no theme with this id or key');
-  return read;
+
+/** Whether the publisher lacks a theme that a request names. */
+export function noteUnknownTheme(publisher: Publisher, themeId: string | null, note: Note, path = '/themeId'): boolean {
+  const isUnknown = themeId !== null && findTheme(publisher, themeId) === null;
+  if (isUnknown) note(path, 'ignored: there is no theme with this id or key');
+  return isUnknown;
 }
 
 /**
@@ -127,6 +141,7 @@ export function readFetchOffers(
     loyalty: query.loyaltyboost === '2' ? 'only' : query.loyaltyboost === '1' ? 'also' : 'none',
     onlyWithCreative: isSet(query.creative ?? body.creative),
     campaignId: query.campaignId === undefined ? null : Number(query.campaignId),
+    count: null,
     themeId: readThemeName(body.themeId, note),
     timeoutMs: timeoutMs === undefined ? null : Number(timeoutMs),
     custom: readCustomAttributes(given, note),
@@ -151,10 +166,10 @@ function readCountry(given: unknown, note: Note): string | null {
   return country;
 }
 
-function readThemeName(given: unknown, note: Note): string | null {
-  if (given === undefined) return null;
+export function readThemeName(given: unknown, note: Note, path = '/themeId'): string | null {
+  if (given === undefined || given === null) return null;
   if (typeof given === 'string' || typeof given === 'number') return textOrNull(given);
-  note('/themeId', 'ignored: neither the id nor the key of a theme');
+  note(path, 'ignored: neither the id nor the key of a theme');
   return null;
 }
 

@@ -14,13 +14,14 @@ import {
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { createRequestCheck } from '../../platform/http/validation.ts';
 import type { App } from '../../platform/ports.ts';
-import { fetchOffersAnswer } from '../answer-schemas.ts';
+import { fetchAnswer } from '../answer-schemas.ts';
 import { recordLiveCall } from '../live-calls/live-calls.ts';
 import { noteRefusal } from '../notices/note-refusals.ts';
 import type { OfferDeps } from '../ports.ts';
 import { readWithNotices } from './request.ts';
-import { type FetchOffersBody, type FetchOffersQuery, fetchOffersBody, fetchOffersQuery } from './request-schema.ts';
+import { type FetchBody, type FetchOffersQuery, fetchBody, fetchOffersQuery } from './request-schema.ts';
 import type { OfferService } from './service.ts';
+import { readSeveralPlacements } from './several-placements.ts';
 
 /** Every version answers the same; v4 clients pass the SDK id as `api_key` (docs/interface.md#fetch-offers). */
 const paths = {
@@ -34,7 +35,7 @@ type OfferRoutes = Pick<OfferDeps, 'auth' | 'catalog' | 'liveCalls' | 'notices' 
   hot: HotRoutes;
 };
 
-const schemas = { querystring: fetchOffersQuery, body: fetchOffersBody };
+const schemas = { querystring: fetchOffersQuery, body: fetchBody };
 const check = createRequestCheck(schemas);
 
 export async function offerRoutes(scope: App, { offers, hot, ...deps }: OfferRoutes): Promise<void> {
@@ -42,17 +43,24 @@ export async function offerRoutes(scope: App, { offers, hot, ...deps }: OfferRou
   const serve = hot(scope, observeOfferCalls(deps));
   const readCall = createCallReader(deps.auth, check);
   const schema = {
-    description: 'The offers for one user at one placement, decided now. All versions of the path answer the same.',
+    description:
+      'The offers for one user at one placement, or at several, decided now. ' +
+      'All versions of the path answer the same.',
     tags: ['Offers'],
     ...schemas,
-    response: { 200: fetchOffersAnswer, ...errorAnswers(400, 401, 403, 413, 415) },
+    response: { 200: fetchAnswer, ...errorAnswers(400, 401, 403, 413, 415) },
   };
   for (const [url, names] of Object.entries(paths)) {
     const handler = serve(url, async (request) => {
       const { publisher } = readCall(request);
-      const { query, body } = request as { query: FetchOffersQuery; body: FetchOffersBody };
-      const fetchRequest = readWithNotices(request, query, body, deps.notices);
-      return offersAnswer(await offers.fetch(publisher, fetchRequest, request.trace));
+      const { query, body } = request as { query: FetchOffersQuery; body: FetchBody };
+      const { placements } = body;
+      if (placements === undefined) {
+        const fetchRequest = readWithNotices(request, query, body, deps.notices);
+        return offersAnswer(await offers.fetch(publisher, fetchRequest, request.trace));
+      }
+      const several = readSeveralPlacements(request, query, { ...body, placements }, deps.notices);
+      return offersAnswer(await offers.fetchSeveral(publisher, several, request.trace));
     });
     scope.post(url, { schema: { ...schema, ...names }, ...unvalidated }, handler);
   }

@@ -18,7 +18,7 @@ import { createUserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import type { FetchMeter, OutcomeSampler } from '../metrics.ts';
 import { createQrCodes } from '../qr.ts';
-import { createRenderer, type FetchResult, type Renderer, renderSession } from '../render/render.ts';
+import { createRenderer, type FetchResult, joinAnswers, type Renderer, renderSession } from '../render/render.ts';
 import type { SessionRecord } from '../session-record.ts';
 import { emptySessions } from '../sessions.ts';
 import { createCappedFetch } from './capped-fetch.ts';
@@ -32,16 +32,23 @@ import {
   hasFrequencyCaps,
   hasTotalCaps,
   isUspOn,
+  openCall,
   type PendingFetch,
   type WallLink,
 } from './pending-fetch.ts';
 import type { FetchOffersRequest } from './request.ts';
+import type { SeveralPlacements } from './several-placements.ts';
 import { createUserCappedFetch } from './user-capped-fetch.ts';
 
 /** Decides which offers are shown, commits the session, and renders the answer. */
 export type OfferService = {
   /** The answer's JSON, after the session is committed. Errors: unavailable. */
   fetch: (publisher: Publisher, request: FetchOffersRequest, trace: Trace | null) => Promise<Pieces>;
+  /**
+   * The same at several placements, of which none shows an offer, a campaign or an exclusion group of another. The
+   * first ones choose first.
+   */
+  fetchSeveral: (publisher: Publisher, placements: SeveralPlacements, trace: Trace | null) => Promise<Pieces>;
   /** All offers of an offerwall, in a session that is committed when this resolves. Errors: unavailable. */
   decideWall: (
     publisher: Publisher,
@@ -90,16 +97,28 @@ export function createOfferService(sources: FetchSources): OfferService {
     return hasTotalCaps(pending) ? capped : userCapped;
   }
 
-  async function commit(pending: PendingFetch): Promise<FetchResult> {
-    const { publisher, request, dev } = pending;
-    const placement = dev ? request.placement : placements.resolve(publisher, request.placement);
-    pending.placement = typeof placement === 'string' ? placement : await placement;
-    const moved = userKeys.isRotating ? movingUsers.move(pending) : null;
-    if (moved !== null) await moved;
-    const result = await pathOf(pending).add(pending);
+  const placementOf = ({ dev, request, publisher }: PendingFetch): string | Promise<string> =>
+    dev ? request.placement : placements.resolve(publisher, request.placement);
+
+  function measured(pending: PendingFetch, result: FetchResult): FetchResult {
     measure(sources, pending, result.session);
     traceDecision(pending, result.session);
     return result;
+  }
+
+  async function commit(pending: PendingFetch): Promise<FetchResult> {
+    const placement = placementOf(pending);
+    pending.placement = typeof placement === 'string' ? placement : await placement;
+    const moved = userKeys.isRotating ? movingUsers.move(pending) : null;
+    if (moved !== null) await moved;
+    return measured(pending, await pathOf(pending).add(pending));
+  }
+
+  /** They are decided in their order, in one batch as a rule: all are added in one turn. */
+  async function commitSeveral(first: PendingFetch, call: readonly PendingFetch[]): Promise<FetchResult[]> {
+    for (const pending of call) pending.placement = await placementOf(pending);
+    if (userKeys.isRotating) await movingUsers.move(first);
+    return Promise.all(call.map(async (pending) => measured(pending, await pathOf(pending).add(pending))));
   }
 
   return {
@@ -111,6 +130,19 @@ export function createOfferService(sources: FetchSources): OfferService {
       return request.timeoutMs === null
         ? answer
         : withinDeadline(request.timeoutMs, answer, () => late.expireAndAnswer(pending));
+    },
+    fetchSeveral: (publisher, placements, trace) => {
+      if (!dbHealth.isUp()) return Promise.reject(databaseUnavailable());
+      const [{ request }] = placements;
+      const first = open(publisher, request, { kind: 'unit' });
+      first.trace = trace;
+      const call = openCall(first, placements);
+      const joined = (answers: readonly Pieces[]): Pieces =>
+        joinAnswers(placements.map(({ name }, index) => ({ name, answer: answers[index] as Pieces })));
+      const answer = commitSeveral(first, call).then((results) => joined(results.map((one) => one.answer as Pieces)));
+      return request.timeoutMs === null
+        ? answer
+        : withinDeadline(request.timeoutMs, answer, () => joined(call.map(late.expireAndAnswer)));
     },
     decideWall: async (publisher, request, link) => {
       if (!dbHealth.isUp()) throw databaseUnavailable();

@@ -74,6 +74,7 @@ export const requestLike = (session: WallSession, { ip, userAgent, gpc }: Client
   loyalty: 'also',
   onlyWithCreative: false,
   campaignId: null,
+  count: null,
   themeId: session.themeId === null ? null : String(session.themeId),
   custom: session.custom,
 });

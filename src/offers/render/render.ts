@@ -46,7 +46,7 @@ export function createRenderer(deps: RendererDeps): Renderer {
   /** @param members further members of `data`, as JSON with a comma before each */
   function partsOf(answer: AnswerContext, offers: readonly Part[], members: string): Part[] {
     const [beforeSession, afterSession] = frameOf(answer.publisher, answer.theme, answer.usp);
-    const parts: Part[] = ['{"data":{"offers":['];
+    const parts: Part[] = [`${opening}"offers":[`];
     for (const [index, offer] of offers.entries()) {
       if (index > 0) parts.push(',');
       parts.push(offer);
@@ -76,6 +76,20 @@ export function createRenderer(deps: RendererDeps): Renderer {
   };
 }
 
+/** What an answer has before and after the members of its `data`. */
+const opening = '{"data":{';
+const closing = '}}';
+
+/** The answers of several placements as one: of each, its name and all members of its `data`. */
+export function joinAnswers(named: readonly { name: string; answer: Pieces }[]): Pieces {
+  const members = named.flatMap(({ name, answer }, index): Part[] => [
+    `${index === 0 ? '' : ','}{"name":${asciiJson(name)},`,
+    bytesOf(answer).subarray(opening.length, -closing.length),
+    '}',
+  ]);
+  return joinParts([`${opening}"placements":[`, ...members, `]${closing}`]);
+}
+
 /** Frames with the settings and styles of a theme, rendered once for each publisher of a snapshot. */
 function createFrames(publicUrl: string) {
   const frames = new WeakMap<Publisher, Map<string, Frame>>();
@@ -103,7 +117,7 @@ function renderFrame(publisher: Publisher, theme: Theme | null, usp: boolean, pu
   const more = appearance === null ? '' : `,"appearance":${asciiJson(appearance)}`;
   return [
     Buffer.from(`,"privacy_url":${asciiJson(privacyUrl)},"session_id":"`, 'latin1'),
-    Buffer.from(`","settings":${asciiJson(settings)},"styles":${asciiJson(styles)}${more}}}`, 'latin1'),
+    Buffer.from(`","settings":${asciiJson(settings)},"styles":${asciiJson(styles)}${more}${closing}`, 'latin1'),
   ];
 }
 

@@ -32,6 +32,7 @@ const outcomes: ReadonlySet<string> = new Set([
   'total_cap',
   'cap_reserved',
   'pacing',
+  'other_placement',
   'same_campaign',
   'same_advertiser',
   'exclusion_group',

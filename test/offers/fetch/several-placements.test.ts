@@ -1,0 +1,259 @@
+import { FormatRegistry } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fetchPlacementsAnswer, offerSchemas } from '../../../src/offers/answer-schemas.ts';
+import { requestOver } from '../../support/request.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+
+let t: TestApp;
+beforeAll(async () => {
+  FormatRegistry.Set('uri', (value) => URL.canParse(value));
+  FormatRegistry.Set('uuid', (value) => /^[0-9a-f-]{36}$/.test(value));
+  t = await createTestApp();
+  await t.pool.query("insert into placements (publisher_id, name) select $1, unnest('{one,two,three}'::text[])", [
+    t.publisher.id,
+  ]);
+  await t.deps.catalog.refresh();
+});
+afterAll(() => t.close());
+
+type Shown = { id: number; campaign_id: number; beacons: { no_thanks_click: string } };
+type Placed = {
+  name: string;
+  session_id: string;
+  count: number;
+  offers: Shown[];
+  settings: { primary_color?: string };
+};
+
+async function post(body: object, query = '', path = '/native/v4/offers.json') {
+  const answer = await t.app.inject({ method: 'POST', url: `${path}?api_key=demo-key${query}`, payload: body });
+  return { status: answer.statusCode, body: answer.json() };
+}
+
+async function fetchAt(placements: unknown[], body: object = {}, query = ''): Promise<Placed[]> {
+  const answer = await post({ placements, ...body }, query);
+  expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+  return answer.body.data.placements;
+}
+
+const named = (...names: string[]) => names.map((name) => ({ name }));
+const ten = Array.from({ length: 10 }, (_, index) => ({ name: `place ${index}`, count: 10 }));
+
+const campaignsOf = (placed: readonly Placed[]): number[] =>
+  placed.flatMap(({ offers }) => offers.map((offer) => offer.campaign_id));
+
+const numberOf = async (table: string): Promise<number> =>
+  (await t.pool.query<{ n: number }>(`select count(*)::int as n from ${table}`)).rows[0]?.n as number;
+
+/** Sets rules of all campaigns while `work` runs. */
+async function withRules<Result>(rules: object, work: () => Promise<Result>): Promise<Result> {
+  await t.pool.query('update campaigns set rules = $1', [rules]);
+  await t.deps.catalog.refresh();
+  try {
+    return await work();
+  } finally {
+    await t.pool.query("update campaigns set rules = '{}'");
+    await t.deps.catalog.refresh();
+  }
+}
+
+describe('a call with several placements', () => {
+  test('is answered with a session for each, in their order, by the names given', async () => {
+    const { status, body } = await post({ placements: named('Two', 'one', 'three_'), pub_user_id: 'u-1' });
+    expect(status).toBe(200);
+    const errors = [...Value.Errors(fetchPlacementsAnswer, offerSchemas, body)];
+    expect(errors.map(({ path, message }) => `${path} ${message}`)).toEqual([]);
+    const placed = body.data.placements as Placed[];
+    expect(placed.map(({ name }) => name)).toEqual(['Two', 'one', 'three_']);
+    const ids = placed.map(({ session_id }) => session_id);
+    const { rows } = await t.pool.query<{ id: string }>(
+      'select id, placement, offer_ids from sessions where id = any($1)',
+      [ids],
+    );
+    expect(ids.map((id) => rows.find((row) => row.id === id))).toEqual(
+      placed.map(({ session_id, offers }, index) => ({
+        id: session_id,
+        placement: ['two', 'one', 'three-'][index],
+        offer_ids: offers.map((offer) => offer.id),
+      })),
+    );
+  });
+
+  test('has no campaign and no exclusion group twice, and the first placements are filled first', async () => {
+    const placed = await fetchAt(ten);
+    const campaigns = campaignsOf(placed);
+    expect(new Set(campaigns).size).toBe(campaigns.length);
+    expect(campaigns.length).toBeGreaterThan(10);
+    expect(placed[0]?.count).toBeGreaterThan(0);
+    await withRules({ exclusion_groups: ['all'] }, async () => {
+      expect((await fetchAt(named('one', 'two', 'three'))).map(({ count }) => count)).toEqual([1, 0, 0]);
+    });
+  });
+
+  test('shows at each placement what `count` and the setting of the placement say', async () => {
+    await t.pool.query("update placements set offers_per_response = 2 where name = 'two'");
+    await t.pool.query("update placements set unit_enabled = false where name = 'three'");
+    await t.deps.catalog.refresh();
+    const placed = await fetchAt([
+      { name: 'three' },
+      { name: 'two' },
+      { name: 'one', count: 1 },
+      { name: 'four', count: 4 },
+    ]);
+    expect(placed.map(({ count }) => count)).toEqual([0, 2, 1, 4]);
+    await t.pool.query('update placements set offers_per_response = null, unit_enabled = null');
+    await t.deps.catalog.refresh();
+  });
+
+  test('takes a theme for each placement; that of another publisher counts as not given', async () => {
+    const theme = async (publisherId: number, key: string): Promise<number> =>
+      (
+        await t.pool.query<{ id: number }>(
+          "insert into themes (publisher_id, name, key, unit, unit_enabled) values ($1, $2, $2, 'sou', false) returning id",
+          [publisherId, key],
+        )
+      ).rows[0]?.id as number;
+    const { rows } = await t.pool.query<{ id: number }>(
+      "insert into publishers (name, sdk_id) values ('Foreign', 'aaaabbbbccccdddd') returning id",
+    );
+    const own = await theme(t.publisher.id, 'dark');
+    const foreign = await theme(rows[0]?.id as number, 'foreign');
+    await t.deps.catalog.refresh();
+    const placements = [
+      { name: 'one', theme_id: own },
+      { name: 'two', theme_id: 'dark' },
+      { name: 'three', theme_id: foreign },
+    ];
+    expect((await fetchAt(placements)).map(({ count }) => count)).toEqual([0, 0, 3]);
+    const inherited = [{ name: 'one' }, { name: 'two', theme_id: foreign }, { name: 'three', theme_id: null }];
+    expect((await fetchAt(inherited, { theme_id: 'dark' })).map(({ count }) => count)).toEqual([0, 0, 0]);
+  });
+
+  test('can be explained: each session is decided again as it was', async () => {
+    await withRules({ exclusion_groups: ['all'], targeting: { countries: { include: ['US'] } } }, async () => {
+      const placed = await fetchAt([{ name: 'one' }, { name: 'two', count: 2 }], { country: 'US', ad_fp: 'explained' });
+      expect(placed.map(({ count }) => count)).toEqual([1, 0]);
+      for (const { session_id: id } of placed) {
+        const read = async () =>
+          (await t.app.inject({ url: `/manage/v1/sessions/${id}/decision?api_key=demo-key` })).json();
+        await expect.poll(async () => (await read()).data?.identical, { timeout: 20_000 }).toBe(true);
+      }
+    });
+    const page = await fetchAt(named('one', 'two'), { ad_fp: 'explained' });
+    expect(new Set(campaignsOf(page)).size).toBe(6);
+  });
+
+  test('shows no campaign that the user has declined, at no placement', async () => {
+    const first = await fetchAt(named('one', 'two'), { ad_fp: 'declines' });
+    const declined = first.map(({ offers }) => offers[0] as Shown);
+    for (const { beacons } of declined)
+      expect((await requestOver(t.app, { url: beacons.no_thanks_click })).statusCode).toBe(200);
+    const second = await fetchAt(named('one', 'two'), { ad_fp: 'declines' });
+    expect(second.map(({ count }) => count)).toEqual([3, 3]);
+    const campaigns = campaignsOf(second);
+    expect(new Set(campaigns).size).toBe(6);
+    for (const { campaign_id } of declined) expect(campaigns).not.toContain(campaign_id);
+  });
+
+  test.each(['campaign', 'advertiser'] as const)(
+    'holds a frequency cap of a user by %s over the whole call, and over parallel ones',
+    async (scope) => {
+      const frequency_caps = [{ scope, event: 'impression', limit: 2, window_minutes: null }];
+      await withRules({ frequency_caps }, async () => {
+        const calls = await Promise.all(Array.from({ length: 5 }, () => fetchAt(ten, { ad_fp: `${scope} user` })));
+        const { rows } = await t.pool.query<{ key: number; n: number }>(
+          `select ${scope === 'campaign' ? 'c.id' : 'c.advertiser_id'} as key, count(*)::int as n
+          from sessions s, unnest(s.campaign_ids) shown join campaigns c on c.id = shown
+          where s.id = any($1) group by 1`,
+          [calls.flat().map(({ session_id }) => session_id)],
+        );
+        expect(rows.length).toBeGreaterThan(0);
+        expect(Math.max(...rows.map(({ n }) => n))).toBe(2);
+        for (const placed of calls) {
+          const campaigns = campaignsOf(placed);
+          expect(new Set(campaigns).size).toBe(campaigns.length);
+        }
+      });
+    },
+  );
+
+  test('holds total caps over parallel calls', async () => {
+    const total_caps = [{ metric: 'impressions', per: 'lifetime', limit: 3 }];
+    await withRules({ total_caps }, async () => {
+      const calls = await Promise.all(Array.from({ length: 8 }, () => fetchAt(ten)));
+      const shown = new Map<number, number>();
+      for (const id of calls.flatMap(campaignsOf)) shown.set(id, (shown.get(id) ?? 0) + 1);
+      expect(shown.size).toBeGreaterThan(0);
+      expect(Math.max(...shown.values())).toBeLessThanOrEqual(3);
+    });
+  });
+
+  test('is answered empty at all placements on its deadline', async () => {
+    const client = await t.pool.connect();
+    await client.query('begin; lock table sessions in access exclusive mode');
+    const placed = await fetchAt(named('one', 'two'), { timeout_ms: 30 }).finally(async () => {
+      await client.query('rollback');
+      client.release();
+    });
+    expect(placed.map(({ name, count, offers }) => ({ name, count, offers }))).toEqual([
+      { name: 'one', count: 0, offers: [] },
+      { name: 'two', count: 0, offers: [] },
+    ]);
+    expect(new Set(placed.map(({ session_id }) => session_id)).size).toBe(2);
+  });
+
+  test('obeys dev, loyaltyboost, creative and consent as at one placement', async () => {
+    const before = await numberOf('placements');
+    const dev = await fetchAt(named('never seen', 'nor this'), { dev: 1 });
+    expect(await numberOf('placements')).toBe(before);
+    const ids = dev.map(({ session_id }) => session_id);
+    const { rows } = await t.pool.query('select dev from sessions where id = any($1)', [ids]);
+    expect(rows).toEqual([{ dev: true }, { dev: true }]);
+    const loyal = await fetchAt(named('one', 'two'), {}, '&loyaltyboost=2&creative=1');
+    const offers = loyal.flatMap((placed) => placed.offers as unknown as { is_loyalty: boolean; image: string }[]);
+    expect(offers.length).toBeGreaterThan(0);
+    for (const offer of offers)
+      expect(offer).toMatchObject({ is_loyalty: true, image: expect.stringContaining('http') });
+    const unnamed = await fetchAt(named('one', 'two'), { pub_user_id: 'u-2', consent: false });
+    const kept = await t.pool.query('select user_key, pub_user_id from sessions where id = any($1)', [
+      unnamed.map(({ session_id }) => session_id),
+    ]);
+    expect(kept.rows).toEqual(Array(2).fill({ user_key: null, pub_user_id: null }));
+  });
+
+  test('may have the largest body', async () => {
+    const custom = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`key_${index}`, 'ä'.repeat(512)]));
+    const placed = await fetchAt(ten, custom);
+    expect(placed).toHaveLength(10);
+    expect((await post({ placements: ten, ...custom, more: 'x'.repeat(64 * 1024) })).status).toBe(413);
+  });
+});
+
+test.each([
+  ['no placement', [], '/placements'],
+  ['more than ten', named(...'abcdefghijk'), '/placements'],
+  ['a text', 'one', '/placements'],
+  ['an entry without a name', [{ name: 'one' }, {}], '/placements/1/name'],
+  ['a blank name', [{ name: ' ' }], '/placements/0/name'],
+  ['a long name', [{ name: 'x'.repeat(129) }], '/placements/0/name'],
+  ['a name that becomes too long', [{ name: 'İ'.repeat(128) }], '/placements/0/name'],
+  ['a name twice, spelled otherwise', named('check out', 'Check_Out'), '/placements/1/name'],
+  ['a count of 0', [{ name: 'one', count: 0 }], '/placements/0/count'],
+  ['a count of 11', [{ name: 'one', count: 11 }], '/placements/0/count'],
+  ['a count as text', [{ name: 'one', count: '3' }], '/placements/0/count'],
+  ['an unknown field', [{ name: 'one', themeid: 3 }], '/placements/0/themeid'],
+])('%s in `placements` is refused, and the field named', async (_what, placements, path) => {
+  const before = await numberOf('sessions');
+  const { status, body } = await post({ placement: 'checkout', placements });
+  expect({ status, code: body.error.code }).toEqual({ status: 400, code: 'invalid_request' });
+  expect(body.error.details.map((detail: { path: string }) => detail.path)).toEqual([path]);
+  expect(await numberOf('sessions')).toBe(before);
+});
+
+test('`placements` null counts as absent', async () => {
+  const { body } = await post({ placement: 'checkout', placements: null });
+  expect(body.data).toMatchObject({ count: 3, session_id: expect.any(String) });
+  expect(body.data).not.toHaveProperty('placements');
+  expect((await post({ placements: null })).body.error.code).toBe('missing_placement');
+});
