@@ -20,8 +20,8 @@ export const auditLog: Resource = {
     actor_label: Type.String({ description: 'Name of the key, e-mail address of the user.' }),
     action: Type.String({
       description:
-        '`create`, `update`, `remove`, `restore`; `stop` and `resume` of the kill switch; of users also `sign_in`, and ' +
-        '`lock` after too many wrong passwords.',
+        '`create`, `update`, `remove`, `restore`; `stop` and `resume` of the kill switch; of users also `sign_in`, ' +
+        'and `lock` after too many wrong passwords.',
     }),
     resource: Type.String({ description: 'Kind, such as `offers`.' }),
     resource_id: Type.String({ description: 'Id; the name of a placement, the e-mail address of a user.' }),

@@ -45,10 +45,9 @@ export const stoppedBadge = (): Html => badge(t('stop.stopped'), 'bad');
 
 /** Who stopped it and when; of an offer, also that its campaign or advertiser is stopped (`within`). */
 export function stopNotice({ publisher }: PublisherContext, view: View, within: Offer['stopped'] = null): Html {
-  if (view.stopped === true)
-    return notice(
-      'warn',
-      html`<p>${tHtml('stop.notice', { who: String(view.stopped_by), time: moment(publisher, String(view.stopped_at)) })}</p>`,
-    );
+  if (view.stopped === true) {
+    const time = moment(publisher, String(view.stopped_at));
+    return notice('warn', html`<p>${tHtml('stop.notice', { who: String(view.stopped_by), time })}</p>`);
+  }
   return within === null || within === 'offer' ? nothing : notice('warn', html`<p>${t('stop.within', { within })}</p>`);
 }

@@ -44,7 +44,7 @@ export type RevenueOrder = {
 /** Value of a sale where none is known yet, in millionths. */
 const defaultSaleMicros = 50_000_000;
 
-/** Part of the variance that is sampled: less explores less (docs/adr/0024-learn-by-context.md). */
+/** Part of the variance that is sampled: less explores less (docs/adr/0025-learn-by-context.md). */
 const variancePart = 0.5;
 
 /** The cube of a normal draw is close to a Gamma distribution up to this relative variance. */

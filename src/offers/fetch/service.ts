@@ -127,9 +127,7 @@ export function createOfferService(sources: FetchSources): OfferService {
       const pending = open(publisher, request, { kind: 'unit' });
       pending.trace = trace;
       const answer = commit(pending).then((result) => result.answer as Pieces);
-      return request.timeoutMs === null
-        ? answer
-        : withinDeadline(request.timeoutMs, answer, () => late.expireAndAnswer(pending));
+      return inTime(request, answer, () => late.expireAndAnswer(pending));
     },
     fetchSeveral: (publisher, placements, trace) => {
       if (!dbHealth.isUp()) return Promise.reject(databaseUnavailable());
@@ -140,9 +138,7 @@ export function createOfferService(sources: FetchSources): OfferService {
       const joined = (answers: readonly Pieces[]): Pieces =>
         joinAnswers(placements.map(({ name }, index) => ({ name, answer: answers[index] as Pieces })));
       const answer = commitSeveral(first, call).then((results) => joined(results.map((one) => one.answer as Pieces)));
-      return request.timeoutMs === null
-        ? answer
-        : withinDeadline(request.timeoutMs, answer, () => joined(call.map(late.expireAndAnswer)));
+      return inTime(request, answer, () => joined(call.map(late.expireAndAnswer)));
     },
     decideWall: async (publisher, request, link) => {
       if (!dbHealth.isUp()) throw databaseUnavailable();
@@ -153,12 +149,7 @@ export function createOfferService(sources: FetchSources): OfferService {
     renderWall: renderer.renderWall,
     explain: createExplain(open, createInputNow(sources, failFast)),
     drain: async () => {
-      await movingUsers.drain();
-      await early.drain();
-      await userCapped.drain();
-      await capped.drain();
-      await late.drain();
-      await states.drain();
+      for (const part of [movingUsers, early, userCapped, capped, late, states]) await part.drain();
     },
   };
 }
@@ -230,7 +221,12 @@ function createLateAnswers(
 const marginMs = (timeoutMs: number): number => Math.min(20, timeoutMs / 5);
 
 /** The answer if it is there in time, else what `late` gives. A failure in time stays one. */
-function withinDeadline<Answer>(timeoutMs: number, answer: Promise<Answer>, late: () => Answer): Promise<Answer> {
+function inTime<Answer>(
+  { timeoutMs }: FetchOffersRequest,
+  answer: Promise<Answer>,
+  late: () => Answer,
+): Promise<Answer> {
+  if (timeoutMs === null) return answer;
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => resolve(late()), timeoutMs - marginMs(timeoutMs));
     answer.then(resolve, reject).finally(() => clearTimeout(timer));

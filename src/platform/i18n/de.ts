@@ -1549,18 +1549,6 @@ export const de: Messages = {
     'last-month': 'Letzter Monat',
     '365d': 'Letzte 12 Monate',
   },
-  stop: {
-    stop: 'Sofort stoppen',
-    resume: 'Stopp aufheben',
-    stopped: 'Gestoppt',
-    confirm:
-      '{name} wird binnen etwa einer Sekunde nicht mehr gezeigt. Alle anderen Einstellungen bleiben, wie sie sind.',
-    done: '{name} gestoppt.',
-    ended: '{name} ist nicht mehr gestoppt.',
-    notice: '<b>Gestoppt</b> von {who}, {time}. Es wird nicht gezeigt, bis der Stopp aufgehoben ist.',
-    within:
-      '{within, select, campaign {Die Kampagne} other {Der Werbekunde}} ist gestoppt: Das Angebot wird nicht gezeigt.',
-  },
   reasons: {
     influence: '{property} {value}: {change} {direction, select, more {mehr} other {weniger}} Umsatz erwartet',
     and: '{left} und {right}',
@@ -1903,6 +1891,18 @@ export const de: Messages = {
     hint_campaign: 'Zielseite, Vergütung und Targeting ihrer Angebote.',
     step_offer: 'Erstes Angebot hinzufügen',
     hint_offer: 'Was Nutzer sehen: Texte und ein Bild.',
+  },
+  stop: {
+    stop: 'Sofort stoppen',
+    resume: 'Stopp aufheben',
+    stopped: 'Gestoppt',
+    confirm:
+      '{name} wird binnen etwa einer Sekunde nicht mehr gezeigt. Alle anderen Einstellungen bleiben, wie sie sind.',
+    done: '{name} gestoppt.',
+    ended: '{name} ist nicht mehr gestoppt.',
+    notice: '<b>Gestoppt</b> von {who}, {time}. Es wird nicht gezeigt, bis der Stopp aufgehoben ist.',
+    within:
+      '{within, select, campaign {Die Kampagne} other {Der Werbekunde}} ist gestoppt: Das Angebot wird nicht gezeigt.',
   },
   themes: {
     background: 'Hintergrund',

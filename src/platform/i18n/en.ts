@@ -1485,16 +1485,6 @@ export const en = {
     'last-month': 'Last month',
     '365d': 'Last 12 months',
   },
-  stop: {
-    stop: 'Stop at once',
-    resume: 'End the stop',
-    stopped: 'Stopped',
-    confirm: '{name} will be shown no more, within about a second. Its other settings stay as they are.',
-    done: '{name} stopped.',
-    ended: '{name} is no longer stopped.',
-    notice: '<b>Stopped</b> by {who}, {time}. It is not shown until the stop is ended.',
-    within: 'Its {within, select, campaign {campaign} other {advertiser}} is stopped: it is not shown.',
-  },
   reasons: {
     influence: '{property} {value}: {change} {direction, select, more {more} other {less}} revenue expected',
     and: '{left} and {right}',
@@ -1829,6 +1819,16 @@ export const en = {
     hint_campaign: 'Landing page, payout and targeting of its offers.',
     step_offer: 'Add the first offer',
     hint_offer: 'What users see: texts and an image.',
+  },
+  stop: {
+    stop: 'Stop at once',
+    resume: 'End the stop',
+    stopped: 'Stopped',
+    confirm: '{name} will be shown no more, within about a second. Its other settings stay as they are.',
+    done: '{name} stopped.',
+    ended: '{name} is no longer stopped.',
+    notice: '<b>Stopped</b> by {who}, {time}. It is not shown until the stop is ended.',
+    within: 'Its {within, select, campaign {campaign} other {advertiser}} is stopped: it is not shown.',
   },
   themes: {
     background: 'Background',

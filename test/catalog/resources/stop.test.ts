@@ -81,7 +81,7 @@ test('repeats change nothing, and the audit log says who stopped and resumed', a
   ]);
 });
 
-test('a paused offer that was stopped is paused when it is resumed; changes of a stopped one do not show it', async () => {
+test('a paused offer that was stopped is paused when it is resumed; changes do not show a stopped one', async () => {
   const one = `/offers/${ids.offer}`;
   await me.call('POST', `${one}/stop`);
   await me.call('PATCH', one, { active: false });

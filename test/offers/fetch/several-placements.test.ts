@@ -110,7 +110,8 @@ describe('a call with several placements', () => {
     const theme = async (publisherId: number, key: string): Promise<number> =>
       (
         await t.pool.query<{ id: number }>(
-          "insert into themes (publisher_id, name, key, unit, unit_enabled) values ($1, $2, $2, 'sou', false) returning id",
+          `insert into themes (publisher_id, name, key, unit, unit_enabled)
+          values ($1, $2, $2, 'sou', false) returning id`,
           [publisherId, key],
         )
       ).rows[0]?.id as number;

@@ -84,10 +84,7 @@ export function campaignPages(app: App, services: PageServices): void {
         timeZone: context.publisher.timeZone,
         picker: createPicker(deps, context),
       }),
-    ...(reach !== undefined && {
-      beside: (context: PublisherContext, { values }: Editing) =>
-        reach.panel(context, canEdit(context) ? null : values),
-    }),
+    ...(reach !== undefined && { beside: besideOf(reach) }),
     assets: ['pickers.js'],
     duplicate: duplicateCampaign,
     bulk: [...pauseActions, ...tagActions],
@@ -123,6 +120,12 @@ function registerReach(pages: Pages<PublisherContext>, reach: PageServices['exte
     fragment: await reach.ofTyped(context, readCampaign(fields, context.publisher.timeZone)),
   }));
 }
+
+/** The reach of the campaign, beside its form. */
+const besideOf =
+  (reach: NonNullable<PageServices['extensions']['reach']>) =>
+  (context: PublisherContext, { values }: Editing) =>
+    reach.panel(context, canEdit(context) ? null : values);
 
 const tagActions: readonly BulkAction[] = [
   {
