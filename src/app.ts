@@ -58,5 +58,6 @@ async function registerApi(app: App, house: House): Promise<void> {
     for (const { observe } of rooms) observe?.(open);
     for (const { publicRoutes } of rooms) await publicRoutes?.(open, house);
   });
+  for (const { observeRoutes } of rooms) observeRoutes?.(app);
   for (const { routes } of rooms) await routes?.(app, house);
 }

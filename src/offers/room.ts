@@ -24,7 +24,7 @@ import { explainRoutes } from './fetch/explain-routes.ts';
 import { offerRoutes } from './fetch/routes.ts';
 import { createOfferService } from './fetch/service.ts';
 import { eraseSessions, exportSessions, findUserSessions } from './fetch/user-data.ts';
-import { createLiveCalls, recordLiveCalls } from './live-calls/live-calls.ts';
+import { createLiveCalls, recordLiveCalls, recordRefusedManagement } from './live-calls/live-calls.ts';
 import { createFetchMeter, createOutcomeSampler } from './metrics.ts';
 import { createNotices } from './notices/notices.ts';
 import { untrackedView } from './offer-view.ts';
@@ -74,6 +74,7 @@ export function createOffers({ platform, catalog, accounts, eventLog, learning, 
     retention: applyOfferRetention,
     userData: { findSessions: findUserSessions, eraseSessions, exports: { sessions: exportSessions } },
     observe: (open: App) => recordLiveCalls(open, deps),
+    observeRoutes: (app: App) => recordRefusedManagement(app, deps),
     hotRoutes: async (scope: App, hot: HotRoutes) => {
       await scope.register(offerRoutes, { ...deps, offers: service, hot });
       await scope.register(offerwallRoutes, { ...deps, offers: service, hot });

@@ -42,6 +42,8 @@ export type Room = {
   observe?: (open: App) => void;
   /** Routes that pages of any origin may call. */
   publicRoutes?: (open: App, house: House) => Promise<void>;
+  /** Hooks of the routes after these. */
+  observeRoutes?: (app: App) => void;
   routes?: (app: App, house: House) => Promise<void>;
   /** Dashboard pages that need no session. */
   openPages?: (app: App, shell: Shell, house: House) => Promise<void>;

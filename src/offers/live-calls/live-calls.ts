@@ -1,13 +1,14 @@
 import type { FastifyRequest } from 'fastify';
 import { findOwner } from '../../accounts/caller.ts';
 import type { CatalogStore } from '../../catalog/store.ts';
+import type { Snapshot } from '../../catalog/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { App } from '../../platform/ports.ts';
 import { maskAnswer, maskRequest } from './mask.ts';
-import { type LiveCall, type RecordedCall, readWatched, writeCalls, writeWatch } from './store.ts';
+import { isRefused, type LiveCall, type RecordedCall, readWatched, writeCalls, writeWatch } from './store.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -33,8 +34,9 @@ export type LiveCalls = {
 
 /** A page that is open asks again before this is over (milliseconds). */
 const watchMs = 15_000;
-/** Calls recorded of one publisher between two writes (count). */
+/** Calls recorded of one publisher between two writes (count), and refused ones while no page shows them. */
 const maxOfPublisher = 25;
+const maxUnwatched = 5;
 
 export function createLiveCalls(now: () => number): LiveCalls {
   let watched = new Map<number, number>();
@@ -45,7 +47,7 @@ export function createLiveCalls(now: () => number): LiveCalls {
     isWatched: (publisherId) => (watched.get(publisherId) ?? 0) > now(),
     add: (publisherId, read) => {
       const count = getOrInsert(counts, publisherId, () => 0);
-      if (count >= maxOfPublisher) return;
+      if (count >= ((watched.get(publisherId) ?? 0) > now() ? maxOfPublisher : maxUnwatched)) return;
       counts.set(publisherId, count + 1);
       const atMs = now();
       rows.push({ id: newUuid7(atMs), publisherId, atMs, call: read() });
@@ -86,24 +88,44 @@ export function recordLiveCalls(app: App, deps: RecordDeps): void {
   });
 }
 
+/** Records the refused calls of management, without what they sent: it may be a secret. */
+export function recordRefusedManagement(app: App, deps: RecordDeps): void {
+  app.addHook('onSend', (request, { statusCode: status, elapsedTime: ms }, body, done) => {
+    if (status >= 400 && request.url.startsWith(managementPath))
+      recordLiveCall(request, { status, ms, body: () => body }, deps);
+    done(null, body);
+  });
+}
+
+const managementPath = '/manage/';
+
 /**
- * Records a call of a watched publisher, a refused one too, by the key that it presents. Costs one comparison while
- * nobody watches.
+ * Records a call by the key that it presents: any of a watched publisher, a refused one always. Costs two comparisons
+ * while nobody watches and nothing is refused.
  */
 export function recordLiveCall(
   request: FastifyRequest,
   answered: Answered,
   { liveCalls, catalog, now }: RecordDeps,
 ): void {
-  if (!liveCalls.isAnyWatched()) return;
-  const publisherId = findOwner(catalog.current(), request, now())?.id ?? null;
-  if (publisherId !== null && liveCalls.isWatched(publisherId))
+  const refused = isRefused(answered);
+  if (!refused && !liveCalls.isAnyWatched()) return;
+  const snapshot = catalog.current();
+  const publisherId = findOwner(snapshot, request, now())?.id ?? (refused ? onlyPublisher(snapshot) : null);
+  if (publisherId !== null && (refused || liveCalls.isWatched(publisherId)))
     liveCalls.add(publisherId, () => callOf(request, answered));
+}
+
+/** Whose call with an unknown key must be; null where there are several publishers. */
+function onlyPublisher({ publishers }: Snapshot): number | null {
+  const [first, second] = publishers.keys();
+  return second === undefined ? (first ?? null) : null;
 }
 
 function callOf(request: FastifyRequest, { status, ms, body: payload }: Answered): LiveCall {
   const { shown: query, hiddenTexts: ofQuery } = maskRequest(request.query);
-  const { shown: body, hiddenTexts: ofBody } = maskRequest(request.body);
+  const sent = request.url.startsWith(managementPath) ? null : request.body;
+  const { shown: body, hiddenTexts: ofBody } = maskRequest(sent);
   const given = parsed(payload()) as { error?: LiveCall['error']; data?: { session_id?: unknown } } | null;
   const sessionId = given?.data?.session_id;
   const answer = maskAnswer(given, new Set([...ofQuery, ...ofBody])) as typeof given;

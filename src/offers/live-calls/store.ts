@@ -22,8 +22,9 @@ export type LiveCall = {
 
 export type RecordedCall = { id: string; publisherId: number; atMs: number; call: LiveCall };
 
-/** Calls are kept this long (milliseconds). */
+/** Calls are kept this long, and refused ones longer, as a page need not be open for them (milliseconds). */
 const keptMs = 10 * minuteMs;
+export const refusedKeptMs = 60 * minuteMs;
 
 const watchSql = `
 insert into live_watches (publisher_id, until) values ($1, $2)
@@ -45,23 +46,28 @@ export async function readWatched(executor: Executor, nowMs: number): Promise<Ma
 
 export async function writeCalls(executor: Executor, rows: readonly RecordedCall[], nowMs: number): Promise<void> {
   await executor.query(
-    `insert into live_calls (id, publisher_id, at, call)
-    select * from unnest($1::uuid[], $2::integer[], $3::timestamptz[], $4::text[])`,
+    `insert into live_calls (id, publisher_id, at, call, refused)
+    select * from unnest($1::uuid[], $2::integer[], $3::timestamptz[], $4::text[], $5::boolean[])`,
     [
       rows.map(({ id }) => id),
       rows.map(({ publisherId }) => publisherId),
       rows.map(({ atMs }) => new Date(atMs)),
       rows.map(({ call }) => JSON.stringify(call)),
+      rows.map(({ call }) => isRefused(call)),
     ],
   );
   await deleteOldCalls(executor, nowMs);
 }
 
+export const isRefused = ({ status }: Pick<LiveCall, 'status'>): boolean => status >= 400;
+
 export async function deleteOldCalls(executor: Executor, nowMs: number): Promise<void> {
   const before = [new Date(nowMs - keptMs)];
   await executor.query(
-    `delete from live_calls where id = any(array(select id from live_calls where at < $1 for update skip locked))`,
-    before,
+    `delete from live_calls where id = any(array(
+      select id from live_calls where at < $1 and (not refused or at < $2) for update skip locked
+    ))`,
+    [...before, new Date(nowMs - refusedKeptMs)],
   );
   await executor.query(
     `delete from live_watches where publisher_id = any(array(
@@ -71,17 +77,26 @@ export async function deleteOldCalls(executor: Executor, nowMs: number): Promise
   );
 }
 
-/** Calls of a publisher since a time, except those of the given ids, oldest first. */
+/** The last calls of a publisher since a time, refused ones since another, except given ids; oldest first. */
 export async function readCalls(
   executor: Executor,
   publisherId: number,
-  { sinceMs, except, limit }: { sinceMs: number; except: readonly string[]; limit: number },
+  {
+    sinceMs,
+    refusedSinceMs = sinceMs,
+    except,
+    limit,
+  }: { sinceMs: number; refusedSinceMs?: number; except: readonly string[]; limit: number },
 ): Promise<{ id: string; at: Date; call: LiveCall }[]> {
   const { rows } = await executor.query<{ id: string; at: Date; call: string }>({
     name: 'live_calls',
-    text: `select id, at, call from live_calls
-      where publisher_id = $1 and at >= $2 and id <> all($3::uuid[]) order by at, id limit $4`,
-    values: [publisherId, new Date(sinceMs), except, limit],
+    text: `select id, at, call from (
+        select id, at, call from live_calls
+        where publisher_id = $1 and at >= least($2, $5::timestamptz) and (at >= $2 or refused)
+          and id <> all($3::uuid[])
+        order by at desc, id desc limit $4
+      ) as latest order by at, id`,
+    values: [publisherId, new Date(sinceMs), except, limit, new Date(refusedSinceMs)],
   });
   return rows.map(({ call, ...row }) => ({ ...row, call: JSON.parse(call) as LiveCall }));
 }

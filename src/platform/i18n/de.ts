@@ -1277,6 +1277,7 @@ export const de: Messages = {
     waitOrRaise:
       'Warten Sie so lange, wie „retry-after“ angibt, oder erhöhen Sie das Limit des Schlüssels: ' +
       '<a>API-Schlüssel</a>.',
+    newPlacement: 'neue Platzierung',
   },
   mails: {
     invitation: 'Ihre Einladung zu Perkwire',

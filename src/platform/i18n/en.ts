@@ -1223,6 +1223,7 @@ export const en = {
     useSession: 'Use the session_id of the last answer of fetch-offers, with the same key or account.',
     useTheme: 'Use the id or the key of a theme: <a>Themes</a>.',
     waitOrRaise: 'Wait as long as “retry-after” says, or raise the key’s limit: <a>API keys</a>.',
+    newPlacement: 'new placement',
   },
   mails: {
     invitation: 'Your invitation to Perkwire',

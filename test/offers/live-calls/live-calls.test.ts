@@ -1,13 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Publisher } from '../../../src/catalog/types.ts';
 import { loadDemoCatalogue, randomDemoIds } from '../../../src/demo/catalogue.ts';
 import { createLiveCalls } from '../../../src/offers/live-calls/live-calls.ts';
 import { maskAnswer, maskRequest } from '../../../src/offers/live-calls/mask.ts';
 import { readCalls } from '../../../src/offers/live-calls/store.ts';
+import { sessionItem } from '../../../src/offers/pages/live/items.ts';
+import { findRequests } from '../../../src/offers/pages/live/requests.ts';
 import { applyOfferRetention } from '../../../src/offers/retention.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { hashKey } from '../../../src/platform/http/auth.ts';
 import { minuteMs } from '../../../src/platform/lib/time.ts';
 import { newUuid7 } from '../../../src/platform/lib/uuid7.ts';
+import { signInAs } from '../../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let t: TestApp;
@@ -110,7 +114,7 @@ test('another process learns who is watched, and what both recorded is read in o
   expect((await recorded()).map((one) => one.call.path)).toContain('/elsewhere');
 });
 
-test('a flood of calls is cut, watching ends with the page, and calls are gone after minutes', async () => {
+test('a flood of calls is cut, watching ends with the page, and calls are gone after an hour', async () => {
   const before = (await recorded()).length;
   for (let call = 0; call < 40; call += 1) await send({});
   expect(await recorded()).toHaveLength(before + 25);
@@ -118,6 +122,53 @@ test('a flood of calls is cut, watching ends with the page, and calls are gone a
   await send({ placement });
   expect(await recorded()).toHaveLength(before + 25);
   expect(t.deps.liveCalls.isAnyWatched()).toBe(false);
-  await applyOfferRetention(t.pool, t.deps.config, nowMs + 10 * minuteMs);
+  await applyOfferRetention(t.pool, t.deps.config, nowMs + 60 * minuteMs);
   expect((await t.pool.query('select from live_calls union all select from live_watches')).rowCount).toBe(0);
+});
+
+test('refused calls are kept for an hour while no page is open, of management too', async () => {
+  await t.deps.liveCalls.sync(t.pool);
+  expect(t.deps.liveCalls.isAnyWatched()).toBe(false);
+  expect(await send({ placement })).toBe(200);
+  expect(await send({})).toBe(400);
+  expect(await send({ placement }, { key: 'pk_nobody_knows_it' })).toBe(401);
+  const secret = { name: 'x', permissions: ['a-secret-of-theirs'] };
+  expect(await send(secret, { key: 'reports-only', path: '/manage/v1/keys' })).toBe(403);
+  const statuses = async (sinceMs: number) => {
+    await t.deps.liveCalls.sync(t.pool);
+    const given = { sinceMs: nowMs - minuteMs, refusedSinceMs: sinceMs, except: [], limit: 100 };
+    return readCalls(t.pool, t.publisher.id, given);
+  };
+  const calls = await statuses(nowMs - minuteMs);
+  expect(calls.map(({ call }) => `${call.status} ${call.path}`).sort()).toEqual([
+    '400 /native/v4/offers.json',
+    '403 /manage/v1/keys',
+  ]);
+  expect(JSON.stringify(calls)).not.toMatch(/a-secret-of-theirs|nobody_knows/);
+  nowMs += 59 * minuteMs;
+  await applyOfferRetention(t.pool, t.deps.config, nowMs);
+  expect(await statuses(nowMs - 60 * minuteMs)).toHaveLength(2);
+  expect(await statuses(nowMs - minuteMs)).toHaveLength(0);
+  for (let call = 0; call < 20; call += 1) await send({});
+  expect(await statuses(nowMs - minuteMs)).toHaveLength(5);
+});
+
+test('the live page marks new placements, and its list of notices updates itself', async () => {
+  const user = await signInAs(t, 'analyst');
+  const publisher = t.deps.catalog.current().publishers.get(t.publisher.id) as Publisher;
+  expect(await send({ placement: 'brand-new', pub_user_id: 'u' })).toBe(200);
+  expect(await send({ placement, pub_user_id: 'u' })).toBe(200);
+  const { rows } = await t.pool.query<{ id: string }>('select id from sessions order by id desc limit 2');
+  const ids = rows.map(({ id }) => id);
+  const found = await findRequests(t.pool, t.publisher.id, ids);
+  const marked = found
+    .filter((one) => sessionItem(one, undefined, publisher).markup.includes('new placement'))
+    .map((one) => one.placement);
+  expect(marked).toEqual(['brand-new']);
+  const base = `/dashboard/p/${t.publisher.id}`;
+  const page = (await user.get(`${base}/live`)).body;
+  expect(page).toContain(`hx-get="${base}/live/notices" hx-trigger="every 5s"`);
+  const fragment = (await user.get(`${base}/live/notices`, { 'hx-request': 'true' })).body;
+  expect(fragment).toContain(`hx-get="${base}/live/notices"`);
+  expect(fragment).not.toContain('<html');
 });

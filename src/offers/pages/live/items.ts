@@ -11,7 +11,10 @@ import type { LiveCall } from '../../live-calls/store.ts';
 import { adviceOf } from './advice.ts';
 import type { LiveRequest } from './requests.ts';
 
-/** An answered fetch with its events; with request and answer where they were recorded. */
+/**
+ * An answered fetch with its events; with request and answer where they were recorded. `publisher`: as it was when the
+ * page was opened, so that placements which nothing had named then are new.
+ */
 export function sessionItem(request: LiveRequest, call: LiveCall | undefined, publisher: Publisher): Html {
   const why = publisherPath(publisher.id, `/why?session=${request.sessionId}`);
   const { sessionId, country, wrappedAt } = request;
@@ -23,6 +26,7 @@ export function sessionItem(request: LiveRequest, call: LiveCall | undefined, pu
     ${moment(publisher, request.at, 'second')}
     ${call !== undefined && stateBadge(call)}
     <strong>${request.placement}</strong>
+    ${!publisher.placements.has(request.placement) && badge(t('live.newPlacement'), 'warn')}
     <span>${t('live.offers', { count: request.offers })}</span>
     ${country !== null && html`<span>${country}</span>`}
     ${request.dev && badge(t('live.dev'), 'warn')}

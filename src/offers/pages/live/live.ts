@@ -1,8 +1,8 @@
 import type { SessionCheck } from '../../../accounts/sessions.ts';
-import { publisherPages } from '../../../catalog/publisher-pages.ts';
+import { type PublisherContext, publisherPages } from '../../../catalog/publisher-pages.ts';
 import type { Publisher } from '../../../catalog/types.ts';
 import { createEventStreams, type StreamEvent } from '../../../platform/http/event-streams.ts';
-import { html } from '../../../platform/http/html.ts';
+import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { asReader, type Reader, reader } from '../../../platform/i18n/reader.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
@@ -23,21 +23,27 @@ export function livePages(app: App, shell: Shell, { logger, checkSession, ...sou
   const { pool, now } = sources;
   const streams = createEventStreams(logger);
   app.addHook('preClose', async () => streams.close());
-  publisherPages(app, shell).get('/live', 'analyst', async (context) => {
+  const pages = publisherPages(app, shell);
+  const noticeList = async (context: PublisherContext): Promise<Html> => {
     const notices = await findNotices(pool, context.publisher.id, now() - noticesLookbackMs);
+    return html`
+      <div hx-get="${context.path('/live/notices')}" hx-trigger="every 5s" hx-swap="outerHTML">
+        ${
+          notices.length === 0
+            ? emptyState('check', t('live.noNotices'), t('live.noNoticesText'))
+            : noticeTable(notices, context)
+        }
+      </div>`;
+  };
+  pages.get('/live/notices', 'analyst', async (context) => ({ fragment: await noticeList(context) }));
+  pages.get('/live', 'analyst', async (context) => {
     return {
       title: t('nav.live'),
       lead: t('live.lead'),
       nav: 'live',
       body: html`
         ${liveCard(context)}
-        ${card(
-          t('live.notices'),
-          notices.length === 0
-            ? emptyState('check', t('live.noNotices'), t('live.noNoticesText'))
-            : noticeTable(notices, context),
-          { lead: t('live.noticesLead') },
-        )}`,
+        ${card(t('live.notices'), await noticeList(context), { lead: t('live.noticesLead') })}`,
     };
   });
   app.get('/dashboard/p/:publisherId/live/stream', { schema: { hide: true } }, (request, reply) => {

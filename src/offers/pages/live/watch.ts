@@ -5,7 +5,7 @@ import type { StreamEvent } from '../../../platform/http/event-streams.ts';
 import { minuteMs } from '../../../platform/lib/time.ts';
 import type { LiveCalls } from '../../live-calls/live-calls.ts';
 import type { LiveCall } from '../../live-calls/store.ts';
-import { readCalls } from '../../live-calls/store.ts';
+import { readCalls, refusedKeptMs } from '../../live-calls/store.ts';
 import { callItem, sessionItem } from './items.ts';
 import { findRequests, sessionIdAt, sessionsAfter } from './requests.ts';
 
@@ -45,9 +45,13 @@ export function watchCalls(sources: CallSources, publisher: Publisher): () => Pr
 /** Calls that were not read before, oldest first. They are written in groups, so a later one may come earlier. */
 function newCalls({ pool, now }: CallSources, publisher: Publisher) {
   let known = new Map<string, number>();
+  // The refused calls of the last hour stand there when the page opens.
+  let refusedSinceMs = now() - refusedKeptMs;
   return async () => {
     const sinceMs = now() - lookbackMs;
-    const fresh = await readCalls(pool, publisher.id, { sinceMs, except: [...known.keys()], limit: maxNew });
+    const given = { sinceMs, refusedSinceMs, except: [...known.keys()], limit: maxNew };
+    const fresh = await readCalls(pool, publisher.id, given);
+    refusedSinceMs = sinceMs;
     known = new Map([...known, ...fresh.map(({ id, at }) => [id, at.getTime()] as const)]);
     for (const [id, atMs] of known) if (atMs < sinceMs) known.delete(id);
     return fresh;
