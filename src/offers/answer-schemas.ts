@@ -84,7 +84,7 @@ export const fetchOffersAnswer = Type.Object(
       ),
     }),
   },
-  { title: 'FetchOffersAnswer' },
+  { title: 'OnePlacementAnswer' },
 );
 
 /** The answer of a call that names several placements (docs/interface.md#several-placements). */
@@ -102,7 +102,18 @@ export const fetchPlacementsAnswer = Type.Object(
   { title: 'FetchPlacementsAnswer' },
 );
 
-export const fetchAnswer = Type.Union([fetchOffersAnswer, fetchPlacementsAnswer]);
+export const fetchAnswer = Type.Union([fetchOffersAnswer, fetchPlacementsAnswer], { title: 'FetchOffersAnswer' });
+
+/** The answer of a call that asks for numbers alone (docs/interface.md#any-offers). */
+export const countAnswer = Type.Object(
+  {
+    data: Type.Union([
+      Type.Object({ count: Type.Integer() }),
+      Type.Object({ placements: Type.Array(Type.Object({ name: Type.String(), count: Type.Integer() })) }),
+    ]),
+  },
+  { title: 'CountAnswer' },
+);
 
 export type FetchPlacementsAnswer = Static<typeof fetchPlacementsAnswer>;
 export type FetchOffersAnswer = Static<typeof fetchOffersAnswer>;

@@ -20,6 +20,7 @@ import { offerSchemas } from './answer-schemas.ts';
 import { catalogueRoutes } from './catalogue-feed/routes.ts';
 import { offerCommands } from './commands.ts';
 import { decisionLogRoutes } from './decision-log/routes.ts';
+import { countRoutes } from './fetch/count-routes.ts';
 import { explainRoutes } from './fetch/explain-routes.ts';
 import { offerRoutes } from './fetch/routes.ts';
 import { createOfferService } from './fetch/service.ts';
@@ -77,6 +78,7 @@ export function createOffers({ platform, catalog, accounts, eventLog, learning, 
     observeRoutes: (app: App) => recordRefusedManagement(app, deps),
     hotRoutes: async (scope: App, hot: HotRoutes) => {
       await scope.register(offerRoutes, { ...deps, offers: service, hot });
+      await scope.register(countRoutes, { ...deps, offers: service, hot });
       await scope.register(offerwallRoutes, { ...deps, offers: service, hot });
     },
     publicRoutes: async (open: App) => {

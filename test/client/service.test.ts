@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
 import {
+  countOffers,
+  countPlacements,
   type FetchOffersResponse,
   type FetchPlacementsResponse,
   fetchOffers,
@@ -66,6 +68,13 @@ test('offers at several placements are fetched at once, none twice', async () =>
   await expect(fetchPlacements({ baseUrl, sdkId: t.publisher.sdkId, placements: [] })).rejects.toMatchObject({
     statusCode: 400,
   });
+});
+
+test('offers are counted without a session', async () => {
+  const options = { baseUrl, sdkId: t.publisher.sdkId, payload: { placement: 'checkout' } };
+  expect(await countOffers(options)).toBe(3);
+  const placements = [{ name: 'checkout' }, { name: 'account', count: 1 }];
+  expect(await countPlacements({ ...options, payload: {}, placements })).toEqual([3, 1]);
 });
 
 test('a refused request is a server error with its code', async () => {

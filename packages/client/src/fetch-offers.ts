@@ -50,8 +50,29 @@ export const fetchOffers = (options: FetchOffersOptions): Promise<FetchOffersRes
 export const fetchPlacements = (options: FetchPlacementsOptions): Promise<FetchPlacementsResponse> =>
   call<FetchPlacementsResponse>(options, { ...options.payload, placements: options.placements });
 
-async function call<Response>(options: CallOptions, payload: UserPayload): Promise<Response> {
-  const url = offersUrl(options);
+/**
+ * How many offers `fetchOffers` would be answered with now (docs/interface.md#any-offers).
+ * @throws as `fetchOffers`
+ */
+export const countOffers = async (options: FetchOffersOptions): Promise<number> =>
+  (await call<{ data: { count: number } }>(options, options.payload, 'any.json')).data.count;
+
+/** As `countOffers`, at several placements: one number for each, in their order. */
+export const countPlacements = async (options: FetchPlacementsOptions): Promise<number[]> =>
+  (
+    await call<{ data: { placements: { count: number }[] } }>(
+      options,
+      { ...options.payload, placements: options.placements },
+      'any.json',
+    )
+  ).data.placements.map(({ count }) => count);
+
+async function call<Response>(
+  options: CallOptions,
+  payload: UserPayload,
+  resource: 'offers.json' | 'any.json' = 'offers.json',
+): Promise<Response> {
+  const url = resourceUrl(options, resource);
   const headers = {
     'content-type': 'application/json',
     accept: 'application/json',
@@ -69,7 +90,7 @@ async function call<Response>(options: CallOptions, payload: UserPayload): Promi
   return body as Response;
 }
 
-function offersUrl(options: CallOptions): string {
+function resourceUrl(options: CallOptions, resource: string): string {
   const { baseUrl, loyaltyboost, creative, campaignId } = options;
   const base = splitUrl(baseUrl);
   if (base === null || !/^https?$/.test(base.scheme) || base.query !== '')
@@ -79,7 +100,7 @@ function offersUrl(options: CallOptions): string {
   const query = Object.entries({ api_key: keyOf(options), loyaltyboost, creative, campaignId })
     .filter(([, value]) => value !== undefined && value !== null)
     .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);
-  return `${base.scheme}://${base.authority}${base.path}/native/v4/offers.json?${query.join('&')}`;
+  return `${base.scheme}://${base.authority}${base.path}/native/v4/${resource}?${query.join('&')}`;
 }
 
 function keyOf({ sdkId, apiKey }: CallOptions): string {

@@ -20,6 +20,8 @@ export {
 } from './callback.ts';
 export { ConnectionError, InvalidParameterError, ServerError } from './errors.ts';
 export {
+  countOffers,
+  countPlacements,
   type FetchOffersOptions,
   type FetchPlacementsOptions,
   fetchOffers,

@@ -25,13 +25,14 @@ async function readUsage(pool: pg.Pool, activeCaps: ActiveCaps, nowMs: number): 
 
 /** What a user's keys say together, the present one first: as a fetch moves them to it (caps/move-histories.ts). */
 async function readHistoryOf(pool: pg.Pool, keys: readonly string[], storedUntilMs: number): Promise<UserHistory> {
-  const found = await Promise.all(keys.map((key) => readHistory(pool, key, storedUntilMs)));
-  return {
-    // Of what two keys say of a campaign, the one before is newer.
-    optOuts: Object.assign({}, ...found.map(({ optOuts }) => optOuts).toReversed()),
-    exposures: found.flatMap(({ exposures }) => exposures),
-  };
+  return joinHistories(await Promise.all(keys.map((key) => readHistory(pool, key, storedUntilMs))));
 }
+
+/** Of what two keys of a user say of a campaign, the one before is newer. */
+export const joinHistories = (found: readonly UserHistory[]): UserHistory => ({
+  optOuts: Object.assign({}, ...found.map(({ optOuts }) => optOuts).toReversed()),
+  exposures: found.flatMap(({ exposures }) => exposures),
+});
 
 /** `theme` undefined: that of the placement, else the default. `earlierKeys`: of the user, under earlier peppers. */
 type InputOptions = { theme?: Theme | null; earlierKeys?: readonly string[] };

@@ -80,7 +80,7 @@ export const fetchOffersBody = Type.Object(
     key: Type.Optional(Type.String({ description: 'API key, where the query has none.' })),
     api_key: Type.Optional(Type.String({ description: 'API key, where the query has none.' })),
   },
-  { title: 'FetchOffers', additionalProperties: true },
+  { title: 'FetchAtOnePlacement', additionalProperties: true },
 );
 
 /** Placements of one call (count). */

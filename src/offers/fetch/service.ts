@@ -22,6 +22,7 @@ import { createRenderer, type FetchResult, joinAnswers, type Renderer, renderSes
 import type { SessionRecord } from '../session-record.ts';
 import { emptySessions } from '../sessions.ts';
 import { createCappedFetch } from './capped-fetch.ts';
+import { createCountOffers } from './count-offers.ts';
 import { createStateWriter } from './decide-session.ts';
 import { createEarlyFetch } from './early-fetch.ts';
 import type { EmptyExpired, FetchPath } from './fetch-path.ts';
@@ -32,6 +33,7 @@ import {
   hasFrequencyCaps,
   hasTotalCaps,
   isUspOn,
+  type OpenFetch,
   openCall,
   type PendingFetch,
   type WallLink,
@@ -49,6 +51,8 @@ export type OfferService = {
    * first ones choose first.
    */
   fetchSeveral: (publisher: Publisher, placements: SeveralPlacements, trace: Trace | null) => Promise<Pieces>;
+  /** How many offers `fetchSeveral` would show at each placement. Nothing is stored, counted or reserved. */
+  count: (publisher: Publisher, placements: readonly { request: FetchOffersRequest }[]) => Promise<number[]>;
   /** All offers of an offerwall, in a session that is committed when this resolves. Errors: unavailable. */
   decideWall: (
     publisher: Publisher,
@@ -91,6 +95,7 @@ export function createOfferService(sources: FetchSources): OfferService {
   const capped = createCappedFetch({ ...pathDeps, usage, slices, eventsStoredUntil });
   const userCapped = createUserCappedFetch({ ...pathDeps, eventsStoredUntil, capped });
   const early = createEarlyFetch({ ...pathDeps, usage, slices, capped });
+  const counter = createCountOffers(sources);
 
   function pathOf(pending: PendingFetch): FetchPath {
     if (!hasFrequencyCaps(pending)) return early;
@@ -122,6 +127,39 @@ export function createOfferService(sources: FetchSources): OfferService {
   }
 
   return {
+    ...createUnitCalls({ open, dbHealth, commit, commitSeveral, counter, late }),
+    decideWall: async (publisher, request, link) => {
+      if (!dbHealth.isUp()) throw databaseUnavailable();
+      const pending = open(publisher, request, { kind: 'offerwall', link });
+      const { session } = await commit(pending);
+      return { session, theme: pending.theme };
+    },
+    renderWall: renderer.renderWall,
+    explain: createExplain(open, createInputNow(sources, failFast)),
+    drain: async () => {
+      for (const part of [movingUsers, counter, early, userCapped, capped, late, states]) await part.drain();
+    },
+  };
+}
+
+type UnitCallDeps = Pick<FetchSources, 'dbHealth'> & {
+  open: OpenFetch;
+  commit: (pending: PendingFetch) => Promise<FetchResult>;
+  commitSeveral: (first: PendingFetch, call: readonly PendingFetch[]) => Promise<FetchResult[]>;
+  counter: Pick<ReturnType<typeof createCountOffers>, 'count'>;
+  late: LateAnswers;
+};
+
+/** Calls for offers of units, each answered by its deadline. */
+function createUnitCalls({
+  open,
+  dbHealth,
+  commit,
+  commitSeveral,
+  counter,
+  late,
+}: UnitCallDeps): Pick<OfferService, 'fetch' | 'fetchSeveral' | 'count'> {
+  return {
     fetch: (publisher, request, trace) => {
       if (!dbHealth.isUp()) return Promise.reject(databaseUnavailable());
       const pending = open(publisher, request, { kind: 'unit' });
@@ -140,16 +178,11 @@ export function createOfferService(sources: FetchSources): OfferService {
       const answer = commitSeveral(first, call).then((results) => joined(results.map((one) => one.answer as Pieces)));
       return inTime(request, answer, () => joined(call.map(late.expireAndAnswer)));
     },
-    decideWall: async (publisher, request, link) => {
-      if (!dbHealth.isUp()) throw databaseUnavailable();
-      const pending = open(publisher, request, { kind: 'offerwall', link });
-      const { session } = await commit(pending);
-      return { session, theme: pending.theme };
-    },
-    renderWall: renderer.renderWall,
-    explain: createExplain(open, createInputNow(sources, failFast)),
-    drain: async () => {
-      for (const part of [movingUsers, early, userCapped, capped, late, states]) await part.drain();
+    count: (publisher, placements) => {
+      if (!dbHealth.isUp()) return Promise.reject(databaseUnavailable());
+      const { request } = placements[0] as { request: FetchOffersRequest };
+      const counts = counter.count(openCall(open(publisher, request, { kind: 'unit' }), placements));
+      return inTime(request, counts, () => placements.map(() => 0));
     },
   };
 }

@@ -1,0 +1,79 @@
+import { activeCapsOf, noHistory, noTotals, type Totals, type UserHistory } from '../../budgets/caps.ts';
+import { historyOf, type OpenHistory, readHistories } from '../../budgets/history.ts';
+import { totalsAt } from '../../budgets/totals.ts';
+import { decide } from '../../decision/decide.ts';
+import type { DecisionInput } from '../../decision/types.ts';
+import { type Batcher, createBatcher } from '../../platform/db/batcher.ts';
+import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
+import type { OfferDeps } from '../ports.ts';
+import { joinHistories } from './input-now.ts';
+import { contextOf, hasTotalCaps, type PendingFetch } from './pending-fetch.ts';
+
+/** How many offers the fetches of one call would show. Nothing is stored, counted or reserved. */
+type CountOffers = (call: readonly PendingFetch[]) => Promise<number[]>;
+
+type CountDeps = Pick<OfferDeps, 'pool' | 'dbHealth' | 'now' | 'usage' | 'slices' | 'eventsStoredUntil'> & {
+  model: Pick<OfferDeps['model'], 'current'>;
+};
+
+export function createCountOffers(deps: CountDeps): { count: CountOffers; drain: () => Promise<void> } {
+  const histories = createHistoryReader(deps);
+
+  async function totalsFor(pending: PendingFetch, nowMs: number): Promise<Totals> {
+    if (!hasTotalCaps(pending)) return noTotals;
+    const activeCaps = activeCapsOf(pending.snapshot);
+    return totalsAt(deps.slices.without(await deps.usage.known(activeCaps)), activeCaps, nowMs);
+  }
+
+  return {
+    count: async (call) => {
+      const first = call[0] as PendingFetch;
+      const nowMs = deps.now();
+      const totals = await totalsFor(first, nowMs);
+      const history = first.userKey === null || first.dev ? noHistory : await histories.add(first);
+      return countEach(call, { history, totals, model: deps.model.current() }, nowMs);
+    },
+    drain: histories.drain,
+  };
+}
+
+/** Reads what the keys of users say, those of concurrent calls at once. */
+const createHistoryReader = ({ pool, dbHealth, eventsStoredUntil }: CountDeps): Batcher<PendingFetch, UserHistory> =>
+  createBatcher<PendingFetch, UserHistory>({
+    write: async (batch) => {
+      const users = batch.flatMap((pending) => keysOf(pending).map((key) => [key, pending.publisher.id] as const));
+      const found = await readHistories(pool, new Map(users), eventsStoredUntil());
+      return batch.map((pending) =>
+        joinHistories(keysOf(pending).map((key) => historyOf(found.get(key) as OpenHistory))),
+      );
+    },
+    dbHealth,
+  });
+
+const keysOf = ({ userKey, earlierKeys }: PendingFetch): string[] => [userKey as string, ...earlierKeys];
+
+/** Decides one after the other: what one shows counts for the next as seen. */
+function countEach(
+  call: readonly PendingFetch[],
+  known: Pick<DecisionInput, 'history' | 'totals' | 'model'>,
+  nowMs: number,
+): number[] {
+  const { optOuts } = known.history;
+  const exposures = [...known.history.exposures];
+  return call.map((pending) => {
+    const { publisher, theme } = pending;
+    const context = contextOf(pending, nowMs);
+    const history = { optOuts, exposures };
+    const { offers } = decide({ ...known, publisher, theme, context, history, seed: seedOf(newUuid7(nowMs)) });
+    pending.shown = offers.map(({ offer }) => offer.campaign.id);
+    for (const { offer } of offers)
+      exposures.push({
+        offerId: offer.id,
+        campaignId: offer.campaign.id,
+        advertiserId: offer.campaign.advertiserId,
+        event: 'impression',
+        atMs: nowMs,
+      });
+    return offers.length;
+  });
+}

@@ -1,0 +1,50 @@
+import { type HotRoutes, unvalidated } from '../../platform/http/hot-routes.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import { createRequestCheck } from '../../platform/http/validation.ts';
+import type { App } from '../../platform/ports.ts';
+import { countAnswer } from '../answer-schemas.ts';
+import type { OfferDeps } from '../ports.ts';
+import { readWithNotices } from './request.ts';
+import { type FetchBody, type FetchOffersQuery, fetchBody, fetchOffersQuery } from './request-schema.ts';
+import { createCallReader, observeOfferCalls, offersAnswer } from './routes.ts';
+import type { OfferService } from './service.ts';
+import { readSeveralPlacements } from './several-placements.ts';
+
+type CountRoutes = Pick<OfferDeps, 'auth' | 'catalog' | 'liveCalls' | 'notices' | 'now'> & {
+  offers: Pick<OfferService, 'count'>;
+  hot: HotRoutes;
+};
+
+const schemas = { querystring: fetchOffersQuery, body: fetchBody };
+const url = '/native/v4/any.json';
+
+/** How many offers a fetch would be answered with (docs/interface.md#any-offers). */
+export async function countRoutes(scope: App, { offers, hot, ...deps }: CountRoutes): Promise<void> {
+  const readCall = createCallReader(deps.auth, createRequestCheck(schemas));
+  const handler = hot(scope, observeOfferCalls(deps))(url, async (request) => {
+    const { publisher } = readCall(request);
+    const { query, body } = request as { query: FetchOffersQuery; body: FetchBody };
+    const { placements } = body;
+    if (placements === undefined) {
+      const one = readWithNotices(request, query, body, deps.notices);
+      const [count] = await offers.count(publisher, [{ request: one }]);
+      return answerOf({ count });
+    }
+    const several = readSeveralPlacements(request, query, { ...body, placements }, deps.notices);
+    const counts = await offers.count(publisher, several);
+    return answerOf({ placements: several.map(({ name }, index) => ({ name, count: counts[index] })) });
+  });
+  const schema = {
+    operationId: 'countOffers',
+    summary: 'Ask for the number of offers',
+    description:
+      'Takes the call of a fetch and says how many offers it would be answered with now. There is no session, ' +
+      'and nothing is counted or reserved.',
+    tags: ['Offers'],
+    ...schemas,
+    response: { 200: countAnswer, ...errorAnswers(400, 401, 403, 413, 415) },
+  };
+  scope.post(url, { schema, ...unvalidated }, handler);
+}
+
+const answerOf = (data: object) => offersAnswer(Buffer.from(JSON.stringify({ data })));
