@@ -26,6 +26,8 @@ export type NavEntry = {
   role: Role;
   /** What waits there for the viewer, shown as a badge. */
   count?: (publisherId: number, userId: number) => Promise<number>;
+  /** What the badge counts, for those who do not see it. Default: what is unread. */
+  countText?: MessageKey;
 };
 
 /** The entries of all rooms, in the order of groups and ranks. */
@@ -85,11 +87,9 @@ export function navigationView(navigation: Navigation, shown: Shown): Html {
 /** More are shown as "99+". */
 const maxCount = 99;
 
-function countBadge(count: number): Html {
+function countBadge(count: number, counted: MessageKey = 'layout.unread'): Html {
   const text = count > maxCount ? `${maxCount}+` : String(count);
-  return count === 0
-    ? nothing
-    : html`<span class="unread">${text}<span class="sr"> ${t('layout.unread')}</span></span>`;
+  return count === 0 ? nothing : html`<span class="unread">${text}<span class="sr"> ${t(counted)}</span></span>`;
 }
 
 function groupView(
@@ -102,7 +102,7 @@ function groupView(
   const entryView = (entry: NavEntry): Html => html`
     <li>
       <a href="${hrefOf(entry, publisherId)}"${entry.key === current && html` aria-current="page"`}>
-        ${icon(entry.icon)}${t(entry.text)}${countBadge(counts.get(entry.key) ?? 0)}
+        ${icon(entry.icon)}${t(entry.text)}${countBadge(counts.get(entry.key) ?? 0, entry.countText)}
       </a>
     </li>`;
   return html`

@@ -180,6 +180,17 @@ const failingAfterFailures = 3;
 export const isFailing = (row: string): string =>
   `(${row}.failures >= ${failingAfterFailures} or ${row}.breaker_state = 'open')`;
 
+/** How many endpoints of a publisher are failing. */
+export async function countFailing(executor: Executor, publisherId: number): Promise<number> {
+  const { rows } = await executor.query<{ count: number }>({
+    name: 'count_failing_endpoints',
+    text: `select count(*)::int as count from webhook_endpoints e join endpoint_health h on h.endpoint_id = e.id
+      where publisher_id = $1 and deleted_at is null and enabled and ${isFailing('h')}`,
+    values: [publisherId],
+  });
+  return rows[0]?.count ?? 0;
+}
+
 /** Deliveries of one endpoint that are counted for its state (count). */
 const maxCounted = 10_000;
 

@@ -11,6 +11,7 @@ import { parseNets } from './address-guard.ts';
 import { webhookCommands } from './commands.ts';
 import { deliveryRoutes } from './deliveries/routes.ts';
 import { eraseDeliveriesOfSessions, eraseDeliveriesOfUser, exportDeliveries } from './deliveries/user-data.ts';
+import { countFailing } from './endpoint-store.ts';
 import { endpointRoutes } from './endpoints/routes.ts';
 import type { EventTypes } from './events.ts';
 import { applyWebhookRetention, webhookJobs } from './jobs.ts';
@@ -32,7 +33,7 @@ type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
 
 /** Webhooks: written in the transaction of the fact that causes them, sent until they are delivered. */
 export function createWebhooks({ platform, catalog, accounts }: Needs) {
-  const { config, metrics, pool, now } = platform.deps;
+  const { config, metrics, pool, dbHealth, now } = platform.deps;
   const sender = createSender({
     allowNets: parseNets(config.webhookAllowNets),
     allowHttp: config.webhookAllowHttp,
@@ -52,7 +53,9 @@ export function createWebhooks({ platform, catalog, accounts }: Needs) {
     activity: deps.activity,
     dispatcherMetrics: deps.dispatcherMetrics,
     eventTypes: operationalEventTypes,
-    navigation,
+    navigation: navigationOf((publisherId) =>
+      dbHealth.isUp() ? countFailing(pool, publisherId).catch(() => 0) : Promise.resolve(0),
+    ),
     retention: applyWebhookRetention,
     userData: {
       eraseBeforeSessions: eraseDeliveriesOfSessions,
@@ -76,10 +79,12 @@ export function createWebhooks({ platform, catalog, accounts }: Needs) {
   };
 }
 
-const navigation: readonly NavEntry[] = [
+const navigationOf = (count: (publisherId: number) => Promise<number>): readonly NavEntry[] => [
   {
     ...{ group: 'developers', rank: 30, key: 'webhooks', text: 'nav.webhooks' },
     ...{ path: '/settings/webhooks', icon: 'webhooks', role: 'analyst' },
+    count,
+    countText: 'endpointStatus.failing',
   },
   {
     ...{ group: 'developers', rank: 40, key: 'deliveries', text: 'nav.deliveries' },

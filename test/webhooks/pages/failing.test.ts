@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('an active endpoint says that it fails as soon as the alert does: list and page', async () => {
+test('an active endpoint says that it fails as soon as the alert does: list, page and navigation', async () => {
   const { id, publisherId } = await addEndpoint(t, 'https://hooks.example/');
   await t.deps.catalog.refresh();
   const user = await signInAs(t, 'admin', publisherId);
@@ -27,11 +27,27 @@ test('an active endpoint says that it fails as soon as the alert does: list and 
       on conflict (endpoint_id) do update set failures = excluded.failures, breaker_state = excluded.breaker_state`,
       [id, failures, breaker],
     );
+  const badges = async (): Promise<string[]> =>
+    Promise.all(
+      [user, await signInAs(t, 'admin')].map(async (viewer) => {
+        const own = viewer === user ? publisherId : t.publisher.id;
+        const { body } = await viewer.get(`/dashboard/p/${own}/campaigns`);
+        const link = new RegExp(`/p/${own}/settings/webhooks"[^>]*>(.*?)</a>`, 's').exec(body)?.[1] ?? 'no link';
+        return link
+          .replaceAll(/<[^>]*>/g, ' ')
+          .replaceAll(/\s+/g, ' ')
+          .trim();
+      }),
+    );
   expect(await failing()).toEqual([false, false]);
+  expect(await badges()).toEqual(['Webhooks', 'Webhooks']);
   await healthIs(2, 'closed');
   expect(await failing()).toEqual([false, false]);
   await healthIs(3, 'closed');
   expect(await failing()).toEqual([true, true]);
+  expect(await badges()).toEqual(['Webhooks 1 failing', 'Webhooks']);
   await healthIs(1, 'open');
   expect(await failing()).toEqual([true, true]);
+  await t.pool.query('update webhook_endpoints set enabled = false where id = $1', [id]);
+  expect(await badges()).toEqual(['Webhooks', 'Webhooks']);
 });
