@@ -50,7 +50,7 @@ export async function createRooms({ demo, pid, ...options }: RoomOptions) {
   add(createBrowser({ platform }));
   const offers = add(createOffers({ platform, catalog, accounts, eventLog, learning, budgets }));
   const tracking = add(createTracking({ platform, eventLog, offers }));
-  add(createAlerts({ platform, catalog, accounts, webhooks }));
+  add(createAlerts({ platform, catalog, accounts, webhooks, reports }));
   add(createPrivacy({ platform, catalog, accounts }));
   add(createPerks({ tracking, reports }));
   add(createReference({ platform }));

@@ -5,6 +5,7 @@ import type { Job } from '../platform/jobs.ts';
 import { minuteMs } from '../platform/lib/time.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
+import type { Reports } from '../reports/room.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
 import type { WebhookDeps } from '../webhooks/ports.ts';
@@ -14,17 +15,18 @@ import { checkBudgets, checkPlacements } from './checks.ts';
 import { countNewAlerts, deleteOldAlerts } from './inbox.ts';
 import { alertPages } from './pages/alerts.ts';
 import { recordOperationalEvents } from './record.ts';
-import { sendAlertMessages } from './send.ts';
+import { chatChannelsOf, sendAlertMessages } from './send.ts';
 
-type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts; webhooks: Webhooks };
+type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts; webhooks: Webhooks; reports: Reports };
 
 /** What people are told of: in the inbox, by mail and by chat. */
-export function createAlerts({ platform, catalog, accounts, webhooks }: Needs) {
+export function createAlerts({ platform, catalog, accounts, webhooks, reports }: Needs) {
   const { pool, dbHealth } = platform.deps;
   const deps: WebhookDeps = {
     ...{ ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth },
     ...{ sender: webhooks.sender, activity: webhooks.activity, dispatcherMetrics: webhooks.dispatcherMetrics },
   };
+  reports.addChatChannels(chatChannelsOf(deps));
   const entry: NavEntry = {
     ...{ group: 'main', rank: 30, key: 'alerts', text: 'nav.alerts', path: '/alerts', icon: 'alerts', role: 'analyst' },
     // 0 while the database is unavailable: a page that needs no more of it is still shown.

@@ -51,6 +51,15 @@ export async function listChannels(executor: Executor, publisherId: number): Pro
   return rows;
 }
 
+/** The sealed URL of a publisher's channel; null: there is none. */
+export async function findChannelUrl(executor: Executor, publisherId: number, id: number): Promise<Buffer | null> {
+  const { rows } = await executor.query<{ url_sealed: Buffer }>(
+    'select url_sealed from alert_rules where publisher_id = $1 and id = $2 and user_id is null',
+    [publisherId, id],
+  );
+  return rows[0]?.url_sealed ?? null;
+}
+
 type NewChannel = { publisherId: number; name: string; urlSealed: Buffer; kinds: readonly AlertKind[] };
 
 /** @returns false: there are too many */

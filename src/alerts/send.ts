@@ -4,10 +4,11 @@ import { isReaderLanguage } from '../platform/i18n/languages.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { inLanguage } from '../platform/i18n/reader.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
+import type { ChatChannels } from '../reports/chat-channels.ts';
 import type { Sender } from '../webhooks/sender.ts';
 import { type AlertText, describe } from './describe.ts';
 import type { Alert } from './kinds.ts';
-import { urlContext } from './rules.ts';
+import { findChannelUrl, listChannels, urlContext } from './rules.ts';
 
 type SendDeps = Pick<PlatformDeps, 'pool' | 'mailer' | 'secretBox' | 'now'> & {
   config: Pick<Config, 'publicUrl'>;
@@ -118,6 +119,21 @@ export function slackText(
   const links = `<${page}|${t('alerts.lookAtIt')}> · <${inbox}|${t('alerts.muteIt')}>`;
   return `*${escaped(`${publisher}: ${title}`)}*\n${escaped(reason)}\n${links}`;
 }
+
+/** The channels, for what other rooms tell. */
+export const chatChannelsOf = ({
+  pool,
+  secretBox,
+  sender,
+}: Pick<SendDeps, 'pool' | 'secretBox' | 'sender'>): ChatChannels => ({
+  list: (publisherId) => listChannels(pool, publisherId),
+  post: async (publisherId, channelId, { title, text, link }) => {
+    const sealed = await findChannelUrl(pool, publisherId, channelId);
+    if (sealed === null) return 'the channel was removed';
+    const written = `*${escaped(title)}*\n${escaped(text)}\n<${link.url}|${link.text}>`;
+    return post(sender, secretBox.open(sealed, urlContext), written);
+  },
+});
 
 /** Posts a text to a Slack-compatible webhook, as guarded as webhooks are. @returns why it failed, or null */
 export async function post(sender: Sender, url: string, text: string): Promise<string | null> {

@@ -1,8 +1,14 @@
 import { createTransport } from 'nodemailer';
 import type { MailSetting } from '../config/outgoing.ts';
 
-/** A mail in plain text. */
-export type Mail = { to: string; subject: string; text: string };
+/** A mail in plain text, and also in HTML where that is given. */
+export type Mail = {
+  to: string;
+  subject: string;
+  text: string;
+  html?: string;
+  attachments?: readonly { filename: string; content: string; contentType: string }[];
+};
 
 export type Mailer = {
   /** Resolves when the server took the mail. @throws Error when it did not */
@@ -32,10 +38,10 @@ export function createMailer({ host, port, secure, credentials, from }: MailSett
   });
   const inFlight = new Set<Promise<void>>();
   return {
-    send: async ({ to, subject, text }) => {
+    send: async ({ to, subject, text, html, attachments = [] }) => {
       const headers = { 'auto-submitted': 'auto-generated' };
       // An address as an object is never parsed as a list of several.
-      const mail = { from, to: { name: '', address: to }, subject, text, headers };
+      const mail = { from, to: { name: '', address: to }, subject, text, headers, html, attachments: [...attachments] };
       const sending = transport.sendMail(mail).then(() => {});
       inFlight.add(sending);
       await sending.finally(() => inFlight.delete(sending));

@@ -1,4 +1,5 @@
 import type { Accounts } from '../accounts/room.ts';
+import { publisherPages } from '../catalog/publisher-pages.ts';
 import type { Catalog } from '../catalog/room.ts';
 import type { PermissionEntry } from '../management/unit-of-work.ts';
 import { hourly, type Job } from '../platform/jobs.ts';
@@ -6,6 +7,7 @@ import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
+import type { ChatChannels } from './chat-channels.ts';
 import { reportCommands } from './commands.ts';
 import { explorerPages } from './pages/explorer/explorer.ts';
 import { funnelCard } from './pages/explorer/funnel.ts';
@@ -16,6 +18,9 @@ import { reportRoutes } from './query/routes.ts';
 import { compactRollups } from './rollup/compact.ts';
 import { applyReportRetention, createRollupJob } from './rollup/job.ts';
 import { registerRollupMetrics } from './rollup/metrics.ts';
+import { schedulePages } from './schedules/pages.ts';
+import { sendDueReports } from './schedules/send.ts';
+import { createReportService } from './service.ts';
 
 export type Reports = ReturnType<typeof createReports>;
 
@@ -27,6 +32,9 @@ export function createReports({ platform, catalog, accounts }: Needs) {
   registerRollupMetrics(metrics.registry, pool, now);
   const deps = { ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth };
   let countPerkStages: CountPerkStages | null = null;
+  let chatChannels: ChatChannels | null = null;
+  const channels = (): ChatChannels | null => chatChannels;
+  const reports = createReportService(deps);
   catalog.extensions.figures = (by) => weekFigures(deps, by);
   catalog.extensions.placementCard = (context, name) => funnelCard(context, readState({ placement: name }));
   const jobs: readonly Job[] = [
@@ -43,6 +51,13 @@ export function createReports({ platform, catalog, accounts }: Needs) {
       locks: 'a row of rollup_publishers (skip locked)',
       run: async (isStopped) => void (await compactRollups(pool, now(), isStopped)),
     },
+    {
+      name: 'scheduled reports',
+      roles: ['worker'],
+      pauseMs: 10_000,
+      locks: 'a lease on the row of report_schedules (skip locked)',
+      run: async () => void (await sendDueReports({ ...deps, reports, channels })),
+    },
   ];
   return {
     name: 'reports',
@@ -54,8 +69,15 @@ export function createReports({ platform, catalog, accounts }: Needs) {
     addPerkStages: (count: CountPerkStages): void => {
       countPerkStages = count;
     },
+    /** Lets reports be sent to chats. */
+    addChatChannels: (added: ChatChannels): void => {
+      chatChannels = added;
+    },
     publicRoutes: async (open: App) => void (await open.register(reportRoutes, deps)),
-    pages: (app: App, shell: Shell) => explorerPages(app, { ...shell, deps, perkStages: () => countPerkStages }),
+    pages: (app: App, shell: Shell) => {
+      explorerPages(app, { ...shell, deps, perkStages: () => countPerkStages });
+      schedulePages(publisherPages(app, shell), { deps, channels });
+    },
     jobs: () => jobs,
   };
 }

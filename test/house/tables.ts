@@ -61,7 +61,13 @@ export const tables: Record<string, Ownership> = {
     },
   },
   ...owned('alerts', ['alert_messages', 'alert_mutes', 'alert_readers', 'alert_rules', 'alerts']),
-  users: { owner: 'accounts', readers: { alerts: 'mails go to users who still have access to the publisher' } },
+  users: {
+    owner: 'accounts',
+    readers: {
+      alerts: 'mails go to users who still have access to the publisher',
+      reports: 'so do mails of scheduled reports',
+    },
+  },
   ...owned('tracking', ['conversions']),
   events: {
     owner: 'tracking',
@@ -94,8 +100,8 @@ export const tables: Record<string, Ownership> = {
   delivery_queue: { owner: 'webhooks', readers: { dashboard: 'the system page shows the size of the queue' } },
   webhook_endpoints: { owner: 'webhooks', readers: { demo: "the demo's receiver verifies with its own secret" } },
   ...owned('reports', [
-    ...['custom_rollups', 'custom_values', 'minute_rollups', 'reconciliation', 'rollup_progress'],
-    ...['rollup_publishers', 'rollups', 'saved_reports'],
+    ...['custom_rollups', 'custom_values', 'minute_rollups', 'reconciliation', 'report_schedules'],
+    ...['rollup_progress', 'rollup_publishers', 'rollups', 'saved_reports'],
   ]),
   bookings: { owner: 'reports', readers: { learning: 'the ranking model learns from conversions' } },
   ...owned('privacy', ['erased_sessions', 'erasures']),

@@ -437,6 +437,10 @@ export const de: Messages = {
     proxyDown: 'der Proxy ist nicht erreichbar ({error})',
     requestNotMade: 'die Anfrage ließ sich nicht stellen: {error}',
     noMailServer: 'es ist kein Mailserver festgelegt',
+    userWithoutAccess: 'der Benutzer hat keinen Zugang mehr',
+    reportUnreadable: 'der Bericht konnte nicht gelesen werden',
+    channelRemoved: 'der Kanal wurde entfernt',
+    publisherUnknown: 'der Publisher ist noch nicht bekannt',
     mailRefused: 'der Mailserver hat sie nicht angenommen',
     attributeRefused: 'ist ein nicht zulässiger Name',
     attributeLetters: 'muss 1 bis 64 Zeichen aus A–Z a–z 0–9 _ . - haben',
@@ -1280,6 +1284,8 @@ export const de: Messages = {
     newPlacement: 'neue Platzierung',
   },
   mails: {
+    reportText:
+      '{title}\n{days}\n\n{totals}\n\n{rows}\n{more}\n\nBericht öffnen:\n{page}\n\nNicht mehr senden:\n{stop}\n',
     invitation: 'Ihre Einladung zu Perkwire',
     invitationText:
       'Sie sind zum Dashboard von Perkwire eingeladen: {dashboard}\n\n' +
@@ -1639,6 +1645,31 @@ export const de: Messages = {
     cancelled: 'abgebrochen',
   },
   reports: {
+    atHour: 'Um',
+    badSchedule: 'Nicht gespeichert: Wählen Sie Empfänger, Häufigkeit und Stunde.',
+    each_day: 'Jeden Tag',
+    each_week: 'Jeden Montag',
+    each_month: 'Am Ersten jedes Monats',
+    lastSent: 'Zuletzt gesendet',
+    moreRows:
+      '{count, plural, one {# weitere Zeile steht} other {# weitere Zeilen stehen}} ' +
+      'in der angehängten Datei oder auf der Seite.',
+    next: 'Nächste',
+    noRecipients: 'Dieser Bericht wird niemandem gesendet.',
+    openReport: 'Bericht öffnen',
+    recipient: 'Empfänger',
+    recipients: 'Empfänger',
+    scheduled: 'Der Bericht wird an {recipient} gesendet.',
+    scheduleLead:
+      'Kommt per E-Mail als Tabelle mit CSV-Datei oder in einen Chat-Kanal Ihrer Warnungen. Zeiten in {zone}.',
+    scheduleStopped: 'Der Bericht wird dorthin nicht mehr gesendet.',
+    sendIt: 'Regelmäßig senden',
+    stop: 'Beenden',
+    stopSchedule: 'Diesen Bericht nicht mehr senden',
+    toChannel: 'Chat: {name}',
+    tooManySchedules: 'Nicht gespeichert: höchstens {max} Empfänger je Publisher.',
+    total: 'Summe',
+    when: 'Häufigkeit',
     activity: 'Aktivität',
     activityByDay: 'Aktivität nach Tagen',
     attributeAlone:

@@ -420,6 +420,10 @@ export const en = {
     proxyDown: 'the proxy could not be reached ({error})',
     requestNotMade: 'the request could not be made: {error}',
     noMailServer: 'no mail server is set',
+    userWithoutAccess: 'the user has no access any more',
+    reportUnreadable: 'the report could not be read',
+    channelRemoved: 'the channel was removed',
+    publisherUnknown: 'the publisher is not known yet',
     mailRefused: 'the mail server did not take it',
     attributeRefused: 'is a refused name',
     attributeLetters: 'must have 1 to 64 characters of A–Z a–z 0–9 _ . -',
@@ -1226,6 +1230,8 @@ export const en = {
     newPlacement: 'new placement',
   },
   mails: {
+    reportText:
+      '{title}\n{days}\n\n{totals}\n\n{rows}\n{more}\n\nOpen the report:\n{page}\n\nStop sending it:\n{stop}\n',
     invitation: 'Your invitation to Perkwire',
     invitationText:
       'You are invited to the Perkwire dashboard at {dashboard}\n\n' +
@@ -1574,6 +1580,28 @@ export const en = {
     cancelled: 'cancelled',
   },
   reports: {
+    atHour: 'At',
+    badSchedule: 'Not saved: choose a recipient, how often, and an hour.',
+    each_day: 'Every day',
+    each_week: 'Every Monday',
+    each_month: 'On the first of each month',
+    lastSent: 'Last sent',
+    moreRows: '{count, plural, one {# more row is} other {# more rows are}} in the attached file or on the page.',
+    next: 'Next',
+    noRecipients: 'This report is sent to nobody.',
+    openReport: 'Open the report',
+    recipient: 'Recipient',
+    recipients: 'Recipients',
+    scheduled: 'The report will be sent to {recipient}.',
+    scheduleLead: 'Sent by mail as a table with a CSV file, or to a chat channel of your alerts. Times in {zone}.',
+    scheduleStopped: 'The report is not sent there any more.',
+    sendIt: 'Send regularly',
+    stop: 'Stop',
+    stopSchedule: 'Stop sending this report',
+    toChannel: 'Chat: {name}',
+    tooManySchedules: 'Not saved: a publisher has at most {max} recipients.',
+    total: 'Total',
+    when: 'How often',
     activity: 'Activity',
     activityByDay: 'Activity by day',
     attributeAlone:

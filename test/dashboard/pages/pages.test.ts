@@ -94,11 +94,14 @@ test('an analyst sees how many sessions a campaign is eligible for, without a fu
 });
 
 test('every page opens for an admin', async () => {
+  await admin.post(own('/reports/saved'), { name: 'Weekly', query: '?range=last-week' });
+  const { rows } = await t.pool.query('select id from saved_reports');
   for (const { path } of publisherRoutes().filter(
     ({ method, path }) => method === 'GET' && !path.endsWith('/stream') && !path.includes('/deliveries/'),
   )) {
     const url = path
       .replace(':publisherId', String(t.publisher.id))
+      .replace('saved/:key', `saved/${rows[0].id}`)
       .replace('webhooks/:endpoint', 'webhooks/usp.selection')
       .replace('placements/:key', 'placements/checkout')
       .replaceAll(/:\w+/g, '1');

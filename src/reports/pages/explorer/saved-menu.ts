@@ -11,7 +11,7 @@ import { type Fields, hasRole, keyIn } from '../../../shell/context.ts';
 import { createForm } from '../../../shell/forms.ts';
 import type { PageResult, Pages } from '../../../shell/pages.ts';
 import { maxNameLength, maxQueryLength, removeReport, type SavedReport, saveReport } from './saved-reports.ts';
-import { type ExplorerState, queryOf, readState } from './state.ts';
+import { type ExplorerState, queryOf, readQuery } from './state.ts';
 import { dropdown } from './toolbar.ts';
 
 const isManager = ({ viewer }: PublisherContext): boolean => hasRole(viewer.user.role, 'manager');
@@ -41,7 +41,7 @@ async function save(
   store: (report: Parameters<typeof saveReport>[1]) => Promise<boolean>,
 ): Promise<PageResult> {
   const { publisher, viewer, path } = context;
-  const query = queryOf(readState(Object.fromEntries(readQuery(fields.text('query')))));
+  const query = queryOf(readQuery(fields.text('query')));
   const [name, to] = [fields.text('name'), path(`/reports${query}`)];
   if (name === '' || [...name].length > maxNameLength)
     return { to, failed: t('reports.badName', { max: maxNameLength }) };
@@ -51,17 +51,6 @@ async function save(
   return { to, failed: t('reports.nameTaken') };
 }
 
-/** The values of a query by name, those of repeated parameters as lists. */
-function readQuery(query: string): Map<string, string[] | string> {
-  const values = new Map<string, string[] | string>();
-  const params = new URLSearchParams(query);
-  for (const name of params.keys()) {
-    const all = params.getAll(name);
-    values.set(name, all.length === 1 ? (all[0] as string) : all);
-  }
-  return values;
-}
-
 /** The publisher's saved reports, and a form that saves this one. */
 export function savedMenu(context: PublisherContext, state: ExplorerState, saved: readonly SavedReport[]): Html {
   const { path, viewer } = context;
@@ -69,6 +58,7 @@ export function savedMenu(context: PublisherContext, state: ExplorerState, saved
   const one = ({ id, userId, name, query }: SavedReport) => html`
     <li>
       ${link(path(`/reports${query}`), name)}
+      <a href="${path(`/reports/saved/${id}`)}" hx-boost="false">${t('reports.sendIt')}</a>
       ${
         (userId === viewer.user.id || isManager(context)) &&
         actionButton(context, {

@@ -90,6 +90,19 @@ export function readState(given: Record<string, unknown>): ExplorerState {
   };
 }
 
+/** Reads the query of a URL, whose repeated parameters are lists. */
+export function readQuery(query: string): ExplorerState {
+  const params = new URLSearchParams(query);
+  return readState(
+    Object.fromEntries(
+      [...new Set(params.keys())].map((name) => {
+        const all = params.getAll(name);
+        return [name, all.length === 1 ? all[0] : all];
+      }),
+    ),
+  );
+}
+
 const listOf = (value: unknown): string[] =>
   (Array.isArray(value) ? value : [value]).filter((one): one is string => typeof one === 'string' && one !== '');
 

@@ -1,0 +1,29 @@
+import { dayMs, dayOf } from '../../platform/lib/time.ts';
+import { offsetMs } from '../../platform/lib/time-zone.ts';
+
+/** How often a report is sent: every day, on Mondays, or on the first of a month. */
+export const periods = ['day', 'week', 'month'] as const;
+export type Period = (typeof periods)[number];
+export const isPeriod = (name: string): name is Period => periods.some((known) => known === name);
+
+/** Longer than a month and a change of the clock (days). */
+const maxDays = 33;
+const monday = 1;
+
+/**
+ * The first time after another at which a period's local hour begins. An hour that a change of the clock skips is the
+ * one after it.
+ */
+export function nextDueMs({ period, hour }: { period: Period; hour: number }, zone: string, afterMs: number): number {
+  const localDayMs = Date.parse(dayOf(afterMs + offsetMs(zone, afterMs)));
+  for (let ahead = 0; ahead < maxDays; ahead++) {
+    const dayStartMs = localDayMs + ahead * dayMs;
+    const day = new Date(dayStartMs);
+    if (period === 'week' && day.getUTCDay() !== monday) continue;
+    if (period === 'month' && day.getUTCDate() !== 1) continue;
+    const localMs = dayStartMs + hour * 3_600_000;
+    const dueMs = localMs - offsetMs(zone, localMs - offsetMs(zone, localMs));
+    if (dueMs > afterMs) return dueMs;
+  }
+  throw new Error('no time is due');
+}

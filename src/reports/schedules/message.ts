@@ -1,0 +1,106 @@
+import { type Html, html } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import { reader } from '../../platform/i18n/reader.ts';
+import type { Mail } from '../../platform/mailer.ts';
+import type { ChatMessage } from '../chat-channels.ts';
+import type { Answer } from '../pages/explorer/answer.ts';
+import { formatted } from '../pages/explorer/charts.ts';
+import { toReportCsv } from '../pages/explorer/csv.ts';
+import { type FormatMoney, metricOf } from '../pages/explorer/metrics.ts';
+import { dimensionText, type Names } from '../pages/explorer/names.ts';
+import { rangeText } from '../pages/explorer/periods.ts';
+import type { ExplorerState } from '../pages/explorer/state.ts';
+
+/** A report with its answer, and the pages that show it and stop it. */
+export type Sent = {
+  publisher: string;
+  name: string;
+  state: ExplorerState;
+  answer: Answer;
+  names: Names;
+  money: FormatMoney;
+  page: string;
+  stop: string;
+};
+
+/** Rows in a mail; the attached file has all (count). */
+const maxRows = 25;
+/** Larger files are not attached: the page has them (bytes). */
+const maxFileBytes = 1_000_000;
+
+const cell = 'padding:4px 12px 4px 0;border-bottom:1px solid #ddd;text-align:';
+
+/** The report as a table, in HTML and in text, with all rows as CSV. */
+export function mailOf(sent: Sent): Omit<Mail, 'to'> {
+  const { publisher, name, state, answer, names, page, stop } = sent;
+  const title = `${publisher}: ${name}`;
+  const days = rangeText(answer.periods.days);
+  const { head, rows } = tableOf(sent);
+  const csv = toReportCsv(state, answer, names);
+  const { from, to } = answer.periods.days;
+  const isAttached = Buffer.byteLength(csv) <= maxFileBytes;
+  const left = answer.rows.length - maxRows;
+  const more = left > 0 ? t('reports.moreRows', { count: left }) : '';
+  return {
+    subject: title,
+    text: t('mails.reportText', {
+      ...{ title, days, page, stop, totals: totalsText(sent), more },
+      rows: [head, ...rows].map((cells) => cells.join(' | ')).join('\n'),
+    }),
+    html: htmlOf({ title, days, head, rows, more, page, stop }).markup,
+    attachments: isAttached
+      ? [{ filename: `report-${from}-${to}.csv`, content: csv, contentType: 'text/csv; charset=utf-8' }]
+      : [],
+  };
+}
+
+const totalsOf = ({ state, answer, money }: Sent): [text: string, value: string][] =>
+  state.metrics.map((metric) => [metricOf(metric).text, formatted(metricOf(metric), answer.total.now, 'time', money)]);
+
+const totalsText = (sent: Sent): string =>
+  totalsOf(sent)
+    .map(([text, value]) => `${text}: ${value}`)
+    .join('\n');
+
+function tableOf(sent: Sent): { head: string[]; rows: string[][] } {
+  const { state, answer, money } = sent;
+  const names = [state.by, ...state.also].map(dimensionText);
+  const empty = state.also.map(() => '');
+  return {
+    head: [...names, ...state.metrics.map((metric) => metricOf(metric).text)],
+    rows: [
+      ...answer.rows
+        .slice(0, maxRows)
+        .map(({ text, also, now }) => [
+          ...[text, ...also.map((one) => one.text)],
+          ...state.metrics.map((metric) => formatted(metricOf(metric), now, state.by, money)),
+        ]),
+      [t('reports.total'), ...empty, ...totalsOf(sent).map(([, value]) => value)],
+    ],
+  };
+}
+
+type Written = ReturnType<typeof tableOf> & Record<'title' | 'days' | 'more' | 'page' | 'stop', string>;
+
+const htmlOf = ({ title, days, head, rows, more, page, stop }: Written): Html => html`<!doctype html>
+  <html lang="${reader().language}">
+    <head><meta charset="utf-8"><title>${title}</title></head>
+    <body style="font-family:sans-serif;color:#222;background:#fff">
+      <h1 style="font-size:20px">${title}</h1>
+      <p>${days}</p>
+      <table style="border-collapse:collapse">
+        <thead><tr>${head.map((text) => html`<th style="${cell}left">${text}</th>`)}</tr></thead>
+        <tbody>${rows.map((cells) => html`<tr>${cells.map((text) => html`<td style="${cell}left">${text}</td>`)}</tr>`)}
+        </tbody>
+      </table>
+      ${more !== '' && html`<p>${more}</p>`}
+      <p><a href="${page}">${t('reports.openReport')}</a> · <a href="${stop}">${t('reports.stopSchedule')}</a></p>
+    </body>
+  </html>`;
+
+/** The totals, for a chat. */
+export const chatMessageOf = (sent: Sent): ChatMessage => ({
+  title: `${sent.publisher}: ${sent.name}`,
+  text: `${rangeText(sent.answer.periods.days)}\n${totalsText(sent)}`,
+  link: { url: sent.page, text: t('reports.openReport') },
+});

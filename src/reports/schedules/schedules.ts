@@ -1,0 +1,145 @@
+import type { Executor } from '../../platform/db/pool.ts';
+import type { Period } from './due.ts';
+
+/** A recipient of a saved report. `email` null: a channel. */
+export type Schedule = {
+  id: number;
+  userId: number | null;
+  email: string | null;
+  channelId: number | null;
+  period: Period;
+  hour: number;
+  dueAt: Date;
+  sentAt: Date | null;
+  error: string | null;
+};
+
+/** Of one publisher (count): as each sends once a day at most, this also limits mails. */
+export const maxSchedules = 50;
+
+/** A user who has access to a publisher, as a join of `u` with a schedule `s`. */
+const mayRead = `not u.disabled and (u.role = 'operator' or u.publisher_id = s.publisher_id)`;
+
+export async function listSchedules(
+  executor: Executor,
+  { publisherId, reportId }: { publisherId: number; reportId: number },
+): Promise<Schedule[]> {
+  const { rows } = await executor.query<Schedule>({
+    name: 'list_report_schedules',
+    text: `select s.id, s.user_id as "userId", u.email, s.channel_id as "channelId", s.period, s.hour,
+      s.due_at as "dueAt", s.sent_at as "sentAt", s.error
+    from report_schedules s left join users u on u.id = s.user_id
+    where s.publisher_id = $1 and s.report_id = $2 order by s.id`,
+    values: [publisherId, reportId],
+  });
+  return rows;
+}
+
+/** Users of a publisher, whom an admin may have mailed. */
+export async function listReaders(executor: Executor, publisherId: number): Promise<{ id: number; email: string }[]> {
+  const { rows } = await executor.query<{ id: number; email: string }>(
+    'select id, email from users where publisher_id = $1 and not disabled order by email limit 200',
+    [publisherId],
+  );
+  return rows;
+}
+
+type NewSchedule = {
+  publisherId: number;
+  reportId: number;
+  userId: number | null;
+  channelId: number | null;
+  period: Period;
+  hour: number;
+  dueMs: number;
+};
+
+/** Adds a recipient, or changes when it is told. @returns false: there are too many, or the report is gone */
+export async function saveSchedule(executor: Executor, schedule: NewSchedule, nowMs: number): Promise<boolean> {
+  const { rowCount } = await executor.query(
+    `insert into report_schedules
+      (publisher_id, report_id, user_id, channel_id, period, hour, due_at, next_attempt_at, created_at)
+    select $1, r.id, $3, $4, $5, $6, $7, $7, $8 from saved_reports r where r.id = $2 and r.publisher_id = $1 and (
+      (select count(*) from report_schedules where publisher_id = $1) < ${maxSchedules} or exists (
+        select from report_schedules where report_id = $2 and (user_id = $3 or channel_id = $4)
+      )
+    )
+    on conflict (report_id, user_id, channel_id) do update set period = excluded.period, hour = excluded.hour,
+      due_at = excluded.due_at, next_attempt_at = excluded.next_attempt_at, attempts = 0, error = null`,
+    [
+      ...[schedule.publisherId, schedule.reportId, schedule.userId, schedule.channelId, schedule.period],
+      ...[schedule.hour, new Date(schedule.dueMs), new Date(nowMs)],
+    ],
+  );
+  return rowCount === 1;
+}
+
+/** Ends what a user is mailed, or any one. @returns the report; null: there was none */
+export async function stopSchedule(
+  executor: Executor,
+  { publisherId, id, ofUser }: { publisherId: number; id: number; ofUser: number | null },
+): Promise<number | null> {
+  const { rows } = await executor.query<{ report_id: number }>(
+    `delete from report_schedules where publisher_id = $1 and id = $2 and ($3::integer is null or user_id = $3)
+    returning report_id`,
+    [publisherId, id, ofUser],
+  );
+  return rows[0]?.report_id ?? null;
+}
+
+/** A message to send. */
+export type DueSchedule = Pick<Schedule, 'id' | 'channelId' | 'period' | 'hour' | 'dueAt'> & {
+  publisherId: number;
+  reportId: number;
+  name: string;
+  query: string;
+  attempts: number;
+  /** null: a channel, or the user has no access any more. */
+  email: string | null;
+  language: string | null;
+};
+
+/** Messages of one run (count). */
+const maxBatch = 5;
+
+/**
+ * Takes due messages; a process that dies with one leaves it to another. Attempts come after 4, 8, 16 … minutes, so
+ * that none overlaps the one before it.
+ */
+export async function takeDue(executor: Executor, nowMs: number): Promise<DueSchedule[]> {
+  const { rows } = await executor.query<DueSchedule>(
+    `with due as (
+      select id from report_schedules where next_attempt_at <= $1 order by next_attempt_at limit ${maxBatch}
+      for update skip locked
+    ), taken as (
+      update report_schedules s set attempts = s.attempts + 1,
+        next_attempt_at = $1::timestamptz + make_interval(mins => (2 ^ (s.attempts + 2))::int)
+      from due where s.id = due.id returning s.*
+    )
+    select s.id, s.channel_id as "channelId", s.period, s.hour, s.due_at as "dueAt", s.attempts,
+      s.publisher_id as "publisherId", r.id as "reportId", r.name, r.query, u.email, u.language
+    from taken s join saved_reports r on r.id = s.report_id
+    left join users u on u.id = s.user_id and ${mayRead}`,
+    [new Date(nowMs)],
+  );
+  return rows;
+}
+
+/** Then a message is given up until the next one (count). */
+const maxAttempts = 6;
+
+/** Notes how a message went; one that was sent or given up leads to the next one. */
+export async function settleDue(
+  executor: Executor,
+  { id, attempts, dueAt }: DueSchedule,
+  { error, nextDueMs, nowMs }: { error: string | null; nextDueMs: number; nowMs: number },
+): Promise<void> {
+  const isDone = error === null || attempts >= maxAttempts;
+  await executor.query(
+    `update report_schedules set error = $4, sent_at = case when $4::text is null then $5 else sent_at end,
+      due_at = case when $6 then $7 else due_at end, attempts = case when $6 then 0 else attempts end,
+      next_attempt_at = case when $6 then $7 else next_attempt_at end
+    where id = $1 and attempts = $2 and due_at = $3`,
+    [id, attempts, dueAt, error, new Date(nowMs), isDone, new Date(nextDueMs)],
+  );
+}

@@ -1,0 +1,67 @@
+import type { CatalogStore } from '../../catalog/store.ts';
+import type { Config } from '../../config.ts';
+import { isReaderLanguage } from '../../platform/i18n/languages.ts';
+import { inLanguage } from '../../platform/i18n/reader.ts';
+import type { PlatformDeps } from '../../platform/ports.ts';
+import type { ChatChannels } from '../chat-channels.ts';
+import { moneyFormat } from '../money.ts';
+import { answerOf } from '../pages/explorer/answer.ts';
+import { namesOf } from '../pages/explorer/names.ts';
+import { readQuery } from '../pages/explorer/state.ts';
+import { currencyOf, type ReportService } from '../service.ts';
+import { nextDueMs } from './due.ts';
+import { chatMessageOf, mailOf, type Sent } from './message.ts';
+import { type DueSchedule, settleDue, takeDue } from './schedules.ts';
+
+type SendDeps = Pick<PlatformDeps, 'pool' | 'mailer' | 'now'> & {
+  config: Pick<Config, 'publicUrl'>;
+  catalog: Pick<CatalogStore, 'current'>;
+  reports: Pick<ReportService, 'explore'>;
+  channels: () => ChatChannels | null;
+};
+
+/** Sends the saved reports that are due. @returns how many were due */
+export async function sendDueReports(deps: SendDeps): Promise<number> {
+  const due = await takeDue(deps.pool, deps.now());
+  for (const schedule of due) {
+    const language = isReaderLanguage(schedule.language) ? schedule.language : null;
+    const error = await inLanguage(language, () => sendOne(deps, schedule));
+    const nowMs = deps.now();
+    const zone = deps.catalog.current().publishers.get(schedule.publisherId)?.timeZone ?? 'UTC';
+    await settleDue(deps.pool, schedule, { error, nowMs, nextDueMs: nextDueMs(schedule, zone, nowMs) });
+  }
+  return due.length;
+}
+
+/** @returns why it was not sent, without addresses; null: it was */
+async function sendOne(deps: SendDeps, schedule: DueSchedule): Promise<string | null> {
+  const { mailer, channels } = deps;
+  const { channelId, email, publisherId } = schedule;
+  if (channelId === null && email === null) return 'the user has no access any more';
+  if (channelId === null && mailer === null) return 'no mail server is set';
+  const sent = await reportOf(deps, schedule).catch(() => 'the report could not be read');
+  if (typeof sent === 'string') return sent;
+  if (channelId !== null) return (await channels()?.post(publisherId, channelId, chatMessageOf(sent))) ?? null;
+  return (mailer as NonNullable<typeof mailer>).send({ to: email as string, ...mailOf(sent) }).then(
+    () => null,
+    () => 'the mail server did not take it',
+  );
+}
+
+/** The report with its answer as of now; a text: why it has none. */
+async function reportOf(deps: SendDeps, { publisherId, reportId, name, query }: DueSchedule): Promise<Sent | string> {
+  const { catalog, reports, config, now } = deps;
+  const publisher = catalog.current().publishers.get(publisherId);
+  if (publisher === undefined) return 'the publisher is not known yet';
+  const names = namesOf(catalog.current(), publisher);
+  const state = readQuery(query);
+  const answer = await answerOf(reports, { state, publisher, names, nowMs: now() }, undefined);
+  if ('text' in answer) return answer.text;
+  const pages = `${config.publicUrl}/dashboard/p/${publisherId}/reports`;
+  return {
+    ...{ publisher: publisher.name, name, state, answer, names },
+    money: moneyFormat(currencyOf(catalog.current(), publisherId)),
+    page: `${pages}${query}`,
+    stop: `${pages}/saved/${reportId}`,
+  };
+}

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import { nextDueMs } from '../../../src/reports/schedules/due.ts';
+
+const next = (period: 'day' | 'week' | 'month', hour: number, zone: string, after: string): string =>
+  new Date(nextDueMs({ period, hour }, zone, Date.parse(after))).toISOString();
+
+test('a period begins at the hour of the zone: each day, on Mondays, on the first of a month', () => {
+  expect(next('day', 8, 'Europe/Berlin', '2026-11-22T06:59:59Z')).toBe('2026-11-22T07:00:00.000Z');
+  expect(next('day', 8, 'Europe/Berlin', '2026-11-22T07:00:00Z')).toBe('2026-11-23T07:00:00.000Z');
+  expect(next('week', 0, 'America/New_York', '2026-11-22T14:30:00Z')).toBe('2026-11-23T05:00:00.000Z');
+  expect(next('month', 23, 'Asia/Kathmandu', '2026-12-01T17:15:00Z')).toBe('2027-01-01T17:15:00.000Z');
+});
+
+test('a change of the clock neither skips a day nor sends twice', () => {
+  expect(next('day', 2, 'Europe/Berlin', '2026-03-28T12:00:00Z')).toBe('2026-03-29T01:00:00.000Z');
+  expect(next('day', 2, 'Europe/Berlin', '2026-03-29T01:00:00Z')).toBe('2026-03-30T00:00:00.000Z');
+  expect(next('day', 2, 'Europe/Berlin', '2026-10-24T12:00:00Z')).toBe('2026-10-25T01:00:00.000Z');
+  expect(next('day', 2, 'Europe/Berlin', '2026-10-25T01:00:00Z')).toBe('2026-10-26T01:00:00.000Z');
+});

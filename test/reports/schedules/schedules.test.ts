@@ -1,0 +1,189 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { chatChannelsOf } from '../../../src/alerts/send.ts';
+import { dayMs, hourMs } from '../../../src/platform/lib/time.ts';
+import { sendDueReports } from '../../../src/reports/schedules/send.ts';
+import { createReportService } from '../../../src/reports/service.ts';
+import { openAs, signInAs, type TestUser } from '../../dashboard/support.ts';
+import { closeContexts, openBrowser } from '../../support/browser.ts';
+import { type MailServer, startMailServer } from '../../support/mail-server.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { createParts } from '../../webhooks/dispatcher/support.ts';
+import { addSums } from '../support.ts';
+
+/** A Sunday, 14:30 UTC. */
+let nowMs = Date.UTC(2026, 10, 22, 14, 30);
+let t: TestApp;
+let server: MailServer;
+let browser: Browser;
+let base: string;
+const { hook, end } = createParts(() => t);
+const own = (path: string, publisherId = t.publisher.id): string => `/dashboard/p/${publisherId}${path}`;
+
+beforeAll(async () => {
+  server = await startMailServer();
+  const mail = {
+    ...{ host: '127.0.0.1', port: server.port, secure: false, from: 'Perkwire <perkwire@example.com>' },
+    credentials: { user: 'user', password: 'secret' },
+  };
+  t = await createTestApp({ config: { mail }, now: () => nowMs });
+  await t.pool.query("update publishers set time_zone = 'UTC' where id = $1", [t.publisher.id]);
+  await t.deps.catalog.refresh();
+  await t.pool.query("select create_report_partitions('2026-11-01', '2026-12-31')");
+  const at = new Date(Date.UTC(2026, 10, 20, 10));
+  await addSums(t, [{ at, placement: '<b>checkout', offerId: 1, sessions: 100, impressions: 80, clicks: 8 }]);
+  base = await t.app.listen({ port: 0, host: '127.0.0.1' });
+  browser = await openBrowser();
+});
+afterAll(async () => {
+  await end();
+  await closeContexts(browser);
+  await t.close();
+  await server.close();
+});
+
+const send = (): Promise<number> => {
+  const { pool, mailer, config, catalog, secretBox, sender } = t.deps;
+  const reports = createReportService(t.deps);
+  const channels = () => chatChannelsOf({ pool, secretBox, sender });
+  return sendDueReports({ pool, mailer, now: () => nowMs, config, catalog, reports, channels });
+};
+
+async function saved(user: TestUser, name: string, publisherId = t.publisher.id): Promise<number> {
+  const answer = await user.post(own('/reports/saved', publisherId), {
+    name,
+    query: '?range=30d&metrics=sessions,clicks',
+  });
+  expect(answer.statusCode).toBe(303);
+  const { rows } = await t.pool.query('select id from saved_reports where name = $1', [name]);
+  return rows[0].id;
+}
+
+const emailOf = async ({ userId }: TestUser): Promise<string> =>
+  (await t.pool.query('select email from users where id = $1', [userId])).rows[0].email;
+const rowsOf = async (reportId: number) =>
+  (await t.pool.query('select * from report_schedules where report_id = $1 order by id', [reportId])).rows;
+
+test('an analyst has a report mailed each Monday, once by however many processes, until it is stopped', async () => {
+  const analyst = await signInAs(t, 'analyst');
+  const id = await saved(analyst, 'Weekly <i>clicks</i>');
+  const page = await openAs(browser, analyst, base, own('/reports'));
+  await page.getByText('Saved reports', { exact: true }).click();
+  await page.getByRole('link', { name: 'Send regularly' }).click();
+  await page.getByLabel('At').selectOption('08:00');
+  await page.getByRole('button', { name: 'Send regularly' }).click();
+  await page.getByText('Every Monday, 08:00').waitFor();
+
+  expect(await send()).toBe(0);
+  nowMs = Date.UTC(2026, 10, 23, 8);
+  const taken = await Promise.all([send(), send(), send()]);
+  expect(taken.toSorted()).toEqual([0, 0, 1]);
+  expect(server.mails).toHaveLength(1);
+  const [mail] = server.mails;
+  // Of a mail with parts, each is encoded by itself.
+  const text = mail?.text.replaceAll('=\n', '');
+  expect(mail?.to).toEqual([await emailOf(analyst)]);
+  expect(mail?.head).toContain('multipart/mixed');
+  expect(text).toContain('Weekly &lt;i&gt;clicks&lt;/i&gt;</h1>');
+  expect(text).toMatch(/<b>checkout \| 100 \| 8/);
+  expect(text).toContain('&lt;b&gt;checkout</td>');
+  expect(text).toContain('filename=report-');
+  expect(text).toContain(own(`/reports/saved/${id}`));
+  nowMs += 6 * dayMs;
+  expect(await send()).toBe(0);
+  nowMs += dayMs;
+  expect(await send()).toBe(1);
+  // The analyst's session is over by now.
+  const later = await openAs(browser, await signInAs(t, 'manager'), base, own(`/reports/saved/${id}`));
+  await later.getByRole('button', { name: 'Stop' }).click();
+  await later.getByText('This report is sent to nobody.').waitFor();
+  nowMs += 7 * dayMs;
+  expect(await send()).toBe(0);
+  expect(server.mails).toHaveLength(2);
+});
+
+test('a mail that fails is tried again, and the page says so', async () => {
+  const analyst = await signInAs(t, 'analyst');
+  const id = await saved(analyst, 'Daily');
+  await analyst.post(own(`/reports/saved/${id}/schedules`), {
+    ...{ recipient: `user.${analyst.userId}`, period: 'day', hour: '9' },
+  });
+  nowMs = (await rowsOf(id))[0].due_at.getTime();
+  server.mails.length = 0;
+  server.refuse(true);
+  expect(await send()).toBe(1);
+  expect((await analyst.get(own(`/reports/saved/${id}`))).body).toContain('the mail server did not take it');
+  expect(await send()).toBe(0);
+  server.refuse(false);
+  nowMs += 8 * 60_000;
+  expect(await send()).toBe(1);
+  expect(server.mails).toHaveLength(1);
+  const [row] = await rowsOf(id);
+  expect([row.error, row.attempts, row.due_at.getTime() > nowMs]).toEqual([null, 0, true]);
+
+  server.refuse(true);
+  nowMs = row.due_at.getTime();
+  for (let attempt = 0; attempt < 6; attempt++, nowMs += 5 * hourMs) expect(await send()).toBe(1);
+  expect((await rowsOf(id))[0].due_at.getTime()).toBeGreaterThan(row.due_at.getTime());
+  server.refuse(false);
+});
+
+test('users who lost access get nothing more; nobody reads, adds or stops what is not theirs', async () => {
+  const [analyst, admin] = [await signInAs(t, 'analyst'), await signInAs(t, 'admin')];
+  const id = await saved(analyst, 'Private');
+  const add = (user: TestUser, recipient: string, fields = {}, publisherId = t.publisher.id) =>
+    user.post(own(`/reports/saved/${id}/schedules`, publisherId), { recipient, period: 'day', hour: '9', ...fields });
+  const other = (
+    await t.pool.query("insert into publishers (name, sdk_id) values ('Other', 'ffffffffffffffff') returning id")
+  ).rows[0].id;
+  await t.deps.catalog.refresh();
+  const stranger = await signInAs(t, 'admin', other);
+  await add(analyst, `user.${admin.userId}`);
+  await add(admin, `user.${stranger.userId}`);
+  for (const fields of [{ period: 'hour' }, { hour: '24' }, { hour: '' }, { hour: '1.5' }])
+    await add(analyst, `user.${analyst.userId}`, fields);
+  expect((await add(stranger, `user.${stranger.userId}`, {}, other)).statusCode).toBe(404);
+  expect((await stranger.get(own(`/reports/saved/${id}`, other))).statusCode).toBe(404);
+  expect(await rowsOf(id)).toEqual([]);
+
+  await add(admin, `user.${analyst.userId}`);
+  await add(admin, `user.${analyst.userId}`, { hour: '10' });
+  const [row, second] = await rowsOf(id);
+  expect([row.hour, second]).toEqual([10, undefined]);
+  const colleague = await signInAs(t, 'analyst');
+  const stop = (user: TestUser, publisherId = t.publisher.id) =>
+    user.post(own(`/reports/saved/schedules/${row.id}/stop`, publisherId));
+  expect((await stop(colleague)).statusCode).toBe(404);
+  expect((await stop(stranger, other)).statusCode).toBe(404);
+  nowMs = row.due_at.getTime();
+  server.mails.length = 0;
+  await t.pool.query('update users set disabled = true where id = $1', [analyst.userId]);
+  expect(await send()).toBeGreaterThan(0);
+  await t.pool.query('update users set disabled = false, publisher_id = $2 where id = $1', [analyst.userId, other]);
+  nowMs += dayMs;
+  await send();
+  expect(server.mails.flatMap(({ to }) => to)).not.toContain(await emailOf(analyst));
+});
+
+test('a manager sends a report to a chat channel, whose markup its name cannot write', async () => {
+  const channel = await hook();
+  const manager = await signInAs(t, 'manager');
+  const id = await saved(manager, '<!channel> & co');
+  const channels = { name: '#reports', url: `${channel.url}/T0/secret`, kinds: 'endpoint.failing' };
+  expect((await manager.post(own('/alerts/channels'), channels)).statusCode).toBe(303);
+  const channelId = (await t.pool.query('select id from alert_rules where user_id is null')).rows[0].id;
+  const analyst = await signInAs(t, 'analyst');
+  const fields = { recipient: `channel.${channelId}`, period: 'month', hour: '0' };
+  await analyst.post(own(`/reports/saved/${id}/schedules`), fields);
+  expect(await rowsOf(id)).toEqual([]);
+  await manager.post(own(`/reports/saved/${id}/schedules`), fields);
+  nowMs = (await rowsOf(id))[0].due_at.getTime();
+  channel.taken.length = 0;
+  await send();
+  const posted = channel.taken.map(({ body }) => String(body));
+  expect(posted).toHaveLength(1);
+  expect(posted[0]).toContain('&lt;!channel&gt; &amp; co');
+  const later = await signInAs(t, 'manager');
+  expect((await later.post(own(`/alerts/channels/${channelId}/remove`))).statusCode).toBe(303);
+  expect(await rowsOf(id)).toEqual([]);
+});
