@@ -96,9 +96,10 @@ function* buildPublishers(
   const earlier = base !== null && hasTimeZones(base.snapshot.publishers, timeZones) ? base.snapshot.publishers : null;
   const publishers = new Map<number, Publisher>();
   for (const row of rows.publishers) {
-    const publisher = toPublisher(row, themes.get(row.id) ?? [], placements.get(row.id) ?? []);
+    const before = base?.snapshot.publishers.get(row.id) ?? null;
+    const publisher = toPublisher(row, themes.get(row.id) ?? [], placements.get(row.id) ?? [], before);
     const offers = provisioned.get(row.id) ?? [];
-    const index = earlier?.get(row.id)?.index;
+    const index = before?.controls === publisher.controls ? earlier?.get(row.id)?.index : undefined;
     publishers.set(row.id, {
       ...publisher,
       index:

@@ -1,14 +1,18 @@
 import { timeOf } from '../platform/lib/time-zone.ts';
 import { type EventKind, rulesOf } from './event-kinds.ts';
-import type { Campaign, Offer, Payout } from './types.ts';
+import type { Campaign, Offer, Payout, Publisher } from './types.ts';
 
 /** Whether an offer belongs to a publisher or is provisioned to it, active or not. */
 export const isKnownTo = (offer: Offer, publisherId: number): boolean =>
   offer.publisherId === publisherId || offer.campaign.provisions.has(publisherId);
 
 /** Whether offer, campaign and provisioning are active. */
-export const isServedTo = (offer: Offer, publisherId: number): boolean =>
+export const isProvisionedTo = (offer: Offer, publisherId: number): boolean =>
   offer.active && offer.campaign.active && offer.campaign.provisions.get(publisherId)?.active === true;
+
+/** Whether a publisher may show an offer: it is provisioned to it, and no rule of its own blocks it. */
+export const isServedTo = (offer: Offer, { id, controls }: Pick<Publisher, 'id' | 'controls'>): boolean =>
+  isProvisionedTo(offer, id) && (controls === null || controls.blockOf(offer) === null);
 
 /** Phase of a campaign by its start and end, regardless of its hours. */
 export function phaseOf({ rules: { schedule = {} } }: Campaign, nowMs: number): 'ahead' | 'running' | 'over' {

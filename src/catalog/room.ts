@@ -16,6 +16,7 @@ import { advertiserPages, campaignPages } from './pages/campaigns/campaigns.ts';
 import { provisionPages } from './pages/campaigns/provisions.ts';
 import { offerPages } from './pages/offers/offers.ts';
 import type { PageServices } from './pages/services.ts';
+import { controlsPages } from './pages/settings/controls.ts';
 import { placementPages } from './pages/settings/placements.ts';
 import { publisherAdminPages } from './pages/settings/publishers.ts';
 import { sequenceRulePages } from './pages/settings/sequence-rules.ts';
@@ -63,7 +64,7 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
     routes: async (app: App, { auth }: { auth: Authenticator<unknown> }) => {
       const http = managementHttp(auth);
       await app.register(conversionSecretRoutes, http);
-      await app.register(managementRoutes, { http, imageStore: config.imageStore });
+      await app.register(managementRoutes, { http, imageStore: config.imageStore, store });
     },
     pages: (app: App, shell: Shell, { management: client }: { management: ManagementClient }) =>
       registerPages(app, { ...shell, deps, management: client, extensions }),
@@ -78,7 +79,7 @@ const permissions: readonly PermissionEntry[] = [
 
 function registerPages(app: App, services: PageServices): void {
   for (const register of [
-    ...[advertiserPages, campaignPages, offerPages, placementPages, provisionPages, publisherAdminPages],
+    ...[advertiserPages, campaignPages, controlsPages, offerPages, placementPages, provisionPages, publisherAdminPages],
     ...[sequenceRulePages, settingsPages, themePages],
   ])
     register(app, services);
@@ -110,6 +111,10 @@ const navigation: readonly NavEntry[] = [
   {
     ...{ group: 'settings', rank: 30, key: 'sequence-rules', text: 'nav.sequenceRules' },
     ...{ path: '/settings/sequence-rules', icon: 'sequence', role: 'analyst' },
+  },
+  {
+    ...{ group: 'settings', rank: 31, key: 'controls', text: 'controls.title' },
+    ...{ path: '/settings/controls', icon: 'controls', role: 'analyst' },
   },
   {
     ...{ group: 'operator', rank: 10, key: 'publishers', text: 'nav.publishers' },

@@ -1,6 +1,6 @@
 import type { Permission } from '../platform/http/auth.ts';
 import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
-import type { Campaign, CreativeType, Unit } from './types.ts';
+import type { Campaign, CreativeType, StoredControls, Unit } from './types.ts';
 
 /** Rows of the configuration tables as `pg` returns them (`numeric` and `bigint` are strings). */
 export type PublisherRow = {
@@ -22,6 +22,8 @@ export type PublisherRow = {
   frame_hosts: string[];
   default_placement: string | null;
   learning_excluded_keys?: string[];
+  /** Absent in rows that were stored before there were any. */
+  controls?: StoredControls | null;
 };
 
 export type KeyRow = {

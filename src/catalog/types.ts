@@ -42,6 +42,37 @@ export type SequenceRule = {
   weight: number;
 };
 
+/** The rules of a publisher as they are stored (docs/interface.md#controls). */
+export type StoredControls = {
+  blocked: {
+    categories: string[];
+    brands: string[];
+    advertisers: number[];
+    domains: string[];
+    offers: number[];
+    words: string[];
+  };
+  separate: { categories: boolean; competitors: (string | number)[] };
+  /** Money for 1,000 impressions, by placement. */
+  floors: Record<string, number>;
+};
+
+/** The rule of a publisher that keeps an offer from being shown, and what of it matched. */
+export type Block = {
+  by: 'category' | 'brand' | 'advertiser' | 'domain' | 'offer' | 'word' | 'competitor';
+  value: string;
+};
+
+/** The rules of a publisher, ready to be applied. */
+export type Controls = {
+  stored: StoredControls;
+  /** The first rule that blocks an offer; found once for each. */
+  blockOf: (offer: Offer) => Block | null;
+  separateCategories: boolean;
+  /** Least expected revenue of an impression (millionths), by placement. */
+  floors: ReadonlyMap<string, number>;
+};
+
 export type Publisher = {
   id: number;
   name: string;
@@ -68,6 +99,8 @@ export type Publisher = {
   defaultPlacement: string | null;
   /** Custom attributes that ranking does not learn from. */
   learningExcludedKeys: ReadonlySet<string>;
+  /** Its block rules; null: none. */
+  controls: Controls | null;
   themes: ReadonlyMap<number, Theme>;
   themesByKey: ReadonlyMap<string, Theme>;
   defaultTheme: Theme | null;
@@ -80,7 +113,7 @@ export type Publisher = {
 export type OfferIndex = { readonly offers: readonly Offer[] };
 
 export type IndexSource = {
-  publisher: Pick<Publisher, 'id' | 'timeZone'>;
+  publisher: Pick<Publisher, 'id' | 'timeZone' | 'controls'>;
   /** Every offer provisioned to the publisher that is not removed. */
   offers: readonly Offer[];
   /** Time zone of a campaign's owner, for its total caps. */

@@ -72,7 +72,7 @@ function* compileOffers({ publisher, offers, timeZoneOf }: IndexSource): Generat
   const compiled = new Map<number, CompiledRules>();
   for (const [done, offer] of offers.entries()) {
     if (done % sliceSize === sliceSize - 1) yield;
-    const withholding = withholdingOf(offer, publisher.id);
+    const withholding = withholdingOf(offer, publisher);
     const capZone = timeZoneOf(offer.campaign.publisherId);
     const candidate = withholding === null ? compileOrNull(offer, publisher, capZone, compiled) : null;
     if (candidate !== null) unsorted.push(candidate);
@@ -85,12 +85,14 @@ function* compileOffers({ publisher, offers, timeZoneOf }: IndexSource): Generat
   return { candidates, withheld };
 }
 
-function withholdingOf(offer: Offer, publisherId: number): Withheld['exclusion'] | null {
+function withholdingOf(offer: Offer, { id, controls }: IndexSource['publisher']): Withheld['exclusion'] | null {
   const { campaign, stopped } = offer;
   if (stopped !== null) return { rule: 'stopped', what: stopped };
   if (!campaign.active) return { rule: 'campaign_paused' };
   if (!offer.active) return { rule: 'offer_paused' };
-  return campaign.provisions.get(publisherId)?.active === true ? null : { rule: 'provisioning_paused' };
+  if (campaign.provisions.get(id)?.active !== true) return { rule: 'provisioning_paused' };
+  const block = controls?.blockOf(offer) ?? null;
+  return block && { rule: 'blocked_by_publisher', ...block };
 }
 
 /** Invalid rules, which only direct writes to the database can cause, exclude their own campaign and no other. */

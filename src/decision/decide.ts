@@ -44,6 +44,7 @@ export function run(input: DecisionInput, observer: Observer | null): Decision {
     onOfferwall: context.surface === 'offerwall',
     elsewhere: context.shownElsewhere === undefined ? [] : oneOfEach(index, context.shownElsewhere),
     sequence: relaxed ? null : sequenceOf(publisher, context.placement),
+    separateCategories: publisher.controls?.separateCategories ?? false,
     onExcluded,
   });
   return { offers: chosen.map(decided), emptyReason: chosen.length > 0 ? null : whyEmpty(index, blocked) };
@@ -66,6 +67,7 @@ type StreamOptions = {
 /** Eligible candidates, best first. Post-filters run only for the candidates that are asked for. */
 function* candidateStream(options: StreamOptions): Generator<RankedCandidate, void> {
   const { index, bits, input, relaxed, onExcluded } = options;
+  const floorMicros = relaxed ? 0 : (input.publisher.controls?.floors.get(input.context.placement) ?? 0);
   let mayExplore = true;
   for (const priorityClass of index.classes) {
     const ranking = priorityClass.pays
@@ -73,12 +75,18 @@ function* candidateStream(options: StreamOptions): Generator<RankedCandidate, vo
       : catalogueRanking(index, bits, priorityClass, input);
     if (priorityClass.pays) mayExplore = false;
     for (const ranked of ranking) {
-      const exclusion = relaxed ? null : postFilter(ranked.candidate, index, input);
+      const exclusion = relaxed
+        ? null
+        : (belowFloor(ranked, floorMicros) ?? postFilter(ranked.candidate, index, input));
       if (exclusion === null) yield ranked;
       else onExcluded?.(ranked.candidate, exclusion);
     }
   }
 }
+
+/** `floorMicros`: the least expected revenue of an impression. */
+const belowFloor = ({ meanMicros }: RankedCandidate, floorMicros: number): Exclusion | null =>
+  meanMicros < floorMicros ? { rule: 'blocked_by_publisher', by: 'floor', value: String(floorMicros / 1000) } : null;
 
 /** The candidates of a class in which nothing pays, or whose ranking is fixed, in the order of the catalogue. */
 function* catalogueRanking(

@@ -1,6 +1,6 @@
 import type { CompiledTotalCap } from '../budgets/caps.ts';
 import type { FrequencyCap, TargetingKey } from '../catalog/rules.ts';
-import type { Offer, OfferIndex } from '../catalog/types.ts';
+import type { Block, Offer, OfferIndex } from '../catalog/types.ts';
 import type { Candidate } from './index/compile.ts';
 
 /** A publisher's offers, indexed so that a request finds those eligible by intersecting a few sets. */
@@ -34,7 +34,8 @@ export type Withheld = { offer: Offer; exclusion: Withholding };
 
 type Withholding =
   | { rule: 'offer_paused' | 'campaign_paused' | 'provisioning_paused' | 'rules_invalid' }
-  | { rule: 'stopped'; what: NonNullable<Offer['stopped']> };
+  | { rule: 'stopped'; what: NonNullable<Offer['stopped']> }
+  | { rule: 'blocked_by_publisher'; by: Block['by']; value: string };
 
 export type IndexedKey = Exclude<TargetingKey, 'cities' | 'postal_codes'>;
 
@@ -56,6 +57,7 @@ export type Exclusion =
   | { rule: 'other_placement' }
   | { rule: 'same_campaign' | 'same_advertiser'; shown: Candidate }
   | { rule: 'exclusion_group'; shown: Candidate; group: string }
+  | { rule: 'blocked_by_publisher'; by: 'separation' | 'floor'; value: string }
   | { rule: 'sequence_denied'; ruleId: number }
   | { rule: 'sequence_reserved' }
   | { rule: 'positions_filled'; count: number };

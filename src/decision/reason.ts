@@ -47,6 +47,8 @@ export function reasonOf(exclusion: Exclusion, candidate: Candidate | null, inpu
       return targetingReason(exclusion, candidate);
     case 'stopped':
       return { key: rule, values: { what: exclusion.what } };
+    case 'blocked_by_publisher':
+      return { key: rule, values: { by: exclusion.by, value: exclusion.value } };
     case 'campaign_id':
       return { key: rule, values: { id: String(exclusion.campaignId) } };
     case 'not_started':

@@ -100,6 +100,19 @@ export const removal = {
   deleted_at: orNull(timestamp(), { title: 'RemovedAt', description: 'When it was removed; null: it was not.' }),
 };
 
+/** Of kinds with a kill switch: what their rows show of it. */
+export const stopFields = {
+  stopped: Type.Boolean({ description: 'Whether the kill switch keeps it from being shown, whatever else it says.' }),
+  stopped_at: orNull(timestamp(), { title: 'StoppedAt' }),
+  stopped_by: orNull(Type.String(), {
+    title: 'StoppedBy',
+    description: 'Name of the key or e-mail address of the user; null: it is not stopped.',
+  }),
+};
+
+/** SQL of those that are no columns. */
+export const stopExpressions = (): Readonly<Record<string, string>> => ({ stopped: 'stopped_at is not null' });
+
 export const schemaNameOf = ({ schemaName, noun }: Resource): string => schemaName ?? pascal(noun);
 
 const hasDefault = (schema: TSchema): boolean => Object.hasOwn(schema, 'default');

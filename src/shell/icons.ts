@@ -12,6 +12,7 @@ const outlines = {
   deliveries: '<path d="M17 3L9 11M17 3l-5 14-3-6-6-3z"/>',
   settings: '<path d="M3 6h8M15 6h2M3 14h2M9 14h8"/><circle cx="13" cy="6" r="2"/><circle cx="7" cy="14" r="2"/>',
   themes: '<circle cx="10" cy="10" r="7"/><path d="M10 3v14a7 7 0 0 0 0-14z" fill="currentColor" stroke="none"/>',
+  controls: '<circle cx="10" cy="10" r="7"/><path d="M5 5l10 10"/>',
   placements: '<rect x="3" y="3" width="14" height="14" rx="2"/><path d="M3 8h14M8 8v9"/>',
   sequence: '<path d="M8 5h9M8 10h9M8 15h9M3 4l1-.5V7M2.8 13.3c1.6-1 2.4.3 1.4 1.4L2.8 16.5h2.4"/>',
   keys: '<circle cx="7" cy="13" r="3.5"/><path d="M9.5 10.5L17 3M14 6l2 2"/>',

@@ -347,6 +347,7 @@ describe('for all users', () => {
     '/settings/themes/1',
     '/settings/placements',
     '/settings/placements/checkout',
+    '/settings/controls',
     '/settings/sequence-rules',
     '/settings/sequence-rules/new',
     '/settings/keys',

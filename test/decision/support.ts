@@ -101,7 +101,7 @@ export const offersOf = (...campaigns: readonly Campaign[]): Offer[] =>
   campaigns.map((campaign) => offerOf(campaign.id, campaign));
 
 export function publisherWith(offers: readonly Offer[], over: Partial<Publisher> = {}): Publisher {
-  const own = { id: 1, timeZone: over.timeZone ?? 'UTC' };
+  const own = { id: 1, timeZone: over.timeZone ?? 'UTC', controls: over.controls ?? null };
   const building = buildIndex({ publisher: own, offers, timeZoneOf: () => own.timeZone });
   let step = building.next();
   while (step.done !== true) step = building.next();

@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { nameField } from '../../management/fields.ts';
-import { type Resource, removal, stamps } from '../../management/resource.ts';
-import { stopExpressions, stopFields } from './stop.ts';
+import { type Resource, removal, stamps, stopExpressions, stopFields } from '../../management/resource.ts';
 
 export const advertisers: Resource = {
   name: 'advertisers',

@@ -7,6 +7,8 @@ import {
   type Resource,
   removal,
   stamps,
+  stopExpressions,
+  stopFields,
   type Values,
   type View,
   type Warning,
@@ -20,7 +22,6 @@ import { type CampaignRules, campaignRules, payoutKinds } from '../rules.ts';
 import { checkRules } from '../validate-rules.ts';
 import { advertisers } from './advertisers.ts';
 import { offers } from './offers.ts';
-import { stopExpressions, stopFields } from './stop.ts';
 
 /** What an advertiser promotes: where it leads, what it pays, and the rules of who sees it. */
 export const campaigns: Resource = {

@@ -1,10 +1,18 @@
 import { Type } from '@sinclair/typebox';
 import { checkUrls, flag, httpsUrlOrEmpty, text, weight } from '../../management/fields.ts';
-import { idSchema, orNull, type Resource, removal, stamps, type Values } from '../../management/resource.ts';
+import {
+  idSchema,
+  orNull,
+  type Resource,
+  removal,
+  stamps,
+  stopExpressions,
+  stopFields,
+  type Values,
+} from '../../management/resource.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { idealLengthOf, type LimitedText, offerLimits } from '../offer-limits.ts';
 import { sanitiseTerms } from '../sanitise.ts';
-import { stopExpressions, stopFields } from './stop.ts';
 
 const copy = (name: LimitedText, description?: string) => {
   const ideal = idealLengthOf(name);

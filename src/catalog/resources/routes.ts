@@ -6,9 +6,11 @@ import { isOperator } from '../../management/unit-of-work.ts';
 import type { RetentionStep } from '../../platform/db/retention.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/ports.ts';
+import type { CatalogStore } from '../store.ts';
 import { advertisers } from './advertisers.ts';
 import { campaigns } from './campaigns.ts';
 import { catalogueRoutes } from './catalogue/routes.ts';
+import { controlsRoutes } from './controls-routes.ts';
 import { creativeRoutes } from './creative-routes.ts';
 import { creatives } from './creatives.ts';
 import { offers } from './offers.ts';
@@ -24,7 +26,7 @@ const all = ['list', 'create', 'get', 'update', 'remove'] as const;
 /** REST over the configuration: `/manage/v1`. */
 export async function managementRoutes(
   app: App,
-  { http, imageStore }: { http: ManagementHttp; imageStore: ImageStoreSetting },
+  { http, imageStore, store }: { http: ManagementHttp; imageStore: ImageStoreSetting; store: CatalogStore },
 ): Promise<void> {
   openManagementScope(app);
   await app.register(async (operators: App) => {
@@ -34,6 +36,7 @@ export async function managementRoutes(
     });
     resourceRoutes(operators, http, publishers, ['list', 'create', 'get', 'update']);
   });
+  controlsRoutes(app, http, store);
   resourceRoutes(app, http, placements, all);
   for (const resource of [themes, advertisers, campaigns, offers, sequenceRules])
     resourceRoutes(app, http, resource, [...all, 'restore']);

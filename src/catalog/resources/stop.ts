@@ -1,21 +1,7 @@
-import { Type } from '@sinclair/typebox';
 import { type AuditAction, audit } from '../../management/audit.ts';
-import { orNull, type Resource, timestamp, type Values, type View } from '../../management/resource.ts';
+import type { Resource, Values, View } from '../../management/resource.ts';
 import { columnsOf, getRow, readKey, scopeOf, viewOf } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';
-
-/** Of kinds with a kill switch: what their rows show of it. */
-export const stopFields = {
-  stopped: Type.Boolean({ description: 'Whether the kill switch keeps it from being shown, whatever else it says.' }),
-  stopped_at: orNull(timestamp(), { title: 'StoppedAt' }),
-  stopped_by: orNull(Type.String(), {
-    title: 'StoppedBy',
-    description: 'Name of the key or e-mail address of the user; null: it is not stopped.',
-  }),
-};
-
-/** SQL of those that are no columns. */
-export const stopExpressions = (): Readonly<Record<string, string>> => ({ stopped: 'stopped_at is not null' });
 
 export type StopAction = Extract<AuditAction, 'stop' | 'resume'>;
 

@@ -1,3 +1,4 @@
+import { controlsOf } from '../controls.ts';
 import type {
   CampaignRow,
   CreativeRow,
@@ -21,11 +22,15 @@ import type {
   Theme,
 } from '../types.ts';
 
-/** A publisher without what depends on other rows: its index and sequence rules. */
+/**
+ * A publisher without what depends on other rows: its index and sequence rules.
+ * @param earlier the same one in an earlier snapshot
+ */
 export function toPublisher(
   row: PublisherRow,
   themeRows: readonly ThemeRow[],
   placementRows: readonly PlacementRow[],
+  earlier: Publisher | null,
 ): Omit<Publisher, 'index' | 'sequenceRules'> {
   const themes = new Map(themeRows.map((theme) => [theme.id, toTheme(theme)]));
   const defaultRow = themeRows.find((theme) => theme.is_default) ?? themeRows[0];
@@ -49,6 +54,7 @@ export function toPublisher(
     defaultPlacement: row.default_placement,
     // Absent in catalogues that decisions of earlier releases stored, as is `ranking`.
     learningExcludedKeys: new Set(row.learning_excluded_keys ?? []),
+    controls: controlsOf(row.controls ?? null, earlier?.controls ?? null),
     themes,
     themesByKey: new Map([...themes.values()].map((theme) => [theme.key, theme])),
     defaultTheme: (defaultRow && themes.get(defaultRow.id)) ?? null,

@@ -1,3 +1,4 @@
+import { plainText } from '../../catalog/blocked-words.ts';
 import type { Offer, Publisher, SequenceRule } from '../../catalog/types.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import type { Exclusion } from '../eligibility.ts';
@@ -13,6 +14,8 @@ type FillOptions = {
   /** One offer of each campaign that the same call shows at other placements. */
   elsewhere: readonly Candidate[];
   sequence: Sequence | null;
+  /** Whether no two offers of a category may be chosen. */
+  separateCategories: boolean;
   /** Given: every candidate of the stream that is not chosen is reported. */
   onExcluded: ((candidate: Candidate, exclusion: Exclusion) => void) | undefined;
 };
@@ -29,9 +32,9 @@ type Filling = FillOptions & {
  * @returns `blocked`: how many candidates were left out by sequence rules alone
  */
 export function fillPositions(options: FillOptions): { chosen: RankedCandidate[]; blocked: number } {
-  const { stream, count, onOfferwall, elsewhere, sequence, onExcluded } = options;
-  const conflicts = createConflicts(onOfferwall, elsewhere);
-  const filling: Filling = { stream, count, onOfferwall, elsewhere, sequence, onExcluded, conflicts, pending: [] };
+  const { count, onOfferwall, elsewhere, onExcluded } = options;
+  const conflicts = createConflicts(onOfferwall, elsewhere, options.separateCategories);
+  const filling: Filling = { ...options, conflicts, pending: [] };
   const chosen: RankedCandidate[] = [];
   while (chosen.length < count) {
     const best = takeBest(filling, chosen.length + 1);
@@ -104,15 +107,24 @@ type Conflicts = {
 
 /**
  * One answer has one offer of a campaign, and in units one campaign of an exclusion group, whatever the number of its
- * placements; each unit has one offer of an advertiser.
+ * placements, and where the publisher wants it one offer of a category; each unit has one offer of an advertiser.
  */
-function createConflicts(onOfferwall: boolean, elsewhere: readonly Candidate[]): Conflicts {
+function createConflicts(
+  onOfferwall: boolean,
+  elsewhere: readonly Candidate[],
+  separateCategories: boolean,
+): Conflicts {
   const campaigns = new Map<number, Candidate>();
   const advertisers = new Map<number, Candidate>();
   const groups = new Map<string, Candidate>();
+  const categories = new Set<string>();
+  const addCategory = ({ offer: { campaign } }: Candidate): void => {
+    if (separateCategories && campaign.category !== '') categories.add(plainText(campaign.category));
+  };
   for (const candidate of elsewhere) {
     campaigns.set(candidate.offer.campaign.id, candidate);
     for (const group of candidate.rules.groups) groups.set(group, candidate);
+    addCategory(candidate);
   }
 
   function find({ offer: { campaign }, rules }: Candidate): Exclusion | null {
@@ -127,6 +139,8 @@ function createConflicts(onOfferwall: boolean, elsewhere: readonly Candidate[]):
       const shown = groups.get(group);
       if (shown !== undefined) return { rule: 'exclusion_group', shown, group };
     }
+    if (categories.size > 0 && categories.has(plainText(campaign.category)))
+      return { rule: 'blocked_by_publisher', by: 'separation', value: campaign.category };
     return null;
   }
 
@@ -138,6 +152,7 @@ function createConflicts(onOfferwall: boolean, elsewhere: readonly Candidate[]):
       if (onOfferwall) return;
       advertisers.set(campaign.advertiserId, candidate);
       for (const group of candidate.rules.groups) groups.set(group, candidate);
+      addCategory(candidate);
     },
   };
 }

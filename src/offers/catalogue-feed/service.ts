@@ -23,9 +23,7 @@ const servedOffers = new WeakMap<Publisher, readonly Offer[]>();
 function offersOf(publisher: Publisher, snapshot: Snapshot): readonly Offer[] {
   let offers = servedOffers.get(publisher);
   if (offers === undefined) {
-    offers = [...snapshot.offers.values()]
-      .filter((offer) => isServedTo(offer, publisher.id))
-      .sort((a, b) => a.id - b.id);
+    offers = [...snapshot.offers.values()].filter((offer) => isServedTo(offer, publisher)).sort((a, b) => a.id - b.id);
     servedOffers.set(publisher, offers);
   }
   return offers;

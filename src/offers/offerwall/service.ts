@@ -110,8 +110,7 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
   };
 }
 
-const isShown = (offer: Offer, publisher: Publisher): boolean =>
-  isServedTo(offer, publisher.id) && offer.offerwallEnabled;
+const isShown = (offer: Offer, publisher: Publisher): boolean => isServedTo(offer, publisher) && offer.offerwallEnabled;
 
 const themeOf = (publisher: Publisher, id: number | null): Theme | null =>
   (id === null ? undefined : publisher.themes.get(id)) ?? publisher.defaultTheme;

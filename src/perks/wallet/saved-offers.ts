@@ -48,7 +48,7 @@ export function createSavedOffers({
           view,
           qrUrl: clickUrl(publicUrl, tokens.mint(qrClaims)),
           savedAt: item.savedAt,
-          state: isServedTo(offer, publisherId) && phaseOf(offer.campaign, now()) !== 'over' ? 'active' : 'expired',
+          state: isServedTo(offer, publisher) && phaseOf(offer.campaign, now()) !== 'over' ? 'active' : 'expired',
         },
       ];
     });

@@ -664,6 +664,7 @@ export const de: Messages = {
       'Kampagnen sind nicht berücksichtigt.',
     neverSeen: ' (nie gesehen)',
     outcome_stopped: 'Gestoppt',
+    outcome_blocked_by_publisher: 'Vom Publisher gesperrt',
     outcome_campaign_paused: 'Kampagne pausiert',
     outcome_offer_paused: 'Angebot pausiert',
     outcome_provisioning_paused: 'Für diesen Publisher abgeschaltet',
@@ -836,6 +837,32 @@ export const de: Messages = {
     status: 'Status',
     undo: 'Rückgängig',
     readOnly: 'Sie können diese Seite lesen; zum Ändern braucht es die Rolle {role}.',
+  },
+  controls: {
+    title: 'Sperrregeln',
+    lead: 'Was dieser Publisher nie zeigt, was auch immer ihm bereitgestellt ist.',
+    saved: 'Sperrregeln gespeichert. Sie gelten binnen etwa einer Sekunde.',
+    blocksAll: 'Diese Regeln sperren jedes Angebot: Es wird nichts gezeigt.',
+    confirm: 'Trotzdem speichern',
+    blockedNow:
+      'Von {total, plural, one {# aktiven Angebot} other {# aktiven Angeboten}} ' +
+      '{blocked, plural, one {ist # gesperrt} other {sind # gesperrt}}.',
+    blocked: 'Nie gezeigt',
+    blockedHint: 'Einträge durch Kommas oder Zeilen trennen. Groß- und Kleinschreibung sind gleich.',
+    brands: 'Marken',
+    brandsHint: 'Namen von Werbekunden.',
+    domains: 'Zieldomains',
+    domainsHint: 'Mit ihren Subdomains, etwa shop.example.',
+    words: 'Wörter und Wendungen',
+    wordsHint: 'Als Ganzes in den Texten von Angeboten gefunden.',
+    separate: 'Trennung',
+    separateCategories: 'Nicht zwei Angebote einer Kategorie in einer Antwort',
+    competitors: 'Wettbewerber',
+    competitorsHint: 'Nie gezeigt: Namen oder IDs von Werbekunden, oder Zieldomains.',
+    floors: 'Mindesterlöse',
+    floorsHint:
+      'Eine Zeile je Platzierung, etwa checkout = 2,50: der geringste erwartete Erlös von 1.000 Impressionen, ab dem ' +
+      'ein Angebot dort gezeigt wird.',
   },
   crud: {
     activate: 'Aktivieren',
@@ -1560,6 +1587,11 @@ export const de: Messages = {
     influence: '{property} {value}: {change} {direction, select, more {mehr} other {weniger}} Umsatz erwartet',
     and: '{left} und {right}',
     andMore: '{values} und {more} weitere',
+    blocked_by_publisher:
+      'Der Publisher sperrt {by, select, category {die Kategorie {value}} brand {die Marke {value}} advertiser {den ' +
+      'Werbekunden {value}} domain {die Domain {value}} offer {das Angebot} competitor {den Wettbewerber {value}} ' +
+      'word {das Wort „{value}“} separation {ein zweites Angebot der Kategorie {value}} other {Angebote, von denen ' +
+      'weniger als {value} für 1.000 Impressionen erwartet wird}}.',
     budget:
       '{per, select, hour {Stundenbudget} day {Tagesbudget} month {Monatsbudget} other {Gesamtbudget}} verbraucht: ' +
       '{used} von {limit}{per, select, lifetime {} month { seit dem Ersten des Monats ({zone})} other { seit {since} ' +
@@ -2201,6 +2233,7 @@ export const de: Messages = {
     region: 'Region',
     regionExample: 'DE-NW',
     rule_stopped: 'gestoppt',
+    rule_blocked_by_publisher: 'vom Publisher gesperrt',
     rule_campaign_paused: 'Kampagne pausiert',
     rule_offer_paused: 'Angebot pausiert',
     rule_provisioning_paused: 'Bereitstellung pausiert',

@@ -639,6 +639,7 @@ export const en = {
       'counted.',
     neverSeen: ' (never seen)',
     outcome_stopped: 'Stopped',
+    outcome_blocked_by_publisher: 'Blocked by the publisher',
     outcome_campaign_paused: 'Campaign paused',
     outcome_offer_paused: 'Offer paused',
     outcome_provisioning_paused: 'Switched off for this publisher',
@@ -808,6 +809,32 @@ export const en = {
     status: 'Status',
     undo: 'Undo',
     readOnly: 'You can read this page; changing it takes the role {role}.',
+  },
+  controls: {
+    title: 'Block rules',
+    lead: 'What this publisher never shows, whatever is provisioned to it.',
+    saved: 'Block rules saved. They are effective within about a second.',
+    blocksAll: 'These rules block every offer: nothing is shown.',
+    confirm: 'Save them nevertheless',
+    blockedNow:
+      'Of {total, plural, one {# active offer} other {# active offers}}, {blocked, number} ' +
+      '{blocked, plural, one {is} other {are}} blocked.',
+    blocked: 'Never shown',
+    blockedHint: 'Separate entries by commas or lines. Upper and lower case are the same.',
+    brands: 'Brands',
+    brandsHint: 'Names of advertisers.',
+    domains: 'Landing domains',
+    domainsHint: 'With their subdomains, such as shop.example.',
+    words: 'Words and phrases',
+    wordsHint: 'Found whole in the texts of offers.',
+    separate: 'Separation',
+    separateCategories: 'Not two offers of a category in one answer',
+    competitors: 'Competitors',
+    competitorsHint: 'Never shown: names or ids of advertisers, or landing domains.',
+    floors: 'Floors',
+    floorsHint:
+      'One line for each placement, such as checkout = 2.50: the least expected revenue of 1,000 impressions for an ' +
+      'offer to be shown there.',
   },
   crud: {
     activate: 'Activate',
@@ -1496,6 +1523,11 @@ export const en = {
     influence: '{property} {value}: {change} {direction, select, more {more} other {less}} revenue expected',
     and: '{left} and {right}',
     andMore: '{values} and {more} more',
+    blocked_by_publisher:
+      'The publisher blocks {by, select, category {the category {value}} brand {the brand {value}} advertiser {the ' +
+      'advertiser {value}} domain {the domain {value}} offer {the offer} competitor {the competitor {value}} word ' +
+      '{the word “{value}”} separation {a second offer of the category {value}} other {offers that are expected to ' +
+      'bring less than {value} for 1,000 impressions}}.',
     budget:
       '{per, select, hour {Hourly} day {Daily} month {Monthly} other {Lifetime}} budget used: {used} of {limit}{per, ' +
       'select, lifetime {} month { since the first of the month in {zone}} other { since {since} in {zone}}}{rest, ' +
@@ -2112,6 +2144,7 @@ export const en = {
     region: 'Region',
     regionExample: 'US-CA',
     rule_stopped: 'stopped',
+    rule_blocked_by_publisher: 'blocked by publisher',
     rule_campaign_paused: 'campaign paused',
     rule_offer_paused: 'offer paused',
     rule_provisioning_paused: 'provisioning paused',

@@ -34,6 +34,7 @@ export const publisherResources: LoggedResources = {
   keys: { title: 'nav.keys', singular: 'activity.key', pathOf: () => '/settings/keys' },
   users: { title: 'nav.users', singular: 'activity.user', pathOf: () => '/settings/users' },
   publishers: { title: 'nav.settings', singular: 'activity.settings', pathOf: () => '/settings' },
+  controls: { title: 'controls.title', singular: 'controls.title', pathOf: () => '/settings/controls' },
   erasures: { title: 'activity.erasures', singular: 'activity.erasure', pathOf: () => '/settings/privacy' },
   exports: { title: 'activity.exports', singular: 'activity.export', pathOf: () => '/settings/privacy' },
   catalogue: { title: 'activity.imports', singular: 'activity.import', pathOf: null },

@@ -95,9 +95,7 @@ export function campaignPages(app: App, services: PageServices): void {
         return { to: context.path(`/campaigns/${view.id}`), done: t('crud.saved', { name: String(view.name) }) };
       return { to: toOffer, done: t('campaigns.savedNext', { name: String(view.name) }) };
     },
-    notice: async (context, view) => html`
-      ${stopNotice(context, view, stoppedOf(context, view.id))}
-      ${warningList(await warningsOf(context, view))}`,
+    notice: async (context, view) => noticesOf(context, view, await warningsOf(context, view)),
     below: async (context, view) =>
       view.deleted_at === null
         ? html`
@@ -145,6 +143,9 @@ const tagActions: readonly BulkAction[] = [
     isUndo: true,
   },
 ];
+
+const noticesOf = (context: PublisherContext, view: View, warnings: readonly Warning[]): Html =>
+  html`${stopNotice(context, view, stoppedOf(context, view.id))}${warningList(warnings)}`;
 
 /** What was saved but may be wrong. */
 function warningList(warnings: readonly Warning[]): Html {

@@ -10,6 +10,7 @@ import { findOutcomes, outcomesKeptMs } from '../../outcomes/store.ts';
 
 const outcomes: ReadonlySet<string> = new Set([
   'stopped',
+  'blocked_by_publisher',
   'campaign_paused',
   'offer_paused',
   'provisioning_paused',

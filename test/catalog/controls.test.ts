@@ -1,0 +1,129 @@
+import { describe, expect, test } from 'vitest';
+import { controlsOf, hostOf, noControls } from '../../src/catalog/controls.ts';
+import type { Campaign, Offer, StoredControls } from '../../src/catalog/types.ts';
+import { decide } from '../../src/decision/decide.ts';
+import { explain } from '../../src/decision/explain.ts';
+import { campaignOf, inputOf, offerOf, offersOf, pays, publisherWith, shownBy } from '../decision/support.ts';
+
+type Given = { blocked?: Partial<StoredControls['blocked']>; separate?: Partial<StoredControls['separate']> };
+const rules = ({ blocked, separate }: Given, floors: StoredControls['floors'] = {}): StoredControls => ({
+  blocked: { ...noControls.blocked, ...blocked },
+  separate: { ...noControls.separate, ...separate },
+  floors,
+});
+const blockOf = (given: Given, offer: Offer) => controlsOf(rules(given), null)?.blockOf(offer) ?? null;
+const offerWith = (over: Partial<Campaign>): Offer => offerOf(5, campaignOf(7, over));
+
+test.each([
+  ['shop.example', 'shop.example'],
+  ['*.Shop.Example.', 'shop.example'],
+  ['Bücher.example', 'xn--bcher-kva.example'],
+  ['xn--bcher-kva.example', 'xn--bcher-kva.example'],
+  ['xxx', 'xxx'],
+  ['', null],
+  ['.', null],
+  ['a b', null],
+  ['a..b', null],
+  ['https://shop.example', null],
+  ['user@shop.example', null],
+  ['shop.example:443', null],
+  ['shop.*', null],
+])('the host of the domain %j is %j', (domain, host) => {
+  expect(hostOf(domain)).toBe(host);
+});
+
+describe('a domain', () => {
+  test.each([
+    ['https://www.shop.example/?c={click_id}', true],
+    ['https://shop.example./', true],
+    ['https://SHOP.example:8443/', true],
+    ['https://myshop.example/', false],
+    ['https://shop.example.evil.test/', false],
+    ['https://evil.test/shop.example', false],
+  ])('shop.example and %s: %s', (landingUrl, isBlocked) => {
+    const block = blockOf({ blocked: { domains: ['Shop.Example.'] } }, offerWith({ landingUrl }));
+    expect(block).toEqual(isBlocked ? { by: 'domain', value: 'shop.example' } : null);
+  });
+
+  test('also blocks by the secondary action, and in its own script', () => {
+    const offer = { ...offerWith({}), useractionUrl: 'https://www.bücher.example/' };
+    expect(blockOf({ blocked: { domains: ['BÜCHER.example'] } }, offer)).toMatchObject({ by: 'domain' });
+  });
+});
+
+test('every kind of rule blocks, and says what matched', () => {
+  const offer = offerWith({ category: 'Games of Chance', advertiserName: 'Lucky  GmbH', advertiserId: 9 });
+  const cases: [Given, object | null][] = [
+    [{ blocked: { offers: [5] } }, { by: 'offer', value: '5' }],
+    [{ blocked: { offers: [7] } }, null],
+    [{ blocked: { advertisers: [9] } }, { by: 'advertiser', value: '9' }],
+    [{ blocked: { categories: ['games of chance '] } }, { by: 'category', value: 'Games of Chance' }],
+    [{ blocked: { categories: ['games'] } }, null],
+    [{ blocked: { brands: ['LUCKY GMBH'] } }, { by: 'brand', value: 'Lucky  GmbH' }],
+    [{ blocked: { words: ['offer 5'] } }, { by: 'word', value: 'offer 5' }],
+    [{ blocked: { words: ['lucky'] } }, { by: 'word', value: 'lucky' }],
+    [{ separate: { competitors: [9] } }, { by: 'competitor', value: 'Lucky  GmbH' }],
+    [{ separate: { competitors: ['lucky gmbh'] } }, { by: 'competitor', value: 'Lucky  GmbH' }],
+    [{ separate: { competitors: ['example'] } }, { by: 'competitor', value: 'Lucky  GmbH' }],
+    [{ separate: { competitors: [7, 'Other'] } }, null],
+  ];
+  for (const [given, block] of cases) expect([given, blockOf(given, offer)]).toEqual([given, block]);
+});
+
+test('words in the markup of terms block nothing, those between it do', () => {
+  const offer = { ...offerWith({}), termsAndConditions: '<a href="https://x.example/casino">play</a><b>Bingo</b>' };
+  expect(blockOf({ blocked: { words: ['casino'] } }, offer)).toBeNull();
+  expect(blockOf({ blocked: { words: ['play bingo'] } }, offer)).toBeNull();
+  expect(blockOf({ blocked: { words: ['bingo'] } }, offer)).toMatchObject({ value: 'bingo' });
+});
+
+test('unchanged rules are shared with the earlier snapshot, and no rules are none', () => {
+  const earlier = controlsOf(rules({ blocked: { offers: [5] } }), null);
+  expect(controlsOf(rules({ blocked: { offers: [5] } }), earlier)).toBe(earlier);
+  expect(controlsOf(rules({ blocked: { offers: [6] } }), earlier)).not.toBe(earlier);
+  expect(controlsOf(noControls, earlier)).toBeNull();
+});
+
+describe('a decision', () => {
+  const reasons = (stored: StoredControls, offers: readonly Offer[], dev = false) => {
+    const publisher = publisherWith(offers, { controls: controlsOf(stored, null) });
+    const input = inputOf(publisher, { context: { dev } });
+    return {
+      shown: shownBy(decide(input)).sort((a, b) => a - b),
+      blocked: explain(input)
+        .filter(({ rule }) => rule === 'blocked_by_publisher')
+        .map(({ offer, reason }) => [offer.id, reason.values]),
+    };
+  };
+
+  test('never shows what is blocked, in dev mode neither, and the explanation names the rule', () => {
+    const offers = offersOf(campaignOf(1), campaignOf(2));
+    for (const dev of [false, true])
+      expect(reasons(rules({ blocked: { offers: [1] } }), offers, dev)).toEqual({
+        shown: [2],
+        blocked: [[1, { by: 'offer', value: '1' }]],
+      });
+  });
+
+  test('shows one offer of a category, where the publisher keeps them apart', () => {
+    const offers = offersOf(
+      campaignOf(1, { category: 'Food', weight: 3 }),
+      campaignOf(2, { category: 'food ', weight: 2 }),
+      campaignOf(3, { weight: 1 }),
+      campaignOf(4),
+    );
+    const apart = reasons(rules({ separate: { categories: true } }), offers);
+    expect(apart).toEqual({ shown: [1, 3, 4], blocked: [[2, { by: 'separation', value: 'food ' }]] });
+    expect(reasons(rules({}), offers).shown).toEqual([1, 2, 3, 4]);
+  });
+
+  test('shows nothing below the floor of its placement, dev mode apart', () => {
+    const offers = offersOf(campaignOf(1, { payout: pays('cpm', 4) }), campaignOf(2, { payout: pays('cpm', 2) }));
+    const at = (floors: Record<string, number>, dev = false) => reasons(rules({}, floors), offers, dev);
+    expect(at({ checkout: 3 })).toEqual({ shown: [1], blocked: [[2, { by: 'floor', value: '3' }]] });
+    expect(at({ checkout: 2 }).shown).toEqual([1, 2]);
+    expect(at({ Checkout: 5 }).shown).toEqual([]);
+    expect(at({ other: 5 }).shown).toEqual([1, 2]);
+    expect(at({ checkout: 5 }, true).shown).toEqual([1, 2]);
+  });
+});

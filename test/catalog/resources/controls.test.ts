@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { startCatalogStore } from '../../../src/catalog/store.ts';
+import { buildIndex } from '../../../src/decision/build-index.ts';
+import { createLogger } from '../../../src/platform/logger.ts';
+import { signInAs } from '../../dashboard/support.ts';
+import { addCatalogue, type Caller, createManagementApp, type ManagementApp, type Reply } from './support.ts';
+
+let t: ManagementApp;
+let me: Caller;
+let ids: Record<string, number>;
+let path: string;
+beforeAll(async () => {
+  t = await createManagementApp();
+});
+afterAll(() => t?.close());
+beforeEach(async () => {
+  me = await t.caller(await t.addPublisher());
+  ids = await addCatalogue(me);
+  path = `/publishers/${me.publisherId}/controls`;
+});
+
+const shown = async (): Promise<number[]> => {
+  const answer = await t.app.inject({
+    method: 'POST',
+    url: `/native/v4/offers.json?api_key=${me.key}`,
+    payload: { placement: 'checkout', ip: '203.0.113.9' },
+  });
+  return answer.json().data.offers.map(({ id }: { id: number }) => id);
+};
+const details = ({ body }: Reply) => (body as unknown as { error: { details: { path: string }[] } }).error.details;
+const none = { categories: [], brands: [], advertisers: [], domains: [], offers: [], words: [] };
+
+test('rules are served as soon as the call has answered, are said whole, and end with an empty PUT', async () => {
+  const empty = { publisher_id: me.publisherId, blocked: none, separate: { categories: false, competitors: [] } };
+  expect((await me.call('GET', path)).body.data).toEqual({ ...empty, floors: {}, offers: { total: 1, blocked: 0 } });
+  const put = await me.call('PUT', path, {
+    blocked: { domains: [' Farm.example. ', 'Farm.example.'] },
+    floors: { 'Check Out': 1.5 },
+  });
+  expect([put.status, put.body.data, put.body.warnings]).toEqual([
+    200,
+    {
+      ...empty,
+      blocked: { ...none, domains: ['Farm.example.'] },
+      floors: { 'check-out': 1.5 },
+      offers: { total: 1, blocked: 1 },
+    },
+    [{ path: '/', message: 'block every offer (1): nothing is shown' }],
+  ]);
+  expect(await shown()).toEqual([]);
+  const explained = await t.app.inject({
+    method: 'POST',
+    url: '/manage/v1/explain',
+    headers: { authorization: `Bearer ${me.key}` },
+    payload: { placement: 'checkout' },
+  });
+  expect(explained.json().data.offers).toEqual([
+    expect.objectContaining({
+      rule: 'blocked_by_publisher',
+      reason: 'The publisher blocks the domain farm.example.',
+    }),
+  ]);
+  const feed = await t.app.inject({ url: `/native/v3/catalog.json?api_key=${me.key}` });
+  expect([feed.statusCode, feed.body]).toEqual([200, expect.not.stringContaining('Half off')]);
+  expect((await me.call('PUT', path, {})).body).toMatchObject({ data: { ...empty, floors: {} }, warnings: [] });
+  expect(await shown()).toEqual([ids.offer]);
+  const { body } = await me.call('GET', '/audit?resource=controls');
+  expect(body.data).toHaveLength(2);
+});
+
+test('a dry run says what would be blocked and saves nothing; a change needs the ETag that it names', async () => {
+  const rules = { blocked: { brands: ['farm'] } };
+  const dry = await me.call('PUT', `${path}?dry_run=true`, rules);
+  expect(dry.body).toMatchObject({ data: { offers: { total: 1, blocked: 1 } }, warnings: [{ path: '/' }] });
+  expect(await shown()).toEqual([ids.offer]);
+  const etag = String((await me.call('GET', path)).headers.etag);
+  expect((await me.call('PUT', path, rules, { 'if-match': etag })).status).toBe(200);
+  expect((await me.call('PUT', path, {}, { 'if-match': etag })).status).toBe(412);
+  expect(await shown()).toEqual([]);
+  expect((await me.call('PUT', `${path}?dry_run=yes`, {})).status).toBe(400);
+});
+
+test('wrong fields are all named, and change nothing', async () => {
+  const reply = await me.call('PUT', path, {
+    blocked: { domains: ['https://a.example', 'ok.example'], words: [' '], colours: [], offers: ['12', 0] },
+    separate: { categories: 'yes', competitors: [null] },
+    floors: { checkout: -1 },
+  });
+  expect(reply.status).toBe(400);
+  const paths = details(reply).map((detail) => detail.path);
+  expect(paths).toEqual(
+    expect.arrayContaining(['/blocked/colours', '/blocked/offers/0', '/separate/categories', '/floors/checkout']),
+  );
+  const second = await me.call('PUT', path, {
+    blocked: { domains: ['a.example', 'a/b'], words: [' '] },
+    floors: { ' ': 1 },
+  });
+  expect(details(second).map((detail) => detail.path)).toEqual(['/blocked/words/0', '/blocked/domains/1', '/floors']);
+  const many = Array.from({ length: 1001 }, (_, index) => `word${index}`);
+  expect(details(await me.call('PUT', path, { blocked: { words: many } }))).toEqual([
+    { path: '/blocked/words', message: expect.any(String) },
+  ]);
+  for (const body of ['null', '[]', '"x"', '{"blocked":null}', '{"floors":[]}', '{"blocked":{"words":["a\\u0000"]}}'])
+    expect([body, (await me.call('PUT', path, body)).status]).toEqual([body, 400]);
+  expect(await shown()).toEqual([ids.offer]);
+});
+
+test('another publisher neither reads nor sets them, and learns nothing of what exists by naming it', async () => {
+  const stranger = await t.caller(await t.addPublisher());
+  const marketer = await t.caller(me.publisherId, ['offers/management']);
+  expect((await stranger.call('GET', path)).status).toBe(404);
+  expect((await stranger.call('PUT', path, { blocked: { offers: [ids.offer] } })).status).toBe(404);
+  expect((await marketer.call('PUT', path, {})).status).toBe(403);
+  expect((await t.operator.call('GET', path)).status).toBe(200);
+  const own = `/publishers/${stranger.publisherId}/controls`;
+  const answers = [ids.offer, 2_000_000_000].map(async (id) => {
+    const { status, body } = await stranger.call('PUT', own, { blocked: { offers: [id] } });
+    return [status, body.data.offers, body.warnings];
+  });
+  expect(await answers[0]).toEqual(await answers[1]);
+  expect(await shown()).toEqual([ids.offer]);
+});
+
+test('another process hears of them by itself', async () => {
+  const store = await startCatalogStore({
+    ...{ pool: t.pool, databaseUrl: t.databaseUrl, logger: createLogger('silent'), buildIndex, now: Date.now },
+  });
+  try {
+    const isBlocked = (): boolean => {
+      const { controls, index } = store.current().publishers.get(me.publisherId) ?? { controls: null, index: null };
+      return index?.offers.some((offer) => controls?.blockOf(offer)) === true;
+    };
+    expect(isBlocked()).toBe(false);
+    await me.call('PUT', path, { blocked: { words: ['HALF OFF'] } });
+    await expect.poll(isBlocked, { timeout: 60_000 }).toBe(true);
+  } finally {
+    await store.stop();
+  }
+});
+
+test('the page sets them, asks before every offer is blocked, and is only read by analysts', async () => {
+  const admin = await signInAs(t, 'admin', me.publisherId);
+  const analyst = await signInAs(t, 'analyst', me.publisherId);
+  const page = `/dashboard/p/${me.publisherId}/settings/controls`;
+  expect((await analyst.get(page)).body).toContain('Of 1 active offer, 0 are blocked.');
+  expect((await analyst.post(page)).statusCode).toBe(403);
+  const wrong = await admin.post(page, { 'blocked.domains': 'a/b', floors: 'checkout' });
+  expect([wrong.statusCode, wrong.body]).toEqual([422, expect.stringContaining('a/b</textarea>')]);
+  const typed = {
+    'blocked.words': 'half off, other',
+    'separate.competitors': `Rival, ${ids.advertiser}`,
+    floors: 'checkout = 2,5',
+  };
+  const asked = await admin.post(page, typed);
+  expect([asked.statusCode, asked.body]).toEqual([422, expect.stringContaining('Save them nevertheless')]);
+  expect(await shown()).toEqual([ids.offer]);
+  expect((await admin.post(page, { ...typed, _confirmed: 'on' })).statusCode).toBe(303);
+  expect((await me.call('GET', path)).body.data).toMatchObject({
+    blocked: { ...none, words: ['half off', 'other'] },
+    separate: { categories: false, competitors: ['Rival', ids.advertiser] },
+    floors: { checkout: 2.5 },
+  });
+  expect((await analyst.get(page)).body).toContain('These rules block every offer');
+  expect(await shown()).toEqual([]);
+});
