@@ -27,6 +27,7 @@ export const effectLevels: readonly Level[] = [
 
 /** The group of the weights of a level for a key. */
 export const groupOf = (level: string, key: string): string => `${level} ${key}`;
+export const levelOf = (group: string): string => group.slice(0, group.indexOf(' '));
 export const keyOf = (group: string): string => group.slice(group.indexOf(' ') + 1);
 
 /** Features. Lengths tell their parts apart, which may be any text. */
@@ -59,7 +60,7 @@ function endOfText(name: string, from: number): number {
 }
 
 /** Variance of a weight's prior before any is known. */
-export const firstPrior = Math.fround(0.015);
+export const firstPrior = Math.fround(0.01);
 
 /** Expected successes that a weight remembers (count): older ones fade, as users change. */
 const remembered = 300;

@@ -1,8 +1,8 @@
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
-import { type Effects, firstPrior, groupOf, readWeightName } from './effects.ts';
+import { type Effects, firstPrior, groupOf, levelOf, readWeightName } from './effects.ts';
 import { setPair } from './table.ts';
 
-/** A group's first prior counts like this many weights that are known exactly (count). */
+/** What is usual of its level counts in a group like this many weights that are known exactly (count). */
 const priorWeights = 3;
 /** Steps of the fixed point at a time (count). */
 const priorSteps = 5;
@@ -17,20 +17,15 @@ type Family = { average: number; slots: number[] };
  */
 export function estimatePriors(effects: Effects): void {
   const { weights, priors } = effects;
-  for (const [group, families] of familiesOf(effects)) {
+  const groups = familiesOf(effects);
+  const usual = usualPriors(effects, groups);
+  for (const [group, families] of groups) {
     const before = priors.get(group) as number;
+    const first = usual.get(levelOf(group)) as number;
     let prior = before;
     for (let step = 0; step < priorSteps; step++) {
-      let [squares, determined] = [0, 0];
-      for (const family of families) {
-        for (const slot of family.slots) {
-          const information = informationOf(effects, slot, family.average);
-          const mean = deviation(effects, slot, family.average) * shrinkage(before, prior, information);
-          squares += mean * mean;
-          determined += (information * prior) / (1 + information * prior);
-        }
-      }
-      prior = Math.max(minPrior, (priorWeights * firstPrior + squares) / (priorWeights + determined));
+      const { squares, determined } = evidenceOf(effects, families, before, prior);
+      prior = Math.max(minPrior, (priorWeights * first + squares) / (priorWeights + determined));
     }
     prior = Math.fround(prior);
     priors.set(group, prior);
@@ -49,6 +44,38 @@ export function estimatePriors(effects: Effects): void {
       setPair(weights, average, all === 0 ? 0 : sum / all, weights.second[average] as number);
     }
   }
+}
+
+/** The variance that the weights of all keys of a level have in common: where few matter, new ones are doubted. */
+function usualPriors(effects: Effects, groups: ReadonlyMap<string, readonly Family[]>): Map<string, number> {
+  const sums = new Map<string, Evidence>();
+  for (const [group, families] of groups) {
+    const prior = effects.priors.get(group) as number;
+    const { squares, determined } = evidenceOf(effects, families, prior, prior);
+    const sum = getOrInsert(sums, levelOf(group), (): Evidence => ({ squares: 0, determined: 0 }));
+    sum.squares += squares;
+    sum.determined += determined;
+  }
+  const usualOf = ({ squares, determined }: Evidence): number =>
+    (priorWeights * firstPrior + squares) / (priorWeights + determined);
+  return new Map([...sums].map(([level, sum]) => [level, Math.max(minPrior, usualOf(sum))]));
+}
+
+/** What the weights of a group say of their variance: the sum of their squares, and how many the data determine. */
+type Evidence = { squares: number; determined: number };
+
+/** @param before the prior that the weights were learned under, `prior` the one that is tried */
+function evidenceOf(effects: Effects, families: readonly Family[], before: number, prior: number): Evidence {
+  let [squares, determined] = [0, 0];
+  for (const { slots, average } of families) {
+    for (const slot of slots) {
+      const information = informationOf(effects, slot, average);
+      const mean = deviation(effects, slot, average) * shrinkage(before, prior, information);
+      squares += mean * mean;
+      determined += (information * prior) / (1 + information * prior);
+    }
+  }
+  return { squares, determined };
 }
 
 const deviation = ({ weights: { first } }: Effects, slot: number, average: number): number =>
