@@ -8,6 +8,7 @@ import type { DatabaseHealth } from '../platform/db/health.ts';
 import { createFailFast } from '../platform/db/health.ts';
 import { AppError } from '../platform/errors.ts';
 import { t } from '../platform/i18n/messages.ts';
+import { parseUrl } from '../platform/lib/url.ts';
 import type { App } from '../platform/ports.ts';
 import { csrfFieldName, csrfHeader, formOf, type Viewer } from '../shell/context.ts';
 import type { Cookies } from '../shell/cookies.ts';
@@ -106,7 +107,7 @@ function toSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
 /** The dashboard path to open after sign-in; `/dashboard` for any other URL, which could be an open redirect. */
 export function nextPath(next: string): string {
   const base = 'http://dashboard';
-  const url = next.startsWith('/dashboard/') && URL.canParse(next, base) ? new URL(next, base) : null;
+  const url = next.startsWith('/dashboard/') ? parseUrl(next, base) : null;
   return url !== null && url.origin === base && url.pathname.startsWith('/dashboard/')
     ? url.pathname + url.search
     : '/dashboard';
@@ -131,5 +132,5 @@ function isSameOrigin(headers: IncomingHttpHeaders, publicUrl: string): boolean 
   const site = headers['sec-fetch-site'];
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
   if (origin === undefined || origin === publicUrl) return true;
-  return host !== undefined && URL.canParse(origin) && new URL(origin).host === host.toLowerCase();
+  return host !== undefined && parseUrl(origin)?.host === host.toLowerCase();
 }

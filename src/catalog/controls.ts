@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { parseUrl } from '../platform/lib/url.ts';
 import { plainText, wordFinder } from './blocked-words.ts';
 import { normaliseName } from './names.ts';
 import type { Block, Controls, Offer, StoredControls } from './types.ts';
@@ -15,8 +16,8 @@ export const noControls: StoredControls = {
  */
 export function hostOf(domain: string): string | null {
   const name = domain.trim().replace(/^\*\./, '').replace(/\.$/, '');
-  if (name === '' || /[\s/\\:@?#%[\]*]/.test(name) || !URL.canParse(`https://${name}`)) return null;
-  const host = new URL(`https://${name}`).hostname.replace(/\.$/, '');
+  if (name === '' || /[\s/\\:@?#%[\]*]/.test(name)) return null;
+  const host = (parseUrl(`https://${name}`)?.hostname ?? '').replace(/\.$/, '');
   return host === '' || host.length > 253 || host.includes('..') ? null : host;
 }
 
@@ -78,8 +79,9 @@ function blockFinder({ blocked, separate: { competitors } }: StoredControls): (o
 /** Hosts that an offer leads to, each followed by the domains it is part of. */
 function landingHosts({ campaign, useractionUrl }: Offer): string[] {
   return [campaign.landingUrl, useractionUrl ?? ''].flatMap((url) => {
-    if (!URL.canParse(url)) return [];
-    const labels = new URL(url).hostname.replace(/\.$/, '').split('.');
+    const parsed = parseUrl(url);
+    if (parsed === null) return [];
+    const labels = parsed.hostname.replace(/\.$/, '').split('.');
     return labels.map((_, at) => labels.slice(at).join('.'));
   });
 }

@@ -1,3 +1,4 @@
+import { parseUrl } from '../platform/lib/url.ts';
 import { type Call, CommandError, exitCodes, idOption, textOption, usageError } from './command.ts';
 
 type Asked = { query?: Readonly<Record<string, string | number | undefined>>; body?: unknown; signal?: AbortSignal };
@@ -19,7 +20,7 @@ export function createApi(call: Call): Api {
   const url = (textOption(call, 'url') || env.PERKWIRE_URL || defaultUrl).replace(/\/+$/, '');
   const key = textOption(call, 'key') || env.PERKWIRE_KEY || '';
   const publisher = idOption(call, 'publisher');
-  if (!/^https?:\/\//.test(url) || !URL.canParse(url))
+  if (!/^https?:\/\//.test(url) || parseUrl(url) === null)
     throw usageError(`${url} is no URL of a service, such as ${defaultUrl}. Set --url or PERKWIRE_URL.`);
   if (key === '')
     throw usageError('An API key with the permission "configurations" is needed: PERKWIRE_KEY, or --key.');

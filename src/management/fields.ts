@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { ErrorDetail } from '../platform/errors.ts';
+import { parseUrl } from '../platform/lib/url.ts';
 import { problem } from './schema-errors.ts';
 
 /** Field shapes that several kinds of rows share. */
@@ -47,7 +48,7 @@ export function checkUrls(values: Record<string, unknown>, names: readonly strin
   return names.flatMap((name) => {
     const value = values[name];
     if (typeof value !== 'string' || value === '') return [];
-    const url = URL.canParse(value) ? new URL(value) : null;
+    const url = parseUrl(value);
     if (url === null) return [{ path: `/${name}`, message: 'is not a URL' }];
     if (/[{}]/.test(url.host)) return [{ path: `/${name}`, message: 'must not have macros in the name of the host' }];
     return url.username === '' && url.password === ''

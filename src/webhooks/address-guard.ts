@@ -1,5 +1,6 @@
 import { isIP, isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { parseUrl } from '../platform/lib/url.ts';
 import { isTemporary, type Lookup, type ResolvedAddress } from './dispatcher/send/resolver.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
@@ -139,7 +140,7 @@ export function checkUrl(
   text: string,
   { allowHttp, allowNets }: { allowHttp: boolean; allowNets: readonly Net[] },
 ): UrlCheck {
-  if (!URL.canParse(text)) return { ok: false, reason: 'invalid_url' };
+  if (parseUrl(text) === null) return { ok: false, reason: 'invalid_url' };
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return { ok: false, reason: 'scheme_not_allowed' };
   if (url.protocol === 'http:' && !allowHttp) return { ok: false, reason: 'https_required' };

@@ -1,6 +1,7 @@
 import { defaultAppearance, defaultSettings, defaultStyles } from '@perkwire/client';
 import { type TObject, type TProperties, Type } from '@sinclair/typebox';
 import type { ErrorDetail } from '../../platform/errors.ts';
+import { parseUrl } from '../../platform/lib/url.ts';
 import { lowContrasts } from '../contrast.ts';
 import { buildAppearance, overlay } from '../theme-settings.ts';
 
@@ -71,7 +72,11 @@ export function checkOverrides(theme: Overrides): ErrorDetail[] {
     const value = path
       .split('/')
       .reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], theme);
-    if (value !== undefined && value !== '' && !(/^https?:\/\/\S+$/.test(String(value)) && URL.canParse(String(value))))
+    if (
+      value !== undefined &&
+      value !== '' &&
+      !(/^https?:\/\/\S+$/.test(String(value)) && parseUrl(String(value)) !== null)
+    )
       details.push({ path: `/${path}`, message: 'must be a URL that begins with https://, or empty' });
   }
   const { borderRadius = {} } = (theme.styles.popup ?? {}) as { borderRadius?: Record<string, string> };

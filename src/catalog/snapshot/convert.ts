@@ -1,3 +1,4 @@
+import { parseUrl } from '../../platform/lib/url.ts';
 import { controlsOf } from '../controls.ts';
 import type {
   CampaignRow,
@@ -69,7 +70,7 @@ export function toPublisher(
 export const isFrameHost = (text: string): boolean =>
   /^https?:\/\/(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*(:\d{1,5})?$/.test(text) &&
   text.length <= 300 &&
-  URL.canParse(text.replace('*.', 'any.'));
+  parseUrl(text.replace('*.', 'any.')) !== null;
 
 function toTheme(row: ThemeRow): Theme {
   return {

@@ -1,3 +1,4 @@
+import { parseUrl } from './url.ts';
 /** A URL taken apart: its origin, the path, and the rest. Macros such as `{click_id}` count after the origin only. */
 export type UrlTemplate = { origin: string; path: string; tail: string };
 
@@ -7,7 +8,7 @@ const parts = /^https?:\/\/[^/?#\\]+([^?#]*)(.*)$/is;
 /** Takes an absolute http(s) URL apart; null for anything else. */
 export function parseUrlTemplate(text: string): UrlTemplate | null {
   const match = parts.exec(text);
-  if (match === null || !URL.canParse(text)) return null;
+  if (match === null || parseUrl(text) === null) return null;
   const [, path = '', tail = ''] = match;
   return { origin: new URL(text).origin, path, tail };
 }

@@ -9,6 +9,7 @@ import {
   textOption,
   usageError,
 } from '../../command-line/command.ts';
+import { parseUrl } from '../../platform/lib/url.ts';
 import { type Forwarded, type ForwardedDelivery, forward } from './forward.ts';
 
 const path = '/manage/v1/webhook-listeners';
@@ -24,7 +25,7 @@ type Listener = { data: { id: number; secret: string; events: string[] } };
 /** Forwards deliveries until it is stopped. */
 export const listen: Run = async (call) => {
   const url = textOption(call, 'forward');
-  if (!/^https?:\/\//.test(url) || !URL.canParse(url))
+  if (!/^https?:\/\//.test(url) || parseUrl(url) === null)
     throw usageError('Name the server: --forward http://localhost:3000/hook');
   const api = createApi(call);
   const events = textOption(call, 'events')

@@ -11,6 +11,7 @@ import type { Authenticator } from '../../platform/http/auth.ts';
 import { emptyBodyByDefault } from '../../platform/http/body-parsing.ts';
 import { createEventStreams } from '../../platform/http/event-streams.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
+import { parseUrl } from '../../platform/lib/url.ts';
 import type { App } from '../../platform/ports.ts';
 import { createSigner } from '../../platform/security/tracking-token.ts';
 import { webhookIdOf } from '../deliveries/view.ts';
@@ -94,7 +95,7 @@ function createRoute(app: App, deps: CreateDeps): void {
 
 /** It is only shown, but one that is this service would make a loop. @throws AppError `invalid_endpoint` */
 function requireForwardUrl(text: string, publicUrl: string): void {
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = parseUrl(text);
   if (url === null || !/^https?:\/\/[^\s\0]+$/.test(text) || !text.isWellFormed())
     throw invalidUrl('must be an absolute URL that begins with http:// or https://');
   if (url.username !== '' || url.password !== '') throw invalidUrl('must not hold a user name or password');

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { parseUrl } from '../../../platform/lib/url.ts';
 import type { SecretBox } from '../../../platform/security/secret-box.ts';
 import type { Span, Tracing } from '../../../platform/tracing/tracing.ts';
 import type { PayloadLinks } from '../../payload-link.ts';
@@ -173,7 +174,7 @@ function endAttempt(span: Span, { claimed, attempts, outcome, status, errorClass
   span.end(
     {
       'http.request.method': method,
-      'server.address': URL.canParse(url) ? new URL(url).hostname : '',
+      'server.address': parseUrl(url)?.hostname ?? '',
       'perkwire.delivery_id': deliveryId,
       'perkwire.endpoint_id': endpointId,
       'perkwire.event': event,
