@@ -87,22 +87,31 @@ export const fetchOffersAnswer = Type.Object(
   { title: 'OnePlacementAnswer' },
 );
 
+const placementAnswer = Type.Object({
+  name: Type.String({ description: 'As the call has it.' }),
+  ...fetchOffersAnswer.properties.data.properties,
+});
+
 /** The answer of a call that names several placements (docs/interface.md#several-placements). */
-export const fetchPlacementsAnswer = Type.Object(
+export const fetchPlacementsAnswer = Type.Object({ data: Type.Object({ placements: Type.Array(placementAnswer) }) });
+
+/**
+ * Both answers of fetch-offers as one, so that clients generated from it read `data.offers` without a question: a call
+ * that names several placements is answered by `data.placements` alone (docs/interface.md#several-placements).
+ */
+export const fetchAnswer = Type.Object(
   {
     data: Type.Object({
-      placements: Type.Array(
-        Type.Object({
-          name: Type.String({ description: 'As the call has it.' }),
-          ...fetchOffersAnswer.properties.data.properties,
+      ...fetchOffersAnswer.properties.data.properties,
+      placements: Type.Optional(
+        Type.Array(placementAnswer, {
+          description: 'Where the call names several placements: one each, in its order, in place of all else.',
         }),
       ),
     }),
   },
-  { title: 'FetchPlacementsAnswer' },
+  { title: 'FetchOffersAnswer' },
 );
-
-export const fetchAnswer = Type.Union([fetchOffersAnswer, fetchPlacementsAnswer], { title: 'FetchOffersAnswer' });
 
 /** The answer of a call that asks for numbers alone (docs/interface.md#any-offers). */
 export const countAnswer = Type.Object(

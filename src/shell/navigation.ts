@@ -102,7 +102,7 @@ function groupView(
   const entryView = (entry: NavEntry): Html => html`
     <li>
       <a href="${hrefOf(entry, publisherId)}"${entry.key === current && html` aria-current="page"`}>
-        ${icon(entry.icon)}${t(entry.text)}${countBadge(counts.get(entry.key) ?? 0, entry.countText)}
+        ${icon(entry.icon)}${t(entry.text)} ${countBadge(counts.get(entry.key) ?? 0, entry.countText)}
       </a>
     </li>`;
   return html`

@@ -54,6 +54,7 @@ test('first steps of a publisher without offers begin with advertiser, campaign 
     landing_url: 'https://bramble.example/',
     ...{ priority: '50', weight: '0', payout_kind: 'cpc', payout_amount: '1', payout_currency: 'EUR', active: 'on' },
     click_id_param: 'click_id',
+    ranking: 'learned',
     'rules.pacing': 'asap',
     'rules.without_identity': 'serve',
   });

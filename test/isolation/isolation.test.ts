@@ -27,6 +27,7 @@ const ownOnly = new Set([
   'post /native/v1/offers.json',
   'post /native/v2/offers.json',
   'post /native/v4/offers.json',
+  'post /native/v4/any.json',
   'post /native/v4/offerwall.json',
   'post /native/v4/perkswall.json',
   'post /native/v2/perkswall.json',

@@ -56,8 +56,8 @@ const floorsInput = Type.Record(Type.String(), Type.Number({ minimum: 0, maximum
 /** What of the rules can be left out, at any depth: it is then empty. */
 export const controlsInput = Type.Object(
   {
-    blocked: Type.Partial(blockedInput, { title: 'BlockedOffersInput', additionalProperties: false }),
-    separate: Type.Partial(separateInput, { title: 'SeparatedOffersInput', additionalProperties: false }),
+    blocked: Type.Partial(blockedInput, { title: 'BlockedOffers', additionalProperties: false }),
+    separate: Type.Partial(separateInput, { title: 'SeparatedOffers', additionalProperties: false }),
     floors: floorsInput,
   },
   { title: 'ControlsInput', additionalProperties: false },

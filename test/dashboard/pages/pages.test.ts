@@ -127,6 +127,7 @@ describe('the catalogue', () => {
       active: 'on',
       priority: '1',
       weight: '100',
+      ranking: 'learned',
       payout_amount: '0.25',
       payout_currency: 'eur',
       payout_kind: 'cpc',
