@@ -1,5 +1,6 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { expect } from 'vitest';
+import { dayMs, hourMs } from '../../../src/platform/lib/time.ts';
 import { conversionEvent } from '../../../src/tracking/conversions/event-type.ts';
 import { saveEndpoint } from '../../../src/webhooks/endpoint-changes.ts';
 import { createTestApp, type TestApp, type TestAppOptions } from '../../support/test-app.ts';
@@ -7,9 +8,13 @@ import { call, type ShownOffer, showOffer } from '../journey.ts';
 
 export type Clock = { ms: number };
 
-/** The application with a clock that is set by hand. */
+/**
+ * The application with a clock that is set by hand. It starts now, or two hours before the end of the day (UTC) when
+ * that is nearer, so that a test which moves it on by minutes stays within one day of the reports.
+ */
 export async function createTimedApp(options: TestAppOptions = {}): Promise<TestApp & { clock: Clock }> {
-  const clock = { ms: Date.now() };
+  const nowMs = Date.now();
+  const clock = { ms: Math.min(nowMs, nowMs - (nowMs % dayMs) + dayMs - 2 * hourMs) };
   return { ...(await createTestApp({ now: () => clock.ms, ...options })), clock };
 }
 
