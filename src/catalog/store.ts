@@ -100,12 +100,12 @@ export async function loadSnapshot(
     buildIndex,
     base: base === null || changed === null ? null : { snapshot: base, changed },
   });
-  storedBySnapshot.set(snapshot, { rows, source, sourceMark: hash('sha256', source, 'base64url').slice(0, 8) });
+  const sourceMark = hash('sha256', source, 'base64url').slice(0, 8);
+  storedBySnapshot.set(snapshot, { rows, source, stateId: `catalog ${rows.version} ${sourceMark}` });
   return snapshot;
 }
 
-/** `sourceMark`: a short digest of the source. */
-type Loaded = Stored & { sourceMark: string };
+type Loaded = Stored & { stateId: string };
 
 const storedBySnapshot = new WeakMap<Snapshot, Loaded>();
 
@@ -117,12 +117,9 @@ function storedOf(snapshot: Snapshot): Loaded {
 
 /**
  * Names the state of the configuration that a snapshot was loaded with, for good. Its version alone does not: after a
- * failover or a restore, the same number may be given to other changes.
+ * failover or a restore, the same number may be given to other changes. A digest of the source tells them apart.
  */
-export const stateIdOf = (snapshot: Snapshot): string => {
-  const { rows, sourceMark } = storedOf(snapshot);
-  return `catalog ${rows.version} ${sourceMark}`;
-};
+export const stateIdOf = (snapshot: Snapshot): string => storedOf(snapshot).stateId;
 
 /** The rows a loaded snapshot was built from. */
 export const rowsOf = (snapshot: Snapshot): CatalogRows => storedOf(snapshot).rows;

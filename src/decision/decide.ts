@@ -42,7 +42,7 @@ export function run(input: DecisionInput, observer: Observer | null): Decision {
     stream: observer === null ? stream : observed(stream, observer),
     count: context.count ?? unitOf(publisher, theme, context.placement).offersPerResponse,
     onOfferwall: context.surface === 'offerwall',
-    elsewhere: context.shownElsewhere === undefined ? [] : oneOfEach(index, context.shownElsewhere),
+    elsewhere: context.shownElsewhere === null ? [] : oneOfEach(index, context.shownElsewhere),
     sequence: relaxed ? null : sequenceOf(publisher, context.placement),
     separateCategories: publisher.controls?.separateCategories ?? false,
     onExcluded,

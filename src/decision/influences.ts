@@ -1,5 +1,5 @@
-import { nameOfKey, propertiesOf } from '../learning/properties.ts';
-import { effectsOf, scopeOf } from '../learning/score.ts';
+import { nameOfKey } from '../learning/properties.ts';
+import { effectsOf, relevantProperties, scopeOf } from '../learning/score.ts';
 import type { Candidate } from './index/compile.ts';
 import type { DecisionInput } from './types.ts';
 
@@ -13,7 +13,7 @@ const least = 0.02;
 /** The properties of a request that moved an offer's expected revenue most, the strongest first. */
 export function influencesOf({ offer, payout }: Candidate, { publisher, context, model }: DecisionInput): Influence[] {
   if (payout.kind === 'cpm' || payout.amountMicros === 0) return [];
-  const scope = scopeOf(model, publisher.id, context.placement, propertiesOf(context, publisher));
+  const scope = scopeOf(model, publisher.id, context.placement, relevantProperties(model, context, publisher));
   const effects = [scope.click, ...(payout.kind === 'cpc' ? [] : [scope.conversion])].flatMap((one) =>
     effectsOf(one, offer),
   );

@@ -35,8 +35,8 @@ export type DecisionContext = {
   campaignId: number | null;
   /** Most offers; null: the setting of placement, theme or publisher. */
   count: number | null;
-  /** Campaigns shown at other placements of the same call; absent: none. */
-  shownElsewhere?: readonly number[];
+  /** Campaigns shown at other placements of the same call; null: the call names one placement. */
+  shownElsewhere: readonly number[] | null;
   dev: boolean;
 };
 

@@ -38,16 +38,23 @@ const publisherPart = (key: string): string => key.slice(0, key.indexOf(' ', cus
 /** The key without its publisher, as requests have it. */
 export const nameOfKey = (key: string): string => (isCustom(key) ? key.slice(publisherPart(key).length + 1) : key);
 
-/** The properties of a request. */
-export function propertiesOf(context: LearningContext, publisher: LearningPublisher): Property[] {
-  const timeZone = context.geo.timeZone ?? publisher.timeZone;
+/** The properties of a request. @param wanted keys; null: all */
+export function propertiesOf(
+  context: LearningContext,
+  publisher: LearningPublisher,
+  wanted: ReadonlySet<string> | null = null,
+): Property[] {
   const found: Property[] = [];
+  if (wanted?.size === 0) return found;
+  const timeZone = context.geo.timeZone ?? publisher.timeZone;
   for (const { key, of } of standard) {
-    const value = of(context, timeZone);
+    const value = wanted === null || wanted.has(key) ? of(context, timeZone) : null;
     if (value !== null) found.push({ key, value });
   }
   for (const [name, value] of context.custom) {
-    if (!publisher.learningExcludedKeys.has(name)) found.push({ key: `${customPrefix}${publisher.id} ${name}`, value });
+    const key = `${customPrefix}${publisher.id} ${name}`;
+    if (wanted !== null && !wanted.has(key)) continue;
+    if (!publisher.learningExcludedKeys.has(name)) found.push({ key, value });
   }
   return found;
 }

@@ -1,13 +1,13 @@
 import type { Offer } from '../catalog/types.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
-import { averageName, effectLevels, effectOf, groupOf, weightName } from './effects.ts';
+import { averageName, effectLevels, effectOf, groupOf, keyOf, weightName } from './effects.ts';
 import { type Model, placeOf, type RateModel } from './model.ts';
-import type { Property } from './properties.ts';
+import { type LearningContext, type LearningPublisher, type Property, propertiesOf } from './properties.ts';
 import { type Rate, rateOf, rateSlots } from './rates.ts';
 import { findSlot } from './table.ts';
 
 /** Requests that are equal for a model: of one placement, and with equal properties of those that matter. */
-export type Scope = { key: string; click: RateScope; conversion: RateScope };
+export type Scope = { click: RateScope; conversion: RateScope };
 
 /** A rate at a placement for a request. */
 export type RateScope = {
@@ -23,26 +23,41 @@ type Feature = { property: Property; weight: number; average: number; prior: num
 /** Properties whose effects vary less than this are left out (variance of the logarithm: 3 %). */
 const leastPrior = 1e-3;
 
-export function scopeOf(
-  { click, conversion }: Model,
-  publisherId: number,
-  placement: string,
-  given: readonly Property[],
-): Scope {
-  const place = placeOf(publisherId, placement);
-  const of = (model: RateModel): RateScope => ({
-    model,
-    place,
-    properties: given.filter(({ key }) => matters(model, key)),
-    features: new Map(),
+type Keys = ReadonlySet<string>;
+const keysOfModels = new WeakMap<Model, { click: Keys; conversion: Keys; all: Keys }>();
+
+/** The keys of the properties that matter for a version of the model. */
+const keysOf = (model: Model) =>
+  getOrInsert(keysOfModels, model, () => {
+    const [click, conversion] = [keysThatMatter(model.click), keysThatMatter(model.conversion)];
+    return { click, conversion, all: new Set([...click, ...conversion]) };
   });
-  const scopes = { click: of(click), conversion: of(conversion) };
-  const properties = new Set([...scopes.click.properties, ...scopes.conversion.properties]);
-  return { key: JSON.stringify([place, ...[...properties].map(({ key, value }) => [key, value])]), ...scopes };
+
+const keysThatMatter = ({ effects }: RateModel): Keys =>
+  new Set([...effects.priors].filter(([, prior]) => prior >= leastPrior).map(([group]) => keyOf(group)));
+
+/** The properties of a request that matter for a model. */
+export const relevantProperties = (model: Model, context: LearningContext, publisher: LearningPublisher): Property[] =>
+  propertiesOf(context, publisher, keysOf(model).all);
+
+/** Text that is equal for requests of one scope. @param properties from `relevantProperties` */
+export function scopeKeyOf(placement: string, properties: readonly Property[]): string {
+  let key = placement;
+  for (const { key: name, value } of properties) key += `\n${name.length} ${name}${value.length} ${value}`;
+  return key;
 }
 
-const matters = ({ effects }: RateModel, key: string): boolean =>
-  effectLevels.some(({ name }) => (effects.priors.get(groupOf(name, key)) ?? 0) >= leastPrior);
+/** @param properties from `relevantProperties` */
+export function scopeOf(model: Model, publisherId: number, placement: string, properties: readonly Property[]): Scope {
+  const keys = keysOf(model);
+  const of = (rate: RateModel, wanted: Keys): RateScope => ({
+    model: rate,
+    place: placeOf(publisherId, placement),
+    properties: properties.filter(({ key }) => wanted.has(key)),
+    features: new Map(),
+  });
+  return { click: of(model.click, keys.click), conversion: of(model.conversion, keys.conversion) };
+}
 
 /** The distribution of an offer's rate for a scope, on the first position. */
 export function scopedRateOf(scope: RateScope, offer: Offer): Rate {

@@ -99,7 +99,7 @@ export const toContext = (row: ContextRow, inputs: StoredInputs): DecisionContex
   onlyWithCreative: inputs.onlyWithCreative ?? false,
   campaignId: inputs.campaignId ?? null,
   count: inputs.count ?? null,
-  ...(inputs.shownElsewhere === undefined ? {} : { shownElsewhere: inputs.shownElsewhere }),
+  shownElsewhere: inputs.shownElsewhere ?? null,
   dev: row.dev,
 });
 

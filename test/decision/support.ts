@@ -148,6 +148,7 @@ export const contextOf = (over: Partial<DecisionContext> = {}): DecisionContext 
   onlyWithCreative: false,
   campaignId: null,
   count: null,
+  shownElsewhere: null,
   dev: false,
   ...over,
 });

@@ -20,7 +20,7 @@ type FillOptions = {
   onExcluded: ((candidate: Candidate, exclusion: Exclusion) => void) | undefined;
 };
 
-type Filling = FillOptions & {
+type Filling = Pick<FillOptions, 'stream' | 'count' | 'onOfferwall' | 'sequence' | 'onExcluded'> & {
   conflicts: Conflicts;
   /** Taken from the stream and not chosen yet, best first. */
   pending: RankedCandidate[];
@@ -32,9 +32,9 @@ type Filling = FillOptions & {
  * @returns `blocked`: how many candidates were left out by sequence rules alone
  */
 export function fillPositions(options: FillOptions): { chosen: RankedCandidate[]; blocked: number } {
-  const { count, onOfferwall, elsewhere, onExcluded } = options;
-  const conflicts = createConflicts(onOfferwall, elsewhere, options.separateCategories);
-  const filling: Filling = { ...options, conflicts, pending: [] };
+  const { stream, count, onOfferwall, sequence, onExcluded } = options;
+  const conflicts = createConflicts(onOfferwall, options.elsewhere, options.separateCategories);
+  const filling: Filling = { stream, count, onOfferwall, sequence, onExcluded, conflicts, pending: [] };
   const chosen: RankedCandidate[] = [];
   while (chosen.length < count) {
     const best = takeBest(filling, chosen.length + 1);

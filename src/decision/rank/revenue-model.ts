@@ -1,8 +1,7 @@
 import type { Payout } from '../../catalog/types.ts';
 import type { Model, Sales } from '../../learning/model.ts';
-import { propertiesOf } from '../../learning/properties.ts';
 import type { Rate } from '../../learning/rates.ts';
-import { type Scope, scopedRateOf, scopeOf } from '../../learning/score.ts';
+import { relevantProperties, type Scope, scopedRateOf, scopeKeyOf, scopeOf } from '../../learning/score.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import type { EligibilityIndex, PriorityClass } from '../eligibility.ts';
 import type { Candidate } from '../index/compile.ts';
@@ -64,18 +63,19 @@ export function revenueModelOf(
   priorityClass: PriorityClass,
   { publisher, context, model }: DecisionInput,
 ): RevenueModel {
-  const scope = scopeOf(model, publisher.id, context.placement, propertiesOf(context, publisher));
+  const properties = relevantProperties(model, context, publisher);
+  const key = scopeKeyOf(context.placement, properties);
   const byIndex = getOrInsert(kept, model, () => new WeakMap<EligibilityIndex, ByScope>());
   const byScope = getOrInsert(byIndex, index, (): ByScope => ({ rows: 0, models: new Map() }));
-  const found = byScope.models.get(scope.key)?.get(priorityClass);
+  const found = byScope.models.get(key)?.get(priorityClass);
   if (found !== undefined) return found;
-  const made = emptyModel(index, priorityClass, scope);
+  const made = emptyModel(index, priorityClass, scopeOf(model, publisher.id, context.placement, properties));
   byScope.rows += made.offerIds.length;
   if (byScope.rows > maxRows) {
     byScope.rows = made.offerIds.length;
     byScope.models.clear();
   }
-  getOrInsert(byScope.models, scope.key, () => new Map<PriorityClass, RevenueModel>()).set(priorityClass, made);
+  getOrInsert(byScope.models, key, () => new Map<PriorityClass, RevenueModel>()).set(priorityClass, made);
   return made;
 }
 

@@ -55,7 +55,7 @@ export function decideSession(
     decision: {
       catalogVersion: snapshot.version,
       scores: decided.map(({ score }) => score),
-      inputs: { ...storedInputsOf(input, linked), catalogue: stateIdOf(snapshot) },
+      inputs: storedInputsOf(input, stateIdOf(snapshot), linked),
     },
     custom: request.custom,
     macros: macrosFor(decided, pending),
@@ -102,6 +102,7 @@ export function readDecisionRecord(json: string): DecisionRecord {
 
 function storedInputsOf(
   { context, history, totals, model }: DecisionInput,
+  catalogue: string,
   linkedOfferId: number | null,
 ): StoredInputs {
   const { geo, surface, browser, loyalty, onlyWithCreative, campaignId, count, shownElsewhere } = context;
@@ -117,11 +118,12 @@ function storedInputsOf(
   if (onlyWithCreative) inputs.onlyWithCreative = true;
   if (campaignId !== null) inputs.campaignId = campaignId;
   if (count !== null) inputs.count = count;
-  if (shownElsewhere !== undefined) inputs.shownElsewhere = shownElsewhere;
+  if (shownElsewhere !== null) inputs.shownElsewhere = shownElsewhere;
   if (Object.keys(history.optOuts).length > 0) inputs.optOuts = history.optOuts;
   if (history.exposures.length > 0) inputs.exposures = history.exposures;
   if (totals.size > 0) inputs.totals = [...totals];
   if (model.version !== 0) inputs.modelVersion = model.version;
+  inputs.catalogue = catalogue;
   return inputs;
 }
 

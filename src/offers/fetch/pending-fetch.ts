@@ -147,8 +147,8 @@ export function contextOf(pending: PendingFetch, nowMs: number): DecisionContext
     onlyWithCreative: request.onlyWithCreative,
     campaignId: request.campaignId,
     count: surface.kind === 'unit' ? request.count : maxWallOffers,
+    shownElsewhere: pending.call === null ? null : shownElsewhere(pending, pending.call),
     dev: pending.dev,
-    ...(pending.call === null ? {} : { shownElsewhere: shownElsewhere(pending, pending.call) }),
   };
 }
 

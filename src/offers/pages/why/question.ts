@@ -46,6 +46,7 @@ export const visitorOf = (question: Question): Omit<DecisionContext, 'nowMs'> =>
   onlyWithCreative: false,
   campaignId: null,
   count: null,
+  shownElsewhere: null,
   dev: false,
 });
 
