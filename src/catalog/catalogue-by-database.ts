@@ -2,12 +2,13 @@ import type pg from 'pg';
 import { type Actor, operatorPermission, type Work } from '../management/unit-of-work.ts';
 import { findWritableUrl } from '../platform/db/find-writable.ts';
 import { migrate } from '../platform/db/migrate.ts';
-import { createPool, readTransaction, transaction } from '../platform/db/pool.ts';
+import { createPool, type Executor, readTransaction, transaction } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import type { ImageStore } from './images/image-store.ts';
+import { type Applied, applyCatalogue, previewApply } from './resources/catalogue/apply.ts';
 import { exportCatalogue, type Progress } from './resources/catalogue/export.ts';
 import { checkPictures, importCatalogue } from './resources/catalogue/import.ts';
-import { parseCatalogue } from './resources/catalogue/parse.ts';
+import { parseCatalogue, parseForPublisher } from './resources/catalogue/parse.ts';
 
 /*
  * The catalogue without the service: for catalogues that are too large for a call.
@@ -50,19 +51,25 @@ export const exportByDatabase = (
   write: (pieces: AsyncIterable<string>) => Promise<void>,
 ): Promise<number> =>
   withPool(databaseUrl, async (pool) => {
-    const { rows } = await pool.query<{ id: number }>(
-      'select id from publishers where $1::integer is null or id = $1 order by id limit 2',
-      [publisherId],
-    );
-    const [found, second] = rows;
-    if (found === undefined) throw new Error('Publisher not found.');
-    if (second !== undefined) throw new Error('There are several publishers: name one with --publisher ID.');
+    const id = await findPublisher(pool, publisherId);
     await readTransaction(pool, async (executor) => {
-      const work: Work = { executor, actor, publisherId: found.id, nowMs: Date.now() };
+      const work: Work = { executor, actor, publisherId: id, nowMs: Date.now() };
       await write(exportCatalogue(work, store, progress));
     });
-    return found.id;
+    return id;
   });
+
+/** @param id null: the only one there is */
+async function findPublisher(pool: pg.Pool, id: number | null): Promise<number> {
+  const { rows } = await pool.query<{ id: number }>(
+    'select id from publishers where $1::integer is null or id = $1 order by id limit 2',
+    [id],
+  );
+  const [found, second] = rows;
+  if (found === undefined) throw new Error('Publisher not found.');
+  if (second !== undefined) throw new Error('There are several publishers: name one with --publisher ID.');
+  return found.id;
+}
 
 type ImportOptions = {
   /** null: a new one. */
@@ -96,4 +103,34 @@ export const importByDatabase = (
       if (err === undo) return null;
       throw err;
     });
+  });
+
+type ApplyOptions = {
+  /** null: the only publisher there is. */
+  publisherId: number | null;
+  /** How errors call the content. */
+  name: string;
+  prune: boolean;
+  /** Digest of the plan that was agreed to; null: any. */
+  expected: string | null;
+  dryRun: boolean;
+};
+
+/** @throws AppError with all that is wrong */
+export const applyByDatabase = (
+  { databaseUrl, store, progress }: CatalogueDatabase,
+  content: unknown,
+  { publisherId, name, prune, expected, dryRun }: ApplyOptions,
+): Promise<Applied> =>
+  withPool(databaseUrl, async (pool) => {
+    const id = await findPublisher(pool, publisherId);
+    const workWith = (executor: Executor): Work => ({ executor, actor, publisherId: id, nowMs: Date.now() });
+    const parsed = await parseForPublisher(content, workWith(pool));
+    if ('details' in parsed)
+      throw new AppError('invalid_request', { message: `${name} cannot be applied.`, details: parsed.details });
+    const { catalogue } = parsed;
+    await checkPictures(catalogue, progress);
+    if (dryRun) return readTransaction(pool, (executor) => previewApply(workWith(executor), catalogue, { prune }));
+    const options = { store, prune, expected, progress };
+    return transaction(pool, (executor) => applyCatalogue(workWith(executor), catalogue, options));
   });

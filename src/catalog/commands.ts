@@ -25,6 +25,20 @@ export const catalogueCommands: readonly Command[] = [
     load: async () => (await import('./commands/catalogue.ts')).importFromFile,
   },
   {
+    name: 'catalogue apply',
+    args: 'FILE',
+    about: 'Brings a publisher to the state of a file: shows the plan, asks, and applies it as a whole',
+    options: {
+      ...catalogueOptions,
+      'dry-run': flag('shows the plan only; exits with 2 where something would change'),
+      prune: flag('also removes what the file does not name'),
+      yes: flag('applies without asking'),
+    },
+    callsService: true,
+    examples: ['catalogue apply catalogue.json --dry-run', 'catalogue apply catalogue.json --yes --prune'],
+    load: async () => (await import('./commands/catalogue-apply.ts')).apply,
+  },
+  {
     name: 'catalogue diff',
     args: 'FILE [OTHER]',
     about: 'Compares a file with the catalogue there is, or with another file; exits with 1 where they differ',

@@ -40,6 +40,7 @@ const ownOnly = new Set([
   'post /manage/v1/offers',
   'post /manage/v1/creatives',
   'post /manage/v1/catalogue/import',
+  'post /manage/v1/catalogue/apply',
   'post /manage/v1/sequence-rules',
   'post /manage/v1/deliveries/replay',
   'post /manage/v1/explain',

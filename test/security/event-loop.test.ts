@@ -84,7 +84,7 @@ describe('other requests are served while', () => {
     expect(checked.turnMs).toBeLessThan(maxTurnMs);
   });
 
-  test('the largest catalogue of a call is imported and exported', async () => {
+  test('the largest catalogue of a call is imported, exported and compared', async () => {
     const text = 'x'.repeat(380);
     const campaign = (id: number) =>
       JSON.stringify({
@@ -106,6 +106,11 @@ describe('other requests are served while', () => {
       expect(answer.rawPayload.length).toBeGreaterThan(3 * mb);
     });
     expect(reading).toBeLessThan(maxTurnMs);
+    const comparing = await longestTurnMs(async () => {
+      const { body } = await empty.call('POST', '/catalogue/apply?dry_run=true&prune=true', file);
+      expect(body.data.changes).toEqual([]);
+    });
+    expect(comparing).toBeLessThan(maxTurnMs);
   });
 
   /** What a body may hold at most is 1 MB, or less. */

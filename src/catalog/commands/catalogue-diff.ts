@@ -48,7 +48,7 @@ function show({ out }: Call, difference: Difference): void {
 }
 
 const maxShown = 80;
-function short(value: unknown): string {
+export function short(value: unknown): string {
   const text = JSON.stringify(value) ?? 'not set';
   return text.length > maxShown ? `${text.slice(0, maxShown)}…` : text;
 }

@@ -10,14 +10,14 @@ import { createImageStore } from '../image-storage.ts';
 
 const exportPath = '/manage/v1/catalogue/export';
 
-function fileOf({ args }: Call): string {
+export function fileOf({ args }: Call): string {
   const [file, ...rest] = args;
   if (file === undefined || rest.length > 0) throw usageError('Name one file.');
   return file;
 }
 
 /** The database of the call, also where there is no key but a database; null: it calls the service. */
-function databaseOf({ options, env, out }: Call): CatalogueDatabase | null {
+export function databaseOf({ options, env, out }: Call): CatalogueDatabase | null {
   const databaseUrl = env.DATABASE_URL ?? '';
   const hasKey = options.key !== undefined || (env.PERKWIRE_KEY ?? '') !== '';
   if (options.database !== true && (hasKey || databaseUrl === '')) return null;

@@ -147,7 +147,7 @@ describe('a catalogue', () => {
     expect(file.publisher.usp_enabled).toBe(true);
     const warnings = ['usp_enabled', 'wallet_enabled', 'offerwall_enabled'].map((name) => ({
       path: `/publisher/${name}`,
-      message: 'was not imported: only an operator changes it; it stays false',
+      message: 'was left out: only an operator changes it; it stays false',
     }));
     const checked = await me.call('POST', '/catalogue/import?dry_run=true', file);
     expect(checked.body.data).toMatchObject({ dry_run: true, warnings });

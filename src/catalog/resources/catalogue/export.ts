@@ -60,7 +60,8 @@ export async function* exportCatalogue(
   yield '\n}\n';
 }
 
-async function* rowsOf(kind: Resource, work: Work): AsyncGenerator<Values> {
+/** The rows of a kind, as they are shown, without those that went with a campaign or an offer. */
+export async function* rowsOf(kind: Resource, work: Work): AsyncGenerator<Values> {
   const conditions = [
     scopeOf(kind, work),
     kind.removedAt ? `${kind.removedAt} is null` : 'true',

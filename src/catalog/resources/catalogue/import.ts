@@ -20,7 +20,8 @@ const chunkSize = 250;
 /** `warnings`: what of the file was left out. */
 export type Imported = { publisher_id: number; counts: Record<string, number>; warnings: Warning[] };
 
-type Ids = ReadonlyMap<string, ReadonlyMap<unknown, unknown>>;
+/** Ids of rows by those of the file, by table. */
+export type Ids = ReadonlyMap<string, ReadonlyMap<unknown, unknown>>;
 
 /**
  * Checks the pictures of a file and measures them; what the file says of their type and size does not count.
@@ -104,7 +105,7 @@ export async function findKeptSettings(work: Work, { publisher, given }: Catalog
     .filter((name) => given.includes(name) && !isDeepStrictEqual(publisher[name], current[name]))
     .map((name) => ({
       path: `/publisher/${name}`,
-      message: `was not imported: only an operator changes it; it stays ${JSON.stringify(current[name])}`,
+      message: `was left out: only an operator changes it; it stays ${JSON.stringify(current[name])}`,
     }));
 }
 
@@ -160,11 +161,11 @@ async function insertRows(work: Work, kind: Resource, list: readonly FileRow[], 
 }
 
 /** A row that names others by their new ids. */
-function renamed(kind: Resource, values: Values, ids: Ids): Values {
+export function renamed(kind: Resource, values: Values, ids: Ids): Values {
   const changed = { ...values };
   for (const [column, { table }] of Object.entries(kind.references ?? {}))
     changed[column] = ids.get(table)?.get(values[column]) ?? null;
   if (kind === sequenceRules)
-    changed.match = mapMatch(values.match as Values, (table, id) => (ids.get(table)?.get(id) as number) ?? null);
+    changed.match = mapMatch(values.match as Values, (table, id) => ids.get(table)?.get(id) ?? null);
   return changed;
 }

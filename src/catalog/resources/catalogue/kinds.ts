@@ -35,7 +35,7 @@ const matchTables: Readonly<Record<string, string>> = {
 /**
  * A rule's match with each id passed through `change`; what becomes null is left out, and lists that end empty with it.
  */
-export function mapMatch(match: Values, change: (table: string, id: number) => number | null): Values {
+export function mapMatch(match: Values, change: (table: string, id: number) => unknown): Values {
   const entries = Object.entries(match).map(([name, list]): [string, unknown[]] => {
     const table = matchTables[name];
     if (table === undefined) return [name, list as unknown[]];

@@ -1,4 +1,5 @@
 import { capital, defaultsOf, type Resource, type Values } from '../../../management/resource.ts';
+import { getRow } from '../../../management/rows.ts';
 import { checkValue } from '../../../management/schema-errors.ts';
 import type { Work } from '../../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../../platform/errors.ts';
@@ -14,7 +15,7 @@ import { formatField, formatNumber, kinds, mapMatch } from './kinds.ts';
 /** A row of a file: its id there, its fields, and the bytes of its picture. */
 export type FileRow = { id: unknown; values: Values; image: Buffer | null; path: string };
 
-/** `given`: the settings of the publisher that the file names; others are at their defaults. */
+/** `given`: the settings of the publisher that the file names. */
 export type Catalogue = {
   sdkId: string | null;
   publisher: Values;
@@ -28,11 +29,13 @@ const maxDetails = 100;
 /**
  * Reads a catalogue file by the same schemas and rules as the calls that make single rows, in slices between which
  * other requests are served.
+ * @param settings of the publisher, where the file does not name them
  * @returns the catalogue, or everything that is wrong, with its path in the file
  */
 export async function parseCatalogue(
   file: unknown,
   work: Work,
+  settings: Values = defaultsOf(publishers),
 ): Promise<{ catalogue: Catalogue } | { details: ErrorDetail[] }> {
   const details: ErrorDetail[] = [];
   const at = (path: string, found: readonly ErrorDetail[]): void => {
@@ -47,7 +50,7 @@ export async function parseCatalogue(
   for (const name of Object.keys(file)) if (!names.includes(name)) wrong(`/${name}`, 'is not known here');
 
   const { sdk_id, ...given } = isObject(file.publisher) ? file.publisher : {};
-  const publisher = { ...defaultsOf(publishers), ...given };
+  const publisher = { ...settings, ...given };
   at('/publisher', await problemsOf(publishers, publisher, work));
 
   const rows = new Map<Resource, FileRow[]>();
@@ -101,6 +104,13 @@ export async function parseCatalogue(
       rows,
     },
   };
+}
+
+/** A file for a publisher that there is: settings that the file does not name are its own. */
+export async function parseForPublisher(file: unknown, work: Work): ReturnType<typeof parseCatalogue> {
+  const current = await getRow(publishers, work, String(work.publisherId));
+  const names = Object.keys(publishers.input.properties);
+  return parseCatalogue(file, work, Object.fromEntries(names.map((name) => [name, current[name]])));
 }
 
 function readRow(kind: Resource, { id, image, ...given }: Values, path: string): FileRow {

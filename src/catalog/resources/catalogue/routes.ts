@@ -13,28 +13,23 @@ import {
   withoutApiKey,
 } from '../../../management/http.ts';
 import { idempotencyKey, operatorOnly, warningSchema } from '../../../management/resource-routes.ts';
-import { isOperator, type Work } from '../../../management/unit-of-work.ts';
+import type { Work } from '../../../management/unit-of-work.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { errorAnswers } from '../../../platform/http/schemas.ts';
 import type { App } from '../../../platform/ports.ts';
 import { createImageStore } from '../../image-storage.ts';
 import type { ImageStore } from '../../images/image-store.ts';
+import { applyRoute } from './apply-route.ts';
+import { createAlone, file, maxBytes, requireBoth } from './calls.ts';
 import { exportCatalogue } from './export.ts';
 import { checkPictures, findKeptSettings, importCatalogue, requireEmpty } from './import.ts';
 import { parseCatalogue } from './parse.ts';
 import { readCatalogueFile } from './read-file.ts';
 
-/** Beyond this the command is the way (bytes of a file). */
-const maxBytes = 32 * 1024 * 1024;
-
 /** An export is encoded in pieces of about this length (UTF-16 units). */
 const chunkLength = 64 * 1024;
 
 const tags = ['Catalogue'];
-const file = Type.Object(
-  {},
-  { additionalProperties: true, description: 'A catalogue file; see the guide of the management API.' },
-);
 
 /** A publisher's whole catalogue as one JSON file, out and in. */
 export function catalogueRoutes(app: App, http: ManagementHttp, imageStore: ImageStoreSetting): void {
@@ -106,6 +101,7 @@ export function catalogueRoutes(app: App, http: ManagementHttp, imageStore: Imag
         return alone(callOf(request).publisherId, () => importFile({ http, store }, request, reply));
       },
     );
+    applyRoute(scope, { http, store, alone });
   });
 }
 
@@ -152,30 +148,4 @@ async function collect(pieces: AsyncIterable<string>): Promise<Buffer[]> {
       });
   }
   return [...chunks, Buffer.from(text)];
-}
-
-/** Runs one import or export of a publisher at a time: each may hold 32 MB. */
-function createAlone(): <T>(publisherId: number, work: () => Promise<T>) => Promise<T> {
-  const running = new Set<number>();
-  return async (publisherId, work) => {
-    if (running.has(publisherId))
-      throw new AppError('too_many_requests', {
-        retryAfterS: 5,
-        message: 'Another import or export of this publisher is running; try again when it has ended.',
-      });
-    running.add(publisherId);
-    try {
-      return await work();
-    } finally {
-      running.delete(publisherId);
-    }
-  };
-}
-
-/** A catalogue is settings and offers: one needs to be allowed both. */
-function requireBoth(request: FastifyRequest): ReturnType<typeof callOf> {
-  const call = callOf(request);
-  if (!isOperator(call.actor) && !call.actor.permissions.has('offers/management'))
-    throw new AppError('permission_denied', { message: 'The key lacks the permission offers/management.' });
-  return call;
 }

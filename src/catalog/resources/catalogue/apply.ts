@@ -1,0 +1,123 @@
+import type { Values, Warning } from '../../../management/resource.ts';
+import { createRow, removeRow, updateRow } from '../../../management/rows.ts';
+import type { Work } from '../../../management/unit-of-work.ts';
+import { AppError } from '../../../platform/errors.ts';
+import type { ImageStore } from '../../images/image-store.ts';
+import { createUploadedCreative } from '../creatives.ts';
+import type { Progress } from './export.ts';
+import { renamed } from './import.ts';
+import type { Catalogue } from './parse.ts';
+import { type Change, type Plan, planApply, type Step } from './plan.ts';
+
+/** What an apply has done, or would do. */
+export type Applied = {
+  dry_run: boolean;
+  /** Digest of the plan. */
+  plan: string;
+  counts: Record<Change['change'], number>;
+  changes: readonly Change[];
+  warnings: readonly Warning[];
+};
+
+type ApplyOptions = {
+  store: ImageStore | null;
+  prune: boolean;
+  /** Digest of the plan that was agreed to; null: any. */
+  expected: string | null;
+  /** Beyond this many changes nothing is done (count). */
+  maxChanges?: number;
+  progress?: Progress;
+};
+
+/**
+ * Brings a publisher to the state of a catalogue file (docs/guides/management-api.md#apply-a-file), by the same
+ * functions that serve the calls for single rows. All or nothing: the work is one transaction.
+ * @throws AppError conflict when the plan is no longer the expected one; what a row is refused for, with its path
+ */
+export async function applyCatalogue(work: Work, catalogue: Catalogue, options: ApplyOptions): Promise<Applied> {
+  await work.executor.query('select 1 from publishers where id = $1 for no key update', [work.publisherId]);
+  const plan = await planApply(work, catalogue, options);
+  if (options.expected !== null && options.expected !== plan.digest)
+    throw new AppError('conflict', {
+      message: 'The catalogue has changed since this plan was made: nothing was applied. Make a new plan.',
+    });
+  requireFew(plan, options);
+  for (const [index, step] of plan.steps.entries()) {
+    await takeStep(work, step, plan, options.store).catch((err: unknown) => {
+      throw err instanceof AppError ? atRow(err, step.change) : err;
+    });
+    options.progress?.('changes', index + 1);
+  }
+  return summary(plan, false);
+}
+
+/** The plan alone. */
+export async function previewApply(
+  work: Work,
+  catalogue: Catalogue,
+  options: Pick<ApplyOptions, 'prune' | 'maxChanges'>,
+): Promise<Applied> {
+  const plan = await planApply(work, catalogue, options);
+  requireFew(plan, options);
+  return summary(plan, true);
+}
+
+function requireFew(
+  { steps }: Plan,
+  { maxChanges = Number.POSITIVE_INFINITY }: Pick<ApplyOptions, 'maxChanges'>,
+): void {
+  if (steps.length > maxChanges)
+    throw new AppError('body_too_large', {
+      message: `Over ${maxChanges} rows would change (${steps.length}); use the command \`catalogue apply\`.`,
+    });
+}
+
+async function takeStep(work: Work, { kind, row, change }: Step, { ids }: Plan, store: ImageStore | null) {
+  if (row === null) {
+    await removeRow(kind, work, String(change.id), null);
+    return;
+  }
+  const values: Values = renamed(kind, row.values, ids);
+  if (change.change === 'changed') {
+    const fields = Object.fromEntries(change.fields.map(({ name }) => [name, values[name]]));
+    await updateRow(kind, work, String(change.id), fields, { ifMatch: null, replace: false });
+    return;
+  }
+  const view =
+    row.image === null ? await createRow(kind, work, values) : await createPicture(work, values, row.image, store);
+  ids.get(kind.table)?.set(row.id, view[kind.key]);
+}
+
+const createPicture = (work: Work, values: Values, bytes: Buffer, store: ImageStore | null) => {
+  const {
+    url: _url,
+    type,
+    width,
+    height,
+    ...given
+  } = values as Values & { type: never; width: number; height: number };
+  return createUploadedCreative(work, given, { bytes, type, size: { width, height } }, store);
+};
+
+/** An error of a row with its path in the file, or its kind and id. */
+function atRow(err: AppError, { kind, id, path }: Change): AppError {
+  const at = path ?? `/${kind}/${id}`;
+  const details = err.details ?? [{ path: '', message: err.message }];
+  return new AppError(err.code, {
+    message: err.message,
+    details: details.map((detail) => ({ ...detail, path: detail.path === '/' ? at : at + detail.path })),
+    cause: err,
+  });
+}
+
+function summary({ steps, digest, warnings }: Plan, isDryRun: boolean): Applied {
+  const changes = steps.map(({ change }) => change);
+  const count = (wanted: Change['change']): number => changes.filter(({ change }) => change === wanted).length;
+  return {
+    dry_run: isDryRun,
+    plan: digest,
+    counts: { created: count('created'), changed: count('changed'), removed: count('removed') },
+    changes,
+    warnings,
+  };
+}

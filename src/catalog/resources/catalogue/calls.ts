@@ -1,0 +1,45 @@
+import { Type } from '@sinclair/typebox';
+import type { FastifyRequest } from 'fastify';
+import { callOf } from '../../../management/http.ts';
+import { isOperator } from '../../../management/unit-of-work.ts';
+import { AppError } from '../../../platform/errors.ts';
+
+/*
+ * What calls with a catalogue file have in common.
+ */
+
+/** Beyond this the command is the way (bytes of a file). */
+export const maxBytes = 32 * 1024 * 1024;
+
+export const file = Type.Object(
+  {},
+  { additionalProperties: true, description: 'A catalogue file; see the guide of the management API.' },
+);
+
+export type Alone = <T>(publisherId: number, work: () => Promise<T>) => Promise<T>;
+
+/** Runs one import, apply or export of a publisher at a time: each may hold 32 MB. */
+export function createAlone(): Alone {
+  const running = new Set<number>();
+  return async (publisherId, work) => {
+    if (running.has(publisherId))
+      throw new AppError('too_many_requests', {
+        retryAfterS: 5,
+        message: 'Another import, apply or export of this publisher is running; try again when it has ended.',
+      });
+    running.add(publisherId);
+    try {
+      return await work();
+    } finally {
+      running.delete(publisherId);
+    }
+  };
+}
+
+/** A catalogue is settings and offers: one needs to be allowed both. */
+export function requireBoth(request: FastifyRequest): ReturnType<typeof callOf> {
+  const call = callOf(request);
+  if (!isOperator(call.actor) && !call.actor.permissions.has('offers/management'))
+    throw new AppError('permission_denied', { message: 'The key lacks the permission offers/management.' });
+  return call;
+}
