@@ -1,5 +1,6 @@
 import { createAccounts } from './accounts/room.ts';
 import { createAlerts } from './alerts/room.ts';
+import { createAudiences } from './audiences/room.ts';
 import { createBrowser } from './browser/room.ts';
 import { createBudgets } from './budgets/room.ts';
 import { createCatalog } from './catalog/room.ts';
@@ -42,6 +43,7 @@ export async function createRooms({ demo, pid, ...options }: RoomOptions) {
   const platform = add(await createPlatform(options));
   const catalog = add(await createCatalog({ platform, buildIndex }));
   const accounts = add(createAccounts({ platform, catalog }));
+  add(createAudiences({ platform, catalog, accounts }));
   const eventLog = add(await createEventLog({ platform, catalog }));
   const learning = add(createLearning({ platform, catalog }));
   const budgets = add(createBudgets({ platform, catalog, eventLog }));

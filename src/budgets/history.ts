@@ -33,6 +33,33 @@ export type OpenHistory = {
 
 const columns = 'user_key, opt_outs, exposures, xmin::text as version';
 
+/**
+ * Other rows of the users that are read in the same statement: SQL of rows of `user_key` and `beside` (jsonb), whose
+ * parameters begin with the number that it is given.
+ */
+export type Beside<Row = never> = {
+  sql: (first: number) => string;
+  values: readonly unknown[];
+  take: (rows: readonly Row[]) => void;
+};
+
+async function queryHistories<Row extends { user_key: string }>(
+  executor: Executor,
+  { name, text, values }: { name: string; text: string; values: readonly unknown[] },
+  beside: Beside<Row> | null,
+): Promise<HistoryRow[]> {
+  if (beside === null) return (await executor.query<HistoryRow>({ name, text, values: [...values] })).rows;
+  const { rows } = await executor.query<(HistoryRow & { beside: null }) | (Row & { version: null })>({
+    name: `${name}_beside`,
+    text: `with histories as (${text}), beside as (${beside.sql(values.length + 1)})
+      select user_key, opt_outs, exposures, version, null::jsonb as beside from histories
+      union all select user_key, null, null, null, beside from beside`,
+    values: [...values, ...beside.values],
+  });
+  beside.take(rows.filter((row): row is Row & { version: null } => row.version === null));
+  return rows.filter((row): row is HistoryRow & { beside: null } => row.version !== null);
+}
+
 /*
  * Writes each row as it is, and so locks it, in the order of the keys, whether it exists or not: all writers lock users
  * in this order, which avoids deadlocks.
@@ -48,10 +75,11 @@ returning ${columns}`;
 export type HistoryTimes = { nowMs: number; storedUntilMs: number };
 
 /** Reads the histories of users and locks them until the transaction ends. */
-export async function lockHistories(
+export async function lockHistories<Row extends { user_key: string }>(
   executor: Executor,
   users: ReadonlyMap<string, number>,
   { nowMs, storedUntilMs }: HistoryTimes,
+  beside: Beside<Row> | null = null,
 ): Promise<Map<string, OpenHistory>> {
   const given = [...users];
   const values = [
@@ -59,7 +87,7 @@ export async function lockHistories(
     integers(given, ([, publisherId]) => publisherId),
     nowMs / 1000,
   ];
-  const { rows } = await executor.query<HistoryRow>({ name: 'lock_histories', text: lockSql, values });
+  const rows = await queryHistories(executor, { name: 'lock_histories', text: lockSql, values }, beside);
   return new Map(rows.map((row) => [row.user_key, openHistory(row, users.get(row.user_key) ?? 0, storedUntilMs)]));
 }
 
@@ -77,13 +105,14 @@ export async function lockUsersOf(executor: Executor, sessionIds: readonly strin
 const readSql = `select ${columns} from user_history where user_key = any($1::uuid[])`;
 
 /** Reads the histories of users without locking them; of new users there are empty ones. */
-export async function readHistories(
+export async function readHistories<Row extends { user_key: string }>(
   executor: Executor,
   users: ReadonlyMap<string, number>,
   storedUntilMs: number,
+  beside: Beside<Row> | null = null,
 ): Promise<Map<string, OpenHistory>> {
   const values = [uuids([...users.keys()], (userKey) => userKey)];
-  const { rows } = await executor.query<HistoryRow>({ name: 'read_histories', text: readSql, values });
+  const rows = await queryHistories(executor, { name: 'read_histories', text: readSql, values }, beside);
   const found = new Map(rows.map((row) => [row.user_key, row]));
   return new Map(
     [...users].map(([userKey, publisherId]) => [

@@ -1,3 +1,19 @@
+/** Of custom attributes: of requests and of users (docs/interface.md#request-body). */
+export const attributeNamePattern = /^[A-Za-z0-9_.-]{1,64}$/;
+export const refusedAttributeNames: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+export const maxAttributes = 50;
+export const maxAttributeLength = 512;
+
+/**
+ * Whether a user id is an e-mail address, or a phone number written with `+`, blanks, dashes or brackets. Digits alone
+ * are fine.
+ */
+export function isPii(id: string): boolean {
+  if (/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(id)) return true;
+  const digits = id.replace(/\D/g, '').length;
+  return /^[+\d\s()[\]-]+$/.test(id) && /\D/.test(id) && digits >= 7 && digits <= 15;
+}
+
 /** Longest name of a placement, and longest key of a theme (characters). */
 export const maxPlacementLength = 128;
 export const maxThemeKeyLength = 64;

@@ -24,6 +24,7 @@ export type PublisherRow = {
   learning_excluded_keys?: string[];
   /** Absent in rows that were stored before there were any. */
   controls?: StoredControls | null;
+  keeps_attributes?: boolean;
 };
 
 export type KeyRow = {

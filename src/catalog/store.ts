@@ -21,7 +21,7 @@ export type CatalogStore = {
 };
 
 /** Period of the version poll, which finds changes whose notification was lost (milliseconds). */
-const pollMs = 500;
+export const pollMs = 500;
 
 type CatalogStoreOptions = {
   pool: pg.Pool;

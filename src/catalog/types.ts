@@ -99,6 +99,8 @@ export type Publisher = {
   defaultPlacement: string | null;
   /** Custom attributes that ranking does not learn from. */
   learningExcludedKeys: ReadonlySet<string>;
+  /** Whether there may be attributes of its users. */
+  keepsAttributes: boolean;
   /** Its block rules; null: none. */
   controls: Controls | null;
   themes: ReadonlyMap<number, Theme>;

@@ -67,6 +67,16 @@ const eraseSchema = {
   response: { 202: erasureAnswer, ...errorAnswers(400, 401, 403, 404) },
 };
 
+const deleteUserSchema = {
+  operationId: 'deleteUser',
+  summary: 'Erase a user, attributes included',
+  description: 'The same as an erasure of this `pub_user_id`.',
+  tags: ['Users'],
+  params: Type.Object({ pub_user_id: Type.String() }),
+  querystring: publisherQuery,
+  response: { 202: erasureAnswer, ...errorAnswers(400, 401, 403, 404) },
+};
+
 const statusSchema = {
   operationId: 'getErasure',
   summary: 'Progress of an erasure',
@@ -112,6 +122,14 @@ export async function privacyUserRoutes(app: App, { auth, management, desk }: Pr
   app.post(erasurePath, { schema: eraseSchema, preValidation, ...strictBody }, async (request, reply) => {
     const { actor, publisherId } = callOf(request);
     const subject = desk.subjectOf(publisherId, request.body);
+    const erasure = await management.write(actor, publisherId, (work) => desk.erase(work, subject));
+    reply.code(202);
+    return { message: 'The user will be erased.', data: viewOf(erasure) };
+  });
+
+  app.delete('/manage/v1/users/:pub_user_id', { schema: deleteUserSchema, preValidation }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const subject = desk.subjectOf(publisherId, request.params);
     const erasure = await management.write(actor, publisherId, (work) => desk.erase(work, subject));
     reply.code(202);
     return { message: 'The user will be erased.', data: viewOf(erasure) };

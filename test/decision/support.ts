@@ -123,6 +123,7 @@ export function publisherWith(offers: readonly Offer[], over: Partial<Publisher>
     frameHosts: [],
     defaultPlacement: null,
     learningExcludedKeys: new Set(),
+    keepsAttributes: false,
     themes: new Map(),
     themesByKey: new Map(),
     defaultTheme: null,

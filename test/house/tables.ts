@@ -17,6 +17,7 @@ export const tables: Record<string, Ownership> = {
     readers: { catalog: 'the snapshot holds the keys, so that no request queries them' },
   },
   ...owned('accounts', ['sign_in_failures', 'user_links', 'user_recovery_codes', 'user_sessions']),
+  ...owned('audiences', ['user_attributes']),
   ...owned('learning', ['learning_progress', 'model_versions']),
   ...owned('budgets', ['campaign_usage', 'cap_reservations', 'cap_slices']),
   user_history: { owner: 'budgets', readers: { offers: 'the sessions of a user are found by its keys' } },

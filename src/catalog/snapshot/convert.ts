@@ -55,6 +55,7 @@ export function toPublisher(
     defaultPlacement: row.default_placement,
     // Absent in catalogues that decisions of earlier releases stored, as is `ranking`.
     learningExcludedKeys: new Set(row.learning_excluded_keys ?? []),
+    keepsAttributes: row.keeps_attributes === true,
     controls: controlsOf(row.controls ?? null, earlier?.controls ?? null),
     themes,
     themesByKey: new Map([...themes.values()].map((theme) => [theme.key, theme])),

@@ -15,6 +15,7 @@ import { insertSessions } from '../sessions.ts';
 import { type DecisionSources, decideSession } from './decide-session.ts';
 import { activeCapsOfBatch, reserveImpressions } from './fetch-path.ts';
 import { forgetShown, type PendingFetch } from './pending-fetch.ts';
+import { profilesBeside } from './profiles.ts';
 
 export type CappedBatchDeps = DecisionSources & {
   pool: pg.Pool;
@@ -113,7 +114,9 @@ async function openUsers(
     if (activeCaps.hasFrequencyCaps(publisher.id)) capped.set(userKey, publisher.id);
     else others.add(userKey);
   }
-  const locked = capped.size === 0 ? new Map() : await lockHistories(executor, capped, times);
+  const beside = profilesBeside(batch, times.nowMs);
+  const locked =
+    capped.size === 0 && beside === null ? new Map() : await lockHistories(executor, capped, times, beside);
   const optOuts: ReadonlyMap<string, OptOuts> = await loadOptOuts(executor, [...others]);
   return {
     locked,

@@ -8,6 +8,7 @@ import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
 import type { OfferDeps } from '../ports.ts';
 import { joinHistories } from './input-now.ts';
 import { contextOf, hasTotalCaps, type PendingFetch } from './pending-fetch.ts';
+import { profilesBeside } from './profiles.ts';
 
 /** How many offers the fetches of one call would show. Nothing is stored, counted or reserved. */
 type CountOffers = (call: readonly PendingFetch[]) => Promise<number[]>;
@@ -30,27 +31,31 @@ export function createCountOffers(deps: CountDeps): { count: CountOffers; drain:
       const first = call[0] as PendingFetch;
       const nowMs = deps.now();
       const totals = await totalsFor(first, nowMs);
-      const history = first.userKey === null || first.dev ? noHistory : await histories.add(first);
+      const isKnown = (first.userKey !== null && !first.dev) || first.profileKeys.length > 0;
+      const history = isKnown ? await histories.add(call) : noHistory;
       return countEach(call, { history, totals, model: deps.model.current() }, nowMs);
     },
     drain: histories.drain,
   };
 }
 
-/** Reads what the keys of users say, those of concurrent calls at once. */
-const createHistoryReader = ({ pool, dbHealth, eventsStoredUntil }: CountDeps): Batcher<PendingFetch, UserHistory> =>
-  createBatcher<PendingFetch, UserHistory>({
+type Call = readonly PendingFetch[];
+
+/** Reads histories and profiles of the users of calls, those of concurrent calls at once. */
+const createHistoryReader = ({ pool, dbHealth, now, eventsStoredUntil }: CountDeps): Batcher<Call, UserHistory> =>
+  createBatcher<Call, UserHistory>({
     write: async (batch) => {
-      const users = batch.flatMap((pending) => keysOf(pending).map((key) => [key, pending.publisher.id] as const));
-      const found = await readHistories(pool, new Map(users), eventsStoredUntil());
-      return batch.map((pending) =>
-        joinHistories(keysOf(pending).map((key) => historyOf(found.get(key) as OpenHistory))),
-      );
+      const users = batch.flatMap((call) => keysOf(call).map((key) => [key, (call[0] as PendingFetch).publisher.id]));
+      const beside = profilesBeside(batch.flat(), now());
+      const found = await readHistories(pool, new Map(users as [string, number][]), eventsStoredUntil(), beside);
+      return batch.map((call) => joinHistories(keysOf(call).map((key) => historyOf(found.get(key) as OpenHistory))));
     },
     dbHealth,
   });
 
-const keysOf = ({ userKey, earlierKeys }: PendingFetch): string[] => [userKey as string, ...earlierKeys];
+/** Of the user of a call; nothing is kept of a test. */
+const keysOf = ([first]: Call): string[] =>
+  first === undefined || first.userKey === null || first.dev ? [] : [first.userKey, ...first.earlierKeys];
 
 /** Decides one after the other: what one shows counts for the next as seen. */
 function countEach(

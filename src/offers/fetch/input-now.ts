@@ -11,7 +11,7 @@ import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
 import type { ModelSource } from '../../learning/source.ts';
 import type { FailFast } from '../../platform/db/health.ts';
 import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
-import { contextOf, type OpenFetch } from './pending-fetch.ts';
+import { contextOf, type OpenFetch, type PendingFetch } from './pending-fetch.ts';
 import type { FetchOffersRequest } from './request.ts';
 
 /** What is truly used of the totals, without what processes have leased. */
@@ -81,9 +81,14 @@ export function createInputNow(
 export type Explain = (publisher: Publisher, request: FetchOffersRequest) => Promise<Explanation[]>;
 
 /** Says why each offer would be shown to a request now, or not. Nothing is stored, counted or reserved. */
-export function createExplain(open: OpenFetch, inputNow: InputNow): Explain {
+export function createExplain(
+  open: OpenFetch,
+  inputNow: InputNow,
+  readProfile: (pending: PendingFetch) => Promise<void>,
+): Explain {
   return async (publisher, request) => {
     const pending = open(publisher, request, { kind: 'unit' });
+    if (pending.profileKeys.length > 0) await readProfile(pending);
     const { theme, earlierKeys } = pending;
     return explain(await inputNow(pending.publisher, contextOf(pending, 0), { theme, earlierKeys }));
   };

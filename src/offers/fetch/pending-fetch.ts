@@ -36,6 +36,8 @@ export type PendingFetch = {
   userKey: string | null;
   /** Keys of the same user under earlier peppers; mostly none. */
   earlierKeys: readonly string[];
+  /** Keys under which the publisher may have told of the user; none where it tells of nobody. */
+  profileKeys: readonly string[];
   /** A test: it counts nowhere, and no cap applies. */
   dev: boolean;
   surface: Surface;
@@ -60,7 +62,7 @@ export type OpenFetch = (publisher: Publisher, request: FetchOffersRequest, surf
 /** Looks up what a request names: publisher and theme in the current snapshot, the user's key, the client's context. */
 export function createFetchOpener(
   { catalog, geo }: Pick<OfferDeps, 'catalog' | 'geo'>,
-  userKeys: Pick<UserKeys, 'of' | 'earlierOf'>,
+  userKeys: Pick<UserKeys, 'of' | 'earlierOf' | 'allOf'>,
 ): OpenFetch {
   const readClient = createClientContextReader(geo);
   return (given, request, surface) => {
@@ -77,6 +79,7 @@ export function createFetchOpener(
       placement: request.placement,
       userKey: link !== null ? link.userKey : identifier === null ? null : userKeys.of(publisher.id, identifier),
       earlierKeys: link !== null || identifier === null ? [] : userKeys.earlierOf(publisher.id, identifier),
+      profileKeys: publisher.keepsAttributes ? profileKeysOf(publisher, request, link, userKeys) : noKeys,
       dev: request.dev || publisher.testMode,
       surface,
       sessionId: null,
@@ -90,6 +93,19 @@ export function createFetchOpener(
 }
 
 const none: readonly number[] = [];
+const noKeys: readonly string[] = [];
+
+/** A user is known by `pub_user_id`; the link to an offerwall names the user by a key. */
+function profileKeysOf(
+  { id }: Publisher,
+  { pubUserId }: FetchOffersRequest,
+  link: WallLink | null,
+  userKeys: Pick<UserKeys, 'allOf'>,
+): readonly string[] {
+  if (pubUserId !== null) return userKeys.allOf(id, pubUserId);
+  const ofLink = link?.userKey ?? null;
+  return ofLink === null ? noKeys : [ofLink];
+}
 
 /** Fetches at further placements, of the same user at the same moment. `given`: the requests, one for each. */
 export function openCall(first: PendingFetch, given: readonly { request: FetchOffersRequest }[]): PendingFetch[] {
@@ -184,6 +200,10 @@ export const hasTotalCaps = ({ snapshot, publisher, dev }: PendingFetch): boolea
 /** Whether frequency caps apply to the user. */
 export const hasFrequencyCaps = ({ snapshot, publisher, userKey, dev }: PendingFetch): boolean =>
   !dev && userKey !== null && activeCapsOf(snapshot).hasFrequencyCaps(publisher.id);
+
+/** Whether what the publisher has told of the user has to be read by itself: no history is read that it comes with. */
+export const needsProfileAlone = (pending: PendingFetch): boolean =>
+  pending.profileKeys.length > 0 && !hasFrequencyCaps(pending);
 
 /** A parsed user agent. All names are lower case and of a bounded set, so that rules and reports can use them. */
 export type UserAgent = {

@@ -1,6 +1,15 @@
 import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../../accounts/caller.ts';
-import { countryOf, maxPlacementLength, normaliseName } from '../../catalog/names.ts';
+import {
+  attributeNamePattern,
+  countryOf,
+  isPii,
+  maxAttributeLength,
+  maxAttributes,
+  maxPlacementLength,
+  normaliseName,
+  refusedAttributeNames,
+} from '../../catalog/names.ts';
 import { findTheme } from '../../catalog/theme-key.ts';
 import type { Publisher } from '../../catalog/types.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
@@ -41,11 +50,6 @@ const renames = Object.entries(oldRequestNames);
 
 const knownKeys = new Set([...Object.keys(fetchOffersBody.properties), ...Object.keys(oldRequestNames)]);
 
-/** Of custom attributes. */
-const attributeNamePattern = /^[A-Za-z0-9_.-]{1,64}$/;
-const refusedAttributeNames = new Set(['__proto__', 'constructor', 'prototype']);
-const maxAttributes = 50;
-const maxAttributeLength = 512;
 /** Errors reported at most (count). */
 const maxDetails = 20;
 
@@ -171,16 +175,6 @@ export function readThemeName(given: unknown, note: Note, path = '/themeId'): st
   if (typeof given === 'string' || typeof given === 'number') return textOrNull(given);
   note(path, 'ignored: neither the id nor the key of a theme');
   return null;
-}
-
-/**
- * Whether a user id is an e-mail address, or a phone number written with `+`, blanks, dashes or brackets. Digits alone
- * are fine.
- */
-export function isPii(id: string): boolean {
-  if (/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(id)) return true;
-  const digits = id.replace(/\D/g, '').length;
-  return /^[+\d\s()[\]-]+$/.test(id) && /\D/.test(id) && digits >= 7 && digits <= 15;
 }
 
 /**

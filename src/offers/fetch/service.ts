@@ -33,11 +33,13 @@ import {
   hasFrequencyCaps,
   hasTotalCaps,
   isUspOn,
+  needsProfileAlone,
   type OpenFetch,
   openCall,
   type PendingFetch,
   type WallLink,
 } from './pending-fetch.ts';
+import { createProfileReader } from './profiles.ts';
 import type { FetchOffersRequest } from './request.ts';
 import type { SeveralPlacements } from './several-placements.ts';
 import { createUserCappedFetch } from './user-capped-fetch.ts';
@@ -96,6 +98,7 @@ export function createOfferService(sources: FetchSources): OfferService {
   const userCapped = createUserCappedFetch({ ...pathDeps, eventsStoredUntil, capped });
   const early = createEarlyFetch({ ...pathDeps, usage, slices, capped });
   const counter = createCountOffers(sources);
+  const profiles = createProfileReader(shared);
 
   function pathOf(pending: PendingFetch): FetchPath {
     if (!hasFrequencyCaps(pending)) return early;
@@ -116,6 +119,7 @@ export function createOfferService(sources: FetchSources): OfferService {
     pending.placement = typeof placement === 'string' ? placement : await placement;
     const moved = userKeys.isRotating ? movingUsers.move(pending) : null;
     if (moved !== null) await moved;
+    if (needsProfileAlone(pending)) await profiles.add(pending);
     return measured(pending, await pathOf(pending).add(pending));
   }
 
@@ -123,6 +127,7 @@ export function createOfferService(sources: FetchSources): OfferService {
   async function commitSeveral(first: PendingFetch, call: readonly PendingFetch[]): Promise<FetchResult[]> {
     for (const pending of call) pending.placement = await placementOf(pending);
     if (userKeys.isRotating) await movingUsers.move(first);
+    await Promise.all(call.filter(needsProfileAlone).map(profiles.add));
     return Promise.all(call.map(async (pending) => measured(pending, await pathOf(pending).add(pending))));
   }
 
@@ -135,9 +140,9 @@ export function createOfferService(sources: FetchSources): OfferService {
       return { session, theme: pending.theme };
     },
     renderWall: renderer.renderWall,
-    explain: createExplain(open, createInputNow(sources, failFast)),
+    explain: createExplain(open, createInputNow(sources, failFast), profiles.add),
     drain: async () => {
-      for (const part of [movingUsers, counter, early, userCapped, capped, late, states]) await part.drain();
+      for (const part of [movingUsers, profiles, counter, early, userCapped, capped, late, states]) await part.drain();
     },
   };
 }

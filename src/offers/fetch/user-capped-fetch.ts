@@ -13,6 +13,7 @@ import {
   reserveImpressions,
 } from './fetch-path.ts';
 import type { PendingFetch } from './pending-fetch.ts';
+import { profilesBeside } from './profiles.ts';
 
 type UserCappedFetchDeps = FetchPathDeps &
   Pick<OfferDeps, 'eventsStoredUntil'> & {
@@ -37,7 +38,7 @@ export function createUserCappedFetch(deps: UserCappedFetchDeps): FetchPath {
 
   async function write(batch: readonly PendingFetch[]): Promise<RenderedFetch[]> {
     const users = new Map(batch.map((pending) => [keyOf(pending), pending.publisher.id]));
-    const histories = await readHistories(pool, users, eventsStoredUntil());
+    const histories = await readHistories(pool, users, eventsStoredUntil(), profilesBeside(batch, now()));
     const locked = new Set([...histories.values()].filter(({ isBloated }) => isBloated).map(({ userKey }) => userKey));
     const unlocked = batch.filter((pending) => !locked.has(keyOf(pending)));
     const activeCaps = activeCapsOfBatch(batch);

@@ -1566,6 +1566,7 @@ export const de: Messages = {
     conversions: 'Conversions',
     saved_offers: 'Gemerkte Angebote',
     history: 'Obergrenzen und Abmeldungen',
+    attributes: 'Attribute',
     webhooks: 'Webhooks',
   },
   ranges: {

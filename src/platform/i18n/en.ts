@@ -1502,6 +1502,7 @@ export const en = {
     conversions: 'Conversions',
     saved_offers: 'Saved offers',
     history: 'Caps and opt-outs',
+    attributes: 'Attributes',
     webhooks: 'Webhooks',
   },
   ranges: {

@@ -29,6 +29,7 @@ export const kindTexts: Readonly<Record<string, MessageKey>> = {
   conversions: 'privacyDesk.conversions',
   saved_offers: 'privacyDesk.saved_offers',
   history: 'privacyDesk.history',
+  attributes: 'privacyDesk.attributes',
   webhooks: 'privacyDesk.webhooks',
 };
 

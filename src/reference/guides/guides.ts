@@ -21,6 +21,7 @@ export const guideGroups: readonly { title: string; guides: readonly Guide[] }[]
     title: 'Integrate',
     guides: [
       guide('receiving-webhooks', 'Receiving webhooks'),
+      guide('audiences', 'Audiences'),
       guide('conversions', 'Conversions'),
       guide('management-api', 'Management API'),
       document('command-line', 'Command line'),

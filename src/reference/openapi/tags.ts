@@ -31,6 +31,7 @@ export const tagGroups: readonly { title: string; tags: readonly Tag[] }[] = [
       { name: 'Advertisers', description: 'Those whom campaigns belong to.' },
       { name: 'Campaigns', description: 'When, to whom and how often offers are shown, and what they pay.' },
       { name: 'Creatives', description: 'The pictures of offers.' },
+      { name: 'Users', description: 'What a publisher tells of its users.' },
       { name: 'Sequence rules', description: 'Which offers may follow each other.' },
       { name: 'Catalogue', description: 'The whole configuration of a publisher as one file.' },
     ],

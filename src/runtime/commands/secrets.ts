@@ -1,6 +1,7 @@
 import { sealedIdTokens } from '../../accounts/sessions.ts';
 import { sealedTwoFactor } from '../../accounts/two-factor.ts';
 import { sealedAlertUrls } from '../../alerts/rules.ts';
+import { countAttributesByMark } from '../../audiences/profile.ts';
 import { countHistoriesByMark } from '../../budgets/move-histories.ts';
 import { sealedConversionSecrets } from '../../catalog/conversion-secret.ts';
 import { type Call, exitCodes, type Run } from '../../command-line/command.ts';
@@ -79,7 +80,11 @@ async function walk({ env, out }: Call, reseal: boolean): Promise<number> {
 /** How many users are left under each pepper; they move when they are seen again. */
 async function showUsers(executor: Executor, peppers: readonly string[], out: Output): Promise<void> {
   const marks = peppers.map(pepperMark);
-  const tables = { user_history: countHistoriesByMark, wallet_items: countItemsByMark };
+  const tables = {
+    user_history: countHistoriesByMark,
+    user_attributes: countAttributesByMark,
+    wallet_items: countItemsByMark,
+  };
   for (const [table, countByMark] of Object.entries(tables)) {
     const counts = await countByMark(executor);
     const parts = marks.map((mark, index) => `${counts.get(mark) ?? 0} under pepper ${index + 1}`);

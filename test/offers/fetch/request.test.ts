@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { normaliseName } from '../../../src/catalog/names.ts';
-import { isPii, readFetchOffers } from '../../../src/offers/fetch/request.ts';
+import { isPii, normaliseName } from '../../../src/catalog/names.ts';
+import { readFetchOffers } from '../../../src/offers/fetch/request.ts';
 import type { FetchOffersBody, FetchOffersQuery } from '../../../src/offers/fetch/request-schema.ts';
 import { AppError } from '../../../src/platform/errors.ts';
 

@@ -1,0 +1,127 @@
+import { type Static, Type } from '@sinclair/typebox';
+import {
+  attributeNamePattern,
+  isPii,
+  maxAttributeLength,
+  maxAttributes,
+  refusedAttributeNames,
+} from '../../catalog/names.ts';
+import { AppError, type ErrorDetail } from '../../platform/errors.ts';
+import { textOrNull } from '../../platform/http/body-parsing.ts';
+import { exactNumber, noNul } from '../../platform/http/schemas.ts';
+import { timeOf } from '../../platform/lib/time-zone.ts';
+
+/** Users of one call (count). */
+const maxUsers = 1000;
+
+/** Errors told at most (count). */
+const maxDetails = 20;
+
+const attributesBody = Type.Record(Type.String(), Type.Unknown(), {
+  description:
+    `By name, of 1 to 64 characters of A–Z a–z 0–9 _ . -: a text of at most ${maxAttributeLength} characters, a ` +
+    `number or a boolean; null removes it. A user has at most ${maxAttributes}, each of which keeps its type.`,
+});
+const expiresAt = Type.Optional(
+  Type.Union([Type.String({ maxLength: 40 }), Type.Null()], {
+    description: 'When the attributes of this call end, as an RFC 3339 time in the future; null, absent: never.',
+  }),
+);
+
+export const userBody = Type.Object(
+  { attributes: attributesBody, expires_at: expiresAt },
+  { title: 'UserAttributesInput', additionalProperties: false },
+);
+
+const userOfBatch = Type.Object(
+  {
+    pub_user_id: Type.Union([Type.String({ minLength: 1, maxLength: 256, pattern: noNul }), exactNumber]),
+    attributes: attributesBody,
+    expires_at: expiresAt,
+  },
+  { title: 'UserOfBatch', additionalProperties: false },
+);
+
+const usersList = Type.Array(userOfBatch, { minItems: 1, maxItems: maxUsers });
+export const usersBody = Type.Union([usersList, Type.Object({ users: usersList }, { additionalProperties: false })], {
+  title: 'UserAttributesBatch',
+});
+
+export type UserBody = Static<typeof userBody>;
+export type UsersBody = Static<typeof usersBody>;
+
+/** A change of the attributes of one user; `path`: where in the body it stands. */
+export type AttributesChange = {
+  pubUserId: string;
+  set: ReadonlyMap<string, string | number | boolean>;
+  remove: readonly string[];
+  /** Epoch milliseconds; null: what is set has no end. */
+  untilMs: number | null;
+  path: string;
+};
+
+/** @throws AppError pub_user_id_is_pii, invalid_request */
+export function readPubUserId(given: string | number, path = '/pub_user_id'): string {
+  const id = textOrNull(given);
+  if (id === null || id.includes('\0') || id.length > 256)
+    throw new AppError('invalid_request', { details: [{ path, message: 'must have 1 to 256 characters' }] });
+  if (isPii(id))
+    throw new AppError('pub_user_id_is_pii', {
+      details: [{ path, message: 'must not be an e-mail address or a phone number' }],
+    });
+  return id;
+}
+
+/** @throws AppError as `readPubUserId` */
+export function readChange(id: string | number, body: UserBody, nowMs: number): AttributesChange {
+  const details: ErrorDetail[] = [];
+  const change = changeOf(readPubUserId(id), body, { path: '', nowMs, details });
+  return orThrow(change, details);
+}
+
+/** @throws AppError as `readPubUserId` */
+export function readChanges(body: UsersBody, nowMs: number): AttributesChange[] {
+  const isList = Array.isArray(body);
+  const details: ErrorDetail[] = [];
+  const changes = (isList ? body : body.users).map((user, index) => {
+    const path = `${isList ? '' : '/users'}/${index}`;
+    return changeOf(readPubUserId(user.pub_user_id, `${path}/pub_user_id`), user, { path, nowMs, details });
+  });
+  return orThrow(changes, details);
+}
+
+function orThrow<Read>(read: Read, details: readonly ErrorDetail[]): Read {
+  if (details.length > 0) throw new AppError('invalid_request', { details: details.slice(0, maxDetails) });
+  return read;
+}
+
+type Reading = { path: string; nowMs: number; details: ErrorDetail[] };
+
+function changeOf(
+  pubUserId: string,
+  { attributes, expires_at }: Pick<UserBody, 'attributes' | 'expires_at'>,
+  { path, nowMs, details }: Reading,
+): AttributesChange {
+  const untilMs = expires_at === undefined || expires_at === null ? null : timeOf(expires_at);
+  if (untilMs !== null && !(untilMs > nowMs))
+    details.push({ path: `${path}/expires_at`, message: 'must be an RFC 3339 time in the future, with its offset' });
+  const set = new Map<string, string | number | boolean>();
+  const remove: string[] = [];
+  for (const [name, value] of Object.entries(attributes)) {
+    const message = refusalOf(name, value);
+    if (message !== null) details.push({ path: `${path}/attributes/${name.slice(0, 64)}`, message });
+    else if (value === null) remove.push(name);
+    else set.set(name, value as string | number | boolean);
+  }
+  return { pubUserId, set, remove, untilMs, path };
+}
+
+function refusalOf(name: string, value: unknown): string | null {
+  if (refusedAttributeNames.has(name)) return 'is a refused name';
+  if (!attributeNamePattern.test(name)) return 'must have a name of 1 to 64 characters of A–Z a–z 0–9 _ . -';
+  if (value === null || typeof value === 'boolean') return null;
+  if (typeof value === 'number') return Number.isFinite(value) ? null : 'must be a finite number';
+  if (typeof value !== 'string') return 'must be a text, a number, a boolean or null';
+  if (value.includes('\0') || !value.isWellFormed()) return 'must be well-formed text without NUL';
+  return [...value].length > maxAttributeLength ? `must have at most ${maxAttributeLength} characters` : null;
+}

@@ -1,0 +1,130 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { keepAttributes, readEverywhere } from '../../catalog/keeps-attributes.ts';
+import { callOf, type ManagementHttp, publisherQuery, requirePermission } from '../../management/http.ts';
+import { strictBody } from '../../management/strict-body.ts';
+import type { Work } from '../../management/unit-of-work.ts';
+import { AppError } from '../../platform/errors.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import type { App } from '../../platform/ports.ts';
+import type { UserKeys } from '../../platform/security/user-key.ts';
+import type { StoredAttributes } from '../profile.ts';
+import {
+  type AttributesChange,
+  readChange,
+  readChanges,
+  readPubUserId,
+  type UserBody,
+  type UsersBody,
+  userBody,
+  usersBody,
+} from './read.ts';
+import { findAttributes, saveAttributes } from './store.ts';
+
+const path = '/manage/v1/users';
+const tags = ['Users'];
+const params = Type.Object({ pub_user_id: Type.String() });
+
+const userView = Type.Object(
+  {
+    pub_user_id: Type.String(),
+    attributes: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()])),
+    expires_at: Type.Record(Type.String(), Type.String({ format: 'date-time' }), {
+      description: 'By name: when the attribute ends. Those without an end are not named.',
+    }),
+  },
+  { title: 'UserAttributes' },
+);
+const userAnswer = Type.Object({ message: Type.String(), data: userView }, { title: 'UserAttributesAnswer' });
+const usersAnswer = Type.Object(
+  { message: Type.String(), data: Type.Object({ users: Type.Integer({ description: 'How many were named.' }) }) },
+  { title: 'UserAttributesBatchAnswer' },
+);
+
+/** A body of 1,000 users may hold this much (bytes). */
+const batchBytes = 4 * 1024 * 1024;
+
+type UserRoute = { Params: Static<typeof params> };
+type AttributeRoutes = { http: ManagementHttp; userKeys: UserKeys };
+
+/** Attributes of users (docs/interface.md#users). */
+export async function attributeRoutes(app: App, { http, userKeys }: AttributeRoutes): Promise<void> {
+  const { management } = http;
+  const hooks = { ...requirePermission(http, 'configurations'), ...strictBody };
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.header('cache-control', 'no-store');
+  });
+
+  async function save(request: Parameters<typeof callOf>[0], read: (nowMs: number) => AttributesChange[]) {
+    const { actor, publisherId } = callOf(request);
+    let isFirst = false;
+    const saved = await management.write(actor, publisherId, async ({ executor, nowMs }: Work) => {
+      const changes = read(nowMs);
+      isFirst = await keepAttributes(executor, publisherId);
+      return saveAttributes(executor, changes, { publisherId, userKeys, nowMs });
+    });
+    if (isFirst) await readEverywhere();
+    return saved;
+  }
+
+  const putSchema = {
+    operationId: 'setUserAttributes',
+    summary: 'Set attributes of a user',
+    description:
+      'Those that the body does not name stay; null removes one. Served from the next fetch on that names the user, ' +
+      'in conditions, ranking and macros like custom keys of the request, which win where both exist.',
+    tags,
+    params,
+    querystring: publisherQuery,
+    body: userBody,
+    response: { 200: userAnswer, ...errorAnswers(400, 401, 403, 404) },
+  };
+  app.put<UserRoute & { Body: UserBody }>(`${path}/:pub_user_id`, { schema: putSchema, ...hooks }, async (request) => {
+    const { pub_user_id: id } = request.params;
+    const [stored = {}] = await save(request, (nowMs) => [readChange(id, request.body, nowMs)]);
+    return { message: 'Attributes saved.', data: viewOf(id, stored) };
+  });
+
+  const postSchema = {
+    operationId: 'setUsersAttributes',
+    summary: 'Set attributes of up to 1,000 users',
+    description: 'Each as with `PUT`, in the order of the list. All are saved, or none is.',
+    tags,
+    querystring: publisherQuery,
+    body: usersBody,
+    response: { 200: usersAnswer, ...errorAnswers(400, 401, 403, 404) },
+  };
+  app.post<{ Body: UsersBody }>(path, { schema: postSchema, bodyLimit: batchBytes, ...hooks }, async (request) => {
+    const saved = await save(request, (nowMs) => readChanges(request.body, nowMs));
+    return { message: 'Attributes saved.', data: { users: saved.length } };
+  });
+
+  const getSchema = {
+    operationId: 'getUserAttributes',
+    summary: 'Show the attributes of a user',
+    description: 'With when each of them ends.',
+    tags,
+    params,
+    querystring: publisherQuery,
+    response: { 200: userAnswer, ...errorAnswers(400, 401, 403, 404) },
+  };
+  app.get<UserRoute>(`${path}/:pub_user_id`, { schema: getSchema, ...hooks }, async (request) => {
+    const { actor, publisherId } = callOf(request);
+    const id = readPubUserId(request.params.pub_user_id);
+    const stored = await management.read(actor, publisherId, ({ executor, nowMs }) =>
+      findAttributes(executor, userKeys.allOf(publisherId, id), nowMs),
+    );
+    if (stored === null) throw new AppError('resource_not_found', { message: 'Nothing is known of this user.' });
+    return { message: 'User found.', data: viewOf(id, stored) };
+  });
+}
+
+function viewOf(pubUserId: string, stored: StoredAttributes) {
+  const entries = Object.entries(stored);
+  return {
+    pub_user_id: pubUserId,
+    attributes: Object.fromEntries(entries.map(([name, { value }]) => [name, value])),
+    expires_at: Object.fromEntries(
+      entries.flatMap(([name, { until }]) => (until === undefined ? [] : [[name, new Date(until).toISOString()]])),
+    ),
+  };
+}

@@ -1,0 +1,129 @@
+import { maxAttributes } from '../../catalog/names.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+import { AppError, type ErrorDetail } from '../../platform/errors.ts';
+import type { UserKeys } from '../../platform/security/user-key.ts';
+import { type StoredAttributes, withoutEnded } from '../profile.ts';
+import type { AttributesChange } from './read.ts';
+
+/** Errors told at most (count). */
+const maxDetails = 20;
+
+/* Locks each row in the order of the keys, whether it exists or not. */
+const lockSql = `
+insert into user_attributes as known (user_key, publisher_id, attributes, updated_at)
+select user_key, $2, '{}', $3 from unnest($1::uuid[]) as given (user_key) order by user_key
+on conflict (user_key) do update set updated_at = excluded.updated_at
+returning user_key, attributes`;
+
+/* Those without attributes are deleted. */
+const saveSql = `
+with given as (
+  select * from unnest($1::uuid[], $2::jsonb[], $3::timestamptz[]) as given (user_key, attributes, expires_at)
+), emptied as (
+  delete from user_attributes where user_key in (select user_key from given where attributes = '{}')
+)
+update user_attributes known set attributes = given.attributes, expires_at = given.expires_at
+from given where known.user_key = given.user_key and given.attributes <> '{}'`;
+
+type Saving = { publisherId: number; userKeys: Pick<UserKeys, 'of' | 'earlierOf'>; nowMs: number };
+
+/**
+ * Changes attributes of users, one after the other. What is stored under keys of earlier peppers moves to the present.
+ * @returns the attributes that each user has then, in the order of the changes
+ * @throws AppError invalid_request: an attribute changes its type, or there are too many; nothing is written
+ */
+export async function saveAttributes(
+  executor: Executor,
+  changes: readonly AttributesChange[],
+  { publisherId, userKeys, nowMs }: Saving,
+): Promise<StoredAttributes[]> {
+  const keys = changes.map(({ pubUserId }) => userKeys.of(publisherId, pubUserId));
+  const distinct = [...new Set(keys)];
+  const { rows } = await executor.query<{ user_key: string; attributes: StoredAttributes }>({
+    name: 'lock_user_attributes',
+    text: lockSql,
+    values: [distinct, publisherId, new Date(nowMs)],
+  });
+  const known = new Map(rows.map(({ user_key, attributes }) => [user_key, withoutEnded(attributes, nowMs)]));
+  for (const { pubUserId } of changes) await takeEarlier(executor, known, { publisherId, userKeys, nowMs }, pubUserId);
+  const details: ErrorDetail[] = [];
+  const after = changes.map((change, index) => {
+    const key = keys[index] as string;
+    const changed = changedBy(known.get(key) ?? {}, change, details);
+    known.set(key, changed);
+    return changed;
+  });
+  if (details.length > 0) throw new AppError('invalid_request', { details: details.slice(0, maxDetails) });
+  const ends = distinct.map((key) => endOf(known.get(key) ?? {}));
+  await executor.query({
+    name: 'save_user_attributes',
+    text: saveSql,
+    values: [distinct, distinct.map((key) => JSON.stringify(known.get(key))), ends],
+  });
+  return after;
+}
+
+async function takeEarlier(
+  executor: Executor,
+  known: Map<string, StoredAttributes>,
+  { publisherId, userKeys, nowMs }: Saving,
+  pubUserId: string,
+): Promise<void> {
+  const earlierKeys = userKeys.earlierOf(publisherId, pubUserId);
+  if (earlierKeys.length === 0) return;
+  const { rows } = await executor.query<{ attributes: StoredAttributes }>(
+    'delete from user_attributes where user_key = any($1::uuid[]) returning attributes',
+    [earlierKeys],
+  );
+  const key = userKeys.of(publisherId, pubUserId);
+  for (const { attributes } of rows) known.set(key, { ...withoutEnded(attributes, nowMs), ...known.get(key) });
+}
+
+function changedBy(
+  known: StoredAttributes,
+  { set, remove, untilMs, path }: AttributesChange,
+  details: ErrorDetail[],
+): StoredAttributes {
+  const changed: StoredAttributes = { ...known };
+  for (const name of remove) delete changed[name];
+  for (const [name, value] of set) {
+    const before = typeof changed[name]?.value;
+    if (before !== 'undefined' && before !== typeof value)
+      details.push({
+        path: `${path}/attributes/${name}`,
+        message: `is a ${before} of this user; remove it with null before it becomes a ${typeof value}`,
+      });
+    changed[name] = untilMs === null ? { value } : { value, until: untilMs };
+  }
+  if (Object.keys(changed).length > maxAttributes)
+    details.push({ path: `${path}/attributes`, message: `a user has at most ${maxAttributes} attributes` });
+  return changed;
+}
+
+/** When the last attribute ends; null: one has no end. */
+function endOf(attributes: StoredAttributes): Date | null {
+  const ends = Object.values(attributes).map(({ until }) => until ?? Number.POSITIVE_INFINITY);
+  const last = Math.max(...ends);
+  return Number.isFinite(last) ? new Date(last) : null;
+}
+
+/** The attributes of a user, those of the first key first; null: there are none. */
+export async function findAttributes(
+  executor: Executor,
+  keys: readonly string[],
+  nowMs: number,
+): Promise<StoredAttributes | null> {
+  const { rows } = await executor.query<{ attributes: StoredAttributes }>(
+    `select attributes from user_attributes where user_key = any($1::uuid[])
+    order by array_position($1::uuid[], user_key) desc`,
+    [keys],
+  );
+  const found = withoutEnded(Object.assign({}, ...rows.map(({ attributes }) => attributes)), nowMs);
+  return Object.keys(found).length === 0 ? null : found;
+}
+
+/** Deletes users whose last attribute has ended. @returns how many */
+export async function deleteEndedAttributes(executor: Executor, nowMs: number): Promise<number> {
+  const { rowCount } = await executor.query('delete from user_attributes where expires_at <= $1', [new Date(nowMs)]);
+  return rowCount ?? 0;
+}

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { secondSweepMs } from '../../src/privacy/erasures.ts';
+import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
+import { eraseNext, tablesWith } from '../privacy/support.ts';
+
+let t: ManagementApp;
+let me: Caller;
+let ids: Record<string, number>;
+const clock = { ms: Date.now() };
+beforeAll(async () => {
+  t = await createManagementApp({ now: () => clock.ms });
+});
+afterAll(() => t?.close());
+beforeEach(async () => {
+  me = await t.caller(await t.addPublisher());
+  ids = await addCatalogue(me);
+});
+
+const rules = (rules: object) => me.call('PATCH', `/campaigns/${ids.campaign}`, { rules });
+const gold = { conditions: { key: 'plan', op: 'equals', value: 'gold' } };
+
+async function fetched(body: object = {}) {
+  const answer = await t.app.inject({
+    method: 'POST',
+    url: `/native/v4/offers.json?api_key=${me.key}`,
+    payload: { placement: 'checkout', ip: '203.0.113.9', pub_user_id: 'u1', ...body },
+  });
+  expect(answer.statusCode).toBe(200);
+  return answer.json().data as { session_id: string; offers: { id: number; title: string }[] };
+}
+const shown = async (body: object = {}) => (await fetched(body)).offers.map(({ id }) => id);
+
+const identical = async (session: string) =>
+  (await me.call('GET', `/sessions/${session}/decision`)).body.data.identical;
+
+// The histories of capped users come with their attributes in one statement; others are read alone.
+const caps = [{}, { frequency_caps: [{ scope: 'campaign', event: 'click', limit: 5, window_minutes: null }] }];
+const totals = { total_caps: [{ metric: 'impressions', per: 'lifetime', limit: 100 }] };
+
+test.each([...caps, totals, { ...caps[1], ...totals }])(
+  'attributes count from the next fetch on, until they end or are removed, and decisions replay (rules %o)',
+  async (more) => {
+    expect((await rules({ ...gold, ...more })).status).toBe(200);
+    expect(await shown()).toEqual([]);
+    const put = await me.call('PUT', '/users/u1', { attributes: { plan: 'gold', age: 41, vip: true } });
+    expect([put.status, put.body.data]).toEqual([
+      200,
+      { pub_user_id: 'u1', attributes: { plan: 'gold', age: 41, vip: true }, expires_at: {} },
+    ]);
+    const first = await fetched();
+    expect(first.offers.map(({ id }) => id)).toEqual([ids.offer]);
+    expect(await shown({ pub_user_id: 'u2' })).toEqual([]);
+    expect(await shown({ ad_fp: 'some device' })).toEqual([ids.offer]);
+    expect(await shown({ plan: 'free' })).toEqual([]);
+    expect(await shown({ consent: 0 })).toEqual([]);
+    const until = new Date(clock.ms + 60_000).toISOString();
+    const ending = await me.call('PUT', '/users/u1', { attributes: { plan: 'gold' }, expires_at: until });
+    expect(ending.body.data.expires_at).toEqual({ plan: until });
+    expect(await shown()).toEqual([ids.offer]);
+    clock.ms += 60_001;
+    expect(await shown()).toEqual([]);
+    expect((await me.call('GET', '/users/u1')).body.data.attributes).toEqual({ age: 41, vip: true });
+    await me.call('POST', '/users', { users: [{ pub_user_id: 'u1', attributes: { plan: 'gold' } }] });
+    expect(await shown()).toEqual([ids.offer]);
+    await me.call('PUT', '/users/u1', { attributes: { plan: null } });
+    expect(await shown()).toEqual([]);
+    expect(await identical(first.session_id)).toBe(true);
+  },
+);
+
+test('attributes fill macros, and are counted by the API of numbers of offers, and explained', async () => {
+  await rules(gold);
+  await me.call('PATCH', `/offers/${ids.offer}`, { title: 'For {{plan|all}} members' });
+  await me.call('PUT', '/users/u1', { attributes: { plan: 'gold' } });
+  expect((await fetched()).offers[0]?.title).toBe('For gold members');
+  const explain = async (pub_user_id: string) => {
+    const { body } = await me.call('POST', '/explain', { placement: 'checkout', pub_user_id });
+    return (body.data.offers as unknown as { rule: string | null }[]).map(({ rule }) => rule);
+  };
+  expect([await explain('u1'), await explain('u2')]).toEqual([[null], ['conditions']]);
+});
+
+test('what cannot be kept is refused by name, and nothing of the call is kept', async () => {
+  const refusal = async (method: 'PUT' | 'POST', path: string, body: object) => {
+    const { status, body: answer } = await me.call(method, path, body);
+    const { error } = answer as unknown as { error: { code: string; details: { path: string }[] } };
+    return [status, error.code, error.details.map(({ path: at }) => at)];
+  };
+  expect(await refusal('PUT', '/users/me%40mail.example', { attributes: {} })).toEqual([
+    ...[400, 'pub_user_id_is_pii'],
+    ['/pub_user_id'],
+  ]);
+  const attributes = { ' ': 1, list: [1], long: 'x'.repeat(513), constructor: 'x', fine: 'x' };
+  expect(await refusal('PUT', '/users/u1', { attributes, expires_at: '2001-01-01T00:00:00Z' })).toEqual([
+    ...[400, 'invalid_request'],
+    ['/expires_at', '/attributes/ ', '/attributes/list', '/attributes/long', '/attributes/constructor'],
+  ]);
+  const many = Object.fromEntries(Array.from({ length: 51 }, (_, index) => [`a${index}`, index]));
+  expect(await refusal('PUT', '/users/u1', { attributes: many })).toEqual([400, 'invalid_request', ['/attributes']]);
+  expect((await me.call('PUT', '/users/u1', { attributes: { age: 41 } })).status).toBe(200);
+  const users = [
+    { pub_user_id: 'u2', attributes: { age: 1 } },
+    { pub_user_id: 'u1', attributes: { age: '41' } },
+  ];
+  expect(await refusal('POST', '/users', { users })).toEqual([400, 'invalid_request', ['/users/1/attributes/age']]);
+  expect(await refusal('POST', '/users', users)).toEqual([400, 'invalid_request', ['/1/attributes/age']]);
+  expect((await me.call('GET', '/users/u2')).status).toBe(404);
+  const tooMany = Array.from({ length: 1001 }, () => ({ pub_user_id: 'x', attributes: {} }));
+  expect((await me.call('POST', '/users', { users: tooMany })).status).toBe(400);
+});
+
+test('tenants neither see nor change attributes of each other, and no key without the permission does', async () => {
+  await me.call('PUT', '/users/u1', { attributes: { plan: 'gold' } });
+  const other = await t.caller(await t.addPublisher());
+  expect((await other.call('GET', '/users/u1')).status).toBe(404);
+  await other.call('PUT', '/users/u1', { attributes: { plan: 'free' } });
+  expect((await me.call('GET', '/users/u1')).body.data.attributes).toEqual({ plan: 'gold' });
+  const weak = await t.caller(me.publisherId, ['ads/offers']);
+  for (const [method, path] of [
+    ['GET', '/users/u1'],
+    ['PUT', '/users/u1'],
+    ['POST', '/users'],
+    ['DELETE', '/users/u1'],
+  ] as const)
+    expect((await weak.call(method, path, method === 'GET' || method === 'DELETE' ? undefined : {})).status).toBe(403);
+});
+
+test('64 changes at once lose none, an export holds them, and an erasure takes all, the id included', async () => {
+  const user = 'known-as-zanzibar';
+  const names = Array.from({ length: 40 }, (_, index) => `n${index}`);
+  await Promise.all(
+    Array.from({ length: 64 }, (_, index) =>
+      me.call('PUT', `/users/${user}`, { attributes: { [names[index % 40] as string]: index % 40 } }),
+    ),
+  );
+  const { body } = await me.call('GET', `/users/${user}`);
+  expect(body.data.attributes).toEqual(Object.fromEntries(names.map((name, index) => [name, index])));
+  expect(await tablesWith(t, user)).toEqual([]);
+  const exported = await me.call('POST', '/privacy/export', { pub_user_id: user });
+  expect(exported.body.data.attributes).toMatchObject([{ attributes: { n39: { value: 39 } } }]);
+  const erasure = await me.call('DELETE', `/users/${user}`);
+  expect(erasure.status).toBe(202);
+  while (await eraseNext(t));
+  expect((await me.call('GET', `/users/${user}`)).status).toBe(404);
+  await me.call('PUT', `/users/${user}`, { attributes: { back: true } });
+  clock.ms += secondSweepMs;
+  while (await eraseNext(t));
+  expect((await me.call('GET', `/users/${user}`)).body.data.attributes).toEqual({ back: true });
+});
