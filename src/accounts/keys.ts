@@ -170,7 +170,10 @@ export function keyRoutes(app: App, http: ManagementHttp, keys: Resource): void 
   app.post('/manage/v1/keys', { schema, ...requirePermission(http, keys.permission) }, (request, reply) =>
     post(http, request, reply, async (work) => {
       const { view, secret } = await createKey(keys, work, fieldsOf(request));
-      const answer = await rowAnswer(keys, work, view, 'Key created. It is shown only now.', 201);
+      const answer = await rowAnswer(http, keys, work, view, {
+        message: 'Key created. It is shown only now.',
+        status: 201,
+      });
       return { ...answer, body: { ...answer.body, data: { ...view, key: secret } } };
     }),
   );

@@ -161,11 +161,14 @@ function findTotals(campaign: Campaign, publisherId: number, owner: Publisher | 
   return [...ownTotals(campaign, owner), ...totalOf(campaign, owner, publisherId, caps)];
 }
 
-const ownTotals = (campaign: Campaign, owner: Publisher | undefined): LimitedTotal[] =>
+type Limited = Pick<Campaign, 'id' | 'overspendPercent' | 'rules'>;
+
+/** What is counted over all publishers. */
+export const ownTotals = (campaign: Limited, owner: Publisher | undefined): LimitedTotal[] =>
   totalOf(campaign, owner, null, listOf(campaign.rules.total_caps));
 
 const totalOf = (
-  { id: campaignId, overspendPercent }: Campaign,
+  { id: campaignId, overspendPercent }: Limited,
   owner: Publisher | undefined,
   publisherId: number | null,
   caps: readonly TotalCap[],

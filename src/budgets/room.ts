@@ -4,6 +4,7 @@ import type { RetentionStep } from '../platform/db/retention.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Platform } from '../platform/room.ts';
 import { createLiveUsage } from './live-usage.ts';
+import { registerBudgetMetrics } from './metrics.ts';
 import { releaseDueReservations } from './release.ts';
 import { releaseExpiredSlices } from './slice-rows.ts';
 import { createSlices } from './slices.ts';
@@ -16,9 +17,10 @@ type Needs = { platform: Platform; catalog: Catalog; eventLog: EventLogRoom };
 
 /** What campaigns may still show and spend, and what users have seen: caps, reservations and pacing. */
 export function createBudgets({ platform, catalog: { store: catalog }, eventLog }: Needs) {
-  const { pool, logger, now } = platform.deps;
+  const { pool, logger, now, metrics } = platform.deps;
   const usage = createLiveUsage({ pool, catalog, now });
   const slices = createSlices({ pool, catalog, logger, now, usage });
+  registerBudgetMetrics(metrics.registry, { pool, catalog, now });
   const jobs: readonly Job[] = [
     {
       name: 'campaign usage',

@@ -162,18 +162,18 @@ left join (
   select campaign_id, publisher_id, period, sum(impressions)::bigint as impressions, sum(micros)::bigint as micros
   from cap_slices cross join unnest(periods) as period group by campaign_id, publisher_id, period
 ) held using (campaign_id, publisher_id, period)
-where period = any($1::text[]) and ($2::integer is null or campaign_id = $2)`;
+where period = any($1::text[]) and ($2::integer[] is null or campaign_id = any($2))`;
 
-/** What is truly used in any of the periods: without the slices that processes hold. `campaignId` null: of all. */
+/** What is truly used in any of the periods: without the slices that processes hold. `campaignIds` null: of all. */
 export async function loadTrueUsage(
   executor: Executor,
   periods: readonly string[],
-  campaignId: number | null = null,
+  campaignIds: readonly number[] | null = null,
 ): Promise<CampaignUsage[]> {
   const { rows } = await executor.query<UsageRow>({
     name: 'load_true_usage',
     text: trueUsageSql,
-    values: [periods, campaignId],
+    values: [periods, campaignIds],
   });
   return rows.map(toUsage);
 }

@@ -1,10 +1,11 @@
-import type { CapMetric, CapPeriod } from '../catalog/rules.ts';
+import type { CapMetric, CapPeriod, TotalCap } from '../catalog/rules.ts';
 import type { Executor } from '../platform/db/pool.ts';
-import { type ActiveCaps, totalsKey } from './caps.ts';
+import { getOrInsert } from '../platform/lib/get-or-insert.ts';
+import { type LimitedTotal, type Totals, totalsKey } from './caps.ts';
 import { type PacedRules, plannedUse } from './pacing.ts';
 import { loadTrueUsage } from './slice-rows.ts';
 import { totalsAt } from './totals.ts';
-import { type Amounts, createUsageTable, periodName, periodNames } from './usage.ts';
+import { type Amounts, createUsageTable, periodName, periodNames, type UsageTable } from './usage.ts';
 
 /** Where a total cap or budget stands in its current period: counts, or money in the currency of the payout. */
 export type Standing = {
@@ -23,37 +24,47 @@ export type Standing = {
   planned: number | null;
 };
 
-type Asked = { campaignId: number; nowMs: number; rules: PacedRules | null };
+type Asked = {
+  totals: readonly LimitedTotal[];
+  nowMs: number;
+  /** null: without plans. */
+  rulesOf: (campaignId: number) => PacedRules | null;
+};
 
-/** The total caps and budgets of a campaign in their current periods. `rules` null: without their plans. */
-export async function findStandings(
-  executor: Executor,
-  activeCaps: ActiveCaps,
-  { campaignId, nowMs, rules }: Asked,
-): Promise<Standing[]> {
-  const limited = activeCaps.totals.filter((total) => total.campaignId === campaignId);
+/** Total caps and budgets in their current periods, by campaign. */
+export async function findStandings(executor: Executor, asked: Asked): Promise<Map<number, Standing[]>> {
+  const { totals: limited, nowMs } = asked;
+  const standings = new Map<number, Standing[]>();
   const periods = new Set(limited.flatMap(({ timeZone }) => periodNames(timeZone, nowMs)));
-  if (periods.size === 0) return [];
+  if (periods.size === 0) return standings;
+  const campaignIds = [...new Set(limited.map(({ campaignId }) => campaignId))];
   const table = createUsageTable();
-  for (const used of await loadTrueUsage(executor, [...periods], campaignId)) table.set(used);
-  const totals = totalsAt(table, activeCaps, nowMs);
-  return limited.flatMap(({ publisherId, timeZone, caps }) =>
-    caps.map(({ metric, per, limit }) => {
-      const unit = metric === 'budget' ? 1_000_000 : 1;
-      const { spent, reserved, unbilled } = amountsOf(
-        metric,
-        table.get(campaignId, publisherId, periodName(per, timeZone, nowMs)),
-      );
-      const cap = rules?.totalCaps.find(
-        ({ key, cap: own }) => key === totalsKey(campaignId, publisherId) && own.metric === metric && own.per === per,
-      );
-      const planned = rules === null || cap === undefined ? null : plannedUse(cap, rules, totals, nowMs);
-      return {
-        ...{ publisherId, metric, per, limit, spent: spent / unit, reserved: reserved / unit },
-        ...{ unbilled: unbilled / unit, planned: planned === null ? null : Math.round(planned) / unit },
-      };
-    }),
-  );
+  for (const used of await loadTrueUsage(executor, [...periods], campaignIds)) table.set(used);
+  const byKey = new Map(limited.map((total) => [totalsKey(total.campaignId, total.publisherId), total]));
+  const totals = totalsAt(table, { total: (key) => byKey.get(key) }, nowMs);
+  for (const total of limited) {
+    const rules = asked.rulesOf(total.campaignId);
+    getOrInsert(standings, total.campaignId, () => []).push(
+      ...total.caps.map((cap) => standingOf(cap, { total, table, totals, rules, nowMs })),
+    );
+  }
+  return standings;
+}
+
+type Known = { total: LimitedTotal; table: UsageTable; totals: Totals; rules: PacedRules | null; nowMs: number };
+
+function standingOf({ metric, per, limit }: TotalCap, { total, table, totals, rules, nowMs }: Known): Standing {
+  const { campaignId, publisherId, timeZone } = total;
+  const unit = metric === 'budget' ? 1_000_000 : 1;
+  const used = table.get(campaignId, publisherId, periodName(per, timeZone, nowMs));
+  const { spent, reserved, unbilled } = amountsOf(metric, used);
+  const key = totalsKey(campaignId, publisherId);
+  const paced = rules?.totalCaps.find(({ key: of, cap }) => of === key && cap.metric === metric && cap.per === per);
+  const planned = rules === null || paced === undefined ? null : plannedUse(paced, rules, totals, nowMs);
+  return {
+    ...{ publisherId, metric, per, limit, spent: spent / unit, reserved: reserved / unit },
+    ...{ unbilled: unbilled / unit, planned: planned === null ? null : Math.round(planned) / unit },
+  };
 }
 
 function amountsOf(metric: CapMetric, used: Amounts): { spent: number; reserved: number; unbilled: number } {

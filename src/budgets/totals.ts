@@ -2,7 +2,7 @@ import type { ActiveCaps, CapUsage, Totals } from './caps.ts';
 import { capUsageOf, type UsageTable } from './usage.ts';
 
 /** Totals that are computed when a decision asks for them; afterwards the map has those that were asked for. */
-export function totalsAt(table: Pick<UsageTable, 'get'>, activeCaps: ActiveCaps, atMs: number): Totals {
+export function totalsAt(table: Pick<UsageTable, 'get'>, activeCaps: Pick<ActiveCaps, 'total'>, atMs: number): Totals {
   const asked = new Map<string, CapUsage>();
   const { get } = asked;
   return Object.assign(asked, {

@@ -1,3 +1,4 @@
+import type { Additions } from '../management/additions.ts';
 import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { Resource } from '../management/resource.ts';
@@ -46,7 +47,10 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
   const cursors = createSigner(config.tokenKeys, 'list-cursor');
   const extensions: PageExtensions = {};
   const deps = { ...platform.deps, catalog: store, management };
-  const managementHttp = (auth: Authenticator<unknown>): ManagementHttp => ({ management, auth, secretBox, cursors });
+  const additions: Record<string, Additions> = {};
+  const managementHttp = (auth: Authenticator<unknown>): ManagementHttp => ({
+    ...{ management, auth, secretBox, cursors, additions },
+  });
   return {
     name: 'catalog',
     commands: catalogueCommands,
@@ -55,6 +59,8 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
     cursors,
     managementHttp,
     extensions,
+    /** What later rooms show beside rows of a kind; each sets its part when it is made. */
+    additions,
     /** Kinds of rows whose changes can be undone from the audit log. */
     revertible: [advertisers, campaigns, offers, placements, sequenceRules, themes] as readonly Resource[],
     permissions,

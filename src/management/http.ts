@@ -4,6 +4,7 @@ import { AppError } from '../platform/errors.ts';
 import { type Authenticator, type Permission, presentedKey } from '../platform/http/auth.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { Signer } from '../platform/security/tracking-token.ts';
+import type { AllAdditions } from './additions.ts';
 import { type Answer, once } from './idempotency.ts';
 import type { Resource } from './resource.ts';
 import { type Actor, isOperator, type Management, operatorPermission, type Work } from './unit-of-work.ts';
@@ -15,6 +16,7 @@ export type ManagementHttp = {
   secretBox: SecretBox;
   /** Signs the cursors of lists. */
   cursors: Signer;
+  additions: AllAdditions;
 };
 
 /** The key that calls, as the authenticator left it (accounts/caller.ts). `key` null: an SDK id. */

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { namesEtag } from '../platform/http/etag.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import type { App } from '../platform/ports.ts';
+import { type AllAdditions, shownSchema, warningsBeside, withAdditions, withoutAdditions } from './additions.ts';
 import {
   callOf,
   fieldsOf,
@@ -22,7 +23,6 @@ import {
   type Resource,
   schemaNameOf,
   type View,
-  viewSchema,
   type Warning,
 } from './resource.ts';
 import { restorableDays, restoreRow } from './restore.ts';
@@ -37,10 +37,12 @@ export const warningSchema = Type.Array(Type.Object({ path: Type.String(), messa
   description: 'What was saved but may be better otherwise, such as a text longer than is ideal.',
 });
 
+type Added = { additions: AllAdditions };
+
 /** One row of a kind, as the calls answer it. */
-export const answerOf = (resource: Resource): TObject =>
+export const answerOf = ({ additions }: Added, resource: Resource): TObject =>
   Type.Object(
-    { message: Type.String(), data: viewSchema(resource), warnings: warningSchema },
+    { message: Type.String(), data: shownSchema(additions, resource), warnings: warningSchema },
     { title: `${schemaNameOf(resource)}Answer` },
   );
 
@@ -60,11 +62,20 @@ export const idempotencyKey = Type.Object({
 });
 
 /** A row as an answer, with its ETag. */
-export const rowAnswer = async (resource: Resource, work: Work, view: View, message: string, status = 200) => ({
-  status,
-  body: { message, data: view, warnings: ((await resource.warn?.(view, work)) ?? []) satisfies Warning[] },
-  headers: { etag: etagOf(view) },
-});
+export async function rowAnswer({ additions }: Added, resource: Resource, work: Work, view: View, said: Said) {
+  const [data] = await withAdditions(additions, resource, work, [view]);
+  const warnings: Warning[] = [
+    ...((await resource.warn?.(view, work)) ?? []),
+    ...(await warningsBeside(additions, resource, work, view)),
+  ];
+  return {
+    status: said.status ?? 200,
+    body: { message: said.message, data, warnings },
+    headers: { etag: etagOf(view) },
+  };
+}
+
+type Said = { message: string; status?: number };
 
 /** A body of management calls may hold this much (bytes). */
 const bodyLimit = 1024 * 1024;
@@ -137,15 +148,16 @@ function listRoute({ app, http, resource, path, hooks, tags }: Routes): void {
       'Page by page: `next_cursor` leads to the next one. A parameter named like a field keeps rows of that value.',
     tags,
     querystring: listQuerySchema(resource),
-    response: { 200: listAnswer(viewSchema(resource)), ...errorAnswers(400, 401, 403, 404) },
+    response: { 200: listAnswer(shownSchema(http.additions, resource)), ...errorAnswers(400, 401, 403, 404) },
   };
   app.get(path, { schema, ...hooks }, async (request, reply) => {
     const { actor, publisherId } = callOf(request);
     const query = request.query as ListQuery;
-    const { rows, nextCursor } = await http.management.read(actor, publisherId, (work) =>
-      listRows(resource, work, query, http.cursors),
-    );
-    return send(reply, { status: 200, body: { data: rows, next_cursor: nextCursor }, headers: {} });
+    const body = await http.management.read(actor, publisherId, async (work) => {
+      const { rows, nextCursor } = await listRows(resource, work, query, http.cursors);
+      return { data: await withAdditions(http.additions, resource, work, rows), next_cursor: nextCursor };
+    });
+    return send(reply, { status: 200, body, headers: {} });
   });
 }
 
@@ -159,12 +171,12 @@ function createRoute({ app, http, resource, path, hooks, tags, noun }: Routes): 
     querystring: publisherQuery,
     headers: idempotencyKey,
     body: createBody(resource),
-    response: { 201: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409, 422) },
+    response: { 201: answerOf(http, resource), ...errorAnswers(400, 401, 403, 404, 409, 422) },
   };
   app.post(path, { schema, ...hooks }, (request, reply) =>
     post(http, request, reply, async (work) => {
       const row = await createRow(resource, work, fieldsOf(request, resource));
-      return rowAnswer(resource, work, row, `${capital(resource.noun)} created.`, 201);
+      return rowAnswer(http, resource, work, row, { message: `${capital(resource.noun)} created.`, status: 201 });
     }),
   );
 }
@@ -177,12 +189,17 @@ function getRoute({ app, http, resource, one, hooks, tags, params, noun, keyOf }
     tags,
     params,
     querystring: publisherQuery,
-    response: { 200: answerOf(resource), 304: { description: 'The client has it.' }, ...errorAnswers(401, 403, 404) },
+    response: {
+      200: answerOf(http, resource),
+      304: { description: 'The client has it.' },
+      ...errorAnswers(401, 403, 404),
+    },
   };
   app.get(one, { schema, ...hooks }, async (request, reply) => {
     const { actor, publisherId } = callOf(request);
+    const message = `${capital(resource.noun)} found.`;
     const answer = await http.management.read(actor, publisherId, async (work) =>
-      rowAnswer(resource, work, await getRow(resource, work, keyOf(request)), `${capital(resource.noun)} found.`),
+      rowAnswer(http, resource, work, await getRow(resource, work, keyOf(request)), { message }),
     );
     if (namesEtag(request.headers['if-none-match'], answer.headers.etag))
       return reply.code(304).headers(answer.headers).send();
@@ -195,8 +212,9 @@ function updateRoutes({ app, http, resource, one, hooks, tags, params, noun, key
     const { actor, publisherId } = callOf(request);
     const mode = { ifMatch: request.headers['if-match'] ?? null, replace };
     const answer = await http.management.write(actor, publisherId, async (work) => {
-      const row = await updateRow(resource, work, keyOf(request), fieldsOf(request, resource), mode);
-      return rowAnswer(resource, work, row, `${capital(resource.noun)} saved.`);
+      const fields = withoutAdditions(http.additions, resource, fieldsOf(request, resource));
+      const row = await updateRow(resource, work, keyOf(request), fields, mode);
+      return rowAnswer(http, resource, work, row, { message: `${capital(resource.noun)} saved.` });
     });
     return send(reply, answer);
   };
@@ -205,7 +223,7 @@ function updateRoutes({ app, http, resource, one, hooks, tags, params, noun, key
     params,
     querystring: publisherQuery,
     headers: ifMatch,
-    response: { 200: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409, 412) },
+    response: { 200: answerOf(http, resource), ...errorAnswers(400, 401, 403, 404, 409, 412) },
   };
   const patchSchema = {
     ...schema,
@@ -258,12 +276,12 @@ function restoreRoute({ app, http, resource, one, hooks, tags, params, noun, key
     params,
     querystring: publisherQuery,
     headers: idempotencyKey,
-    response: { 200: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 409, 422) },
+    response: { 200: answerOf(http, resource), ...errorAnswers(400, 401, 403, 404, 409, 422) },
   };
   app.post(`${one}/restore`, { schema, ...hooks, preHandler: refuseFields }, (request, reply) =>
     post(http, request, reply, async (work) => {
       const row = await restoreRow(resource, work, keyOf(request));
-      return rowAnswer(resource, work, row, `${capital(resource.noun)} restored.`);
+      return rowAnswer(http, resource, work, row, { message: `${capital(resource.noun)} restored.` });
     }),
   );
 }

@@ -17,6 +17,7 @@ import type { Platform } from '../platform/room.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
 import { offerSchemas } from './answer-schemas.ts';
+import { campaignAdditions } from './campaign-additions.ts';
 import { catalogueRoutes } from './catalogue-feed/routes.ts';
 import { offerCommands } from './commands.ts';
 import { decisionLogRoutes } from './decision-log/routes.ts';
@@ -100,9 +101,10 @@ export function createOffers({ platform, catalog, accounts, eventLog, learning, 
 
 /** What requests say of a campaign, on its page; and offers for previews. */
 function extendCatalogue(
-  { extensions, store }: Catalog,
+  { extensions, additions, store }: Catalog,
   { pool, dbHealth, config, now }: Pick<OfferDeps, 'pool' | 'dbHealth' | 'config' | 'now'>,
 ): void {
+  additions.campaigns = campaignAdditions({ catalog: store });
   const failFast = createFailFast(dbHealth);
   const recent = createRecentSessions({ pool, dbHealth, now });
   extensions.campaignCard = (context, id) =>
@@ -110,10 +112,10 @@ function extendCatalogue(
       const nowMs = now();
       const snapshot = store.current();
       const candidate = indexOf(context.publisher).candidates.find(({ offer }) => offer.campaign.id === id);
-      const asked = { campaignId: id, nowMs, rules: candidate?.rules ?? null };
-      const standings = await findStandings(pool, activeCapsOf(snapshot), asked);
+      const totals = activeCapsOf(snapshot).totals.filter(({ campaignId }) => campaignId === id);
+      const standings = await findStandings(pool, { totals, nowMs, rulesOf: () => candidate?.rules ?? null });
       const outcomes = await outcomesCard(pool, context, id, nowMs);
-      return html`${budgetsCard(standings, candidate?.payout.currency ?? null)}${outcomes}`;
+      return html`${budgetsCard(standings.get(id) ?? [], candidate?.payout.currency ?? null)}${outcomes}`;
     });
   extensions.reach = createReach(recent);
   extensions.seenValues = createSeenValues(recent);

@@ -37,7 +37,7 @@ export async function creativeRoutes(app: App, http: ManagementHttp, imageStore:
     querystring: publisherQuery,
     headers: idempotencyKey,
     body: createBody(creatives),
-    response: { 201: answerOf(creatives), ...errorAnswers(400, 401, 403, 404, 409, 413, 415, 422) },
+    response: { 201: answerOf(http, creatives), ...errorAnswers(400, 401, 403, 404, 409, 413, 415, 422) },
   };
   app.post(
     '/manage/v1/creatives',
@@ -46,7 +46,10 @@ export async function creativeRoutes(app: App, http: ManagementHttp, imageStore:
       const message = 'Creative created.';
       if (!request.isMultipart())
         return post(http, request, reply, async (work) =>
-          rowAnswer(creatives, work, await createRow(creatives, work, fieldsOf(request)), message, 201),
+          rowAnswer(http, creatives, work, await createRow(creatives, work, fieldsOf(request)), {
+            message,
+            status: 201,
+          }),
         );
       const { fields, bytes, declared } = await readForm(request);
       const upload = await readUpload(bytes, declared);
@@ -56,7 +59,10 @@ export async function creativeRoutes(app: App, http: ManagementHttp, imageStore:
         request,
         reply,
         async (work) =>
-          rowAnswer(creatives, work, await createUploadedCreative(work, fields, upload, store), message, 201),
+          rowAnswer(http, creatives, work, await createUploadedCreative(work, fields, upload, store), {
+            message,
+            status: 201,
+          }),
         same,
       );
     },

@@ -34,13 +34,13 @@ export function stopRoutes(app: App, http: ManagementHttp, resource: Resource): 
       params,
       querystring: publisherQuery,
       headers: idempotencyKey,
-      response: { 200: answerOf(resource), ...errorAnswers(400, 401, 403, 404, 422) },
+      response: { 200: answerOf(http, resource), ...errorAnswers(400, 401, 403, 404, 422) },
     };
     const hooks = { ...requirePermission(http, resource.permission), preHandler: refuseFields };
     app.post<StopRoute>(`/manage/v1/${resource.name}/:id/${action}`, { schema, ...hooks }, (request, reply) =>
       post(http, request, reply, async (work) => {
         const row = await setStopped(resource, work, request.params.id, action);
-        return rowAnswer(resource, work, row, `${capital(resource.noun)} ${done}.`);
+        return rowAnswer(http, resource, work, row, { message: `${capital(resource.noun)} ${done}.` });
       }),
     );
   }

@@ -1,0 +1,68 @@
+import type pg from 'pg';
+import type { Registry } from 'prom-client';
+import type { CatalogStore } from '../catalog/store.ts';
+import { registerGauge } from '../platform/metrics/gauges.ts';
+import { activeCapsOf } from './caps.ts';
+import { loadTrueUsage } from './slice-rows.ts';
+import { findStandings } from './standing.ts';
+
+type Sources = { pool: pg.Pool; catalog: Pick<CatalogStore, 'current'>; now: () => number };
+
+/** How old shown figures may be (milliseconds). */
+const maxAgeMs = 15_000;
+
+const amounts = [
+  { name: 'spent', help: 'Money that campaigns with budgets or total caps have booked in all, by currency.' },
+  { name: 'reserved', help: 'Money that open answers of these campaigns may still cost, by currency.' },
+  { name: 'unbilled', help: 'Money that their events would have paid, had it fitted, by currency.' },
+] as const;
+
+type Money = Record<(typeof amounts)[number]['name'], number>;
+
+/** Gauges of budgets; the same in all processes. */
+export function registerBudgetMetrics(registry: Registry, sources: Sources): void {
+  for (const { name, help } of amounts)
+    registerGauge(registry, {
+      ...{ name: `perkwire_budget_${name}`, help, labelName: 'currency', maxAgeMs, now: sources.now },
+      read: async () => [...(await readMoney(sources))].map(([label, money]) => ({ label, value: money[name] })),
+    });
+  registerGauge(registry, {
+    name: 'perkwire_budgets',
+    help: 'Budgets and total caps in their current periods: open, waiting for reservations, or reached.',
+    ...{ labelName: 'state', maxAgeMs, now: sources.now },
+    read: () => readStates(sources),
+  });
+}
+
+/** By currency: over the whole lives of the campaigns, each once. */
+async function readMoney({ pool, catalog }: Sources): Promise<Map<string, Money>> {
+  const campaigns = new Map([...catalog.current().offers.values()].map(({ campaign }) => [campaign.id, campaign]));
+  const usages = await loadTrueUsage(pool, ['lifetime']);
+  const counted = new Set(usages.filter((used) => used.publisherId === null).map((used) => used.campaignId));
+  const sums = new Map<string, Money>();
+  for (const { campaignId, publisherId, micros, spentMicros, unbilledMicros } of usages) {
+    const campaign = campaigns.get(campaignId);
+    // What is counted at a publisher is counted over all publishers as well, where the campaign has caps of its own.
+    if (campaign === undefined || (publisherId !== null && counted.has(campaignId))) continue;
+    const { currency } = campaign.payout;
+    const sum = sums.get(currency) ?? { spent: 0, reserved: 0, unbilled: 0 };
+    sums.set(currency, {
+      spent: sum.spent + spentMicros / 1e6,
+      reserved: sum.reserved + Math.max(0, micros - spentMicros) / 1e6,
+      unbilled: sum.unbilled + unbilledMicros / 1e6,
+    });
+  }
+  return sums;
+}
+
+async function readStates({ pool, catalog, now }: Sources): Promise<{ label: string; value: number }[]> {
+  const { totals } = activeCapsOf(catalog.current());
+  const standings = await findStandings(pool, { totals, nowMs: now(), rulesOf: () => null });
+  const states = { open: 0, waiting: 0, reached: 0 };
+  for (const { limit, spent, reserved } of [...standings.values()].flat()) {
+    if (spent >= limit) states.reached += 1;
+    else if (spent + reserved >= limit) states.waiting += 1;
+    else states.open += 1;
+  }
+  return Object.entries(states).map(([label, value]) => ({ label, value }));
+}

@@ -1,0 +1,53 @@
+import type { TObject, TProperties } from '@sinclair/typebox';
+import { Type } from '@sinclair/typebox';
+import { type Resource, type Values, type View, viewSchema, type Warning } from './resource.ts';
+import type { Work } from './unit-of-work.ts';
+
+/**
+ * What rooms made later show beside the rows of a kind, such as what was spent of a campaign's budgets: no part of the
+ * row, nor of its ETag, and left out where it is sent back.
+ */
+export type Additions = {
+  fields: TProperties;
+  /** The values of all fields, for each of some rows. */
+  read: (work: Work, rows: readonly View[]) => Promise<(row: View) => Values>;
+  /** What may be wrong with a row, by what those rooms know. */
+  warn: (work: Work, row: View) => Promise<Warning[]>;
+};
+
+/** By the name of the kind. */
+export type AllAdditions = Readonly<Record<string, Additions | undefined>>;
+
+type Kind = Pick<Resource, 'name'>;
+
+/** A row as answers show it. */
+export function shownSchema(additions: AllAdditions, resource: Resource): TObject {
+  const view = viewSchema(resource);
+  const fields = additions[resource.name]?.fields;
+  return fields === undefined ? view : Type.Object({ ...view.properties, ...fields }, { title: view.title ?? '' });
+}
+
+/** Rows as answers show them. */
+export async function withAdditions(
+  additions: AllAdditions,
+  resource: Kind,
+  work: Work,
+  rows: readonly View[],
+): Promise<View[]> {
+  const added = rows.length === 0 ? undefined : await additions[resource.name]?.read(work, rows);
+  return added === undefined ? [...rows] : rows.map((row) => ({ ...row, ...added(row) }));
+}
+
+export const warningsBeside = async (
+  additions: AllAdditions,
+  resource: Kind,
+  work: Work,
+  row: View,
+): Promise<Warning[]> => (await additions[resource.name]?.warn(work, row)) ?? [];
+
+/** Fields of a body without those that are only added. */
+export function withoutAdditions(additions: AllAdditions, resource: Kind, fields: unknown): unknown {
+  const added = additions[resource.name]?.fields;
+  if (added === undefined || typeof fields !== 'object' || fields === null || Array.isArray(fields)) return fields;
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !Object.hasOwn(added, name)));
+}

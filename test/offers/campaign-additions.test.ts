@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { periodNames } from '../../src/budgets/usage.ts';
+import { type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
+
+const noon = Date.parse('2026-11-23T12:00:00Z');
+let t: ManagementApp;
+let me: Caller;
+beforeAll(async () => {
+  t = await createManagementApp({ now: () => noon });
+  me = await t.caller(t.publisher.id);
+  await t.pool.query("update publishers set time_zone = 'UTC'");
+  await t.deps.catalog.refresh();
+});
+afterAll(() => t.close());
+
+const dayOfNoon = periodNames('UTC', noon).find((name) => name.startsWith('day')) as string;
+const use = (campaignId: number, publisherId: number, [all, spent, unbilled]: readonly number[], period: string) =>
+  t.pool.query(
+    `insert into campaign_usage (campaign_id, publisher_id, period, micros, spent_micros, unbilled_micros)
+    values ($1, $2, $3, $4, $5, $6)`,
+    [campaignId, publisherId, period, all, spent, unbilled],
+  );
+
+const dayBudget = { metric: 'budget', per: 'day', limit: 99 };
+
+test('answers of a campaign have what is spent, reserved, unbilled and planned of each budget, as numbers apart', async () => {
+  await t.pool.query("update campaigns set activated_at = '2026-11-01' where id = 2");
+  await use(2, 0, [30e6, 20.5e6, 1.25e6], dayOfNoon);
+  const rules = { pacing: 'even', total_caps: [dayBudget] };
+  const saved = await me.call('PATCH', '/campaigns/2', { rules });
+  const usage = [
+    {
+      ...{ publisher_id: null, metric: 'budget', per: 'day', limit: 99 },
+      ...{ spent: 20.5, reserved: 9.5, unbilled: 1.25, planned: 50 },
+    },
+  ];
+  // The answer of the call that sets the budget has it, too.
+  expect(saved.body.data.usage).toEqual(usage);
+  const got = await me.call('GET', '/campaigns/2');
+  expect(got.body.data.usage).toEqual(usage);
+  const { data } = (await me.call('GET', '/campaigns?limit=100')).body as unknown as {
+    data: { id: number; usage: unknown }[];
+  };
+  expect(data.find(({ id }) => id === 2)?.usage).toEqual(usage);
+  expect(data.find(({ id }) => id === 1)?.usage).toEqual([]);
+});
+
+test('a campaign is sent back as it was got, and its ETag does not change with what is spent', async () => {
+  const got = await me.call('GET', '/campaigns/2');
+  await t.pool.query('update campaign_usage set spent_micros = spent_micros + 1e6 where campaign_id = 2');
+  const { data } = (await me.call('GET', '/campaigns/2')).body;
+  expect(data.usage).toMatchObject([{ spent: 21.5 }]);
+  const put = await me.call('PUT', '/campaigns/2', data, { 'if-match': String(got.headers.etag) });
+  expect(put.status).toBe(200);
+  expect(put.headers.etag).toBe(got.headers.etag);
+});
+
+test('metrics have spent, reserved and unbilled money by currency, and budgets by state', async () => {
+  await t.pool.query("update campaigns set payout_currency = 'SEK' where id in (2, 3)");
+  await me.call('PATCH', '/campaigns/3', { rules: { total_caps: [{ ...dayBudget, per: 'lifetime', limit: 5 }] } });
+  await use(2, 0, [30e6, 20e6, 0], 'lifetime');
+  await use(3, 0, [5e6, 5e6, 2e6], 'lifetime');
+  await use(3, 7, [1e6, 1e6, 1e6], 'lifetime');
+  await t.deps.catalog.refresh();
+  const page = await t.deps.metrics.registry.metrics();
+  expect(page).toContain('perkwire_budget_spent{currency="SEK"} 25');
+  expect(page).toContain('perkwire_budget_reserved{currency="SEK"} 10');
+  expect(page).toContain('perkwire_budget_unbilled{currency="SEK"} 2');
+  expect(page).toContain('perkwire_budgets{state="open"} 1');
+  expect(page).toContain('perkwire_budgets{state="reached"} 1');
+});
