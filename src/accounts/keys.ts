@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
+import { rowAnswer, warningSchema } from '../management/answers.ts';
 import { nameField, text } from '../management/fields.ts';
 import { fieldsOf, type ManagementHttp, post, publisherQuery, requirePermission } from '../management/http.ts';
 import {
@@ -12,7 +13,7 @@ import {
   type View,
   viewSchema,
 } from '../management/resource.ts';
-import { idempotencyKey, resourceRoutes, rowAnswer, warningSchema } from '../management/resource-routes.ts';
+import { idempotencyKey, resourceRoutes } from '../management/resource-routes.ts';
 import { createRow } from '../management/rows.ts';
 import { isOperator, type PermissionEntry, type Work } from '../management/unit-of-work.ts';
 import type { Executor } from '../platform/db/pool.ts';

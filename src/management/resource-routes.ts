@@ -3,7 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { namesEtag } from '../platform/http/etag.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import type { App } from '../platform/ports.ts';
-import { type AllAdditions, shownSchema, warningsBeside, withAdditions, withoutAdditions } from './additions.ts';
+import { shownSchema, withAdditions, withoutAdditions } from './additions.ts';
+import { answerOf, rowAnswer } from './answers.ts';
 import {
   callOf,
   fieldsOf,
@@ -15,36 +16,12 @@ import {
   send,
 } from './http.ts';
 import { defaultLimit, type ListQuery, listRows, maxLimit } from './list.ts';
-import {
-  capital,
-  createBody,
-  pascal,
-  patchBody,
-  type Resource,
-  schemaNameOf,
-  type View,
-  type Warning,
-} from './resource.ts';
+import { capital, createBody, pascal, patchBody, type Resource } from './resource.ts';
 import { restorableDays, restoreRow } from './restore.ts';
-import { createRow, etagOf, getRow, removeRow, updateRow } from './rows.ts';
+import { createRow, getRow, removeRow, updateRow } from './rows.ts';
 import { refuseFields } from './strict-body.ts';
-import type { Work } from './unit-of-work.ts';
 
 type Operation = 'list' | 'create' | 'get' | 'update' | 'remove' | 'restore';
-
-export const warningSchema = Type.Array(Type.Object({ path: Type.String(), message: Type.String() }), {
-  title: 'Warnings',
-  description: 'What was saved but may be better otherwise, such as a text longer than is ideal.',
-});
-
-type Added = { additions: AllAdditions };
-
-/** One row of a kind, as the calls answer it. */
-export const answerOf = ({ additions }: Added, resource: Resource): TObject =>
-  Type.Object(
-    { message: Type.String(), data: shownSchema(additions, resource), warnings: warningSchema },
-    { title: `${schemaNameOf(resource)}Answer` },
-  );
 
 /** In the API reference, of calls that only an operator's key may make. */
 export const operatorOnly = [{ operator: [] }];
@@ -60,22 +37,6 @@ export const idempotencyKey = Type.Object({
     Type.String({ description: 'A repeat with the same key gets the first answer, for a day.' }),
   ),
 });
-
-/** A row as an answer, with its ETag. */
-export async function rowAnswer({ additions }: Added, resource: Resource, work: Work, view: View, said: Said) {
-  const [data] = await withAdditions(additions, resource, work, [view]);
-  const warnings: Warning[] = [
-    ...((await resource.warn?.(view, work)) ?? []),
-    ...(await warningsBeside(additions, resource, work, view)),
-  ];
-  return {
-    status: said.status ?? 200,
-    body: { message: said.message, data, warnings },
-    headers: { etag: etagOf(view) },
-  };
-}
-
-type Said = { message: string; status?: number };
 
 /** A body of management calls may hold this much (bytes). */
 const bodyLimit = 1024 * 1024;

@@ -23,7 +23,9 @@ const use = (campaignId: number, publisherId: number, [all, spent, unbilled]: re
 
 const dayBudget = { metric: 'budget', per: 'day', limit: 99 };
 
-test('answers of a campaign have what is spent, reserved, unbilled and planned of each budget, as numbers apart', async () => {
+type Shown = { id: number; usage: unknown };
+
+test('answers of a campaign have what is spent, reserved, unbilled and planned of each budget', async () => {
   await t.pool.query("update campaigns set activated_at = '2026-11-01' where id = 2");
   await use(2, 0, [30e6, 20.5e6, 1.25e6], dayOfNoon);
   const rules = { pacing: 'even', total_caps: [dayBudget] };
@@ -38,9 +40,7 @@ test('answers of a campaign have what is spent, reserved, unbilled and planned o
   expect(saved.body.data.usage).toEqual(usage);
   const got = await me.call('GET', '/campaigns/2');
   expect(got.body.data.usage).toEqual(usage);
-  const { data } = (await me.call('GET', '/campaigns?limit=100')).body as unknown as {
-    data: { id: number; usage: unknown }[];
-  };
+  const { data } = (await me.call('GET', '/campaigns?limit=100')).body as unknown as { data: Shown[] };
   expect(data.find(({ id }) => id === 2)?.usage).toEqual(usage);
   expect(data.find(({ id }) => id === 1)?.usage).toEqual([]);
 });

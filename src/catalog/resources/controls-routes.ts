@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { warningSchema } from '../../management/answers.ts';
 import {
   callOf,
   fieldsOf,
@@ -8,7 +9,7 @@ import {
   requirePermission,
   send,
 } from '../../management/http.ts';
-import { ifMatch, warningSchema } from '../../management/resource-routes.ts';
+import { ifMatch } from '../../management/resource-routes.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';

@@ -1,7 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { answerOf, rowAnswer } from '../../management/answers.ts';
 import { type ManagementHttp, post, publisherQuery, requirePermission } from '../../management/http.ts';
 import { capital, pascal, type Resource } from '../../management/resource.ts';
-import { answerOf, idempotencyKey, rowAnswer } from '../../management/resource-routes.ts';
+import { idempotencyKey } from '../../management/resource-routes.ts';
 import { refuseFields } from '../../management/strict-body.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';

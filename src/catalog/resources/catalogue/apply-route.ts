@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { warningSchema } from '../../../management/answers.ts';
 import {
   callOf,
   type ManagementHttp,
@@ -7,7 +8,7 @@ import {
   send,
   withoutApiKey,
 } from '../../../management/http.ts';
-import { operatorOnly, warningSchema } from '../../../management/resource-routes.ts';
+import { operatorOnly } from '../../../management/resource-routes.ts';
 import type { Actor, Work } from '../../../management/unit-of-work.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { errorAnswers } from '../../../platform/http/schemas.ts';

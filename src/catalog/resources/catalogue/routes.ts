@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ImageStoreSetting } from '../../../config.ts';
+import { warningSchema } from '../../../management/answers.ts';
 import {
   callOf,
   type ManagementHttp,
@@ -12,7 +13,7 @@ import {
   requirePermission,
   withoutApiKey,
 } from '../../../management/http.ts';
-import { idempotencyKey, operatorOnly, warningSchema } from '../../../management/resource-routes.ts';
+import { idempotencyKey, operatorOnly } from '../../../management/resource-routes.ts';
 import type { Work } from '../../../management/unit-of-work.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { errorAnswers } from '../../../platform/http/schemas.ts';

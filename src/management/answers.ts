@@ -1,0 +1,35 @@
+import { type TObject, Type } from '@sinclair/typebox';
+import { type AllAdditions, shownSchema, warningsBeside, withAdditions } from './additions.ts';
+import { type Resource, schemaNameOf, type View, type Warning } from './resource.ts';
+import { etagOf } from './rows.ts';
+import type { Work } from './unit-of-work.ts';
+
+export const warningSchema = Type.Array(Type.Object({ path: Type.String(), message: Type.String() }), {
+  title: 'Warnings',
+  description: 'What was saved but may be better otherwise, such as a text longer than is ideal.',
+});
+
+type Added = { additions: AllAdditions };
+
+/** One row of a kind, as the calls answer it. */
+export const answerOf = ({ additions }: Added, resource: Resource): TObject =>
+  Type.Object(
+    { message: Type.String(), data: shownSchema(additions, resource), warnings: warningSchema },
+    { title: `${schemaNameOf(resource)}Answer` },
+  );
+
+/** A row as an answer, with its ETag. */
+export async function rowAnswer({ additions }: Added, resource: Resource, work: Work, view: View, said: Said) {
+  const [data] = await withAdditions(additions, resource, work, [view]);
+  const warnings: Warning[] = [
+    ...((await resource.warn?.(view, work)) ?? []),
+    ...(await warningsBeside(additions, resource, work, view)),
+  ];
+  return {
+    status: said.status ?? 200,
+    body: { message: said.message, data, warnings },
+    headers: { etag: etagOf(view) },
+  };
+}
+
+type Said = { message: string; status?: number };
