@@ -157,7 +157,7 @@ export const historyOf = ({ optOuts, exposures, reserved }: OpenHistory): UserHi
 
 /** Reserves the impression of an offer that is about to be shown. */
 export function reserveImpression(history: OpenHistory, sessionId: string, given: Omit<Exposure, 'event'>): void {
-  const exposure: Exposure = { ...given, event: 'impression' };
+  const exposure: Exposure = { event: 'impression', ...given };
   const record = reservedRecord(exposure, sessionId);
   history.reserved.push({ exposure, record });
   history.added.push(record);

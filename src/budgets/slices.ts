@@ -71,7 +71,7 @@ export function createSlices({ pool, catalog, usage, logger, now }: SlicesOption
         continue;
       }
       const { impressions, micros } = row;
-      const slice = { ...row, size: { impressions, micros }, takenAtMs: nowMs, usedAtMs: nowMs };
+      const slice = { size: { impressions, micros }, takenAtMs: nowMs, usedAtMs: nowMs, ...row };
       if (holding.current === null) holding.current = slice;
       else holding.next = slice;
     }

@@ -79,8 +79,8 @@ function isIndexed(rules: Omit<CompiledRules, 'indexed'>): boolean {
 }
 
 function withCaps(base: CompiledRules, caps: Pick<CompiledRules, 'frequencyCaps' | 'totalCaps'>): CompiledRules {
-  const rules = { ...base, ...caps };
-  return { ...rules, indexed: isIndexed(rules) };
+  const { indexed: _, ...rules } = { ...base, ...caps };
+  return { indexed: isIndexed(rules), ...rules };
 }
 
 /**

@@ -140,9 +140,9 @@ function reserveTotals(
   const { nowMs } = ledger;
   for (const shown of decided) {
     for (const { total, reservation } of reservationsOf(activeCaps, shown, { sessionId: id, publisherId, nowMs })) {
-      const sliceId = slices.grant(total, reservation);
-      ledger.reservations.push({ ...reservation, sliceId });
-      if (sliceId !== null) continue;
+      reservation.sliceId = slices.grant(total, reservation);
+      ledger.reservations.push(reservation);
+      if (reservation.sliceId !== null) continue;
       for (const delta of takenDeltas(reservation, 1)) {
         ledger.deltas.push(delta);
         ledger.table.add(delta);

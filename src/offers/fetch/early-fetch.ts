@@ -114,7 +114,10 @@ function decideFromSlices(deps: EarlyFetchDeps, pending: PendingFetch): EarlyFet
   const { id: sessionId, publisherId } = session;
   const reservations = session.decided
     .flatMap((shown) => reservationsOf(activeCaps, shown, { sessionId, publisherId, nowMs }))
-    .map(({ total, reservation }) => ({ ...reservation, sliceId: slices.grant(total, reservation) }));
+    .map(({ total, reservation }) => {
+      reservation.sliceId = slices.grant(total, reservation);
+      return reservation;
+    });
   if (reservations.some(({ sliceId }) => sliceId === null)) {
     slices.revoke(reservations);
     return null;
