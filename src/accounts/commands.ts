@@ -1,6 +1,6 @@
 import { type Command, flag, text } from '../command-line/command.ts';
 
-/** Operators, also where nobody can sign in. */
+/** Operators, also where nobody can sign in; and what was changed by whom. */
 export const accountCommands: readonly Command[] = [
   {
     name: 'operator create',
@@ -12,5 +12,24 @@ export const accountCommands: readonly Command[] = [
     },
     examples: ['operator create --email you@example.com'],
     load: async () => (await import('./commands/create-operator.ts')).createOperator,
+  },
+  {
+    name: 'audit verify',
+    about: 'Says whether an entry of the audit log in DATABASE_URL, or DATA_DIR, was changed or lost',
+    options: {
+      known: text('PUBLISHER:NUMBER:HASH', 'a last entry as an earlier run printed it, which must still be there'),
+    },
+    examples: ['audit verify', 'audit verify --known 7:120:9f86d081'],
+    load: async () => (await import('./commands/audit.ts')).verifyAudit,
+  },
+  {
+    name: 'audit export',
+    about: 'Prints the audit log as JSON, an entry a line, the oldest first',
+    options: {
+      publisher: text('ID', 'of this publisher alone'),
+      after: text('NUMBER', 'entries after this one; with --publisher'),
+    },
+    examples: ['audit export > audit.ndjson', 'audit export --publisher 7 --after 120'],
+    load: async () => (await import('./commands/audit.ts')).exportAudit,
   },
 ];

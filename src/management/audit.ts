@@ -45,13 +45,14 @@ export async function audit(work: Work, { resource, action, before, after }: Cha
 }
 
 /**
- * SQL of an insert that records updates which the server made by itself; for use in a larger statement.
+ * SQL of an insert that records updates which the server made by itself; for use in a larger statement. The log of a
+ * publisher is locked until the commit (migrations/0036-audit-chain.sql), so those of several are in a fixed order.
  * @param rows SQL that selects publisher_id, resource_id and changes (`{ field: { old, new } }`)
  */
 export const insertSystemUpdates = ({ label, resource, rows }: SystemUpdates): string => `insert into audit_log
       (publisher_id, at, actor_kind, actor_id, actor_label, actor_publisher_id, action, resource, resource_id, changes)
     select publisher_id, now(), 'system', 0, '${label}', publisher_id, 'update', '${resource}', resource_id, changes
-    from (${rows}) updated`;
+    from (${rows}) updated order by publisher_id`;
 
 /** Actor label of the dispatcher, which disables endpoints that keep failing. */
 export const dispatcherLabel = 'dispatcher';

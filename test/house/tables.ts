@@ -11,7 +11,8 @@ const owned = (owner: string, names: readonly string[]): Record<string, Ownershi
 const conversionOfClick = 'one statement finds the click of a conversion with all that books it, for a whole batch';
 
 export const tables: Record<string, Ownership> = {
-  ...owned('management', ['audit_log', 'idempotency_keys']),
+  audit_log: { owner: 'management', readers: { accounts: 'commands verify and export the log' } },
+  ...owned('management', ['idempotency_keys']),
   api_keys: {
     owner: 'accounts',
     readers: { catalog: 'the snapshot holds the keys, so that no request queries them' },

@@ -1,7 +1,5 @@
-import { existsSync } from 'node:fs';
 import { exitCodes, type Run, usageError } from '../../command-line/command.ts';
-import { openDatabase } from '../../embedded/open-database.ts';
-import { Connection } from '../../platform/db/pool.ts';
+import { inDatabase } from '../../embedded/open-database.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { verifyRollups } from '../verify.ts';
 
@@ -13,21 +11,13 @@ export const verifyReports: Run = async ({ args, env, out }) => {
   const [from = dayOf(Date.now() - 6 * dayMs), to = dayOf(Date.now()), ...rest] = args;
   if (rest.length > 0 || ![from, to].every((day) => /^\d{4}-\d{2}-\d{2}$/.test(day)))
     throw usageError('Days must have the form 2026-11-21.');
-  const dataDir = env.DATA_DIR || '.data';
-  if (!env.DATABASE_URL && !existsSync(dataDir))
-    throw usageError(`DATABASE_URL is not set, and there is no folder ${dataDir}. Set one, or DATA_DIR.`);
-  const database = await openDatabase(env);
-  const client = new Connection({ server: database.url, application_name: 'perkwire-verify' });
-  try {
-    await client.connect();
-    const { compared, differences } = await verifyRollups(client, from, to);
-    out.data({ from, to, compared, differences });
-    for (const { rollup, differences: columns } of differences) out.line(`${rollup}\n  ${columns.join('\n  ')}`);
-    const verdict = differences.length === 0 ? 'all agree' : 'some differ';
-    out.line(`${from} to ${to}: ${compared} rollups compared, ${verdict}`);
-    return differences.length === 0 ? exitCodes.ok : exitCodes.problem;
-  } finally {
-    await client.end();
-    await database.stop();
-  }
+  const { compared, differences } = await inDatabase(env, {
+    name: 'perkwire-verify',
+    work: (client) => verifyRollups(client, from, to),
+  });
+  out.data({ from, to, compared, differences });
+  for (const { rollup, differences: columns } of differences) out.line(`${rollup}\n  ${columns.join('\n  ')}`);
+  const verdict = differences.length === 0 ? 'all agree' : 'some differ';
+  out.line(`${from} to ${to}: ${compared} rollups compared, ${verdict}`);
+  return differences.length === 0 ? exitCodes.ok : exitCodes.problem;
 };

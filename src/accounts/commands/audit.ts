@@ -1,0 +1,98 @@
+import { exitCodes, idOption, type Run, usageError } from '../../command-line/command.ts';
+import { inDatabase } from '../../embedded/open-database.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+
+/** Entries that are read at once (count). */
+const pageSize = 5000;
+
+/** An entry that is not as it was written, or that follows on one that is lost. */
+type Broken = { publisher_id: number; number: string; problem: 'changed' | 'entries before it are lost' };
+type Last = { publisher_id: number; number: string; hash: string };
+
+/**
+ * Checks the chain of hashes of each publisher's audit log (docs/operations.md#audit-log). Prints the last entry of
+ * each: kept elsewhere, it proves later that none up to it was changed or lost. Exits with 1 where one was.
+ */
+export const verifyAudit: Run = async ({ options, env, out }) => {
+  const known = options.known === undefined ? null : readKnown(String(options.known));
+  const { broken, last, isKnown } = await inDatabase(env, {
+    name: 'perkwire-audit',
+    work: async (client) => ({
+      broken: (await client.query<Broken>(brokenSql)).rows,
+      last: (await client.query<Last>(lastSql)).rows,
+      isKnown: known === null || (await hasEntry(client, known)),
+    }),
+  });
+  out.data({ broken, last, ...(known !== null && { known: isKnown }) });
+  for (const { publisher_id, number, problem } of broken)
+    out.line(`publisher ${publisher_id}, entry ${number}: ${problem}`);
+  if (!isKnown) out.line(`${options.known}: not in the log, or changed`);
+  for (const { publisher_id, number, hash } of last) out.line(`${publisher_id}:${number}:${hash}`);
+  const isWhole = broken.length === 0 && isKnown;
+  out.line(isWhole ? 'The audit log is whole.' : 'The audit log was changed.');
+  return isWhole ? exitCodes.ok : exitCodes.problem;
+};
+
+const brokenSql = `
+select publisher_id, number, case when number <> place then 'entries before it are lost' else 'changed' end as problem
+from (
+  select publisher_id, number, hash, 1 + lag(number, 1, 0::bigint) over chain as place,
+    audit_hash(lag(hash, 1, ''::bytea) over chain, log) as own_hash
+  from audit_log log
+  window chain as (partition by publisher_id order by number)
+) checked
+where number <> place or hash <> own_hash
+order by publisher_id, number limit 100`;
+
+const lastSql = `
+select distinct on (publisher_id) publisher_id, number, encode(hash, 'hex') as hash
+from audit_log order by publisher_id, number desc`;
+
+type Known = { publisherId: number; number: number; hash: string };
+
+function readKnown(text: string): Known {
+  const found = /^(\d{1,9}):(\d{1,15}):([0-9a-f]{8,64})$/.exec(text);
+  if (found === null) throw usageError('--known must have the form 7:120:9f86d081, as audit verify prints it.');
+  const [, publisherId, number, hash] = found;
+  return { publisherId: Number(publisherId), number: Number(number), hash: String(hash) };
+}
+
+async function hasEntry(executor: Executor, { publisherId, number, hash }: Known): Promise<boolean> {
+  const { rows } = await executor.query(
+    `select 1 from audit_log where publisher_id = $1 and number = $2 and starts_with(encode(hash, 'hex'), $3)`,
+    [publisherId, number, hash],
+  );
+  return rows.length > 0;
+}
+
+/** Prints entries as lines of JSON (docs/operations.md#audit-log). */
+export const exportAudit: Run = async (call) => {
+  const { env, out } = call;
+  const [publisher, after] = [idOption(call, 'publisher'), idOption(call, 'after')];
+  if (after !== null && publisher === null) throw usageError('--after needs --publisher.');
+  await inDatabase(env, {
+    name: 'perkwire-audit',
+    work: async (client) => {
+      let from: Place = { publisher_id: publisher ?? 0, number: String(after ?? 0) };
+      for (;;) {
+        const { rows } = await client.query<Place>(pageSql, [from.publisher_id, from.number, publisher, pageSize]);
+        for (const entry of rows)
+          if (out.isJson) out.data(entry);
+          else out.line(JSON.stringify(entry));
+        const last = rows.at(-1);
+        if (last === undefined) return;
+        from = last;
+      }
+    },
+  });
+  return exitCodes.ok;
+};
+
+type Place = { publisher_id: number; number: string };
+
+const pageSql = `
+select publisher_id, number, at, actor_kind, actor_id, actor_label, actor_publisher_id, action, resource, resource_id,
+  changes, encode(hash, 'hex') as hash
+from audit_log
+where (publisher_id, number) > ($1, $2) and ($3::integer is null or publisher_id = $3)
+order by publisher_id, number limit $4`;
