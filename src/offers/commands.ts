@@ -1,6 +1,6 @@
 import { type Command, text } from '../command-line/command.ts';
 
-/** Why offers are shown. */
+/** Why offers are shown, and what is called. */
 export const offerCommands: readonly Command[] = [
   {
     name: 'explain',
@@ -16,5 +16,17 @@ export const offerCommands: readonly Command[] = [
     callsService: true,
     examples: ['explain --placement checkout --user u-1 --country DE', 'explain 0197a000-0000-7000-8000-000000000001'],
     load: async () => (await import('./commands/explain.ts')).explain,
+  },
+  {
+    name: 'logs tail',
+    about: 'Shows calls to the service as they come, with what was refused or ignored of them',
+    options: {
+      status: text('STATUS', 'only with this status, such as 404 or 4xx'),
+      placement: text('NAME', 'only fetches at this placement'),
+      last: text('N', 'how many of before are shown first; default 10'),
+    },
+    callsService: true,
+    examples: ['logs tail', 'logs tail --status 4xx', 'logs tail --placement checkout --json'],
+    load: async () => (await import('./commands/logs.ts')).tailCalls,
   },
 ];

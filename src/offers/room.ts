@@ -27,6 +27,7 @@ import { offerRoutes } from './fetch/routes.ts';
 import { createOfferService } from './fetch/service.ts';
 import { eraseSessions, exportSessions, findUserSessions } from './fetch/user-data.ts';
 import { createLiveCalls, recordLiveCalls, recordRefusedManagement } from './live-calls/live-calls.ts';
+import { liveCallRoutes } from './live-calls/routes.ts';
 import { createFetchMeter, createOutcomeSampler } from './metrics.ts';
 import { createNotices } from './notices/notices.ts';
 import { untrackedView } from './offer-view.ts';
@@ -89,6 +90,7 @@ export function createOffers({ platform, catalog, accounts, eventLog, learning, 
     routes: async (app: App) => {
       await app.register(offerwallPageRoutes, deps);
       await app.register(decisionLogRoutes, deps);
+      await app.register(liveCallRoutes, { ...deps, checkKey: accounts.checkKey });
       await app.register(explainRoutes, { ...deps, offers: service });
     },
     pages: (app: App, shell: Shell) => {

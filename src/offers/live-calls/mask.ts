@@ -31,9 +31,9 @@ export type Masked = { shown: unknown; hiddenTexts: ReadonlySet<string> };
 /** The fields of a request, and the texts of those that were hidden. */
 export function maskRequest(fields: unknown): Masked {
   const hiddenTexts = new Set<string>();
-  const shown = walk(fields, (name, value) => {
-    if (!hiddenName.test(name) && !(typeof value === 'string' && personalText.test(value.slice(0, maxRead))))
-      return value;
+  const shown = walk(fields, (name, value, holder) => {
+    const isHidden = hiddenName.test(name) && !(name === 'name' && holder === 'placements');
+    if (!isHidden && !(typeof value === 'string' && personalText.test(value.slice(0, maxRead)))) return value;
     if (value === null || value === '') return value;
     for (const text of textsIn(value)) if (text.length > 1) hiddenTexts.add(text);
     return hidden;
@@ -58,16 +58,20 @@ const textsIn = (value: unknown): string[] =>
     ? Object.values(value).flatMap((one) => (typeof one === 'object' ? [] : [String(one)]))
     : [String(value)];
 
+/** `holder`: the name of the field that a field is in. */
+type Mask = (name: string, value: unknown, holder: string) => unknown;
+
 /** Copies a value, with `change` applied to each field and list item, and long texts cut. */
-function walk(value: unknown, change: (name: string, value: unknown) => unknown, name = '', depth = 0): unknown {
-  const changed = change(name, value);
+function walk(value: unknown, change: Mask, name = '', holder = '', depth = 0): unknown {
+  const changed = change(name, value, holder);
   if (typeof changed === 'string')
     return changed.length > maxText
       ? `${[...changed.slice(0, maxText)].slice(0, -1).join('')}… (${changed.length} characters)`
       : changed;
   if (typeof changed !== 'object' || changed === null) return changed;
   if (depth === maxDepth) return '…';
-  if (Array.isArray(changed)) return changed.slice(0, maxItems).map((item) => walk(item, change, name, depth + 1));
+  if (Array.isArray(changed))
+    return changed.slice(0, maxItems).map((item) => walk(item, change, name, holder, depth + 1));
   const entries = Object.entries(changed).slice(0, 2 * maxItems);
-  return Object.fromEntries(entries.map(([key, item]) => [key, walk(item, change, key, depth + 1)]));
+  return Object.fromEntries(entries.map(([key, item]) => [key, walk(item, change, key, name, depth + 1)]));
 }

@@ -20,6 +20,9 @@ export type LiveCall = {
   sessionId: string | null;
 };
 
+/** A call as it is read again. */
+export type KeptCall = { id: string; at: Date; call: LiveCall };
+
 export type RecordedCall = { id: string; publisherId: number; atMs: number; call: LiveCall };
 
 /** Calls are kept this long, and refused ones longer, as a page need not be open for them (milliseconds). */
@@ -87,7 +90,7 @@ export async function readCalls(
     except,
     limit,
   }: { sinceMs: number; refusedSinceMs?: number; except: readonly string[]; limit: number },
-): Promise<{ id: string; at: Date; call: LiveCall }[]> {
+): Promise<KeptCall[]> {
   const { rows } = await executor.query<{ id: string; at: Date; call: string }>({
     name: 'live_calls',
     text: `select id, at, call from (

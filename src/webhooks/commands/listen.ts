@@ -1,24 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Api, createApi } from '../../command-line/api.ts';
-import {
-  type Call,
-  CommandError,
-  exitCodes,
-  idOption,
-  type Run,
-  textOption,
-  usageError,
-} from '../../command-line/command.ts';
+import { type Call, exitCodes, idOption, type Run, textOption, usageError } from '../../command-line/command.ts';
+import { follow } from '../../command-line/follow.ts';
 import { parseUrl } from '../../platform/lib/url.ts';
 import { type Forwarded, type ForwardedDelivery, forward } from './forward.ts';
 
 const path = '/manage/v1/webhook-listeners';
-
-/** Waits before the next connection, doubled each time (milliseconds). */
-const firstWaitMs = 500;
-const maxWaitMs = 10_000;
-/** A connection that is silent for so long is dead: the service sends keep-alives several times a second. */
-const silenceMs = 20_000;
 
 type Listener = { data: { id: number; secret: string; events: string[] } };
 
@@ -37,40 +23,20 @@ export const listen: Run = async (call) => {
   call.out.data({ listener: data.id, secret: data.secret, forward: url });
   call.out.line(`Listening. Webhooks go to ${url}, signed with\n  ${data.secret}\nCtrl-C ends it.`);
   try {
-    await keepConnected(api, call, `${path}/${data.id}`, url);
+    const listener = `${path}/${data.id}`;
+    await follow(
+      api,
+      call,
+      () => `${listener}/stream`,
+      ({ name, data: text }) => {
+        if (name === 'delivery') void handle(api, call, listener, url, JSON.parse(text) as ForwardedDelivery);
+      },
+    );
     return exitCodes.ok;
   } finally {
     await api.call('DELETE', `/manage/v1/webhook-endpoints/${data.id}`).catch(() => {});
   }
 };
-
-/** Connects again whenever the stream ends; what was not answered meanwhile is handed out again. */
-async function keepConnected(api: Api, call: Call, listenerPath: string, url: string): Promise<void> {
-  const { signal, out } = call;
-  let waitMs = firstWaitMs;
-  while (!signal.aborted) {
-    const connection = new AbortController();
-    const watch = setTimeout(() => connection.abort(), silenceMs);
-    const unless = AbortSignal.any([signal, connection.signal]);
-    try {
-      const stream = await api.stream(`${listenerPath}/stream`, unless);
-      const sawBytes = (): void => {
-        waitMs = firstWaitMs;
-        watch.refresh();
-      };
-      for await (const { name, data } of readEvents(stream, sawBytes))
-        if (name === 'delivery') void handle(api, call, listenerPath, url, JSON.parse(data) as ForwardedDelivery);
-    } catch (err) {
-      if (signal.aborted) return;
-      if (err instanceof CommandError && err.exitCode !== exitCodes.unavailable) throw err;
-      out.note('The connection was cut off. Connecting again; nothing is lost.');
-    } finally {
-      clearTimeout(watch);
-    }
-    await sleep(waitMs, undefined, { signal }).catch(() => {});
-    waitMs = Math.min(waitMs * 2, maxWaitMs);
-  }
-}
 
 async function handle(api: Api, { out }: Call, path: string, url: string, delivery: ForwardedDelivery): Promise<void> {
   const answer = await forward(url, delivery);
@@ -101,40 +67,6 @@ async function report(api: Api, path: string, delivery: ForwardedDelivery, answe
   } catch (err) {
     return `not recorded: ${(err as Error).message}`;
   }
-}
-
-/** A server-sent event. */
-type ServerEvent = { name: string; data: string };
-
-/** A longer event than any delivery ends the stream (characters). */
-const maxLength = 4_000_000;
-
-/** The events of a stream, until it ends. `onBytes`: something came, if only a keep-alive. */
-async function* readEvents(
-  stream: AsyncIterable<Uint8Array>,
-  onBytes: () => void = () => {},
-): AsyncGenerator<ServerEvent> {
-  const decoder = new TextDecoder();
-  let rest = '';
-  for await (const chunk of stream) {
-    onBytes();
-    rest += decoder.decode(chunk, { stream: true });
-    if (rest.length > maxLength) throw new Error('the service sent an event that is too long');
-    const blocks = rest.split('\n\n');
-    rest = blocks.pop() ?? '';
-    for (const block of blocks) {
-      const event = eventOf(block);
-      if (event !== null) yield event;
-    }
-  }
-}
-
-function eventOf(block: string): ServerEvent | null {
-  const lines = block.split('\n');
-  const of = (field: string) =>
-    lines.filter((line) => line.startsWith(`${field}: `)).map((line) => line.slice(field.length + 2));
-  const [name] = of('event');
-  return name === undefined ? null : { name, data: of('data').join('\n') };
 }
 
 type Answer = { data: { event: string; deliveries: { id: string; webhook_id: string }[] } };

@@ -10,9 +10,10 @@ import type { Logger } from '../../../platform/logger.ts';
 import type { App } from '../../../platform/ports.ts';
 import { card, emptyState } from '../../../shell/components.ts';
 import type { Shell } from '../../../shell/layout.ts';
+import type { CallSources } from '../../live-calls/new-calls.ts';
 import { liveCard } from '../../live-card.ts';
 import { findNotices, noticeTable } from './notices.ts';
-import { type CallSources, watchCalls } from './watch.ts';
+import { watchCalls } from './watch.ts';
 
 const noticesLookbackMs = dayMs;
 

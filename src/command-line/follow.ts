@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Api } from './api.ts';
+import { type Call, CommandError, exitCodes } from './command.ts';
+
+/** Waits before the next connection, doubled each time (milliseconds). */
+const firstWaitMs = 500;
+const maxWaitMs = 10_000;
+/** A connection that is silent for so long is dead: the service sends keep-alives several times a second. */
+const silenceMs = 20_000;
+
+/** A server-sent event. */
+export type ServerEvent = { name: string; data: string };
+
+/**
+ * Hands on the events of a stream until the command is stopped, and connects again whenever the stream ends.
+ * @param pathOf of the first connection, and of those after it
+ * @throws CommandError where the service refuses, such as for a key that was revoked
+ */
+export async function follow(
+  api: Api,
+  { signal, out }: Call,
+  pathOf: (isFirst: boolean) => string,
+  take: (event: ServerEvent) => void,
+): Promise<void> {
+  let waitMs = firstWaitMs;
+  for (let isFirst = true; !signal.aborted; isFirst = false) {
+    const connection = new AbortController();
+    const watch = setTimeout(() => connection.abort(), silenceMs);
+    const unless = AbortSignal.any([signal, connection.signal]);
+    try {
+      const stream = await api.stream(pathOf(isFirst), unless);
+      const sawBytes = (): void => {
+        waitMs = firstWaitMs;
+        watch.refresh();
+      };
+      for await (const event of readEvents(stream, sawBytes)) take(event);
+    } catch (err) {
+      if (signal.aborted) return;
+      if (err instanceof CommandError && err.exitCode !== exitCodes.unavailable) throw err;
+      out.note('The connection was cut off. Connecting again; nothing is lost.');
+    } finally {
+      clearTimeout(watch);
+    }
+    await sleep(waitMs, undefined, { signal }).catch(() => {});
+    waitMs = Math.min(waitMs * 2, maxWaitMs);
+  }
+}
+
+/** A longer event than any delivery ends the stream (characters). */
+const maxLength = 4_000_000;
+
+/** The events of a stream, until it ends. `onBytes`: something came, if only a keep-alive. */
+async function* readEvents(
+  stream: AsyncIterable<Uint8Array>,
+  onBytes: () => void = () => {},
+): AsyncGenerator<ServerEvent> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of stream) {
+    onBytes();
+    rest += decoder.decode(chunk, { stream: true });
+    if (rest.length > maxLength) throw new Error('the service sent an event that is too long');
+    const blocks = rest.split('\n\n');
+    rest = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const event = eventOf(block);
+      if (event !== null) yield event;
+    }
+  }
+}
+
+function eventOf(block: string): ServerEvent | null {
+  const lines = block.split('\n');
+  const of = (field: string) =>
+    lines.filter((line) => line.startsWith(`${field}: `)).map((line) => line.slice(field.length + 2));
+  const [name] = of('event');
+  return name === undefined ? null : { name, data: of('data').join('\n') };
+}

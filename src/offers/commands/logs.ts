@@ -1,0 +1,56 @@
+import { createApi } from '../../command-line/api.ts';
+import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
+import { follow } from '../../command-line/follow.ts';
+
+type LiveCall = {
+  id: string;
+  at: string;
+  method: string;
+  path: string;
+  placements: string[];
+  session_id: string | null;
+  status: number;
+  ms: number;
+  error: { code: string; message: string; details?: Note[] } | null;
+  notes: Note[];
+};
+type Note = { path: string; message: string };
+
+/** Calls that a connection may send again (count). */
+const maxRemembered = 1000;
+
+/** Shows calls as they come, until it is stopped. */
+export const tailCalls: Run = async (call) => {
+  const { out } = call;
+  const status = textOption(call, 'status');
+  const last = textOption(call, 'last') || '10';
+  if (status !== '' && !/^[1-5](\d\d|xx)$/.test(status))
+    throw usageError(`"${status}" is no status such as 404 or 4xx.`);
+  if (!/^\d{1,3}$/.test(last) || Number(last) > 200) throw usageError('--last must be a whole number from 0 to 200.');
+  const placement = textOption(call, 'placement');
+  const filter = { ...(status !== '' && { status }), ...(placement !== '' && { placement }) };
+  // What came while a connection was cut off is among the last ones.
+  const pathOf = (isFirst: boolean): string =>
+    `/manage/v1/live-calls/stream?${new URLSearchParams({ last: isFirst ? last : '200', ...filter })}`;
+  const seen = new Set<string>();
+  await follow(createApi(call), call, pathOf, ({ name, data }) => {
+    if (name !== 'call') return;
+    const one = JSON.parse(data) as LiveCall;
+    if (seen.has(one.id)) return;
+    seen.add(one.id);
+    for (const id of seen) if (seen.size > maxRemembered) seen.delete(id);
+    out.data(one);
+    show(call, one);
+  });
+  return exitCodes.ok;
+};
+
+function show(
+  { out }: Call,
+  { at, method, path, placements, session_id: session, status, ms, error, notes }: LiveCall,
+) {
+  const parts = [at, method, path, placements.join(','), status, `${ms} ms`, session ?? ''];
+  const reason = error === null ? '' : ` ${error.code}: ${error.message}`;
+  out.line(`${parts.filter((part) => part !== '').join(' ')}${reason}`);
+  for (const note of [...(error?.details ?? []), ...notes]) out.line(`    ${`${note.path} ${note.message}`.trim()}`);
+}

@@ -1,0 +1,105 @@
+import { type Static, Type } from '@sinclair/typebox';
+import type { FastifyRequest } from 'fastify';
+import type { Caller } from '../../accounts/caller.ts';
+import { normaliseName } from '../../catalog/names.ts';
+import type { CatalogStore } from '../../catalog/store.ts';
+import { callOf, publisherIdParameter } from '../../management/http.ts';
+import type { Authenticator } from '../../platform/http/auth.ts';
+import { createEventStreams, type StreamEvent } from '../../platform/http/event-streams.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { App } from '../../platform/ports.ts';
+import { type CallSources, newCalls } from './new-calls.ts';
+import type { KeptCall, LiveCall } from './store.ts';
+
+const query = Type.Object({
+  publisher_id: publisherIdParameter,
+  status: Type.Optional(
+    Type.String({ pattern: '^[1-5]([0-9]{2}|xx)$', description: 'Only with this status: `404`, or `4xx`.' }),
+  ),
+  placement: Type.Optional(Type.String({ maxLength: 200, description: 'Only fetches at this placement.' })),
+  last: Type.Optional(
+    Type.String({
+      pattern: '^(1?[0-9]{1,2}|200)$',
+      description: 'How many of before are sent first, up to 200; default 10.',
+    }),
+  ),
+});
+type Query = Static<typeof query>;
+
+const schema = {
+  operationId: 'streamLiveCalls',
+  summary: 'Stream live calls',
+  description:
+    'Events `call`, masked, as they come; meanwhile they are recorded. First the last ones of the minute before, and ' +
+    'refused ones of the last hour. Reconnect when it ends.',
+  tags: ['Decisions'],
+  querystring: query,
+  response: {
+    200: { description: 'Events, as calls come.', content: { 'text/event-stream': { schema: Type.String() } } },
+    ...errorAnswers(400, 401, 403, 404, 429),
+  },
+};
+
+/** `checkKey`: whether the key of a stream still may. */
+type StreamDeps = CallSources & {
+  auth: Authenticator<Caller>;
+  catalog: CatalogStore;
+  checkKey: (request: FastifyRequest) => () => boolean;
+  logger: Logger;
+};
+
+/** The calls of a publisher as they come (docs/interface.md#live-calls). */
+export async function liveCallRoutes(app: App, { auth, catalog, checkKey, logger, ...sources }: StreamDeps) {
+  const streams = createEventStreams(logger);
+  app.addHook('preClose', async () => streams.close());
+  const hooks = { preValidation: auth.requireKey('configurations', 'accounts') };
+  app.get<{ Querystring: Query }>('/manage/v1/live-calls/stream', { schema, ...hooks }, (request, reply) => {
+    const { publisherId } = callOf(request);
+    const defaultPlacement = () => catalog.current().publishers.get(publisherId)?.defaultPlacement ?? null;
+    const read = newCalls(sources, publisherId);
+    const isAllowed = checkKey(request);
+    let last: number | null = Number(request.query.last ?? 10);
+    streams.open(reply, {
+      owner: `publisher ${publisherId}`,
+      publisherId,
+      isAllowed,
+      next: async () => {
+        if (!sources.dbHealth.isUp()) return [];
+        await sources.liveCalls.watch(sources.pool, publisherId);
+        const fresh = (await read()).map((one) => ({ one, placements: placementsOf(one.call, defaultPlacement()) }));
+        const wanted = fresh.filter(({ one, placements }) => isAsked(request.query, one.call, placements));
+        const sent = last === null ? wanted : wanted.slice(wanted.length - Math.min(last, wanted.length));
+        last = null;
+        return sent.map(({ one, placements }) => eventOf(one, placements));
+      },
+    });
+    return reply;
+  });
+}
+
+/** Where a call asked for offers; what names no placement and has a session asked at the default one. */
+function placementsOf({ query: parameters, body, sessionId }: LiveCall, defaultPlacement: string | null): string[] {
+  const given = { ...asObject(parameters), ...asObject(body) };
+  const listed = Array.isArray(given.placements) ? given.placements.map((one) => asObject(one).name) : [];
+  const named = [given.placement, ...listed].filter((name) => typeof name === 'string' && name !== '');
+  if (named.length > 0) return named.map((name) => normaliseName(name as string));
+  return sessionId === null || defaultPlacement === null ? [] : [defaultPlacement];
+}
+
+const asObject = (value: unknown): Record<string, unknown> =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+
+function isAsked({ status, placement }: Query, call: LiveCall, placements: readonly string[]): boolean {
+  if (status !== undefined && status !== String(call.status) && status !== `${Math.floor(call.status / 100)}xx`)
+    return false;
+  return placement === undefined || placements.includes(normaliseName(placement));
+}
+
+function eventOf({ id, at, call }: KeptCall, placements: readonly string[]): StreamEvent {
+  const { sessionId, ...rest } = call;
+  return {
+    name: 'call',
+    data: JSON.stringify({ id, at: at.toISOString(), placements, session_id: sessionId, ...rest }),
+  };
+}

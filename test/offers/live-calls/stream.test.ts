@@ -1,0 +1,117 @@
+import { PassThrough } from 'node:stream';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createOutput } from '../../../src/command-line/output.ts';
+import { runCommandLine } from '../../../src/command-line/run-command-line.ts';
+import { commands } from '../../../src/commands.ts';
+import { hashKey } from '../../../src/platform/http/auth.ts';
+import { runCommand } from '../../command-line/support.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+
+let t: TestApp;
+let url: string;
+beforeAll(async () => {
+  t = await createTestApp();
+  url = await t.app.listen({ port: 0, host: '127.0.0.1' });
+});
+afterAll(() => t?.close());
+
+async function addKey(key: string, permissions: string): Promise<void> {
+  await t.pool.query(
+    `insert into api_keys (publisher_id, name, key_hash, permissions) values ($1, 'CI', decode($2, 'hex'), $3)`,
+    [t.publisher.id, hashKey(key), `{${permissions}}`],
+  );
+  await t.deps.catalog.refresh();
+}
+
+async function fetchOffers(body: object): Promise<number> {
+  const answer = await t.app.inject({
+    method: 'POST',
+    url: `/native/v4/offers.json?api_key=${t.publisher.sdkId}`,
+    headers: { 'content-type': 'application/json' },
+    payload: JSON.stringify(body),
+  });
+  return answer.statusCode;
+}
+
+/** `perkwire logs tail` until it is stopped, or ends by itself. */
+function tail(key: string, ...args: string[]) {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  const stop = new AbortController();
+  let [out, err] = ['', ''];
+  stdout.on('data', (chunk) => (out += chunk));
+  stderr.on('data', (chunk) => (err += chunk));
+  const ended = runCommandLine(['logs', 'tail', ...args], {
+    ...{ commands, env: { PERKWIRE_URL: url, PERKWIRE_KEY: key }, stdin, stderr, signal: stop.signal },
+    outputOf: (isJson: boolean) => createOutput(isJson, { stdout, stderr }),
+  });
+  return { ended, stop: () => stop.abort(), out: () => out, err: () => err };
+}
+
+const watched = () => expect.poll(() => t.deps.liveCalls.isWatched(t.publisher.id)).toBe(true);
+const written = () => t.deps.liveCalls.sync(t.pool);
+
+test('shows calls as they come, masked, with what was refused or ignored of them; others by filter', async () => {
+  await addKey('tail', 'configurations');
+  const all = tail('tail');
+  const refused = tail('tail', '--status', '4xx', '--json');
+  const atCheckout = tail('tail', '--placement', 'Check_Out', '--json');
+  await watched();
+  expect(await fetchOffers({ placement: 'checkout', pub_user_id: 'user-4711', country: 'Germany' })).toBe(200);
+  expect(await fetchOffers({ placements: [{ name: 'check out' }] })).toBe(200);
+  expect(await fetchOffers({})).toBe(400);
+  await written();
+  await expect.poll(all.out, { timeout: 10_000 }).toContain('missing_placement');
+  expect(all.out()).toMatch(
+    /POST \/native\/v4\/offers\.json checkout 200 [\d.]+ ms [0-9a-f-]{36}\n {4}\/country .*ignored/,
+  );
+  expect(all.out()).toMatch(/offers\.json 400 [\d.]+ ms missing_placement: The body field "placement" is required/);
+  await expect.poll(refused.out).toContain('"status":400');
+  await expect.poll(atCheckout.out).toContain('"placements":["check-out"]');
+  for (const one of [all, refused, atCheckout]) {
+    expect(one.out()).not.toContain('user-4711');
+    one.stop();
+    expect(await one.ended).toBe(0);
+  }
+  expect(refused.out().trim().split('\n')).toHaveLength(1);
+  expect(atCheckout.out().trim().split('\n')).toHaveLength(1);
+});
+
+test('begins with the last calls of before, refused ones of an hour ago too, as many as are asked for', async () => {
+  await addKey('later', 'configurations');
+  for (let call = 0; call < 3; call += 1) expect(await fetchOffers({})).toBe(400);
+  await written();
+  const [few, none] = [tail('later', '--last', '2', '--json'), tail('later', '--last', '0')];
+  await expect.poll(() => few.out().split('\n').length, { timeout: 10_000 }).toBe(3);
+  expect(none.out()).toBe('');
+  for (const one of [few, none]) one.stop();
+});
+
+test('ends when its key is revoked, and gets no call after it', async () => {
+  await addKey('leaver', 'configurations');
+  const tailing = tail('leaver', '--last', '0');
+  await watched();
+  await t.pool.query('update api_keys set revoked_at = now() where key_hash = decode($1, $2)', [
+    hashKey('leaver'),
+    'hex',
+  ]);
+  await t.deps.catalog.refresh();
+  await fetchOffers({ placement: 'after-the-end' });
+  await written();
+  expect(await tailing.ended).toBe(3);
+  expect(tailing.err()).toContain('unknown, expired or revoked');
+  expect(tailing.out()).not.toContain('after-the-end');
+});
+
+test('403: needs the permission; wrong options are named', async () => {
+  await addKey('reader', 'reports');
+  const env = { PERKWIRE_URL: url, PERKWIRE_KEY: 'reader' };
+  expect(await runCommand(['logs', 'tail'], env)).toMatchObject({
+    code: 3,
+    err: expect.stringContaining('permission'),
+  });
+  expect(await runCommand(['logs', 'tail', '--status', 'bad'], env)).toMatchObject({ code: 2 });
+  expect(await runCommand(['logs', 'tail', '--last', '201'], env)).toMatchObject({ code: 2 });
+  const asked = `${url}/manage/v1/live-calls/stream?status=9xx`;
+  await addKey('asker', 'configurations');
+  expect((await fetch(asked, { headers: { authorization: 'Bearer asker' } })).status).toBe(400);
+});
