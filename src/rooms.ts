@@ -8,6 +8,7 @@ import { createDashboard } from './dashboard/room.ts';
 import { buildIndex } from './decision/build-index.ts';
 import { createDemo } from './demo/room.ts';
 import { createEventLog } from './event-log/room.ts';
+import { createExperiments } from './experiments/room.ts';
 import { createLearning } from './learning/room.ts';
 import { createOffers } from './offers/room.ts';
 import { createPerks } from './perks/room.ts';
@@ -49,6 +50,7 @@ export async function createRooms({ demo, pid, ...options }: RoomOptions) {
   const budgets = add(createBudgets({ platform, catalog, eventLog }));
   const webhooks = add(createWebhooks({ platform, catalog, accounts }));
   const reports = add(createReports({ platform, catalog, accounts }));
+  add(createExperiments({ platform, catalog, accounts }));
   add(createBrowser({ platform }));
   const offers = add(createOffers({ platform, catalog, accounts, eventLog, learning, budgets }));
   const tracking = add(createTracking({ platform, eventLog, offers }));

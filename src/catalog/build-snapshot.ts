@@ -1,5 +1,5 @@
 import { type Pause, runInSlices } from '../platform/lib/slices.ts';
-import { toCampaign, toKey, toOffer, toPublisher, toSequenceRule } from './snapshot/convert.ts';
+import { toCampaign, toExperiment, toKey, toOffer, toPublisher, toSequenceRule } from './snapshot/convert.ts';
 import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from './snapshot-rows.ts';
 import type { BuildIndex, Offer, Publisher, Snapshot } from './types.ts';
 
@@ -91,6 +91,7 @@ function* buildPublishers(
   const themes = groupBy(rows.themes, (row) => row.publisher_id);
   const placements = groupBy(rows.placements, (row) => row.publisher_id);
   const sequenceRules = groupBy(rows.sequenceRules, (row) => row.publisher_id);
+  const experiments = groupBy(rows.experiments ?? [], (row) => row.publisher_id);
   const timeZones = new Map(rows.publishers.map((row) => [row.id, row.time_zone]));
   const timeZoneOf = (publisherId: number): string => timeZones.get(publisherId) ?? 'UTC';
   const earlier = base !== null && hasTimeZones(base.snapshot.publishers, timeZones) ? base.snapshot.publishers : null;
@@ -107,6 +108,7 @@ function* buildPublishers(
           ? index
           : yield* buildIndex({ publisher, offers, timeZoneOf }),
       sequenceRules: (sequenceRules.get(row.id) ?? []).map(toSequenceRule),
+      experiments: experiments.get(row.id)?.map(toExperiment) ?? null,
     });
   }
   return publishers;

@@ -1,6 +1,6 @@
 import type { Permission } from '../platform/http/auth.ts';
 import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
-import type { Campaign, CreativeType, StoredControls, Unit } from './types.ts';
+import type { ArmChanges, Campaign, CreativeType, Slots, StoredControls, Unit } from './types.ts';
 
 /** Rows of the configuration tables as `pg` returns them (`numeric` and `bigint` are strings). */
 export type PublisherRow = {
@@ -154,6 +154,22 @@ export type CreativeRow = {
   user_id: number;
 };
 
+export type ExperimentRow = {
+  id: number;
+  publisher_id: number;
+  key: string;
+  version: number;
+  salt: string;
+  placements: string[] | null;
+  campaign_id: number | null;
+  holdout: number;
+  arms: { key: string; share: number; changes: ArmChanges }[];
+  allocation: Slots[];
+  /** Epoch milliseconds; null: a draft, and without end. */
+  start_ms: number | null;
+  end_ms: number | null;
+};
+
 export type CatalogRows = {
   version: number;
   publishers: PublisherRow[];
@@ -165,4 +181,6 @@ export type CatalogRows = {
   sequenceRules: SequenceRuleRow[];
   offers: OfferRow[];
   creatives: CreativeRow[];
+  /** Absent in catalogues that were stored before there were any. */
+  experiments?: ExperimentRow[];
 };

@@ -67,22 +67,30 @@ type StreamOptions = {
 /** Eligible candidates, best first. Post-filters run only for the candidates that are asked for. */
 function* candidateStream(options: StreamOptions): Generator<RankedCandidate, void> {
   const { index, bits, input, relaxed, onExcluded } = options;
-  const floorMicros = relaxed ? 0 : (input.publisher.controls?.floors.get(input.context.placement) ?? 0);
+  const { publisher, context } = input;
+  const floorMicros = relaxed
+    ? 0
+    : (context.arm?.floorMicros ?? publisher.controls?.floors.get(context.placement) ?? 0);
   let mayExplore = true;
   for (const priorityClass of index.classes) {
-    const ranking = priorityClass.pays
-      ? sampledRanking({ index, bits, input, priorityClass, mayExplore })
-      : catalogueRanking(index, bits, priorityClass, input);
+    const ranking =
+      priorityClass.pays && context.arm?.ranking !== 'fixed'
+        ? sampledRanking({ index, bits, input, priorityClass, mayExplore })
+        : catalogueRanking(index, bits, priorityClass, input);
     if (priorityClass.pays) mayExplore = false;
     for (const ranked of ranking) {
-      const exclusion = relaxed
-        ? null
-        : (belowFloor(ranked, floorMicros) ?? postFilter(ranked.candidate, index, input));
+      const exclusion =
+        withheld(ranked, context) ??
+        (relaxed ? null : (belowFloor(ranked, floorMicros) ?? postFilter(ranked.candidate, index, input)));
       if (exclusion === null) yield ranked;
       else onExcluded?.(ranked.candidate, exclusion);
     }
   }
 }
+
+/** What a hold-out does not get. */
+const withheld = ({ candidate }: RankedCandidate, context: DecisionInput['context']): Exclusion | null =>
+  context.arm?.withheld?.includes(candidate.offer.campaign.id) === true ? { rule: 'held_out' } : null;
 
 /** `floorMicros`: the least expected revenue of an impression. */
 const belowFloor = ({ meanMicros }: RankedCandidate, floorMicros: number): Exclusion | null =>

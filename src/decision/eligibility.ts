@@ -54,7 +54,7 @@ export type Exclusion =
   /** `cap_reserved`: there is room as soon as what is reserved of it comes back. */
   | { rule: 'total_cap' | 'cap_reserved'; cap: CompiledTotalCap; used: number; reserved: number }
   | { rule: 'pacing'; probability: number }
-  | { rule: 'other_placement' }
+  | { rule: 'other_placement' | 'held_out' }
   | { rule: 'same_campaign' | 'same_advertiser'; shown: Candidate }
   | { rule: 'exclusion_group'; shown: Candidate; group: string }
   | { rule: 'blocked_by_publisher'; by: 'separation' | 'floor'; value: string }

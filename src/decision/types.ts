@@ -37,7 +37,18 @@ export type DecisionContext = {
   count: number | null;
   /** Campaigns shown at other placements of the same call; null: the call names one placement. */
   shownElsewhere: readonly number[] | null;
+  /** What the experiments of the request say of its decision; null: nothing. */
+  arm: ArmRules | null;
   dev: boolean;
+};
+
+/** What an arm changes of a decision beside the number of offers; absent: nothing. */
+export type ArmRules = {
+  ranking?: 'learned' | 'fixed';
+  /** Least expected revenue of an impression (millionths), in place of the publisher's. */
+  floorMicros?: number;
+  /** Campaigns that are not shown, whatever else is said of them. */
+  withheld?: readonly number[];
 };
 
 export type Geo = {
@@ -67,6 +78,12 @@ export type DecidedOffer = {
 };
 
 /** Why nothing is shown. */
-export type EmptyReason = 'unit_off' | 'percentage' | 'no_campaigns' | 'nothing_eligible' | 'sequence_rules';
+export type EmptyReason =
+  | 'unit_off'
+  | 'percentage'
+  | 'no_campaigns'
+  | 'nothing_eligible'
+  | 'sequence_rules'
+  | 'held_out';
 
 export type Decision = { offers: readonly DecidedOffer[]; emptyReason: EmptyReason | null };

@@ -106,6 +106,7 @@ function toWrapped({ session, activity }: { session: SessionRecord; activity: Ma
     macros: {},
     dev: false,
     usp: true,
+    experiments: [],
     initial: confirmed,
     selected: confirmed,
     wrappedAt: null,

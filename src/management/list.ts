@@ -55,7 +55,7 @@ export async function listRows(resource: Resource, work: Work, query: ListQuery,
   const conditions = conditionsOf(resource, texts, parameter);
   const sign = order.descending ? '<' : '>';
   if (position !== null) {
-    const keyType = resource.key === 'name' ? 'text' : 'bigint';
+    const keyType = resource.key === 'id' ? 'bigint' : 'text';
     conditions.push(
       `(${order.column}, ${resource.key}) ${sign}
         (${parameter(position.value)}::${order.type}, ${parameter(position.key)}::${keyType})`,

@@ -30,7 +30,7 @@ export type Resource = {
   schemaName?: string;
   table: string;
   /** Column that names a row to clients. */
-  key: 'id' | 'name';
+  key: 'id' | 'name' | 'key';
   permission: Permission;
   /** The fields a client writes, each a column; those with a `default` may be left out. */
   input: TObject;

@@ -51,7 +51,7 @@ export const notFound = ({ noun }: Pick<Resource, 'noun'>): AppError =>
 
 /** The key as the database compares it. A malformed key is answered like one that does not exist. */
 export function readKey(resource: Resource, key: string): string | number {
-  if (resource.key === 'name') {
+  if (resource.key !== 'id') {
     if (key.includes('\0') || !key.isWellFormed()) throw notFound(resource);
     return key;
   }

@@ -82,6 +82,16 @@ export const fetchOffersAnswer = Type.Object(
       appearance: Type.Optional(
         Type.Record(Type.String(), Type.Unknown(), { description: 'Only of themes with dark mode, width or spacing.' }),
       ),
+      experiments: Type.Optional(
+        Type.Array(Type.Object({ key: Type.String(), arm: Type.String() }), {
+          description: 'The experiments that apply, with the arm of each; absent: none.',
+        }),
+      ),
+      labels: Type.Optional(
+        Type.Record(Type.String(), Type.String(), {
+          description: 'Texts of the web SDK, where an experiment changes them.',
+        }),
+      ),
     }),
   },
   { title: 'OnePlacementAnswer' },

@@ -16,7 +16,7 @@ export type FetchMeter = {
 
 const decisionBucketsS = [0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05];
 
-/** Every reason for an empty answer: those of a decision, and the deadline of the request. */
+/** Every reason for an empty answer: those of a decision, a hold-out, and the deadline of the request. */
 const emptyReasons: Record<EmptyReason | 'deadline', true> = {
   unit_off: true,
   percentage: true,
@@ -24,6 +24,7 @@ const emptyReasons: Record<EmptyReason | 'deadline', true> = {
   nothing_eligible: true,
   sequence_rules: true,
   deadline: true,
+  held_out: true,
 };
 
 export function createFetchMeter(registry: Registry): FetchMeter {

@@ -1,7 +1,7 @@
 import type { UserHistory } from '../budgets/caps.ts';
 import { decide } from '../decision/decide.ts';
 import { estimatePropensities, type Propensity } from '../decision/propensity.ts';
-import type { Decision, DecisionContext, DecisionInput } from '../decision/types.ts';
+import type { DecidedOffer, Decision, DecisionContext, DecisionInput } from '../decision/types.ts';
 import { loadVersion } from '../learning/versions.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
@@ -100,6 +100,7 @@ export const toContext = (row: ContextRow, inputs: StoredInputs): DecisionContex
   campaignId: inputs.campaignId ?? null,
   count: inputs.count ?? null,
   shownElsewhere: inputs.shownElsewhere ?? null,
+  arm: inputs.arm ?? null,
   dev: row.dev,
 });
 
@@ -129,12 +130,18 @@ export function reDecide(stored: StoredDecision, input: DecisionInput): Decision
     return { offers: [], emptyReason: null, identical: stored.offerIds.length === 0 };
   const { offers, emptyReason } = decide(input);
   const shown = withLinkedFirst(offers, stored.inputs.linkedOfferId ?? null);
-  const identical =
-    emptyReason === stored.emptyReason &&
-    shown.length === stored.offerIds.length &&
-    shown.every(({ offer, score }, index) => offer.id === stored.offerIds[index] && score === stored.scores[index]);
+  const { ghost } = stored.inputs;
+  if (stored.emptyReason === 'held_out' && ghost !== undefined) {
+    const isSame = isSameList(shown, ghost.offers, ghost.scores);
+    return { offers: [], emptyReason: isSame ? 'held_out' : emptyReason, identical: isSame };
+  }
+  const identical = emptyReason === stored.emptyReason && isSameList(shown, stored.offerIds, stored.scores);
   return { offers: shown, emptyReason, identical };
 }
+
+const isSameList = (shown: readonly DecidedOffer[], ids: readonly number[], scores: readonly number[]): boolean =>
+  shown.length === ids.length &&
+  shown.every(({ offer, score }, index) => offer.id === ids[index] && score === scores[index]);
 
 /** The propensities of a stored decision. */
 export const propensitiesOf = ({ inputs }: StoredDecision, input: DecisionInput): Promise<Propensity> =>

@@ -1,6 +1,7 @@
 import type { CapUsage, Exposure, OptOuts } from '../budgets/caps.ts';
 import type { Offer } from '../catalog/types.ts';
-import type { DecidedOffer, DecisionContext } from '../decision/types.ts';
+import type { ArmRules, DecidedOffer, DecisionContext } from '../decision/types.ts';
+import type { StoredExperiments } from '../experiments/assign.ts';
 import type { ClientContext } from './fetch/pending-fetch.ts';
 import type { MacroValues } from './offer-view.ts';
 
@@ -53,6 +54,12 @@ export type StoredInputs = {
   count?: number;
   /** Campaigns shown at other placements of the same call. */
   shownElsewhere?: readonly number[];
+  /** What experiments change of the decision. */
+  arm?: ArmRules;
+  /** The experiments that applied. */
+  experiments?: StoredExperiments;
+  /** What would have been shown to a hold-out. */
+  ghost?: { offers: readonly number[]; campaigns: readonly number[]; scores: readonly number[] };
   optOuts?: OptOuts;
   exposures?: readonly Exposure[];
   totals?: readonly [string, CapUsage][];

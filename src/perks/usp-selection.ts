@@ -70,6 +70,11 @@ const payload = Type.Object({
     selected: Type.Union([Type.Literal(0), Type.Literal(1)], { description: '0 where nothing was selected.' }),
     session_id: Type.String({ format: 'uuid' }),
     campaigns: Type.Array(campaign, { description: 'The selected campaigns in the order shown.' }),
+    experiments: Type.Optional(
+      Type.Array(Type.Object({ key: text(), arm: text() }), {
+        description: 'The experiments that applied to the session, with its arms; absent: none.',
+      }),
+    ),
   }),
 });
 
@@ -106,7 +111,8 @@ export type PayloadContext = {
   publicUrl: string;
 };
 
-type PayloadSession = Pick<UspSession, 'id' | 'pubUserId' | 'offerIds' | 'campaignIds' | 'macros' | 'dev'>;
+type PayloadSession = Pick<UspSession, 'id' | 'pubUserId' | 'offerIds' | 'campaignIds' | 'macros' | 'dev'> &
+  Partial<Pick<UspSession, 'experiments'>>;
 
 /**
  * The payload of the webhook (docs/interface.md#usp-webhook-payload): the selected campaigns in the order shown, with
@@ -123,6 +129,9 @@ export function buildUspPayload(session: PayloadSession, selected: readonly numb
     selected: campaigns.length > 0 ? 1 : 0,
     session_id: session.id,
     campaigns,
+    ...(session.experiments === undefined || session.experiments.length === 0
+      ? {}
+      : { experiments: session.experiments }),
   };
   return Buffer.from(JSON.stringify({ body }));
 }

@@ -1,3 +1,4 @@
+import { announcedOf, type StoredExperiments } from '../experiments/assign.ts';
 import type { MacroValues } from '../offers/offer-view.ts';
 import { dates, integers, timestamps, uuids } from '../platform/db/binary-array.ts';
 import { dropPartitions } from '../platform/db/partitions.ts';
@@ -20,6 +21,8 @@ export type UspSession = {
   dev: boolean;
   /** Whether User Selected Perks was on for this answer. */
   usp: boolean;
+  /** The experiments that applied, and its arms of them. */
+  experiments: readonly { key: string; arm: string }[];
   /** Campaign ids selected before the first change. */
   initial: readonly number[];
   selected: readonly number[];
@@ -37,6 +40,7 @@ type SessionRow = {
   dev: boolean;
   usp: boolean;
   usp_check_all: boolean;
+  experiments: StoredExperiments['arms'] | null;
   selected: number[] | null;
   wrapped_at: Date | null;
 };
@@ -49,6 +53,7 @@ export async function findUspSession(executor: Executor, publisherId: number, id
   const { rows } = await executor.query<SessionRow>({
     name: 'find_usp_session',
     text: `select s.pub_user_id, s.offer_ids, s.campaign_ids, s.macros, s.dev, s.usp, s.usp_check_all,
+  case when strpos(s.decision, '"experiments":') > 0 then s.decision::json #> '{3,experiments,arms}' end as experiments,
   u.selected, u.wrapped_at
 from sessions s left join usp_sessions u on u.day = s.day and u.session_id = s.id
 where s.day = $1::date and s.id = $2::uuid and s.publisher_id = $3 and s.erased_at is null`,
@@ -66,6 +71,7 @@ where s.day = $1::date and s.id = $2::uuid and s.publisher_id = $3 and s.erased_
     macros: row.macros ?? {},
     dev: row.dev,
     usp: row.usp,
+    experiments: row.experiments === null ? [] : announcedOf(row.experiments),
     initial,
     selected: row.selected ?? initial,
     wrappedAt: row.wrapped_at,

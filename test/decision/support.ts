@@ -130,6 +130,7 @@ export function publisherWith(offers: readonly Offer[], over: Partial<Publisher>
     placements: new Map(),
     index: step.value,
     sequenceRules: [],
+    experiments: null,
     ...over,
   };
 }
@@ -150,6 +151,7 @@ export const contextOf = (over: Partial<DecisionContext> = {}): DecisionContext 
   campaignId: null,
   count: null,
   shownElsewhere: null,
+  arm: null,
   dev: false,
   ...over,
 });

@@ -19,17 +19,23 @@ export const tables: Record<string, Ownership> = {
   },
   ...owned('accounts', ['sign_in_failures', 'user_links', 'user_recovery_codes', 'user_sessions']),
   ...owned('audiences', ['user_attributes']),
+  experiments: {
+    owner: 'experiments',
+    readers: { catalog: 'the snapshot holds them, so that no request queries them' },
+  },
   ...owned('learning', ['learning_progress', 'model_versions']),
   ...owned('budgets', ['campaign_usage', 'cap_reservations', 'cap_slices']),
   user_history: { owner: 'budgets', readers: { offers: 'the sessions of a user are found by its keys' } },
   ...owned('event-log', ['event_log_positions', 'event_log_rejects']),
   ...owned('platform', ['installation', 'space_probe']),
-  ...owned('catalog', [
-    ...['catalog_changes', 'creative_images', 'creatives', 'placements', 'sequence_rules', 'themes'],
-  ]),
+  ...owned('catalog', [...['catalog_changes', 'creative_images', 'creatives', 'placements', 'sequence_rules']]),
+  themes: { owner: 'catalog', readers: { experiments: 'arms name themes that exist' } },
   advertisers: { owner: 'catalog', readers: { tracking: conversionOfClick } },
   campaigns: { owner: 'catalog', readers: { tracking: conversionOfClick } },
-  campaign_publishers: { owner: 'catalog', readers: { tracking: conversionOfClick } },
+  campaign_publishers: {
+    owner: 'catalog',
+    readers: { tracking: conversionOfClick, experiments: 'a campaign that is held out is served to the publisher' },
+  },
   catalog_version: { owner: 'catalog', readers: { dashboard: 'the system page compares it with each process' } },
   offers: {
     owner: 'catalog',
@@ -44,6 +50,7 @@ export const tables: Record<string, Ownership> = {
     readers: {
       alerts: 'messages name the publisher, in its time zone',
       demo: 'the demo looks for its own publisher',
+      experiments: 'changes of experiments lock the row of their publisher',
       privacy: 'erasures of different publishers take turns',
       reports: 'rollups are bucketed in the time zone of the publisher',
       tracking: conversionOfClick,

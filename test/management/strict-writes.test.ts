@@ -27,6 +27,7 @@ test('400: every write of the management API names the fields that it does not k
     'sequence-rules': await add('/sequence-rules', { effect: 'deny', match: { offers: [catalogue.offer] } }),
     publishers: me.publisherId,
   };
+  await me.call('POST', '/experiments', { key: 'hold-out', holdout: 0.1 });
   await me.call('PUT', '/webhook-endpoints/usp.selection', { url: 'https://shop.example/hook', method: 'POST' });
   const pathOf = (path: string): string =>
     path
@@ -34,6 +35,7 @@ test('400: every write of the management API names the fields that it does not k
       .replace(':endpoint', 'usp.selection')
       .replace(':listener', '1')
       .replace(':name', 'checkout')
+      .replace('experiments/:key', 'experiments/hold-out')
       .replace(':publisher_id', String(me.publisherId))
       .replace(/(?<=^\/([\w-]+)\/):(advertiser_)?id(\|:id)?/, (_all, kind: string) => String(ids[kind] ?? 1))
       .replace(/$/, /\/publishers\b/.test(path) ? `?publisher_id=${me.publisherId}` : '');

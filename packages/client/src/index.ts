@@ -34,6 +34,7 @@ export type { JsonValue, UserPayload } from './payload.ts';
 export type {
   Beacons,
   Creative,
+  ExperimentArm,
   FetchOffersResponse,
   FetchPlacementsResponse,
   Offer,

@@ -20,7 +20,14 @@ export type OfferData = {
   styles: OfferStyles & { settings: OfferSettings };
   /** Only of themes that set it; without it, the unit is light. */
   appearance?: OfferAppearance;
+  /** The experiments that apply to the session, with its arms; absent: none. */
+  experiments?: ExperimentArm[];
+  /** Texts of the web SDK, where an experiment changes them. */
+  labels?: Record<string, string>;
 };
+
+/** An experiment and the arm of it that a session is in; `holdout`: no offers. */
+export type ExperimentArm = { key: string; arm: string };
 
 /** One offer (docs/interface.md#offer-object). Every field is always present; absent text is "". */
 export type Offer = {

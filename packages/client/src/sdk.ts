@@ -1,7 +1,7 @@
 import type { OfferSettings, OfferStyles } from './appearance.ts';
 import type { AdEvent } from './callback.ts';
 import type { UserPayload } from './payload.ts';
-import type { Offer } from './response.ts';
+import type { ExperimentArm, Offer } from './response.ts';
 
 /** Types of the web SDK (docs/interface.md#web-sdk): `window.Ad`, `window.AdConfig`, `window.AdUser` and its events. */
 
@@ -41,8 +41,8 @@ export type AdPosition = { current: number; total: number };
 /** The payload of each event. */
 export type AdEventPayloads = {
   /** `total` is `offerCount`; 0 means that the section can be skipped. `response` when prefetching. */
-  ads_found: { offerCount: number; total: number; response?: unknown };
-  no_ads_found: { offerCount: number; total: number };
+  ads_found: { offerCount: number; total: number; response?: unknown; experiments?: ExperimentArm[] };
+  no_ads_found: { offerCount: number; total: number; experiments?: ExperimentArm[] };
   ad_shown: AdPosition;
   ad_taken: AdPosition & { campaign_id: number };
   ad_not_taken: AdPosition;

@@ -1,4 +1,4 @@
-import type { Beacons, Creative, OfferCampaign } from './response.ts';
+import type { Beacons, Creative, ExperimentArm, OfferCampaign } from './response.ts';
 
 /** A selected campaign of `usp.selection`. Every field is always present; absent text is "". */
 export type SelectedCampaign = {
@@ -47,6 +47,8 @@ export type UspSelectionPayload = {
     session_id: string;
     /** In the order shown. */
     campaigns: SelectedCampaign[];
+    /** The experiments that applied to the session; absent: none. */
+    experiments?: ExperimentArm[];
   };
 };
 

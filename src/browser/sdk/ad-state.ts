@@ -6,7 +6,7 @@ import { readSetup, type Setup } from './page.ts';
 import { type LoadedOffers, requestBody } from './session/load-offers.ts';
 import { removePrefetched, requesterOf } from './session/prefetch.ts';
 import { createOfferSession, disposeSession, type OfferSession, openSession } from './session/session.ts';
-import type { AdConfig } from './types.ts';
+import type { AdConfig, Answer } from './types.ts';
 import { isCustom } from './unit/custom-view.ts';
 import { keepSpace, type Space } from './unit/space.ts';
 import { type Embedded, embeddedOf, targetOf } from './unit/target.ts';
@@ -134,19 +134,24 @@ export function startSession(
   // Offers for another user or placement are others.
   if (before !== null && !looks.given && requesterOf(before.user) !== requesterOf(ad.session.user))
     ad.announced = false;
-  announce(ad, count, config.prefetch === true ? { response: raw } : null);
+  announce(ad, count, config.prefetch === true ? { response: raw } : null, answer.experiments);
   if (count === 0) {
     releaseSpace(ad);
-    emitter.emit('no_ads_found', { offerCount: 0, total: 0 });
+    emitter.emit('no_ads_found', { offerCount: 0, total: 0, ...answer.experiments });
   }
   return count > 0;
 }
 
 /** A host app that prefetches (`extra`) reads the count, also when it is 0 (docs/interface.md#web-sdk). */
-export function announce(ad: AdState, count: number, extra: { response?: unknown } | null): void {
+export function announce(
+  ad: AdState,
+  count: number,
+  extra: { response?: unknown } | null,
+  experiments: Answer['experiments'] = null,
+): void {
   if (ad.announced || (count === 0 && extra === null)) return;
   ad.announced = true;
-  ad.emitter.emit('ads_found', { offerCount: count, total: count, ...extra });
+  ad.emitter.emit('ads_found', { offerCount: count, total: count, ...extra, ...experiments });
 }
 
 export function stopAutoShow(ad: AdState): void {

@@ -37,6 +37,8 @@ export function readAnswer(given: unknown, config: AdConfig, defaults: Defaults)
     terms: defaults.terms,
     dark: color_scheme === 'dark' || color_scheme === 'system' ? overlay(styles, dark) : null,
     appearance: { color_scheme: `${color_scheme}`, spacing: `${spacing}`, width: Number(width) || 0 },
+    experiments: Array.isArray(data.experiments) ? { experiments: data.experiments } : null,
+    labels: fieldsOf(data.labels),
     raw,
   };
 }

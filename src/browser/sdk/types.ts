@@ -1,6 +1,7 @@
 import type { OfferAppearance, OfferSettings, OfferStyles } from '../../../packages/client/src/appearance.ts';
 import type { AdEvent } from '../../../packages/client/src/callback.ts';
-import type { AdEventPayloads, ShownOffer } from '../../../packages/client/src/sdk.ts';
+import type { ExperimentArm } from '../../../packages/client/src/response.ts';
+import type { AdEventPayloads, AdLabels, ShownOffer } from '../../../packages/client/src/sdk.ts';
 import type { TermsRules } from '../../../packages/client/src/terms.ts';
 
 /**
@@ -36,6 +37,9 @@ export type Answer = {
   /** `styles` in dark mode; null: always light. */
   dark: OfferStyles | null;
   appearance: Pick<OfferAppearance, 'color_scheme' | 'spacing' | 'width'>;
+  /** As the response has them. */
+  experiments: { experiments: ExperimentArm[] } | null;
+  labels: Partial<AdLabels>;
   /** The response as it came, to be stored for a later page. */
   raw: unknown;
 };

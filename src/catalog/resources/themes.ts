@@ -13,7 +13,7 @@ import {
   settingsOverrides,
   stylesOverrides,
   warnOfTheme,
-} from './theme-settings.ts';
+} from '../theme-overrides.ts';
 
 type Overrides = Parameters<typeof checkOverrides>[0];
 type ThemeValues = Parameters<typeof warnOfTheme>[0];

@@ -1,8 +1,10 @@
 import { parseUrl } from '../../platform/lib/url.ts';
 import { controlsOf } from '../controls.ts';
+import { controlOf, holdoutArm } from '../experiments.ts';
 import type {
   CampaignRow,
   CreativeRow,
+  ExperimentRow,
   KeyRow,
   OfferRow,
   PlacementRow,
@@ -13,8 +15,10 @@ import type {
 } from '../snapshot-rows.ts';
 import type {
   ApiKey,
+  Arm,
   Campaign,
   Creative,
+  Experiment,
   Offer,
   Placement,
   Provision,
@@ -24,7 +28,7 @@ import type {
 } from '../types.ts';
 
 /**
- * A publisher without what depends on other rows: its index and sequence rules.
+ * A publisher without what depends on other rows: its index, sequence rules and experiments.
  * @param earlier the same one in an earlier snapshot
  */
 export function toPublisher(
@@ -32,7 +36,7 @@ export function toPublisher(
   themeRows: readonly ThemeRow[],
   placementRows: readonly PlacementRow[],
   earlier: Publisher | null,
-): Omit<Publisher, 'index' | 'sequenceRules'> {
+): Omit<Publisher, 'index' | 'sequenceRules' | 'experiments'> {
   const themes = new Map(themeRows.map((theme) => [theme.id, toTheme(theme)]));
   const defaultRow = themeRows.find((theme) => theme.is_default) ?? themeRows[0];
   return {
@@ -108,6 +112,21 @@ export const toSequenceRule = ({ id, placement, positions, effect, match, weight
   match,
   weight,
 });
+
+export function toExperiment(row: ExperimentRow): Experiment {
+  const { id, key, version, salt, placements, allocation } = row;
+  const arms = row.arms.map((arm): Arm => ({ key: arm.key, isHoldout: false, changes: arm.changes }));
+  if (row.holdout > 0) arms.push({ key: holdoutArm, isHoldout: true, changes: {} });
+  return {
+    ...{ id, key, version, salt, allocation },
+    placements: placements === null ? null : new Set(placements),
+    campaignId: row.campaign_id,
+    startMs: row.start_ms ?? Number.POSITIVE_INFINITY,
+    endMs: row.end_ms ?? Number.POSITIVE_INFINITY,
+    arms: new Map(arms.map((arm) => [arm.key, arm])),
+    control: controlOf(row.arms),
+  };
+}
 
 export function toKey(row: KeyRow): ApiKey {
   return {

@@ -66,7 +66,8 @@ function countEach(
   const { optOuts } = known.history;
   const exposures = [...known.history.exposures];
   return call.map((pending) => {
-    const { publisher, theme } = pending;
+    const { publisher, theme, assigned } = pending;
+    if (assigned?.isHeldOut === true) return 0;
     const context = contextOf(pending, nowMs);
     const history = { optOuts, exposures };
     const { offers } = decide({ ...known, publisher, theme, context, history, seed: seedOf(newUuid7(nowMs)) });

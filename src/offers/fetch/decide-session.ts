@@ -3,6 +3,7 @@ import { rowsOf, stateIdOf } from '../../catalog/store.ts';
 import type { Offer, Snapshot } from '../../catalog/types.ts';
 import { decide } from '../../decision/decide.ts';
 import type { DecidedOffer, Decision, DecisionInput } from '../../decision/types.ts';
+import type { Assigned } from '../../experiments/assign.ts';
 import type { ModelSource } from '../../learning/source.ts';
 import { newUuid7, seedOf } from '../../platform/lib/uuid7.ts';
 import { insertState, packCatalogue, touchMs, touchState } from '../decision-log/states.ts';
@@ -36,7 +37,9 @@ export function decideSession(
     model: current,
     seed: seedOf(pending.sessionId),
   };
-  const { offers, emptyReason } = expired ? { offers: [], emptyReason: 'deadline' } : decideFor(pending, input);
+  const { offers, emptyReason, ghost } = expired
+    ? { offers: [], emptyReason: 'deadline', ghost: null }
+    : decideFor(pending, input);
   states.note(snapshot);
   const linked = linkedOfferId(pending);
   const decided = withLinkedFirst(offers, linked);
@@ -55,7 +58,11 @@ export function decideSession(
     decision: {
       catalogVersion: snapshot.version,
       scores: decided.map(({ score }) => score),
-      inputs: storedInputsOf(input, stateIdOf(snapshot), linked),
+      inputs: {
+        ...storedInputsOf(input, stateIdOf(snapshot), linked),
+        ...(pending.assigned === null ? {} : { experiments: pending.assigned.stored }),
+        ...(ghost === null ? {} : { ghost: ghostOf(ghost) }),
+      },
     },
     custom: request.custom,
     macros: macrosFor(decided, pending),
@@ -66,12 +73,31 @@ export function decideSession(
   };
 }
 
-function decideFor(pending: PendingFetch, input: DecisionInput): Decision {
+/** What is shown. `ghost`: what would be, were it not for a hold-out; null: there is none. */
+type Outcome = Decision & { ghost: readonly DecidedOffer[] | null };
+
+function decideFor(pending: PendingFetch, input: DecisionInput): Outcome {
   const startMs = performance.now();
-  const decision = decide(input);
+  const decision =
+    pending.assigned === null ? { ...decide(input), ghost: null } : decideHeldOut(pending.assigned, input);
   pending.decision = { input, startMs, tookMs: performance.now() - startMs };
   return decision;
 }
+
+function decideHeldOut({ isHeldOut, rules }: Assigned, input: DecisionInput): Outcome {
+  const decision = decide(input);
+  const isWithheld = rules?.withheld !== undefined;
+  const { withheld: _withheld, ...arm } = rules ?? {};
+  const ghost = isWithheld ? decide({ ...input, context: { ...input.context, arm } }).offers : decision.offers;
+  if (isHeldOut) return { offers: [], emptyReason: ghost.length === 0 ? decision.emptyReason : 'held_out', ghost };
+  return { ...decision, ghost: isWithheld ? ghost : null };
+}
+
+const ghostOf = (offers: readonly DecidedOffer[]): NonNullable<StoredInputs['ghost']> => ({
+  offers: offers.map(({ offer }) => offer.id),
+  campaigns: offers.map(({ offer }) => offer.campaign.id),
+  scores: offers.map(({ score }) => score),
+});
 
 /** The values the shown copy is filled with; stored with the session, so that the webhook fills in the same. */
 function macrosFor(decided: readonly DecidedOffer[], { request }: PendingFetch): MacroValues {
@@ -105,7 +131,7 @@ function storedInputsOf(
   catalogue: string,
   linkedOfferId: number | null,
 ): StoredInputs {
-  const { geo, surface, browser, loyalty, onlyWithCreative, campaignId, count, shownElsewhere } = context;
+  const { geo, surface, browser, loyalty, onlyWithCreative, campaignId, count, shownElsewhere, arm } = context;
   const inputs: StoredInputs = {};
   if (geo.region !== null) inputs.region = geo.region;
   if (geo.city !== null) inputs.city = geo.city;
@@ -119,6 +145,7 @@ function storedInputsOf(
   if (campaignId !== null) inputs.campaignId = campaignId;
   if (count !== null) inputs.count = count;
   if (shownElsewhere !== null) inputs.shownElsewhere = shownElsewhere;
+  if (arm !== null) inputs.arm = arm;
   if (Object.keys(history.optOuts).length > 0) inputs.optOuts = history.optOuts;
   if (history.exposures.length > 0) inputs.exposures = history.exposures;
   if (totals.size > 0) inputs.totals = [...totals];

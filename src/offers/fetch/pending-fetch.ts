@@ -2,8 +2,9 @@ import bowser from 'bowser';
 import { LRUCache } from 'lru-cache';
 import { activeCapsOf } from '../../budgets/caps.ts';
 import { findTheme } from '../../catalog/theme-key.ts';
-import type { Publisher, Snapshot, Theme } from '../../catalog/types.ts';
+import type { Experiment, Publisher, Snapshot, Theme } from '../../catalog/types.ts';
 import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
+import { type Assigned, assign, type Subject, subjectOf } from '../../experiments/assign.ts';
 import { type Geo, nowhere, type Place } from '../../platform/geo.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
@@ -41,6 +42,10 @@ export type PendingFetch = {
   /** A test: it counts nowhere, and no cap applies. */
   dev: boolean;
   surface: Surface;
+  /** What its experiments change; null: no experiment applies. */
+  assigned: Assigned | null;
+  /** By what they assign its user; null: the publisher has no experiments. */
+  subject: Subject | null;
   /** The session's id, from the decision or the deadline on, whichever comes first. */
   sessionId: string | null;
   /** The deadline has passed: an empty answer is sent already. */
@@ -61,7 +66,7 @@ export type OpenFetch = (publisher: Publisher, request: FetchOffersRequest, surf
 
 /** Looks up what a request names: publisher and theme in the current snapshot, the user's key, the client's context. */
 export function createFetchOpener(
-  { catalog, geo }: Pick<OfferDeps, 'catalog' | 'geo'>,
+  { catalog, geo, now }: Pick<OfferDeps, 'catalog' | 'geo' | 'now'>,
   userKeys: Pick<UserKeys, 'of' | 'earlierOf' | 'allOf'>,
 ): OpenFetch {
   const readClient = createClientContextReader(geo);
@@ -70,7 +75,7 @@ export function createFetchOpener(
     const publisher = snapshot.publishers.get(given.id) ?? given;
     const identifier = request.adFp ?? request.pubUserId;
     const link = surface.kind === 'offerwall' ? surface.link : null;
-    return {
+    const pending: PendingFetch = {
       snapshot,
       publisher,
       request,
@@ -82,6 +87,8 @@ export function createFetchOpener(
       profileKeys: publisher.keepsAttributes ? profileKeysOf(publisher, request, link, userKeys) : noKeys,
       dev: request.dev || publisher.testMode,
       surface,
+      assigned: null,
+      subject: null,
       sessionId: null,
       expired: false,
       decision: null,
@@ -89,6 +96,11 @@ export function createFetchOpener(
       call: null,
       shown: none,
     };
+    if (publisher.experiments !== null && link === null) {
+      pending.subject = subjectOf(request, pending.userKey, (id) => userKeys.of(publisher.id, id), now());
+      applyExperiments(pending, publisher.experiments, pending.subject);
+    }
+    return pending;
   };
 }
 
@@ -107,6 +119,13 @@ function profileKeysOf(
   return ofLink === null ? noKeys : [ofLink];
 }
 
+function applyExperiments(pending: PendingFetch, experiments: readonly Experiment[], subject: Subject): void {
+  const { publisher, theme, request, dev } = pending;
+  const { placement } = request;
+  pending.assigned = assign(experiments, { ...subject, publisher, theme, placement, named: dev ? request.arms : null });
+  if (pending.assigned !== null) pending.theme = pending.assigned.theme;
+}
+
 /** Fetches at further placements, of the same user at the same moment. `given`: the requests, one for each. */
 export function openCall(first: PendingFetch, given: readonly { request: FetchOffersRequest }[]): PendingFetch[] {
   const call: PendingFetch[] = given.map(({ request }) => ({
@@ -114,8 +133,13 @@ export function openCall(first: PendingFetch, given: readonly { request: FetchOf
     request,
     theme: themeOf(first.publisher, request),
     placement: request.placement,
+    assigned: null,
   }));
-  for (const pending of call) pending.call = call;
+  const { publisher, subject } = first;
+  for (const pending of call) {
+    pending.call = call;
+    if (publisher.experiments !== null && subject !== null) applyExperiments(pending, publisher.experiments, subject);
+  }
   return call;
 }
 
@@ -148,6 +172,7 @@ function createClientContextReader(
 export function contextOf(pending: PendingFetch, nowMs: number): DecisionContext {
   const { request, client, surface } = pending;
   const { country, region, city, postalCode, timeZone, platform, device, os, browser } = client;
+  const { assigned } = pending;
   return {
     surface: surface.kind,
     placement: pending.placement,
@@ -162,8 +187,9 @@ export function contextOf(pending: PendingFetch, nowMs: number): DecisionContext
     loyalty: request.loyalty,
     onlyWithCreative: request.onlyWithCreative,
     campaignId: request.campaignId,
-    count: surface.kind === 'unit' ? request.count : maxWallOffers,
+    count: surface.kind === 'unit' ? (request.count ?? assigned?.count ?? null) : maxWallOffers,
     shownElsewhere: pending.call === null ? null : shownElsewhere(pending, pending.call),
+    arm: assigned?.rules ?? null,
     dev: pending.dev,
   };
 }

@@ -74,6 +74,9 @@ export const fetchOffersBody = Type.Object(
           '`0` or false: neither identity nor history of the end user is used or kept, as with `Sec-GPC: 1`.',
       }),
     ),
+    experiments: Type.Optional(
+      Type.Unknown({ description: 'In a test: the arms of experiments, `{ key: arm }`. Else ignored.' }),
+    ),
     user_agent: text(2048, 'Old name of `ua`.'),
     adpx_fp: textOrNumber(256, 'Old name of `ad_fp`.'),
     fingerprint: textOrNumber(256, 'Old name of `ad_fp`.'),

@@ -39,6 +39,8 @@ export type FetchOffersRequest = {
   themeId: string | null;
   /** The answer is due this long after the request came; null: whenever it is ready. */
   timeoutMs: number | null;
+  /** Arms that a test names, by experiment; null: none. */
+  arms: ReadonlyMap<string, string> | null;
   /** The publisher's own attributes, as text. */
   custom: ReadonlyMap<string, string>;
 };
@@ -148,8 +150,23 @@ export function readFetchOffers(
     count: null,
     themeId: readThemeName(body.themeId, note),
     timeoutMs: timeoutMs === undefined ? null : Number(timeoutMs),
+    arms: body.experiments === undefined ? null : readArms(body.experiments, isSet(body.dev), note),
     custom: readCustomAttributes(given, note),
   };
+}
+
+/** Arms of experiments (count) that a test may name. */
+const maxNamedArms = 50;
+
+function readArms(given: unknown, isTest: boolean, note: Note): Map<string, string> | null {
+  const path = '/experiments';
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) note(path, 'ignored: not an object');
+  else if (!isTest) note(path, 'ignored: only a test names its arms');
+  else {
+    const arms = Object.entries(given).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+    return new Map(arms.slice(0, maxNamedArms));
+  }
+  return null;
 }
 
 /** A request body in which old field names also stand under their new ones. */

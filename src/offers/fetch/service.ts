@@ -4,6 +4,7 @@ import type { Slices } from '../../budgets/slices.ts';
 import { createPlacements } from '../../catalog/placements.ts';
 import type { Publisher, Theme } from '../../catalog/types.ts';
 import type { Config } from '../../config.ts';
+import type { Assigned } from '../../experiments/assign.ts';
 import type { BatchMeters } from '../../platform/db/batch.ts';
 import { type Batcher, createBatcher } from '../../platform/db/batcher.ts';
 import type { DatabaseHealth } from '../../platform/db/health.ts';
@@ -60,7 +61,7 @@ export type OfferService = {
     publisher: Publisher,
     request: FetchOffersRequest,
     link: WallLink | null,
-  ) => Promise<{ session: SessionRecord; theme: Theme | null }>;
+  ) => Promise<{ session: SessionRecord; theme: Theme | null; assigned: Assigned | null }>;
   renderWall: Renderer['renderWall'];
   explain: Explain;
   drain: () => Promise<void>;
@@ -137,7 +138,7 @@ export function createOfferService(sources: FetchSources): OfferService {
       if (!dbHealth.isUp()) throw databaseUnavailable();
       const pending = open(publisher, request, { kind: 'offerwall', link });
       const { session } = await commit(pending);
-      return { session, theme: pending.theme };
+      return { session, theme: pending.theme, assigned: pending.assigned };
     },
     renderWall: renderer.renderWall,
     explain: createExplain(open, createInputNow(sources, failFast), profiles.add),

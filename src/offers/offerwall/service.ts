@@ -55,8 +55,9 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
   }
 
   async function open(publisher: Publisher, request: FetchOffersRequest, link: WallLink | null): Promise<Wall> {
-    const { session, theme } = await offers.decideWall(publisher, request, link);
-    return { publisher, theme, session, offers: session.offers, linked: null };
+    const { session, theme, assigned } = await offers.decideWall(publisher, request, link);
+    const wall = { publisher, theme, session, offers: session.offers, linked: null };
+    return assigned === null ? wall : { ...wall, experiments: assigned.announced };
   }
 
   async function openByLink({ claims, publisher }: OpenedLink, client: Client): Promise<Wall> {
@@ -78,7 +79,7 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
   }
 
   async function render(wall: Wall, offset: number, pageRequest: WallPageRequest): Promise<Buffer> {
-    const { publisher, theme, session } = wall;
+    const { publisher, theme, session, experiments = [] } = wall;
     const { page, total, next, categories } = selectPage(wall, offset, pageRequest);
     const cursorAt = (at: number): string =>
       cursors.mint({ publisherId: publisher.id, sessionId: session.id, offset: at });
@@ -90,7 +91,10 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
       hasUser: session.pubUserId !== null,
       macros: session.macros,
       page,
-      extra: { total, next_cursor: next === null ? null : cursorAt(next), first_cursor: cursorAt(0), categories },
+      extra: {
+        ...{ total, next_cursor: next === null ? null : cursorAt(next), first_cursor: cursorAt(0), categories },
+        ...(experiments.length === 0 ? {} : { experiments }),
+      },
     });
   }
 

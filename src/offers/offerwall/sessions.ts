@@ -76,5 +76,6 @@ export const requestLike = (session: WallSession, { ip, userAgent, gpc }: Client
   campaignId: null,
   count: null,
   themeId: session.themeId === null ? null : String(session.themeId),
+  arms: null,
   custom: session.custom,
 });

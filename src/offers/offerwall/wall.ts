@@ -11,6 +11,8 @@ export type Wall = {
   offers: readonly (Offer | null)[];
   /** The offer of the link, shown before all others by the token of the link's session. */
   linked: { offer: Offer; token: string } | null;
+  /** That apply; on the first page. */
+  experiments?: readonly { key: string; arm: string }[];
 };
 
 /** Which page of an offerwall is requested. */

@@ -1,5 +1,6 @@
 import { buildAppearance, buildSettings, buildStyles, privacyUrlOf } from '../../catalog/theme-settings.ts';
 import type { Offer, Publisher, Theme } from '../../catalog/types.ts';
+import type { Assigned } from '../../experiments/assign.ts';
 import { bytesOf, type Pieces } from '../../platform/http/hot-routes.ts';
 import type { PendingFetch } from '../fetch/pending-fetch.ts';
 import type { SessionRecord } from '../session-record.ts';
@@ -14,7 +15,7 @@ import {
 } from './offer-renderer.ts';
 
 /** One answered fetch, ready to be rendered as JSON. */
-type Answer = AnswerContext & { offers: readonly Offer[] };
+type Answer = AnswerContext & { offers: readonly Offer[]; assigned: Assigned | null };
 
 /**
  * One page of an offerwall. `position`: in its session, from 1. `token`: that of another session, where the offer was
@@ -61,7 +62,7 @@ export function createRenderer(deps: RendererDeps): Renderer {
       const offers = answer.offers.map((offer, index) =>
         offerRenderer.render(answer, offer, offerRenderer.tokenOf(answer, offer, index + 1)),
       );
-      return joinParts(partsOf(answer, offers, ''));
+      return joinParts(partsOf(answer, offers, answer.assigned === null ? '' : membersOf(answer.assigned)));
     },
     renderWall: async ({ page, extra, ...context }) => {
       const answer = { ...context, usp: false };
@@ -75,6 +76,12 @@ export function createRenderer(deps: RendererDeps): Renderer {
     },
   };
 }
+
+/** What experiments add to an answer. */
+const membersOf = ({ announced, labels }: Assigned): string =>
+  `${announced.length === 0 ? '' : `,"experiments":${asciiJson(announced)}`}${
+    labels === null ? '' : `,"labels":${asciiJson(labels)}`
+  }`;
 
 /** What an answer has before and after the members of its `data`. */
 const opening = '{"data":{';
@@ -92,18 +99,23 @@ export function joinAnswers(named: readonly { name: string; answer: Pieces }[]):
 
 /** Frames with the settings and styles of a theme, rendered once for each publisher of a snapshot. */
 function createFrames(publicUrl: string) {
-  const frames = new WeakMap<Publisher, Map<string, Frame>>();
+  const frames = new WeakMap<Publisher, WeakMap<Theme | Publisher, Map<boolean, Frame>>>();
   return (publisher: Publisher, theme: Theme | null, usp: boolean): Frame => {
-    let known = frames.get(publisher);
-    if (known === undefined) {
-      known = new Map();
-      frames.set(publisher, known);
+    let ofPublisher = frames.get(publisher);
+    if (ofPublisher === undefined) {
+      ofPublisher = new WeakMap();
+      frames.set(publisher, ofPublisher);
     }
-    const key = `${theme?.id} ${usp}`;
-    let frame = known.get(key);
+    // Arms have themes of their own, which have the id of another.
+    let ofTheme = ofPublisher.get(theme ?? publisher);
+    if (ofTheme === undefined) {
+      ofTheme = new Map();
+      ofPublisher.set(theme ?? publisher, ofTheme);
+    }
+    let frame = ofTheme.get(usp);
     if (frame === undefined) {
       frame = renderFrame(publisher, theme, usp, publicUrl);
-      known.set(key, frame);
+      ofTheme.set(usp, frame);
     }
     return frame;
   };
@@ -132,7 +144,11 @@ export type RenderedFetch = FetchResult | Promise<FetchResult>;
 type ShownSession = Pick<SessionRecord, 'id' | 'dev' | 'pubUserId' | 'usp' | 'offers' | 'macros'>;
 
 /** The answer of a session to its fetch. */
-export const renderSession = (renderer: Renderer, { publisher, theme }: PendingFetch, session: ShownSession): Pieces =>
+export const renderSession = (
+  renderer: Renderer,
+  { publisher, theme, assigned }: PendingFetch,
+  session: ShownSession,
+): Pieces =>
   renderer.render({
     publisher,
     theme,
@@ -142,6 +158,7 @@ export const renderSession = (renderer: Renderer, { publisher, theme }: PendingF
     usp: session.usp,
     offers: session.offers,
     macros: session.macros,
+    assigned,
   });
 
 /**

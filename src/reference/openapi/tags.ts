@@ -33,6 +33,7 @@ export const tagGroups: readonly { title: string; tags: readonly Tag[] }[] = [
       { name: 'Creatives', description: 'The pictures of offers.' },
       { name: 'Users', description: 'What a publisher tells of its users.' },
       { name: 'Sequence rules', description: 'Which offers may follow each other.' },
+      { name: 'Experiments', description: 'Who is shown what, and what it adds.' },
       { name: 'Catalogue', description: 'The whole configuration of a publisher as one file.' },
     ],
   },

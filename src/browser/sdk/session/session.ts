@@ -57,7 +57,7 @@ export function openSession(session: OfferSession): void {
   session.unit = null;
   if (usp !== null && !session.opened) selectAsShown(session, usp);
   session.opened = true;
-  const labels = { ...unitFile.labels, ...words.unit.labels, ...config.labels };
+  const labels = { ...unitFile.labels, ...words.unit.labels, ...session.answer.labels, ...config.labels };
   const answer = translateAnswer(session.answer, words, unitFile);
   const onEnd = (): void => {
     session.unit = null;

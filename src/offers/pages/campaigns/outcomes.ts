@@ -34,6 +34,7 @@ const outcomes: ReadonlySet<string> = new Set([
   'cap_reserved',
   'pacing',
   'other_placement',
+  'held_out',
   'same_campaign',
   'same_advertiser',
   'exclusion_group',

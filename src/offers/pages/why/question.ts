@@ -47,6 +47,7 @@ export const visitorOf = (question: Question): Omit<DecisionContext, 'nowMs'> =>
   campaignId: null,
   count: null,
   shownElsewhere: null,
+  arm: null,
   dev: false,
 });
 

@@ -1,9 +1,9 @@
 import { defaultAppearance, defaultSettings, defaultStyles } from '@perkwire/client';
 import { type TObject, type TProperties, Type } from '@sinclair/typebox';
-import type { ErrorDetail } from '../../platform/errors.ts';
-import { parseUrl } from '../../platform/lib/url.ts';
-import { lowContrasts } from '../contrast.ts';
-import { buildAppearance, overlay } from '../theme-settings.ts';
+import type { ErrorDetail } from '../platform/errors.ts';
+import { parseUrl } from '../platform/lib/url.ts';
+import { lowContrasts } from './contrast.ts';
+import { buildAppearance, overlay } from './theme-settings.ts';
 
 const maxTextLength = 2000;
 const maxNumber = 86_400_000;

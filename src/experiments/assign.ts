@@ -1,0 +1,165 @@
+import { hash, randomUUID } from 'node:crypto';
+import { experimentSlots } from '../catalog/experiments.ts';
+import type { Arm, ArmChanges, Experiment, Publisher, Theme } from '../catalog/types.ts';
+import type { ArmRules } from '../decision/types.ts';
+
+/** The arm of an experiment that a request falls to; null: outside, where those outside are its control. */
+type Membership = { experiment: Experiment; arm: Arm | null };
+
+/** What the session of a request stores of its experiments: id, version, key and arm of each, and the user's unit. */
+export type StoredExperiments = {
+  /** Whose sums the session counts for: the keyed hash of `pub_user_id`, else of `ad_fp`; absent: the session's. */
+  unit?: string;
+  arms: readonly [id: number, version: number, key: string, arm: string | null][];
+};
+
+/** What of it publishers are told: nothing of experiments that the session was outside of. */
+export const announcedOf = (arms: StoredExperiments['arms']): { key: string; arm: string }[] =>
+  arms.flatMap(([, , key, arm]) => (arm === null ? [] : { key, arm }));
+
+/** What the experiments of a request change in its answer. */
+export type Assigned = {
+  /** As answers and webhooks have it. */
+  announced: readonly { key: string; arm: string }[];
+  stored: StoredExperiments;
+  theme: Theme | null;
+  labels: Readonly<Record<string, string>> | null;
+  /** Offers of an answer; null: as without experiments. */
+  count: number | null;
+  /** What decisions see of it beside that; null: nothing. */
+  rules: ArmRules | null;
+  /** Nothing is shown. */
+  isHeldOut: boolean;
+};
+
+/** The user of a request, at a moment. */
+export type Subject = {
+  /**
+   * What is hashed: the identifier of the user as the publisher sends it, and for no other purpose. It is the same on
+   * every device and under every pepper; where there is none, a text of the session.
+   */
+  subject: string;
+  /** Whose sums the session counts for; null: its own. */
+  unit: string | null;
+  nowMs: number;
+};
+
+/** @param userKey keyed hash of `ad_fp`, else of `pub_user_id` */
+export const subjectOf = (
+  { pubUserId, adFp }: { pubUserId: string | null; adFp: string | null },
+  userKey: string | null,
+  keyOf: (identifier: string) => string,
+  nowMs: number,
+): Subject => ({
+  subject: pubUserId ?? adFp ?? randomUUID(),
+  unit: adFp === null || pubUserId === null ? userKey : keyOf(pubUserId),
+  nowMs,
+});
+
+type AssignmentRequest = Subject & {
+  publisher: Pick<Publisher, 'themes'>;
+  /** As it would be without experiments. */
+  theme: Theme | null;
+  placement: string;
+  /** Arms that a test names, by experiment; null: none. */
+  named: ReadonlyMap<string, string> | null;
+};
+
+/** The slot of a user: the first 48 bits of SHA-256 of salt, NUL and identifier, modulo the number of slots. */
+export const slotOf = (salt: string, subject: string): number =>
+  Number.parseInt(hash('sha256', `${salt}\0${subject}`, 'hex').slice(0, 12), 16) % experimentSlots;
+
+/** The arm of a user; null: outside. */
+function armOf({ salt, allocation, arms }: Experiment, subject: string): Arm | null {
+  const slot = slotOf(salt, subject);
+  const slots = allocation.find(({ from, to }) => slot >= from && slot < to);
+  return (slots && arms.get(slots.arm)) ?? null;
+}
+
+/** Which experiments apply to a request, and what they change. null: none (docs/interface.md#experiments). */
+export function assign(experiments: readonly Experiment[], request: AssignmentRequest): Assigned | null {
+  const memberships: Membership[] = [];
+  for (const experiment of experiments) {
+    const { key, startMs, endMs, placements, arms, control } = experiment;
+    if (placements !== null && !placements.has(request.placement)) continue;
+    const named = arms.get(request.named?.get(key) ?? '');
+    if (named !== undefined) memberships.push({ experiment, arm: named });
+    else if (request.nowMs >= startMs && request.nowMs < endMs) {
+      const arm = armOf(experiment, request.subject);
+      if (arm !== null || control === null) memberships.push({ experiment, arm });
+    }
+  }
+  return memberships.length === 0 ? null : assignedOf(memberships, request);
+}
+
+function assignedOf(memberships: readonly Membership[], { publisher, theme, unit }: AssignmentRequest): Assigned {
+  const changed = memberships.filter(({ arm }) => arm !== null && Object.keys(arm.changes).length > 0);
+  const changes: ArmChanges = Object.assign({}, ...changed.map(({ arm }) => arm?.changes));
+  const heldOut = memberships.filter(({ arm }) => arm?.isHoldout === true);
+  const withheld = heldOut.flatMap(({ experiment }) => experiment.campaignId ?? []);
+  const rules: ArmRules = {
+    ...(changes.ranking === undefined ? {} : { ranking: changes.ranking }),
+    ...(changes.floor === undefined ? {} : { floorMicros: changes.floor * 1000 }),
+    ...(withheld.length === 0 ? {} : { withheld }),
+  };
+  const arms = memberships.map(({ experiment: { id, version, key }, arm }): StoredExperiments['arms'][number] => [
+    id,
+    version,
+    key,
+    arm?.key ?? null,
+  ]);
+  return {
+    announced: announcedOf(arms),
+    stored: { ...(unit === null ? {} : { unit }), arms },
+    theme: themeOf(publisher.themes.get(changes.theme_id ?? 0) ?? theme, changed),
+    labels: mergedOf(changed, 'labels') as Assigned['labels'],
+    count: changes.offers_per_response ?? null,
+    rules: Object.keys(rules).length === 0 ? null : rules,
+    isHeldOut: heldOut.some(({ experiment }) => experiment.campaignId === null),
+  };
+}
+
+const mergedOf = (memberships: readonly Membership[], name: 'settings' | 'labels'): Fields | null => {
+  const found = memberships
+    .map(({ arm }): Fields | undefined => arm?.changes[name])
+    .filter((fields) => fields !== undefined);
+  return found.length === 0 ? null : found.reduce(merge, {});
+};
+
+/** Themes as arms change them. A new snapshot has new themes. */
+const variants = new WeakMap<Theme, Map<string, Theme>>();
+/** Of one theme (count); they are made again. */
+const maxVariants = 500;
+
+function themeOf(theme: Theme | null, memberships: readonly Membership[]): Theme | null {
+  const settings = mergedOf(memberships, 'settings');
+  if (theme === null || settings === null) return theme;
+  let known = variants.get(theme);
+  if (known === undefined || known.size >= maxVariants) {
+    known = new Map();
+    variants.set(theme, known);
+  }
+  const key = memberships.map(({ experiment: { id, version }, arm }) => `${id} ${version} ${arm?.key}`).join(' ');
+  let variant = known.get(key);
+  if (variant === undefined) {
+    variant = { ...theme, settings: merge(theme.settings, settings) };
+    known.set(key, variant);
+  }
+  return variant;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The fields of both, at any depth; the second ones win. */
+const merge = (base: Fields, over: Fields): Fields => ({
+  ...base,
+  ...Object.fromEntries(
+    Object.entries(over).map(([name, value]) => {
+      const before = base[name];
+      return [name, isFields(before) && isFields(value) ? merge(before, value) : value];
+    }),
+  ),
+});

@@ -1,0 +1,84 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { checkOverrides, settingsOverrides } from '../../catalog/theme-overrides.ts';
+import { offersPerResponse } from '../../management/fields.ts';
+import { idSchema } from '../../management/resource.ts';
+import { problem } from '../../management/schema-errors.ts';
+import type { ErrorDetail } from '../../platform/errors.ts';
+
+/** Of the web SDK (docs/guides/web.md#languages). */
+const labelNames = ['offers', 'close', 'done', 'back', 'terms', 'progress', 'saved', 'newTab'] as const;
+
+/** Settings that follow from the publisher and from other fields of the theme: an arm cannot change them. */
+const derived = new Set([
+  ...['multi_offer_unit', 'enable_usp', 'usp_all_offers_checked', 'enable_wallet', 'enable_perkswallet'],
+  'enable_offerwall',
+]);
+
+const changeable = Object.fromEntries(
+  Object.entries(settingsOverrides.properties).filter(([name]) => !derived.has(name)),
+);
+
+const changesSchema = Type.Partial(
+  Type.Object({
+    offers_per_response: { ...offersPerResponse, description: 'Offers of one answer.' },
+    theme_id: { ...idSchema, description: 'The theme, whatever the call or the placement names.' },
+    settings: Type.Object(changeable, {
+      title: 'ExperimentSettings',
+      additionalProperties: false,
+      description: 'Settings of the unit.',
+    }),
+    labels: Type.Partial(
+      Type.Object(Object.fromEntries(labelNames.map((name) => [name, Type.String({ minLength: 1, maxLength: 200 })]))),
+      { title: 'ExperimentLabels', additionalProperties: false, description: 'Texts of the web SDK.' },
+    ),
+    ranking: Type.Union([Type.Literal('learned'), Type.Literal('fixed')], {
+      description: '`fixed`: by weight alone; `learned`: as the campaigns have it.',
+    }),
+    floor: Type.Number({
+      minimum: 0,
+      maximum: 1_000_000,
+      description: 'Least expected revenue of 1,000 impressions for an offer to be shown.',
+    }),
+  }),
+  { title: 'ArmChanges', additionalProperties: false, description: 'What it does; empty: nothing.' },
+);
+
+export const share = Type.Number({ minimum: 0, maximum: 1 });
+
+/** Beside the control (count). */
+export const maxArms = 4;
+
+/** Names of experiments and arms. */
+export const keySchema = Type.String({
+  pattern: '^[A-Za-z0-9_.-]{1,64}$',
+  [problem]: 'must have 1 to 64 characters of A–Z a–z 0–9 _ . -',
+});
+
+export const armSchema = Type.Object(
+  {
+    key: { ...keySchema, description: 'Its name in answers and reports.' },
+    share: { ...share, description: 'Part of the traffic.' },
+    changes: changesSchema,
+  },
+  { title: 'ExperimentArm', additionalProperties: false },
+);
+
+export type ArmInput = Static<typeof armSchema>;
+
+/** What the shape does not say. */
+export const checkChanges = ({ changes }: ArmInput, path: string): ErrorDetail[] =>
+  checkOverrides({ settings: changes.settings ?? {}, styles: {} }).map((detail) => ({
+    ...detail,
+    path: `${path}${detail.path}`,
+  }));
+
+/** The settings that arms touch, such as `settings/delay`. */
+export const touchedBy = (arms: readonly ArmInput[]): string[] => [
+  ...new Set(
+    arms.flatMap(({ changes }) =>
+      Object.entries(changes).flatMap(([name, value]) =>
+        typeof value === 'object' && value !== null ? Object.keys(value).map((part) => `${name}/${part}`) : name,
+      ),
+    ),
+  ),
+];

@@ -1,0 +1,51 @@
+import type { Slots } from '../../catalog/types.ts';
+import type { Work } from '../../management/unit-of-work.ts';
+import { AppError } from '../../platform/errors.ts';
+import { type ArmInput, touchedBy } from './changes.ts';
+
+/** What of an experiment decides whether another may run beside it. */
+type Scope = {
+  key: string;
+  placements: readonly string[] | null;
+  campaign_id: number | null;
+  layer: string | null;
+  holdout: number;
+  arms: ArmInput[];
+};
+
+export type LiveExperiment = Scope & { allocation: Slots[] };
+
+/** Those that run or are going to. Changes wait for each other until the transaction ends. */
+export async function liveExperiments({ executor, publisherId, nowMs }: Work): Promise<LiveExperiment[]> {
+  await executor.query('select 1 from publishers where id = $1 for no key update', [publisherId]);
+  const { rows } = await executor.query<LiveExperiment>(
+    `select key, placements, campaign_id, layer, holdout, arms, allocation from experiments
+    where publisher_id = $1 and stopped_at is null and coalesce(started_at, start_at) is not null
+      and (end_at is null or end_at > $2) order by id`,
+    [publisherId, new Date(nowMs)],
+  );
+  return rows;
+}
+
+/** @throws AppError conflict: another touches the same setting at the same placement, and is of no common layer */
+export function requireNoConflict(given: Scope, others: readonly LiveExperiment[]): void {
+  const own = touches(given);
+  for (const other of others) {
+    const isApart = given.layer !== null && given.layer === other.layer;
+    if (isApart || !overlap(given.placements, other.placements)) continue;
+    const shared = touches(other).filter((name) => own.includes(name));
+    if (shared.length === 0) continue;
+    throw new AppError('conflict', {
+      message: `The experiments ${given.key} and ${other.key} touch the same setting: ${shared.join(', ')}.`,
+      details: shared.map((name) => ({ path: '/arms', message: `${name} is also changed by ${other.key}` })),
+    });
+  }
+}
+
+const touches = ({ arms, holdout, campaign_id: campaignId }: Scope): string[] => [
+  ...touchedBy(arms),
+  ...(holdout > 0 ? [campaignId === null ? 'holdout' : `holdout of campaign ${campaignId}`] : []),
+];
+
+const overlap = (a: readonly string[] | null, b: readonly string[] | null): boolean =>
+  a === null || b === null || a.some((name) => b.includes(name));

@@ -1,0 +1,241 @@
+import { randomBytes } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { Type } from '@sinclair/typebox';
+import { controlOf, experimentSlots, holdoutArm } from '../../catalog/experiments.ts';
+import { maxPlacementLength, normaliseName } from '../../catalog/names.ts';
+import type { Slots } from '../../catalog/types.ts';
+import { text } from '../../management/fields.ts';
+import { idSchema, orNull, type Resource, stamps, timestamp, type Values } from '../../management/resource.ts';
+import type { Work } from '../../management/unit-of-work.ts';
+import { AppError, type ErrorDetail } from '../../platform/errors.ts';
+import { timeOf } from '../../platform/lib/time-zone.ts';
+import { allocate } from './allocation.ts';
+import { type ArmInput, armSchema, checkChanges, keySchema, maxArms, share } from './changes.ts';
+import { type LiveExperiment, liveExperiments, requireNoConflict } from './conflicts.ts';
+
+const timeOrNull = (description: string) =>
+  orNull(text(40), { default: null, description: `RFC 3339. ${description}` });
+
+/** Fields of an experiment as the client writes them. */
+export type ExperimentValues = {
+  key: string;
+  name: string;
+  placements: string[] | null;
+  campaign_id: number | null;
+  layer: string | null;
+  holdout: number;
+  arms: ArmInput[];
+  start_at: string | null;
+  end_at: string | null;
+};
+
+const states = ['draft', 'scheduled', 'running', 'stopped', 'ended'] as const;
+type ExperimentState = (typeof states)[number];
+
+/** An experiment as it is shown. */
+export type ExperimentView = ExperimentValues & {
+  state: ExperimentState;
+  version: number;
+  versions: Version[];
+  allocation: Slots[];
+  started_at: string | null;
+  stopped_at: string | null;
+};
+
+type Version = { version: number; at: string; holdout: number; arms: ArmInput[] };
+
+/** Who of a publisher's users is shown what (docs/interface.md#experiments). */
+export const experiments: Resource = {
+  name: 'experiments',
+  noun: 'experiment',
+  table: 'experiments',
+  key: 'key',
+  permission: 'configurations',
+  input: Type.Object(
+    {
+      key: { ...keySchema, description: 'Names it in answers, webhooks and reports; cannot be changed.' },
+      name: text(200, { default: '' }),
+      placements: orNull(
+        Type.Array(Type.String({ minLength: 1, maxLength: maxPlacementLength }), { minItems: 1, maxItems: 100 }),
+        {
+          default: null,
+          description: 'null: all.',
+        },
+      ),
+      campaign_id: orNull(idSchema, {
+        default: null,
+        description: 'The hold-out gets everything but this campaign; null: nothing at all.',
+      }),
+      layer: orNull(keySchema, {
+        default: null,
+        description: 'Experiments of one layer never meet in a user, so they may touch the same setting.',
+      }),
+      holdout: { ...share, default: 0, description: 'Part of the traffic that gets no offers.' },
+      arms: Type.Array(armSchema, {
+        maxItems: maxArms + 1,
+        default: [],
+        description:
+          'The control, which changes nothing, and up to four others. What is left of the traffic is outside.',
+      }),
+      start_at: timeOrNull('It starts by itself then; null: when it is started.'),
+      end_at: timeOrNull('null: when it is stopped.'),
+    },
+    { additionalProperties: false },
+  ),
+  readOnly: {
+    state: Type.Union(states.map((state) => Type.Literal(state))),
+    version: Type.Integer({ description: 'Grows with each change of arms and shares; each has numbers of its own.' }),
+    versions: Type.Array(
+      Type.Object({
+        version: Type.Integer(),
+        at: timestamp(),
+        holdout: share,
+        arms: Type.Array(armSchema),
+      }),
+      { description: 'What was done, and from when on.' },
+    ),
+    allocation: Type.Array(Type.Object({ from: Type.Integer(), to: Type.Integer(), arm: Type.String() }), {
+      description: `Slots of ${experimentSlots} from one to before another, and their arm.`,
+    }),
+    salt: Type.String({ description: 'With the identifier of a user it gives the slot of that user.' }),
+    started_at: orNull(timestamp()),
+    stopped_at: orNull(timestamp()),
+    ...stamps,
+  },
+  expressions: ({ nowMs }) => ({ state: stateSql(nowMs) }),
+  fixed: ['key'],
+  unique: { experiments_key: 'key' },
+  sorts: { key: 'text', created_at: 'timestamptz', updated_at: 'timestamptz' },
+  filters: ['layer'],
+  searched: ['key', 'name'],
+  prepare,
+  check: (values, work) => check(values as ExperimentValues, work),
+  complete: (values, work, current) => complete(values as ExperimentValues, work, current as ExperimentView | null),
+};
+
+/** Names and times as they are kept. */
+function prepare(values: Values): Values {
+  const prepared = { ...values };
+  if (Array.isArray(values.placements))
+    prepared.placements = [...new Set(values.placements.map((name) => normaliseName(String(name))))];
+  for (const name of ['start_at', 'end_at']) {
+    const atMs = typeof values[name] === 'string' ? timeOf(values[name]) : null;
+    if (atMs !== null && !Number.isNaN(atMs)) prepared[name] = new Date(atMs).toISOString();
+  }
+  return prepared;
+}
+
+const stateSql = (nowMs: number): string => {
+  const now = `to_timestamp(${nowMs / 1000})`;
+  return `case when stopped_at is not null then 'stopped'
+    when end_at <= ${now} then 'ended'
+    when coalesce(started_at, start_at) is null then 'draft'
+    when coalesce(started_at, start_at) > ${now} then 'scheduled'
+    else 'running' end`;
+};
+
+async function check({ arms, holdout, start_at, end_at, campaign_id }: ExperimentValues, work: Work) {
+  const details: ErrorDetail[] = [];
+  const total = arms.reduce((sum, arm) => sum + arm.share, holdout);
+  if (arms.length === 0 && holdout === 0)
+    details.push({ path: '/arms', message: 'must hold an arm, or there must be a hold-out' });
+  if (total > 1 + 1e-9)
+    details.push({ path: '/arms', message: `have shares of ${round(total)} together with the hold-out: at most 1` });
+  if (arms.filter(({ changes }) => Object.keys(changes).length > 0).length > maxArms)
+    details.push({ path: '/arms', message: `must be at most ${maxArms} beside the control` });
+  for (const [at, arm] of arms.entries()) {
+    if (arm.key === holdoutArm) details.push({ path: `/arms/${at}/key`, message: 'is the name of the hold-out' });
+    if (arms.findIndex(({ key }) => key === arm.key) < at)
+      details.push({ path: `/arms/${at}/key`, message: 'is given twice' });
+    details.push(...checkChanges(arm, `/arms/${at}/changes`));
+  }
+  if (start_at !== null && end_at !== null && (timeOf(end_at) ?? 0) <= (timeOf(start_at) ?? 0))
+    details.push({ path: '/end_at', message: 'must be after the start' });
+  for (const [name, value] of Object.entries({ start_at, end_at }))
+    if (value !== null && !Number.isFinite(timeOf(value) ?? Number.NaN))
+      details.push({ path: `/${name}`, message: 'must be a time such as 2030-01-31T12:00:00Z' });
+  if (campaign_id !== null && holdout === 0)
+    details.push({ path: '/holdout', message: 'must be above 0: the campaign is withheld from it' });
+  return [...details, ...(await unknownRows({ arms, campaign_id }, work))];
+}
+
+const round = (value: number): number => Math.round(value * 1e4) / 1e4;
+
+/** Themes and campaigns that the publisher does not have. Themes are locked against removal meanwhile. */
+async function unknownRows(
+  { arms, campaign_id: campaignId }: Pick<ExperimentValues, 'arms' | 'campaign_id'>,
+  { executor, publisherId }: Work,
+): Promise<ErrorDetail[]> {
+  const details: ErrorDetail[] = [];
+  const named = arms.flatMap(({ changes }) => changes.theme_id ?? []);
+  if (named.length > 0) {
+    const { rows } = await executor.query<{ id: number }>(
+      'select id from themes where publisher_id = $1 and id = any($2) and deleted_at is null for share',
+      [publisherId, named],
+    );
+    const known = new Set(rows.map(({ id }) => id));
+    for (const [at, { changes }] of arms.entries())
+      if (changes.theme_id !== undefined && !known.has(changes.theme_id))
+        details.push({ path: `/arms/${at}/changes/theme_id`, message: 'Theme not found' });
+  }
+  if (campaignId === null) return details;
+  const { rowCount } = await executor.query(
+    'select from campaign_publishers where campaign_id = $1 and publisher_id = $2',
+    [campaignId, publisherId],
+  );
+  return rowCount === 0 ? [...details, { path: '/campaign_id', message: 'Campaign not found' }] : details;
+}
+
+const design = ({ arms, holdout, placements, campaign_id, layer }: ExperimentValues) => ({
+  ...{ arms, holdout, placements, campaign_id, layer },
+});
+
+/** What a change of arms, shares or times brings with it: slots, a new version; refused where others are in the way. */
+async function complete(values: ExperimentValues, work: Work, current: ExperimentView | null): Promise<Values> {
+  if (current === null) {
+    const made = { ...values, salt: randomBytes(12).toString('hex') };
+    return values.start_at === null ? made : { ...made, ...(await arrange(values, work, null)) };
+  }
+  const isSame = isDeepStrictEqual(design(values), design(current));
+  const { state } = current;
+  if (isSame && values.start_at === current.start_at) return values;
+  if (!isSame && (state === 'stopped' || state === 'ended'))
+    throw new AppError('conflict', { message: `The experiment is over: start it again, or make another one.` });
+  const isLive = state === 'running' || state === 'scheduled' || values.start_at !== null;
+  return isLive ? { ...values, ...(await arrange(values, work, current)) } : values;
+}
+
+/**
+ * The columns of an experiment that runs, or is going to: its slots, and the version that begins.
+ * @throws AppError conflict naming the experiments that are in the way
+ */
+export async function arrange(values: ExperimentValues, work: Work, current: ExperimentView | null): Promise<Values> {
+  const others = (await liveExperiments(work)).filter(({ key }) => key !== current?.key);
+  requireNoConflict(values, others);
+  const { arms, holdout, layer } = values;
+  const shares = [...(holdout > 0 ? [{ key: holdoutArm, share: holdout }] : []), ...arms];
+  const taken = others
+    .filter((other) => layer !== null && other.layer === layer)
+    .flatMap(({ allocation }) => allocation);
+  const allocation = allocate(current?.allocation ?? [], { arms: shares, control: controlOf(arms), taken });
+  if (allocation === null) throw layerFull(values, others);
+  const before = current?.versions ?? [];
+  const version = before.length + 1;
+  const at = new Date(work.nowMs).toISOString();
+  return {
+    allocation: JSON.stringify(allocation),
+    version,
+    versions: JSON.stringify([...before, { version, at, holdout, arms }]),
+    // Of a layer: its experiments divide the same users among them.
+    ...(layer === null ? {} : { salt: `${work.publisherId} ${layer}` }),
+  };
+}
+
+const layerFull = ({ key, layer }: ExperimentValues, others: readonly LiveExperiment[]): AppError =>
+  new AppError('conflict', {
+    message: `The layer ${layer} has not enough users left for ${key} beside ${others
+      .filter((other) => other.layer === layer)
+      .map((other) => other.key)
+      .join(', ')}.`,
+    details: [{ path: '/arms', message: 'have larger shares than the layer has left' }],
+  });

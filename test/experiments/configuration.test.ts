@@ -1,0 +1,149 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { callsOf } from './support.ts';
+
+let t: TestApp;
+let api: ReturnType<typeof callsOf>;
+beforeAll(async () => {
+  t = await createTestApp();
+  api = callsOf(t);
+});
+afterEach(() => api.end());
+afterAll(() => t.close());
+
+const arm = (key: string, share: number, changes: object = {}) => ({ key, share, changes });
+const more = { offers_per_response: 1 };
+
+test('an experiment is made, shown, listed, changed and removed', async () => {
+  const made = await api.manage('POST', '', { key: 'two', name: 'Two', arms: [arm('a', 0.5), arm('b', 0.5, more)] });
+  expect(made.status).toBe(201);
+  expect(made.body.data).toMatchObject({ key: 'two', state: 'draft', version: 1, holdout: 0, placements: null });
+  expect((await api.manage('GET', '/two')).body.data.arms).toHaveLength(2);
+  expect((await api.manage('GET', '')).body.data).toHaveLength(1);
+  expect((await api.manage('PATCH', '/two', { name: 'Zwei' })).body.data.name).toBe('Zwei');
+  expect((await api.manage('DELETE', '/two')).status).toBe(204);
+  expect((await api.manage('GET', '/two')).status).toBe(404);
+});
+
+test.each([
+  ['shares above 1', { holdout: 0.5, arms: [arm('a', 0.6)] }, '/arms'],
+  ['a share above 1', { arms: [arm('a', 1.5)] }, '/arms/0/share'],
+  ['a negative share', { arms: [arm('a', -0.1)] }, '/arms/0/share'],
+  ['nothing at all', { arms: [] }, '/arms'],
+  ['an unknown theme', { arms: [arm('a', 0.5, { theme_id: 999_999 })] }, '/arms/0/changes/theme_id'],
+  ['an unknown change', { arms: [arm('a', 0.5, { colour: 'red' })] }, '/arms/0/changes/colour'],
+  ['an unknown setting', { arms: [arm('a', 0.5, { settings: { nope: 1 } })] }, '/arms/0/changes/settings/nope'],
+  [
+    'a setting of another type',
+    { arms: [arm('a', 0.5, { settings: { delay: 'x' } })] },
+    '/arms/0/changes/settings/delay',
+  ],
+  ['an unknown label', { arms: [arm('a', 0.5, { labels: { nope: 'x' } })] }, '/arms/0/changes/labels/nope'],
+  ['eleven offers', { arms: [arm('a', 0.5, { offers_per_response: 11 })] }, '/arms/0/changes/offers_per_response'],
+  ['a negative floor', { arms: [arm('a', 0.5, { floor: -1 })] }, '/arms/0/changes/floor'],
+  ['an arm twice', { arms: [arm('a', 0.1), arm('a', 0.1, more)] }, '/arms/1/key'],
+  ['an arm named like the hold-out', { arms: [arm('holdout', 0.1)] }, '/arms/0/key'],
+  ['six arms', { arms: ['a', 'b', 'c', 'd', 'e', 'f'].map((key) => arm(key, 0.1, more)) }, '/arms'],
+  ['five arms that change something', { arms: ['a', 'b', 'c', 'd', 'e'].map((key) => arm(key, 0.1, more)) }, '/arms'],
+  [
+    'an end before the start',
+    { holdout: 0.1, start_at: '2030-01-02T00:00:00Z', end_at: '2030-01-01T00:00:00Z' },
+    '/end_at',
+  ],
+  ['a campaign of nobody', { holdout: 0.1, campaign_id: 999_999 }, '/campaign_id'],
+  ['a blank placement', { holdout: 0.1, placements: [' '] }, '/placements/0'],
+  ['a time that is none', { holdout: 0.1, start_at: 'soon' }, '/start_at'],
+  ['a wrong key', { key: 'a b', holdout: 0.1 }, '/key'],
+  ['an unknown field', { holdout: 0.1, colour: 'red' }, '/colour'],
+])('%s is refused, and named', async (_what, fields, path) => {
+  const { status, body } = await api.manage('POST', '', { key: 'bad', ...fields });
+  expect(status).toBe(400);
+  expect(body.error.details.map((detail: { path: string }) => detail.path)).toContain(path);
+});
+
+test('a theme that was removed is refused', async () => {
+  const made = await api.call('POST', '/manage/v1/themes', { name: 'Going', unit: 'mou' });
+  const { id } = made.body.data;
+  await api.call('DELETE', `/manage/v1/themes/${id}`);
+  const { status } = await api.manage('POST', '', { key: 'gone', arms: [arm('a', 0.5, { theme_id: id })] });
+  expect(status).toBe(400);
+});
+
+test('of two that touch the same setting at one placement, the second does not start, and both are named', async () => {
+  await api.start({ key: 'first', placements: ['checkout'], arms: [arm('a', 0.5, more)] });
+  const fields = { key: 'second', arms: [arm('a', 0.2, { offers_per_response: 2 })] };
+  await api.manage('POST', '', fields);
+  const { status, body } = await api.manage('POST', '/second/start');
+  expect(status).toBe(409);
+  expect(body.error.message).toContain('first');
+  expect(body.error.message).toContain('second');
+  expect((await api.manage('PATCH', '/second', { placements: ['elsewhere'] })).status).toBe(200);
+  expect((await api.manage('POST', '/second/start')).status).toBe(200);
+  expect((await api.manage('PATCH', '/second', { placements: ['Checkout'] })).status).toBe(409);
+});
+
+test('one that will start by itself is in the way of another', async () => {
+  const start_at = new Date(Date.now() + 86_400_000).toISOString();
+  expect((await api.manage('POST', '', { key: 'later', arms: [arm('a', 0.5, more)], start_at })).body.data.state).toBe(
+    'scheduled',
+  );
+  await api.manage('POST', '', { key: 'now', arms: [arm('a', 0.5, more)] });
+  expect((await api.manage('POST', '/now/start')).status).toBe(409);
+});
+
+test('experiments of one layer may touch the same setting, and share its users', async () => {
+  const layer = 'number';
+  const first = await api.start({ key: 'first', layer, arms: [arm('a', 0.5, more)] });
+  const second = await api.start({ key: 'second', layer, arms: [arm('a', 0.5, { offers_per_response: 2 })] });
+  expect(second.salt).toBe(first.salt);
+  expect(first.allocation).toEqual([{ from: 0, to: 5000, arm: 'a' }]);
+  expect(second.allocation).toEqual([{ from: 5000, to: 10_000, arm: 'a' }]);
+  await api.manage('POST', '', { key: 'third', layer, arms: [arm('a', 0.1, more)] });
+  expect((await api.manage('POST', '/third/start')).status).toBe(409);
+});
+
+test('editing a running one makes a new version and moves as few users as it can', async () => {
+  const before = await api.start({ key: 'grow', arms: [arm('control', 0.2), arm('b', 0.2, more)] });
+  const { body } = await api.manage('PATCH', '/grow', { arms: [arm('control', 0.2), arm('b', 0.4, more)] });
+  expect(body.data.version).toBe(2);
+  expect(body.data.versions).toHaveLength(2);
+  expect(body.data.allocation.slice(0, 2)).toEqual([before.allocation[0], { from: 2000, to: 6000, arm: 'b' }]);
+  expect((await api.manage('PATCH', '/grow', { name: 'Grow' })).body.data.version).toBe(2);
+});
+
+test('removing an arm sends its users to the control', async () => {
+  await api.start({ key: 'less', arms: [arm('control', 0.4), arm('b', 0.4, more)] });
+  const { body } = await api.manage('PATCH', '/less', { arms: [arm('control', 0.4)] });
+  expect(body.data.allocation).toEqual([{ from: 0, to: 8000, arm: 'control' }]);
+});
+
+test('what is over can be started again, and not be changed before', async () => {
+  await api.start({ key: 'over', arms: [arm('a', 0.5, more)] });
+  expect((await api.manage('POST', '/over/stop')).body.data.state).toBe('stopped');
+  expect((await api.manage('PATCH', '/over', { arms: [arm('a', 0.6, more)] })).status).toBe(409);
+  expect((await api.manage('POST', '/over/start')).body.data).toMatchObject({ state: 'running', version: 2 });
+});
+
+test('every change stands in the audit log', async () => {
+  await api.start({ key: 'logged', arms: [arm('a', 0.5, more)] });
+  await api.manage('POST', '/logged/stop');
+  const { rows } = await t.pool.query(
+    "select action, changes from audit_log where resource = 'experiments' and resource_id = 'logged' order by id",
+  );
+  expect(rows.map(({ action }) => action)).toEqual(['create', 'update', 'update']);
+  expect(rows[2].changes.state).toEqual({ old: 'running', new: 'stopped' });
+});
+
+test('publishers do not see experiments of another', async () => {
+  await api.start({ key: 'mine', arms: [arm('a', 0.5, more)] });
+  const other = await t.pool.query(
+    `insert into publishers (name, sdk_id, time_zone, currency_name, currency_multiplier)
+    values ('Other', 'ffffffffffffffff', 'UTC', 'points', 1) returning id`,
+  );
+  await t.pool.query('update experiments set publisher_id = $1', [other.rows[0].id]);
+  await t.deps.catalog.refresh();
+  expect((await api.manage('GET', '/mine')).status).toBe(404);
+  expect((await api.manage('POST', '/mine/stop')).status).toBe(404);
+  expect((await api.fetch({ pub_user_id: 'u' })).experiments).toBeUndefined();
+  await t.pool.query('delete from experiments');
+});

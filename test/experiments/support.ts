@@ -1,0 +1,36 @@
+import { expect } from 'vitest';
+import { requestOver } from '../support/request.ts';
+import type { TestApp } from '../support/test-app.ts';
+
+type Json = Record<string, unknown>;
+
+/** Calls of the API by the publisher of the demo catalogue. */
+export function callsOf({ app }: TestApp, key = 'demo-key') {
+  const call = async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT', path: string, payload?: Json) => {
+    const url = `${path}${path.includes('?') ? '&' : '?'}api_key=${key}`;
+    const answer = await requestOver(app, { method, url, ...(payload === undefined ? {} : { payload }) });
+    return { status: answer.statusCode, body: answer.body === '' ? null : answer.json() };
+  };
+  const manage = (method: Parameters<typeof call>[0], path: string, payload?: Json) =>
+    call(method, `/manage/v1/experiments${path}`, payload);
+  return {
+    call,
+    manage,
+    start: async (experiment: Json) => {
+      const made = await manage('POST', '', experiment);
+      expect(made.status, JSON.stringify(made.body)).toBe(201);
+      const started = await manage('POST', `/${experiment.key}/start`);
+      expect(started.status, JSON.stringify(started.body)).toBe(200);
+      return started.body.data;
+    },
+    fetch: async (body: Json, version = 4) => {
+      const answer = await call('POST', `/native/v${version}/offers.json`, { placement: 'checkout', ...body });
+      expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+      return answer.body.data;
+    },
+    end: async () => {
+      const { body } = await manage('GET', '');
+      for (const { key: name } of body.data) await manage('DELETE', `/${name}`);
+    },
+  };
+}
