@@ -1,43 +1,66 @@
+import { integers, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 
 /** What a publisher has told of a user, beside what the user did. */
 export type Profile = {
   /** As text, like the custom attributes of a request. */
   attributes: ReadonlyMap<string, string>;
+  /** Ids of the audiences that the user is in, of those that were asked for. */
+  audiences: ReadonlySet<number>;
 };
-
-const noProfile: Profile = { attributes: new Map() };
 
 /** Attributes as they are stored, by name; `until` in epoch milliseconds. */
 export type StoredAttributes = Record<string, { value: string | number | boolean; until?: number }>;
 
-/** One of the rows that make a profile: all of them have a key of the user. */
-export type ProfileRow = { user_key: string; beside: StoredAttributes };
+/** One of the rows that make a profile: attributes, or ids of audiences, of one key of the user. */
+export type ProfileRow = { user_key: string; beside: StoredAttributes | readonly number[] };
 
 /**
  * SQL of the rows that make profiles, to be read in one statement with other rows of the users.
- * @param first number of its parameter, the keys of the users
+ * @param first number of its first parameter, of those that `profileValues` gives
  */
-export const profileSql = (first: number): string =>
-  `select user_key, attributes as beside from user_attributes where user_key = any($${first}::uuid[])`;
+export const profileSql = (first: number): string => `
+select user_key, attributes as beside from user_attributes where user_key = any($${first}::uuid[])
+union all
+select user_key, jsonb_agg(audience_id) from audience_members
+where user_key = any($${first}::uuid[]) and audience_id = any($${first + 1}::integer[])
+  and (expires_at is null or expires_at > to_timestamp($${first + 2}::float8))
+group by user_key`;
 
-/** Profiles by the keys that were looked for. Of what two keys of a user say, `profileOf` takes the first one's. */
+/** `audienceIds`: the audiences that matter. */
+export type ProfileQuery = { userKeys: readonly string[]; audienceIds: readonly number[]; nowMs: number };
+
+export const profileValues = ({ userKeys, audienceIds, nowMs }: ProfileQuery): unknown[] => [
+  uuids(userKeys, (key) => key),
+  integers(audienceIds, (id) => id),
+  nowMs / 1000,
+];
+
+/** Profiles by the keys that were looked for. Of what two keys of a user say, the first one's wins. */
 export function profilesOf(rows: readonly ProfileRow[]): (userKeys: readonly string[], nowMs: number) => Profile {
-  const found = new Map(rows.map((row) => [row.user_key, row.beside]));
+  const attributesOf = new Map<string, StoredAttributes>();
+  const audiencesOf = new Map<string, readonly number[]>();
+  for (const { user_key: key, beside } of rows) {
+    if (isList(beside)) audiencesOf.set(key, beside);
+    else attributesOf.set(key, beside);
+  }
   return (userKeys, nowMs) => {
-    const stored: StoredAttributes = Object.assign({}, ...userKeys.map((key) => found.get(key) ?? {}).toReversed());
     const attributes = new Map<string, string>();
-    for (const [name, { value }] of Object.entries(withoutEnded(stored, nowMs))) attributes.set(name, String(value));
-    return attributes.size === 0 ? noProfile : { attributes };
+    for (const key of userKeys.toReversed())
+      for (const [name, { value }] of Object.entries(withoutEnded(attributesOf.get(key) ?? {}, nowMs)))
+        attributes.set(name, String(value));
+    return { attributes, audiences: new Set(userKeys.flatMap((key) => audiencesOf.get(key) ?? [])) };
   };
 }
 
+const isList = (beside: ProfileRow['beside']): beside is readonly number[] => Array.isArray(beside);
+
 /** Reads profiles alone, where nothing else of the users is read. */
-export async function readProfiles(executor: Executor, userKeys: readonly string[]): Promise<ProfileRow[]> {
+export async function readProfiles(executor: Executor, query: ProfileQuery): Promise<ProfileRow[]> {
   const { rows } = await executor.query<ProfileRow>({
     name: 'read_profiles',
     text: profileSql(1),
-    values: [userKeys],
+    values: profileValues(query),
   });
   return rows;
 }

@@ -1,16 +1,22 @@
 import type { Accounts } from '../accounts/room.ts';
 import type { Catalog } from '../catalog/room.ts';
+import type { ManagementHttp } from '../management/http.ts';
+import { openManagementScope, resourceRoutes } from '../management/resource-routes.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
+import type { Job } from '../platform/jobs.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
 import { attributeRoutes } from './attributes/routes.ts';
 import { deleteEndedAttributes } from './attributes/store.ts';
-import { eraseProfileOfUser, eraseProfilesOfSessions, exportAttributes } from './user-data.ts';
+import { audiences } from './audiences.ts';
+import { deleteEndedMembers, deleteOrphanedMembers, noteGrowth } from './members/members.ts';
+import { memberRoutes } from './members/routes.ts';
+import { eraseProfileOfUser, eraseProfilesOfSessions, exportAttributes, exportMemberships } from './user-data.ts';
 
 type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
 
-/** What publishers tell of their users: attributes. */
+/** What publishers tell of their users: attributes, and audiences. */
 export function createAudiences({ platform, catalog, accounts }: Needs) {
   const { config } = platform.deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
@@ -19,13 +25,38 @@ export function createAudiences({ platform, catalog, accounts }: Needs) {
     name: 'audiences',
     retention,
     userData: {
-      eraseWithSessions: eraseProfilesOfSessions,
+      eraseBeforeSessions: eraseProfilesOfSessions,
       eraseOfUser: [eraseProfileOfUser],
-      exports: { attributes: exportAttributes },
+      exports: { attributes: exportAttributes, audiences: exportMemberships },
     },
-    routes: async (app: App) => void (await app.register(attributeRoutes, { http, userKeys })),
+    routes: async (app: App) => {
+      await app.register(attributeRoutes, { http, userKeys });
+      await app.register(audienceRoutes(http, ['list', 'create', 'get', 'update']));
+      await app.register(memberRoutes, { http, userKeys });
+      await app.register(audienceRoutes(http, ['remove']));
+    },
+    jobs: () => jobsOf(platform.deps),
   };
 }
+
+const audienceRoutes = (http: ManagementHttp, operations: Parameters<typeof resourceRoutes>[3]) => async (app: App) => {
+  openManagementScope(app);
+  resourceRoutes(app, http, audiences, operations);
+};
+
+const jobsOf = ({ pool, now }: Pick<Platform['deps'], 'pool' | 'now'>): readonly Job[] => [
+  {
+    name: 'audiences',
+    roles: ['worker'],
+    pauseMs: 10_000,
+    locks: 'rows of audience_members that have ended (skip locked), then rows of audience_sizes',
+    run: async (isStopped) => {
+      while ((await deleteEndedMembers(pool, now())) && !isStopped());
+      while ((await deleteOrphanedMembers(pool)) && !isStopped());
+      await noteGrowth(pool, now());
+    },
+  },
+];
 
 const retention: RetentionStep = async (pool, _days, nowMs) => ({
   user_attributes: await deleteEndedAttributes(pool, nowMs),

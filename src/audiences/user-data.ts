@@ -1,27 +1,64 @@
-import type { EraseOfUser, EraseWithSessions, ExportRows } from '../platform/user-data.ts';
+import type pg from 'pg';
+import { type Executor, transaction } from '../platform/db/pool.ts';
+import type { EraseBeforeSessions, EraseOfUser, ExportRows } from '../platform/user-data.ts';
+import { removeMembers } from './members/members.ts';
 
-/** Deletes what the publisher has told of the user. */
+/** Deletes attributes and memberships. Rows are locked in the order of their keys, as everywhere. */
+const deleteProfiles = (pool: pg.Pool, userKeys: readonly string[]): Promise<void> =>
+  transaction(pool, async (executor) => {
+    await executor.query(
+      `delete from user_attributes where user_key = any(array(
+        select user_key from user_attributes where user_key = any($1::uuid[]) order by user_key for update))`,
+      [userKeys],
+    );
+    await removeMembers(executor, null, userKeys);
+  });
+
+/** What the publisher has told of the user. What it tells after the first sweep is of a new user. */
 export const eraseProfileOfUser: EraseOfUser = async (pool, { subject, isSecond }) => {
-  if (!isSecond) await pool.query('delete from user_attributes where user_key = any($1::uuid[])', [subject.userKeys]);
+  if (!isSecond) await deleteProfiles(pool, subject.userKeys);
 };
 
-/** The same of the users that its sessions name. */
-export const eraseProfilesOfSessions: EraseWithSessions = async (executor, sessions, { isSecond }) => {
-  if (isSecond) return {};
-  const userKeys = [...new Set(sessions.flatMap(({ pubUserKeys }) => pubUserKeys))];
-  await executor.query(
-    `delete from user_attributes where user_key = any(array(
-      select user_key from user_attributes where user_key = any($1::uuid[]) order by user_key for update))`,
-    [userKeys],
+/** The same of the users that its sessions name, by hashes of e-mail addresses too. */
+export const eraseProfilesOfSessions: EraseBeforeSessions = async (pool, sessions, { isSecond }) => {
+  if (isSecond) return;
+  const emailKeys = await emailKeysOf(
+    pool,
+    [...new Set(sessions.map(({ day }) => day))],
+    sessions.map(({ id }) => id),
   );
-  return {};
+  await deleteProfiles(pool, [...new Set([...sessions.flatMap(({ pubUserKeys }) => pubUserKeys), ...emailKeys])]);
 };
+
+async function emailKeysOf(
+  executor: Executor,
+  days: readonly string[],
+  sessionIds: readonly string[],
+): Promise<string[]> {
+  const { rows } = await executor.query<{ key: string }>(
+    `select distinct decision::json -> 3 ->> 'emailKey' as key from sessions
+    where day = any($1::date[]) and id = any($2::uuid[]) and decision like '%"emailKey"%'`,
+    [days, sessionIds],
+  );
+  return rows.map(({ key }) => key);
+}
 
 /** Attributes of the user. */
 export const exportAttributes: ExportRows = async (executor, { pubUserKeys }) => {
   const { rows } = await executor.query(
     'select attributes, expires_at, updated_at from user_attributes where user_key = any($1::uuid[])',
     [pubUserKeys],
+  );
+  return rows;
+};
+
+/** Audiences that the user is in. */
+export const exportMemberships: ExportRows = async (executor, { pubUserKeys, days, sessionIds }) => {
+  const keys = [...pubUserKeys, ...(await emailKeysOf(executor, days, sessionIds))];
+  const { rows } = await executor.query(
+    `select a.key as audience, a.name, m.expires_at from audience_members m join audiences a on a.id = m.audience_id
+    where m.user_key = any($1::uuid[]) order by a.key`,
+    [keys],
   );
   return rows;
 };

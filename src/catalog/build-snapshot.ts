@@ -90,6 +90,7 @@ function* buildPublishers(
 ): Generator<void, Map<number, Publisher>> {
   const themes = groupBy(rows.themes, (row) => row.publisher_id);
   const placements = groupBy(rows.placements, (row) => row.publisher_id);
+  const audiences = groupBy(rows.audiences ?? [], (row) => row.publisher_id);
   const sequenceRules = groupBy(rows.sequenceRules, (row) => row.publisher_id);
   const experiments = groupBy(rows.experiments ?? [], (row) => row.publisher_id);
   const timeZones = new Map(rows.publishers.map((row) => [row.id, row.time_zone]));
@@ -98,7 +99,13 @@ function* buildPublishers(
   const publishers = new Map<number, Publisher>();
   for (const row of rows.publishers) {
     const before = base?.snapshot.publishers.get(row.id) ?? null;
-    const publisher = toPublisher(row, themes.get(row.id) ?? [], placements.get(row.id) ?? [], before);
+    const publisher = toPublisher(
+      row,
+      themes.get(row.id) ?? [],
+      placements.get(row.id) ?? [],
+      audiences.get(row.id) ?? [],
+      before,
+    );
     const offers = provisioned.get(row.id) ?? [];
     const index = before?.controls === publisher.controls ? earlier?.get(row.id)?.index : undefined;
     publishers.set(row.id, {

@@ -35,6 +35,9 @@ const targeting = Type.Object(
     platforms: Type.Optional(targetList('`web`, `ios`, `android`.')),
     os: Type.Optional(targetList('Such as `ios`, `android`, `windows`, `macos`, `linux`.')),
     browsers: Type.Optional(targetList('Such as `chrome`, `safari`, `firefox`.')),
+    audiences: Type.Optional(
+      targetList("Keys of audiences of the campaign's owner; at other publishers nobody is in them."),
+    ),
     devices: Type.Optional(targetList('`desktop`, `mobile`, `tablet`, `tv`.')),
   },
   { title: 'Targeting', additionalProperties: false },

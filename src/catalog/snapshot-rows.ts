@@ -107,6 +107,8 @@ export type ProvisionRow = {
   total_caps: TotalCap[] | null;
 };
 
+export type AudienceRow = { id: number; publisher_id: number; key: string };
+
 export type SequenceRuleRow = {
   id: number;
   publisher_id: number;
@@ -176,6 +178,8 @@ export type CatalogRows = {
   keys: KeyRow[];
   themes: ThemeRow[];
   placements: PlacementRow[];
+  /** Absent in rows that were stored before there were any. */
+  audiences?: AudienceRow[];
   campaigns: CampaignRow[];
   provisions: ProvisionRow[];
   sequenceRules: SequenceRuleRow[];

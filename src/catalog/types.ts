@@ -101,6 +101,8 @@ export type Publisher = {
   learningExcludedKeys: ReadonlySet<string>;
   /** Whether there may be attributes of its users. */
   keepsAttributes: boolean;
+  /** Ids of its audiences, by key. */
+  audiences: ReadonlyMap<string, number>;
   /** Its block rules; null: none. */
   controls: Controls | null;
   themes: ReadonlyMap<number, Theme>;

@@ -1,9 +1,18 @@
 import { normaliseName } from '../catalog/names.ts';
 import type { IndexSource, Offer, Publisher } from '../catalog/types.ts';
-import type { Bits, Dimension, EligibilityIndex, IndexedKey, PriorityClass, Withheld } from './eligibility.ts';
+import { getOrInsert } from '../platform/lib/get-or-insert.ts';
+import type {
+  AudienceIndex,
+  Bits,
+  Dimension,
+  EligibilityIndex,
+  IndexedKey,
+  PriorityClass,
+  Withheld,
+} from './eligibility.ts';
 import { type Candidate, type CompiledRules, compileRules, toCandidate } from './index/compile.ts';
 import { createDimension } from './index/dimension.ts';
-import { emptyBits, fullBits, setBit } from './index/index-filters.ts';
+import { clearBit, emptyBits, fullBits, setBit } from './index/index-filters.ts';
 import { sortInSlices } from './index/sort.ts';
 
 /** In the order in which exclusions are reported. */
@@ -56,6 +65,7 @@ export function* buildIndex(source: IndexSource): Generator<void, EligibilityInd
     offerwall: bitsOf(({ offer }) => offer.offerwallEnabled),
     needsIdentity: needsIdentity ? bitsOf(({ rules }) => rules.needsIdentity) : null,
     dimensions: yield* buildDimensions(candidates),
+    audiences: buildAudiences(candidates, source.publisher.id),
     hours: yield* buildHours(candidates),
     byCampaign,
     withheld,
@@ -167,6 +177,25 @@ function* buildDimensions(
     yield;
   }
   return found;
+}
+
+/** A publisher's audiences are its own: of campaigns of others they are unknown, and nobody is in them. */
+function buildAudiences(candidates: readonly Candidate[], publisherId: number): AudienceIndex | null {
+  const size = candidates.length;
+  const withoutInclude = fullBits(size);
+  const byKey = new Map<string, { included: Bits; excluded: Bits }>();
+  const named = (key: string) =>
+    getOrInsert(byKey, key, () => ({ included: emptyBits(size), excluded: emptyBits(size) }));
+  let isUsed = false;
+  for (const { rules, index, offer } of candidates) {
+    const { include, exclude = [] } = rules.targeting.audiences ?? {};
+    if (rules.targeting.audiences !== undefined) isUsed = true;
+    if (include !== undefined) clearBit(withoutInclude, index);
+    if (offer.campaign.publisherId !== publisherId) continue;
+    for (const key of include ?? []) setBit(named(key).included, index);
+    for (const key of exclude) setBit(named(key).excluded, index);
+  }
+  return isUsed ? { withoutInclude, byKey } : null;
 }
 
 function* buildHours(

@@ -15,6 +15,8 @@ export type EligibilityIndex = OfferIndex & {
   /** Campaigns withheld from unknown users; null: none. */
   needsIdentity: Bits | null;
   dimensions: readonly { key: IndexedKey; dimension: Dimension }[];
+  /** null: no candidate targets any. */
+  audiences: AudienceIndex | null;
   /** Hour of the week, for each time zone that schedules name; `zone` null: the user's. */
   hours: readonly { zone: string | null; dimension: Dimension }[];
   byCampaign: ReadonlyMap<number, readonly number[]>;
@@ -37,7 +39,7 @@ type Withholding =
   | { rule: 'stopped'; what: NonNullable<Offer['stopped']> }
   | { rule: 'blocked_by_publisher'; by: Block['by']; value: string };
 
-export type IndexedKey = Exclude<TargetingKey, 'cities' | 'postal_codes'>;
+export type IndexedKey = Exclude<TargetingKey, 'cities' | 'postal_codes' | 'audiences'>;
 
 /** Why an offer is not shown; `reasonOf` says it to people. */
 export type Exclusion =
@@ -46,6 +48,8 @@ export type Exclusion =
   | { rule: 'campaign_id'; campaignId: number }
   | { rule: 'loyalty_not_wanted' | 'loyalty_only' | 'no_creative' | 'not_on_offerwall' | 'no_identity' }
   | { rule: 'targeting'; key: IndexedKey | 'cities' | 'postal_codes'; value: string | null }
+  /** `audiences`: keys of those that the user is in. */
+  | { rule: 'audience'; audiences: readonly string[] }
   | { rule: 'not_started' | 'ended' }
   | { rule: 'hours'; timeZone: string }
   | { rule: 'conditions' }
@@ -70,3 +74,11 @@ export type Bits = Uint32Array;
  * names, the candidates that accept it. Every other value, and an unknown one, is accepted by those without `include`.
  */
 export type Dimension = { byValue: ReadonlyMap<string, Bits>; otherwise: Bits };
+
+/** The targeting of all candidates by audiences: users may be in several. */
+export type AudienceIndex = {
+  /** The candidates that include none: users who are in no audience may see them. */
+  withoutInclude: Bits;
+  /** By key of the audience: the candidates that include it, and those that exclude it. */
+  byKey: ReadonlyMap<string, { included: Bits; excluded: Bits }>;
+};

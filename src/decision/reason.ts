@@ -10,7 +10,9 @@ export type Reason = { key: ReasonKey; values: ReasonValues };
 
 /** Most rules have one text; some have one for each case. */
 type ReasonKey =
-  | Exclude<Exclusion['rule'], 'targeting'>
+  | Exclude<Exclusion['rule'], 'targeting' | 'audience'>
+  | 'audience_excluded'
+  | 'audience_missed'
   | 'targeting_unknown'
   | 'targeting_excluded'
   | 'targeting_missed'
@@ -45,6 +47,8 @@ export function reasonOf(exclusion: Exclusion, candidate: Candidate | null, inpu
   switch (rule) {
     case 'targeting':
       return targetingReason(exclusion, candidate);
+    case 'audience':
+      return audienceReason(exclusion, candidate);
     case 'stopped':
       return { key: rule, values: { what: exclusion.what } };
     case 'blocked_by_publisher':
@@ -92,6 +96,14 @@ type Of<Rule extends Exclusion['rule']> = Extract<Exclusion, { rule: Rule }>;
 const count = (value: number): ReasonValue => ({ as: 'count', value });
 const moment = (atMs = 0): ReasonValue => ({ as: 'moment', atMs });
 const list = (values: readonly (string | number | boolean)[] = []): ReasonValue => ({ as: 'list', values });
+
+function audienceReason({ audiences }: Of<'audience'>, candidate: Candidate | null): Reason {
+  const { include = [], exclude = [] } = candidate?.rules.targeting.audiences ?? {};
+  const excluded = exclude.filter((key) => audiences.includes(key));
+  return excluded.length > 0
+    ? { key: 'audience_excluded', values: { list: list(excluded) } }
+    : { key: 'audience_missed', values: { list: list(include) } };
+}
 
 function targetingReason({ key, value }: Of<'targeting'>, candidate: Candidate | null): Reason {
   const { include, exclude } = candidate?.rules.targeting[key] ?? {};

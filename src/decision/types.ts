@@ -27,6 +27,8 @@ export type DecisionContext = {
   browser: string | null;
   geo: Geo;
   custom: ReadonlyMap<string, string>;
+  /** Keys of the audiences that the user is in, of those that campaigns name. */
+  audiences: readonly string[];
   nowMs: number;
   /** Keyed hash of the user's identifier; null: unknown, or without consent. */
   userKey: string | null;

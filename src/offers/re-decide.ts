@@ -93,6 +93,7 @@ export const toContext = (row: ContextRow, inputs: StoredInputs): DecisionContex
     timeZone: inputs.timeZone ?? null,
   },
   custom: new Map(Object.entries(row.custom ?? {})),
+  audiences: inputs.audiences ?? [],
   nowMs: row.created_ms,
   userKey: row.user_key,
   loyalty: inputs.loyalty ?? 'none',

@@ -52,6 +52,10 @@ export type StoredInputs = {
   onlyWithCreative?: true;
   campaignId?: number;
   count?: number;
+  /** Keys of the audiences that the user was in, of those that campaigns named. */
+  audiences?: readonly string[];
+  /** Key of the user by the hash of an e-mail address. */
+  emailKey?: string;
   /** Campaigns shown at other placements of the same call. */
   shownElsewhere?: readonly number[];
   /** What experiments change of the decision. */

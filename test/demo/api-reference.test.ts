@@ -99,6 +99,10 @@ test('every operation, called with its example and with ids that exist, answers 
     `update delivery_queue set lease_until = now() + interval '1 hour'
     where lease_until is not null and endpoint_id in (select id from webhook_endpoints where is_listener)`,
   );
+  // One to remove: the members of the one that the examples make are still to come.
+  await demo.t.pool.query("insert into audiences (publisher_id, key, name) values ($1, 'lapsed', 'Lapsed')", [
+    demo.t.publisher.id,
+  ]);
   const found: Record<string, unknown> = {};
   const wrong: string[] = [];
   for (const one of operationsById(document).values()) {

@@ -18,7 +18,11 @@ export const tables: Record<string, Ownership> = {
     readers: { catalog: 'the snapshot holds the keys, so that no request queries them' },
   },
   ...owned('accounts', ['sign_in_failures', 'user_links', 'user_recovery_codes', 'user_sessions']),
-  ...owned('audiences', ['user_attributes']),
+  ...owned('audiences', ['audience_growth', 'audience_members', 'audience_sizes', 'user_attributes']),
+  audiences: {
+    owner: 'audiences',
+    readers: { catalog: 'the snapshot has their ids by the keys that campaigns name' },
+  },
   experiments: {
     owner: 'experiments',
     readers: { catalog: 'the snapshot holds them, so that no request queries them' },
@@ -31,7 +35,10 @@ export const tables: Record<string, Ownership> = {
   ...owned('catalog', [...['catalog_changes', 'creative_images', 'creatives', 'placements', 'sequence_rules']]),
   themes: { owner: 'catalog', readers: { experiments: 'arms name themes that exist' } },
   advertisers: { owner: 'catalog', readers: { tracking: conversionOfClick } },
-  campaigns: { owner: 'catalog', readers: { tracking: conversionOfClick } },
+  campaigns: {
+    owner: 'catalog',
+    readers: { tracking: conversionOfClick, audiences: 'an audience that a campaign names is not removed' },
+  },
   campaign_publishers: {
     owner: 'catalog',
     readers: { tracking: conversionOfClick, experiments: 'a campaign that is held out is served to the publisher' },
@@ -49,6 +56,7 @@ export const tables: Record<string, Ownership> = {
     owner: 'catalog',
     readers: {
       alerts: 'messages name the publisher, in its time zone',
+      audiences: 'making an audience locks the row of its publisher, which bounds how many there are',
       demo: 'the demo looks for its own publisher',
       experiments: 'changes of experiments lock the row of their publisher',
       privacy: 'erasures of different publishers take turns',
@@ -61,6 +69,7 @@ export const tables: Record<string, Ownership> = {
   sessions: {
     owner: 'offers',
     readers: {
+      audiences: 'erasures and exports find the user by the hashes of e-mail addresses that its sessions had',
       budgets: 'caps are counted for the user of a session, whom its events do not name',
       demo: 'the demo shop shows the offers of beacons as their session showed them',
       learning: 'events are learned from with what their session said of its user',

@@ -71,6 +71,8 @@ test('an export of an erased user, of an unknown one, or by another publisher is
     conversions: [],
     saved_offers: [],
     history: [],
+    attributes: [],
+    audiences: [],
     webhooks: [],
   };
   expect((await askExport(t, { pub_user_id: 'gone' })).json().data).toEqual(empty);

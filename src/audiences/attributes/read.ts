@@ -1,15 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox';
-import {
-  attributeNamePattern,
-  isPii,
-  maxAttributeLength,
-  maxAttributes,
-  refusedAttributeNames,
-} from '../../catalog/names.ts';
+import { attributeNamePattern, maxAttributeLength, maxAttributes, refusedAttributeNames } from '../../catalog/names.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
-import { textOrNull } from '../../platform/http/body-parsing.ts';
 import { exactNumber, noNul } from '../../platform/http/schemas.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
+import { refusalOfId } from '../user-ids.ts';
 
 /** Users of one call (count). */
 const maxUsers = 1000;
@@ -62,13 +56,8 @@ export type AttributesChange = {
 
 /** @throws AppError pub_user_id_is_pii, invalid_request */
 export function readPubUserId(given: string | number, path = '/pub_user_id'): string {
-  const id = textOrNull(given);
-  if (id === null || id.includes('\0') || id.length > 256)
-    throw new AppError('invalid_request', { details: [{ path, message: 'must have 1 to 256 characters' }] });
-  if (isPii(id))
-    throw new AppError('pub_user_id_is_pii', {
-      details: [{ path, message: 'must not be an e-mail address or a phone number' }],
-    });
+  const { id, problem } = refusalOfId(given);
+  if (problem !== null) throw new AppError(problem.code, { details: [{ path, message: problem.message }] });
   return id;
 }
 

@@ -17,6 +17,7 @@ import {
 import { columnsOf, viewOf } from '../../management/rows.ts';
 import { problem } from '../../management/schema-errors.ts';
 import type { Work } from '../../management/unit-of-work.ts';
+import type { ErrorDetail } from '../../platform/errors.ts';
 import { normaliseName } from '../names.ts';
 import { campaignLimits } from '../offer-limits.ts';
 import { type CampaignRules, campaignRules, payoutKinds } from '../rules.ts';
@@ -117,13 +118,14 @@ export const campaigns: Resource = {
   filters: ['advertiser_id', 'active', 'stopped', 'category', 'is_loyalty', 'is_product', 'payout_kind'],
   searched: ['name', 'category'],
   checksAnyShape: true,
-  check: (values) => [
+  check: async (values, work) => [
     ...checkUrls(values, ['landing_url']),
     ...checkDecimals(values, 'payout_amount', 6),
     ...(values.payout_kind === 'cps' && typeof values.payout_amount === 'number' && values.payout_amount > 100
       ? [{ path: '/payout_amount', message: 'must be 100 or less: with cps it is percent of the sale' }]
       : []),
     ...checkRules(values.rules).map(({ path, message }) => ({ path: `/rules${path}`, message })),
+    ...(await checkAudiences(values.rules, work)),
   ],
   warn: async (view, work) => [...(await warnOfCurrencies(view, work)), ...(await warnOfPlacements(view, work))],
   // Its offers are paused with it, and resume with it.
@@ -185,4 +187,21 @@ async function warnOfPlacements({ id, rules }: View, { executor, publisherId }: 
   return given
     .filter(({ name }) => !seen.has(normaliseName(name)))
     .map(({ name, path }) => ({ path, message: `${name} was never seen: no request has named this placement` }));
+}
+
+/** Audiences are made before campaigns name them. */
+async function checkAudiences(rules: unknown, { executor, publisherId }: Work): Promise<ErrorDetail[]> {
+  const { include, exclude } = (rules as CampaignRules | null)?.targeting?.audiences ?? {};
+  const given = Object.entries({ include, exclude }).flatMap(([side, keys]) =>
+    Array.isArray(keys) ? keys.map((key, at) => ({ key, path: `/rules/targeting/audiences/${side}/${at}` })) : [],
+  );
+  if (given.length === 0) return [];
+  const { rows } = await executor.query<{ key: string }>(
+    'select key from audiences where publisher_id = $1 and key = any($2) for share',
+    [publisherId, given.map(({ key }) => String(key).replaceAll('\0', ''))],
+  );
+  const known = new Set(rows.map(({ key }) => key));
+  return given
+    .filter(({ key }) => !known.has(key))
+    .map(({ key, path }) => ({ path, message: `${key} is not the key of an audience` }));
 }

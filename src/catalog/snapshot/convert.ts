@@ -2,6 +2,7 @@ import { parseUrl } from '../../platform/lib/url.ts';
 import { controlsOf } from '../controls.ts';
 import { controlOf, holdoutArm } from '../experiments.ts';
 import type {
+  AudienceRow,
   CampaignRow,
   CreativeRow,
   ExperimentRow,
@@ -35,6 +36,7 @@ export function toPublisher(
   row: PublisherRow,
   themeRows: readonly ThemeRow[],
   placementRows: readonly PlacementRow[],
+  audienceRows: readonly AudienceRow[],
   earlier: Publisher | null,
 ): Omit<Publisher, 'index' | 'sequenceRules' | 'experiments'> {
   const themes = new Map(themeRows.map((theme) => [theme.id, toTheme(theme)]));
@@ -59,6 +61,7 @@ export function toPublisher(
     defaultPlacement: row.default_placement,
     // Absent in catalogues that decisions of earlier releases stored, as is `ranking`.
     learningExcludedKeys: new Set(row.learning_excluded_keys ?? []),
+    audiences: new Map(audienceRows.map(({ key, id }) => [key, id])),
     keepsAttributes: row.keeps_attributes === true,
     controls: controlsOf(row.controls ?? null, earlier?.controls ?? null),
     themes,

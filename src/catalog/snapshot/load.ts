@@ -118,6 +118,7 @@ export async function loadRows(executor: Executor, earlier: Stored | null = null
     ),
     themes: await all('select * from themes where deleted_at is null order by id'),
     placements: await all('select * from placements'),
+    audiences: await all('select id, publisher_id, key from audiences order by id'),
     campaigns: await some(
       `select ${campaignColumns('c')}, a.name as advertiser_name,
         c.stopped_at is not null as stopped, a.stopped_at is not null as advertiser_stopped

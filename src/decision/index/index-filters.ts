@@ -1,5 +1,5 @@
 import { minuteOfWeek } from '../../platform/lib/time-zone.ts';
-import type { Bits, Dimension, EligibilityIndex, Exclusion, IndexedKey } from '../eligibility.ts';
+import type { AudienceIndex, Bits, Dimension, EligibilityIndex, Exclusion, IndexedKey } from '../eligibility.ts';
 import type { DecisionContext } from '../types.ts';
 import type { Candidate } from './compile.ts';
 
@@ -35,6 +35,10 @@ function filtersOf(index: EligibilityIndex, context: DecisionContext, relaxed: b
   for (const { key, dimension } of index.dimensions) {
     const value = requestValue(key, context);
     only(acceptedBy(dimension, value), () => ({ rule: 'targeting', key, value }));
+  }
+  if (index.audiences !== null) {
+    const { audiences } = context;
+    only(acceptedByAudiences(index.audiences, audiences), () => ({ rule: 'audience', audiences }));
   }
   for (const { zone, dimension } of index.hours) {
     const timeZone = zone ?? userTimeZone(index, context);
@@ -98,6 +102,16 @@ function requestValue(key: IndexedKey, context: DecisionContext): string | null 
 const acceptedBy = ({ byValue, otherwise }: Dimension, value: string | null): Bits =>
   (value === null ? undefined : byValue.get(value)) ?? otherwise;
 
+/** The candidates that include none or one of the audiences of a user, and exclude none of them. */
+function acceptedByAudiences({ withoutInclude, byKey }: AudienceIndex, audiences: readonly string[]): Bits {
+  if (audiences.length === 0) return withoutInclude;
+  const bits = withoutInclude.slice();
+  const named = audiences.flatMap((key) => byKey.get(key) ?? []);
+  for (const { included } of named) unite(bits, included);
+  for (const { excluded } of named) subtract(bits, excluded);
+  return bits;
+}
+
 export const emptyBits = (size: number): Bits => new Uint32Array((size + 31) >>> 5);
 
 export function fullBits(size: number): Bits {
@@ -126,6 +140,11 @@ export const hasBit = (bits: Bits, index: number): boolean =>
 /** Removes from `bits` what `other` has not. */
 function intersect(bits: Bits, other: Bits): void {
   for (let word = 0; word < bits.length; word++) bits[word] = (bits[word] as number) & (other[word] as number);
+}
+
+/** Adds to `bits` what `other` has. */
+function unite(bits: Bits, other: Bits): void {
+  for (let word = 0; word < bits.length; word++) bits[word] = (bits[word] as number) | (other[word] as number);
 }
 
 /** Removes from `bits` what `other` has. */

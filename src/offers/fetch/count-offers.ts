@@ -31,7 +31,7 @@ export function createCountOffers(deps: CountDeps): { count: CountOffers; drain:
       const first = call[0] as PendingFetch;
       const nowMs = deps.now();
       const totals = await totalsFor(first, nowMs);
-      const isKnown = (first.userKey !== null && !first.dev) || first.profileKeys.length > 0;
+      const isKnown = (first.userKey !== null && !first.dev) || first.profileKeys.all.length > 0;
       const history = isKnown ? await histories.add(call) : noHistory;
       return countEach(call, { history, totals, model: deps.model.current() }, nowMs);
     },

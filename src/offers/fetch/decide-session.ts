@@ -42,6 +42,10 @@ export function decideSession(
     : decideFor(pending, input);
   states.note(snapshot);
   const linked = linkedOfferId(pending);
+  const inputs = storedInputsOf(input, stateIdOf(snapshot), linked);
+  if (pending.profileKeys.email !== null) inputs.emailKey = pending.profileKeys.email;
+  if (pending.assigned !== null) inputs.experiments = pending.assigned.stored;
+  if (ghost !== null) inputs.ghost = ghostOf(ghost);
   const decided = withLinkedFirst(offers, linked);
   if (pending.call !== null) pending.shown = decided.map(({ offer }) => offer.campaign.id);
   return {
@@ -58,11 +62,7 @@ export function decideSession(
     decision: {
       catalogVersion: snapshot.version,
       scores: decided.map(({ score }) => score),
-      inputs: {
-        ...storedInputsOf(input, stateIdOf(snapshot), linked),
-        ...(pending.assigned === null ? {} : { experiments: pending.assigned.stored }),
-        ...(ghost === null ? {} : { ghost: ghostOf(ghost) }),
-      },
+      inputs,
     },
     custom: request.custom,
     macros: macrosFor(decided, pending),
@@ -131,7 +131,8 @@ function storedInputsOf(
   catalogue: string,
   linkedOfferId: number | null,
 ): StoredInputs {
-  const { geo, surface, browser, loyalty, onlyWithCreative, campaignId, count, shownElsewhere, arm } = context;
+  const { geo, surface, browser, loyalty, onlyWithCreative, campaignId, count, audiences, shownElsewhere, arm } =
+    context;
   const inputs: StoredInputs = {};
   if (geo.region !== null) inputs.region = geo.region;
   if (geo.city !== null) inputs.city = geo.city;
@@ -144,6 +145,7 @@ function storedInputsOf(
   if (onlyWithCreative) inputs.onlyWithCreative = true;
   if (campaignId !== null) inputs.campaignId = campaignId;
   if (count !== null) inputs.count = count;
+  if (audiences.length > 0) inputs.audiences = audiences;
   if (shownElsewhere !== null) inputs.shownElsewhere = shownElsewhere;
   if (arm !== null) inputs.arm = arm;
   if (Object.keys(history.optOuts).length > 0) inputs.optOuts = history.optOuts;

@@ -88,7 +88,7 @@ export function createExplain(
 ): Explain {
   return async (publisher, request) => {
     const pending = open(publisher, request, { kind: 'unit' });
-    if (pending.profileKeys.length > 0) await readProfile(pending);
+    if (pending.profileKeys.all.length > 0) await readProfile(pending);
     const { theme, earlierKeys } = pending;
     return explain(await inputNow(pending.publisher, contextOf(pending, 0), { theme, earlierKeys }));
   };

@@ -3,12 +3,14 @@ import { LRUCache } from 'lru-cache';
 import { activeCapsOf } from '../../budgets/caps.ts';
 import { findTheme } from '../../catalog/theme-key.ts';
 import type { Experiment, Publisher, Snapshot, Theme } from '../../catalog/types.ts';
+import { indexOf } from '../../decision/decide.ts';
 import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
 import { type Assigned, assign, type Subject, subjectOf } from '../../experiments/assign.ts';
 import { type Geo, nowhere, type Place } from '../../platform/geo.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import type { OfferDeps } from '../ports.ts';
+import { type ProfileKeys, profileKeysOf } from './profile-keys.ts';
 import type { FetchOffersRequest } from './request.ts';
 
 /** The link of an offer by which a user opened an offerwall. */
@@ -38,7 +40,9 @@ export type PendingFetch = {
   /** Keys of the same user under earlier peppers; mostly none. */
   earlierKeys: readonly string[];
   /** Keys under which the publisher may have told of the user; none where it tells of nobody. */
-  profileKeys: readonly string[];
+  profileKeys: ProfileKeys;
+  /** Keys of the audiences that the user is in, of those that campaigns name. */
+  audiences: readonly string[];
   /** A test: it counts nowhere, and no cap applies. */
   dev: boolean;
   surface: Surface;
@@ -84,7 +88,10 @@ export function createFetchOpener(
       placement: request.placement,
       userKey: link !== null ? link.userKey : identifier === null ? null : userKeys.of(publisher.id, identifier),
       earlierKeys: link !== null || identifier === null ? [] : userKeys.earlierOf(publisher.id, identifier),
-      profileKeys: publisher.keepsAttributes ? profileKeysOf(publisher, request, link, userKeys) : noKeys,
+      profileKeys: hasProfiles(publisher)
+        ? profileKeysOf(publisher.id, request, link?.userKey ?? null, userKeys)
+        : noProfileKeys,
+      audiences: noKeys,
       dev: request.dev || publisher.testMode,
       surface,
       assigned: null,
@@ -106,18 +113,11 @@ export function createFetchOpener(
 
 const none: readonly number[] = [];
 const noKeys: readonly string[] = [];
+const noProfileKeys: ProfileKeys = { all: noKeys, email: null };
 
-/** A user is known by `pub_user_id`; the link to an offerwall names the user by a key. */
-function profileKeysOf(
-  { id }: Publisher,
-  { pubUserId }: FetchOffersRequest,
-  link: WallLink | null,
-  userKeys: Pick<UserKeys, 'allOf'>,
-): readonly string[] {
-  if (pubUserId !== null) return userKeys.allOf(id, pubUserId);
-  const ofLink = link?.userKey ?? null;
-  return ofLink === null ? noKeys : [ofLink];
-}
+/** Whether there may be attributes of users, or memberships that matter. */
+const hasProfiles = (publisher: Publisher): boolean =>
+  publisher.keepsAttributes || indexOf(publisher).audiences !== null;
 
 function applyExperiments(pending: PendingFetch, experiments: readonly Experiment[], subject: Subject): void {
   const { publisher, theme, request, dev } = pending;
@@ -182,6 +182,7 @@ export function contextOf(pending: PendingFetch, nowMs: number): DecisionContext
     browser,
     geo: { country, region, city, postalCode, timeZone },
     custom: request.custom,
+    audiences: pending.audiences,
     nowMs,
     userKey: pending.userKey,
     loyalty: request.loyalty,
@@ -229,7 +230,7 @@ export const hasFrequencyCaps = ({ snapshot, publisher, userKey, dev }: PendingF
 
 /** Whether what the publisher has told of the user has to be read by itself: no history is read that it comes with. */
 export const needsProfileAlone = (pending: PendingFetch): boolean =>
-  pending.profileKeys.length > 0 && !hasFrequencyCaps(pending);
+  pending.profileKeys.all.length > 0 && !hasFrequencyCaps(pending);
 
 /** A parsed user agent. All names are lower case and of a bounded set, so that rules and reports can use them. */
 export type UserAgent = {

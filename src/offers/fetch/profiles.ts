@@ -1,30 +1,62 @@
-import { type Profile, type ProfileRow, profileSql, profilesOf, readProfiles } from '../../audiences/profile.ts';
+import {
+  type Profile,
+  type ProfileQuery,
+  type ProfileRow,
+  profileSql,
+  profilesOf,
+  profileValues,
+  readProfiles,
+} from '../../audiences/profile.ts';
 import type { Beside } from '../../budgets/history.ts';
+import type { Publisher } from '../../catalog/types.ts';
+import { indexOf } from '../../decision/decide.ts';
 import { type Batcher, createBatcher } from '../../platform/db/batcher.ts';
 import type { OfferDeps } from '../ports.ts';
 import type { PendingFetch } from './pending-fetch.ts';
 
+const named = new WeakMap<Publisher, ReadonlyMap<number, string>>();
+
+/** The audiences that campaigns of a publisher name: their keys, by id. Found once for each snapshot. */
+function namedAudiences(publisher: Publisher): ReadonlyMap<number, string> {
+  let found = named.get(publisher);
+  if (found === undefined) {
+    const keys = [...(indexOf(publisher).audiences?.byKey.keys() ?? [])].sort();
+    found = new Map(
+      keys.flatMap((key) => {
+        const id = publisher.audiences.get(key);
+        return id === undefined ? [] : [[id, key] as const];
+      }),
+    );
+    named.set(publisher, found);
+  }
+  return found;
+}
+
 /** The fetch with the profile of its user: what the request says itself wins. */
-function takeProfile(pending: PendingFetch, { attributes }: Profile): void {
+function takeProfile(pending: PendingFetch, { attributes, audiences }: Profile): void {
+  pending.audiences = [...namedAudiences(pending.publisher)].flatMap(([id, key]) => (audiences.has(id) ? [key] : []));
   if (attributes.size === 0) return;
   const { request } = pending;
   pending.request = { ...request, custom: new Map([...attributes, ...request.custom]) };
 }
 
-const keysOf = (batch: readonly PendingFetch[]): string[] => [
-  ...new Set(batch.flatMap(({ profileKeys }) => profileKeys)),
-];
+const queryOf = (batch: readonly PendingFetch[], nowMs: number): ProfileQuery => ({
+  userKeys: [...new Set(batch.flatMap(({ profileKeys }) => profileKeys.all))],
+  audienceIds: [...new Set(batch.flatMap(({ publisher }) => [...namedAudiences(publisher).keys()]))],
+  nowMs,
+});
 
 function takeProfiles(batch: readonly PendingFetch[], rows: readonly ProfileRow[], nowMs: number): void {
   const profileOf = profilesOf(rows);
-  for (const pending of batch) takeProfile(pending, profileOf(pending.profileKeys, nowMs));
+  for (const pending of batch) takeProfile(pending, profileOf(pending.profileKeys.all, nowMs));
 }
 
 /** What a statement that reads the histories of users has to read beside them; null: nothing. */
 export function profilesBeside(batch: readonly PendingFetch[], nowMs: number): Beside<ProfileRow> | null {
-  const known = batch.filter(({ profileKeys }) => profileKeys.length > 0);
+  const known = batch.filter(({ profileKeys }) => profileKeys.all.length > 0);
   if (known.length === 0) return null;
-  return { sql: profileSql, values: [keysOf(known)], take: (rows) => takeProfiles(known, rows, nowMs) };
+  const values = profileValues(queryOf(known, nowMs));
+  return { sql: profileSql, values, take: (rows) => takeProfiles(known, rows, nowMs) };
 }
 
 /** Reads the profiles of users whose histories are not read, those of concurrent fetches at once. */
@@ -36,7 +68,8 @@ export const createProfileReader = ({
 }: Pick<OfferDeps, 'pool' | 'dbHealth' | 'now' | 'batchMeters'>): Batcher<PendingFetch, void> =>
   createBatcher<PendingFetch, void>({
     write: async (batch) => {
-      takeProfiles(batch, await readProfiles(pool, keysOf(batch)), now());
+      const nowMs = now();
+      takeProfiles(batch, await readProfiles(pool, queryOf(batch, nowMs)), nowMs);
       return batch.map(() => undefined);
     },
     dbHealth,

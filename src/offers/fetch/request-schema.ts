@@ -52,6 +52,14 @@ export const fetchOffersBody = Type.Object(
     ip: text(64, "The end user's address; absent or `auto`: the caller's."),
     ad_fp: textOrNumber(256, 'Unique id of the end user, for caps and opt-outs.'),
     pub_user_id: textOrNumber(256, "The publisher's non-PII user id; required for User Selected Perks and the wallet."),
+    email_sha256: Type.Optional(
+      Type.String({
+        pattern: '^[0-9A-Fa-f]{64}$',
+        description:
+          "SHA-256 of the user's e-mail address in lower case without blanks, to find the user in audiences. Kept as " +
+          'a keyed hash only.',
+      }),
+    ),
     dev: Type.Optional(
       Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal(0), Type.Literal(1), Type.Boolean()], {
         description: '1: a test answer; nothing is counted, and its rows are gone after a day.',

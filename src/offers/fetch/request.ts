@@ -29,6 +29,8 @@ export type FetchOffersRequest = {
   consent: boolean;
   adFp: string | null;
   pubUserId: string | null;
+  /** SHA-256 of the user's e-mail address, for audiences alone; null also without consent. */
+  emailSha256: string | null;
   dev: boolean;
   loyalty: 'none' | 'also' | 'only';
   onlyWithCreative: boolean;
@@ -143,6 +145,7 @@ export function readFetchOffers(
     consent,
     adFp: consent ? textOrNull(body.ad_fp) : null,
     pubUserId: consent ? pubUserId : null,
+    emailSha256: consent ? (body.email_sha256?.toLowerCase() ?? null) : null,
     dev: isSet(body.dev),
     loyalty: query.loyaltyboost === '2' ? 'only' : query.loyaltyboost === '1' ? 'also' : 'none',
     onlyWithCreative: isSet(query.creative ?? body.creative),

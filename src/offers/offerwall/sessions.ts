@@ -69,6 +69,7 @@ export const requestLike = (session: WallSession, { ip, userAgent, gpc }: Client
   consent: !gpc,
   adFp: null,
   pubUserId: gpc ? null : session.pubUserId,
+  emailSha256: null,
   timeoutMs: null,
   dev: session.dev,
   loyalty: 'also',

@@ -681,6 +681,7 @@ export const de: Messages = {
     outcome_not_started: 'Noch nicht gestartet',
     outcome_ended: 'Beendet',
     outcome_hours: 'Außerhalb der Uhrzeiten',
+    outcome_audience: 'Zielgruppen passen nicht',
     outcome_conditions: 'Eigene Attribute passen nicht',
     outcome_opted_out: 'Opt-out des Nutzers',
     outcome_frequency_cap: 'Frequency Cap erreicht',
@@ -770,6 +771,11 @@ export const de: Messages = {
     exclude_placements: 'Ausgeschlossene Platzierungen',
     target_devices: 'Geräte',
     exclude_devices: 'Ausgeschlossene Geräte',
+    target_audiences: 'Zielgruppen',
+    exclude_audiences: 'Ausgeschlossene Zielgruppen',
+    audiencesHint: 'Nutzer, die in einer davon sind.',
+    notCustomers: 'Nicht an bestehende Kunden',
+    notCustomersHint: 'Schließt die Zielgruppe „customers“ aus.',
     target_cities: 'Städte',
     exclude_cities: 'Ausgeschlossene Städte',
     target_postal_codes: 'Postleitzahlen',
@@ -1568,6 +1574,7 @@ export const de: Messages = {
     saved_offers: 'Gemerkte Angebote',
     history: 'Obergrenzen und Abmeldungen',
     attributes: 'Attribute',
+    audiences: 'Zielgruppen',
     webhooks: 'Webhooks',
   },
   ranges: {
@@ -1655,6 +1662,8 @@ export const de: Messages = {
     sequence_denied: 'Reihenfolgeregel {id} schließt es von den übrigen Positionen aus.',
     sequence_reserved: 'Reihenfolgeregeln reservieren die übrigen Positionen für andere Angebote.',
     shown: 'Gezeigt an Position {position}.',
+    audience_excluded: 'Der Nutzer ist in einer Zielgruppe, die die Kampagne ausschließt: {list}.',
+    audience_missed: 'Der Nutzer ist in keiner der Zielgruppen der Kampagne: {list}.',
     targeting_excluded:
       '{key, select, countries {Land} regions {Region} cities {Stadt} postal_codes {Postleitzahl} placements ' +
       '{Platzierung} platforms {Plattform} os {Betriebssystem} browsers {Browser} other {Gerät}} {value} ist von der ' +
@@ -2253,6 +2262,7 @@ export const de: Messages = {
     rule_not_started: 'nicht gestartet',
     rule_ended: 'beendet',
     rule_hours: 'Uhrzeiten',
+    rule_audience: 'Zielgruppen',
     rule_conditions: 'Bedingungen',
     rule_opted_out: 'Opt-out',
     rule_frequency_cap: 'Frequency Cap',

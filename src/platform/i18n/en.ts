@@ -656,6 +656,7 @@ export const en = {
     outcome_not_started: 'Not started',
     outcome_ended: 'Ended',
     outcome_hours: 'Outside of its hours',
+    outcome_audience: 'Audiences do not match',
     outcome_conditions: 'Custom attributes do not match',
     outcome_opted_out: 'User opted out',
     outcome_frequency_cap: 'Frequency cap reached',
@@ -742,6 +743,11 @@ export const en = {
     exclude_placements: 'Excluded placements',
     target_devices: 'Devices',
     exclude_devices: 'Excluded devices',
+    target_audiences: 'Audiences',
+    exclude_audiences: 'Excluded audiences',
+    audiencesHint: 'Users who are in one of them.',
+    notCustomers: 'Not to existing customers',
+    notCustomersHint: 'Excludes the audience “customers”.',
     target_cities: 'Cities',
     exclude_cities: 'Excluded cities',
     target_postal_codes: 'Postal codes',
@@ -1504,6 +1510,7 @@ export const en = {
     saved_offers: 'Saved offers',
     history: 'Caps and opt-outs',
     attributes: 'Attributes',
+    audiences: 'Audiences',
     webhooks: 'Webhooks',
   },
   ranges: {
@@ -1590,6 +1597,8 @@ export const en = {
     sequence_denied: 'Sequence rule {id} denies it the remaining positions.',
     sequence_reserved: 'Sequence rules reserve the remaining positions for other offers.',
     shown: 'Shown at position {position}.',
+    audience_excluded: 'The user is in an audience that the campaign excludes: {list}.',
+    audience_missed: 'The user is in none of the audiences of the campaign: {list}.',
     targeting_excluded:
       '{key, select, countries {Country} regions {Region} cities {City} postal_codes {Postal code} placements ' +
       '{Placement} platforms {Platform} os {Operating system} browsers {Browser} other {Device}} {value} is excluded ' +
@@ -2164,6 +2173,7 @@ export const en = {
     rule_not_started: 'not started',
     rule_ended: 'ended',
     rule_hours: 'hours',
+    rule_audience: 'audiences',
     rule_conditions: 'conditions',
     rule_opted_out: 'opted out',
     rule_frequency_cap: 'frequency cap',

@@ -30,6 +30,7 @@ export const kindTexts: Readonly<Record<string, MessageKey>> = {
   saved_offers: 'privacyDesk.saved_offers',
   history: 'privacyDesk.history',
   attributes: 'privacyDesk.attributes',
+  audiences: 'privacyDesk.audiences',
   webhooks: 'privacyDesk.webhooks',
 };
 

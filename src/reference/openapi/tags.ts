@@ -31,6 +31,7 @@ export const tagGroups: readonly { title: string; tags: readonly Tag[] }[] = [
       { name: 'Advertisers', description: 'Those whom campaigns belong to.' },
       { name: 'Campaigns', description: 'When, to whom and how often offers are shown, and what they pay.' },
       { name: 'Creatives', description: 'The pictures of offers.' },
+      { name: 'Audiences', description: 'Lists of users that campaigns include or exclude.' },
       { name: 'Users', description: 'What a publisher tells of its users.' },
       { name: 'Sequence rules', description: 'Which offers may follow each other.' },
       { name: 'Experiments', description: 'Who is shown what, and what it adds.' },

@@ -53,6 +53,7 @@ const sources = {
   cities: seen('cities'),
   postal_codes: seen('postal_codes'),
   placements: ({ publisher }: Scope) => distinct(publisher.placements.keys()),
+  audiences: ({ publisher }: Scope) => distinct(publisher.audiences.keys()),
   platforms: fixed(['web', 'ios', 'android']),
   devices: fixed(['desktop', 'mobile', 'tablet', 'tv']),
   os: seen('os', ['ios', 'android', 'windows', 'macos', 'linux']),
@@ -76,6 +77,7 @@ const sources = {
 /** Kinds with no values but those to choose from. */
 const closedKinds: ReadonlySet<OptionKind> = new Set([
   'countries',
+  'audiences',
   'platforms',
   'devices',
   'offers',

@@ -14,6 +14,7 @@ const main: readonly Dimension[] = [
   { key: 'regions' },
   { key: 'placements' },
   { key: 'devices' },
+  { key: 'audiences', hint: 'campaigns.audiencesHint' },
 ];
 
 const further: readonly Dimension[] = [
@@ -41,6 +42,26 @@ const listPart = (path: string): RulesPart => ({
   },
 });
 
+/** The audience of those who have bought already: campaigns for new customers exclude it in one click. */
+const customers = 'customers';
+const notCustomers = 'rules.not_customers';
+const excludedAudiences = 'targeting.audiences.exclude';
+
+const excludedAudiencesPart: RulesPart = {
+  path: excludedAudiences,
+  toForm: (value) => {
+    if (value !== undefined && !Array.isArray(value)) return null;
+    const keys = value ?? [];
+    const others = keys.filter((key) => key !== customers);
+    return { [`rules.${excludedAudiences}`]: joinList(others), [notCustomers]: others.length < keys.length };
+  },
+  read: (fields) => {
+    const others = splitList(fields.text(`rules.${excludedAudiences}`)).filter((key) => key !== customers);
+    const keys = fields.checked(notCustomers) ? [customers, ...others] : others;
+    return keys.length === 0 ? undefined : keys;
+  },
+};
+
 const identityPart: RulesPart = {
   path: 'without_identity',
   toForm: (value) => ({ 'rules.without_identity': String(value ?? 'serve') }),
@@ -52,8 +73,10 @@ const identityPart: RulesPart = {
 
 export const exclusionGroupsPart = listPart('exclusion_groups');
 
+const partOf = (path: string): RulesPart => (path === excludedAudiences ? excludedAudiencesPart : listPart(path));
+
 export const targetingParts: readonly RulesPart[] = [
-  ...[...main, ...further].flatMap(({ key }) => sides.map((side) => listPart(`targeting.${key}.${side}`))),
+  ...[...main, ...further].flatMap(({ key }) => sides.map((side) => partOf(`targeting.${key}.${side}`))),
   identityPart,
 ];
 
@@ -81,6 +104,7 @@ export const targetingFields = (form: FormBuilder, picker: Picker, conditions: H
   return fieldGroup(
     t('campaigns.targeting'),
     main.map(lists),
+    form.checkbox(notCustomers, { label: t('campaigns.notCustomers'), hint: t('campaigns.notCustomersHint') }),
     moreFields(t('campaigns.moreTargeting'), html`${further.map(lists)}`, {
       isOpen: further.some(isUsed),
     }),

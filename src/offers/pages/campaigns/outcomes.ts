@@ -27,6 +27,7 @@ const outcomes: ReadonlySet<string> = new Set([
   'not_started',
   'ended',
   'hours',
+  'audience',
   'conditions',
   'opted_out',
   'frequency_cap',

@@ -41,6 +41,7 @@ export const visitorOf = (question: Question): Omit<DecisionContext, 'nowMs'> =>
     timeZone: null,
   },
   custom: parseCustom(question.custom),
+  audiences: [],
   userKey: null,
   loyalty: 'also',
   onlyWithCreative: false,

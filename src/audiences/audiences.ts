@@ -1,0 +1,84 @@
+import { Type } from '@sinclair/typebox';
+import { normaliseName } from '../catalog/names.ts';
+import { nameField } from '../management/fields.ts';
+import { type Resource, stamps } from '../management/resource.ts';
+import { problem } from '../management/schema-errors.ts';
+import type { Work } from '../management/unit-of-work.ts';
+import { AppError } from '../platform/errors.ts';
+
+/** Audiences of a publisher (count). */
+const maxAudiences = 500;
+
+/** Lists of users that campaigns include or exclude (docs/interface.md#audiences). */
+export const audiences: Resource = {
+  name: 'audiences',
+  noun: 'audience',
+  table: 'audiences',
+  key: 'key',
+  permission: 'configurations',
+  input: Type.Object(
+    {
+      key: Type.String({
+        pattern: '^[a-z0-9][a-z0-9.-]{0,63}$',
+        [problem]: 'must have 1 to 64 characters of a–z 0–9 . -, the first a letter or digit',
+        description:
+          'Names the audience in calls and campaigns. Kept in lower case, with hyphens for blanks and underscores. ' +
+          'Cannot be changed later.',
+      }),
+      name: nameField(),
+    },
+    { additionalProperties: false },
+  ),
+  readOnly: {
+    size: Type.Integer({ description: 'How many members it has.' }),
+    ...stamps,
+  },
+  expressions: () => ({
+    size: 'coalesce((select s.members from audience_sizes s where s.audience_id = audiences.id), 0)::float8',
+  }),
+  fixed: ['key'],
+  unique: { audiences_key: 'key' },
+  sorts: { key: 'text', name: 'text', created_at: 'timestamptz', updated_at: 'timestamptz' },
+  filters: [],
+  searched: ['key', 'name'],
+  prepare: (values) => (typeof values.key === 'string' ? { ...values, key: normaliseName(values.key) } : values),
+  beforeSave: async ({ executor, publisherId }, _values, current) => {
+    if (current !== null) return;
+    await executor.query('select 1 from publishers where id = $1 for update', [publisherId]);
+    const { rows } = await executor.query<{ count: number }>(
+      'select count(*)::int as count from audiences where publisher_id = $1',
+      [publisherId],
+    );
+    if ((rows[0]?.count ?? 0) >= maxAudiences)
+      throw new AppError('conflict', { message: `A publisher has at most ${maxAudiences} audiences.` });
+  },
+  beforeRemove: async (work, { key }) => refuseIfUsed(work, String(key)),
+};
+
+/** @throws AppError in_use: a campaign names the audience */
+async function refuseIfUsed({ executor, publisherId }: Work, key: string): Promise<void> {
+  const { rows } = await executor.query<{ name: string }>(
+    `select name from campaigns
+    where publisher_id = $1 and deleted_at is null and (
+      rules -> 'targeting' -> 'audiences' -> 'include' ? $2 or rules -> 'targeting' -> 'audiences' -> 'exclude' ? $2
+    ) order by id limit 1`,
+    [publisherId, key],
+  );
+  const [campaign] = rows;
+  if (campaign !== undefined)
+    throw new AppError('in_use', {
+      message: 'The audience is in use.',
+      details: [{ path: '/key', message: `is targeted by the campaign ${campaign.name}` }],
+    });
+}
+
+/** The id of an audience. @throws AppError resource_not_found */
+export async function audienceId({ executor, publisherId }: Work, key: string): Promise<number> {
+  const { rows } = await executor.query<{ id: number }>(
+    'select id from audiences where publisher_id = $1 and key = $2 for key share',
+    [publisherId, key.includes('\0') ? '' : normaliseName(key)],
+  );
+  const [row] = rows;
+  if (row === undefined) throw new AppError('resource_not_found', { message: 'Audience not found.' });
+  return row.id;
+}

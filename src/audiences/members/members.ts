@@ -1,0 +1,117 @@
+import { bigints, integers, uuids } from '../../platform/db/binary-array.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+
+/* Users are locked in the order of their keys. Ended memberships begin anew, and count already. */
+const addSql = `
+with added as (
+  insert into audience_members as known (user_key, audience_id, expires_at)
+  select user_key, $2, $3 from unnest($1::uuid[]) as given (user_key) order by user_key
+  on conflict (user_key, audience_id) do update set expires_at = excluded.expires_at
+  returning xmax = 0 as is_new
+)
+select count(*) filter (where is_new)::int as count from added`;
+
+/** Adds members; those that are members already get the new end. @returns how many are new */
+export async function addMembers(
+  executor: Executor,
+  audienceId: number,
+  userKeys: readonly string[],
+  expiresAt: Date | null,
+): Promise<number> {
+  const distinct = [...new Set(userKeys)];
+  const { rows } = await executor.query<{ count: number }>({
+    name: 'add_members',
+    text: addSql,
+    values: [uuids(distinct, (key) => key), audienceId, expiresAt],
+  });
+  const count = rows[0]?.count ?? 0;
+  await changeSizes(executor, new Map([[audienceId, count]]));
+  return count;
+}
+
+const removeSql = `
+delete from audience_members where (user_key, audience_id) in (
+  select user_key, audience_id from audience_members
+  where user_key = any($1::uuid[]) and ($2::integer is null or audience_id = $2)
+  order by user_key, audience_id for update
+) returning audience_id`;
+
+/** Removes members. @param audienceId null: of all audiences. @returns how many memberships there were */
+export async function removeMembers(
+  executor: Executor,
+  audienceId: number | null,
+  userKeys: readonly string[],
+): Promise<number> {
+  const { rows } = await executor.query<{ audience_id: number }>({
+    name: 'remove_members',
+    text: removeSql,
+    values: [uuids(userKeys, (key) => key), audienceId],
+  });
+  const changes = new Map<number, number>();
+  for (const { audience_id: id } of rows) changes.set(id, (changes.get(id) ?? 0) - 1);
+  await changeSizes(executor, changes);
+  return rows.length;
+}
+
+/** Must come last in a transaction: changes of one audience wait for each other here. */
+async function changeSizes(executor: Executor, changes: ReadonlyMap<number, number>): Promise<void> {
+  const given = [...changes].filter(([, change]) => change !== 0).sort(([a], [b]) => a - b);
+  if (given.length === 0) return;
+  await executor.query({
+    name: 'change_audience_sizes',
+    text: `insert into audience_sizes as known (audience_id, members)
+      select id, change from unnest($1::integer[], $2::bigint[]) as given (id, change)
+      where id in (select id from audiences) order by id
+      on conflict (audience_id) do update set members = known.members + excluded.members`,
+    values: [integers(given, ([id]) => id), bigints(given, ([, change]) => change)],
+  });
+}
+
+/** Memberships deleted in one statement (count). */
+const sliceSize = 5000;
+
+const endedSql = `
+delete from audience_members where (user_key, audience_id) in (
+  select user_key, audience_id from audience_members where expires_at <= $1
+  order by user_key, audience_id limit ${sliceSize} for update skip locked
+) returning audience_id`;
+
+/** Deletes memberships that have ended. @returns whether there may be more */
+export async function deleteEndedMembers(executor: Executor, nowMs: number): Promise<boolean> {
+  const { rows } = await executor.query<{ audience_id: number }>(endedSql, [new Date(nowMs)]);
+  const changes = new Map<number, number>();
+  for (const { audience_id: id } of rows) changes.set(id, (changes.get(id) ?? 0) - 1);
+  await changeSizes(executor, changes);
+  return rows.length === sliceSize;
+}
+
+/* The ids of audiences with members are found one after the other in the index. */
+const orphanedSql = `
+with recursive ids as (
+  (select audience_id from audience_members order by audience_id limit 1)
+  union all
+  select (select audience_id from audience_members where audience_id > ids.audience_id order by audience_id limit 1)
+  from ids where ids.audience_id is not null
+), gone as (
+  select audience_id from ids where audience_id is not null and audience_id not in (select id from audiences) limit 1
+)
+delete from audience_members where ctid = any(array(
+  select m.ctid from audience_members m join gone using (audience_id) limit ${sliceSize}
+))`;
+
+/** Deletes members of audiences that are gone. @returns whether there may be more */
+export async function deleteOrphanedMembers(executor: Executor): Promise<boolean> {
+  const { rowCount } = await executor.query(orphanedSql);
+  return rowCount === sliceSize;
+}
+
+/** Notes how many members audiences have on this day. */
+export async function noteGrowth(executor: Executor, nowMs: number): Promise<void> {
+  await executor.query(
+    `insert into audience_growth (audience_id, day, members)
+    select audience_id, $1::date, members from audience_sizes order by audience_id
+    on conflict (audience_id, day) do update set members = excluded.members
+    where audience_growth.members <> excluded.members`,
+    [new Date(nowMs).toISOString().slice(0, 10)],
+  );
+}

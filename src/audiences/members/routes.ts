@@ -1,0 +1,166 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { callOf, type ManagementHttp, publisherQuery, requirePermission } from '../../management/http.ts';
+import { strictBody } from '../../management/strict-body.ts';
+import type { Work } from '../../management/unit-of-work.ts';
+import { AppError, type ErrorDetail } from '../../platform/errors.ts';
+import { errorAnswers, exactNumber } from '../../platform/http/schemas.ts';
+import { timeOf } from '../../platform/lib/time-zone.ts';
+import type { App } from '../../platform/ports.ts';
+import type { UserKeys } from '../../platform/security/user-key.ts';
+import { audienceId } from '../audiences.ts';
+import { emailHashOf, emailKeys } from '../email-keys.ts';
+import { refusalOfId } from '../user-ids.ts';
+import { addMembers, removeMembers } from './members.ts';
+
+const path = '/manage/v1/audiences/:key/members';
+const params = Type.Object({ key: Type.String() });
+
+/** Users of one call (count). */
+const maxMembers = 10_000;
+
+const list = (description: string) =>
+  Type.Optional(
+    Type.Array(Type.Union([Type.String({ maxLength: 256 }), exactNumber]), { maxItems: maxMembers, description }),
+  );
+const membersFields = {
+  ids: list('`pub_user_id`s.'),
+  sha256_emails: list(
+    'SHA-256 of e-mail addresses in lower case without blanks, as 64 hex digits: `email_sha256` of fetches.',
+  ),
+};
+const removeBody = Type.Object(membersFields, { title: 'AudienceMembers', additionalProperties: false });
+const addBody = Type.Object(
+  {
+    ...membersFields,
+    expires_at: Type.Optional(
+      Type.Union([Type.String({ maxLength: 40 }), Type.Null()], {
+        description: 'When these memberships end, as an RFC 3339 time in the future; null, absent: never.',
+      }),
+    ),
+  },
+  { title: 'NewAudienceMembers', additionalProperties: false },
+);
+const answer = (title: string, field: string, description: string) =>
+  Type.Object(
+    {
+      message: Type.String(),
+      data: Type.Object({ key: Type.String(), [field]: Type.Integer({ description }), size: Type.Integer() }),
+    },
+    { title },
+  );
+
+type MembersRoute = { Params: Static<typeof params>; Body: Static<typeof addBody> };
+type Members = { http: ManagementHttp; userKeys: UserKeys };
+
+/** Members of audiences (docs/interface.md#audiences). */
+export async function memberRoutes(app: App, { http, userKeys }: Members): Promise<void> {
+  const { management } = http;
+  const hooks = { ...requirePermission(http, 'configurations'), ...strictBody, bodyLimit: 2 * 1024 * 1024 };
+  const sizeOf = async ({ executor }: Work, id: number): Promise<number> => {
+    const { rows } = await executor.query<{ members: number }>(
+      'select members::float8 as members from audience_sizes where audience_id = $1',
+      [id],
+    );
+    return rows[0]?.members ?? 0;
+  };
+
+  const putSchema = {
+    operationId: 'addAudienceMembers',
+    summary: 'Add members to an audience',
+    description: 'Up to 10,000, all or none. Effective from the next fetch on. Those that are members get the new end.',
+    tags: ['Audiences'],
+    params,
+    querystring: publisherQuery,
+    body: addBody,
+    response: {
+      200: answer('MembersAddedAnswer', 'added', 'How many were no members.'),
+      ...errorAnswers(400, 401, 403, 404),
+    },
+  };
+  app.put<MembersRoute>(path, { schema: putSchema, ...hooks }, async (request) => {
+    const { actor, publisherId } = callOf(request);
+    const { key } = request.params;
+    const data = await management.write(actor, publisherId, async (work) => {
+      const id = await audienceId(work, key);
+      const users = readUsers(request.body, userKeys, publisherId);
+      const expiresAt = readEnd(request.body.expires_at, work.nowMs);
+      const earlier = users.flatMap((keys) => keys.slice(1));
+      const moved = earlier.length === 0 ? 0 : await removeMembers(work.executor, id, earlier);
+      const added = await addMembers(work.executor, id, users.map(presentOf), expiresAt);
+      return { key, added: Math.max(0, added - moved), size: await sizeOf(work, id) };
+    });
+    return { message: 'Members added.', data };
+  });
+
+  const deleteSchema = {
+    operationId: 'removeAudienceMembers',
+    summary: 'Remove members from an audience',
+    description: 'Up to 10,000. Those that are no members are passed over.',
+    tags: ['Audiences'],
+    params,
+    querystring: publisherQuery,
+    body: removeBody,
+    response: {
+      200: answer('MembersRemovedAnswer', 'removed', 'How many were members.'),
+      ...errorAnswers(400, 401, 403, 404),
+    },
+  };
+  app.delete<MembersRoute>(path, { schema: deleteSchema, ...hooks }, async (request) => {
+    const { actor, publisherId } = callOf(request);
+    const { key } = request.params;
+    const data = await management.write(actor, publisherId, async (work) => {
+      const id = await audienceId(work, key);
+      const users = readUsers(request.body, userKeys, publisherId);
+      const removed = await removeMembers(work.executor, id, users.flat());
+      return { key, removed, size: await sizeOf(work, id) };
+    });
+    return { message: 'Members removed.', data };
+  });
+}
+
+const presentOf = (keys: readonly string[]): string => keys[0] as string;
+
+/** Errors told at most (count). */
+const maxDetails = 20;
+
+/**
+ * The keys of each user that a body names, the present one first.
+ * @throws AppError invalid_request, pub_user_id_is_pii where all that is wrong are such ids
+ */
+function readUsers(
+  { ids = [], sha256_emails: hashes = [] }: Static<typeof removeBody>,
+  userKeys: UserKeys,
+  publisherId: number,
+): string[][] {
+  const details: ErrorDetail[] = [];
+  let isPii = true;
+  const ofIds = ids.map((given, index) => {
+    const { id, problem } = refusalOfId(given);
+    if (problem !== null) details.push({ path: `/ids/${index}`, message: problem.message });
+    if (problem?.code === 'invalid_request') isPii = false;
+    return userKeys.allOf(publisherId, id);
+  });
+  const ofHashes = hashes.map((given, index) => {
+    const hash = emailHashOf(String(given));
+    if (hash === null) details.push({ path: `/sha256_emails/${index}`, message: 'must have 64 hex digits' });
+    if (hash === null) isPii = false;
+    return emailKeys(userKeys, publisherId, hash ?? '');
+  });
+  if (ids.length + hashes.length === 0) {
+    details.push({ path: '/', message: 'must list ids or sha256_emails' });
+    isPii = false;
+  }
+  if (details.length > 0)
+    throw new AppError(isPii ? 'pub_user_id_is_pii' : 'invalid_request', { details: details.slice(0, maxDetails) });
+  return [...ofIds, ...ofHashes];
+}
+
+function readEnd(given: string | null | undefined, nowMs: number): Date | null {
+  if (given === undefined || given === null) return null;
+  const atMs = timeOf(given);
+  if (atMs === null || !(atMs > nowMs))
+    throw new AppError('invalid_request', {
+      details: [{ path: '/expires_at', message: 'must be an RFC 3339 time in the future, with its offset' }],
+    });
+  return new Date(atMs);
+}

@@ -1,0 +1,25 @@
+import { emailKeys } from '../../audiences/email-keys.ts';
+import type { UserKeys } from '../../platform/security/user-key.ts';
+import type { FetchOffersRequest } from './request.ts';
+
+/** Keys under which a publisher may have told of a user. */
+export type ProfileKeys = {
+  all: readonly string[];
+  /** By the hash of an e-mail address; null: the request has none. */
+  email: string | null;
+};
+
+/**
+ * A user is known by `pub_user_id` and `email_sha256`; the link to an offerwall names the user by a key.
+ * @param linkKey null: no link, or nobody
+ */
+export function profileKeysOf(
+  publisherId: number,
+  { pubUserId, emailSha256 }: Pick<FetchOffersRequest, 'pubUserId' | 'emailSha256'>,
+  linkKey: string | null,
+  userKeys: Pick<UserKeys, 'allOf'>,
+): ProfileKeys {
+  const byId = pubUserId === null ? [] : userKeys.allOf(publisherId, pubUserId);
+  const byEmail = emailSha256 === null ? [] : emailKeys(userKeys, publisherId, emailSha256);
+  return { all: [...byId, ...(linkKey === null ? [] : [linkKey]), ...byEmail], email: byEmail[0] ?? null };
+}
