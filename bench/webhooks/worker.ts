@@ -1,6 +1,6 @@
 import { createPool } from '../../src/platform/db/pool.ts';
+import { parseNets } from '../../src/platform/lib/nets.ts';
 import { userAgent } from '../../src/platform/version.ts';
-import { parseNets } from '../../src/webhooks/address-guard.ts';
 import { buildRequest } from '../../src/webhooks/dispatcher/send/request.ts';
 import { createSender } from '../../src/webhooks/sender.ts';
 import { bullmq } from './systems/bullmq.ts';

@@ -11,6 +11,8 @@ import {
   type Permission,
   presentedKey,
 } from '../platform/http/auth.ts';
+import { refusalOf } from '../platform/http/key-restrictions.ts';
+import type { KeyUses } from './key-uses.ts';
 
 /** The owner of the presented key. `snapshot` serves the whole request. `key` null: an SDK id. */
 export type Caller = { publisher: Publisher; snapshot: Snapshot; key: ApiKey | null };
@@ -24,12 +26,12 @@ function findCaller(snapshot: Snapshot, secret: string, nowMs: number): KeyGrant
   if (key === undefined) {
     const publisher = snapshot.publishersBySdkId.get(secret);
     if (publisher === undefined) return null;
-    return { permissions: sdkPermissions, limits: [], caller: { publisher, snapshot, key: null } };
+    return { permissions: sdkPermissions, limits: [], restrictions: null, caller: { publisher, snapshot, key: null } };
   }
   const publisher = snapshot.publishers.get(key.publisherId);
   if (publisher === undefined || (key.expiresAtMs !== null && key.expiresAtMs <= nowMs)) return null;
-  const { permissions, limits } = key;
-  return { permissions, limits, caller: { publisher, snapshot, key } };
+  const { permissions, limits, restrictions } = key;
+  return { permissions, limits, restrictions, caller: { publisher, snapshot, key } };
 }
 
 /** The caller of a request that passed `requireKey`. */
@@ -53,6 +55,7 @@ export function createKeyCheck(
     return () => {
       const grant = findCaller(catalog.current(), secret, now());
       if (grant?.caller.publisher.id !== publisherId) return false;
+      if (grant.restrictions !== null && refusalOf(grant.restrictions, request) !== null) return false;
       return permissions.every((permission) => grant.permissions.has(permission));
     };
   };
@@ -78,5 +81,12 @@ export function calledPublisher(request: FastifyRequest): Publisher {
 export const createKeyAuthenticator = (
   catalog: Pick<CatalogStore, 'current'>,
   now: () => number,
+  uses: Pick<KeyUses, 'note'>,
 ): Authenticator<Caller> =>
-  createAuthenticator({ findKey: (secret) => findCaller(catalog.current(), secret, now()), now });
+  createAuthenticator({
+    findKey: (secret) => findCaller(catalog.current(), secret, now()),
+    now,
+    used: ({ key }) => {
+      if (key !== null) uses.note(key.id);
+    },
+  });

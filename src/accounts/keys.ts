@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { Type } from '@sinclair/typebox';
+import { shownSchema } from '../management/additions.ts';
 import { rowAnswer, warningSchema } from '../management/answers.ts';
 import { nameField, text } from '../management/fields.ts';
 import { fieldsOf, type ManagementHttp, post, publisherQuery, requirePermission } from '../management/http.ts';
@@ -11,7 +13,6 @@ import {
   timestamp,
   type Values,
   type View,
-  viewSchema,
 } from '../management/resource.ts';
 import { idempotencyKey, resourceRoutes } from '../management/resource-routes.ts';
 import { createRow } from '../management/rows.ts';
@@ -20,8 +21,10 @@ import type { Executor } from '../platform/db/pool.ts';
 import { AppError, type ErrorDetail } from '../platform/errors.ts';
 import { hashKey, type Permission } from '../platform/http/auth.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
+import { dayMs } from '../platform/lib/time.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
 import type { App } from '../platform/ports.ts';
+import { checkRestrictions, prepareRestrictions, restrictionFields } from './keys/restrictions.ts';
 
 /**
  * API keys. No actor creates, changes or revokes one with more permissions than its own, and no key gives itself or
@@ -48,6 +51,7 @@ export const keysOf = (permissions: readonly PermissionEntry[]): Resource => ({
         description: 'Calls a second; null: no limit.',
       }),
       expires_at: orNull(text(40), { default: null, description: 'RFC 3339 time; null: never.' }),
+      ...restrictionFields,
     },
     { additionalProperties: false },
   ),
@@ -63,17 +67,20 @@ export const keysOf = (permissions: readonly PermissionEntry[]): Resource => ({
   sorts: { id: 'integer', name: 'text', created_at: 'timestamptz' },
   filters: [],
   searched: ['name', 'hint'],
-  prepare: (values) => {
+  prepare: (given) => {
+    const values = prepareRestrictions(given);
     const atMs = typeof values.expires_at === 'string' ? timeOf(values.expires_at) : null;
     return atMs === null || Number.isNaN(atMs) ? values : { ...values, expires_at: new Date(atMs).toISOString() };
   },
-  check: (values, { actor, nowMs }, current) => {
+  check: async (values, work, current) => {
+    const { actor } = work;
     requireAtMost(actor, values.permissions as Permission[]);
     if (current !== null) requireAtMost(actor, current.permissions as Permission[]);
-    const isChanged = (name: string): boolean => current === null || current[name] !== values[name];
+    const isChanged = (name: string): boolean => current === null || !isDeepStrictEqual(current[name], values[name]);
     return [
-      ...(isChanged('expires_at') ? checkExpiry(values, actor.expiresAtMs, nowMs) : []),
+      ...(isChanged('expires_at') ? await checkExpiry(values, work) : []),
       ...(isChanged('rate_limit_per_s') ? checkRate(values, actor.ratePerS) : []),
+      ...checkRestrictions(values, actor, isChanged),
     ];
   },
   beforeRemove: async ({ actor }, current) => requireAtMost(actor, current.permissions as Permission[]),
@@ -116,13 +123,29 @@ function checkRate({ rate_limit_per_s: rate }: Values, mostPerS: number | null):
   return [{ path: '/rate_limit_per_s', message }];
 }
 
-function checkExpiry({ expires_at }: Values, latestMs: number | null, nowMs: number): ErrorDetail[] {
+async function checkExpiry({ expires_at }: Values, work: Work): Promise<ErrorDetail[]> {
+  const {
+    actor: { expiresAtMs: latestMs },
+    nowMs,
+  } = work;
   const refused = (message: string): ErrorDetail[] => [{ path: '/expires_at', message }];
   const atMs = expires_at === null ? Number.POSITIVE_INFINITY : (timeOf(expires_at as string) ?? 0);
   if (Number.isNaN(atMs)) return refused('must be a time with its offset, such as 2030-01-31T00:00:00Z');
   if (atMs <= nowMs) return refused('must be in the future');
+  const mostDays = await mostDaysOf(work);
+  if (mostDays !== null && atMs > nowMs + mostDays * dayMs)
+    return refused(`must be ${mostDays} days from now or earlier: the publisher requires it (key_max_days)`);
   if (latestMs === null || atMs <= latestMs) return [];
   return refused(`must be ${new Date(latestMs).toISOString()} or earlier: a key cannot make one that outlives itself`);
+}
+
+/** The longest life that a publisher allows its new keys (days); null: any. */
+export async function mostDaysOf({ executor, publisherId }: Work): Promise<number | null> {
+  const { rows } = await executor.query<{ days: number | null }>(
+    'select key_max_days as days from publishers where id = $1',
+    [publisherId],
+  );
+  return rows[0]?.days ?? null;
 }
 
 /** When a publisher's first key was made (epoch milliseconds), revoked or not; null: it never had one. */
@@ -150,7 +173,7 @@ export function keyRoutes(app: App, http: ManagementHttp, keys: Resource): void 
   resourceRoutes(app, http, keys, ['list', 'get', 'update', 'remove']);
   const data = Type.Object(
     {
-      ...viewSchema(keys).properties,
+      ...shownSchema(http.additions, keys).properties,
       key: Type.String({ description: 'The key; it is never shown again.' }),
     },
     { title: 'NewKey' },
@@ -175,7 +198,7 @@ export function keyRoutes(app: App, http: ManagementHttp, keys: Resource): void 
         message: 'Key created. It is shown only now.',
         status: 201,
       });
-      return { ...answer, body: { ...answer.body, data: { ...view, key: secret } } };
+      return { ...answer, body: { ...answer.body, data: { ...answer.body.data, key: secret } } };
     }),
   );
 }

@@ -11,6 +11,7 @@ import { signInPath } from './access.ts';
 import { auditLog } from './audit-log.ts';
 import { createKeyAuthenticator, createKeyCheck } from './caller.ts';
 import { accountCommands } from './commands.ts';
+import { createKeyUses, keyAdditions } from './key-uses.ts';
 import { keyRoutes, keysOf } from './keys.ts';
 import { createOidcProvider, type OidcProvider } from './oidc/provider.ts';
 import { accountPages } from './pages/account.ts';
@@ -32,7 +33,9 @@ export type Accounts = ReturnType<typeof createAccounts>;
 export function createAccounts({ platform, catalog }: { platform: Platform; catalog: Catalog }) {
   const { config, mailer, now } = platform.deps;
   const { store, management } = catalog;
-  const auth = createKeyAuthenticator(store, now);
+  const uses = createKeyUses(platform.deps.pool, now);
+  const auth = createKeyAuthenticator(store, now, uses);
+  catalog.additions.keys = keyAdditions;
   const deps: AccountDeps = { ...platform.deps, catalog: store, management, auth };
   const provider = config.oidc === null ? null : openProvider(config.oidc, config.publicUrl, now);
   const revert = createRevert(catalog.revertible);
@@ -47,6 +50,7 @@ export function createAccounts({ platform, catalog }: { platform: Platform; cata
     checkSession: createSessionCheck(platform.deps.pool, now),
     permissions,
     navigation,
+    jobs: () => [uses.job],
     routes: (app: App, house: { permissions: readonly PermissionEntry[] }) =>
       app.register(async (scope: App) => {
         const http = catalog.managementHttp(auth);

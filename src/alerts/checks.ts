@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { findExpiringKeys } from '../accounts/expiring-keys.ts';
 import type { AccountDeps } from '../accounts/ports.ts';
 import { budgetKey, findReachedBudgets } from '../budgets/reached-budgets.ts';
 import { transaction } from '../platform/db/pool.ts';
@@ -27,6 +28,20 @@ export async function checkBudgets({ pool, catalog, now }: CheckDeps): Promise<v
     return { publisherId, kind: 'budget.80', subject: String(campaign.id), cause: budgetKey(budget), data };
   });
   await recordAlerts(pool, facts, nowMs);
+}
+
+/** Days before the end of a key at which its publisher is told of it. */
+const noticeDays = [30, 7, 1] as const;
+
+/** Records the keys that end soon: once for each of these days, and for none that was made with less left. */
+export async function checkKeys({ pool, now }: Pick<CheckDeps, 'pool' | 'now'>): Promise<void> {
+  const expiring = await findExpiringKeys(pool, noticeDays, now());
+  const facts = expiring.map(({ id, publisherId, name, expiresAt, lastUsedAt, days }): AlertFact => {
+    const data = { key_id: id, name, days, expires_at: expiresAt, last_used_at: lastUsedAt };
+    const cause = `${expiresAt.toISOString()} ${days}`;
+    return { publisherId, kind: 'key.expires', subject: String(id), cause, data };
+  });
+  await recordAlerts(pool, facts, now());
 }
 
 /** Hours that are compared with those of last week (count). */

@@ -33,6 +33,7 @@ const percent = (value: number): string =>
 export function describe({ kind, data }: Pick<Alert, 'kind' | 'data'>, timeZone: string): AlertText {
   if (kind.startsWith('endpoint.')) return describeEndpoint(kind, data, timeZone);
   if (kind.startsWith('placement.')) return describePlacement(kind, data, timeZone);
+  if (kind === 'key.expires') return describeKey(data, timeZone);
   const path = `/campaigns/${Number(data.campaign_id)}`;
   const name = text(data.name);
   if (kind === 'campaign.ended')
@@ -68,6 +69,19 @@ function describeEndpoint(kind: string, data: Alert['data'], timeZone: string): 
     title: t('alerts.endpointFailing', { name }),
     reason: t('alerts.endpointFailingReason', { failures: Number(data.failures), since }),
     path,
+  };
+}
+
+function describeKey(data: Alert['data'], timeZone: string): AlertText {
+  const used = data.last_used_at === null ? '' : timeIn(timeZone, data.last_used_at);
+  return {
+    title: t('alerts.keyExpires', { name: text(data.name), days: Number(data.days) }),
+    reason: t('alerts.keyExpiresReason', {
+      time: timeIn(timeZone, data.expires_at),
+      isUsed: String(used !== ''),
+      used,
+    }),
+    path: '/settings/keys',
   };
 }
 

@@ -9,6 +9,7 @@ export const alertKinds = {
   'budget.80': 'alerts.kindBudget80',
   'budget.100': 'alerts.kindBudget100',
   'campaign.ended': 'alerts.kindCampaignEnded',
+  'key.expires': 'alerts.kindKeyExpires',
   'placement.fill_rate': 'alerts.kindFillRate',
   'placement.revenue': 'alerts.kindRevenue',
 } as const satisfies Readonly<Record<string, MessageKey>>;

@@ -2,7 +2,7 @@ import type { Accounts } from '../accounts/room.ts';
 import type { Catalog } from '../catalog/room.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import type { Job } from '../platform/jobs.ts';
-import { minuteMs } from '../platform/lib/time.ts';
+import { hourMs, minuteMs } from '../platform/lib/time.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
 import type { Reports } from '../reports/room.ts';
@@ -11,7 +11,7 @@ import type { NavEntry } from '../shell/navigation.ts';
 import type { WebhookDeps } from '../webhooks/ports.ts';
 import type { Webhooks } from '../webhooks/room.ts';
 import { sendOperationalEvents } from '../webhooks/send-operational.ts';
-import { checkBudgets, checkPlacements } from './checks.ts';
+import { checkBudgets, checkKeys, checkPlacements } from './checks.ts';
 import { countNewAlerts, deleteOldAlerts } from './inbox.ts';
 import { alertPages } from './pages/alerts.ts';
 import { recordOperationalEvents } from './record.ts';
@@ -55,6 +55,14 @@ const jobsOf = (deps: Checked): readonly Job[] => [
     pauseMs: minuteMs,
     locks: 'rows of alerts, in the order of their key',
     run: () => checkBudgets(deps),
+  },
+  {
+    name: 'key alerts',
+    roles: ['worker'],
+    pauseMs: hourMs,
+    retryMs: minuteMs,
+    locks: 'rows of alerts, in the order of their key',
+    run: () => checkKeys(deps),
   },
   {
     name: 'placement alerts',

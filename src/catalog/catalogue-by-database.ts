@@ -21,6 +21,7 @@ const actor: Actor = {
   permissions: new Set([operatorPermission, 'configurations', 'offers/management']),
   expiresAtMs: null,
   ratePerS: null,
+  restrictions: null,
   publisherId: null,
 };
 

@@ -37,6 +37,8 @@ export type KeyRow = {
   /** Of the keys that made it, revoked ones too. */
   maker_limits: { id: number; perS: number }[];
   expires_at: Date | null;
+  read_only: boolean;
+  allowed_addresses: string[] | null;
 };
 
 export type ThemeRow = {

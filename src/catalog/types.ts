@@ -1,4 +1,5 @@
 import type { KeyLimit, Permission } from '../platform/http/auth.ts';
+import type { KeyRestrictions } from '../platform/http/key-restrictions.ts';
 import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
 
 export type Unit = 'sou' | 'mou';
@@ -176,6 +177,8 @@ export type ApiKey = {
   limits: readonly KeyLimit[];
   /** Epoch milliseconds; null: never. */
   expiresAtMs: number | null;
+  /** null: none but its permissions. */
+  restrictions: KeyRestrictions | null;
 };
 
 export type CreativeType = 'icon_image' | 'offer_image' | 'hero_image';

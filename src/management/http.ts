@@ -23,7 +23,12 @@ export type ManagementHttp = {
 type KeyCaller = {
   publisher: { id: number };
   snapshot: { publishers: ReadonlyMap<number, unknown> };
-  key: null | (Pick<Actor, 'id' | 'permissions' | 'expiresAtMs'> & { name: string; rateLimitPerS: Actor['ratePerS'] });
+  key:
+    | null
+    | (Pick<Actor, 'id' | 'permissions' | 'expiresAtMs' | 'restrictions'> & {
+        name: string;
+        rateLimitPerS: Actor['ratePerS'];
+      });
 };
 
 function callerOf(request: FastifyRequest): KeyCaller {
@@ -49,6 +54,7 @@ function keyActorOf(request: FastifyRequest): Actor {
     permissions: key.permissions,
     expiresAtMs: key.expiresAtMs,
     ratePerS: key.rateLimitPerS,
+    restrictions: key.restrictions,
     publisherId: publisher.id,
   };
 }

@@ -49,6 +49,7 @@ export function createManagementClient({ management, permissions, cursors, now }
     permissions: permissionsOf(role, permissions),
     expiresAtMs: null,
     ratePerS: null,
+    restrictions: null,
     publisherId,
   });
   const actorOf = ({ request }: PageContext): Actor => actorFor(viewerOf(request).user);

@@ -3,6 +3,7 @@ import type { DatabaseHealth } from '../platform/db/health.ts';
 import { createFailFast } from '../platform/db/health.ts';
 import { type Executor, readTransaction, transaction } from '../platform/db/pool.ts';
 import type { Permission } from '../platform/http/auth.ts';
+import type { KeyRestrictions } from '../platform/http/key-restrictions.ts';
 import type { MessageKey } from '../platform/i18n/messages.ts';
 import type { Logger } from '../platform/logger.ts';
 import { hasRole, type Role } from '../shell/context.ts';
@@ -35,6 +36,8 @@ export type Actor = {
   expiresAtMs: number | null;
   /** Calls a second of a key, which no key that it makes or changes may exceed; null: no limit. */
   ratePerS: number | null;
+  /** What narrows a key, and every key that it makes; null: nothing. */
+  restrictions: KeyRestrictions | null;
   /** The publisher it belongs to; null: an operator who belongs to none. */
   publisherId: number | null;
 };

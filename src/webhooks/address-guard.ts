@@ -1,12 +1,8 @@
-import { isIP, isIPv4 } from 'node:net';
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { type Address, type Net, parseNets, within } from '../platform/lib/nets.ts';
 import { parseUrl } from '../platform/lib/url.ts';
 import { isTemporary, type Lookup, type ResolvedAddress } from './dispatcher/send/resolver.ts';
-
-type Address = ipaddr.IPv4 | ipaddr.IPv6;
-
-/** A net in CIDR form: an address of it and the length of its prefix, bits. */
-export type Net = readonly [Address, number];
 
 export type BlockReason =
   | 'invalid_url'
@@ -30,30 +26,6 @@ export type Resolution =
   | { ok: false; reason: 'dns_error'; message: string; unanswered: boolean };
 
 /**
- * Reads a comma list of CIDRs, such as `127.0.0.0/8,::1/128`. Blanks around entries and empty entries are ignored.
- * @throws on an entry that is not `address/bits`, naming it
- */
-export function parseNets(list: string): Net[] {
-  const entries = list.split(',').map((entry) => entry.trim());
-  return entries.filter((entry) => entry !== '').map(parseNet);
-}
-
-function parseNet(entry: string): Net {
-  const [address = '', bits = '', ...rest] = entry.split('/');
-  const maxBits = isIPv4(address) ? 32 : 128;
-  if (
-    isIP(address) === 0 ||
-    address.includes('%') ||
-    !/^\d{1,3}$/.test(bits) ||
-    Number(bits) > maxBits ||
-    rest.length > 0
-  ) {
-    throw new Error(`"${entry}" is not a net: write address/bits, such as 10.0.0.0/8 or ::1/128`);
-  }
-  return [ipaddr.parse(address), Number(bits)];
-}
-
-/**
  * IPv4 of the IANA special-purpose registry (also what is reachable in it: AS112, AMT; no receiver lives there), and
  * Azure's platform address, which looks public.
  */
@@ -71,9 +43,6 @@ const globalV6 = parseNets('2000::/3');
 
 /** Inside it, special again: protocol assignments (Teredo, ORCHID, benchmarking), documentation, 6to4, and AS112. */
 const refusedV6 = parseNets('2001::/23, 2001:db8::/32, 2002::/16, 2620:4f:8000::/48, 3fff::/20');
-
-const within = (address: Address, nets: readonly Net[]): boolean =>
-  nets.some(([net, bits]) => net.kind() === address.kind() && address.match(net, bits));
 
 /** Whether the operator has opened an address; an IPv4-mapped one is the IPv4 address it stands for. */
 const isOpened = (address: Address, allowNets: readonly Net[]): boolean =>

@@ -1,5 +1,6 @@
 import type { Executor } from '../platform/db/pool.ts';
-import { type BlockReason, checkUrl, type Net, resolveTarget } from './address-guard.ts';
+import type { Net } from '../platform/lib/nets.ts';
+import { type BlockReason, checkUrl, resolveTarget } from './address-guard.ts';
 import { createLookup } from './dispatcher/send/resolver.ts';
 
 /** An endpoint whose URL cannot be called as things are. */

@@ -1,13 +1,13 @@
 import type { Accounts } from '../accounts/room.ts';
 import type { Catalog } from '../catalog/room.ts';
 import type { ManagementClient } from '../management/page-client.ts';
+import { parseNets } from '../platform/lib/nets.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
 import { userAgent } from '../platform/version.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
 import { createEndpointActivity } from './activity/activity.ts';
-import { parseNets } from './address-guard.ts';
 import { webhookCommands } from './commands.ts';
 import { deliveryRoutes } from './deliveries/routes.ts';
 import { eraseDeliveriesOfSessions, eraseDeliveriesOfUser, exportDeliveries } from './deliveries/user-data.ts';

@@ -1,7 +1,8 @@
 import type { Config } from '../config.ts';
 import { AppError } from '../platform/errors.ts';
+import { type Net, parseNets } from '../platform/lib/nets.ts';
 import { parseUrlTemplate, urlMacros } from '../platform/lib/url-template.ts';
-import { type BlockReason, checkUrl, type Net, parseNets } from './address-guard.ts';
+import { type BlockReason, checkUrl } from './address-guard.ts';
 
 export type UrlRules = { allowHttp: boolean; allowNets: readonly Net[]; publicUrl: string };
 

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { checkBudgets, checkPlacements } from '../../src/alerts/checks.ts';
+import { checkBudgets, checkKeys, checkPlacements } from '../../src/alerts/checks.ts';
 import { recordAlerts, recordOperationalEvents } from '../../src/alerts/record.ts';
 import { sendAlertMessages } from '../../src/alerts/send.ts';
 import { periodName } from '../../src/budgets/usage.ts';
@@ -248,4 +248,45 @@ test('a user who lost access gets no mail, and a mail that was not taken is sent
   expect(await send(nowMs + 3 * 60_000)).toBe(1);
   expect(server.mails.map(({ to }) => to)).toEqual([[await emailOf(manager)]]);
   expect(await send(nowMs + dayMs)).toBe(0);
+});
+
+test('the end of a key is told of 30, 7 and 1 days before, as far as it was made before that', async () => {
+  const manager = await addManager(t);
+  const endMs = Date.parse('2031-03-01T12:00:00Z');
+  const add = (name: string, createdAtMs: number) =>
+    t.pool.query(
+      `insert into api_keys (publisher_id, name, key_hash, permissions, expires_at, created_at)
+      values ($1, $2, sha256($2::text::bytea), '{reports}', $3, $4)`,
+      [manager.id, name, new Date(endMs), new Date(createdAtMs)],
+    );
+  await add('Old till', endMs - 90 * dayMs);
+  await add('Short till', endMs - 3 * dayMs);
+  await add('Gone', endMs - 90 * dayMs);
+  await t.pool.query("update api_keys set revoked_at = now() where name = 'Gone'");
+  const told = async () =>
+    (
+      await t.pool.query(
+        `select data->>'name' as name, data->'days' as days from alerts
+        where kind = 'key.expires' and publisher_id = $1 order by id`,
+        [manager.id],
+      )
+    ).rows.map(({ name, days }) => `${name} ${days}`);
+  const check = async (days: number) => {
+    await checkKeys({ pool: t.pool, now: () => endMs - days * dayMs });
+    await checkKeys({ pool: t.pool, now: () => endMs - days * dayMs });
+  };
+  await check(31);
+  expect(await told()).toEqual([]);
+  await check(29.5);
+  expect(await told()).toEqual(['Old till 30']);
+  await check(6);
+  await check(2);
+  expect(await told()).toEqual(['Old till 30', 'Old till 7']);
+  await check(0.5);
+  await check(-1);
+  expect(await told()).toEqual(['Old till 30', 'Old till 7', 'Old till 1', 'Short till 1']);
+  const analyst = await signInAs(t, 'analyst', manager.id);
+  const inbox = textOf((await analyst.get(`/dashboard/p/${manager.id}/alerts`)).body);
+  expect(inbox).toContain('API key expires within 30 days: Old till');
+  expect(inbox).toContain('It has not been used.');
 });

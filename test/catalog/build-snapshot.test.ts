@@ -304,6 +304,8 @@ describe('a publisher', () => {
       rate_limit_per_s: 5,
       maker_limits: [{ id: 9, perS: 7 }],
       expires_at: expires,
+      read_only: false,
+      allowed_addresses: null,
     };
     const { keys } = await build(rowsWith({ keys: [key] }));
     expect(keys.get('ab')).toEqual({
@@ -317,6 +319,7 @@ describe('a publisher', () => {
         { id: 9, perS: 7 },
       ],
       expiresAtMs: expires.getTime(),
+      restrictions: null,
     });
   });
 });

@@ -17,7 +17,7 @@ export const tables: Record<string, Ownership> = {
     owner: 'accounts',
     readers: { catalog: 'the snapshot holds the keys, so that no request queries them' },
   },
-  ...owned('accounts', ['sign_in_failures', 'user_links', 'user_recovery_codes', 'user_sessions']),
+  ...owned('accounts', ['api_key_uses', 'sign_in_failures', 'user_links', 'user_recovery_codes', 'user_sessions']),
   ...owned('audiences', ['audience_growth', 'audience_members', 'audience_sizes', 'user_attributes']),
   audiences: {
     owner: 'audiences',
@@ -55,6 +55,7 @@ export const tables: Record<string, Ownership> = {
   publishers: {
     owner: 'catalog',
     readers: {
+      accounts: 'a key lives no longer than its publisher allows',
       alerts: 'messages name the publisher, in its time zone',
       audiences: 'making an audience locks the row of its publisher, which bounds how many there are',
       demo: 'the demo looks for its own publisher',

@@ -1,7 +1,8 @@
 import { BlockList } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkUrl, isAllowedAddress, parseNets, resolveTarget } from '../../src/webhooks/address-guard.ts';
+import { parseNets } from '../../src/platform/lib/nets.ts';
+import { checkUrl, isAllowedAddress, resolveTarget } from '../../src/webhooks/address-guard.ts';
 import type { Lookup } from '../../src/webhooks/dispatcher/send/resolver.ts';
 
 const loopback = parseNets('127.0.0.0/8,::1/128');

@@ -11,11 +11,19 @@ import { columns } from '../../shell/field-groups.ts';
 import { moment } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
+import { splitList } from '../../shell/list-text.ts';
 import { localToInstant } from '../../shell/local-time.ts';
-import { createKey, keysOf } from '../keys.ts';
+import { keyAdditions } from '../key-uses.ts';
+import { createKey, keysOf, mostDaysOf } from '../keys.ts';
 import type { PageServices } from './services.ts';
 
-type TypedKey = { name: string; permissions: string[]; expires_at: string };
+type TypedKey = {
+  name: string;
+  permissions: string[];
+  expires_at: string;
+  read_only: boolean;
+  allowed_addresses: string;
+};
 type State = { errors?: FieldErrors; typed?: TypedKey; secret?: string };
 
 const keysPerPage = 50;
@@ -39,13 +47,20 @@ async function create(services: PageServices, context: PublisherContext, fields:
     name: fields.text('name'),
     permissions: fields.all('permissions'),
     expires_at: fields.text('expires_at'),
+    read_only: fields.checked('read_only'),
+    allowed_addresses: fields.text('allowed_addresses'),
   };
+  const addresses = splitList(typed.allowed_addresses);
   const { timeZone } = context.publisher;
   const expiresAt = typed.expires_at === '' ? null : localToInstant(typed.expires_at, timeZone);
   try {
     const { management } = services;
     const { secret } = await management.write(context, (work) =>
-      createKey(keysOf(management.permissions), work, { ...typed, expires_at: expiresAt }),
+      createKey(keysOf(management.permissions), work, {
+        ...typed,
+        expires_at: expiresAt,
+        allowed_addresses: addresses.length === 0 ? null : addresses,
+      }),
     );
     return show(services, context, { secret });
   } catch (err) {
@@ -60,6 +75,9 @@ async function show({ management }: PageServices, context: PublisherContext, sta
     sort: '-id',
     ...(cursor !== '' && { cursor }),
   });
+  const [uses, mostDays] = await management.read(context, (work) =>
+    Promise.all([keyAdditions.read(work, rows), mostDaysOf(work)]),
+  );
   const { publisher } = context;
   const path = context.path('/settings/keys');
   const next = nextCursor === null ? null : `${path}?${new URLSearchParams({ cursor: nextCursor })}`;
@@ -70,9 +88,16 @@ async function show({ management }: PageServices, context: PublisherContext, sta
     status: (state.errors ?? []).length > 0 ? 422 : 200,
     body: html`
       ${state.secret !== undefined && secretNotice(state.secret)}
-      ${rows.length === 0 ? noKeys() : keyTable(context, rows)}
+      ${
+        rows.length === 0
+          ? noKeys()
+          : keyTable(
+              context,
+              rows.map((row) => ({ ...row, ...uses(row) })),
+            )
+      }
       ${pager(cursor === '' ? null : path, next)}
-      ${card(t('settings.createApiKey'), keyForm(context, management.permissions, state))}`,
+      ${card(t('settings.createApiKey'), keyForm(context, { permissions: management.permissions, mostDays }, state))}`,
   };
 }
 
@@ -91,6 +116,7 @@ const keyColumns = () => [
   { text: t('settings.permissions') },
   { text: t('settings.expires') },
   { text: t('settings.created') },
+  { text: t('settings.lastUsed') },
   { text: t('common.actions'), hidden: true },
 ];
 
@@ -106,17 +132,51 @@ function keyTable(context: PublisherContext, rows: readonly View[]): Html {
     });
   const cells = rows.map((row) => [
     html`<strong>${String(row.name)}</strong><br><code class="hint">${String(row.hint)}…</code>`,
-    html`${(row.permissions as string[]).map((one) => html`<span translate="no">${badge(one)}</span> `)}`,
+    html`${(row.permissions as string[]).map((one) => html`<span translate="no">${badge(one)}</span> `)}
+      ${restrictionsCell(row)}`,
     row.expires_at === null ? t('settings.never') : moment(publisher, String(row.expires_at)),
     moment(publisher, String(row.created_at), 'day'),
+    row.last_used_at === null ? t('settings.never') : moment(publisher, String(row.last_used_at)),
     html`<div class="row-actions">${revoke(row)}</div>`,
   ]);
   return table(t('nav.keys'), keyColumns(), cells);
 }
 
-function keyForm(context: PublisherContext, permissions: readonly PermissionEntry[], { typed, errors }: State): Html {
+/** What narrows a key beyond its permissions; the addresses themselves stand in the title. */
+function restrictionsCell(row: View): Html {
+  const addresses = row.allowed_addresses as string[] | null;
+  return html`
+    ${row.read_only === true && html`${badge(t('settings.readOnlyKey'))} `}
+    ${
+      addresses !== null &&
+      html`
+        <span title="${addresses.join(', ')}">
+          ${badge(t('settings.someAddresses', { count: addresses.length }))}
+        </span>`
+    }`;
+}
+
+type FormData = {
+  permissions: readonly PermissionEntry[];
+  /** Longest life of a new key; null: any. */
+  mostDays: number | null;
+};
+
+const emptyKey: TypedKey = {
+  name: '',
+  permissions: ['ads/offers'],
+  expires_at: '',
+  read_only: false,
+  allowed_addresses: '',
+};
+
+function keyForm(
+  context: PublisherContext,
+  { permissions, mostDays }: FormData,
+  { typed = emptyKey, errors }: State,
+): Html {
   const { path, publisher, viewer } = context;
-  const form = createForm(typed ?? { name: '', permissions: ['ads/offers'] }, errors);
+  const form = createForm(typed, errors);
   const held = permissionsOf(viewer.user.role, permissions);
   const grantable = permissions.filter(({ name }) => held.has(name));
   const fields = html`
@@ -126,7 +186,11 @@ function keyForm(context: PublisherContext, permissions: readonly PermissionEntr
       form.input('expires_at', {
         label: t('settings.expires'),
         type: 'datetime-local',
-        hint: t('settings.expiresHint', { zone: publisher.timeZone }),
+        hint:
+          mostDays === null
+            ? t('settings.expiresHint', { zone: publisher.timeZone })
+            : t('settings.expiresWithin', { zone: publisher.timeZone, days: mostDays }),
+        required: mostDays !== null,
       }),
     ])}
     ${form.checkboxes('permissions', {
@@ -135,6 +199,12 @@ function keyForm(context: PublisherContext, permissions: readonly PermissionEntr
         value: name,
         text: t('settings.permission', { permission: name, text: t(text) }),
       })),
-    })}`;
+    })}
+    ${form.textarea('allowed_addresses', {
+      label: t('settings.allowedAddresses'),
+      rows: 2,
+      hint: t('settings.allowedAddressesHint'),
+    })}
+    ${form.checkbox('read_only', { label: t('settings.readOnlyKey'), hint: t('settings.readOnlyKeyHint') })}`;
   return saveForm(context, path('/settings/keys'), fields, { button: t('settings.createKey') });
 }

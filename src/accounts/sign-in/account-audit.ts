@@ -46,6 +46,7 @@ export const systemActor = (label: string, publisherId: number | null = null): A
   permissions: new Set(),
   expiresAtMs: null,
   ratePerS: null,
+  restrictions: null,
   publisherId,
 });
 

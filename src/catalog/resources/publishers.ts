@@ -57,6 +57,10 @@ export const publishers: Resource = {
         default: '',
         description: 'Plain text for the privacy page of this service; empty: its own text.',
       }),
+      key_max_days: orNull(Type.Integer({ minimum: 1, maximum: 3650 }), {
+        default: null,
+        description: 'Every new key must end within so many days; null: keys may live for ever.',
+      }),
       frame_hosts: Type.Array(Type.String({ maxLength: 300 }), {
         maxItems: 50,
         uniqueItems: true,

@@ -1,3 +1,5 @@
+import type { KeyRestrictions } from '../../platform/http/key-restrictions.ts';
+import { parseNet } from '../../platform/lib/nets.ts';
 import { parseUrl } from '../../platform/lib/url.ts';
 import { controlsOf } from '../controls.ts';
 import { controlOf, holdoutArm } from '../experiments.ts';
@@ -143,7 +145,14 @@ export function toKey(row: KeyRow): ApiKey {
       ...row.maker_limits,
     ],
     expiresAtMs: row.expires_at?.getTime() ?? null,
+    restrictions: restrictionsOf(row),
   };
+}
+
+/** null: nothing narrows the key, which a request finds out by one look. */
+function restrictionsOf({ read_only: readOnly, allowed_addresses: addresses }: KeyRow): KeyRestrictions | null {
+  if (!readOnly && addresses === null) return null;
+  return { readOnly, nets: addresses?.map(parseNet) ?? null };
 }
 
 export function toCampaign(row: CampaignRow, creativeRows: CreativeRow[], provisionRows: ProvisionRow[]): Campaign {

@@ -83,7 +83,7 @@ export async function explainRoutes(
     response: { 200: explainAnswer, ...errorAnswers(400, 401, 403, 404, 413, 415) },
   };
   const preValidation = [emptyBodyByDefault, nullFieldsAsAbsent, auth.requireKey('configurations', 'accounts')];
-  app.post('/manage/v1/explain', { schema, preValidation }, async (request) => {
+  app.post('/manage/v1/explain', { schema, preValidation, config: { effect: 'read' } }, async (request) => {
     const publisher = calledPublisher(request);
     const asked = readFetchOffers(
       request.query,

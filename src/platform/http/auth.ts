@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { FastifyRequest, preValidationHookHandler } from 'fastify';
 import { AppError } from '../errors.ts';
 import { createRateLimit, tooManyRequests } from './failure-limit.ts';
+import { type KeyRestrictions, type RestrictedRequest, refusalOf } from './key-restrictions.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -20,6 +21,8 @@ export type KeyLimit = { id: number; perS: number };
 export type KeyGrant<Caller> = {
   permissions: ReadonlySet<Permission>;
   limits: readonly KeyLimit[];
+  /** null: none but its permissions. */
+  restrictions: KeyRestrictions | null;
   caller: Caller;
 };
 
@@ -27,6 +30,8 @@ export type AuthDeps<Caller> = {
   /** The grant of a presented secret; null where it is unknown or expired. */
   findKey: (secret: string) => KeyGrant<Caller> | null;
   now: () => number;
+  /** Is told of each call that is admitted. */
+  used: (caller: Caller) => void;
 };
 
 /** Where a key may be presented. */
@@ -34,7 +39,7 @@ export type KeySource = Pick<FastifyRequest, 'query' | 'body' | 'headers'>;
 
 export type Authenticator<Caller> = {
   /** @throws AppError missing_key, unknown_key, permission_denied, too_many_requests */
-  identify: (source: KeySource, permission: Permission, ...alternatives: Permission[]) => Caller;
+  identify: (source: KeySource & RestrictedRequest, permission: Permission, ...alternatives: Permission[]) => Caller;
   /** A hook that admits keys with one of these permissions and sets `request.caller`. */
   requireKey: (permission: Permission, ...alternatives: Permission[]) => preValidationHookHandler;
 };
@@ -43,18 +48,25 @@ export type Authenticator<Caller> = {
  * Key checks of docs/interface.md#fetch-offers: query `api_key`, `Authorization: Bearer`, body `key`, body `api_key`;
  * the first found wins.
  */
-export function createAuthenticator<Caller>({ findKey, now }: AuthDeps<Caller>): Authenticator<Caller> {
+export function createAuthenticator<Caller>({ findKey, now, used }: AuthDeps<Caller>): Authenticator<Caller> {
   const takeFromKey = createRateLimit(now);
 
-  function identify(source: KeySource, permission: Permission, ...alternatives: Permission[]): Caller {
+  function identify(
+    source: KeySource & RestrictedRequest,
+    permission: Permission,
+    ...alternatives: Permission[]
+  ): Caller {
     const secret = presentedKey(source);
     if (secret === null) throw new AppError('missing_key');
     const grant = findKey(secret);
     if (grant === null) throw new AppError('unknown_key');
-    const { permissions, limits, caller } = grant;
+    const { permissions, limits, restrictions, caller } = grant;
     if (!permissions.has(permission) && !alternatives.some((other) => permissions.has(other)))
       throw new AppError('permission_denied', { message: `The key lacks the permission ${permission}.` });
+    const refusal = restrictions === null ? null : refusalOf(restrictions, source);
+    if (refusal !== null) throw refusal;
     for (const { id, perS } of limits) if (!takeFromKey(String(id), { perS, burst: perS })) throw tooManyRequests();
+    used(caller);
     return caller;
   }
 

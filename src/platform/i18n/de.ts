@@ -271,10 +271,15 @@ export const de: Messages = {
     kindBudget80: '80 % eines Budgets sind verbraucht',
     kindBudget100: 'Ein Budget ist aufgebraucht',
     kindCampaignEnded: 'Eine Kampagne ist beendet',
+    kindKeyExpires: 'Ein API-Schlüssel läuft bald ab',
     kindFillRate: 'Füllrate einer Platzierung um die Hälfte gesunken',
     kindRevenue: 'Umsatz einer Platzierung um die Hälfte gesunken',
     campaignEnded: 'Kampagne beendet: {name}',
     campaignEndedReason: 'Ihre Laufzeit endete am {time}.',
+    keyExpires: 'API-Schlüssel läuft {days, plural, one {in einem Tag} other {in höchstens {days} Tagen}} ab: {name}',
+    keyExpiresReason:
+      'Er endet am {time}. Ersetzen Sie ihn vorher, wo er verwendet wird. {isUsed, select, true {Zuletzt verwendet ' +
+      'wurde er am {used}.} other {Er wurde nicht verwendet.}}',
     budget80: '80 % eines Budgets verbraucht: {name}',
     cap100: 'Cap erreicht: {name}',
     cap100Reason:
@@ -1862,6 +1867,15 @@ export const de: Messages = {
     never: 'nie',
     revokeQuestion: 'Anfragen mit „{name}“ werden abgelehnt. Das lässt sich nicht rückgängig machen.',
     keyNameHint: 'Wo er verwendet wird, etwa „Checkout-Server“.',
+    lastUsed: 'Zuletzt verwendet',
+    readOnlyKey: 'Nur lesen',
+    readOnlyKeyHint: 'Er ändert nichts und ruft keine Angebote ab.',
+    allowedAddresses: 'Erlaubte Adressen',
+    allowedAddressesHint: 'Adressen und Netze wie 203.0.113.7 oder 2001:db8::/32. Leer: von überall.',
+    someAddresses: '{count, plural, one {1 Adresse oder Netz} other {# Adressen oder Netze}}',
+    expiresWithin: 'Zeitzone {zone}, {days, plural, one {in einem Tag} other {in höchstens # Tagen}}.',
+    keyMaxDays: 'Längste Laufzeit neuer API-Schlüssel',
+    keyMaxDaysHint: 'Tage. Jeder neue Schlüssel muss dann ein Ende haben. Leer: beliebig.',
     expiresHint: 'Zeitzone {zone}. Leer: nie.',
     createKey: 'Schlüssel erstellen',
     placementsLead:

@@ -3,9 +3,9 @@ import type { Config } from '../../config.ts';
 import { readSystem } from '../../dashboard/system-state.ts';
 import { clockLimitMs, clockWarningMs } from '../../platform/db/health.ts';
 import { missingMigrations } from '../../platform/db/migrate.ts';
+import { parseNets } from '../../platform/lib/nets.ts';
 import { findSecretProblem, findTokenKeyProblem } from '../../platform/security/canary.ts';
 import { createSecretBox } from '../../platform/security/secret-box.ts';
-import { parseNets } from '../../webhooks/address-guard.ts';
 import { checkTargets } from '../../webhooks/check-targets.ts';
 
 /** One finding. `fix`: what to do. */

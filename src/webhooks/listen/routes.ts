@@ -122,6 +122,8 @@ function streamRoutes(app: App, deps: StreamDeps): void {
         querystring,
         response: { 200: eventStream, ...errorAnswers(401, 403, 404) },
       },
+      // What is handed out is not handed to another.
+      config: { effect: 'write' },
     },
     async (request, reply) => {
       const { publisherId } = callOf(request);

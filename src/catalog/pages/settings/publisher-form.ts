@@ -42,6 +42,16 @@ export const publisherFields = (form: FormBuilder, asOperator: boolean): Html =>
       hint: t('settings.privacyTextHint'),
     }),
   )}
+  ${fieldGroup(
+    t('nav.keys'),
+    form.input('key_max_days', {
+      label: t('settings.keyMaxDays'),
+      type: 'number',
+      min: 1,
+      max: 3650,
+      hint: t('settings.keyMaxDaysHint'),
+    }),
+  )}
   ${
     asOperator &&
     fieldGroup(
@@ -115,6 +125,7 @@ export function readPublisher(fields: Fields, asOperator: boolean): Values {
     learning_excluded_keys: splitList(fields.text('learning_excluded_keys')),
     unit_enabled: fields.checked('unit_enabled'),
     test_mode: fields.checked('test_mode'),
+    key_max_days: fields.text('key_max_days') === '' ? null : fields.number('key_max_days'),
     time_zone: timeZoneNamed(fields.text('time_zone')),
     currency_name: fields.text('currency_name'),
     currency_multiplier: fields.number('currency_multiplier'),

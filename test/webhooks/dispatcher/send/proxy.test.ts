@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { parseHttpProxy } from '../../../../src/config/outgoing.ts';
-import { parseNets } from '../../../../src/webhooks/address-guard.ts';
+import { parseNets } from '../../../../src/platform/lib/nets.ts';
 import { createSender, type SenderOptions } from '../../../../src/webhooks/sender.ts';
 import { selfSigned } from './certificate.ts';
 import { bodyOf, closedPort, httpReceiver, httpsReceiver } from './receivers.ts';

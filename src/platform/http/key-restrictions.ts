@@ -1,0 +1,38 @@
+import type { FastifyRequest } from 'fastify';
+import ipaddr from 'ipaddr.js';
+import { AppError } from '../errors.ts';
+import { type Net, within } from '../lib/nets.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether a call changes anything, where its method says otherwise: `GET` reads, all others write. */
+    effect?: 'read' | 'write';
+  }
+}
+
+/** What narrows a key beyond its permissions (docs/interface.md#keys). */
+export type KeyRestrictions = {
+  readOnly: boolean;
+  /** Whence it may be used; null: from anywhere. */
+  nets: readonly Net[] | null;
+};
+
+/** What of a request a restricted key is checked against. */
+export type RestrictedRequest = Pick<FastifyRequest, 'ip' | 'method' | 'routeOptions'>;
+
+/** Why a restricted key may not make a call; null: it may. */
+export function refusalOf({ readOnly, nets }: KeyRestrictions, request: RestrictedRequest): AppError | null {
+  if (nets !== null && !isAdmitted(request.ip, nets))
+    return new AppError('permission_denied', { message: 'The key may not be used from this address.' });
+  if (readOnly && effectOf(request) === 'write')
+    return new AppError('permission_denied', { message: 'The key may only read.' });
+  return null;
+}
+
+/** An IPv4-mapped address is the IPv4 address that it stands for. */
+const isAdmitted = (ip: string, nets: readonly Net[]): boolean =>
+  ipaddr.isValid(ip) && within(ipaddr.process(ip), nets);
+
+function effectOf({ method, routeOptions }: RestrictedRequest): 'read' | 'write' {
+  return routeOptions.config.effect ?? (method === 'GET' || method === 'HEAD' ? 'read' : 'write');
+}

@@ -1,0 +1,42 @@
+import { isIP, isIPv4 } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+export type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** A net in CIDR form: an address of it and the length of its prefix, bits. */
+export type Net = readonly [Address, number];
+
+/**
+ * Reads a comma list of CIDRs, such as `127.0.0.0/8,::1/128`. Blanks around entries and empty entries are ignored.
+ * @throws on an entry that is not `address/bits`, naming it
+ */
+export function parseNets(list: string): Net[] {
+  const entries = list.split(',').map((entry) => entry.trim());
+  return entries.filter((entry) => entry !== '').map(parseNet);
+}
+
+/** @throws where the text is not `address/bits` */
+export function parseNet(entry: string): Net {
+  const [address = '', bits = '', ...rest] = entry.split('/');
+  const maxBits = isIPv4(address) ? 32 : 128;
+  if (
+    isIP(address) === 0 ||
+    address.includes('%') ||
+    !/^\d{1,3}$/.test(bits) ||
+    Number(bits) > maxBits ||
+    rest.length > 0
+  ) {
+    throw new Error(`"${entry}" is not a net: write address/bits, such as 10.0.0.0/8 or ::1/128`);
+  }
+  return [ipaddr.parse(address), Number(bits)];
+}
+
+export const within = (address: Address, nets: readonly Net[]): boolean =>
+  nets.some(([net, bits]) => net.kind() === address.kind() && address.match(net, bits));
+
+/** Whether the first net is a part of one of the others. */
+export const isInside = ([address, bits]: Net, nets: readonly Net[]): boolean =>
+  within(
+    address,
+    nets.filter(([, otherBits]) => otherBits <= bits),
+  );
