@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { hashKey } from '../src/platform/http/auth.ts';
+import { pepperMark } from '../src/platform/security/user-key.ts';
 
 export type BenchPublisher = {
   key: string;
@@ -82,9 +83,9 @@ export async function createHistories(
         from offers o join campaigns c on c.id = o.campaign_id where o.publisher_id = $1 group by 1
       )
       insert into user_history (user_key, publisher_id, exposures, updated_at)
-      select encode(substr(sha256($3::bytea || sha256($2::bytea || convert_to($1::integer::text,
-        'UTF8') || '\\x00' || convert_to('known-' || n, 'UTF8'))), 1, 16),
-        'hex')::uuid, $1, seen.exposures, now()
+      select ('${pepperMark(pepper)}' || encode(substr(sha256($3::bytea || sha256($2::bytea
+        || convert_to($1::integer::text, 'UTF8') || '\\x00' || convert_to('known-' || n, 'UTF8'))), 3, 14),
+        'hex'))::uuid, $1, seen.exposures, now()
       from generate_series($4::integer, $5::integer - 1) n join seen on seen.slot = n % 97`,
       [publisherId, pad(0x36), pad(0x5c), from, Math.min(users, from + slice), Date.now() - 3_600_000],
     );

@@ -5,26 +5,31 @@ import { basename, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs, promisify } from 'node:util';
 import { embeddedDemoIds, loadDemoCatalogue } from '../src/demo/catalogue.ts';
-import { startServerProcess } from '../test/support/server-process.ts';
-import { signAhead } from './beacons.ts';
+import { freePort, type ServerProcess, startServerProcess } from '../test/support/server-process.ts';
+import { allocatedBytes } from './allocations.ts';
 import { createPublisher } from './catalogue.ts';
-import { makeClicks } from './conversions.ts';
 import { type Costs, costOfEach, createCosts } from './costs.ts';
-import { fetchBody } from './fetch.ts';
-import { getRequest, postRequest, runLoad } from './load.ts';
+import { demoFetch, largeFetch, type Path, paths, receiverUrl, type Side } from './cpu-paths.ts';
+import { fetchBody, prepareCaps } from './fetch.ts';
+import { runLoad } from './load.ts';
 import { writeTable } from './report.ts';
 import { openStage, type Stage, startBare } from './stage.ts';
-import { openSessions, sendWebhooks, wrapRequest } from './wrap.ts';
+import { sendWebhooks } from './wrap.ts';
 
 /*
  * npm run bench:cpu -- [commit or folder] [--rounds n] [--seconds s]
  *
  * Processor time a request of the working tree, beside that of another commit (default: the last tag, else HEAD~1) and
  * of bare Fastify routes that answer the same bytes. Short rounds in turns, so that a busy machine is as busy for all;
- * medians, and ratios of the same run. A folder is a checkout of the other commit that is built already.
+ * medians, and ratios of the same run. A folder is a checkout of the other commit that is built already. `--only caps`:
+ * the paths with that text in their names.
  */
 const { values, positionals } = parseArgs({
-  options: { rounds: { type: 'string', default: '7' }, seconds: { type: 'string', default: '2' } },
+  options: {
+    rounds: { type: 'string', default: '7' },
+    seconds: { type: 'string', default: '2' },
+    only: { type: 'string', default: '' },
+  },
   allowPositionals: true,
 });
 const rounds = Number(values.rounds);
@@ -35,60 +40,12 @@ const warmUpMs = 4 * durationMs;
 const run = promisify(execFile);
 const git = async (...args: string[]): Promise<string> => (await run('git', args)).stdout.trim();
 
-/** One of the servers that take turns; `isBare`: keeps nothing. */
-type Side = { name: string; port: number; stage: Stage; isBare: boolean; costs: () => Promise<Costs> };
-/** `next` makes ready so many requests for a second of load; `bare`: what bare Fastify is asked beside it. */
-type Path = {
-  name: string;
-  perS: number;
-  bare: (() => string) | null;
-  next: (side: Side, requests: number) => Promise<() => string | Buffer>;
-};
+/** What else is measured, and by which command. */
+const elsewhere = `
+"reads, writes": system calls of the server that moved bytes. "heap B": what it allocates in its heap.
 
-let users = 0;
-const demoFetch = '/native/v4/offers.json?api_key=demo-key';
-const largeFetch = '/native/v4/offers.json?api_key=bench-100';
-const asked = (url: string) => (): string => postRequest(url, fetchBody(`user-${users++}`));
-const bareBeacon = (): string => getRequest('/beacon?t=x');
-
-/** Takes one request after the other. */
-function eachOf<Request>(requests: readonly Request[]): () => Request {
-  let sent = 0;
-  return () => requests[sent++] as Request;
-}
-
-const paths: readonly Path[] = [
-  { name: 'fetch, demo catalogue', perS: 0, bare: asked('/offers'), next: async () => asked(demoFetch) },
-  {
-    name: 'fetch, 100 candidates, 5 returned',
-    perS: 0,
-    bare: asked('/more-offers'),
-    next: async () => asked(largeFetch),
-  },
-  {
-    name: 'beacon',
-    perS: 60_000,
-    bare: bareBeacon,
-    next: async ({ stage }, requests) => {
-      const signed = await signAhead(stage.pool, requests);
-      let sent = 0;
-      return () => signed(sent++);
-    },
-  },
-  {
-    name: 'conversion',
-    perS: 10_000,
-    bare: bareBeacon,
-    next: async ({ stage }, requests) => eachOf(await makeClicks(stage.pool, requests)),
-  },
-  {
-    name: 'wrap, its webhook not sent yet',
-    perS: 8_000,
-    bare: null,
-    next: async ({ stage, port }, requests) =>
-      eachOf((await openSessions(stage.pool, port, requests)).map((session) => wrapRequest(session))),
-  },
-];
+First start in a clean folder: \`npm run bench -- 3 start\`. Memory with 10,000 offers, all rewritten four times:
+the last row of \`npm run bench:refresh -- 10000 4\`.`;
 
 /** A database of its own for each version, whose tables may differ. */
 const stages = [await openStage(undefined, false), await openStage()] as const;
@@ -98,9 +55,9 @@ try {
   const servers = [await openServer(stages[0], before.folder), await openServer(stages[1], '.')] as const;
   const bare = await startBareBeside(servers[1].port);
   await compare([
-    { name: 'bare', isBare: true, port: bare.port, stage: stages[1], costs: createCosts(stages[1], bare.pid) },
-    { name: before.name, isBare: false, ...servers[0] },
-    { name: 'working tree', isBare: false, ...servers[1] },
+    { name: 'bare', isBare: true, ...bare, folder: '.', inspectPort: 0, stage: stages[1], worker: null },
+    { name: before.name, isBare: false, worker: null, ...servers[0] },
+    { name: 'working tree', isBare: false, worker: null, ...servers[1] },
   ]);
 } finally {
   for (const stop of stops) await stop();
@@ -129,17 +86,20 @@ async function openBefore({ folder }: Stage, given: string | undefined): Promise
 
 /** A server with the demo catalogue, which it makes its tables for. */
 async function openServer(stage: Stage, folder: string) {
+  const inspectPort = await freePort();
   const { port, child, stop } = await startServerProcess({
     databaseUrl: stage.databaseUrl,
     folder,
+    execArgv: [`--inspect-port=127.0.0.1:${inspectPort}`],
     env: { ROLES: 'api' },
   });
   stops.push(stop);
   await loadDemoCatalogue(stage.pool, embeddedDemoIds);
   await createPublisher(stage.pool, { key: 'bench-100', campaigns: 100 });
-  while (!(await askSample(port, largeFetch)).ok) await sleep(100); // it reads its catalogue anew
-  await sendWebhooks(port, 'http://127.0.0.1:9/hook');
-  return { port, stage, costs: createCosts(stage, child.pid as number) };
+  await prepareCaps(stage, { histories: 20_000, haveUsers: false });
+  while (!(await askSample(port, '/native/v4/offers.json?api_key=bench-capped')).ok) await sleep(100);
+  await sendWebhooks(port, receiverUrl);
+  return { folder, port, stage, inspectPort, pid: child.pid as number };
 }
 
 function askSample(port: number, path: string): Promise<Response> {
@@ -166,60 +126,111 @@ async function startBareBeside(port: number): Promise<Awaited<ReturnType<typeof 
   return bare;
 }
 
-async function measure(side: Side, path: Path, connections: number, forMs: number): Promise<Costs> {
+/** What a path took, for each request. */
+type Taken = Costs & { perS: number };
+
+async function measure(side: Side, path: Path, connections: number, forMs: number): Promise<Taken> {
+  const { port, pid, stage, worker, isBare } = side;
+  const costs = createCosts(stage, pid, ...(worker === null ? [] : [worker.child.pid as number]));
   const ready = Math.ceil((path.perS * forMs) / 1000);
-  const next = side.isBare && path.bare !== null ? path.bare : await path.next(side, ready);
-  const before = await side.costs();
-  const { requests, failed } = await runLoad({ port: side.port, connections, durationMs: forMs, next });
-  const costs = costOfEach(before, await side.costs(), requests);
+  const next = isBare && path.bare !== null ? path.bare : await path.next(side, ready);
+  const before = await costs();
+  const { requests, failed, perS } = await runLoad({ port, connections, durationMs: forMs, next });
+  if (worker !== null) await untilDelivered(stage);
+  const each = costOfEach(before, await costs(), requests);
   if (failed > 0) throw new Error(`${failed} of ${requests} requests to ${side.name} failed`);
-  return costs;
+  return { ...each, perS };
+}
+
+async function untilDelivered({ pool }: Stage): Promise<void> {
+  const open = "select from deliveries where status not in ('delivered', 'failed') limit 1";
+  while ((await pool.query(open)).rows.length > 0) await sleep(20);
 }
 
 async function compare(sides: readonly Side[]): Promise<void> {
   const sidesOf = ({ bare }: Path): readonly Side[] => sides.filter(({ isBare }) => !isBare || bare !== null);
+  const wanted = paths.filter(({ name }) => name.includes(values.only));
   // V8 compiles in threads of its own, whose time would count as well.
-  for (const path of paths) for (const side of sidesOf(path)) await measure(side, path, 64, warmUpMs);
-  const body: string[][] = [];
-  for (const path of paths)
+  const warmUp = async (path: Path): Promise<void> => {
+    for (const side of sidesOf(path)) await measure(side, path, 64, warmUpMs);
+  };
+  for (const path of wanted) if (path.delivers !== true) await warmUp(path);
+  const measured: { path: Path; connections: number; medians: Map<string, Taken> }[] = [];
+  for (const path of wanted) {
+    const turns = sidesOf(path);
+    if (path.delivers === true) {
+      for (const side of turns) side.worker = await startWorker(side);
+      await warmUp(path);
+    }
     for (const connections of [16, 64]) {
-      const turns = sidesOf(path);
-      const taken = new Map<string, Costs[]>(turns.map(({ name }) => [name, []]));
+      const taken = new Map<string, Taken[]>(turns.map(({ name }) => [name, []]));
       for (let round = 0; round < rounds; round += 1)
         // Each side is first in turn: what is measured last may find the machine in another state.
         for (const side of [...turns.slice(round % turns.length), ...turns.slice(0, round % turns.length)])
           taken.get(side.name)?.push(await measure(side, path, connections, durationMs));
-      const medians = new Map([...taken].map(([name, costs]) => [name, mediansOf(costs)]));
-      body.push(...rowsOf(`${path.name}, ${connections} connections`, turns, medians));
+      measured.push({ path, connections, medians: new Map([...taken].map(([name, all]) => [name, mediansOf(all)])) });
     }
-  const columns = ['Path', 'Server', 'server µs', 'PostgreSQL µs', 'WAL B', '× bare'];
-  await writeTable('cpu', [...columns, `× ${sides[1]?.name}`], body);
+    for (const side of turns) await side.worker?.stop();
+    for (const side of turns) side.worker = null;
+  }
+  // At last: a process whose allocations were noted may be slower from then on.
+  const body: string[][] = [];
+  for (const { path, connections, medians } of measured) {
+    const heap = new Map<string, number>();
+    for (const side of sidesOf(path)) if (connections === 64) heap.set(side.name, await heapOfEach(side, path));
+    body.push(...rowsOf(`${path.name}, ${connections} connections`, sidesOf(path), medians, heap));
+  }
+  const columns = ['Path', 'Server', 'server µs', 'PostgreSQL µs', 'reads, writes', 'heap B', 'WAL B', 'per second'];
+  await writeTable('cpu', [...columns, '× bare', `× ${sides[1]?.name}`], body, elsewhere);
+}
+
+function startWorker({ stage, folder }: Side): Promise<ServerProcess> {
+  return startServerProcess({ databaseUrl: stage.databaseUrl, folder, env: { ROLES: 'worker' } });
+}
+
+/** Bytes that a request allocates in the heap, from a second of load; not of bare Fastify. */
+async function heapOfEach(side: Side, path: Path): Promise<number> {
+  if (side.isBare) return Number.NaN;
+  let requests = 0;
+  const next = await path.next(side, path.perS);
+  const bytes = await allocatedBytes(side.pid, side.inspectPort, async () => {
+    ({ requests } = await runLoad({ port: side.port, connections: 64, durationMs: 1000, next }));
+  });
+  return bytes / requests;
 }
 
 /** The rows of one path; ratios of the server's processor time. */
-function rowsOf(what: string, sides: readonly Side[], medians: ReadonlyMap<string, Costs>): string[][] {
-  const of = (name: string | undefined): Costs | undefined => medians.get(name ?? '');
-  const ratioTo = (us: number, other: Costs | undefined): string =>
+function rowsOf(
+  what: string,
+  sides: readonly Side[],
+  medians: ReadonlyMap<string, Taken>,
+  heap: ReadonlyMap<string, number>,
+): string[][] {
+  const of = (name: string | undefined): Taken | undefined => medians.get(name ?? '');
+  const ratioTo = (us: number, other: Taken | undefined): string =>
     other === undefined ? '' : (us / other.serverUs).toFixed(2);
   const before = sides.find(({ isBare }) => !isBare);
   return sides.map(({ name, isBare }) => {
-    const { serverUs, databaseUs, walBytes } = of(name) as Costs;
+    const { serverUs, databaseUs, systemCalls, walBytes, perS } = of(name) as Taken;
     const head = [what, name, serverUs.toFixed(1)];
-    if (isBare) return [...head, '', '', '', ''];
+    if (isBare) return [...head, '', systemCalls.toFixed(1), '', '', perS.toFixed(0), '', ''];
+    const kept = [systemCalls.toFixed(1), heap.get(name)?.toFixed(0) ?? '', walBytes.toFixed(0), perS.toFixed(0)];
     const ratios = [ratioTo(serverUs, of('bare')), ratioTo(serverUs, of(before?.name))];
-    return [...head, databaseUs.toFixed(0), walBytes.toFixed(0), ...ratios];
+    return [...head, databaseUs.toFixed(0), ...kept, ...ratios];
   });
 }
 
 /** Of each kind of cost by itself. */
-function mediansOf(costs: readonly Costs[]): Costs {
-  const median = (read: (of: Costs) => number): number => {
+function mediansOf(costs: readonly Taken[]): Taken {
+  const median = (read: (of: Taken) => number): number => {
     const sorted = costs.map(read).sort((a, b) => a - b);
     return sorted[Math.floor(sorted.length / 2)] as number;
   };
   return {
     serverUs: median(({ serverUs }) => serverUs),
     databaseUs: median(({ databaseUs }) => databaseUs),
+    systemCalls: median(({ systemCalls }) => systemCalls),
     walBytes: median(({ walBytes }) => walBytes),
+    perS: median(({ perS }) => perS),
   };
 }

@@ -17,7 +17,7 @@ const newUser = (index: number): string => `user-${index}`;
 
 type Case = { key: string; what: string; user: (index: number) => string };
 
-const cases: readonly Case[] = [
+export const cases: readonly Case[] = [
   { key: 'bench-100', what: '100 eligible', user: newUser },
   { key: 'bench-1000', what: '1,000 eligible', user: newUser },
   { key: 'bench-10000', what: '1,000 eligible of 10,000 campaigns', user: newUser },
@@ -29,7 +29,7 @@ const cases: readonly Case[] = [
 ];
 
 /** Beside the first case, which has no caps. */
-const cappedCases: readonly Case[] = [
+export const cappedCases: readonly Case[] = [
   { key: 'bench-total', what: 'one campaign with a total cap and a budget in each answer', user: newUser },
   { key: 'bench-totals', what: 'all 100 campaigns with a total cap and a budget', user: newUser },
   cases[3] as Case,
@@ -89,7 +89,7 @@ export function fetchBody(user: string): string {
 }
 
 let users = 0;
-const nextOf =
+export const nextOf =
   ({ key, user }: Case): (() => string) =>
   () =>
     postRequest(`/native/v4/offers.json?api_key=${key}`, fetchBody(user(users++)));

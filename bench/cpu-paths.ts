@@ -1,0 +1,90 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { ServerProcess } from '../test/support/server-process.ts';
+import { signAhead } from './beacons.ts';
+import { makeClicks } from './conversions.ts';
+import { cappedCases, fetchBody, nextOf } from './fetch.ts';
+import { getRequest, postRequest } from './load.ts';
+import type { Stage } from './stage.ts';
+import { openSessions, wrapRequest } from './wrap.ts';
+
+/** One of the servers that take turns; `isBare`: keeps nothing. */
+export type Side = {
+  name: string;
+  folder: string;
+  port: number;
+  pid: number;
+  inspectPort: number;
+  stage: Stage;
+  isBare: boolean;
+  /** Sends webhooks, in a process of its own, while a path wants it. */
+  worker: ServerProcess | null;
+};
+/** `next` makes ready so many requests for a second of load; `bare`: what bare Fastify is asked beside it. */
+export type Path = {
+  name: string;
+  perS: number;
+  bare: (() => string) | null;
+  next: (side: Side, requests: number) => Promise<() => string | Buffer>;
+  /** It is over when all webhooks are sent. */
+  delivers?: true;
+};
+
+let users = 0;
+export const demoFetch = '/native/v4/offers.json?api_key=demo-key';
+export const largeFetch = '/native/v4/offers.json?api_key=bench-100';
+const asked = (url: string) => (): string => postRequest(url, fetchBody(`user-${users++}`));
+const bareBeacon = (): string => getRequest('/beacon?t=x');
+
+/** Takes one request after the other. */
+function eachOf<Request>(requests: readonly Request[]): () => Request {
+  let sent = 0;
+  return () => requests[sent++] as Request;
+}
+
+export const paths: readonly Path[] = [
+  { name: 'fetch, demo catalogue', perS: 0, bare: asked('/offers'), next: async () => asked(demoFetch) },
+  {
+    name: 'fetch, 100 candidates, 5 returned',
+    perS: 0,
+    bare: asked('/more-offers'),
+    next: async () => asked(largeFetch),
+  },
+  ...cappedCases.map(
+    (one): Path => ({
+      name: `fetch, ${one.what}`,
+      perS: 0,
+      bare: asked('/more-offers'),
+      next: async () => nextOf(one),
+    }),
+  ),
+  {
+    name: 'beacon',
+    perS: 60_000,
+    bare: bareBeacon,
+    next: async ({ stage }, requests) => {
+      const signed = await signAhead(stage.pool, requests);
+      let sent = 0;
+      return () => signed(sent++);
+    },
+  },
+  {
+    name: 'conversion',
+    perS: 10_000,
+    bare: bareBeacon,
+    next: async ({ stage }, requests) => eachOf(await makeClicks(stage.pool, requests)),
+  },
+  { name: 'wrap, its webhook sent', perS: 8_000, bare: null, next: nextWrap, delivers: true },
+  { name: 'wrap, its webhook not sent yet', perS: 8_000, bare: null, next: nextWrap },
+];
+
+async function nextWrap({ stage, port }: Side, requests: number): Promise<() => string> {
+  return eachOf((await openSessions(stage.pool, port, requests)).map((session) => wrapRequest(session)));
+}
+
+const receiver = createServer((request, response) => {
+  request.resume().on('end', () => response.end('ok'));
+}).listen(0, '127.0.0.1');
+await new Promise((resolve) => receiver.once('listening', resolve));
+/** Takes webhooks. */
+export const receiverUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
