@@ -42,4 +42,5 @@ export const blankOffer = (id: number, campaignId: number, publisherId: number):
   walletEnabled: false,
   offerwallEnabled: false,
   creatives: [],
+  coupon: null,
 });

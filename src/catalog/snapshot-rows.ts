@@ -1,6 +1,6 @@
 import type { Permission } from '../platform/http/auth.ts';
 import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
-import type { ArmChanges, Campaign, CreativeType, Slots, StoredControls, Unit } from './types.ts';
+import type { ArmChanges, Campaign, CouponPool, CreativeType, Slots, StoredControls, Unit } from './types.ts';
 
 /** Rows of the configuration tables as `pg` returns them (`numeric` and `bigint` are strings). */
 export type PublisherRow = {
@@ -143,7 +143,19 @@ export type OfferRow = {
   offerwall_enabled: boolean;
   /** As of a campaign. */
   stopped?: boolean;
+  /** Of offers with codes. */
+  coupon?: CouponRow | null;
   deleted_at: Date | null;
+};
+
+export type CouponRow = {
+  give_at: CouponPool['giveAt'];
+  shared_code: string | null;
+  terms: string;
+  expires_at: string | null;
+  valid_days: number | null;
+  hold_minutes: number | null;
+  drained: boolean;
 };
 
 export type CreativeRow = {

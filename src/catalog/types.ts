@@ -265,14 +265,28 @@ export type OfferCopy = {
   ctaNo: string;
 };
 
+/** The coupon codes of an offer (docs/interface.md#coupons). */
+export type CouponPool = {
+  /** When a user gets one. */
+  giveAt: 'wrap' | 'save' | 'click';
+  /** The one code of all users; null: each user gets an own one. */
+  sharedCode: string | null;
+  terms: string;
+  /** ISO 8601, and days after it was given: the earlier one counts; null: no end. */
+  expiresAt: string | null;
+  validDays: number | null;
+  /** How long a selected offer holds one before the wrap; null: not at all. */
+  holdMinutes: number | null;
+};
+
 export type Offer = {
   id: number;
   publisherId: number;
   campaign: Campaign;
   /** Neither paused, stopped nor removed. */
   active: boolean;
-  /** What of it the kill switch stops; null: nothing. */
-  stopped: 'offer' | Campaign['stopped'];
+  /** What of it the kill switch stops, or `codes`: none is left; null: nothing. */
+  stopped: 'offer' | 'codes' | Campaign['stopped'];
   weight: number;
   copy: OfferCopy;
   /** Sanitised HTML. */
@@ -284,6 +298,8 @@ export type Offer = {
   walletEnabled: boolean;
   offerwallEnabled: boolean;
   creatives: readonly Creative[];
+  /** Its coupon codes; null: it has none. */
+  coupon: CouponPool | null;
 };
 
 export type Snapshot = {

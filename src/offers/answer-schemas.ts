@@ -2,6 +2,8 @@ import { type Static, Type } from '@sinclair/typebox';
 import { eachBeacon } from '../catalog/event-kinds.ts';
 import { type LimitedText, offerLimits } from '../catalog/offer-limits.ts';
 
+import { codeSchema } from '../coupons/coupon.ts';
+
 /** The creative object (docs/interface.md#creative-object). */
 const creativeSchema = Type.Object(
   {
@@ -65,6 +67,9 @@ export const offerSchema = Type.Object(
       ...limitOf('loyalty_requirements'),
       description: 'Old name of loyalty_requirements.',
     }),
+    coupon: Type.Optional(
+      Type.Unsafe<Static<typeof codeSchema>>({ ...codeSchema, description: 'Where all users have one code.' }),
+    ),
   },
   { $id: 'Offer' },
 );

@@ -2,6 +2,7 @@ import { buildCreativeView } from '../catalog/creative-view.ts';
 import { eachBeacon, eventKinds } from '../catalog/event-kinds.ts';
 import { offerLimits } from '../catalog/offer-limits.ts';
 import type { Offer, OfferCopy, Publisher } from '../catalog/types.ts';
+import type { Coupon } from '../coupons/coupon.ts';
 import { escapeHtml } from '../platform/lib/escape-html.ts';
 import type { FetchOffersRequest } from './fetch/request.ts';
 
@@ -21,6 +22,12 @@ export type ViewContext = {
   publicUrl: string;
 };
 
+/** The code of all users, which is no secret; null: users get their own, or none. */
+export function sharedCouponOf({ coupon }: Pick<Offer, 'coupon'>): NonNullable<Coupon> | null {
+  if (coupon === null || coupon.sharedCode === null) return null;
+  return { code: coupon.sharedCode, expires_at: coupon.expiresAt, terms: coupon.terms };
+}
+
 export const clickUrl = (publicUrl: string, token: string): string => `${publicUrl}/sdk/offer-click?t=${token}`;
 
 /** The offer object of docs/interface.md#offer-object, every field present, old names beside the new ones. */
@@ -29,6 +36,7 @@ export function buildOfferView(context: ViewContext) {
   const { campaign } = offer;
   const walletEnabled = publisher.walletEnabled && offer.walletEnabled;
   const creatives = offer.creatives.map((creative) => buildCreativeView(creative, publicUrl));
+  const shared = sharedCouponOf(offer);
   return withOldOfferNames({
     id: offer.id,
     campaign_id: campaign.id,
@@ -62,6 +70,7 @@ export function buildOfferView(context: ViewContext) {
       offer_description: campaign.offerDescription,
       campaign_images: campaign.creatives.map((creative) => buildCreativeView(creative, publicUrl)),
     },
+    ...(shared === null ? {} : { coupon: shared }),
   });
 }
 

@@ -1,3 +1,4 @@
+import type { Coupons } from '../coupons/room.ts';
 import type { PermissionEntry } from '../management/unit-of-work.ts';
 import type { App } from '../platform/ports.ts';
 import type { Reports } from '../reports/room.ts';
@@ -11,8 +12,11 @@ import { walletPageRoutes } from './wallet/page-routes.ts';
 import { walletRoutes } from './wallet/routes.ts';
 import { eraseWalletOfSessions, eraseWalletOfUser, exportWallet } from './wallet-items.ts';
 
+type Needs = { tracking: Tracking; reports: Reports; coupons: Coupons };
+
 /** Perks that users select and confirm, and offers that they save. */
-export function createPerks({ tracking: { deps }, reports }: { tracking: Tracking; reports: Reports }) {
+export function createPerks({ tracking, reports, coupons }: Needs) {
+  const deps = { ...tracking.deps, coupons: coupons.issuer };
   reports.addPerkStages(countPerkStages);
   return {
     name: 'perks',

@@ -41,6 +41,7 @@ export function sampleOffer(publisherId: number, publicUrl: string): Offer {
     walletEnabled: true,
     offerwallEnabled: true,
     creatives,
+    coupon: null,
   };
 }
 

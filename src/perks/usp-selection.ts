@@ -2,10 +2,12 @@ import { Type } from '@sinclair/typebox';
 import { blankOffer } from '../catalog/blank-offer.ts';
 import { eachBeacon } from '../catalog/event-kinds.ts';
 import type { Publisher, Snapshot } from '../catalog/types.ts';
+import { couponSchema } from '../coupons/coupon.ts';
 import { buildOfferView, fillCopy, withOldOfferNames } from '../offers/offer-view.ts';
 import { firstUuid7At } from '../platform/lib/uuid7.ts';
 import type { TokenCodec } from '../platform/security/tracking-token.ts';
 import type { EventType, SampleContext } from '../webhooks/events.ts';
+import type { SessionCoupons } from './offer-coupons.ts';
 import { sampleOffer, sampleUserId } from './sample-offer.ts';
 import type { UspSession } from './usp-sessions.ts';
 
@@ -62,6 +64,7 @@ const campaign = Type.Object({
   is_loyaltyboost: Type.Boolean({ description: 'Old name of `is_loyalty`.' }),
   loyaltyboost_requirements: requirements,
   perkswallet_enabled: Type.Boolean({ description: 'Old name of `wallet_enabled`.' }),
+  coupon: Type.Optional(couponSchema),
 });
 
 const payload = Type.Object({
@@ -98,7 +101,12 @@ function buildSample({ publisher, publicUrl, nowMs }: SampleContext): Buffer {
     macros: {},
     dev: false,
   };
-  const context = { publisher, offers: new Map([[offer.id, offer]]), tokens: { mint: () => 'test' }, publicUrl };
+  const context = {
+    publisher,
+    offers: new Map([[offer.id, offer]]),
+    tokens: { mint: () => 'test' },
+    publicUrl,
+  };
   return buildUspPayload(session, [campaignId], context);
 }
 
@@ -109,6 +117,8 @@ export type PayloadContext = {
   tokens: Pick<TokenCodec, 'mint'>;
   /** Origin of every URL. */
   publicUrl: string;
+  /** The codes that were given; default: none. */
+  coupons?: SessionCoupons;
 };
 
 type PayloadSession = Pick<UspSession, 'id' | 'pubUserId' | 'offerIds' | 'campaignIds' | 'macros' | 'dev'> &
@@ -137,7 +147,7 @@ export function buildUspPayload(session: PayloadSession, selected: readonly numb
 }
 
 function buildCampaign(session: PayloadSession, campaignId: number, index: number, context: PayloadContext) {
-  const { publisher, offers, tokens, publicUrl } = context;
+  const { publisher, offers, tokens, publicUrl, coupons } = context;
   const offerId = session.offerIds[index] ?? 0;
   // One that is not in the catalogue any more is sent with its ids and empty texts.
   const offer = offers.get(offerId) ?? blankOffer(offerId, campaignId, publisher.id);
@@ -186,5 +196,6 @@ function buildCampaign(session: PayloadSession, campaignId: number, index: numbe
     useraction_cta: view.useraction_cta,
     useraction_url: view.useraction_url,
     campaign: view.campaign,
+    ...(coupons?.has(campaignId) ? { coupon: coupons.get(campaignId) ?? null } : {}),
   });
 }

@@ -46,7 +46,13 @@ export type ErasureSweep = {
 };
 
 /** Rows that were removed or emptied (counts), under the names in the erasure's answer. */
-export type ErasedCounts = { sessions: number; deliveries: number; wallet_items: number; histories: number };
+export type ErasedCounts = {
+  sessions: number;
+  deliveries: number;
+  wallet_items: number;
+  coupons: number;
+  histories: number;
+};
 
 /** Called after each piece of work, which renews the erasure's lease. */
 export type OnErased = (counts: Partial<ErasedCounts>) => Promise<void>;

@@ -35,6 +35,7 @@ const erasureView = Type.Object(
         sessions: Type.Integer(),
         deliveries: Type.Integer(),
         wallet_items: Type.Integer(),
+        coupons: Type.Integer(),
         histories: Type.Integer(),
       },
       { description: 'Rows removed or emptied so far.' },
@@ -170,5 +171,5 @@ const viewOf = ({ id, namedBy, requestedAt, sweptAt, finishedAt, counts }: Erasu
   named_by: namedBy,
   requested_at: requestedAt.toISOString(),
   finished_at: finishedAt?.toISOString() ?? null,
-  erased: { sessions: 0, deliveries: 0, wallet_items: 0, histories: 0, ...counts },
+  erased: { sessions: 0, deliveries: 0, wallet_items: 0, coupons: 0, histories: 0, ...counts },
 });

@@ -93,6 +93,7 @@ export const offerOf = (id: number, campaign: Campaign, over: Partial<Offer> = {
   walletEnabled: true,
   offerwallEnabled: true,
   creatives: [],
+  coupon: null,
   ...over,
 });
 

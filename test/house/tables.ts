@@ -47,6 +47,7 @@ export const tables: Record<string, Ownership> = {
   offers: {
     owner: 'catalog',
     readers: {
+      coupons: 'a pool belongs to an offer of the publisher',
       tracking: conversionOfClick,
       demo: 'the demo shop names the offers of its activity',
       reports: 'sums of a campaign are found by its offers',
@@ -79,6 +80,8 @@ export const tables: Record<string, Ownership> = {
       tracking: 'clicks and conversions need the placement, user and attributes of their session',
     },
   },
+  ...owned('coupons', ['coupon_blocks', 'coupon_loads', 'coupon_stock', 'coupons']),
+  coupon_pools: { owner: 'coupons', readers: { catalog: 'the snapshot says which offers have codes' } },
   ...owned('alerts', ['alert_messages', 'alert_mutes', 'alert_readers', 'alert_rules', 'alerts']),
   users: {
     owner: 'accounts',

@@ -78,6 +78,7 @@ const offerOf = (id: number, changes: Partial<Offer> = {}): Offer => ({
   walletEnabled: true,
   offerwallEnabled: true,
   creatives: [icon],
+  coupon: null,
   ...changes,
 });
 

@@ -70,6 +70,7 @@ test('an export of an erased user, of an unknown one, or by another publisher is
     selections: [],
     conversions: [],
     saved_offers: [],
+    coupons: [],
     history: [],
     attributes: [],
     audiences: [],

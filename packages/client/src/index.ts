@@ -33,6 +33,7 @@ export { NavigationGuard, type NavigationGuardOptions } from './navigation-guard
 export type { JsonValue, UserPayload } from './payload.ts';
 export type {
   Beacons,
+  Coupon,
   Creative,
   ExperimentArm,
   FetchOffersResponse,

@@ -70,6 +70,17 @@ export type Offer = {
   loyaltyboost_requirements: string;
   /** Old name of `wallet_enabled`. */
   perkswallet_enabled: boolean;
+  /** Where all users have one code; own codes come with the wrap. */
+  coupon?: Coupon;
+};
+
+/** The code of a user for an offer (docs/interface.md#coupons). */
+export type Coupon = {
+  code: string;
+  /** ISO 8601; null: no end. */
+  expires_at: string | null;
+  /** Plain text; "": none. */
+  terms: string;
 };
 
 /** To be fired when the event happens (docs/interface.md#tracking). */

@@ -1,7 +1,7 @@
 import type { OfferSettings, OfferStyles } from './appearance.ts';
 import type { AdEvent } from './callback.ts';
 import type { UserPayload } from './payload.ts';
-import type { ExperimentArm, Offer } from './response.ts';
+import type { Coupon, ExperimentArm, Offer } from './response.ts';
 
 /** Types of the web SDK (docs/interface.md#web-sdk): `window.Ad`, `window.AdConfig`, `window.AdUser` and its events. */
 
@@ -51,8 +51,8 @@ export type AdEventPayloads = {
   url_clicked: { target_url: string; url: string };
   usp_selected: { campaign_id: number };
   usp_unselected: { campaign_id: number };
-  /** Campaign ids. */
-  usp_confirmed: { selected: number[] };
+  /** Campaign ids; `campaigns`: the codes that the user was given, of offers with codes (null: none was left). */
+  usp_confirmed: { selected: number[]; campaigns?: { campaign_id: number; coupon: Coupon | null }[] };
   error: { kind: AdErrorKind; message: string };
 };
 

@@ -1,4 +1,4 @@
-import type { Beacons, Creative, ExperimentArm, OfferCampaign } from './response.ts';
+import type { Beacons, Coupon, Creative, ExperimentArm, OfferCampaign } from './response.ts';
 
 /** A selected campaign of `usp.selection`. Every field is always present; absent text is "". */
 export type SelectedCampaign = {
@@ -36,6 +36,8 @@ export type SelectedCampaign = {
   loyaltyboost_requirements: { text?: string };
   /** Old name of `wallet_enabled`. */
   perkswallet_enabled: boolean;
+  /** Of offers with codes; null: none was left. */
+  coupon?: Coupon | null;
 };
 
 /** Confirmed perks of a session (docs/interface.md#usp-webhook-payload). */
@@ -71,6 +73,8 @@ export type WalletPayload<Event extends 'offer_saved' | 'offer_removed' = 'offer
   tnc: string;
   /** ISO 8601. */
   timestamp: string;
+  /** Of offers whose codes come with the save; null: none was left. */
+  coupon?: Coupon | null;
 };
 
 /** The postback of a conversion (docs/interface.md#events-and-macros). Times are ISO 8601. */

@@ -7,7 +7,7 @@ import { tryCall } from './try-call.ts';
 export const callTimeoutMs = 10_000;
 
 /** `selected`: campaign ids. */
-export type SessionView = { status: string; selected: number[] };
+export type SessionView = { status: string; selected: number[]; campaigns?: unknown };
 
 /** Campaign ids. */
 export type SelectionChange = { selected: number[]; unselected: number[] };
@@ -99,7 +99,8 @@ function reasonOf(content: unknown): string {
 }
 
 function viewOf(content: unknown): SessionView {
-  const data = (content as { data?: { status?: unknown; selected?: unknown } }).data ?? {};
+  const data = (content as { data?: Partial<Record<keyof SessionView, unknown>> }).data ?? {};
   const selected = Array.isArray(data.selected) ? data.selected.filter((id) => typeof id === 'number') : [];
-  return { status: String(data.status), selected };
+  const campaigns = data.campaigns === undefined ? {} : { campaigns: data.campaigns };
+  return { status: String(data.status), selected, ...campaigns };
 }

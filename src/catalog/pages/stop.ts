@@ -41,7 +41,8 @@ export function stopButton(context: PublisherContext, { name }: Resource, view: 
       });
 }
 
-export const stoppedBadge = (): Html => badge(t('stop.stopped'), 'bad');
+export const stoppedBadge = (by: Offer['stopped'] = null): Html =>
+  badge(t(by === 'codes' ? 'stop.noCodes' : 'stop.stopped'), 'bad');
 
 /** Who stopped it and when; of an offer, also that its campaign or advertiser is stopped (`within`). */
 export function stopNotice({ publisher }: PublisherContext, view: View, within: Offer['stopped'] = null): Html {
@@ -49,5 +50,6 @@ export function stopNotice({ publisher }: PublisherContext, view: View, within: 
     const time = moment(publisher, String(view.stopped_at));
     return notice('warn', html`<p>${tHtml('stop.notice', { who: String(view.stopped_by), time })}</p>`);
   }
+  if (within === 'codes') return notice('warn', html`<p>${tHtml('stop.codes', {})}</p>`);
   return within === null || within === 'offer' ? nothing : notice('warn', html`<p>${t('stop.within', { within })}</p>`);
 }

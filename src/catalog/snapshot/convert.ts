@@ -6,6 +6,7 @@ import { controlOf, holdoutArm } from '../experiments.ts';
 import type {
   AudienceRow,
   CampaignRow,
+  CouponRow,
   CreativeRow,
   ExperimentRow,
   KeyRow,
@@ -20,6 +21,7 @@ import type {
   ApiKey,
   Arm,
   Campaign,
+  CouponPool,
   Creative,
   Experiment,
   Offer,
@@ -200,7 +202,8 @@ function toProvision(row: ProvisionRow): Provision {
 const microsOf = (amount: string): number => Math.round(Number(amount) * 1_000_000);
 
 export function toOffer(row: OfferRow, campaign: Campaign, creativeRows: CreativeRow[]): Offer {
-  const stopped = row.stopped === true ? 'offer' : campaign.stopped;
+  const coupon = row.coupon ?? null;
+  const stopped = row.stopped === true ? 'offer' : (campaign.stopped ?? (coupon?.drained ? 'codes' : null));
   return {
     id: row.id,
     publisherId: row.publisher_id,
@@ -225,8 +228,18 @@ export function toOffer(row: OfferRow, campaign: Campaign, creativeRows: Creativ
     walletEnabled: row.wallet_enabled,
     offerwallEnabled: row.offerwall_enabled,
     creatives: creativeRows.map(toCreative),
+    coupon: coupon && toCouponPool(coupon),
   };
 }
+
+const toCouponPool = (row: CouponRow): CouponPool => ({
+  giveAt: row.give_at,
+  sharedCode: row.shared_code,
+  terms: row.terms,
+  expiresAt: row.expires_at === null ? null : new Date(row.expires_at).toISOString(),
+  validDays: row.valid_days,
+  holdMinutes: row.hold_minutes,
+});
 
 function toCreative(row: CreativeRow): Creative {
   return {

@@ -60,7 +60,7 @@ const campaignColumns = columns<Omit<CampaignRow, 'advertiser_name' | 'stopped' 
   payout_currency: true,
   deleted_at: true,
 });
-const offerColumns = columns<Omit<OfferRow, 'stopped'>>({
+const offerColumns = columns<Omit<OfferRow, 'stopped' | 'coupon'>>({
   id: true,
   publisher_id: true,
   campaign_id: true,
@@ -82,6 +82,11 @@ const offerColumns = columns<Omit<OfferRow, 'stopped'>>({
   offerwall_enabled: true,
   deleted_at: true,
 });
+const couponOf = (pool: string): string => `case when ${pool}.offer_id is not null then jsonb_build_object(
+          'give_at', ${pool}.give_at, 'shared_code', ${pool}.shared_code, 'terms', ${pool}.terms,
+          'expires_at', ${pool}.expires_at, 'valid_days', ${pool}.valid_days, 'hold_minutes', ${pool}.hold_minutes,
+          'drained', ${pool}.drained_at is not null) end`;
+
 const creativeColumns = columns<CreativeRow>({
   id: true,
   offer_id: true,
@@ -132,7 +137,8 @@ export async function loadRows(executor: Executor, earlier: Stored | null = null
     ),
     sequenceRules: await all('select * from sequence_rules where active and deleted_at is null order by id'),
     offers: await some(
-      `select ${offerColumns('o')}, o.stopped_at is not null as stopped from offers o
+      `select ${offerColumns('o')}, o.stopped_at is not null as stopped, ${couponOf('p')} as coupon
+      from offers o left join coupon_pools p on p.offer_id = o.id
       where ${isReferable('o')} and ($1::integer[] is null or o.campaign_id = any($1)) order by o.id`,
     ),
     experiments: await all(

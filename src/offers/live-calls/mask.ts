@@ -9,10 +9,11 @@ const hidden = '•••';
 const hiddenNames = [
   'key$|^(ad_fp|adpx_fp|fingerprint|ip|c_id|click_id)$|user(?!_agent)|name$|birth',
   'mail|phone|mobile|address|street|zip|postal|token|secret|passw|auth|cookie|iban|card',
+  'coupon|^(codes|shared)$|fallback_code',
 ];
 const hiddenName = new RegExp(hiddenNames.join('|'), 'i');
 /** In answers, which name campaigns and advertisers too. */
-const hiddenInAnswer = /pub_user|ad_fp|mail|phone|first_name|last_name|token|secret/i;
+const hiddenInAnswer = /pub_user|ad_fp|mail|phone|first_name|last_name|token|secret|coupon|^codes$/i;
 
 /** Read of a text (characters): more is not shown of it, and the pattern takes a time that grows with its square. */
 const maxRead = 256;

@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import { couponSchema } from '../../coupons/coupon.ts';
 import { exactNumber } from '../../platform/http/schemas.ts';
 
 /** Any text: one that no fetch could have is just another user's. Numbers are taken as text. */
@@ -63,6 +64,11 @@ export const sessionView = Type.Object(
           description: "The session's other campaign ids, in the order shown.",
         }),
         wrapped_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+        campaigns: Type.Optional(
+          Type.Array(Type.Object({ campaign_id: Type.Integer(), coupon: couponSchema }), {
+            description: 'After the wrap, of each selected offer that has codes: the one this user was given.',
+          }),
+        ),
       },
       { title: 'PerksSession' },
     ),

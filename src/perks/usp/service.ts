@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { Caller } from '../../accounts/caller.ts';
 import type { Config } from '../../config.ts';
+import type { CouponIssuer } from '../../coupons/issuer.ts';
 import { type PerkEvent, perkEvent } from '../../event-log/tracked-event.ts';
 import type { BatchMeters } from '../../platform/db/batch.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
@@ -14,6 +15,7 @@ import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import { type EventMeter, insertEvents } from '../../tracking/event-rows.ts';
 import { enqueue, type OutboxEvent } from '../../webhooks/outbox.ts';
+import { findSessionCoupons, giveAtWrap, type SessionCoupons } from '../offer-coupons.ts';
 import { buildUspPayload, uspSelection } from '../usp-selection.ts';
 import {
   changeSelection,
@@ -40,7 +42,13 @@ export type UspService = {
 type SessionData = ReturnType<typeof viewOf>;
 
 /** What a batch of wraps is written with. */
-type WrapDeps = { pool: pg.Pool; tokens: TokenCodec; config: Config; eventMeter: EventMeter };
+type WrapDeps = {
+  pool: pg.Pool;
+  tokens: TokenCodec;
+  config: Config;
+  eventMeter: EventMeter;
+  coupons: CouponIssuer;
+};
 
 /** What the calls take. `now`: epoch milliseconds. */
 export type UspDeps = WrapDeps & { dbHealth: DatabaseHealth; batchMeters: BatchMeters; now: () => number };
@@ -79,9 +87,16 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
     return session;
   }
 
-  async function get(call: UspCall): Promise<SessionData> {
-    return viewOf(await find(call), now());
+  /** With the codes that it gave, once it is wrapped. */
+  async function view(session: UspSession, { caller }: UspCall): Promise<SessionData> {
+    const context = { coupons: written.coupons, offers: caller.snapshot.offers };
+    const selection = { session, selected: session.selected };
+    const isGiven = session.wrappedAt !== null && hasCodes({ session, caller });
+    const coupons = isGiven ? await findSessionCoupons(pool, context, selection) : noCoupons;
+    return viewOf(session, now(), coupons);
   }
+
+  const get = async (call: UspCall): Promise<SessionData> => view(await find(call), call);
 
   async function change(call: UspCall, changeOf: ChangeOf): Promise<SessionData> {
     const session = await find(call);
@@ -90,17 +105,17 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
     if (isExpired(session, now())) throw new AppError('session_expired');
     const selected = await changeSelection(pool, session, wanted);
     if (selected === null) throw new AppError('session_wrapped');
-    return viewOf({ ...session, selected }, now());
+    return viewOf({ ...session, selected }, now(), noCoupons);
   }
 
   async function wrap(call: UspCall, changeOf: ChangeOf): Promise<SessionData> {
     const session = await find(call);
     const wanted = changeOf(session);
-    if (session.wrappedAt !== null) return viewOf(session, now());
+    if (session.wrappedAt !== null) return view(session, call);
     if (isExpired(session, now())) throw new AppError('session_expired');
     if (wanted.selected.length + wanted.unselected.length > 0) await changeSelection(pool, session, wanted);
     const wrapped = await wraps.add({ session, caller: call.caller, nowMs: now(), trace: call.trace });
-    return wrapped === null ? get(call) : viewOf(wrapped, now());
+    return wrapped === null ? get(call) : viewOf(wrapped.session, now(), wrapped.coupons);
   }
 
   return {
@@ -112,7 +127,7 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
 
 const isExpired = (session: UspSession, nowMs: number): boolean => nowMs - timeOfUuid7(session.id) > openForMs;
 
-function viewOf(session: UspSession, nowMs: number) {
+function viewOf(session: UspSession, nowMs: number, coupons: SessionCoupons) {
   const { id, pubUserId, campaignIds, wrappedAt } = session;
   const selected = new Set(session.selected);
   const status: 'open' | 'wrapped' | 'expired' =
@@ -124,6 +139,9 @@ function viewOf(session: UspSession, nowMs: number) {
     selected: campaignIds.filter((campaignId) => selected.has(campaignId)),
     unselected: campaignIds.filter((campaignId) => !selected.has(campaignId)),
     wrapped_at: wrappedAt?.toISOString() ?? null,
+    ...(coupons.size === 0
+      ? {}
+      : { campaigns: [...coupons].map(([campaignId, coupon]) => ({ campaign_id: campaignId, coupon })) }),
   };
 }
 
@@ -132,11 +150,11 @@ type Wrap = { session: UspSession; caller: Caller; nowMs: number; trace: Trace |
 
 /**
  * Wraps sessions, stores their selections for the reports and enqueues their webhooks, all in one transaction.
- * @returns for each, the wrapped session; null where another call was first
+ * @returns for each, the wrapped session and what codes it gave; null where another call was first
  */
-async function wrapBatch(deps: WrapDeps, items: readonly Wrap[]): Promise<(UspSession | null)[]> {
+async function wrapBatch(deps: WrapDeps, items: readonly Wrap[]): Promise<(WrapResult | null)[]> {
   const firsts = [...new Map(items.toReversed().map((item) => [item.session.id, item])).values()];
-  const selections = await transaction(deps.pool, async (executor) => {
+  const { wrapped: selections, coupons } = await transaction(deps.pool, async (executor) => {
     const wrapped = await markWrapped(executor, firsts);
     const done = firsts.flatMap((item) => {
       const selected = wrapped.get(item.session.id);
@@ -145,26 +163,45 @@ async function wrapBatch(deps: WrapDeps, items: readonly Wrap[]): Promise<(UspSe
     const events = done.flatMap(selectionEvents);
     if (events.length > 0) await insertEvents(executor, events);
     executor.onCommit(() => deps.eventMeter.recorded('selection', null, events.length));
+    const withCodes = done.filter(hasCodes);
+    const coupons =
+      withCodes.length === 0
+        ? new Map<string, SessionCoupons>()
+        : await giveAtWrap(
+            executor,
+            withCodes.map((item) => ({ ...item, coupons: deps.coupons, offers: item.caller.snapshot.offers })),
+          );
     await enqueue(
       executor,
-      done.map((item) => toWebhook(deps, item)),
+      done.map((item) => toWebhook(deps, item, coupons.get(item.session.id) ?? noCoupons)),
     );
-    return wrapped;
+    return { wrapped, coupons };
   });
   return items.map((item) => {
     const selected = firsts.includes(item) ? selections.get(item.session.id) : undefined;
-    return selected === undefined ? null : { ...item.session, selected, wrappedAt: new Date(item.nowMs) };
+    if (selected === undefined) return null;
+    const session = { ...item.session, selected, wrappedAt: new Date(item.nowMs) };
+    return { session, coupons: coupons.get(session.id) ?? noCoupons };
   });
 }
+
+/** Whether an offer that the session showed has codes. */
+const hasCodes = ({ session, caller: { snapshot } }: Pick<Wrap, 'session' | 'caller'>): boolean =>
+  session.offerIds.some((id) => (snapshot.offers.get(id)?.coupon ?? null) !== null);
+
+const noCoupons: SessionCoupons = new Map();
+
+type WrapResult = { session: UspSession; coupons: SessionCoupons };
 
 type Wrapped = Wrap & { selected: readonly number[] };
 
 function toWebhook(
   { tokens, config }: WrapDeps,
   { session, caller: { publisher, snapshot }, selected, nowMs, trace }: Wrapped,
+  coupons: SessionCoupons,
 ): OutboxEvent {
   const { id: sessionId, publisherId, pubUserId, dev } = session;
-  const context = { publisher, offers: snapshot.offers, tokens, publicUrl: config.publicUrl };
+  const context = { publisher, offers: snapshot.offers, tokens, publicUrl: config.publicUrl, coupons };
   const payload = (): Buffer => buildUspPayload(session, selected, context);
   const traceparent = trace?.traceparent ?? null;
   return { publisherId, event: uspSelection.name, sessionId, pubUserId, dev, payload, nowMs, traceparent };

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { v7 } from 'uuid';
+import type { Coupon } from '../../coupons/coupon.ts';
 import type { Transaction } from '../../platform/db/pool.ts';
 import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
@@ -17,6 +18,8 @@ type WalletChange = {
   dev: boolean;
   /** The request that makes it. */
   trace: Trace | null;
+  /** The code that the user got with it; undefined: codes do not come with it. */
+  coupon: Coupon | undefined;
 };
 
 /** Enqueues the webhook of a change, in the transaction that makes the change: both are committed, or neither. */
@@ -24,9 +27,10 @@ export type NotifyChange = (executor: Transaction, change: WalletChange) => Prom
 
 export const createChangeNotifier =
   (savedOffersOf: (items: readonly WalletItem[]) => SavedOffer[]): NotifyChange =>
-  async (executor, { event, item, atMs, dev, trace }) => {
+  async (executor, { event, item, atMs, dev, trace, coupon }) => {
     const { publisherId, pubUserId, sessionId } = item;
-    const payload = (): Buffer => buildWalletPayload({ event, item, atMs }, savedOffersOf([item])[0]?.view ?? null);
+    const payload = (): Buffer =>
+      buildWalletPayload({ event, item, atMs, coupon }, savedOffersOf([item])[0]?.view ?? null);
     const once = dev ? { id: devDeliveryId(event, item) } : {};
     const traceparent = trace?.traceparent ?? null;
     const change = { publisherId, event, sessionId, pubUserId, dev, payload, nowMs: atMs, traceparent, ...once };

@@ -1,17 +1,23 @@
 import { Type } from '@sinclair/typebox';
+import { type Coupon, couponSchema } from '../../coupons/coupon.ts';
 import { buildOfferView, type OfferView } from '../../offers/offer-view.ts';
 import type { EventType, SampleContext } from '../../webhooks/events.ts';
 import { sampleOffer, sampleUserId } from '../sample-offer.ts';
 
 export type WalletEvent = 'offer_saved' | 'offer_removed';
 
-type Told = { event: WalletEvent; item: { pubUserId: string; offerId: number }; atMs: number };
+type Told = {
+  event: WalletEvent;
+  item: { pubUserId: string; offerId: number };
+  atMs: number;
+  coupon?: Coupon | undefined;
+};
 
 /**
  * The bytes of a wallet webhook (docs/interface.md#wallet): the offer as its user saw it. `view` null: the catalogue no
  * longer knows it, so its texts are empty. Pure.
  */
-export function buildWalletPayload({ event, item, atMs }: Told, view: OfferView | null): Buffer {
+export function buildWalletPayload({ event, item, atMs, coupon }: Told, view: OfferView | null): Buffer {
   return Buffer.from(
     JSON.stringify({
       event,
@@ -29,6 +35,7 @@ export function buildWalletPayload({ event, item, atMs }: Told, view: OfferView 
       cta_no: view?.cta_no ?? '',
       tnc: view?.terms_and_conditions ?? '',
       timestamp: new Date(atMs).toISOString(),
+      ...(coupon === undefined ? {} : { coupon }),
     }),
   );
 }
@@ -50,6 +57,7 @@ const payloadOf = (event: WalletEvent) =>
     cta_no: Type.String(),
     tnc: Type.String({ description: 'Terms and conditions, HTML.' }),
     timestamp: Type.String({ format: 'date-time' }),
+    coupon: Type.Optional(couponSchema),
   });
 
 const eventType = (name: WalletEvent, title: string, description: string): EventType => ({

@@ -1,4 +1,5 @@
 import { sanitiseTerms } from '../../catalog/sanitise.ts';
+import type { Coupon } from '../../coupons/coupon.ts';
 import type { OfferView } from '../../offers/offer-view.ts';
 import { type Html, html, nothing, pageOf, plainText, trusted } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
@@ -62,7 +63,7 @@ function hidden(token: string): Html {
   return html`<input type="hidden" name="t" value="${token}"><input type="hidden" name="language" value="${language}">`;
 }
 
-function card({ view, savedAt, state, removeToken }: PageOffer, publicUrl: string): Html {
+function card({ view, savedAt, state, removeToken, coupon }: PageOffer, publicUrl: string): Html {
   const title = plainText(view.title) || view.advertiser_name;
   const day = new Intl.DateTimeFormat(reader().locale, { dateStyle: 'long', timeZone: 'UTC' });
   const date = html`<time datetime="${savedAt.toISOString()}">${day.format(savedAt)}</time>`;
@@ -71,6 +72,7 @@ function card({ view, savedAt, state, removeToken }: PageOffer, publicUrl: strin
 <h2 dir="auto">${title}</h2>
 ${paragraph(view.description, '')}
 ${paragraph(view.mini_text, 'quiet')}
+${coupon === null ? nothing : couponPart(coupon)}
 ${terms(view.terms_and_conditions)}
 <p class="quiet">${tHtml('endUser.wallet.savedOn', { date })}</p>
 <div class="actions">
@@ -78,6 +80,17 @@ ${state === 'active' ? openLink(view, title) : html`<p class="badge">${t('endUse
 ${removeForm(title, removeToken)}
 </div>
 </div></li>`;
+}
+
+/** The code can be selected as a whole; it reads from left to right in every language. */
+function couponPart({ code, expires_at: expiresAt, terms }: NonNullable<Coupon>): Html {
+  const day = new Intl.DateTimeFormat(reader().locale, { dateStyle: 'long', timeZone: 'UTC' });
+  const until =
+    expiresAt === null
+      ? nothing
+      : paragraph(t('endUser.coupon.until', { date: day.format(new Date(expiresAt)) }), 'quiet');
+  return html`<div class="coupon"><p class="quiet">${t('endUser.coupon.code')}</p>
+<p class="code"><bdi dir="ltr">${code}</bdi></p>${until}${paragraph(terms, 'quiet')}</div>`;
 }
 
 const paragraph = (text: string, className: string): Html =>

@@ -139,7 +139,7 @@ async function listRoutes(
     const saved = await wallet.list(owner);
     const walletUrl = wallet.pageFor(owner);
     const offers = await Promise.all(
-      saved.map(async ({ view, qrUrl, savedAt, state }) => ({
+      saved.map(async ({ view, qrUrl, savedAt, state, coupon }) => ({
         ...view,
         // An expired offer opens the wallet page, which shows that it is.
         click_url: state === 'active' ? view.click_url : walletUrl,
@@ -147,6 +147,7 @@ async function listRoutes(
         qr_code_img: await qrCodes.make(qrUrl),
         saved_at: savedAt.toISOString(),
         state,
+        ...(coupon === null ? {} : { coupon }),
       })),
     );
     return { data: { offers: offers as never[], count: offers.length, wallet_url: walletUrl } };

@@ -2,7 +2,10 @@ import { eventKinds } from '../../catalog/event-kinds.ts';
 import { isKnownTo, isServedTo, phaseOf } from '../../catalog/provisioning.ts';
 import type { CatalogStore } from '../../catalog/store.ts';
 import type { Config } from '../../config.ts';
-import { buildOfferView, clickUrl, fillCopy, type OfferView } from '../../offers/offer-view.ts';
+import type { Coupon } from '../../coupons/coupon.ts';
+import type { CouponIssuer } from '../../coupons/issuer.ts';
+import { buildOfferView, clickUrl, fillCopy, type OfferView, sharedCouponOf } from '../../offers/offer-view.ts';
+import type { Executor } from '../../platform/db/pool.ts';
 import type { TokenClaims, TokenCodec } from '../../platform/security/tracking-token.ts';
 import { checkToken } from '../../platform/security/tracking-token.ts';
 import type { WalletItem } from '../wallet-items.ts';
@@ -12,11 +15,14 @@ type WalletState = 'active' | 'expired';
 
 /** A saved offer as it is displayed. */
 export type SavedOffer = {
+  item: WalletItem;
   /** Without its QR code, which encodes `qrUrl`. */
   view: OfferView;
   qrUrl: string;
   savedAt: Date;
   state: WalletState;
+  /** The user's code; null: none. */
+  coupon: Coupon;
 };
 
 /** `now`: epoch milliseconds. */
@@ -45,12 +51,32 @@ export function createSavedOffers({
       const view = buildOfferView({ offer, publisher, copy, token, hasUser: true, qrCode: '', publicUrl });
       return [
         {
+          item,
           view,
           qrUrl: clickUrl(publicUrl, tokens.mint(qrClaims)),
           savedAt: item.savedAt,
+          coupon: sharedCouponOf(offer),
           state: isServedTo(offer, publisher) && phaseOf(offer.campaign, now()) !== 'over' ? 'active' : 'expired',
         },
       ];
     });
   };
+}
+
+type CouponDeps = { pool: Executor; catalog: CatalogStore; coupons: CouponIssuer };
+
+/** Saved offers with the codes that their user has. */
+export async function withCoupons(
+  { pool, catalog, coupons }: CouponDeps,
+  saved: readonly SavedOffer[],
+): Promise<readonly SavedOffer[]> {
+  const { offers } = catalog.current();
+  const wants = saved.flatMap(({ item }) => {
+    const offer = offers.get(item.offerId);
+    return offer === undefined || offer.coupon === null ? [] : [{ ...item, offer, dev: false }];
+  });
+  if (wants.length === 0) return saved;
+  const found = await coupons.find(pool, wants);
+  const byOffer = new Map(wants.map(({ offerId }, index) => [offerId, found[index] ?? null]));
+  return saved.map((one) => ({ ...one, coupon: byOffer.get(one.item.offerId) ?? one.coupon }));
 }

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { CatalogStore } from '../../catalog/store.ts';
 import type { Config } from '../../config.ts';
+import type { CouponIssuer } from '../../coupons/issuer.ts';
 import { perkEvent } from '../../event-log/tracked-event.ts';
 import type { DatabaseHealth } from '../../platform/db/health.ts';
 import { createFailFast } from '../../platform/db/health.ts';
@@ -15,7 +16,7 @@ import { type EventMeter, insertEvents } from '../../tracking/event-rows.ts';
 import { deleteItem, findMovedOwner, insertItem, listItems, moveItems } from '../wallet-items.ts';
 import { createChangeNotifier } from './changes.ts';
 import { createWalletLinks, openPurpose } from './links.ts';
-import { createSavedOffers, type SavedOffer } from './saved-offers.ts';
+import { createSavedOffers, type SavedOffer, withCoupons } from './saved-offers.ts';
 import { createSaveTokenVerifier, type VerifySaveToken } from './verify-save-token.ts';
 
 /** A wallet: all of it belongs to one user of one publisher. */
@@ -29,6 +30,7 @@ export type WalletDeps = {
   tokens: TokenCodec;
   config: Config;
   eventMeter: EventMeter;
+  coupons: CouponIssuer;
   now: () => number;
 };
 
@@ -43,7 +45,7 @@ export type WalletService = {
   pageOf: (token: unknown) => Promise<string>;
   /** Verifies a token; nothing is saved. Errors as `save`. */
   verify: VerifySaveToken;
-  list: (owner: WalletOwner) => Promise<SavedOffer[]>;
+  list: (owner: WalletOwner) => Promise<readonly SavedOffer[]>;
   /** The URL of the owner's wallet page, the same all day; valid for 59 to 60 days. */
   pageFor: (owner: WalletOwner) => string;
   /** @returns false when it was not there */
@@ -84,12 +86,15 @@ export function createWalletService(deps: WalletDeps): WalletService {
   }
 
   async function save(token: unknown, trace: Trace | null): Promise<string> {
-    const { item, recorded } = await verify(token, 'save');
+    const { item, offer, recorded } = await verify(token, 'save');
     await transaction(pool, async (executor) => {
       const isNew = !recorded || (await insertItem(executor, item));
       if (!isNew) return;
       const atMs = item.savedAt.getTime();
-      await notify(executor, { event: 'offer_saved', item, atMs, dev: !recorded, trace });
+      const isGiven = offer.coupon?.giveAt === 'save';
+      const wants = isGiven ? [{ ...item, offer, dev: !recorded }] : [];
+      const [coupon] = wants.length === 0 ? [] : await deps.coupons.give(executor, wants, atMs);
+      await notify(executor, { event: 'offer_saved', item, atMs, dev: !recorded, trace, coupon });
       if (!recorded) return;
       await insertEvents(executor, [perkEvent('save', { ...item, dev: false }, atMs)]);
       executor.onCommit(() => eventMeter.recorded('save', null));
@@ -105,7 +110,8 @@ export function createWalletService(deps: WalletDeps): WalletService {
   const remove: WalletService['remove'] = ({ publisherId, userKey }, offerId, trace) =>
     transaction(pool, async (executor) => {
       const item = await deleteItem(executor, publisherId, userKey, offerId);
-      if (item !== null) await notify(executor, { event: 'offer_removed', item, atMs: now(), dev: false, trace });
+      if (item !== null)
+        await notify(executor, { event: 'offer_removed', item, atMs: now(), dev: false, trace, coupon: undefined });
       return item !== null;
     });
 
@@ -114,7 +120,7 @@ export function createWalletService(deps: WalletDeps): WalletService {
     pageOf: (token) => failFast(() => pageOf(token)),
     verify: (token, use) => failFast(() => verify(token, use)),
     list: ({ publisherId, userKey }) =>
-      failFast(async () => savedOffersOf(await listItems(pool, publisherId, userKey))),
+      failFast(async () => withCoupons(deps, savedOffersOf(await listItems(pool, publisherId, userKey)))),
     pageFor: (owner) => pageUrl(owner, Math.floor(now() / dayMs) * dayMs),
     remove: (owner, offerId, trace) => failFast(() => remove(owner, offerId, trace)),
     ownerOf: (publisherId, pubUserId) =>

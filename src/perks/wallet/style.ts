@@ -9,6 +9,9 @@ header p{margin-top:.25rem}
   margin-top:1.5rem
 }
 .media{aspect-ratio:3/2}
+.coupon{margin:.5rem 0;padding:.5rem .75rem;border:1px dashed var(--line);border-radius:.5rem}
+.coupon p{margin:.125rem 0}
+.coupon .code{font:600 1.125rem/1.4 ui-monospace,monospace;overflow-wrap:anywhere;user-select:all}
 .expired .media{filter:grayscale(1);opacity:.6}
 form{display:contents}
 .badge{

@@ -43,6 +43,7 @@ export const ar: EndUserMessages = {
         text: 'الرابط غير مكتمل أو انتهت صلاحيته. افتحه مرة أخرى من المكان الذي وجدته فيه.',
       },
     },
+    coupon: { code: 'الرمز الخاص بك', until: 'صالح حتى {date}' },
     wallet: {
       title: 'العروض المحفوظة',
       count: '{count, plural, =1 {عرض محفوظ واحد} other {العروض المحفوظة: {count}}}',

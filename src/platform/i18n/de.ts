@@ -1052,6 +1052,7 @@ export const de: Messages = {
         text: 'Er ist unvollständig oder abgelaufen. Öffnen Sie ihn dort erneut, wo Sie ihn gefunden haben.',
       },
     },
+    coupon: { code: 'Dein Code', until: 'Gültig bis {date}' },
     wallet: {
       title: 'Gemerkte Angebote',
       count: '{count, plural, =1 {1 gemerktes Angebot} other {{count} gemerkte Angebote}}',
@@ -1577,6 +1578,7 @@ export const de: Messages = {
     selections: 'Gewählte Vorteile',
     conversions: 'Conversions',
     saved_offers: 'Gemerkte Angebote',
+    coupons: 'Gutscheincodes',
     history: 'Obergrenzen und Abmeldungen',
     attributes: 'Attribute',
     audiences: 'Zielgruppen',
@@ -1993,6 +1995,8 @@ export const de: Messages = {
     notice: '<b>Gestoppt</b> von {who}, {time}. Es wird nicht gezeigt, bis der Stopp aufgehoben ist.',
     within:
       '{within, select, campaign {Die Kampagne} other {Der Werbekunde}} ist gestoppt: Das Angebot wird nicht gezeigt.',
+    codes: '<b>Pausiert</b>: Es ist kein Gutscheincode mehr da. Mit neuen Codes wird das Angebot wieder gezeigt.',
+    noCodes: 'Keine Codes mehr',
   },
   themes: {
     background: 'Hintergrund',

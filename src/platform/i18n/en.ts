@@ -1023,6 +1023,7 @@ export const en = {
         text: 'It is incomplete or has expired. Open it again from where you found it.',
       },
     },
+    coupon: { code: 'Your code', until: 'Valid until {date}' },
     wallet: {
       title: 'Saved offers',
       count: '{count, plural, =1 {1 saved offer} other {{count} saved offers}}',
@@ -1513,6 +1514,7 @@ export const en = {
     selections: 'Selected perks',
     conversions: 'Conversions',
     saved_offers: 'Saved offers',
+    coupons: 'Coupon codes',
     history: 'Caps and opt-outs',
     attributes: 'Attributes',
     audiences: 'Audiences',
@@ -1916,6 +1918,8 @@ export const en = {
     ended: '{name} is no longer stopped.',
     notice: '<b>Stopped</b> by {who}, {time}. It is not shown until the stop is ended.',
     within: 'Its {within, select, campaign {campaign} other {advertiser}} is stopped: it is not shown.',
+    codes: '<b>Paused</b>: no coupon code is left. It is shown again once codes are added.',
+    noCodes: 'No codes left',
   },
   themes: {
     background: 'Background',

@@ -43,6 +43,7 @@ export const es: EndUserMessages = {
         text: 'Está incompleto o ha caducado. Ábrelo de nuevo desde donde lo encontraste.',
       },
     },
+    coupon: { code: 'Tu código', until: 'Válido hasta el {date}' },
     wallet: {
       title: 'Ofertas guardadas',
       count: '{count, plural, =1 {1 oferta guardada} other {{count} ofertas guardadas}}',

@@ -43,6 +43,7 @@ export const fr: EndUserMessages = {
         text: 'Il est incomplet ou a expiré. Ouvrez-le de nouveau à partir de l’endroit où vous l’avez trouvé.',
       },
     },
+    coupon: { code: 'Votre code', until: 'Valable jusqu’au {date}' },
     wallet: {
       title: 'Offres enregistrées',
       count: '{count, plural, =1 {1 offre enregistrée} other {{count} offres enregistrées}}',

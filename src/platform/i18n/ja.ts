@@ -43,6 +43,7 @@ export const ja: EndUserMessages = {
         text: 'リンクが不完全か、有効期限が切れています。元のページからもう一度開いてください。',
       },
     },
+    coupon: { code: 'クーポンコード', until: '有効期限：{date}' },
     wallet: {
       title: '保存した特典',
       count: '{count, plural, =1 {保存した特典 1 件} other {保存した特典 {count} 件}}',

@@ -43,6 +43,7 @@ export const pt: EndUserMessages = {
         text: 'Está incompleto ou expirou. Abra-o de novo a partir de onde o encontrou.',
       },
     },
+    coupon: { code: 'Seu código', until: 'Válido até {date}' },
     wallet: {
       title: 'Ofertas guardadas',
       count: '{count, plural, =1 {1 oferta guardada} other {{count} ofertas guardadas}}',

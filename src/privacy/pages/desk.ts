@@ -28,6 +28,7 @@ export const kindTexts: Readonly<Record<string, MessageKey>> = {
   selections: 'privacyDesk.selections',
   conversions: 'privacyDesk.conversions',
   saved_offers: 'privacyDesk.saved_offers',
+  coupons: 'privacyDesk.coupons',
   history: 'privacyDesk.history',
   attributes: 'privacyDesk.attributes',
   audiences: 'privacyDesk.audiences',

@@ -7,6 +7,7 @@ import { sealedConversionSecrets } from '../../catalog/conversion-secret.ts';
 import { type Call, exitCodes, type Run } from '../../command-line/command.ts';
 import type { Output } from '../../command-line/output.ts';
 import { loadConfig } from '../../config.ts';
+import { sealedCodes } from '../../coupons/seals.ts';
 import { openDatabase } from '../../embedded/open-database.ts';
 import { sealedAnswers } from '../../management/idempotency.ts';
 import { countItemsByMark } from '../../perks/wallet-items.ts';
@@ -24,6 +25,7 @@ export const sealedColumns: readonly SealedColumn[] = [
   ...sealedEndpointColumns,
   sealedAlertUrls,
   sealedConversionSecrets,
+  ...sealedCodes,
   sealedTwoFactor,
   sealedIdTokens,
   sealedAnswers,

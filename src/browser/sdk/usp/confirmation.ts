@@ -19,7 +19,8 @@ async function wrapSession(usp: UspState): Promise<boolean> {
     const view = await withRetries(() => wrap(usp));
     usp.closed = true;
     usp.onChange();
-    usp.emit('usp_confirmed', { selected: view.selected });
+    const codes = view.campaigns === undefined ? {} : { campaigns: view.campaigns };
+    usp.emit('usp_confirmed', { selected: view.selected, ...codes });
     return true;
   } catch (err) {
     usp.confirming = null;

@@ -35,7 +35,7 @@ export function offerCells(context: PublisherContext, row: View, offer: Offer | 
     campaign === undefined ? '–' : link(path(`/campaigns/${campaign.id}`), campaign.name),
     Number(row.weight),
     row.stopped === true || (offer?.stopped ?? null) !== null
-      ? stoppedBadge()
+      ? stoppedBadge(offer?.stopped)
       : statusBadge(row.active === true, campaign?.active !== false),
     html`
       <div class="row-actions">

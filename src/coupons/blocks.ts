@@ -1,0 +1,104 @@
+import { LRUCache } from 'lru-cache';
+import { bigints, byteas, integers } from '../platform/db/binary-array.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import type { SecretBox } from '../platform/security/secret-box.ts';
+import { blockContext } from './seals.ts';
+
+/** Codes that are sealed together (count): a block of 15 kB is opened in 10 µs, as fast as two codes alone. */
+export const blockSize = 1000;
+
+/** A block that was opened: the codes from position `first` on. */
+type Block = { first: number; codes: readonly string[] };
+
+/** Which code of which pool. */
+type Place = { offerId: number; position: number };
+
+type BlockRow = { offer_id: number; first_position: string; sealed: Buffer };
+
+/** A block that is not stored yet: lines of codes. */
+export type NewBlock = { first: number; size: number; text: string };
+
+export const openBlock = (box: SecretBox, row: BlockRow): string[] =>
+  box.open(row.sealed, blockContext([row.offer_id, row.first_position])).split('\n');
+
+/** The codes at these places, in their order. */
+export type BlockReader = (executor: Executor, places: readonly Place[]) => Promise<string[]>;
+
+/**
+ * Reads codes by their positions. The block that a pool gives from is kept open: a position is never given to another
+ * code, so what is kept stays right.
+ */
+export function createBlockReader(box: SecretBox): BlockReader {
+  const kept = new LRUCache<number, Block>({ max: 200 });
+  const find = ({ offerId, position }: Place): string | undefined => {
+    const block = kept.get(offerId);
+    return block === undefined ? undefined : block.codes[position - block.first];
+  };
+  return async (executor: Executor, places: readonly Place[]): Promise<string[]> => {
+    const codes = places.map(find);
+    const missing = places.filter((_, index) => codes[index] === undefined);
+    const blocks = missing.length === 0 ? [] : await readBlocks(executor, box, missing);
+    for (const [offerId, block] of blocks) kept.set(offerId, block);
+    return places.map(({ offerId, position }, index) => {
+      const code =
+        codes[index] ??
+        blocks
+          .filter(([id]) => id === offerId)
+          .map(([, { first, codes }]) => codes[position - first])
+          .find((found) => found !== undefined);
+      if (code === undefined) throw new Error('a pool has no code where its stock says that there is one');
+      return code;
+    });
+  };
+}
+
+async function readBlocks(executor: Executor, box: SecretBox, places: readonly Place[]): Promise<[number, Block][]> {
+  const { rows } = await executor.query<BlockRow>({
+    name: 'read_coupon_blocks',
+    text: `select distinct on (b.offer_id, b.first_position) b.offer_id, b.first_position, b.sealed
+from unnest($1::integer[], $2::bigint[]) as wanted (offer_id, position)
+cross join lateral (
+  select offer_id, first_position, sealed from coupon_blocks
+  where offer_id = wanted.offer_id and first_position <= wanted.position
+  order by first_position desc limit 1
+) b
+order by b.offer_id, b.first_position`,
+    values: [integers(places, ({ offerId }) => offerId), bigints(places, ({ position }) => position)],
+  });
+  return rows.map((row) => [row.offer_id, { first: Number(row.first_position), codes: openBlock(box, row) }]);
+}
+
+/** Stores sealed blocks of a pool. */
+export async function insertBlocks(
+  executor: Executor,
+  box: SecretBox,
+  offerId: number,
+  blocks: readonly NewBlock[],
+): Promise<void> {
+  await executor.query({
+    name: 'insert_coupon_blocks',
+    text: `insert into coupon_blocks (offer_id, first_position, size, sealed)
+select $1, first_position, size, sealed
+from unnest($2::bigint[], $3::integer[], $4::bytea[]) as block (first_position, size, sealed)`,
+    values: [
+      offerId,
+      bigints(blocks, ({ first }) => first),
+      integers(blocks, ({ size }) => size),
+      byteas(blocks, ({ first, text }) => box.seal(text, blockContext([offerId, first]))),
+    ],
+  });
+}
+
+/** The codes of a pool, block by block, given ones too. */
+export async function* readAllCodes(executor: Executor, box: SecretBox, offerId: number): AsyncGenerator<string[]> {
+  for (let after = '0'; ; ) {
+    const { rows } = await executor.query<BlockRow>(
+      `select offer_id, first_position, sealed from coupon_blocks
+      where offer_id = $1 and first_position > $2 order by first_position limit 100`,
+      [offerId, after],
+    );
+    for (const row of rows) yield openBlock(box, row);
+    if (rows.length < 100) return;
+    after = rows.at(-1)?.first_position ?? after;
+  }
+}

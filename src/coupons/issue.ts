@@ -1,0 +1,153 @@
+import type { Executor } from '../platform/db/pool.ts';
+import { minuteMs } from '../platform/lib/time.ts';
+import type { SecretBox } from '../platform/security/secret-box.ts';
+import type { BlockReader } from './blocks.ts';
+import { type Coupon, type CouponWant, expiryOf } from './coupon.ts';
+import {
+  type Confirmed,
+  confirmHolds,
+  findCoupons,
+  insertCoupons,
+  lockStock,
+  markDrained,
+  moveStock,
+  type NewCoupon,
+  readFallbacks,
+  type Stock,
+  type StoredCoupon,
+  takeExpiredHold,
+} from './rows.ts';
+import { couponContext, fallbackContext } from './seals.ts';
+
+/** A want with the keys of its user, the present one first. `id`: of user and offer. */
+export type Keyed = CouponWant & { userKeys: readonly [string, ...string[]]; id: string };
+
+export type IssueTools = {
+  secretBox: SecretBox;
+  readCodes: BlockReader;
+  /** The digest that a code is found by. */
+  digestOf: (code: string) => string;
+};
+
+/** What users have of offers, by the ids of the wants. */
+export async function findOf(executor: Executor, wants: readonly Keyed[]): Promise<Map<string, StoredCoupon>> {
+  const asked = wants.flatMap(({ userKeys, offer, id }) => userKeys.map((userKey) => ({ userKey, offer, id })));
+  const found = new Map((await findCoupons(executor, asked)).map((row) => [`${row.user_key} ${row.offer_id}`, row]));
+  const entries = asked.map(({ userKey, offer, id }) => [id, found.get(`${userKey} ${offer.id}`)] as const);
+  return new Map(entries.filter((entry): entry is [string, StoredCoupon] => entry[1] !== undefined));
+}
+
+export const openCoupon = ({ secretBox }: Pick<IssueTools, 'secretBox'>, row: StoredCoupon): string =>
+  secretBox.open(row.sealed, couponContext([row.user_key, row.offer_id]));
+
+export const toCoupon = (code: string, expiresAt: Date | string | null, { offer }: CouponWant): Coupon => ({
+  code,
+  expires_at: expiresAt === null ? null : new Date(expiresAt).toISOString(),
+  terms: offer.coupon?.terms ?? '',
+});
+
+type Issue = { isHold: boolean; nowMs: number };
+
+/**
+ * Gives each want a code, or holds one for it: the one its user has, else a new one.
+ * @returns the coupons by the ids of the wants; those who got none are missing
+ */
+export async function issueCoupons(
+  tools: IssueTools,
+  executor: Executor,
+  all: readonly Keyed[],
+  { isHold, nowMs }: Issue,
+): Promise<Map<string, Coupon>> {
+  const wants = [...new Map(all.map((want) => [want.id, want])).values()];
+  const stocks = await lockStock(executor, wants);
+  // Another statement than the lock, so that it sees what the transaction before wrote.
+  const existing = await findOf(executor, wants);
+  const coupons = new Map<string, Coupon>();
+  const confirmed: Confirmed[] = [];
+  for (const want of wants) {
+    const row = existing.get(want.id);
+    if (row === undefined) continue;
+    const isConfirmed = !isHold && row.held_until !== null;
+    const expiresAt = isConfirmed ? expiryOf(want.offer.coupon, nowMs) : row.expires_at;
+    coupons.set(want.id, toCoupon(openCoupon(tools, row), expiresAt, want));
+    if (isConfirmed)
+      confirmed.push({ userKey: row.user_key, offerId: row.offer_id, sessionId: want.sessionId, expiresAt });
+  }
+  const fresh = wants.filter(({ id }) => !existing.has(id));
+  const codes = await takeCodes(tools, executor, { fresh, stocks, nowMs });
+  const added = fresh.flatMap((want) => {
+    const code = codes.get(want.id);
+    if (code === undefined) return [];
+    const coupon = newCoupon(tools, want, code, { isHold, nowMs });
+    coupons.set(want.id, toCoupon(code, coupon.expiresAt, want));
+    return [coupon];
+  });
+  count(stocks, added, isHold ? 'held' : 'given', 1);
+  count(stocks, confirmed, 'held', -1);
+  count(stocks, confirmed, 'given', 1);
+  if (confirmed.length > 0) await confirmHolds(executor, confirmed, nowMs);
+  if (added.length > 0) await insertCoupons(executor, added, nowMs);
+  if (added.length + confirmed.length > 0) await moveStock(executor, [...stocks.values()]);
+  const drained = [...stocks.values()].filter(({ next, last, isOwn }) => isOwn && next > last);
+  if (drained.length > 0) await markDrained(executor, drained, nowMs);
+  return coupons;
+}
+
+function newCoupon(tools: IssueTools, want: Keyed, code: string, { isHold, nowMs }: Issue): NewCoupon {
+  const { userKeys, offer, publisherId, sessionId } = want;
+  const [userKey] = userKeys;
+  return {
+    ...{ userKey, offerId: offer.id, publisherId, sessionId },
+    sealed: tools.secretBox.seal(code, couponContext([userKey, offer.id])),
+    digest: tools.digestOf(code),
+    expiresAt: expiryOf(offer.coupon, nowMs),
+    heldUntilMs: isHold ? nowMs + (offer.coupon?.holdMinutes ?? 0) * minuteMs : null,
+  };
+}
+
+type Taking = { fresh: readonly Keyed[]; stocks: ReadonlyMap<number, Stock>; nowMs: number };
+
+/** The codes of those who have none, as far as there are: own ones, then those whose hold is over, the fallback. */
+async function takeCodes(tools: IssueTools, executor: Executor, { fresh, stocks, nowMs }: Taking) {
+  const codes = new Map<string, string>();
+  const places: { id: string; offerId: number; position: number }[] = [];
+  const without: Keyed[] = [];
+  for (const want of fresh) {
+    const { coupon: pool, id: offerId } = want.offer;
+    const stock = stocks.get(offerId);
+    if (pool?.sharedCode != null) codes.set(want.id, pool.sharedCode);
+    else if (stock !== undefined && stock.next <= stock.last) {
+      places.push({ id: want.id, offerId, position: stock.next });
+      stock.next += 1;
+    } else without.push(want);
+  }
+  const read = places.length === 0 ? [] : await tools.readCodes(executor, places);
+  for (const [index, { id }] of places.entries()) codes.set(id, read[index] as string);
+  for (const want of without) {
+    const stock = stocks.get(want.offer.id);
+    if (stock === undefined || stock.held <= 0) continue;
+    const ended = await takeExpiredHold(executor, want.offer.id, nowMs);
+    if (ended === null) continue;
+    stock.held -= 1;
+    codes.set(want.id, openCoupon(tools, ended));
+  }
+  const rest = without.filter(({ id }) => !codes.has(id));
+  const fallbacks = rest.length === 0 ? [] : await readFallbacks(executor, rest);
+  for (const { offer_id: offerId, sealed } of fallbacks) {
+    const code = tools.secretBox.open(sealed, fallbackContext([offerId]));
+    for (const { id, offer } of rest) if (offer.id === offerId) codes.set(id, code);
+  }
+  return codes;
+}
+
+function count(
+  stocks: ReadonlyMap<number, Stock>,
+  rows: readonly { offerId: number }[],
+  what: 'given' | 'held',
+  by: number,
+): void {
+  for (const { offerId } of rows) {
+    const stock = stocks.get(offerId);
+    if (stock !== undefined) stock[what] += by;
+  }
+}

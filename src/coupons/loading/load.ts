@@ -1,0 +1,182 @@
+import type pg from 'pg';
+import { type Executor, transaction } from '../../platform/db/pool.ts';
+import { AppError, type ErrorDetail } from '../../platform/errors.ts';
+import { createPacer } from '../../platform/lib/slices.ts';
+import type { SecretBox } from '../../platform/security/secret-box.ts';
+import { blockSize, insertBlocks, type NewBlock, readAllCodes } from '../blocks.ts';
+import { maxCodeLength } from '../code-text.ts';
+import { type CodeSet, createCodeSet } from './code-set.ts';
+import type { Line } from './read-lines.ts';
+
+/** What a load has come to (codes). `named`: the first codes that the pool had already. */
+export type Loaded = { added: number; duplicates: number; named: { line: number; code: string }[] };
+
+/** Codes of a pool, given ones too (count): the set of them takes 16 bytes of memory each. */
+const maxPoolCodes = 20_000_000;
+
+/** Duplicates and refused lines that are named (count). */
+const maxNamed = 100;
+const blocksAtOnce = 25;
+/** Codes drawn again for each that is wanted (count). */
+const maxMisses = 20;
+/** Lines between two reports of progress, and between two looks at the time (count). */
+const reportEvery = 250_000;
+const lookEvery = 256;
+
+export type LoadDeps = { pool: pg.Pool; secretBox: SecretBox; now: () => number };
+
+/** `wanted`: ends with this many codes. `path`: of a line in errors, such as `/lines/4`. `total`: lines, about. */
+export type CodeSource = {
+  offerId: number;
+  lines: Iterable<Line>;
+  total: number;
+  wanted?: number;
+  path: (line: number) => string;
+};
+
+/**
+ * Adds codes to a pool: all of them, or none where a line cannot be a code. Codes that the pool has or had are left out
+ * and named. They are stored in blocks beyond the end of the stock, which moves in the same transaction. One load of a
+ * pool at a time; users are given codes meanwhile.
+ * @throws AppError invalid_request with the lines; conflict while another load runs; resource_not_found
+ */
+export async function loadCodes(deps: LoadDeps, source: CodeSource): Promise<Loaded> {
+  const { offerId } = source;
+  try {
+    return await transaction(deps.pool, async (executor) => {
+      const first = await beginLoad(executor, offerId);
+      const { result, refused } = await readCodes(deps, executor, source, first);
+      if (refused.length > 0) throw new AppError('invalid_request', { details: refused });
+      if (result.added > 0)
+        await executor.query('update coupon_stock set last_position = last_position + $2 where offer_id = $1', [
+          offerId,
+          result.added,
+        ]);
+      await executor.query(
+        'update coupon_pools set drained_at = null where offer_id = $1 and drained_at is not null and $2 > 0',
+        [offerId, result.added],
+      );
+      return result;
+    });
+  } finally {
+    await deps.pool.query('delete from coupon_loads where offer_id = $1', [offerId]).catch(() => {});
+  }
+}
+
+/** Only who has it may move the end of a pool's stock. */
+export const loadLockSql = "pg_try_advisory_xact_lock(hashtext('perkwire_coupons'), offer_id)";
+
+/** @returns the position of the first new code */
+async function beginLoad(executor: Executor, offerId: number): Promise<number> {
+  const { rows } = await executor.query<{ is_free: boolean }>(
+    `select ${loadLockSql} as is_free from coupon_stock where offer_id = $1`,
+    [offerId],
+  );
+  if (rows[0] === undefined) throw new AppError('resource_not_found');
+  if (!rows[0].is_free) throw new AppError('conflict', { message: 'Codes of this offer are being loaded.' });
+  const { rows: stocks } = await executor.query<{ first: string }>(
+    'select last_position + 1 as first from coupon_stock where offer_id = $1',
+    [offerId],
+  );
+  return Number(stocks[0]?.first);
+}
+
+async function readCodes(deps: LoadDeps, executor: Executor, source: CodeSource, first: number) {
+  const { offerId, lines, path, wanted = maxPoolCodes } = source;
+  const pace = createPacer();
+  const known = await knownCodes(deps, executor, offerId, pace);
+  const result: Loaded = { added: 0, duplicates: 0, named: [] };
+  const refused: ErrorDetail[] = [];
+  const blocks = createBlockWriter(deps, executor, { offerId, first });
+  let seen = 0;
+  for (const { bytes, start, end, line, problem } of lines) {
+    if (result.added === wanted) break;
+    if (problem !== null) {
+      if (refused.length < maxNamed) refused.push({ path: path(line), message: problem });
+    } else if (!known.add(bytes, start, end)) {
+      result.duplicates += 1;
+      if (result.duplicates > maxMisses * wanted)
+        throw new AppError('invalid_request', {
+          details: [{ path: path(line), message: 'has nearly no codes that the pool does not have' }],
+        });
+      if (result.named.length < maxNamed) result.named.push({ line, code: bytes.toString('utf8', start, end) });
+    } else {
+      if (known.size() > maxPoolCodes)
+        throw new AppError('conflict', { message: `A pool may have had ${maxPoolCodes} codes in all.` });
+      result.added += 1;
+      if (blocks.add(bytes, start, end)) await blocks.store();
+    }
+    seen += 1;
+    if (seen % lookEvery === 0) await pace();
+    if (seen % reportEvery === 0) await report(deps, { offerId, received: seen, total: source.total });
+  }
+  await blocks.end();
+  return { result, refused };
+}
+
+async function knownCodes(
+  { secretBox }: LoadDeps,
+  executor: Executor,
+  offerId: number,
+  pace: () => Promise<unknown>,
+): Promise<CodeSet> {
+  const known = createCodeSet();
+  for await (const codes of readAllCodes(executor, secretBox, offerId)) {
+    const text = Buffer.from(codes.join('\n'));
+    for (let start = 0; start < text.length; ) {
+      const found = text.indexOf(10, start);
+      const end = found < 0 ? text.length : found;
+      known.add(text, start, end);
+      start = end + 1;
+    }
+    await pace();
+  }
+  return known;
+}
+
+/** Puts codes into blocks. `add` says when some should be stored. */
+function createBlockWriter(
+  { secretBox }: LoadDeps,
+  executor: Executor,
+  { offerId, first }: { offerId: number; first: number },
+) {
+  const text = Buffer.allocUnsafe(blockSize * (4 * maxCodeLength + 1));
+  let length = 0;
+  let size = 0;
+  let next = first;
+  let waiting: NewBlock[] = [];
+  const close = (): void => {
+    waiting.push({ first: next, size, text: text.toString('utf8', 0, length - 1) });
+    next += size;
+    length = 0;
+    size = 0;
+  };
+  const store = async (): Promise<void> => {
+    if (waiting.length > 0) await insertBlocks(executor, secretBox, offerId, waiting);
+    waiting = [];
+  };
+  return {
+    add: (bytes: Buffer, start: number, end: number): boolean => {
+      length += bytes.copy(text, length, start, end);
+      text[length++] = 10;
+      size += 1;
+      if (size === blockSize) close();
+      return waiting.length === blocksAtOnce;
+    },
+    store,
+    end: async (): Promise<void> => {
+      if (size > 0) close();
+      await store();
+    },
+  };
+}
+
+/** Outside of the load's transaction, so that others see it. */
+async function report({ pool, now }: LoadDeps, { offerId, received, total }: Record<string, number>): Promise<void> {
+  await pool.query(
+    `insert into coupon_loads (offer_id, received, total, seen_at) values ($1, $2, $3, $4)
+    on conflict (offer_id) do update set received = excluded.received, total = excluded.total,
+      seen_at = excluded.seen_at`,
+    [offerId, received, total, new Date(now())],
+  );
+}

@@ -1,0 +1,58 @@
+import { maxCodeLength, refuseCode } from '../code-text.ts';
+
+/** A code among bytes, and the number of its line, from 1. `problem`: why it is none. */
+export type Line = { bytes: Buffer; start: number; end: number; line: number; problem: string | null };
+
+const [newline, carriageReturn, blank, tab, comma, semicolon, quote] = [10, 13, 32, 9, 44, 59, 34];
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
+
+const isBlank = (byte: number | undefined): boolean => byte === blank || byte === tab || byte === carriageReturn;
+
+/** The first line of a file that names its column. */
+const header = /^(coupon[ _-]?)?codes?$/i;
+
+/**
+ * The codes of a CSV file: the first field of each line, without blanks and quotes around it. Empty lines, a byte order
+ * mark and a heading such as `code` are skipped. The same object for every line: read it before the next.
+ */
+export function* readLines(bytes: Buffer): Generator<Line> {
+  const found: Line = { bytes, start: 0, end: 0, line: 0, problem: null };
+  let at = bytes.subarray(0, 3).equals(byteOrderMark) ? 3 : 0;
+  for (let line = 1; at < bytes.length; line += 1) {
+    let start = at;
+    let isPlain = true;
+    let fieldEnd = -1;
+    for (; at < bytes.length && bytes[at] !== newline; at += 1) {
+      const byte = bytes[at] as number;
+      if (fieldEnd < 0 && (byte === comma || byte === semicolon || byte === tab)) fieldEnd = at;
+      // Control characters and what is not ASCII need another look.
+      if (byte < blank && byte !== tab && byte !== carriageReturn) isPlain = false;
+      else if (byte > 126 || byte === quote) isPlain = false;
+    }
+    let end = fieldEnd < 0 ? at : fieldEnd;
+    at += 1;
+    while (start < end && isBlank(bytes[start])) start += 1;
+    while (end > start && isBlank(bytes[end - 1])) end -= 1;
+    if (bytes[start] === quote && bytes[end - 1] === quote && end - start >= 2) {
+      start += 1;
+      end -= 1;
+      while (start < end && isBlank(bytes[start])) start += 1;
+      while (end > start && isBlank(bytes[end - 1])) end -= 1;
+    }
+    if (start === end) continue;
+    if (line === 1 && header.test(bytes.toString('latin1', start, end))) continue;
+    found.start = start;
+    found.end = end;
+    found.line = line;
+    found.problem = isPlain && end - start <= maxCodeLength ? null : refuseCode(bytes.toString('utf8', start, end));
+    yield found;
+  }
+}
+
+/** The codes of a list. */
+export function* linesOf(codes: readonly string[]): Generator<Line> {
+  for (const [index, code] of codes.entries()) {
+    const bytes = Buffer.from(code.trim());
+    yield { bytes, start: 0, end: bytes.length, line: index + 1, problem: refuseCode(code.trim()) };
+  }
+}

@@ -1,0 +1,172 @@
+import type { Readable } from 'node:stream';
+import { type Static, Type } from '@sinclair/typebox';
+import type { FastifyRequest } from 'fastify';
+import { callOf, fieldsOf, type ManagementHttp, publisherQuery, requirePermission, send } from '../management/http.ts';
+import { openManagementScope } from '../management/resource-routes.ts';
+import { AppError } from '../platform/errors.ts';
+import { errorAnswers } from '../platform/http/schemas.ts';
+import type { App } from '../platform/ports.ts';
+import { poolInput, poolView } from './pools.ts';
+import { type CouponService, maxUploadBytes } from './service.ts';
+import { stockView } from './stock.ts';
+
+const tags = ['Coupons'];
+const params = Type.Object({ id: Type.String({ description: 'Id of the offer.' }) });
+type OfferRoute = { Params: Static<typeof params> };
+
+const codesPath = '/manage/v1/offers/:id/coupon-codes';
+const poolPath = '/manage/v1/offers/:id/coupon-pool';
+
+const codesBody = Type.Object(
+  {
+    codes: Type.Optional(Type.Array(Type.String(), { description: 'One for each user.' })),
+    shared: Type.Optional(Type.String({ description: 'One code for all users.' })),
+    pattern: Type.Optional(
+      Type.String({ description: 'Codes are made: `#` a digit, `?` a letter, `*` either; all else stays.' }),
+    ),
+    count: Type.Optional(Type.Integer({ description: 'How many to make of the pattern.' })),
+  },
+  { description: '`codes`, or `shared`, or `pattern` with `count`.' },
+);
+
+const loadedAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Object({
+    ...stockView.properties,
+    added: Type.Integer(),
+    duplicate_count: Type.Integer({ description: 'Codes that the pool had already; they are left out.' }),
+    duplicates: Type.Array(Type.Object({ line: Type.Integer(), code: Type.String() }), {
+      description: 'The first 100 of them.',
+    }),
+  }),
+});
+const stockAnswer = Type.Object({ message: Type.String(), data: stockView });
+const removedAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Object({ ...stockView.properties, removed: Type.Integer() }),
+});
+const poolAnswer = Type.Object({ message: Type.String(), data: poolView });
+
+/** Coupon codes of offers (docs/interface.md#coupons). */
+export async function couponRoutes(app: App, deps: RouteDeps): Promise<void> {
+  openManagementScope(app);
+  codeRoutes(app, deps);
+  poolRoutes(app, deps);
+}
+
+type RouteDeps = { http: ManagementHttp; service: CouponService };
+
+const shared = { tags, params, querystring: publisherQuery };
+const errors = errorAnswers(400, 401, 403, 404);
+
+function codeRoutes(app: App, { http, service }: RouteDeps): void {
+  const hooks = requirePermission(http, 'offers/management');
+  app.register(async (uploads: App) => {
+    // A file is read once it is known who sends it.
+    uploads.addContentTypeParser(['text/csv', 'text/plain'], (_request, payload, done) => done(null, payload));
+    const schema = {
+      ...shared,
+      operationId: 'addCouponCodes',
+      summary: 'Add coupon codes',
+      description:
+        'JSON, or a file with one code a line as `text/csv`, up to 64 MB a call. All are added or, where one cannot ' +
+        'be a code, none. Codes that the pool has or had are left out and named.',
+      consumes: ['application/json', 'text/csv'],
+      body: codesBody,
+      response: { 201: loadedAnswer, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
+    };
+    uploads.post<OfferRoute>(codesPath, { schema, bodyLimit: maxUploadBytes, ...hooks }, async (request, reply) => {
+      const { actor, publisherId } = callOf(request);
+      const given = isFile(request) ? await readFile(request.body as Readable) : fieldsOf(request);
+      const data = await service.add(actor, publisherId, request.params.id, given);
+      return send(reply, { status: 201, body: { message: 'Codes added.', data }, headers: {} });
+    });
+  });
+
+  const getSchema = {
+    ...shared,
+    operationId: 'getCouponStock',
+    summary: 'Count coupon codes',
+    description: 'How many codes the offer has, and how many were given and redeemed.',
+    response: { 200: stockAnswer, ...errors },
+  };
+  app.get<OfferRoute>(codesPath, { schema: getSchema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const data = await service.count(actor, publisherId, request.params.id);
+    return send(reply, { status: 200, body: { message: 'Codes counted.', data }, headers: {} });
+  });
+
+  const deleteSchema = {
+    ...shared,
+    operationId: 'removeCouponCodes',
+    summary: 'Remove coupon codes',
+    description: 'Those that were not given. Users keep what they have.',
+    response: { 200: removedAnswer, ...errorAnswers(400, 401, 403, 404, 409) },
+  };
+  app.delete<OfferRoute>(codesPath, { schema: deleteSchema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const data = await service.removeCodes(actor, publisherId, request.params.id);
+    return send(reply, { status: 200, body: { message: 'Codes removed.', data }, headers: {} });
+  });
+}
+
+function poolRoutes(app: App, { http, service }: RouteDeps): void {
+  const hooks = requirePermission(http, 'offers/management');
+  const poolSchema = {
+    ...shared,
+    operationId: 'getCouponPool',
+    summary: 'Show the settings of coupon codes',
+    description: 'When users get a code, how long it is good, and what happens when few are left.',
+    response: { 200: poolAnswer, ...errors },
+  };
+  app.get<OfferRoute>(poolPath, { schema: poolSchema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const data = await service.pool(actor, publisherId, request.params.id);
+    return send(reply, { status: 200, body: { message: 'Coupon pool found.', data }, headers: {} });
+  });
+
+  const patchSchema = {
+    ...shared,
+    operationId: 'changeCouponPool',
+    summary: 'Change the settings of coupon codes',
+    description: 'Makes the pool where the offer has none; without codes the offer is then paused.',
+    body: Type.Partial(poolInput),
+    response: { 200: poolAnswer, ...errors },
+  };
+  app.patch<OfferRoute>(poolPath, { schema: patchSchema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const data = await service.change(actor, publisherId, request.params.id, fieldsOf(request));
+    return send(reply, { status: 200, body: { message: 'Coupon pool changed.', data }, headers: {} });
+  });
+
+  const removeSchema = {
+    ...shared,
+    operationId: 'removeCouponPool',
+    summary: 'Remove the coupon codes of an offer',
+    description: 'With its settings: the offer has no codes any more. Users keep what they have.',
+    response: {
+      200: Type.Object({ message: Type.String(), data: Type.Object({ offer_id: Type.Integer() }) }),
+      ...errors,
+    },
+  };
+  app.delete<OfferRoute>(poolPath, { schema: removeSchema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const data = await service.removePool(actor, publisherId, request.params.id);
+    return send(reply, { status: 200, body: { message: 'Coupon pool removed.', data }, headers: {} });
+  });
+}
+
+const isFile = ({ headers }: FastifyRequest): boolean => /^text\//i.test(headers['content-type'] ?? '');
+
+/** @throws AppError body_too_large */
+async function readFile(payload: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of payload) {
+    length += (chunk as Buffer).length;
+    if (length > maxUploadBytes)
+      throw new AppError('body_too_large', { message: 'A call takes 64 MB; send a larger file in parts.' });
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,189 @@
+import type { Offer } from '../catalog/types.ts';
+import { bigints, byteas, integers, timestamps, uuids } from '../platform/db/binary-array.ts';
+import type { Executor } from '../platform/db/pool.ts';
+
+/** The stock of a pool while its row is locked (codes). `isOwn`: each user gets an own code. */
+export type Stock = { offerId: number; next: number; last: number; given: number; held: number; isOwn: boolean };
+
+type OfOffer = { offer: Pick<Offer, 'id' | 'coupon'> };
+
+/** Locks the stocks in the order of their offers, so that two transactions cannot deadlock. */
+export async function lockStock(executor: Executor, wants: readonly OfOffer[]): Promise<Map<number, Stock>> {
+  const own = new Map(wants.map(({ offer }) => [offer.id, offer.coupon?.sharedCode === null]));
+  const { rows } = await executor.query<Record<'offer_id', number> & Record<StockColumn, string>>({
+    name: 'lock_coupon_stock',
+    text: `select offer_id, next_position, last_position, given, held from coupon_stock
+where offer_id = any($1::integer[]) order by offer_id for no key update`,
+    values: [integers([...own.keys()], (id) => id)],
+  });
+  return new Map(
+    rows.map((row) => [
+      row.offer_id,
+      {
+        offerId: row.offer_id,
+        next: Number(row.next_position),
+        last: Number(row.last_position),
+        given: Number(row.given),
+        held: Number(row.held),
+        isOwn: own.get(row.offer_id) === true,
+      },
+    ]),
+  );
+}
+
+type StockColumn = 'next_position' | 'last_position' | 'given' | 'held';
+
+/** A user's code as it is stored. */
+export type StoredCoupon = {
+  user_key: string;
+  offer_id: number;
+  sealed: Buffer;
+  expires_at: Date | null;
+  held_until: Date | null;
+};
+
+const storedColumns = 'user_key, offer_id, sealed, expires_at, held_until';
+
+export async function findCoupons(
+  executor: Executor,
+  asked: readonly ({ userKey: string } & OfOffer)[],
+): Promise<StoredCoupon[]> {
+  const { rows } = await executor.query<StoredCoupon>({
+    name: 'find_coupons',
+    text: `select ${storedColumns} from coupons
+where (user_key, offer_id) in (select * from unnest($1::uuid[], $2::integer[]))`,
+    values: [uuids(asked, ({ userKey }) => userKey), integers(asked, ({ offer }) => offer.id)],
+  });
+  return rows;
+}
+
+export type NewCoupon = {
+  userKey: string;
+  offerId: number;
+  publisherId: number;
+  sessionId: string;
+  sealed: Buffer;
+  digest: string;
+  expiresAt: string | null;
+  heldUntilMs: number | null;
+};
+
+export async function insertCoupons(executor: Executor, coupons: readonly NewCoupon[], nowMs: number): Promise<void> {
+  await executor.query({
+    name: 'insert_coupons',
+    text: `insert into coupons
+  (user_key, offer_id, publisher_id, session_id, sealed, digest, expires_at, held_until, given_at)
+select *, $9::timestamptz from unnest($1::uuid[], $2::integer[], $3::integer[], $4::uuid[], $5::bytea[], $6::uuid[],
+  $7::timestamptz[], $8::timestamptz[])`,
+    values: [
+      uuids(coupons, ({ userKey }) => userKey),
+      integers(coupons, ({ offerId }) => offerId),
+      integers(coupons, ({ publisherId }) => publisherId),
+      uuids(coupons, ({ sessionId }) => sessionId),
+      byteas(coupons, ({ sealed }) => sealed),
+      uuids(coupons, ({ digest }) => digest),
+      timestamps(coupons, ({ expiresAt }) => timeOf(expiresAt)),
+      timestamps(coupons, ({ heldUntilMs }) => heldUntilMs),
+      new Date(nowMs),
+    ],
+  });
+}
+
+/** Writes stocks that are locked. */
+export async function moveStock(executor: Executor, stocks: readonly Stock[]): Promise<void> {
+  await executor.query({
+    name: 'move_coupon_stock',
+    text: `update coupon_stock s set next_position = m.next, given = m.given, held = m.held
+from unnest($1::integer[], $2::bigint[], $3::bigint[], $4::bigint[]) as m (offer_id, next, given, held)
+where s.offer_id = m.offer_id`,
+    values: [
+      integers(stocks, ({ offerId }) => offerId),
+      bigints(stocks, ({ next }) => next),
+      bigints(stocks, ({ given }) => given),
+      bigints(stocks, ({ held }) => held),
+    ],
+  });
+}
+
+/** A held code that its user earns. */
+export type Confirmed = Pick<NewCoupon, 'userKey' | 'offerId' | 'sessionId'> & { expiresAt: string | Date | null };
+
+const timeOf = (time: string | Date | null): number | null => (time === null ? null : new Date(time).getTime());
+
+/** Makes held codes given ones. */
+export async function confirmHolds(executor: Executor, held: readonly Confirmed[], nowMs: number): Promise<void> {
+  await executor.query({
+    name: 'confirm_coupon_holds',
+    text: `update coupons c set held_until = null, given_at = $5::timestamptz, session_id = h.session_id,
+  expires_at = h.expires_at
+from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::timestamptz[]) as h (user_key, offer_id, session_id, expires_at)
+where c.user_key = h.user_key and c.offer_id = h.offer_id`,
+    values: [
+      uuids(held, ({ userKey }) => userKey),
+      integers(held, ({ offerId }) => offerId),
+      uuids(held, ({ sessionId }) => sessionId),
+      timestamps(held, ({ expiresAt }) => timeOf(expiresAt)),
+      new Date(nowMs),
+    ],
+  });
+}
+
+/** Takes a code away whose hold is over; null: there is none. The stock must be locked. */
+export async function takeExpiredHold(
+  executor: Executor,
+  offerId: number,
+  nowMs: number,
+): Promise<StoredCoupon | null> {
+  const { rows } = await executor.query<StoredCoupon>({
+    name: 'take_expired_coupon_hold',
+    text: `delete from coupons where (user_key, offer_id) = (
+  select user_key, offer_id from coupons
+  where offer_id = $1 and held_until is not null and held_until <= $2::timestamptz
+  order by held_until limit 1
+) returning ${storedColumns}`,
+    values: [offerId, new Date(nowMs)],
+  });
+  return rows[0] ?? null;
+}
+
+/** Ends holds: anyone may get these codes from now on. */
+export async function releaseHolds(
+  executor: Executor,
+  wants: readonly (OfOffer & { userKeys: readonly string[] })[],
+  nowMs: number,
+): Promise<void> {
+  await executor.query({
+    name: 'release_coupon_holds',
+    text: `update coupons set held_until = least(held_until, $3::timestamptz)
+where held_until is not null and user_key = any($1::uuid[]) and offer_id = any($2::integer[])`,
+    values: [
+      uuids(
+        wants.flatMap(({ userKeys }) => userKeys),
+        (key) => key,
+      ),
+      integers(wants, ({ offer }) => offer.id),
+      new Date(nowMs),
+    ],
+  });
+}
+
+export async function readFallbacks(
+  executor: Executor,
+  wants: readonly OfOffer[],
+): Promise<{ offer_id: number; sealed: Buffer }[]> {
+  const { rows } = await executor.query<{ offer_id: number; sealed: Buffer }>(
+    `select offer_id, fallback_sealed as sealed from coupon_pools
+    where offer_id = any($1::integer[]) and fallback_sealed is not null`,
+    [wants.map(({ offer }) => offer.id)],
+  );
+  return rows;
+}
+
+/** Pauses the offers of pools whose last code was taken, unless they have a fallback. */
+export async function markDrained(executor: Executor, stocks: readonly Stock[], nowMs: number): Promise<void> {
+  await executor.query(
+    `update coupon_pools set drained_at = $2
+    where offer_id = any($1::integer[]) and drained_at is null and fallback_sealed is null`,
+    [stocks.map(({ offerId }) => offerId), new Date(nowMs)],
+  );
+}

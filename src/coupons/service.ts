@@ -1,0 +1,205 @@
+import type { Actor, Management, Work } from '../management/unit-of-work.ts';
+import { AppError, type ErrorDetail } from '../platform/errors.ts';
+import { refuseCode } from './code-text.ts';
+import { type CodeSource, type LoadDeps, type Loaded, loadCodes, loadLockSql } from './loading/load.ts';
+import { codesOf, makeCodes } from './loading/make-codes.ts';
+import { linesOf, readLines } from './loading/read-lines.ts';
+import {
+  auditCodes,
+  changePool,
+  ensurePool,
+  findPool,
+  markStock,
+  type PoolView,
+  removePool,
+  requireOffer,
+  requirePool,
+  shareCode,
+} from './pools.ts';
+import { noStock, readStock, removeUngiven, type StockView } from './stock.ts';
+
+/** The largest file of a call (bytes): four million codes of 15 characters. */
+export const maxUploadBytes = 64 * 1024 * 1024;
+
+/** Codes that a call makes (count), and how many there must be of a pattern for each: fewer are guessed. */
+const maxMade = 1_000_000;
+const minChoice = 10;
+
+type LoadedView = StockView & { added: number; duplicate_count: number; duplicates: Loaded['named'] };
+
+/** What publishers do with the codes of an offer; `id` as the call names it. Errors: resource_not_found. */
+export type CouponService = {
+  /** @param given the bytes of a file, or the fields of a body. Errors: invalid_request, conflict */
+  add: (actor: Actor, publisherId: number, id: string, given: unknown) => Promise<LoadedView>;
+  count: (actor: Actor, publisherId: number, id: string) => Promise<StockView>;
+  /** Errors: conflict while codes are being loaded */
+  removeCodes: (actor: Actor, publisherId: number, id: string) => Promise<StockView & { removed: number }>;
+  pool: (actor: Actor, publisherId: number, id: string) => Promise<PoolView>;
+  /** Errors: invalid_request */
+  change: (actor: Actor, publisherId: number, id: string, given: unknown) => Promise<PoolView>;
+  removePool: (actor: Actor, publisherId: number, id: string) => Promise<{ offer_id: number }>;
+};
+
+export function createCouponService(deps: LoadDeps & { management: Management }): CouponService {
+  const { management, secretBox } = deps;
+
+  const load = (actor: Actor, publisherId: number, id: string, source: Omit<CodeSource, 'offerId'>) =>
+    addCodes(deps, { actor, publisherId, id }, source);
+
+  async function share(actor: Actor, publisherId: number, id: string, code: string): Promise<LoadedView> {
+    const problem = refuseCode(code);
+    if (problem !== null) throw invalid([{ path: '/shared', message: problem }]);
+    return management.write(actor, publisherId, async (work) => {
+      const offerId = await requireOffer(work, id);
+      await ensurePool(work, offerId);
+      await shareCode(work, offerId, code);
+      return { ...(await stockOf(work, offerId)), added: 1, duplicate_count: 0, duplicates: [] };
+    });
+  }
+
+  return {
+    add: async (actor, publisherId, id, given) => {
+      if (Buffer.isBuffer(given))
+        return load(actor, publisherId, id, {
+          lines: readLines(given),
+          total: Math.ceil(given.length / 16),
+          path: (line) => `/lines/${line}`,
+        });
+      const input = readInput(given);
+      if ('shared' in input) return share(actor, publisherId, id, input.shared);
+      if ('codes' in input) {
+        const { codes } = input;
+        const path = (line: number): string => `/codes/${line - 1}`;
+        return load(actor, publisherId, id, { lines: linesOf(codes), total: codes.length, path });
+      }
+      const { pattern, count } = input;
+      return load(actor, publisherId, id, {
+        lines: makeCodes(pattern),
+        ...{ total: count, wanted: count, path: () => '/pattern' },
+      });
+    },
+    count: (actor, publisherId, id) =>
+      management.read(actor, publisherId, async (work) => stockOf(work, await requireOffer(work, id))),
+    removeCodes: (actor, publisherId, id) =>
+      management.write(actor, publisherId, async (work) => {
+        const offerId = await requireOffer(work, id);
+        const before = await findPool(work.executor, offerId);
+        if (before === null) return { ...(await stockOf(work, offerId)), removed: 0 };
+        await requireNoLoad(work, offerId);
+        const removed = await removeUngiven(work.executor, secretBox, offerId, work.nowMs);
+        const unshared = before.kind === 'shared' ? 1 : 0;
+        if (unshared > 0)
+          await work.executor.query('update coupon_pools set shared_code = null where offer_id = $1', [offerId]);
+        await markStock(work.executor, offerId, work.nowMs);
+        await auditCodes(work, offerId, { removed: removed + unshared });
+        return { ...(await stockOf(work, offerId)), removed: removed + unshared };
+      }),
+    pool: (actor, publisherId, id) =>
+      management.read(actor, publisherId, async (work) => requirePool(work.executor, await requireOffer(work, id))),
+    change: (actor, publisherId, id, given) =>
+      management.write(actor, publisherId, async (work) => {
+        const offerId = await requireOffer(work, id);
+        await ensurePool(work, offerId);
+        return changePool(work, secretBox, offerId, given);
+      }),
+    removePool: (actor, publisherId, id) =>
+      management.write(actor, publisherId, async (work) => {
+        const offerId = await requireOffer(work, id);
+        await requireNoLoad(work, offerId);
+        await removePool(work, offerId);
+        return { offer_id: offerId };
+      }),
+  };
+}
+
+type Call = { actor: Actor; publisherId: number; id: string };
+
+/** Loads outside of the call's transaction, which would keep others from changing the catalogue for seconds. */
+async function addCodes(
+  deps: LoadDeps & { management: Management },
+  { actor, publisherId, id }: Call,
+  source: Omit<CodeSource, 'offerId'>,
+): Promise<LoadedView> {
+  const { management } = deps;
+  const { offerId, isNew } = await management.write(actor, publisherId, async (work) => {
+    const offerId = await requireOffer(work, id);
+    const isNew = await ensurePool(work, offerId);
+    const pool = await requirePool(work.executor, offerId);
+    if (pool.kind === 'shared')
+      throw new AppError('conflict', { message: 'The pool has one code for all users; remove it first.' });
+    return { offerId, isNew };
+  });
+  try {
+    const loaded = await loadCodes(deps, { ...source, offerId });
+    return await management.write(actor, publisherId, async (work) => {
+      await auditCodes(work, offerId, { added: loaded.added });
+      const { added, duplicates, named } = loaded;
+      return { ...(await stockOf(work, offerId)), added, duplicate_count: duplicates, duplicates: named };
+    });
+  } catch (err) {
+    // A pool that never had a code would pause the offer.
+    if (isNew) await management.write(actor, publisherId, (work) => removePool(work, offerId)).catch(() => {});
+    throw err;
+  }
+}
+
+async function requireNoLoad({ executor }: Work, offerId: number): Promise<void> {
+  const { rows } = await executor.query<{ is_free: boolean }>(
+    `select ${loadLockSql} as is_free from coupon_stock where offer_id = $1`,
+    [offerId],
+  );
+  if (rows[0]?.is_free === false) throw new AppError('conflict', { message: 'Codes of this offer are being loaded.' });
+}
+
+async function stockOf({ executor, nowMs }: Work, offerId: number): Promise<StockView> {
+  const [stock] = await readStock(executor, offerId, nowMs);
+  return stock?.view ?? noStock;
+}
+
+const invalid = (details: ErrorDetail[]): AppError => new AppError('invalid_request', { details });
+
+type Input = { codes: string[] } | { shared: string } | { pattern: string; count: number };
+const names = ['codes', 'shared', 'pattern', 'count'];
+
+/** @throws AppError invalid_request */
+function readInput(given: unknown): Input {
+  const body = (typeof given === 'object' && given !== null ? given : {}) as Record<string, unknown>;
+  const details: ErrorDetail[] = Object.keys(body)
+    .filter((name) => !names.includes(name))
+    .map((name) => ({ path: `/${name}`, message: 'is no field of this call' }));
+  const { codes, shared, pattern, count } = body;
+  if ([codes, shared, pattern].filter((one) => one !== undefined).length !== 1)
+    details.push({ path: '/', message: 'must have one of codes, shared, and pattern with count' });
+  if (details.length > 0) throw invalid(details);
+  if (codes !== undefined) return { codes: readList(codes) };
+  if (count !== undefined && pattern === undefined) throw invalid([{ path: '/count', message: 'needs a pattern' }]);
+  if (shared !== undefined) {
+    if (typeof shared !== 'string') throw invalid([{ path: '/shared', message: 'must be a text' }]);
+    return { shared: shared.trim() };
+  }
+  return readPattern(pattern, count);
+}
+
+function readList(codes: unknown): string[] {
+  if (!Array.isArray(codes) || codes.length === 0)
+    throw invalid([{ path: '/codes', message: 'must be a list of at least one code' }]);
+  const other = codes.findIndex((code) => typeof code !== 'string');
+  if (other >= 0) throw invalid([{ path: `/codes/${other}`, message: 'must be a text' }]);
+  return codes as string[];
+}
+
+function readPattern(pattern: unknown, count: unknown): Input {
+  const details: ErrorDetail[] = [];
+  const text = typeof pattern === 'string' ? pattern.trim() : '';
+  const problem = typeof pattern === 'string' ? refuseCode(text) : 'must be a text';
+  if (problem !== null) details.push({ path: '/pattern', message: problem });
+  const isCount = typeof count === 'number' && Number.isInteger(count) && count >= 1 && count <= maxMade;
+  if (!isCount) details.push({ path: '/count', message: `must be a whole number from 1 to ${maxMade}` });
+  else if (problem === null && codesOf(text) < minChoice * count)
+    details.push({
+      path: '/pattern',
+      message: `has ${codesOf(text)} codes; ${count} that cannot be guessed need ${minChoice * count}: add # or *`,
+    });
+  if (details.length > 0) throw invalid(details);
+  return { pattern: text, count: count as number };
+}

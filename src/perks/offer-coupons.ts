@@ -1,0 +1,65 @@
+import type { Offer } from '../catalog/types.ts';
+import type { Coupon, CouponWant } from '../coupons/coupon.ts';
+import type { CouponIssuer } from '../coupons/issuer.ts';
+import { sharedCouponOf } from '../offers/offer-view.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import type { UspSession } from './usp-sessions.ts';
+
+/** Coupons of campaigns of a session: those whose offers have codes. */
+export type SessionCoupons = ReadonlyMap<number, Coupon>;
+
+/** What a session's coupons are found with. */
+export type CouponContext = { coupons: CouponIssuer; offers: ReadonlyMap<number, Offer> };
+
+type Selection = { session: UspSession; selected: readonly number[] };
+type Wanted = CouponWant & { campaignId: number };
+
+/** The selected offers of a session that have codes. Of offers without, nothing is read. */
+function couponWants({ session, selected }: Selection, offers: CouponContext['offers']): Wanted[] {
+  const { id: sessionId, publisherId, pubUserId, dev } = session;
+  if (pubUserId === null) return [];
+  return session.campaignIds.flatMap((campaignId, index) => {
+    const offer = offers.get(session.offerIds[index] ?? 0);
+    if (offer === undefined || offer.coupon === null || !selected.includes(campaignId)) return [];
+    return [{ offer, publisherId, pubUserId, sessionId, dev, campaignId }];
+  });
+}
+
+/** Gives the users of wrapped sessions their codes, in the transaction of the wrap. @returns by session */
+export async function giveAtWrap(
+  executor: Executor,
+  wraps: readonly (Selection & CouponContext & { nowMs: number })[],
+): Promise<Map<string, SessionCoupons>> {
+  const [first] = wraps;
+  const given = new Map<string, Map<number, Coupon>>();
+  const wants = wraps.flatMap((wrap) => couponWants(wrap, wrap.offers));
+  if (first === undefined || wants.length === 0) return given;
+  const [atWrap, others] = [wants.filter(isGivenAt('wrap')), wants.filter((want) => !isGivenAt('wrap')(want))];
+  const coupons = [
+    ...(await first.coupons.give(executor, atWrap, first.nowMs)),
+    ...(others.length === 0 ? [] : await first.coupons.find(executor, others)),
+  ];
+  for (const [index, { sessionId, campaignId, offer }] of [...atWrap, ...others].entries()) {
+    const ofSession = given.get(sessionId) ?? new Map<number, Coupon>();
+    ofSession.set(campaignId, coupons[index] ?? sharedCouponOf(offer));
+    given.set(sessionId, ofSession);
+  }
+  return given;
+}
+
+const isGivenAt =
+  (at: NonNullable<Offer['coupon']>['giveAt']) =>
+  ({ offer }: Pick<CouponWant, 'offer'>): boolean =>
+    offer.coupon?.giveAt === at;
+
+/** What a wrapped session was given. */
+export async function findSessionCoupons(
+  executor: Executor,
+  { coupons, offers }: CouponContext,
+  selection: Selection,
+): Promise<SessionCoupons> {
+  const wants = couponWants(selection, offers);
+  if (wants.length === 0) return new Map();
+  const found = await coupons.find(executor, wants);
+  return new Map(wants.map(({ campaignId, offer }, index) => [campaignId, found[index] ?? sharedCouponOf(offer)]));
+}

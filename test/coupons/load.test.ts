@@ -1,0 +1,114 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { type Answer, couponCalls } from './support.ts';
+
+let t: TestApp;
+let coupons: ReturnType<typeof couponCalls>;
+let offer: number;
+beforeAll(async () => {
+  t = await createTestApp();
+  coupons = couponCalls(t);
+  offer = [...t.deps.catalog.current().offers.values()].find(({ publisherId }) => publisherId === t.publisher.id)
+    ?.id as number;
+});
+afterAll(() => t.close());
+afterEach(() => coupons.removePool(offer));
+
+const refusedAt = (answer: Answer): string[] => {
+  expect(answer.status, JSON.stringify(answer.body)).toBe(400);
+  return (answer.body.error?.details ?? []).map(({ path }) => path);
+};
+
+test('a file with a byte order mark, a heading, blanks, quotes and further columns is read', async () => {
+  const file = '\uFEFFcode,name\r\n  A-1 ,x\r\n\r\n"B-2";y\n   \nC-3\tz\nÄ-4';
+  const { status, data } = await coupons.add(offer, file);
+  expect(status).toBe(201);
+  expect(data).toMatchObject({ added: 4, duplicate_count: 0, total: 4, left: 4, given: 0, redeemed: 0 });
+});
+
+test('a code that is too long is named, and none of the file is added', async () => {
+  const file = `A-1\n${'x'.repeat(300)}\nB-2\n${'ü'.repeat(201)}\nb\u0001d`;
+  expect(refusedAt(await coupons.add(offer, file))).toEqual(['/lines/2', '/lines/4', '/lines/5']);
+  expect((await coupons.count(offer)).data).toMatchObject({ total: 0, left: 0 });
+  expect((await coupons.pool(offer)).status).toBe(404);
+  expect(t.deps.catalog.current().offers.get(offer)?.active).toBe(true);
+  expect(refusedAt(await coupons.add(offer, { codes: ['ok', '', 'x'.repeat(300)] }))).toEqual(['/codes/1', '/codes/2']);
+});
+
+test('duplicates are left out and named: in the file, of the pool, and of what was given', async () => {
+  await coupons.add(offer, { codes: ['A', 'B,1', 'C'] });
+  const { data } = await coupons.add(offer, 'D\nA\nE\nD\n');
+  expect(data).toMatchObject({ added: 2, total: 5, duplicate_count: 2 });
+  expect(data.duplicates).toEqual([
+    { line: 2, code: 'A' },
+    { line: 4, code: 'D' },
+  ]);
+});
+
+test('a file of several blocks is loaded whole', async () => {
+  const codes = Array.from({ length: 30_500 }, (_, index) => `BULK-${index}`);
+  expect((await coupons.add(offer, codes.join('\n'))).data).toMatchObject({ added: 30_500, left: 30_500 });
+  expect((await coupons.add(offer, `${codes.join('\n')}\nNEW`)).data).toMatchObject({
+    added: 1,
+    duplicate_count: 30_500,
+  });
+});
+
+test('codes are made of a pattern, each once, and none that are easily guessed', async () => {
+  const { status, data } = await coupons.add(offer, { pattern: 'SPRING-***-##', count: 500 });
+  expect(status).toBe(201);
+  expect(data).toMatchObject({ added: 500, left: 500, duplicate_count: 0 });
+  expect(refusedAt(await coupons.add(offer, { pattern: 'A-#', count: 5 }))).toEqual(['/pattern']);
+  expect(refusedAt(await coupons.add(offer, { pattern: '*****', count: 0 }))).toEqual(['/count']);
+});
+
+test('codes that were not given are removed, and their positions are not used again', async () => {
+  await coupons.add(offer, { codes: ['A', 'B', 'C'] });
+  expect((await coupons.removeCodes(offer)).data).toMatchObject({ removed: 3, total: 0, left: 0 });
+  expect((await coupons.add(offer, { codes: ['A', 'D'] })).data).toMatchObject({ added: 2, left: 2 });
+});
+
+test.each([
+  [{}, ['/']],
+  [{ codes: ['a'], shared: 'b' }, ['/']],
+  [{ code: ['a'] }, ['/code', '/']],
+  [{ codes: 'a' }, ['/codes']],
+  [{ codes: [] }, ['/codes']],
+  [{ codes: ['a', 5] }, ['/codes/1']],
+  [{ shared: ' ' }, ['/shared']],
+  [{ shared: 5 }, ['/shared']],
+  [{ pattern: 'A-#####' }, ['/count']],
+])('%j is refused by name', async (body, paths) => {
+  expect(refusedAt(await coupons.add(offer, body))).toEqual(paths);
+});
+
+test('a pool has codes of single users or one of all, not both', async () => {
+  await coupons.add(offer, { codes: ['A'] });
+  expect((await coupons.add(offer, { shared: 'ALL' })).status).toBe(409);
+  await coupons.removeCodes(offer);
+  expect((await coupons.add(offer, { shared: 'ALL' })).status).toBe(201);
+  expect((await coupons.add(offer, { codes: ['B'] })).status).toBe(409);
+});
+
+test('settings that cannot be are refused by name', async () => {
+  const body = { give_at: 'never', valid_days: 0, hold_minutes: 'x', low_share: 101, expires_at: 'soon', other: 1 };
+  expect(refusedAt(await coupons.change(offer, body)).sort()).toEqual(
+    ['/expires_at', '/give_at', '/hold_minutes', '/low_share', '/other', '/valid_days'].sort(),
+  );
+});
+
+test('the codes of another publisher are unknown', async () => {
+  const { rows } = await t.pool.query<{ id: number }>('select id from offers where publisher_id <> $1 limit 1', [
+    t.publisher.id,
+  ]);
+  for (const id of [rows[0]?.id ?? 0, 999_999, 'x']) {
+    const answers = [
+      await coupons.add(id, { codes: ['A'] }),
+      await coupons.count(id),
+      await coupons.change(id, {}),
+      await coupons.removeCodes(id),
+      await coupons.removePool(id),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404]);
+  }
+});

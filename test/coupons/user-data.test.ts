@@ -1,0 +1,73 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { dayMs } from '../../src/platform/lib/time.ts';
+import { uspCalls } from '../perks/usp/calls.ts';
+import { list, saveUrlOf } from '../perks/wallet/support.ts';
+import { askExport, erase, tablesWith } from '../privacy/support.ts';
+import { createTimedApp } from '../tracking/conversions/support.ts';
+import type { ShownOffer } from '../tracking/journey.ts';
+import { couponCalls } from './support.ts';
+
+let t: Awaited<ReturnType<typeof createTimedApp>>;
+let coupons: ReturnType<typeof couponCalls>;
+let offer: ShownOffer & { id: number; campaign_id: number };
+beforeAll(async () => {
+  t = await createTimedApp();
+  coupons = couponCalls(t);
+});
+afterAll(() => t.close());
+beforeEach(async () => {
+  offer = (await uspCalls(t).fetch()).offers[0] as typeof offer;
+});
+afterEach(() => coupons.removePool(offer.id));
+
+/** Wraps a session of a user. @returns the offers that it showed */
+async function wrap(user: string) {
+  const usp = uspCalls(t);
+  const { id, offers } = await usp.fetch({ pub_user_id: user });
+  const body = { action: 'wrap', selected: [offer.campaign_id], pub_user_id: user };
+  expect((await usp.call('POST', `session/${id}.json`, { body })).status).toBe(200);
+  return offers as unknown as ShownOffer[];
+}
+
+test('the code of a user is exported and erased with the user, whose code is nobody else’s', async () => {
+  await coupons.add(offer.id, { codes: ['FIRST-CODE', 'NEXT-CODE'] });
+  await wrap('coupon-user');
+  const exported = (await askExport(t, { pub_user_id: 'coupon-user' })).json().data;
+  expect(exported.coupons).toMatchObject([{ offer_id: offer.id, code: 'FIRST-CODE', redeemed_at: null }]);
+  expect(await erase(t, { pub_user_id: 'coupon-user' })).toMatchObject({
+    data: { status: 'done', erased: { coupons: 1 } },
+  });
+  expect((await t.pool.query('select from coupons where offer_id = $1', [offer.id])).rowCount).toBe(0);
+  expect(await tablesWith(t, 'FIRST-CODE')).toEqual([]);
+  await wrap('another-user');
+  expect((await askExport(t, { pub_user_id: 'another-user' })).json().data.coupons).toMatchObject([
+    { code: 'NEXT-CODE' },
+  ]);
+});
+
+test('codes are kept as long as they are good, and RETENTION_RAW_DAYS after', async () => {
+  const { deps, house } = t;
+  await coupons.add(offer.id, { codes: ['KEPT-A'] });
+  await coupons.change(offer.id, { valid_days: 10 });
+  await wrap('keeper');
+  const keep = house.rooms.find(({ name }) => name === 'coupons')?.retention;
+  const atDay = (days: number) => keep?.(t.pool, deps.config, t.clock.ms + days * dayMs);
+  expect(await atDay(9 + deps.config.retentionRawDays)).toEqual({ coupons: 0 });
+  expect(await atDay(11 + deps.config.retentionRawDays)).toEqual({ coupons: 1 });
+});
+
+test('where codes come with a save, the wallet has it, and the wrap and the save give the same one', async () => {
+  await coupons.add(offer.id, { codes: ['SAVED-1', 'SAVED-2'] });
+  await coupons.change(offer.id, { give_at: 'save', terms: 'Bring it along' });
+  const shown = await wrap('saver');
+  expect((await coupons.count(offer.id)).data).toMatchObject({ given: 0 });
+  const saved = shown.find(({ id }) => id === offer.id) as ShownOffer;
+  for (let time = 0; time < 2; time += 1)
+    expect((await t.app.inject({ method: 'POST', url: saveUrlOf(saved) })).statusCode).toBe(200);
+  const coupon = { code: 'SAVED-1', expires_at: null, terms: 'Bring it along' };
+  const wallet = (await list(t, 'saver')).json().data;
+  expect(wallet.offers).toMatchObject([{ id: offer.id, coupon }]);
+  const page = await t.app.inject({ url: new URL(wallet.wallet_url).pathname + new URL(wallet.wallet_url).search });
+  expect(page.body).toMatch(/SAVED-1[\s\S]*Bring it along/);
+  expect((await coupons.count(offer.id)).data).toMatchObject({ given: 1, left: 1 });
+});
