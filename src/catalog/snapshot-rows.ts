@@ -1,6 +1,7 @@
 import type { Permission } from '../platform/http/auth.ts';
+import type { CouponPool } from './coupon-pool.ts';
 import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
-import type { ArmChanges, Campaign, CouponPool, CreativeType, Slots, StoredControls, Unit } from './types.ts';
+import type { ArmChanges, Campaign, CreativeType, Slots, StoredControls, Unit } from './types.ts';
 
 /** Rows of the configuration tables as `pg` returns them (`numeric` and `bigint` are strings). */
 export type PublisherRow = {

@@ -1,5 +1,6 @@
 import type { KeyLimit, Permission } from '../platform/http/auth.ts';
 import type { KeyRestrictions } from '../platform/http/key-restrictions.ts';
+import type { CouponPool } from './coupon-pool.ts';
 import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
 
 export type Unit = 'sou' | 'mou';
@@ -263,20 +264,6 @@ export type OfferCopy = {
   shortDescription: string;
   ctaYes: string;
   ctaNo: string;
-};
-
-/** The coupon codes of an offer (docs/interface.md#coupons). */
-export type CouponPool = {
-  /** When a user gets one. */
-  giveAt: 'wrap' | 'save' | 'click';
-  /** The one code of all users; null: each user gets an own one. */
-  sharedCode: string | null;
-  terms: string;
-  /** ISO 8601, and days after it was given: the earlier one counts; null: no end. */
-  expiresAt: string | null;
-  validDays: number | null;
-  /** How long a selected offer holds one before the wrap; null: not at all. */
-  holdMinutes: number | null;
 };
 
 export type Offer = {

@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
-import type { CouponPool, Offer } from '../catalog/types.ts';
+import type { CouponPool } from '../catalog/coupon-pool.ts';
+import type { Offer } from '../catalog/types.ts';
 import { dayMs } from '../platform/lib/time.ts';
 
 /** The schema of a code (docs/interface.md#coupons). */

@@ -2,6 +2,7 @@ import type { KeyRestrictions } from '../../platform/http/key-restrictions.ts';
 import { parseNet } from '../../platform/lib/nets.ts';
 import { parseUrl } from '../../platform/lib/url.ts';
 import { controlsOf } from '../controls.ts';
+import type { CouponPool } from '../coupon-pool.ts';
 import { controlOf, holdoutArm } from '../experiments.ts';
 import type {
   AudienceRow,
@@ -21,7 +22,6 @@ import type {
   ApiKey,
   Arm,
   Campaign,
-  CouponPool,
   Creative,
   Experiment,
   Offer,
