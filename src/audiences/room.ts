@@ -1,5 +1,6 @@
 import type { Accounts } from '../accounts/room.ts';
 import type { Catalog } from '../catalog/room.ts';
+import { createAlone } from '../management/alone.ts';
 import type { ManagementHttp } from '../management/http.ts';
 import { openManagementScope, resourceRoutes } from '../management/resource-routes.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
@@ -10,6 +11,8 @@ import { createUserKeys } from '../platform/security/user-key.ts';
 import { attributeRoutes } from './attributes/routes.ts';
 import { deleteEndedAttributes } from './attributes/store.ts';
 import { audiences } from './audiences.ts';
+import { deleteOldImports } from './import/imports.ts';
+import { importRoutes } from './import/routes.ts';
 import { deleteEndedMembers, deleteOrphanedMembers, noteGrowth } from './members/members.ts';
 import { memberRoutes } from './members/routes.ts';
 import { eraseProfileOfUser, eraseProfilesOfSessions, exportAttributes, exportMemberships } from './user-data.ts';
@@ -18,8 +21,9 @@ type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
 
 /** What publishers tell of their users: attributes, and audiences. */
 export function createAudiences({ platform, catalog, accounts }: Needs) {
-  const { config } = platform.deps;
+  const { config, pool, now } = platform.deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
+  const alone = createAlone('import');
   const http = catalog.managementHttp(accounts.auth);
   return {
     name: 'audiences',
@@ -33,6 +37,7 @@ export function createAudiences({ platform, catalog, accounts }: Needs) {
       await app.register(attributeRoutes, { http, userKeys });
       await app.register(audienceRoutes(http, ['list', 'create', 'get', 'update']));
       await app.register(memberRoutes, { http, userKeys });
+      await app.register(importRoutes, { http, userKeys, pool, url: platform.databaseUrl, now, alone });
       await app.register(audienceRoutes(http, ['remove']));
     },
     jobs: () => jobsOf(platform.deps),
@@ -60,4 +65,5 @@ const jobsOf = ({ pool, now }: Pick<Platform['deps'], 'pool' | 'now'>): readonly
 
 const retention: RetentionStep = async (pool, _days, nowMs) => ({
   user_attributes: await deleteEndedAttributes(pool, nowMs),
+  audience_imports: await deleteOldImports(pool, nowMs),
 });

@@ -18,7 +18,9 @@ export const tables: Record<string, Ownership> = {
     readers: { catalog: 'the snapshot holds the keys, so that no request queries them' },
   },
   ...owned('accounts', ['api_key_uses', 'sign_in_failures', 'user_links', 'user_recovery_codes', 'user_sessions']),
-  ...owned('audiences', ['audience_growth', 'audience_members', 'audience_sizes', 'user_attributes']),
+  ...owned('audiences', [
+    ...['audience_growth', 'audience_imports', 'audience_members', 'audience_sizes', 'user_attributes'],
+  ]),
   audiences: {
     owner: 'audiences',
     readers: { catalog: 'the snapshot has their ids by the keys that campaigns name' },

@@ -54,7 +54,7 @@ export async function removeMembers(
 }
 
 /** Must come last in a transaction: changes of one audience wait for each other here. */
-async function changeSizes(executor: Executor, changes: ReadonlyMap<number, number>): Promise<void> {
+export async function changeSizes(executor: Executor, changes: ReadonlyMap<number, number>): Promise<void> {
   const given = [...changes].filter(([, change]) => change !== 0).sort(([a], [b]) => a - b);
   if (given.length === 0) return;
   await executor.query({

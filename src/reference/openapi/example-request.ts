@@ -3,11 +3,12 @@ import type { Node } from './operation-components.ts';
 type Parameter = { $ref?: string; in: string; name: string; required?: boolean; example?: string };
 type Media = { schema: { $ref?: string }; example?: unknown; examples?: { demo: { $ref: string } } };
 type Answer = { $ref?: string; content?: Record<string, Media> };
+type Body = { content: Record<string, { example?: unknown }> };
 export type Operation = {
   operationId: string;
   security?: Record<string, string[]>[];
   parameters?: Parameter[];
-  requestBody?: { content: Record<string, { example?: unknown }> };
+  requestBody?: Body;
   responses: Record<string, Answer>;
 };
 type PathItem = { parameters?: Parameter[] } & { [method: string]: Operation };
@@ -42,7 +43,8 @@ export const parametersOf = ({ components }: ApiDocument, { parameters = [] }: O
   );
 
 /** The body of an operation's example. */
-export const bodyExampleOf = ({ requestBody }: Operation): unknown => requestBody?.content['application/json']?.example;
+export const bodyExampleOf = ({ requestBody }: Operation): unknown =>
+  requestBody?.content['application/json']?.example ?? requestBody?.content['text/csv']?.example;
 
 export type ExampleRequest = {
   method: string;
@@ -82,8 +84,8 @@ export function exampleRequestOf(
     headers: {
       ...Object.fromEntries(inPlace('header').map(({ name, value }) => [name, value])),
       ...(key !== undefined && { authorization: `Bearer ${key}` }),
-      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(body !== undefined && { 'content-type': typeof body === 'string' ? 'text/csv' : 'application/json' }),
     },
-    ...(body !== undefined && { payload: JSON.stringify(body) }),
+    ...(body !== undefined && { payload: typeof body === 'string' ? body : JSON.stringify(body) }),
   };
 }

@@ -66,7 +66,7 @@ function withExamples(operation: Operation, { requests, answers }: Examples): Op
     return request[part]?.[name] ?? general[part]?.[name];
   };
   const jsonExample = (content: Media, example: unknown): Media =>
-    mapValues(content, (media, type) => (type.startsWith('application/json') ? { ...media, example } : media));
+    mapValues(content, (media, type) => (/^(application\/json|text\/csv)/.test(type) ? { ...media, example } : media));
   return {
     ...operation,
     ...(parameters && {

@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
+import type { Alone } from '../../../management/alone.ts';
 import { warningSchema } from '../../../management/answers.ts';
 import {
   callOf,
@@ -15,7 +16,7 @@ import { errorAnswers } from '../../../platform/http/schemas.ts';
 import type { App } from '../../../platform/ports.ts';
 import type { ImageStore } from '../../images/image-store.ts';
 import { type Applied, applyCatalogue, previewApply } from './apply.ts';
-import { type Alone, file, maxBytes, requireBoth } from './calls.ts';
+import { file, maxBytes, requireBoth } from './calls.ts';
 import { checkPictures } from './import.ts';
 import { type Catalogue, parseForPublisher } from './parse.ts';
 import { readCatalogueFile } from './read-file.ts';

@@ -16,26 +16,6 @@ export const file = Type.Object(
   { additionalProperties: true, description: 'A catalogue file; see the guide of the management API.' },
 );
 
-export type Alone = <T>(publisherId: number, work: () => Promise<T>) => Promise<T>;
-
-/** Runs one import, apply or export of a publisher at a time: each may hold 32 MB. */
-export function createAlone(): Alone {
-  const running = new Set<number>();
-  return async (publisherId, work) => {
-    if (running.has(publisherId))
-      throw new AppError('too_many_requests', {
-        retryAfterS: 5,
-        message: 'Another import, apply or export of this publisher is running; try again when it has ended.',
-      });
-    running.add(publisherId);
-    try {
-      return await work();
-    } finally {
-      running.delete(publisherId);
-    }
-  };
-}
-
 /** A catalogue is settings and offers: one needs to be allowed both. */
 export function requireBoth(request: FastifyRequest): ReturnType<typeof callOf> {
   const call = callOf(request);

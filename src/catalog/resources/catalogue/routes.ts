@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ImageStoreSetting } from '../../../config.ts';
+import { createAlone } from '../../../management/alone.ts';
 import { warningSchema } from '../../../management/answers.ts';
 import {
   callOf,
@@ -21,7 +22,7 @@ import type { App } from '../../../platform/ports.ts';
 import { createImageStore } from '../../image-storage.ts';
 import type { ImageStore } from '../../images/image-store.ts';
 import { applyRoute } from './apply-route.ts';
-import { createAlone, file, maxBytes, requireBoth } from './calls.ts';
+import { file, maxBytes, requireBoth } from './calls.ts';
 import { exportCatalogue } from './export.ts';
 import { checkPictures, findKeptSettings, importCatalogue, requireEmpty } from './import.ts';
 import { parseCatalogue } from './parse.ts';
@@ -36,7 +37,7 @@ const tags = ['Catalogue'];
 export function catalogueRoutes(app: App, http: ManagementHttp, imageStore: ImageStoreSetting): void {
   const store = createImageStore(imageStore);
   const hooks = requirePermission(http, 'configurations');
-  const alone = createAlone();
+  const alone = createAlone('import, apply or export');
 
   const exportSchema = {
     operationId: 'exportCatalogue',
