@@ -68,7 +68,8 @@ export function reachedTotalCap(
   return null;
 }
 
-export const usedOf = ({ cap }: CompiledTotalCap, use: CapUsage | undefined): number => use?.[cap.metric][cap.per] ?? 0;
+export const usedOf = ({ cap }: CompiledTotalCap, use: CapUsage | undefined): number =>
+  use?.[cap.metric]?.[cap.per] ?? 0;
 
 const reservedOf = ({ cap }: CompiledTotalCap, use: CapUsage | undefined): number =>
-  cap.metric === 'clicks' ? 0 : (use?.reserved?.[cap.metric][cap.per] ?? 0);
+  cap.metric === 'clicks' ? 0 : (use?.reserved?.[cap.metric]?.[cap.per] ?? 0);

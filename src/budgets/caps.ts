@@ -25,12 +25,12 @@ export type OptOuts = Readonly<Record<string, number | null>>;
 export const noHistory: UserHistory = { optOuts: {}, exposures: [] };
 
 /** Use of a metric in the current hour, day and month (time zone of the campaign's owner), and in all. */
-export type PeriodUse = Readonly<Record<CapPeriod, number>>;
+export type PeriodUse = { [Per in CapPeriod]?: number };
 
-/** Use of a campaign, reservations included; `budget` in millionths of the payout's currency. */
-export type CapUsage = Readonly<Record<CapMetric, PeriodUse>> & {
+/** Use of a campaign as far as caps limit it, reservations included; `budget` in millionths of its currency. */
+export type CapUsage = { [Metric in CapMetric]?: PeriodUse } & {
   /** What of it is only held, by slices and answers in progress; absent: nothing. Clicks are never held. */
-  reserved?: Readonly<Record<'impressions' | 'budget', PeriodUse>>;
+  reserved?: { impressions?: PeriodUse; budget?: PeriodUse };
 };
 
 /** By `totalsKey`; missing: no use. */

@@ -69,7 +69,7 @@ function planOf(cap: CompiledTotalCap, rules: PacedRules, totals: Totals, nowMs:
   const day = periodOf('day', cap.zone, nowMs);
   const endMs = endOfPlan(rules, cap.zone);
   if (endMs <= nowMs) return null;
-  const today = use?.[cap.cap.metric].day ?? 0;
+  const today = use?.[cap.cap.metric]?.day ?? 0;
   const left = cap.limit - (usedOf(cap, use) - today);
   const startMs = Math.max(day.startMs, rules.planStartMs);
   const rest = openMs(rules, cap.zone, startMs, endMs);

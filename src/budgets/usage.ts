@@ -3,7 +3,7 @@ import { bigints, integers, texts } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { periodOf } from '../platform/lib/time-zone.ts';
-import { type CapUsage, type LimitedTotal, type PeriodUse, totalsKey } from './caps.ts';
+import { type CapUsage, type LimitedTotal, totalsKey } from './caps.ts';
 
 /**
  * Amounts of one total; money in millionths. `impressions` and `micros` include what slices and reservations hold;
@@ -240,25 +240,27 @@ const fields: Record<CapMetric, 'impressions' | 'clicks' | 'micros'> = {
 export const fieldOf = ({ metric }: TotalCap): (typeof fields)[CapMetric] => fields[metric];
 export const limitOf = ({ metric, limit }: TotalCap): number => (metric === 'budget' ? limit * 1_000_000 : limit);
 
-/** The usage of a total in each of its current periods. */
+/** What of an amount is only held. */
+const heldOf = (metric: Exclude<CapMetric, 'clicks'>, used: Amounts): number =>
+  metric === 'budget' ? used.micros - used.spentMicros : used.impressions - used.countedImpressions;
+
+/** What is used of the caps of a total in their current periods; of a lifetime, today too, by which it is paced. */
 export function capUsageOf(table: Pick<UsageTable, 'get'>, total: LimitedTotal, atMs: number): CapUsage {
-  const amounts = capPeriods.map(
-    (per) => [per, table.get(total.campaignId, total.publisherId, periodName(per, total.timeZone, atMs))] as const,
-  );
-  const entries = Object.entries(fields).map(([metric, field]) => [
-    metric,
-    Object.fromEntries(amounts.map(([per, amount]) => [per, amount[field]])),
-  ]);
-  const usage = Object.fromEntries(entries) as CapUsage;
-  const isHeld = amounts.some(
-    ([, used]) => used.micros > used.spentMicros || used.impressions > used.countedImpressions,
-  );
-  if (!isHeld) return usage;
-  const heldOf = (held: (used: Amounts) => number): PeriodUse =>
-    Object.fromEntries(amounts.map(([per, used]) => [per, Math.max(0, held(used))])) as PeriodUse;
-  const reserved = {
-    impressions: heldOf((used) => used.impressions - used.countedImpressions),
-    budget: heldOf((used) => used.micros - used.spentMicros),
+  const { campaignId, publisherId, timeZone, caps } = total;
+  const names = periodNames(timeZone, atMs);
+  const usage: CapUsage = {};
+  const note = ({ metric }: TotalCap, per: CapPeriod): void => {
+    const amounts = table.get(campaignId, publisherId, names[capPeriods.indexOf(per)] as string);
+    usage[metric] ??= {};
+    usage[metric][per] = amounts[fields[metric]];
+    if (metric === 'clicks' || heldOf(metric, amounts) <= 0) return;
+    usage.reserved ??= {};
+    usage.reserved[metric] ??= {};
+    usage.reserved[metric][per] = heldOf(metric, amounts);
   };
-  return { ...usage, reserved };
+  for (const cap of caps) {
+    note(cap, cap.per);
+    if (cap.per === 'lifetime') note(cap, 'day');
+  }
+  return usage;
 }

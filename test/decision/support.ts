@@ -200,7 +200,7 @@ export const useOf = (over: { [Metric in CapMetric]?: Partial<PeriodUse> }): Cap
 
 /** The same, of which a part is only held. */
 export const heldOf = (over: Parameters<typeof useOf>[0], held: Parameters<typeof useOf>[0]): CapUsage => {
-  const { impressions, budget } = useOf(held);
+  const { impressions = {}, budget = {} } = useOf(held);
   return { ...useOf(over), reserved: { impressions, budget } };
 };
 
