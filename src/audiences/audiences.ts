@@ -1,10 +1,11 @@
 import { Type } from '@sinclair/typebox';
 import { normaliseName } from '../catalog/names.ts';
 import { nameField } from '../management/fields.ts';
-import { type Resource, stamps } from '../management/resource.ts';
+import { orNull, type Resource, stamps } from '../management/resource.ts';
 import { problem } from '../management/schema-errors.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import { AppError } from '../platform/errors.ts';
+import { ruleSchema } from './rules/rule.ts';
 
 /** Audiences of a publisher (count). */
 const maxAudiences = 500;
@@ -26,6 +27,10 @@ export const audiences: Resource = {
           'Cannot be changed later.',
       }),
       name: nameField(),
+      rule: orNull(ruleSchema, {
+        default: null,
+        description: 'Who is in it by what they did, followed within seconds; null: a list, whose members are told.',
+      }),
     },
     { additionalProperties: false },
   ),
@@ -42,6 +47,10 @@ export const audiences: Resource = {
   filters: [],
   searched: ['key', 'name'],
   prepare: (values) => (typeof values.key === 'string' ? { ...values, key: normaliseName(values.key) } : values),
+  check: (values, _work, current) =>
+    current === null || (current.rule === null) === (values.rule === null)
+      ? []
+      : [{ path: '/rule', message: 'is neither given to a list nor taken away later' }],
   beforeSave: async ({ executor, publisherId }, _values, current) => {
     if (current !== null) return;
     await executor.query('select 1 from publishers where id = $1 for update', [publisherId]);
@@ -72,13 +81,20 @@ async function refuseIfUsed({ executor, publisherId }: Work, key: string): Promi
     });
 }
 
-/** The id of an audience. @throws AppError resource_not_found */
-export async function audienceId({ executor, publisherId }: Work, key: string): Promise<number> {
-  const { rows } = await executor.query<{ id: number }>(
-    'select id from audiences where publisher_id = $1 and key = $2 for key share',
+/** The id of a list. @throws AppError resource_not_found; conflict: the members of the audience follow a rule */
+export async function listId(work: Work, key: string): Promise<number> {
+  const { id, hasRule } = await findAudience(work, key);
+  if (hasRule) throw new AppError('conflict', { message: 'The members of this audience follow its rule.' });
+  return id;
+}
+
+/** @throws AppError resource_not_found */
+async function findAudience({ executor, publisherId }: Work, key: string): Promise<{ id: number; hasRule: boolean }> {
+  const { rows } = await executor.query<{ id: number; hasRule: boolean }>(
+    `select id, rule is not null as "hasRule" from audiences where publisher_id = $1 and key = $2 for key share`,
     [publisherId, key.includes('\0') ? '' : normaliseName(key)],
   );
   const [row] = rows;
   if (row === undefined) throw new AppError('resource_not_found', { message: 'Audience not found.' });
-  return row.id;
+  return row;
 }

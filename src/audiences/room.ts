@@ -15,6 +15,7 @@ import { deleteOldImports } from './import/imports.ts';
 import { importRoutes } from './import/routes.ts';
 import { deleteEndedMembers, deleteOrphanedMembers, noteGrowth } from './members/members.ts';
 import { memberRoutes } from './members/routes.ts';
+import { deleteOldFacts, followRules } from './rules/follow.ts';
 import { eraseProfileOfUser, eraseProfilesOfSessions, exportAttributes, exportMemberships } from './user-data.ts';
 
 type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
@@ -51,6 +52,14 @@ const audienceRoutes = (http: ManagementHttp, operations: Parameters<typeof reso
 
 const jobsOf = ({ pool, now }: Pick<Platform['deps'], 'pool' | 'now'>): readonly Job[] => [
   {
+    name: 'audience rules',
+    roles: ['worker'],
+    pauseMs: 2000,
+    pausePerRun: 3,
+    locks: 'the row of the audience (skip locked), then its members in the order of their keys',
+    run: (isStopped) => followRules(pool, now(), isStopped),
+  },
+  {
     name: 'audiences',
     roles: ['worker'],
     pauseMs: 10_000,
@@ -66,4 +75,5 @@ const jobsOf = ({ pool, now }: Pick<Platform['deps'], 'pool' | 'now'>): readonly
 const retention: RetentionStep = async (pool, _days, nowMs) => ({
   user_attributes: await deleteEndedAttributes(pool, nowMs),
   audience_imports: await deleteOldImports(pool, nowMs),
+  audience_facts: await deleteOldFacts(pool, nowMs),
 });

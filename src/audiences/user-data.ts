@@ -11,6 +11,7 @@ const deleteProfiles = (pool: pg.Pool, userKeys: readonly string[]): Promise<voi
         select user_key from user_attributes where user_key = any($1::uuid[]) order by user_key for update))`,
       [userKeys],
     );
+    await executor.query('delete from audience_facts where user_key = any($1::uuid[])', [userKeys]);
     await removeMembers(executor, null, userKeys);
   });
 
@@ -27,7 +28,12 @@ export const eraseProfilesOfSessions: EraseBeforeSessions = async (pool, session
     [...new Set(sessions.map(({ day }) => day))],
     sessions.map(({ id }) => id),
   );
-  await deleteProfiles(pool, [...new Set([...sessions.flatMap(({ pubUserKeys }) => pubUserKeys), ...emailKeys])]);
+  await deleteProfiles(pool, [
+    ...new Set([
+      ...sessions.flatMap(({ pubUserKeys, userKey }) => [...pubUserKeys, ...(userKey === null ? [] : [userKey])]),
+      ...emailKeys,
+    ]),
+  ]);
 };
 
 async function emailKeysOf(
@@ -53,8 +59,8 @@ export const exportAttributes: ExportRows = async (executor, { pubUserKeys }) =>
 };
 
 /** Audiences that the user is in. */
-export const exportMemberships: ExportRows = async (executor, { pubUserKeys, days, sessionIds }) => {
-  const keys = [...pubUserKeys, ...(await emailKeysOf(executor, days, sessionIds))];
+export const exportMemberships: ExportRows = async (executor, { userKeys, pubUserKeys, days, sessionIds }) => {
+  const keys = [...userKeys, ...pubUserKeys, ...(await emailKeysOf(executor, days, sessionIds))];
   const { rows } = await executor.query(
     `select a.key as audience, a.name, m.expires_at from audience_members m join audiences a on a.id = m.audience_id
     where m.user_key = any($1::uuid[]) order by a.key`,

@@ -19,7 +19,8 @@ export const tables: Record<string, Ownership> = {
   },
   ...owned('accounts', ['api_key_uses', 'sign_in_failures', 'user_links', 'user_recovery_codes', 'user_sessions']),
   ...owned('audiences', [
-    ...['audience_growth', 'audience_imports', 'audience_members', 'audience_sizes', 'user_attributes'],
+    ...['audience_facts', 'audience_growth', 'audience_imports', 'audience_members', 'audience_progress'],
+    ...['audience_sizes', 'user_attributes'],
   ]),
   audiences: {
     owner: 'audiences',
@@ -39,7 +40,10 @@ export const tables: Record<string, Ownership> = {
   advertisers: { owner: 'catalog', readers: { tracking: conversionOfClick } },
   campaigns: {
     owner: 'catalog',
-    readers: { tracking: conversionOfClick, audiences: 'an audience that a campaign names is not removed' },
+    readers: {
+      tracking: conversionOfClick,
+      audiences: 'an audience that a campaign names is not removed; rules count by advertiser and category',
+    },
   },
   campaign_publishers: {
     owner: 'catalog',
@@ -92,10 +96,11 @@ export const tables: Record<string, Ownership> = {
       reports: 'so do mails of scheduled reports',
     },
   },
-  ...owned('tracking', ['conversions']),
+  conversions: { owner: 'tracking', readers: { audiences: 'rules of audiences count conversions of one name' } },
   events: {
     owner: 'tracking',
     readers: {
+      audiences: 'rules of audiences count what users did',
       learning: 'the ranking model learns from impressions and clicks',
       offers: 'live calls show the events of a session',
       demo: 'the demo shop shows the events of its user',
@@ -127,7 +132,13 @@ export const tables: Record<string, Ownership> = {
     ...['custom_rollups', 'custom_values', 'minute_rollups', 'reconciliation', 'report_schedules'],
     ...['rollup_progress', 'rollup_publishers', 'rollups', 'saved_reports'],
   ]),
-  bookings: { owner: 'reports', readers: { learning: 'the ranking model learns from conversions' } },
+  bookings: {
+    owner: 'reports',
+    readers: {
+      audiences: 'rules of audiences count conversions',
+      learning: 'the ranking model learns from conversions',
+    },
+  },
   ...owned('privacy', ['erased_sessions', 'erasures']),
   ...owned('dashboard', ['processes']),
 };

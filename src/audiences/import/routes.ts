@@ -4,7 +4,7 @@ import { callOf, type ManagementHttp, publisherQuery, requirePermission } from '
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
-import { audienceId } from '../audiences.ts';
+import { listId } from '../audiences.ts';
 import { type Import, listImports } from './imports.ts';
 import { type ImportDeps, importMembers, maxImportBytes } from './run.ts';
 
@@ -41,7 +41,7 @@ export async function importRoutes(app: App, { http, ...deps }: ImportDeps & { h
   const hooks = requirePermission(http, 'configurations');
   const find = (request: Parameters<typeof callOf>[0], key: string): Promise<number> => {
     const { actor, publisherId } = callOf(request);
-    return management.read(actor, publisherId, (work) => audienceId(work, key));
+    return management.read(actor, publisherId, (work) => listId(work, key));
   };
 
   await app.register(async (scope: App) => {
@@ -91,7 +91,7 @@ export async function importRoutes(app: App, { http, ...deps }: ImportDeps & { h
     async (request, reply) => {
       const { actor, publisherId } = callOf(request);
       const found = await management.read(actor, publisherId, async (work) =>
-        listImports(work.executor, await audienceId(work, request.params.key), work.nowMs),
+        listImports(work.executor, await listId(work, request.params.key), work.nowMs),
       );
       reply.header('cache-control', 'no-store');
       return { message: 'Imports.', data: found.map(viewOf) };

@@ -79,6 +79,8 @@ export function createFetchOpener(
     const publisher = snapshot.publishers.get(given.id) ?? given;
     const identifier = request.adFp ?? request.pubUserId;
     const link = surface.kind === 'offerwall' ? surface.link : null;
+    const userKey = link !== null ? link.userKey : identifier === null ? null : userKeys.of(publisher.id, identifier);
+    const earlierKeys = link !== null || identifier === null ? noKeys : userKeys.earlierOf(publisher.id, identifier);
     const pending: PendingFetch = {
       snapshot,
       publisher,
@@ -86,10 +88,10 @@ export function createFetchOpener(
       client: readClient(request),
       theme: themeOf(publisher, request),
       placement: request.placement,
-      userKey: link !== null ? link.userKey : identifier === null ? null : userKeys.of(publisher.id, identifier),
-      earlierKeys: link !== null || identifier === null ? [] : userKeys.earlierOf(publisher.id, identifier),
+      userKey,
+      earlierKeys,
       profileKeys: hasProfiles(publisher)
-        ? profileKeysOf(publisher.id, request, link?.userKey ?? null, userKeys)
+        ? profileKeysOf(publisher.id, request, userKey === null ? [] : [userKey, ...earlierKeys], userKeys)
         : noProfileKeys,
       audiences: noKeys,
       dev: request.dev || publisher.testMode,

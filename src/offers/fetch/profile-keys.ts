@@ -10,16 +10,16 @@ export type ProfileKeys = {
 };
 
 /**
- * A user is known by `pub_user_id` and `email_sha256`; the link to an offerwall names the user by a key.
- * @param linkKey null: no link, or nobody
+ * A publisher tells of users by `pub_user_id` and `email_sha256`; what they did is known by the key of their history.
+ * @param historyKeys the present one first; none: nobody
  */
 export function profileKeysOf(
   publisherId: number,
   { pubUserId, emailSha256 }: Pick<FetchOffersRequest, 'pubUserId' | 'emailSha256'>,
-  linkKey: string | null,
+  historyKeys: readonly string[],
   userKeys: Pick<UserKeys, 'allOf'>,
 ): ProfileKeys {
   const byId = pubUserId === null ? [] : userKeys.allOf(publisherId, pubUserId);
   const byEmail = emailSha256 === null ? [] : emailKeys(userKeys, publisherId, emailSha256);
-  return { all: [...byId, ...(linkKey === null ? [] : [linkKey]), ...byEmail], email: byEmail[0] ?? null };
+  return { all: [...new Set([...byId, ...historyKeys, ...byEmail])], email: byEmail[0] ?? null };
 }

@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { followRules } from '../../src/audiences/rules/follow.ts';
+import { dayMs } from '../../src/platform/lib/time.ts';
+import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
+import { secondSweepMs } from '../../src/privacy/erasures.ts';
+import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
+import { eraseNext } from '../privacy/support.ts';
+
+let t: ManagementApp;
+let me: Caller;
+let ids: Record<string, number>;
+const clock = { ms: Date.now() };
+beforeAll(async () => {
+  t = await createManagementApp({ now: () => clock.ms });
+});
+afterAll(() => t?.close());
+beforeEach(async () => {
+  me = await t.caller(await t.addPublisher());
+  ids = await addCatalogue(me);
+});
+
+const follow = () => followRules(t.pool, clock.ms);
+
+async function fetched(body: object = {}) {
+  const answer = await t.app.inject({
+    method: 'POST',
+    url: `/native/v4/offers.json?api_key=${me.key}`,
+    payload: { placement: 'checkout', ip: '203.0.113.9', pub_user_id: 'u1', ...body },
+  });
+  return answer.json().data as { session_id: string; offers: { pixel: string }[] };
+}
+
+test('who saw an offer often enough is in the audience at the next fetch, until the days are over', async () => {
+  const rule = { event: 'impression', times: 2, within_days: 3 };
+  expect((await me.call('POST', '/audiences', { key: 'seen', name: 'Seen', rule })).status).toBe(201);
+  await me.call('PATCH', `/campaigns/${ids.campaign}`, { rules: { targeting: { audiences: { exclude: ['seen'] } } } });
+  for (const [user, times] of [
+    ['u1', 2],
+    ['u2', 1],
+    [null, 2],
+  ] as const)
+    for (let time = 0; time < times; time++) {
+      const { offers } = await fetched(
+        user === null ? { pub_user_id: undefined, ad_fp: 'device' } : { pub_user_id: user },
+      );
+      const url = new URL(offers[0]?.pixel ?? '');
+      expect((await t.app.inject({ url: url.pathname + url.search })).statusCode).toBe(200);
+    }
+  await follow();
+  await follow();
+  const shown = async () => [
+    (await fetched()).offers.length,
+    (await fetched({ pub_user_id: 'u2' })).offers.length,
+    (await fetched({ pub_user_id: undefined, ad_fp: 'device' })).offers.length,
+  ];
+  expect(await shown()).toEqual([0, 1, 0]);
+  expect((await me.call('GET', '/audiences/seen')).body.data).toMatchObject({ size: 2, rule });
+  clock.ms += 3 * dayMs;
+  expect(await shown()).toEqual([1, 1, 1]);
+});
+
+test('what contradicts a rule is refused: members by hand, other audiences, lists that become rules', async () => {
+  const rule = { event: 'click', within_days: 7 };
+  await me.call('POST', '/audiences', { key: 'clicked', name: 'Clicked', rule });
+  await me.call('POST', '/audiences', { key: 'list', name: 'List' });
+  expect((await me.call('PUT', '/audiences/clicked/members', { ids: ['u1'] })).status).toBe(409);
+  const itself = { ...rule, audience: 'mine' };
+  expect((await me.call('POST', '/audiences', { key: 'mine', name: 'Mine', rule: itself })).status).toBe(400);
+  expect((await me.call('PATCH', '/audiences/list', { rule })).status).toBe(400);
+  expect((await me.call('PATCH', '/audiences/clicked', { rule: null })).status).toBe(400);
+  const wrong = { event: 'bought', within_days: 0, times: 0 };
+  expect((await me.call('POST', '/audiences', { key: 'x', name: 'X', rule: wrong })).status).toBe(400);
+});
+
+type Act = { user: number; kind: 'impression' | 'click'; daysAgo: number; dev: boolean; suspicious: boolean };
+const acts = fc.array(
+  fc.record<Act>({
+    user: fc.integer({ min: 0, max: 3 }),
+    kind: fc.constantFrom('impression', 'click'),
+    daysAgo: fc.integer({ min: 0, max: 6 }),
+    dev: fc.boolean(),
+    suspicious: fc.boolean(),
+  }),
+  { maxLength: 12 },
+);
+
+/** Rows as fetches and beacons write them, each of a session of its own. */
+async function write(users: readonly string[], given: readonly Act[]): Promise<void> {
+  for (const { user, kind, daysAgo, dev, suspicious } of given) {
+    const at = new Date(clock.ms - daysAgo * dayMs);
+    const id = newUuid7(clock.ms);
+    await t.pool.query(
+      `with session as (
+        insert into sessions (day, id, publisher_id, placement, user_key, offer_ids, campaign_ids, dev, usp,
+          usp_check_all, created_at)
+        values ($1::date, $2, $3, 'checkout', $4, array[$5::int], array[$6::int], $7, false, false, $8)
+      ) insert into events (day, session_id, offer_id, kind, publisher_id, campaign_id, position, at, suspicious)
+      values ($1::date, $2, $5, $9, $3, $6, 1, $8, $10)`,
+      [
+        ...[new Date(clock.ms).toISOString().slice(0, 10), id, me.publisherId, users[user], ids.offer, ids.campaign],
+        ...[dev, at, kind, suspicious ? 'bot' : null],
+      ],
+    );
+  }
+}
+
+test('a rule audience equals a query over raw rows, however they came and whatever rule it had before', async () => {
+  const rules = fc.record({
+    event: fc.constantFrom('impression', 'click'),
+    times: fc.integer({ min: 1, max: 3 }),
+    within_days: fc.integer({ min: 1, max: 6 }),
+  });
+  await me.call('POST', '/audiences', { key: 'p', name: 'P', rule: { event: 'click', within_days: 1 } });
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(acts, fc.option(rules)), { minLength: 1, maxLength: 3 }), async (steps) => {
+      const users = Array.from({ length: 4 }, () => randomUUID());
+      for (const [given, rule] of steps) {
+        await write(users, given);
+        if (rule !== null) expect((await me.call('PATCH', '/audiences/p', { rule })).status).toBe(200);
+        await Promise.all([follow(), follow()]);
+        await follow();
+      }
+      const { rows } = await t.pool.query<{ members: string[]; expected: string[] }>(
+        `select array(
+            select m.user_key::text from audience_members m
+            where m.audience_id = a.id and m.user_key = any($2) and m.expires_at > $3 order by 1
+          ) as members, array(
+            select s.user_key::text from events e join sessions s on s.day = e.day and s.id = e.session_id
+            where e.kind = a.rule ->> 'event' and e.suspicious is null and not s.dev and s.user_key = any($2)
+              and e.at > $3::timestamptz - make_interval(days => (a.rule ->> 'within_days')::int)
+            group by 1 having count(*) >= coalesce((a.rule ->> 'times')::int, 1) order by 1
+          ) as expected
+        from audiences a where a.publisher_id = $1 and a.key = 'p'`,
+        [me.publisherId, users, new Date(clock.ms)],
+      );
+      expect(rows[0]?.members).toEqual(rows[0]?.expected);
+    }),
+    { numRuns: 15 },
+  );
+});
+
+test('rules count one campaign, advertiser or category, and an erased user is in none', async () => {
+  await me.call('PATCH', `/campaigns/${ids.campaign}`, { category: 'Food' });
+  const filters = {
+    all: {},
+    this: { campaign_id: ids.campaign },
+    food: { category: 'food' },
+    adv: { advertiser_id: ids.advertiser },
+  };
+  const others = { no1: { campaign_id: 1_000_000 }, no2: { category: 'Cars' }, no3: { event: 'conversion' as const } };
+  for (const [key, filter] of Object.entries({ ...filters, ...others })) {
+    const rule = { event: 'impression', within_days: 7, ...filter };
+    expect((await me.call('POST', '/audiences', { key, name: key, rule })).status).toBe(201);
+  }
+  const { offers } = await fetched();
+  const url = new URL(offers[0]?.pixel ?? '');
+  await t.app.inject({ url: url.pathname + url.search });
+  await follow();
+  const sizes = async () => {
+    const { body } = await me.call('GET', '/audiences?limit=20');
+    const rows = body.data as unknown as { key: string; size: number }[];
+    return Object.fromEntries(rows.map(({ key, size }) => [key, size]));
+  };
+  expect(await sizes()).toEqual({ all: 1, this: 1, food: 1, adv: 1, no1: 0, no2: 0, no3: 0 });
+  await me.call('DELETE', '/users/u1');
+  while (await eraseNext(t));
+  clock.ms += secondSweepMs;
+  while (await eraseNext(t));
+  await follow();
+  expect(Object.values(await sizes())).toEqual([0, 0, 0, 0, 0, 0, 0]);
+});
