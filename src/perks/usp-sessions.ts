@@ -45,22 +45,48 @@ type SessionRow = {
   wrapped_at: Date | null;
 };
 
+/** A session that is asked for, of a publisher. */
+export type SessionKey = { publisherId: number; id: string };
+
+/* `offset 0` keeps both lookups index probes for each row, whatever the planner knows of the partitions. */
+const findSql = `
+select given.at::integer, s.*, u.*
+from unnest($1::date[], $2::uuid[], $3::integer[]) with ordinality as given (day, id, publisher_id, at)
+cross join lateral (
+  select pub_user_id, offer_ids, campaign_ids, macros, dev, usp, usp_check_all,
+    case when strpos(decision, '"experiments":') > 0 then decision::json #> '{3,experiments,arms}' end as experiments
+  from sessions where day = any($4::date[]) and day = given.day and id = given.id
+    and publisher_id = given.publisher_id and erased_at is null offset 0
+) s
+left join lateral (
+  select selected, wrapped_at from usp_sessions
+  where day = any($4::date[]) and day = given.day and session_id = given.id offset 0
+) u on true`;
+
 /**
- * The publisher's session of that id, or null: also where its user was erased. The row of the selection exists only
- * after the first change.
+ * Sessions by publisher and id, in order; null where there is none: also where its user was erased. The row of the
+ * selection exists only after the first change.
  */
-export async function findUspSession(executor: Executor, publisherId: number, id: string): Promise<UspSession | null> {
-  const { rows } = await executor.query<SessionRow>({
-    name: 'find_usp_session',
-    text: `select s.pub_user_id, s.offer_ids, s.campaign_ids, s.macros, s.dev, s.usp, s.usp_check_all,
-  case when strpos(s.decision, '"experiments":') > 0 then s.decision::json #> '{3,experiments,arms}' end as experiments,
-  u.selected, u.wrapped_at
-from sessions s left join usp_sessions u on u.day = s.day and u.session_id = s.id
-where s.day = $1::date and s.id = $2::uuid and s.publisher_id = $3 and s.erased_at is null`,
-    values: [dayOfUuid7(id), id, publisherId],
+export async function findUspSessions(
+  executor: Executor,
+  asked: readonly SessionKey[],
+): Promise<(UspSession | null)[]> {
+  const { rows } = await executor.query<SessionRow & { at: number }>({
+    name: 'find_usp_sessions',
+    text: findSql,
+    values: [
+      dates(asked, ({ id }) => timeOfUuid7(id)),
+      uuids(asked, ({ id }) => id),
+      integers(asked, ({ publisherId }) => publisherId),
+      [...new Set(asked.map(({ id }) => dayOfUuid7(id)))],
+    ],
   });
-  const [row] = rows;
-  if (row === undefined) return null;
+  const found: (UspSession | null)[] = asked.map(() => null);
+  for (const row of rows) found[row.at - 1] = toSession(asked[row.at - 1] as SessionKey, row);
+  return found;
+}
+
+function toSession({ id, publisherId }: SessionKey, row: SessionRow): UspSession {
   const initial = row.usp_check_all ? row.campaign_ids : [];
   return {
     id,

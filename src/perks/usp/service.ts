@@ -19,9 +19,10 @@ import { findSessionCoupons, giveAtWrap, type SessionCoupons } from '../offer-co
 import { buildUspPayload, uspSelection } from '../usp-selection.ts';
 import {
   changeSelection,
-  findUspSession,
+  findUspSessions,
   markWrapped,
   type SelectionChange,
+  type SessionKey,
   type UspSession,
 } from '../usp-sessions.ts';
 
@@ -63,6 +64,11 @@ const openForMs = dayMs;
 export function createUspService({ dbHealth, batchMeters, now, ...written }: UspDeps): UspService {
   const { pool } = written;
   const failFast = createFailFast(dbHealth);
+  // Those of concurrent calls at once: a statement for each was two thirds of what a wrap took PostgreSQL.
+  const sessions = createBatcher<SessionKey, UspSession | null>({
+    write: (asked) => findUspSessions(pool, asked),
+    dbHealth,
+  });
   const wraps = createBatcher({
     write: (items: readonly Wrap[]) => wrapBatch(written, items),
     dbHealth,
@@ -76,7 +82,7 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
     const id = sessionId.toLowerCase();
     // A forged id can have a time beyond PostgreSQL's dates.
     if (!isPossibleUuid7(id, now())) throw new AppError('session_not_found');
-    const session = await findUspSession(pool, caller.publisher.id, id);
+    const session = await sessions.add({ publisherId: caller.publisher.id, id });
     if (session === null) throw new AppError('session_not_found');
     // Before any other error, so that another user learns nothing about the session.
     const hasUser = session.usp || session.pubUserId !== null;

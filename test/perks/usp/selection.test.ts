@@ -239,6 +239,24 @@ describe('a call is refused', () => {
     expect(await call(id, ids[0], 'u-1')).toEqual(refusal(404, 'session_not_found'));
   });
 
+  test('of many calls at once, each sees its own session, and none that of another publisher', async () => {
+    const others = randomDemoIds();
+    await transaction(t.pool, (executor) => loadDemoCatalogue(executor, others));
+    await t.deps.catalog.refresh();
+    const mine = await Promise.all(Array.from({ length: 8 }, () => usp.fetch()));
+    const theirs = await Promise.all(Array.from({ length: 8 }, () => usp.fetch({}, others.key)));
+    const asked = [...mine, ...theirs].flatMap(({ id }) => [
+      { id, key: 'demo-key' },
+      { id, key: others.key },
+    ]);
+    const answers = await Promise.all(asked.map(({ id, key }) => usp.get(id, { user: 'u-1', key })));
+    for (const [at, { id, key }] of asked.entries()) {
+      const isOwn = (key === others.key ? theirs : mine).some((one) => one.id === id);
+      if (isOwn) expect(answers[at]).toMatchObject({ status: 200, data: { session_id: id } });
+      else expect(answers[at]).toEqual(refusal(404, 'session_not_found'));
+    }
+  });
+
   test.each(all)('404 session_not_found: %s with the pub_user_id of another user', async (_name, call) => {
     const { id, ids } = await usp.fetch();
     for (const user of ['u-2', 'U-1', 'u-1\0', 'u-1\0x'])
