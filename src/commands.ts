@@ -1,6 +1,7 @@
 import { accountCommands } from './accounts/commands.ts';
 import { catalogueCommands } from './catalog/commands.ts';
 import { type Command, exitCodes, type Run } from './command-line/command.ts';
+import { couponCommands } from './coupons/commands.ts';
 import { demoCommands } from './demo/commands.ts';
 import { offerCommands } from './offers/commands.ts';
 import { privacyCommands } from './privacy/commands.ts';
@@ -40,6 +41,7 @@ export const commands: readonly Command[] = [
   ...webhookCommands,
   ...offerCommands,
   ...catalogueCommands,
+  ...couponCommands,
   ...doctorCommands,
   ...accountCommands,
   ...secretsCommands,

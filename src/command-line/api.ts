@@ -1,7 +1,13 @@
 import { parseUrl } from '../platform/lib/url.ts';
 import { type Call, CommandError, exitCodes, idOption, textOption, usageError } from './command.ts';
 
-type Asked = { query?: Readonly<Record<string, string | number | undefined>>; body?: unknown; signal?: AbortSignal };
+type Asked = {
+  query?: Readonly<Record<string, string | number | undefined>>;
+  body?: unknown;
+  /** Of a CSV file, in place of a body. */
+  file?: Buffer;
+  signal?: AbortSignal;
+};
 
 /** The service's API with the caller's key. */
 export type Api = {
@@ -26,19 +32,21 @@ export function createApi(call: Call): Api {
     throw usageError('An API key with the permission "configurations" is needed: PERKWIRE_KEY, or --key.');
   if (!/^[\x21-\x7e]+$/.test(key)) throw usageError('The API key has characters that no key has. Copy it again.');
 
-  async function ask(method: string, path: string, { query = {}, body, signal }: Asked): Promise<Response> {
+  async function ask(method: string, path: string, { query = {}, body, file, signal }: Asked): Promise<Response> {
     const target = new URL(url + path);
     for (const [name, value] of Object.entries({ publisher_id: publisher ?? undefined, ...query }))
       if (value !== undefined) target.searchParams.set(name, String(value));
     const headers = {
       authorization: `Bearer ${key}`,
       ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(file !== undefined && { 'content-type': 'text/csv' }),
     };
     const answer = await fetch(target, {
       method,
       headers,
       redirect: 'manual',
       ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(file !== undefined && { body: new Uint8Array(file) }),
       ...(signal !== undefined && { signal }),
     }).catch((err: Error) => {
       const reason = (err.cause as { code?: string } | undefined)?.code ?? err.message;

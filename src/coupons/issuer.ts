@@ -76,7 +76,7 @@ export function createCouponIssuer({ secretBox, config }: { secretBox: SecretBox
 }
 
 /** Keyed hashes of a code, under the present pepper first, by which its advertiser finds it. */
-function createCodeDigests(config: Secrets): (code: string) => readonly string[] {
+export function createCodeDigests(config: Secrets): (code: string) => readonly string[] {
   const keys = createUserKeys(config.userPepper, config.earlierPeppers);
   // No publisher has the id 0, so no user has the digest of a code.
   return (code) => keys.allOf(0, code);

@@ -1,13 +1,19 @@
 import type { Accounts } from '../accounts/room.ts';
 import type { Catalog } from '../catalog/room.ts';
+import type { ManagementClient } from '../management/page-client.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
-import { createCouponIssuer } from './issuer.ts';
-import { markStock } from './pools.ts';
+import type { Shell } from '../shell/layout.ts';
+import { couponCommands } from './commands.ts';
+import { createCodeDigests, createCouponIssuer } from './issuer.ts';
+import { couponCard } from './pages/coupon-card.ts';
+import { couponPages } from './pages/coupon-pages.ts';
+import { findPool, markStock } from './pools.ts';
+import { redemptionRoutes } from './redemption-routes.ts';
 import { couponRoutes } from './routes.ts';
 import { createCouponService } from './service.ts';
-import { beginDay } from './stock.ts';
+import { beginDay, noStock, readStock } from './stock.ts';
 import { applyCouponRetention, eraseCouponsOfSessions, eraseCouponsOfUser, exportCoupons } from './user-data.ts';
 
 export type Coupons = ReturnType<typeof createCoupons>;
@@ -28,8 +34,13 @@ export function createCoupons({ platform, catalog, accounts }: Needs) {
       await markStock(pool, null, now());
     },
   };
+  catalog.extensions.offerCard = async (context, offerId) => {
+    const [stock] = await readStock(pool, offerId, now());
+    return couponCard(context, { offerId, pool: await findPool(pool, offerId), stock: stock?.view ?? noStock });
+  };
   return {
     name: 'coupons',
+    commands: couponCommands,
     issuer: createCouponIssuer(platform.deps),
     retention: applyCouponRetention,
     userData: {
@@ -37,8 +48,15 @@ export function createCoupons({ platform, catalog, accounts }: Needs) {
       eraseOfUser: [eraseCouponsOfUser],
       exports: { coupons: exportCoupons(secretBox) },
     },
+    publicRoutes: async (open: App) =>
+      void (await open.register(redemptionRoutes, {
+        ...{ pool, secretBox, now },
+        digestsOf: createCodeDigests(platform.deps.config),
+      })),
     routes: async (app: App) =>
       void (await app.register(couponRoutes, { http: catalog.managementHttp(accounts.auth), service })),
+    pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>
+      couponPages(app, { ...shell, management, service }),
     jobs: () => [watch],
   };
 }

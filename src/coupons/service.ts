@@ -1,9 +1,8 @@
 import type { Actor, Management, Work } from '../management/unit-of-work.ts';
 import { AppError, type ErrorDetail } from '../platform/errors.ts';
 import { refuseCode } from './code-text.ts';
+import { codesOf, linesOf, makeCodes, readLines } from './loading/lines.ts';
 import { type CodeSource, type LoadDeps, type Loaded, loadCodes, loadLockSql } from './loading/load.ts';
-import { codesOf, makeCodes } from './loading/make-codes.ts';
-import { linesOf, readLines } from './loading/read-lines.ts';
 import {
   auditCodes,
   changePool,

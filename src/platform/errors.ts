@@ -35,6 +35,7 @@ export const errorCatalogue = {
   erasure_not_found: { status: 404, message: 'Erasure not found.' },
   click_not_found: { status: 404, message: 'Click not found.' },
   click_expired: { status: 404, message: 'The click is too old; conversions are accepted for 30 days after it.' },
+  coupon_not_found: { status: 404, message: 'The user of no offer has this code.' },
   conversion_not_found: { status: 404, message: 'Conversion to reverse not found.' },
   delivery_not_found: { status: 404, message: 'Delivery not found, or past its retention.' },
   replay_not_found: { status: 404, message: 'Redelivery job not found.' },

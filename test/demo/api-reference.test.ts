@@ -93,6 +93,9 @@ test('a client generated from the description compiles, and does the main job up
   await expect.poll(() => shop.deliveryStatusesOf(sessionId)).toContain('delivered');
 });
 
+/** Their examples cannot be signed: a secret is shown once. */
+const signedByAdvertisers: ReadonlySet<string> = new Set(['reportCouponRedeemed', 'reportCouponCancelled']);
+
 test('every operation, called with its example and with ids that exist, answers as documented', async () => {
   // On a slow machine the lease of the listener's delivery ends before the examples come to its answer.
   await demo.t.pool.query(
@@ -108,6 +111,7 @@ test('every operation, called with its example and with ids that exist, answers 
   for (const one of operationsById(document).values()) {
     const { operationId } = one.operation;
     const { status, type, body } = await call(one);
+    if (signedByAdvertisers.has(operationId) && status === 401) continue;
     const { answer, schemaAt } = answerOf(one, String(status));
     const documented = status < 400 && answer !== undefined;
     const types = Object.keys(answer?.content ?? { '': {} });

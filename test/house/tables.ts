@@ -10,6 +10,8 @@ const owned = (owner: string, names: readonly string[]): Record<string, Ownershi
 
 const conversionOfClick = 'one statement finds the click of a conversion with all that books it, for a whole batch';
 
+const codeOfAdvertiser = 'advertisers report what became of the codes of their offers';
+
 export const tables: Record<string, Ownership> = {
   audit_log: { owner: 'management', readers: { accounts: 'commands verify and export the log' } },
   ...owned('management', ['idempotency_keys']),
@@ -37,10 +39,11 @@ export const tables: Record<string, Ownership> = {
   ...owned('platform', ['installation', 'space_probe']),
   ...owned('catalog', [...['catalog_changes', 'creative_images', 'creatives', 'placements', 'sequence_rules']]),
   themes: { owner: 'catalog', readers: { experiments: 'arms name themes that exist' } },
-  advertisers: { owner: 'catalog', readers: { tracking: conversionOfClick } },
+  advertisers: { owner: 'catalog', readers: { tracking: conversionOfClick, coupons: codeOfAdvertiser } },
   campaigns: {
     owner: 'catalog',
     readers: {
+      coupons: codeOfAdvertiser,
       tracking: conversionOfClick,
       audiences: 'an audience that a campaign names is not removed; rules count by advertiser and category',
     },

@@ -6,7 +6,7 @@ import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { blockSize, insertBlocks, type NewBlock, readAllCodes } from '../blocks.ts';
 import { maxCodeLength } from '../code-text.ts';
 import { type CodeSet, createCodeSet } from './code-set.ts';
-import type { Line } from './read-lines.ts';
+import type { Line } from './lines.ts';
 
 /** What a load has come to (codes). `named`: the first codes that the pool had already. */
 export type Loaded = { added: number; duplicates: number; named: { line: number; code: string }[] };

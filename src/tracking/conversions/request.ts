@@ -1,4 +1,3 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type Static, Type } from '@sinclair/typebox';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { textOrNumber } from '../../platform/http/schemas.ts';
@@ -108,10 +107,4 @@ export function readConversion(query: ReportFields, body: ReportFields): Convers
       isVoid ? 'void' : '',
     ].join('\n'),
   };
-}
-
-/** Whether a hex text is the HMAC-SHA256 of `text`; compared in constant time. */
-export function isSignedWith(secret: string, text: string, signature: string): boolean {
-  if (!/^[0-9a-f]{64}$/i.test(signature)) return false;
-  return timingSafeEqual(createHmac('sha256', secret).update(text).digest(), Buffer.from(signature, 'hex'));
 }

@@ -6,6 +6,7 @@ import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { newUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
+import { isSignedWith } from '../../platform/security/hex-signature.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { createUserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
@@ -19,7 +20,6 @@ import { type Evaluation, evaluate } from './evaluate.ts';
 import { type ConvertedClick, findClicks, type Lookup } from './find-clicks.ts';
 import { buildPostback } from './postback.ts';
 import type { ConversionReport } from './request.ts';
-import { isSignedWith } from './request.ts';
 
 /** A repeat of a report is answered `duplicate`, with the first booking, and changes nothing. */
 export type ReportResult = { message: 'recorded' | 'duplicate'; booking: Booking | null };

@@ -100,7 +100,9 @@ export function offerPages(app: App, services: PageServices): void {
       ${linkButton(context.path(`/why?offer=${view.id}`), t('nav.why'))}
       ${stopButton(context, offers, view, offerName(view))}`,
     notice: async (context, view) => stopNotice(context, view, stored(view.id)?.stopped),
-    below: (context, view) => creativesCard(services, context, view),
+    below: async (context, view) => html`
+      ${await creativesCard(services, context, view)}
+      ${view.deleted_at === null && (await services.extensions.offerCard?.(context, Number(view.id)))}`,
   });
 }
 

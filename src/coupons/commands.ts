@@ -1,0 +1,36 @@
+import { type Command, flag, text } from '../command-line/command.ts';
+
+/** Coupon codes of offers. */
+export const couponCommands: readonly Command[] = [
+  {
+    name: 'coupons add',
+    args: 'OFFER [FILE]',
+    about: 'Adds codes to an offer: of a file with one a line, of any size; of a pattern; or one for all users',
+    options: {
+      pattern: text('TEXT', 'makes codes: # is a digit, ? a letter, * either'),
+      count: text('N', 'how many to make'),
+      shared: text('CODE', 'one code for all users'),
+    },
+    callsService: true,
+    examples: ['coupons add 12 codes.csv', "coupons add 12 --pattern 'SPRING-****' --count 500"],
+    load: async () => (await import('./commands/coupons.ts')).addCoupons,
+  },
+  {
+    name: 'coupons show',
+    args: 'OFFER',
+    about: 'Counts the codes of an offer; exits with 1 where few are left',
+    options: {},
+    callsService: true,
+    examples: ['coupons show 12', 'coupons show 12 --json'],
+    load: async () => (await import('./commands/coupons.ts')).showCoupons,
+  },
+  {
+    name: 'coupons remove',
+    args: 'OFFER',
+    about: 'Removes the codes of an offer that were not given; with --pool its codes altogether',
+    options: { pool: flag('the offer has no codes any more; users keep theirs') },
+    callsService: true,
+    examples: ['coupons remove 12', 'coupons remove 12 --pool'],
+    load: async () => (await import('./commands/coupons.ts')).removeCoupons,
+  },
+];

@@ -1,0 +1,111 @@
+import type { PublisherContext } from '../../catalog/publisher-pages.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { t, tHtml } from '../../platform/i18n/messages.ts';
+import { actionButton, csrfField } from '../../shell/actions.ts';
+import { badge, card, descriptionList, notice } from '../../shell/components.ts';
+import { hasRole } from '../../shell/context.ts';
+import { columns } from '../../shell/field-groups.ts';
+import { count, momentOr } from '../../shell/format.ts';
+import { createForm } from '../../shell/forms.ts';
+import type { PoolView } from '../pools.ts';
+import type { StockView } from '../stock.ts';
+
+/** What the page of an offer shows of its codes; `pool` null: it has none. */
+type Shown = { offerId: number; pool: PoolView | null; stock: StockView };
+
+export const cardId = 'coupons';
+const fileField = 'codes_file';
+
+/** The codes of an offer on its page: how many there are, forms to add some, and how users get them. */
+export function couponCard(context: PublisherContext, shown: Shown): Html {
+  const { pool, stock, offerId } = shown;
+  const canEdit = hasRole(context.viewer.user.role, 'manager');
+  const path = context.path(`/offers/${offerId}/coupons`);
+  const body = html`
+    ${pool === null ? html`<p class="hint">${t('coupons.none')}</p>` : stockPart(context, pool, stock)}
+    ${canEdit && addForm(context, path)}
+    ${canEdit && pool !== null && settingsForm(context, path, pool)}
+    ${canEdit && pool !== null && removal(context, path, stock)}`;
+  return html`<div id="${cardId}">${card(t('coupons.title'), body, { lead: t('coupons.lead') })}</div>`;
+}
+
+function stockPart({ publisher }: PublisherContext, pool: PoolView, stock: StockView): Html {
+  const hours = stock.hours_left === null ? nothing : html` · ${t('coupons.hoursLeft', { hours: stock.hours_left })}`;
+  const left = html`${count(stock.left)}${hours} ${stock.low ? badge(t('coupons.low'), 'warn') : nothing}`;
+  const { loading } = stock;
+  return html`
+    ${
+      pool.paused_since !== null &&
+      notice('warn', html`<p>${tHtml('stop.codes', {})} ${momentOr(publisher, pool.paused_since)}</p>`)
+    }
+    ${loading !== null && notice('info', html`<p>${t('coupons.loading', { count: loading.received })}</p>`)}
+    ${descriptionList([
+      [t('coupons.left'), pool.kind === 'shared' ? html`<code>${pool.shared_code ?? ''}</code>` : left],
+      [t('coupons.given'), count(stock.given)],
+      ...(stock.held > 0 ? [[t('coupons.held'), count(stock.held)] as const] : []),
+      [t('coupons.redeemed'), count(stock.redeemed)],
+      [t('coupons.cancelled'), count(stock.cancelled)],
+    ])}`;
+}
+
+function addForm(context: PublisherContext, path: string): Html {
+  const form = createForm({ kind: 'codes' });
+  const file = html`
+    <div class="field">
+      <div class="label"><label for="f-codes-file">${t('coupons.file')}</label></div>
+      <input type="file" id="f-codes-file" name="${fileField}" accept=".csv,.txt,text/csv,text/plain">
+    </div>`;
+  return html`
+    <form class="form upload" method="post" enctype="multipart/form-data" action="${path}/add" data-keep>
+      ${csrfField(context.viewer)}
+      ${columns([
+        file,
+        form.input('pattern', { label: t('coupons.pattern'), hint: t('coupons.patternHint') }),
+        form.input('count', { label: t('coupons.count'), type: 'number' }),
+        form.input('shared', { label: t('coupons.shared') }),
+      ])}
+      <div class="form-end"><button class="button">${t('coupons.add')}</button></div>
+    </form>`;
+}
+
+function settingsForm(context: PublisherContext, path: string, pool: PoolView): Html {
+  const form = createForm({ ...pool, expires_at: pool.expires_at?.slice(0, 10) ?? '', fallback_code: '' });
+  const choices = (['wrap', 'save'] as const).map((value) => ({
+    value,
+    text: t('coupons.giveAtChoice', { at: value }),
+  }));
+  return html`
+    <form class="form" method="post" action="${path}/settings" data-keep>
+      ${csrfField(context.viewer)}
+      ${columns([
+        form.select('give_at', { label: t('coupons.giveAt'), choices }),
+        form.input('expires_at', { label: t('coupons.expiresAt'), type: 'date' }),
+        form.input('valid_days', { label: t('coupons.validDays'), type: 'number' }),
+        form.input('hold_minutes', { label: t('coupons.holdMinutes'), type: 'number' }),
+        form.input('fallback_code', {
+          label: t('coupons.fallback'),
+          hint: t(pool.has_fallback ? 'coupons.hasFallback' : 'coupons.noFallback'),
+          autocomplete: 'off',
+        }),
+        form.input('low_share', { label: t('coupons.lowShare'), type: 'number' }),
+        form.input('low_hours', { label: t('coupons.lowHours'), type: 'number' }),
+      ])}
+      ${form.input('terms', { label: t('coupons.terms') })}
+      <div class="form-end"><button class="button">${t('common.save')}</button></div>
+    </form>`;
+}
+
+const removal = (context: PublisherContext, path: string, { left }: StockView): Html => html`
+  <div class="actions">
+    ${
+      left > 0 &&
+      actionButton(context, {
+        ...{ to: `${path}/remove-codes`, text: t('coupons.removeCodes') },
+        ...{ kind: 'quiet', confirm: t('coupons.removeCodesConfirm', { count: left }) },
+      })
+    }
+    ${actionButton(context, {
+      ...{ to: `${path}/remove`, text: t('coupons.removePool') },
+      ...{ kind: 'danger', confirm: t('coupons.removePoolConfirm') },
+    })}
+  </div>`;

@@ -1,0 +1,93 @@
+import { type Static, Type } from '@sinclair/typebox';
+import type pg from 'pg';
+import { openConversionSecret } from '../catalog/conversion-secret.ts';
+import { AppError } from '../platform/errors.ts';
+import { isSignedWith } from '../platform/security/hex-signature.ts';
+import type { SecretBox } from '../platform/security/secret-box.ts';
+import { maxCodeLength } from './code-text.ts';
+
+/** What became of a code at its advertiser. */
+export type Redemption = 'redeemed' | 'cancelled';
+
+const text = (maxLength: number, description: string) => Type.String({ maxLength, description });
+
+/** What an advertiser reports of a code (docs/interface.md#redemptions). */
+export const redemptionBody = Type.Object(
+  {
+    advertiser_id: Type.Integer({ description: 'Whose secret signs the report.' }),
+    offer_id: Type.Integer(),
+    code: text(maxCodeLength, 'As the user presented it.'),
+    signature: text(
+      64,
+      'Hex HMAC-SHA256 of `advertiser_id`, `offer_id`, `code` and `redeemed` or `cancelled`, each on a line.',
+    ),
+  },
+  { title: 'CouponReport' },
+);
+
+type Report = Static<typeof redemptionBody>;
+
+type Reported = { offer_id: number; status: Redemption; changed: boolean };
+
+export type RedemptionDeps = {
+  pool: pg.Pool;
+  secretBox: SecretBox;
+  digestsOf: (code: string) => readonly string[];
+  now: () => number;
+};
+
+/**
+ * Records what an advertiser reports; a repeat changes nothing. The signature comes first, so that nobody can find out
+ * codes by trying.
+ * @throws AppError invalid_signature; coupon_not_found; conflict for a code of all users, or one that was cancelled
+ */
+export async function recordRedemption(
+  { pool, secretBox, digestsOf, now }: RedemptionDeps,
+  report: Report,
+  status: Redemption,
+): Promise<Reported> {
+  const { advertiser_id: advertiserId, offer_id: offerId, signature } = report;
+  const { rows: advertisers } = await pool.query<{ sealed: Buffer | null }>({
+    name: 'find_coupon_advertiser',
+    text: 'select conversion_secret_sealed as sealed from advertisers where id = $1',
+    values: [advertiserId],
+  });
+  const sealed = advertisers[0]?.sealed ?? null;
+  const signed = [advertiserId, offerId, report.code, status].join('\n');
+  if (sealed === null || !isSignedWith(openConversionSecret(secretBox, sealed), signed, signature))
+    throw new AppError('invalid_signature');
+  const { rows } = await pool.query<{ found: number; was: Redemption | null; changed: number }>({
+    name: 'record_coupon_redemption',
+    text: recordSql,
+    values: [offerId, digestsOf(report.code.trim()), advertiserId, status === 'redeemed', new Date(now())],
+  });
+  const { found = 0, was = null, changed = 0 } = rows[0] ?? {};
+  if (found === 0) throw new AppError('coupon_not_found');
+  if (found > 1) throw new AppError('conflict', { message: 'The code is that of several users.' });
+  if (status === 'redeemed' && was === 'cancelled')
+    throw new AppError('conflict', { message: 'The code was cancelled.' });
+  return { offer_id: offerId, status, changed: changed > 0 };
+}
+
+/** $4: whether it was redeemed; else it was cancelled, which takes a redemption back. */
+const recordSql = `with found as (
+  select c.user_key, c.offer_id, c.redeemed_at, c.cancelled_at
+  from coupons c join offers o on o.id = c.offer_id join campaigns p on p.id = o.campaign_id
+  where c.offer_id = $1 and c.digest = any($2::uuid[]) and c.held_until is null and p.advertiser_id = $3
+  limit 2
+), one as (
+  select * from found where (select count(*) from found) = 1
+), changed as (
+  update coupons c set redeemed_at = case when $4 then $5::timestamptz else c.redeemed_at end,
+    cancelled_at = case when $4 then null else $5::timestamptz end
+  from one where c.user_key = one.user_key and c.offer_id = one.offer_id and c.cancelled_at is null
+    and ($4 = false or c.redeemed_at is null)
+  returning c.offer_id, one.redeemed_at is not null as was_redeemed
+), counted as (
+  update coupon_stock s set redeemed = s.redeemed + case when $4 then 1 when x.was_redeemed then -1 else 0 end,
+    cancelled = s.cancelled + case when $4 then 0 else 1 end
+  from changed x where s.offer_id = x.offer_id
+)
+select (select count(*)::int from found) as found, (select count(*)::int from changed) as changed,
+  (select case when cancelled_at is not null then 'cancelled' when redeemed_at is not null then 'redeemed' end
+    from one) as was`;

@@ -1,0 +1,92 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { csrfTokenOf } from '../../../src/accounts/access.ts';
+import { runCommand } from '../../command-line/support.ts';
+import { openAs, postForm, signInAs, type TestUser } from '../../dashboard/support.ts';
+import { type DemoServer, startDemoServer } from '../../demo/support.ts';
+import { violations } from '../../support/axe.ts';
+import { closeContexts, openBrowser } from '../../support/browser.ts';
+
+let demo: DemoServer;
+let browser: Awaited<ReturnType<typeof openBrowser>>;
+let base = '';
+beforeAll(async () => {
+  demo = await startDemoServer('coupon stock');
+  browser = await openBrowser();
+  base = `/dashboard/p/${demo.t.publisher.id}/offers`;
+});
+afterAll(async () => {
+  await closeContexts(browser);
+  await demo?.close();
+});
+
+async function stored(offer: number) {
+  const text = 'select p.*, s.* from coupon_pools p join coupon_stock s using (offer_id) where offer_id = $1';
+  return (await demo.t.pool.query(text, [offer])).rows[0];
+}
+
+const post = (user: TestUser, path: string) =>
+  postForm(
+    demo.t,
+    path,
+    { _csrf: csrfTokenOf(user.cookie.split('=')[1] ?? '') },
+    { cookie: user.cookie, origin: demo.url },
+  );
+
+test.each([
+  ['en-GB', 1, 'File with one code a line', 'Add codes', '2 codes added; 1 were there already.', 'Terms of the code'],
+  ['de-DE', 2, 'Datei mit einem Code je Zeile', 'Codes hinzufügen', '2 Codes hinzugefügt; 1', 'Bedingungen des Codes'],
+] as const)('in %s a manager uploads codes, sees the stock and sets how they are given', async (...words) => {
+  const [locale, offer, file, add, added, terms] = words;
+  const page = await openAs(browser, await signInAs(demo.t, 'manager'), demo.url, `${base}/${offer}`, { locale });
+  await page.getByLabel(file).setInputFiles({
+    name: 'codes.csv',
+    mimeType: 'text/csv',
+    buffer: Buffer.from('code\nA-1\nB-2\nA-1\n'),
+  });
+  await page.getByRole('button', { name: add }).click();
+  await page.getByText(added).first().waitFor();
+  expect(await stored(offer)).toMatchObject({ drained_at: null });
+  await page.getByLabel(terms).fill('Once');
+  await page.locator('form[action$="/coupons/settings"] button').click();
+  await expect.poll(async () => (await stored(offer)).terms).toBe('Once');
+  await page.locator('#coupons').waitFor();
+  expect(await violations(page)).toEqual([]);
+});
+
+test('an analyst sees the stock and no forms', async () => {
+  const analyst = await signInAs(demo.t, 'analyst');
+  const page = (await analyst.get(`${base}/1`)).body;
+  expect(page).toContain('id="coupons"');
+  expect(page).not.toContain('/coupons/add');
+  expect((await post(analyst, `${base}/1/coupons/remove`)).statusCode).toBe(403);
+});
+
+test('a manager of another publisher reaches none of it', async () => {
+  const { rows } = await demo.t.pool.query<{ id: number }>(
+    "insert into publishers (name, sdk_id) values ('Other', 'aaaabbbbccccdddd') returning id",
+  );
+  await demo.t.deps.catalog.refresh();
+  const other = await signInAs(demo.t, 'manager', rows[0]?.id ?? 0);
+  expect((await post(other, `/dashboard/p/${rows[0]?.id}/offers/1/coupons/remove`)).statusCode).toBe(404);
+  expect(await stored(1)).toBeDefined();
+});
+
+test('the command line adds a file, counts, and removes', async () => {
+  const env = { PERKWIRE_URL: demo.url, PERKWIRE_KEY: demo.t.publisher.key };
+  const folder = await mkdtemp(join(tmpdir(), 'perkwire-coupons-'));
+  const file = join(folder, 'codes.csv');
+  await writeFile(file, Array.from({ length: 50 }, (_, index) => `CLI-${index}`).join('\n'));
+  const added = await runCommand(['coupons', 'add', '3', file, '--json'], env);
+  expect([added.code, JSON.parse(added.out)]).toEqual([0, { added: 50, duplicates: 0 }]);
+  expect(added.err).toContain('100 %');
+  const shown = await runCommand(['coupons', 'show', '3', '--json'], env);
+  expect([shown.code, JSON.parse(shown.out)]).toEqual([0, expect.objectContaining({ total: 50, left: 50 })]);
+  expect((await runCommand(['coupons', 'remove', '3'], env)).out).toContain('Removed 50 codes.');
+  expect((await runCommand(['coupons', 'show', '3'], env)).code).toBe(1);
+  expect((await runCommand(['coupons', 'remove', '3', '--pool'], env)).code).toBe(0);
+  expect((await runCommand(['coupons', 'add', '3'], env)).code).toBe(2);
+  await rm(folder, { recursive: true });
+});
