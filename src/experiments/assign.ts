@@ -10,6 +10,8 @@ type Membership = { experiment: Experiment; arm: Arm | null };
 export type StoredExperiments = {
   /** Whose sums the session counts for: the keyed hash of `pub_user_id`, else of `ad_fp`; absent: the session's. */
   unit?: string;
+  /** Its keys under earlier peppers, while they are rotated. */
+  earlier?: readonly string[];
   arms: readonly [id: number, version: number, key: string, arm: string | null][];
 };
 
@@ -39,22 +41,20 @@ export type Subject = {
    * every device and under every pepper; where there is none, a text of the session.
    */
   subject: string;
-  /** Whose sums the session counts for; null: its own. */
-  unit: string | null;
+  /** The keys of whose sums the session counts for, the present one first; none: its own. */
+  unitKeys: readonly string[];
   nowMs: number;
 };
 
-/** @param userKey keyed hash of `ad_fp`, else of `pub_user_id` */
-export const subjectOf = (
+/** @param keysOf keyed hashes of an identifier, the present one first */
+export function subjectOf(
   { pubUserId, adFp }: { pubUserId: string | null; adFp: string | null },
-  userKey: string | null,
-  keyOf: (identifier: string) => string,
+  keysOf: (identifier: string) => readonly string[],
   nowMs: number,
-): Subject => ({
-  subject: pubUserId ?? adFp ?? randomUUID(),
-  unit: adFp === null || pubUserId === null ? userKey : keyOf(pubUserId),
-  nowMs,
-});
+): Subject {
+  const identifier = pubUserId ?? adFp;
+  return { subject: identifier ?? randomUUID(), unitKeys: identifier === null ? [] : keysOf(identifier), nowMs };
+}
 
 type AssignmentRequest = Subject & {
   publisher: Pick<Publisher, 'themes'>;
@@ -92,10 +92,11 @@ export function assign(experiments: readonly Experiment[], request: AssignmentRe
   return memberships.length === 0 ? null : assignedOf(memberships, request);
 }
 
-function assignedOf(memberships: readonly Membership[], { publisher, theme, unit }: AssignmentRequest): Assigned {
+function assignedOf(memberships: readonly Membership[], { publisher, theme, unitKeys }: AssignmentRequest): Assigned {
   const changed = memberships.filter(({ arm }) => arm !== null && Object.keys(arm.changes).length > 0);
   const changes: ArmChanges = Object.assign({}, ...changed.map(({ arm }) => arm?.changes));
   const heldOut = memberships.filter(({ arm }) => arm?.isHoldout === true);
+  const [unit, ...earlier] = unitKeys;
   const withheld = heldOut.flatMap(({ experiment }) => experiment.campaignId ?? []);
   const rules: ArmRules = {
     ...(changes.ranking === undefined ? {} : { ranking: changes.ranking }),
@@ -110,7 +111,11 @@ function assignedOf(memberships: readonly Membership[], { publisher, theme, unit
   ]);
   return {
     announced: announcedOf(arms),
-    stored: { ...(unit === null ? {} : { unit }), arms },
+    stored: {
+      ...(unit === undefined ? {} : { unit }),
+      ...(earlier.length === 0 ? {} : { earlier }),
+      arms,
+    },
     theme: themeOf(publisher.themes.get(changes.theme_id ?? 0) ?? theme, changed),
     labels: mergedOf(changed, 'labels') as Assigned['labels'],
     count: changes.offers_per_response ?? null,

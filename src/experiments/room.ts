@@ -1,17 +1,56 @@
 import type { Accounts } from '../accounts/room.ts';
 import type { Catalog } from '../catalog/room.ts';
+import type { RetentionStep } from '../platform/db/retention.ts';
+import type { Job } from '../platform/jobs.ts';
+import { dayMs } from '../platform/lib/time.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
+import { createUserKeys } from '../platform/security/user-key.ts';
 import { experimentRoutes } from './configuration/routes.ts';
+import { outcomeRoutes } from './outcomes/routes.ts';
+import { createOutcomeWriter } from './outcomes/store.ts';
+import { collectSums } from './sums/collect.ts';
+import { eraseSumsOfSessions, eraseSumsOfUser, exportOutcomes, exportSums } from './sums/user-data.ts';
 
 type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
 
 /** Experiments: who of a publisher's users is shown what, and what that adds. */
-export function createExperiments({ catalog, accounts }: Needs) {
+export function createExperiments({ platform, catalog, accounts }: Needs) {
+  const { pool, dbHealth, config, now } = platform.deps;
+  const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
+  const http = catalog.managementHttp(accounts.auth);
+  const jobs: readonly Job[] = [
+    {
+      name: 'experiment sums',
+      roles: ['worker'],
+      pauseMs: 2000,
+      locks: 'an advisory lock: one process adds; rows of experiment_units and experiment_outcomes',
+      run: async () => ((await collectSums(pool)) === false ? 0 : 2000),
+    },
+  ];
   return {
     name: 'experiments',
-    routes: async (app: App) => {
-      await app.register(experimentRoutes, catalog.managementHttp(accounts.auth));
+    retention,
+    userData: {
+      eraseWithSessions: eraseSumsOfSessions,
+      eraseOfUser: [eraseSumsOfUser],
+      exports: { experiments: exportSums, outcomes: exportOutcomes },
     },
+    routes: async (app: App) => {
+      await app.register(experimentRoutes, http);
+      const outcomes = createOutcomeWriter(pool, dbHealth);
+      await app.register(outcomeRoutes, { http, outcomes, userKeys, isUp: dbHealth.isUp, now });
+    },
+    jobs: () => jobs,
   };
 }
+
+/** Outcomes are kept as long as sessions; sums of users as long after the end of their experiment. */
+const retention: RetentionStep = async (pool, { retentionRawDays }, nowMs) => {
+  const before = new Date(nowMs - retentionRawDays * dayMs);
+  const outcomes = await pool.query('delete from own_outcomes where at < $1', [before]);
+  const ended = 'select id from experiments where least(stopped_at, end_at) < $1';
+  const units = await pool.query(`delete from experiment_units where experiment_id in (${ended})`, [before]);
+  await pool.query(`delete from experiment_outcomes where experiment_id in (${ended})`, [before]);
+  return { outcomes: outcomes.rowCount ?? 0, experimentUsers: units.rowCount ?? 0 };
+};

@@ -28,6 +28,7 @@ export const tables: Record<string, Ownership> = {
     owner: 'audiences',
     readers: { catalog: 'the snapshot has their ids by the keys that campaigns name' },
   },
+  ...owned('experiments', ['experiment_outcomes', 'experiment_progress', 'experiment_units', 'own_outcomes']),
   experiments: {
     owner: 'experiments',
     readers: { catalog: 'the snapshot holds them, so that no request queries them' },
@@ -82,6 +83,7 @@ export const tables: Record<string, Ownership> = {
     readers: {
       audiences: 'erasures and exports find the user by the hashes of e-mail addresses that its sessions had',
       budgets: 'caps are counted for the user of a session, whom its events do not name',
+      experiments: 'sums of experiments are made of what their users did',
       demo: 'the demo shop shows the offers of beacons as their session showed them',
       learning: 'events are learned from with what their session said of its user',
       perks: 'perks and saved offers belong to the offers that a session showed',
@@ -104,6 +106,7 @@ export const tables: Record<string, Ownership> = {
     owner: 'tracking',
     readers: {
       audiences: 'rules of audiences count what users did',
+      experiments: 'sums of experiments are made of what their users did',
       learning: 'the ranking model learns from impressions and clicks',
       offers: 'live calls show the events of a session',
       demo: 'the demo shop shows the events of its user',
@@ -139,6 +142,7 @@ export const tables: Record<string, Ownership> = {
     owner: 'reports',
     readers: {
       audiences: 'rules of audiences count conversions',
+      experiments: 'sums of experiments are made of what their users did',
       learning: 'the ranking model learns from conversions',
     },
   },

@@ -6,6 +6,7 @@ import { idempotencyKey, openManagementScope, resourceRoutes } from '../../manag
 import { refuseFields } from '../../management/strict-body.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
+import { reportRoutes } from '../report/routes.ts';
 import { experiments } from './experiments.ts';
 import { startExperiment, stopExperiment } from './state.ts';
 
@@ -31,6 +32,7 @@ const actions = {
 export async function experimentRoutes(app: App, http: ManagementHttp): Promise<void> {
   openManagementScope(app);
   resourceRoutes(app, http, experiments, ['list', 'create']);
+  reportRoutes(app, http);
   for (const [action, { run, done, description }] of Object.entries(actions)) {
     const schema = {
       operationId: `${action}Experiment`,

@@ -106,7 +106,7 @@ export function createFetchOpener(
       shown: none,
     };
     if (publisher.experiments !== null && link === null) {
-      pending.subject = subjectOf(request, pending.userKey, (id) => userKeys.of(publisher.id, id), now());
+      pending.subject = subjectOf(request, (identifier) => userKeys.allOf(publisher.id, identifier), now());
       applyExperiments(pending, publisher.experiments, pending.subject);
     }
     return pending;

@@ -1,0 +1,102 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { isPii } from '../../catalog/names.ts';
+import { callOf, type ManagementHttp, publisherQuery, requirePermission, send } from '../../management/http.ts';
+import { strictBody } from '../../management/strict-body.ts';
+import type { Batcher } from '../../platform/db/batcher.ts';
+import { AppError, databaseUnavailable } from '../../platform/errors.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import { dayMs, hourMs } from '../../platform/lib/time.ts';
+import { timeOf } from '../../platform/lib/time-zone.ts';
+import type { App } from '../../platform/ports.ts';
+import type { UserKeys } from '../../platform/security/user-key.ts';
+import { keySchema } from '../configuration/changes.ts';
+import type { Outcome } from './store.ts';
+
+/** Of one outcome, in either direction: what is beyond is a mistake, such as cents for euros many times over. */
+const maxValue = 1_000_000;
+
+const text = (maxLength: number, description: string) =>
+  Type.String({ minLength: 1, maxLength, pattern: '^[^\\u0000]*$', description });
+
+const body = Type.Object(
+  {
+    pub_user_id: Type.Union([text(256, "The publisher's non-PII user id, as in a fetch."), Type.Integer()]),
+    name: { ...keySchema, description: 'What happened, such as `order`.' },
+    value: Type.Optional(Type.Number({ minimum: -maxValue, maximum: maxValue, description: 'Default 1.' })),
+    currency: Type.Optional(Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 4217, of a value that is money.' })),
+    at: Type.Optional(text(40, 'RFC 3339; default: now. At most 30 days ago.')),
+    id: text(128, 'Names the outcome: a repeat counts once.'),
+  },
+  { title: 'OutcomeInput', additionalProperties: false },
+);
+
+const answer = Type.Object(
+  { message: Type.String({ description: '`recorded`, or `duplicate` where the id was there before.' }) },
+  { title: 'OutcomeAnswer' },
+);
+
+/** How far back an outcome may be, and how far a clock may be ahead (milliseconds). */
+const oldestMs = 30 * dayMs;
+const aheadMs = hourMs;
+
+type Deps = {
+  http: ManagementHttp;
+  outcomes: Batcher<Outcome, boolean>;
+  userKeys: Pick<UserKeys, 'of'>;
+  isUp: () => boolean;
+  now: () => number;
+};
+
+/** `POST /manage/v1/outcomes`: what users did afterwards, those of hold-outs included. */
+export async function outcomeRoutes(app: App, { http, outcomes, userKeys, isUp, now }: Deps): Promise<void> {
+  app.addHook('onClose', outcomes.drain);
+  const schema = {
+    operationId: 'recordOutcome',
+    summary: 'Record an outcome',
+    description:
+      'What a user did afterwards: an order with its value, a return visit. Counted for the experiments that ' +
+      'the user was in by then. Users who are not known are stored too, as they may be of a hold-out. ' +
+      '202 after the commit.',
+    tags: ['Experiments'],
+    querystring: publisherQuery,
+    body,
+    response: { 202: answer, ...errorAnswers(400, 401, 403, 404) },
+  };
+  const hooks = { ...strictBody, ...requirePermission(http, 'reports') };
+  app.post('/manage/v1/outcomes', { schema, ...hooks }, async (request, reply) => {
+    if (!isUp()) throw databaseUnavailable();
+    const { publisherId } = callOf(request);
+    const isNew = await outcomes.add(read(request.body as Static<typeof body>, publisherId, userKeys, now()));
+    return send(reply, { status: 202, body: { message: isNew ? 'recorded' : 'duplicate' }, headers: {} });
+  });
+}
+
+/** @throws AppError invalid_request, pub_user_id_is_pii */
+function read(
+  { pub_user_id, name, value = 1, currency, at, id }: Static<typeof body>,
+  publisherId: number,
+  userKeys: Pick<UserKeys, 'of'>,
+  nowMs: number,
+): Outcome {
+  const identifier = String(pub_user_id);
+  if (isPii(identifier)) throw new AppError('pub_user_id_is_pii');
+  const atMs = timeOf(at) ?? nowMs;
+  const problem = Number.isNaN(atMs)
+    ? 'must be a time such as 2030-01-31T12:00:00Z'
+    : atMs < nowMs - oldestMs
+      ? 'must be of the last 30 days'
+      : atMs > nowMs + aheadMs
+        ? 'must not be in the future'
+        : null;
+  if (problem !== null) throw new AppError('invalid_request', { details: [{ path: '/at', message: problem }] });
+  const userKey = userKeys.of(publisherId, identifier);
+  return {
+    publisherId,
+    id,
+    userKey,
+    name,
+    valueMicros: Math.round(value * 1_000_000),
+    currency: currency ?? null,
+    atMs,
+  };
+}

@@ -1,0 +1,180 @@
+import { controlOf, holdoutArm } from '../../catalog/experiments.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { ExperimentView } from '../configuration/experiments.ts';
+import { probabilitiesToBeBest } from '../statistics/best.ts';
+import { compare, type Estimate } from '../statistics/compare.ts';
+import { linearised, type Moments, ratioOf } from '../statistics/moments.ts';
+import { usersNeeded } from '../statistics/plan.ts';
+import { sampleRatio } from '../statistics/sample-ratio.ts';
+import { type ArmSums, type Population, readSums, sessionMetrics } from './sums.ts';
+
+/** How often an interval of a report misses the truth, over all looks and all arms together. */
+const alpha = 0.05;
+
+/** The lift that "enough" is about: 0.05 is 5 %. */
+const smallestLift = 0.05;
+
+/** Name of those outside, where they are compared with. */
+const outside = 'outside';
+
+type MetricReport = {
+  /** By 1,000 sessions; an own outcome by user. */
+  value: number;
+  /** Against the control; null: this is it, or there are too few users. */
+  difference: Estimate | null;
+  lift: Estimate | null;
+  is_significant: boolean;
+  probability_best: number;
+};
+
+type ArmReport = {
+  arm: string;
+  users: number;
+  sessions: number;
+  would_have_seen: { users: number; sessions: number };
+  metrics: Record<string, MetricReport>;
+  /** The publisher's own, by user. */
+  outcomes: Record<string, MetricReport>;
+};
+
+export type ExperimentReport = {
+  key: string;
+  state: string;
+  version: number;
+  from: string | null;
+  control: string;
+  population: Population;
+  sample_ratio: { is_wrong: boolean; odds: number };
+  /** The data answer the question: the difference in revenue is not 0, or smaller than what was looked for. */
+  is_enough: boolean;
+  /** Users of all arms that are needed to see 5 % more or less; null: unknown as yet. */
+  users_needed: number | null;
+  erased_users: number;
+  arms: ArmReport[];
+};
+
+export type ReportOptions = { version: number | null; population: Population | null };
+
+/** @throws AppError resource_not_found: there is no such version */
+export async function reportOf(
+  executor: Executor,
+  experiment: ExperimentView & { id: number; erased_users: number },
+  options: ReportOptions,
+): Promise<ExperimentReport> {
+  const { id, key, state, versions } = experiment;
+  const version = options.version ?? experiment.version;
+  const stored = versions.find((one) => one.version === version);
+  if (stored === undefined && (options.version !== null || versions.length > 0))
+    throw new AppError('resource_not_found', { message: 'Version not found.' });
+  const { arms, holdout, at } = stored ?? { ...experiment, at: null };
+  const population = options.population ?? (holdout > 0 ? 'would_have_seen' : 'all');
+  const sums = await readSums(executor, { experimentId: id, version, population });
+  const control = controlOf(arms) ?? '';
+  const names = [
+    control,
+    ...(holdout > 0 ? [holdoutArm] : []),
+    ...arms.map((arm) => arm.key).filter((name) => name !== control),
+  ];
+  const ordered = names.map((name) => sums.find(({ arm }) => arm === name) ?? null);
+  const reports = armReports(names, ordered);
+  const planned = sharesOf(names, {
+    arms,
+    holdout,
+    allocation: experiment.allocation,
+    isCurrent: version === experiment.version,
+  });
+  const counted = names.map((name, at) => ({ users: ordered[at]?.users ?? 0, share: planned.get(name) ?? 0 }));
+  const { odds, isWrong } = sampleRatio(counted);
+  return {
+    ...{ key, state, version, from: at, control: control || outside, population },
+    sample_ratio: { is_wrong: isWrong, odds: Math.min(odds, 1e12) },
+    is_enough: reports.slice(1).length > 0 && reports.slice(1).every(isAnswered),
+    users_needed: neededOf(ordered[0] ?? null, names.length),
+    erased_users: experiment.erased_users,
+    arms: reports,
+  };
+}
+
+type Design = {
+  arms: { key: string; share: number }[];
+  holdout: number;
+  allocation: { from: number; to: number; arm: string }[];
+  isCurrent: boolean;
+};
+
+/** The share of the traffic that each arm has. */
+function sharesOf(names: readonly string[], { arms, holdout, allocation, isCurrent }: Design): Map<string, number> {
+  const stated = new Map([[holdoutArm, holdout], ...arms.map(({ key, share }): [string, number] => [key, share])]);
+  const shares = new Map(
+    names.map((name): [string, number] => [
+      name,
+      isCurrent
+        ? allocation.filter(({ arm }) => arm === name).reduce((sum, { from, to }) => sum + (to - from) / 10_000, 0)
+        : (stated.get(name) ?? 0),
+    ]),
+  );
+  if (names.includes('')) shares.set('', Math.max(0, 1 - [...shares.values()].reduce((sum, share) => sum + share, 0)));
+  return shares;
+}
+
+function armReports(names: readonly string[], sums: readonly (ArmSums | null)[]): ArmReport[] {
+  // Each arm is compared with the control: together they miss as often as one (Bonferroni).
+  const each = alpha / Math.max(1, names.length - 1);
+  const metric = (pick: (arm: ArmSums) => Moments | undefined, factor: number): MetricReport[] => {
+    const moments = sums.map((arm) => (arm === null ? undefined : pick(arm)));
+    const best = probabilitiesToBeBest(moments.map((one) => one ?? none));
+    return moments.map((own, at) => {
+      const found = at === 0 ? null : compare(moments[0] ?? none, own ?? none, { alpha: each });
+      return {
+        value: ratioOf(own ?? none) * factor,
+        difference: found === null ? null : scaled(found.difference, factor),
+        lift: found?.lift ?? null,
+        is_significant: found?.isSignificant ?? false,
+        probability_best: best[at] ?? 0,
+      };
+    });
+  };
+  const metrics = sessionMetrics.map(
+    (name) => [`${name}_per_1000_sessions`, metric((arm) => arm.metrics[name], 1000)] as const,
+  );
+  const outcomeNames = [...new Set(sums.flatMap((arm) => [...(arm?.outcomes.keys() ?? [])]))].sort();
+  const outcomes = outcomeNames.map((name) => [name, metric((arm) => arm.outcomes.get(name), 1)] as const);
+  const at = <Value>(lists: readonly (readonly [string, readonly Value[]])[], index: number): Record<string, Value> =>
+    Object.fromEntries(lists.map(([name, list]) => [name, list[index] as Value]));
+  return names.map((name, index) => ({
+    arm: name || outside,
+    users: sums[index]?.users ?? 0,
+    sessions: sums[index]?.sessions ?? 0,
+    would_have_seen: {
+      users: sums[index]?.usersWhoWouldSee ?? 0,
+      sessions: sums[index]?.sessionsThatWouldShow ?? 0,
+    },
+    metrics: at(metrics, index),
+    outcomes: at(outcomes, index),
+  }));
+}
+
+const none: Moments = { n: 0, x: 0, y: 0, b: 0, xx: 0, yy: 0, bb: 0, xy: 0, xb: 0, yb: 0 };
+
+const scaled = ({ estimate, low, high }: Estimate, factor: number): Estimate => ({
+  ...{ estimate: estimate * factor, low: low * factor, high: high * factor },
+});
+
+function isAnswered({ metrics }: ArmReport): boolean {
+  const revenue = metrics.revenue_per_1000_sessions;
+  if (revenue === undefined || revenue.difference === null || revenue.lift === null) return false;
+  const { low, high } = revenue.lift;
+  return revenue.is_significant || Math.max(Math.abs(low), Math.abs(high)) < smallestLift;
+}
+
+/** Of as many users in each arm. */
+function neededOf(control: ArmSums | null, arms: number): number | null {
+  const revenue = control?.metrics.revenue;
+  if (revenue === undefined || revenue.n < 100 || revenue.y <= 0) return null;
+  const users = usersNeeded({
+    ...{ mean: ratioOf(revenue), variance: linearised(revenue).z, lift: smallestLift },
+    ...{ shares: [0.5, 0.5], alpha: alpha / Math.max(1, arms - 1) },
+  });
+  return Number.isFinite(users) ? Math.ceil((users / 2) * arms) : null;
+}

@@ -1,0 +1,120 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { callOf, type ManagementHttp, publisherIdParameter, send } from '../../management/http.ts';
+import { operatorPermission } from '../../management/unit-of-work.ts';
+import { AppError } from '../../platform/errors.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import type { App } from '../../platform/ports.ts';
+import { reportFor } from './find.ts';
+import type { Population } from './sums.ts';
+
+const estimate = Type.Union(
+  [
+    Type.Object({
+      estimate: Type.Number(),
+      low: Type.Number(),
+      high: Type.Number(),
+    }),
+    Type.Null(),
+  ],
+  {
+    title: 'ExperimentEstimate',
+    description: 'With its interval, which holds at all times; null: the control, or too few users.',
+  },
+);
+
+const metric = Type.Object(
+  {
+    value: Type.Number(),
+    difference: estimate,
+    lift: estimate,
+    is_significant: Type.Boolean({ description: 'The interval of the difference leaves out 0.' }),
+    probability_best: Type.Number({ description: 'Of this arm, by Bayes.' }),
+  },
+  { title: 'ExperimentMetric' },
+);
+
+const arm = Type.Object(
+  {
+    arm: Type.String({ description: '`outside`: those outside, where no arm is the control.' }),
+    users: Type.Integer(),
+    sessions: Type.Integer(),
+    would_have_seen: Type.Object(
+      { users: Type.Integer(), sessions: Type.Integer() },
+      { description: 'Who was shown an offer, or would have been; where a campaign is held out, one of it.' },
+    ),
+    metrics: Type.Record(Type.String(), metric, {
+      description: 'By 1,000 sessions: revenue, perks, clicks, conversions.',
+    }),
+    outcomes: Type.Record(Type.String(), metric, { description: "The publisher's own, by user." }),
+  },
+  { title: 'ExperimentArmReport' },
+);
+
+const report = Type.Object(
+  {
+    key: Type.String(),
+    state: Type.String(),
+    version: Type.Integer(),
+    from: Type.Union([Type.String(), Type.Null()]),
+    control: Type.String(),
+    population: Type.String({ description: '`all` or `would_have_seen`.' }),
+    sample_ratio: Type.Object({
+      is_wrong: Type.Boolean({ description: 'Users were lost or counted twice in some arm: the numbers mislead.' }),
+      odds: Type.Number({ description: 'Against the planned shares; 1,000 is the alarm.' }),
+    }),
+    is_enough: Type.Boolean({ description: 'The data answer whether revenue differs, by 5 % at least.' }),
+    users_needed: Type.Union([Type.Integer(), Type.Null()], { description: 'Of all arms, to see 5 %.' }),
+    erased_users: Type.Integer({ description: 'Users whose sums were erased, of all versions.' }),
+    arms: Type.Array(arm, { description: 'The control first.' }),
+  },
+  { title: 'ExperimentReport' },
+);
+
+const params = Type.Object({ key: Type.String() });
+
+const querystring = Type.Object({
+  version: Type.Optional(Type.String({ description: 'Default: the present one.' })),
+  population: Type.Optional(
+    Type.String({ description: '`all` or `would_have_seen`; default: the latter where there is a hold-out.' }),
+  ),
+  publisher_id: publisherIdParameter,
+});
+
+type ReportRoute = { Params: Static<typeof params>; Querystring: Static<typeof querystring> };
+
+/** `GET /manage/v1/experiments/{key}/report`. */
+export function reportRoutes(app: App, { management, auth }: ManagementHttp): void {
+  const schema = {
+    operationId: 'reportExperiment',
+    summary: 'Report an experiment',
+    description: 'What each arm does against the control. Looking often does no harm: the intervals hold at all times.',
+    tags: ['Experiments'],
+    params,
+    querystring,
+    response: { 200: Type.Object({ message: Type.String(), data: report }), ...errorAnswers(400, 401, 403, 404) },
+  };
+  const preValidation = auth.requireKey('reports', 'configurations', operatorPermission);
+  app.get<ReportRoute>('/manage/v1/experiments/:key/report', { schema, preValidation }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const { version, population } = request.query;
+    const options = { version: readVersion(version), population: readPopulation(population) };
+    const data = await management.readMoment(actor, publisherId, (work) =>
+      reportFor(work, request.params.key, options),
+    );
+    return send(reply, { status: 200, body: { message: 'Report of the experiment.', data }, headers: {} });
+  });
+}
+
+const refuse = (name: string, message: string): AppError =>
+  new AppError('invalid_request', { details: [{ path: `/querystring/${name}`, message }] });
+
+function readVersion(given: string | undefined): number | null {
+  if (given === undefined) return null;
+  if (!/^[1-9]\d{0,5}$/.test(given)) throw refuse('version', 'must be a number from 1');
+  return Number(given);
+}
+
+function readPopulation(given: string | undefined): Population | null {
+  if (given === undefined || given === 'all' || given === 'would_have_seen') return given ?? null;
+  throw refuse('population', 'must be all or would_have_seen');
+}

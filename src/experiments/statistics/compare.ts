@@ -1,0 +1,87 @@
+import { linearised, type Moments, ratioOf } from './moments.ts';
+
+/** An estimate with the interval that holds the truth. */
+export type Estimate = { estimate: number; low: number; high: number };
+
+export type Comparison = {
+  difference: Estimate;
+  /** The arm's by the control's, less 1: 0.04 is 4 % more. null: the control has none. */
+  lift: Estimate | null;
+  /** The difference is not 0. */
+  isSignificant: boolean;
+  /** How much of the variance the history of users explains, 0 to 1. */
+  explained: number;
+};
+
+/** Users (count) for which intervals are narrowest; at ten times as many they are 7 % wider than could be. */
+const narrowestAt = 10_000;
+
+/** Users of each arm from which on the asymptotics hold, and users of both for whom anything was measured (count). */
+const fewestUsers = 100;
+
+/**
+ * Half the width of an asymptotic confidence sequence, in standard errors (Waudby-Smith, Arbour, Sinha, Kennedy and
+ * Ramdas, "Time-uniform central limit theory and asymptotic confidence sequences", 2024): the truth stays inside at all
+ * times together with probability 1 - alpha, so anybody may look as often as they like. `n`: users of both arms.
+ */
+export function alwaysValidWidth(n: number, alpha: number): number {
+  const rho2 = (-2 * Math.log(alpha) + Math.log(1 - 2 * Math.log(alpha))) / narrowestAt;
+  const t = n * rho2;
+  return Math.sqrt(((2 * (t + 1)) / t) * Math.log(Math.sqrt(t + 1) / alpha));
+}
+
+type Options = {
+  /** How often an interval may miss the truth, over all looks. */
+  alpha: number;
+  /** Half the width of an interval in standard errors. */
+  width?: (n: number, alpha: number) => number;
+};
+
+/**
+ * An arm against the control: the difference of their ratios, and the lift. What the users did before the experiment
+ * lowers the variance (CUPED): it cannot have been changed by it.
+ * @returns null: too few users
+ */
+export function compare(
+  control: Moments,
+  arm: Moments,
+  { alpha, width = alwaysValidWidth }: Options,
+): Comparison | null {
+  if (control.n < fewestUsers || arm.n < fewestUsers || control.x === 0 || arm.x === 0) return null;
+  const [c, a] = [linearised(control), linearised(arm)];
+  // Pooled over the arms: the slope must not depend on what the arm does.
+  const bb = c.b / control.n + a.b / arm.n;
+  const theta = bb === 0 ? 0 : (c.zb / control.n + a.zb / arm.n) / bb;
+  const adjusted = (own: typeof c): number => Math.max(0, own.z - 2 * theta * own.zb + theta * theta * own.b);
+  const variances = { control: adjusted(c) / control.n, arm: adjusted(a) / arm.n };
+  const plain = c.z / control.n + a.z / arm.n;
+  const shift = theta * (arm.b / arm.n - control.b / control.n);
+  const factor = width(control.n + arm.n, alpha);
+  const base = ratioOf(control);
+  const value = ratioOf(arm) - shift;
+  const half = factor * Math.sqrt(variances.control + variances.arm);
+  const difference = { estimate: value - base, low: value - base - half, high: value - base + half };
+  return {
+    difference,
+    lift: liftOf(base, value, variances, factor),
+    isSignificant: half > 0 && (difference.low > 0 || difference.high < 0),
+    explained: plain === 0 ? 0 : 1 - (variances.control + variances.arm) / plain,
+  };
+}
+
+/** On the scale of logarithms, on which a ratio is nearer to normal; by the delta method where the arm has none. */
+function liftOf(
+  base: number,
+  value: number,
+  variances: { control: number; arm: number },
+  factor: number,
+): Estimate | null {
+  if (base <= 0) return null;
+  const estimate = value / base - 1;
+  if (value <= 0) {
+    const half = (factor * Math.sqrt(variances.arm + (value / base) ** 2 * variances.control)) / base;
+    return { estimate, low: estimate - half, high: estimate + half };
+  }
+  const half = factor * Math.sqrt(variances.control / base ** 2 + variances.arm / value ** 2);
+  return { estimate, low: (value / base) * Math.exp(-half) - 1, high: (value / base) * Math.exp(half) - 1 };
+}

@@ -1,0 +1,39 @@
+/**
+ * Sums over the users of an arm: of what is measured (`y`), what it is divided by (`x`: their sessions, or 1), and what
+ * is known of each from before the experiment (`b`).
+ */
+export type Moments = Readonly<Record<'n' | 'x' | 'y' | 'b' | 'xx' | 'yy' | 'bb' | 'xy' | 'xb' | 'yb', number>>;
+
+export const momentNames = ['n', 'x', 'y', 'b', 'xx', 'yy', 'bb', 'xy', 'xb', 'yb'] as const;
+
+export const noMoments: Moments = { n: 0, x: 0, y: 0, b: 0, xx: 0, yy: 0, bb: 0, xy: 0, xb: 0, yb: 0 };
+
+/** Of two groups of users together. */
+export const addMoments = (a: Moments, b: Moments): Moments =>
+  Object.fromEntries(momentNames.map((name) => [name, a[name] + b[name]])) as Moments;
+
+/** One user. */
+export const momentsOf = (x: number, y: number, b: number): Moments => ({
+  ...{ n: 1, x, y, b, xx: x * x, yy: y * y, bb: b * b, xy: x * y, xb: x * b, yb: y * b },
+});
+
+/** `y` by `x` of all users together. */
+export const ratioOf = ({ x, y }: Moments): number => (x === 0 ? 0 : y / x);
+
+/**
+ * The delta method: the ratio moves as the mean of `z = (y - ratio x) / mean(x)` of users does. Its variance, that of
+ * `b`, and their covariance, over users.
+ */
+export function linearised(moments: Moments): { z: number; b: number; zb: number } {
+  const { n, x, b, xx, yy, bb, xy, xb, yb } = moments;
+  if (n < 2 || x === 0) return { z: 0, b: 0, zb: 0 };
+  const ratio = ratioOf(moments);
+  const meanX = x / n;
+  const unbiased = n / (n - 1);
+  return {
+    // The mean of z is 0.
+    z: (unbiased * Math.max(0, yy - 2 * ratio * xy + ratio * ratio * xx)) / n / (meanX * meanX),
+    b: unbiased * Math.max(0, bb / n - (b / n) ** 2),
+    zb: (unbiased * (yb - ratio * xb)) / n / meanX,
+  };
+}

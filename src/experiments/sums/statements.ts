@@ -1,0 +1,123 @@
+/** Rows of transactions from `$1` on, before `$2`, found by the index of new rows. */
+const isNew = `xid8send(t.written_by) >= (select xid8send($1::xid8))
+  and xid8send(t.written_by) < (select xid8send($2::xid8))`;
+
+/** What a stored decision says of experiments. Sessions of none are left out before their JSON is read. */
+const isIn = (session: string): string => `not ${session}.dev and strpos(${session}.decision, '"experiments":') > 0`;
+const inputs = (session: string): string => `${session}.decision::json -> 3`;
+
+/** The arms of a session, as `arm`, with its unit. `session`: SQL of its inputs and id. */
+const members = (session: string): string => `cross join lateral (
+  select (m ->> 0)::int as experiment_id, (m ->> 1)::int as version, coalesce(m ->> 3, '') as arm,
+    coalesce((${session}.inputs #>> '{experiments,unit}')::uuid, ${session}.session_id) as unit_key
+  from json_array_elements(${session}.inputs #> '{experiments,arms}') m
+) arm`;
+
+const key = 'experiment_id, version, arm, unit_key';
+
+/**
+ * Users who came into an experiment, and their sessions in it. Of those who are new, what they did in the fortnight
+ * before is read: nothing that the experiment did can have changed it.
+ */
+export const addSessionsSql = `
+with given as (
+  select t.id as session_id, t.created_at, t.campaign_ids, ${inputs('t')} as inputs
+  from sessions t where ${isNew} and ${isIn('t')}
+), counted as (
+  select arm.*, min(g.created_at) as first_at, count(*)::int as sessions, (count(*) filter (where case
+    when e.campaign_id is null
+      then cardinality(g.campaign_ids) > 0 or json_array_length(coalesce(g.inputs #> '{ghost,campaigns}', '[]')) > 0
+    else e.campaign_id = any(g.campaign_ids) or exists (
+      select from json_array_elements_text(coalesce(g.inputs #> '{ghost,campaigns}', '[]')) c
+      where c::int = e.campaign_id)
+    end))::int as would_see
+  from given g ${members('g')} join experiments e on e.id = arm.experiment_id
+  group by 1, 2, 3, 4
+), known as (
+  update experiment_units u
+  set sessions = u.sessions + c.sessions, would_see = u.would_see + c.would_see,
+    first_at = least(u.first_at, c.first_at)
+  from counted c
+  where u.experiment_id = c.experiment_id and u.version = c.version and u.arm = c.arm and u.unit_key = c.unit_key
+  returning ${['experiment_id', 'version', 'arm', 'unit_key'].map((name) => `u.${name}`).join(', ')}
+)
+insert into experiment_units (${key}, first_at, sessions, would_see, before_clicks, before_revenue_micros)
+select ${key
+  .split(', ')
+  .map((name) => `c.${name}`)
+  .join(', ')}, c.first_at, c.sessions, c.would_see,
+  coalesce(b.clicks, 0), coalesce(b.revenue_micros, 0)
+from counted c
+left join lateral (
+  select sum(clicks)::int as clicks, sum(revenue_micros) as revenue_micros from sessions s
+  cross join lateral (
+    select count(*) filter (where e.kind = 'click') as clicks, coalesce(sum(e.revenue_micros), 0) as revenue_micros
+    from events e where e.day = s.day and e.session_id = s.id and e.suspicious is null
+      and (e.kind = 'click' or e.revenue_micros is not null)
+    union all
+    select 0, coalesce(sum(k.revenue_micros), 0) from bookings k where k.day = s.day and k.session_id = s.id
+  ) happened
+  where s.user_key = c.unit_key and not s.dev and s.created_at < c.first_at
+    and s.day between (c.first_at - interval '14 days')::date and c.first_at::date
+) b on true
+where not exists (
+  select from known k where (k.experiment_id, k.version, k.arm, k.unit_key)
+    = (c.experiment_id, c.version, c.arm, c.unit_key))`;
+
+/**
+ * While peppers are rotated: sums of users who came again are kept on under their new keys. Comes before the sessions
+ * are added.
+ */
+export const moveUnitsSql = `
+with moved as (
+  select distinct (${inputs('t')} #>> '{experiments,unit}')::uuid as unit_key, earlier.value::uuid as earlier_key
+  from sessions t
+  cross join lateral json_array_elements_text(${inputs('t')} #> '{experiments,earlier}') earlier
+  where ${isNew} and ${isIn('t')} and strpos(t.decision, '"earlier":') > 0
+), outcomes_moved as (
+  update experiment_outcomes o set unit_key = m.unit_key from moved m where o.unit_key = m.earlier_key
+    and not exists (select from experiment_outcomes p where p.unit_key = m.unit_key)
+)
+update experiment_units u set unit_key = m.unit_key from moved m where u.unit_key = m.earlier_key
+  and not exists (select from experiment_units p where p.unit_key = m.unit_key)`;
+
+/** One index probe for each row: `offset 0` keeps it from becoming a join that reads whole partitions. */
+const sessionOf = `cross join lateral (
+  select s.id as session_id, ${inputs('s')} as inputs from sessions s
+  where s.day = t.day and s.id = t.session_id and ${isIn('s')} offset 0
+) g`;
+
+const addSql = (rows: string, set: readonly string[]): string => `
+with counted as (
+  select arm.*, ${set.map((name) => `sum(g.${name}) as ${name}`).join(', ')}
+  from (${rows}) g ${members('g')} group by 1, 2, 3, 4
+)
+update experiment_units u set ${set.map((name) => `${name} = u.${name} + c.${name}`).join(', ')}
+from counted c
+where u.experiment_id = c.experiment_id and u.version = c.version and u.arm = c.arm and u.unit_key = c.unit_key`;
+
+/** Clicks, confirmed perks and what was paid for events. */
+export const addEventsSql = addSql(
+  `select g.*, (t.kind = 'click')::int as clicks, (t.kind = 'selection')::int as perks,
+    coalesce(t.revenue_micros, 0) as revenue_micros
+  from events t ${sessionOf}
+  where ${isNew} and t.suspicious is null and (t.kind in ('click', 'selection') or t.revenue_micros is not null)`,
+  ['clicks', 'perks', 'revenue_micros'],
+);
+
+/** Conversions and their revenue; those that are taken back count as -1. */
+export const addBookingsSql = addSql(
+  `select g.*, t.conversions::int as conversions, t.revenue_micros from bookings t ${sessionOf} where ${isNew}`,
+  ['conversions', 'revenue_micros'],
+);
+
+/** The publishers' own outcomes, of users who were in an experiment by then. */
+export const addOutcomesSql = `
+insert into experiment_outcomes as o (${key}, name, occurrences, value_micros)
+select u.experiment_id, u.version, u.arm, u.unit_key, t.name, count(*), sum(t.value_micros)
+from own_outcomes t join experiment_units u on u.unit_key = t.user_key and t.at >= u.first_at
+join experiments e on e.id = u.experiment_id and e.publisher_id = t.publisher_id
+where ${isNew} and (e.stopped_at is null or t.at <= e.stopped_at) and u.version = e.version
+group by 1, 2, 3, 4, 5
+on conflict (experiment_id, version, name, arm, unit_key) do update
+set occurrences = o.occurrences + excluded.occurrences, value_micros = o.value_micros + excluded.value_micros`;

@@ -1,0 +1,53 @@
+import type { Executor } from '../../platform/db/pool.ts';
+import type { EraseOfUser, EraseWithSessions, ExportRows } from '../../platform/user-data.ts';
+
+/** Deletes the sums and outcomes of users, and notes for each experiment how many it lost. */
+const eraseUnits = (executor: Executor, keys: readonly string[]): Promise<unknown> =>
+  executor.query(
+    `with units as (
+      delete from experiment_units where unit_key = any($1::uuid[]) returning experiment_id, unit_key
+    ), sums as (
+      delete from experiment_outcomes where unit_key = any($1::uuid[])
+    ), own as (
+      delete from own_outcomes where user_key = any($1::uuid[])
+    )
+    update experiments e set erased_users = e.erased_users + lost.users
+    from (select experiment_id, count(distinct unit_key) as users from units group by 1) lost
+    where e.id = lost.experiment_id`,
+    [keys],
+  );
+
+export const eraseSumsOfUser: EraseOfUser = async (pool, { subject }) => {
+  await eraseUnits(pool, subject.userKeys);
+};
+
+/** Those of the users whom the sessions name, and of sessions that name none. */
+export const eraseSumsOfSessions: EraseWithSessions = async (executor, sessions) => {
+  await eraseUnits(
+    executor,
+    sessions.flatMap(({ id, userKey, pubUserKeys }) => [id, ...(userKey === null ? [] : [userKey]), ...pubUserKeys]),
+  );
+  return {};
+};
+
+/** What experiments count of the user, and the outcomes that the publisher sent. */
+export const exportSums: ExportRows = async (executor, { userKeys, pubUserKeys, sessionIds }) => {
+  const { rows } = await executor.query(
+    `select e.key as experiment, u.version, u.arm, u.first_at, u.sessions, u.would_see, u.perks, u.clicks,
+      u.conversions, u.revenue_micros
+    from experiment_units u join experiments e on e.id = u.experiment_id
+    where u.unit_key = any($1::uuid[]) order by 1, 2`,
+    [[...userKeys, ...pubUserKeys, ...sessionIds]],
+  );
+  return rows;
+};
+
+export const exportOutcomes: ExportRows = async (executor, { userKeys, pubUserKeys, maxRows, onCut }) => {
+  const { rows } = await executor.query(
+    `select id, name, value_micros, currency, at from own_outcomes
+    where user_key = any($1::uuid[]) order by at limit $2`,
+    [[...userKeys, ...pubUserKeys], maxRows + 1],
+  );
+  if (rows.length > maxRows) onCut();
+  return rows.slice(0, maxRows);
+};

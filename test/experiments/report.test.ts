@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { collectSums } from '../../src/experiments/sums/collect.ts';
+import { startTestJobs } from '../support/jobs.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { callsOf } from './support.ts';
+
+let t: TestApp;
+let api: ReturnType<typeof callsOf>;
+beforeAll(async () => {
+  t = await createTestApp();
+  api = callsOf(t);
+  await t.pool.query(
+    "update campaigns set rules = '{}', payout_kind = 'cpc', payout_amount = 1, payout_currency = 'USD'",
+  );
+  await t.deps.catalog.refresh();
+});
+afterAll(() => t.close());
+
+const arm = (key: string, share: number, changes: object = {}) => ({ key, share, changes });
+
+type Arm = {
+  arm: string;
+  users: number;
+  sessions: number;
+  would_have_seen: { users: number; sessions: number };
+  metrics: Record<string, { value: number; difference: { low: number; high: number } | null; is_significant: boolean }>;
+  outcomes: Record<string, { value: number; lift: { low: number; high: number } | null }>;
+};
+
+async function report(key: string, query = ''): Promise<{ arms: Arm[] } & Record<string, unknown>> {
+  // Another transaction may be open for a moment.
+  await expect.poll(() => collectSums(t.pool)).toBe(true);
+  const { status, body } = await api.call('GET', `/manage/v1/experiments/${key}/report${query}`);
+  expect(status, JSON.stringify(body)).toBe(200);
+  return body.data;
+}
+
+const outcome = (fields: object) => api.call('POST', '/manage/v1/outcomes', fields as Record<string, unknown>);
+
+async function click(data: { offers: { click_url: string; pixel: string }[] }): Promise<void> {
+  const [offer] = data.offers;
+  const path = (url: string): string => url.replace('http://perks.test', '');
+  expect((await t.app.inject(path(offer?.pixel ?? ''))).statusCode).toBe(200);
+  await t.pool.query("update events set at = at - interval '1 minute' where kind = 'impression'");
+  const clicked = await t.app.inject({ url: path(offer?.click_url ?? ''), headers: { 'user-agent': 'Mozilla/5.0' } });
+  expect(clicked.statusCode).toBe(302);
+}
+
+test('the report counts users, sessions, clicks, revenue and outcomes by arm, exactly once', async () => {
+  await api.start({
+    key: 'lift',
+    holdout: 0.3,
+    arms: [arm('control', 0.4), arm('b', 0.3, { offers_per_response: 1 })],
+  });
+  const expected: Record<string, { users: number; clicks: number }> = {};
+  for (let at = 0; at < 60; at += 1) {
+    const data = await api.fetch({ pub_user_id: `user-${at}`, ua: 'Mozilla/5.0' });
+    const name = data.experiments[0].arm as string;
+    expected[name] ??= { users: 0, clicks: 0 };
+    const found = expected[name];
+    found.users += 1;
+    if (name === 'b') {
+      await click(data);
+      found.clicks += 1;
+    }
+    if (at % 7 === 0) await collectSums(t.pool);
+    await outcome({ pub_user_id: `user-${at}`, name: 'order', value: 20, currency: 'EUR', id: `o-${at}` });
+    expect((await outcome({ pub_user_id: `user-${at}`, name: 'order', value: 99, id: `o-${at}` })).body.message).toBe(
+      'duplicate',
+    );
+  }
+  await api.fetch({ pub_user_id: 'user-0', ua: 'Mozilla/5.0' });
+  for (const population of ['all', 'would_have_seen']) {
+    const { arms, control, erased_users } = await report('lift', `?population=${population}`);
+    expect(control).toBe('control');
+    expect(erased_users).toBe(0);
+    expect(arms.map((one) => one.arm)).toEqual(['control', 'holdout', 'b']);
+    for (const one of arms) {
+      const { users = 0, clicks = 0 } = expected[one.arm] ?? {};
+      expect(one.users, one.arm).toBe(users);
+      expect(one.would_have_seen.users, one.arm).toBe(users);
+      expect((one.metrics.clicks_per_1000_sessions?.value ?? 0) * one.sessions, one.arm).toBeCloseTo(clicks * 1000, 6);
+      expect((one.metrics.revenue_per_1000_sessions?.value ?? 0) * one.sessions).toBeCloseTo(clicks * 1000, 6);
+      expect(one.outcomes.order?.value, one.arm).toBeCloseTo(20, 9);
+    }
+    expect(arms.reduce((sum, one) => sum + one.sessions, 0)).toBe(61);
+  }
+});
+
+test('users outside are the control where no arm is', async () => {
+  await api.end();
+  await api.start({ key: 'out', holdout: 0.5 });
+  for (let at = 0; at < 20; at += 1) await api.fetch({ pub_user_id: `outside-${at}` });
+  const { arms, control } = await report('out');
+  expect(control).toBe('outside');
+  expect(arms.map((one) => one.users).reduce((sum, users) => sum + users, 0)).toBe(20);
+});
+
+test('a change begins a version with its own numbers, and the old ones stay', async () => {
+  await api.end();
+  await api.start({ key: 'versions', arms: [arm('control', 0.5), arm('b', 0.5)] });
+  for (let at = 0; at < 10; at += 1) await api.fetch({ pub_user_id: `v-${at}` });
+  await api.manage('PATCH', '/versions', { arms: [arm('control', 0.4), arm('b', 0.6)] });
+  await api.fetch({ pub_user_id: 'v-1' });
+  const users = ({ arms }: { arms: Arm[] }) => arms.reduce((sum, one) => sum + one.users, 0);
+  expect(users(await report('versions'))).toBe(1);
+  expect(users(await report('versions', '?version=1'))).toBe(10);
+  expect((await api.call('GET', '/manage/v1/experiments/versions/report?version=9')).status).toBe(404);
+  expect((await api.call('GET', '/manage/v1/experiments/versions/report?version=x')).status).toBe(400);
+  expect((await api.call('GET', '/manage/v1/experiments/nothing/report')).status).toBe(404);
+});
+
+test('outcomes before the assignment do not count', async () => {
+  await api.end();
+  await outcome({
+    pub_user_id: 'early',
+    name: 'order',
+    value: 5,
+    id: 'early-1',
+    at: new Date(Date.now() - 60_000).toISOString(),
+  });
+  await api.start({ key: 'early', arms: [arm('b', 1)] });
+  await api.fetch({ pub_user_id: 'early' });
+  expect((await report('early')).arms.at(-1)?.outcomes).toEqual({});
+});
+
+test.each([
+  ['10^12', { value: 1e12 }, '/value'],
+  ['a value that is none', { value: 'x' }, '/value'],
+  ['an unknown currency', { currency: 'euro' }, '/currency'],
+  ['a time of last year', { at: '2020-01-01T00:00:00Z' }, '/at'],
+  ['a time in the future', { at: new Date(Date.now() + 1e9).toISOString() }, '/at'],
+  ['no time', { at: 'soon' }, '/at'],
+  ['no name', { name: '' }, '/name'],
+  ['no id', { id: '' }, '/id'],
+  ['an unknown field', { colour: 'red' }, '/colour'],
+])('an outcome with %s is refused, and the field named', async (_what, fields, path) => {
+  const { status, body } = await outcome({ pub_user_id: 'u', name: 'order', id: 'bad', ...fields });
+  expect(status).toBe(400);
+  expect(body.error.details.map((detail: { path: string }) => detail.path)).toContain(path);
+});
+
+test('an outcome of an e-mail address is refused; one of an unknown user is stored under a keyed hash', async () => {
+  expect((await outcome({ pub_user_id: 'a@b.example', name: 'order', id: 'pii' })).body.error.code).toBe(
+    'pub_user_id_is_pii',
+  );
+  expect((await outcome({ pub_user_id: 'nobody-knows', name: 'order', id: 'unknown' })).status).toBe(202);
+  const { rows } = await t.pool.query("select row_to_json(o)::text as row from own_outcomes o where id = 'unknown'");
+  expect(rows[0].row).not.toContain('nobody-knows');
+});
+
+test('an erased user leaves the sums, and the report says so', async () => {
+  await api.end();
+  await api.start({ key: 'erased', arms: [arm('control', 0.5), arm('b', 0.5)] });
+  for (const pub_user_id of ['stays', 'goes']) {
+    await api.fetch({ pub_user_id });
+    await outcome({ pub_user_id, name: 'order', id: `erase ${pub_user_id}` });
+  }
+  await report('erased');
+  const erased = await api.call('DELETE', '/manage/v1/users/goes');
+  expect(erased.status, JSON.stringify(erased.body)).toBeLessThan(300);
+  const background = await startTestJobs(t, 'erasure');
+  await expect
+    .poll(async () => (await t.pool.query("select from own_outcomes where id = 'erase goes'")).rowCount)
+    .toBe(0);
+  await background.stop();
+  const { arms, erased_users } = await report('erased');
+  expect(erased_users).toBe(1);
+  expect(arms.reduce((sum, one) => sum + one.users, 0)).toBe(1);
+});

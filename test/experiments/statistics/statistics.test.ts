@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest';
+import { alarms, randomFrom, runWorld, sampleOf } from '../../../bench/experiments/worlds.ts';
+import { probabilitiesToBeBest } from '../../../src/experiments/statistics/best.ts';
+import { alwaysValidWidth, compare } from '../../../src/experiments/statistics/compare.ts';
+import { addMoments, linearised, momentsOf, noMoments, ratioOf } from '../../../src/experiments/statistics/moments.ts';
+import { usersNeeded } from '../../../src/experiments/statistics/plan.ts';
+import { sampleRatio } from '../../../src/experiments/statistics/sample-ratio.ts';
+
+/* Simulated with fixed seeds: a run is as good as another. npm run bench:experiments has more of each. */
+const runs = 150;
+const world = { days: 14, usersPerDay: 60, lift: 0, explained: 0 };
+const runAll = (change: Partial<typeof world>) =>
+  Array.from({ length: runs }, (_, at) => runWorld({ ...world, ...change }, 77_000 + at));
+
+test('without an effect, looking every day finds a winner in at most 5 of 100', () => {
+  expect(runAll({}).filter((run) => run.wasSignificant).length / runs).toBeLessThanOrEqual(0.05);
+});
+
+test('the interval holds a true effect on every day in at least 95 of 100', () => {
+  expect(runAll({ lift: 0.2 }).filter((run) => run.alwaysCovered).length / runs).toBeGreaterThanOrEqual(0.95);
+});
+
+test('a large effect is found', () => {
+  expect(runAll({ lift: 0.5 }).filter((run) => run.wasSignificant).length / runs).toBeGreaterThan(0.95);
+});
+
+test('history that explains half of a user saves more than 20 of 100 users', () => {
+  const explained = runAll({ explained: 0.5 }).reduce((sum, run) => sum + run.explained, 0) / runs;
+  expect(explained).toBeGreaterThan(0.2);
+});
+
+test('the check of shares finds 1 % of lost users, and has hardly a false alarm', () => {
+  const found = (lost: number) =>
+    Array.from({ length: 300 }, (_, at) => alarms({ days: 28, usersPerDay: 75_000, lost }, at)).filter(Boolean).length;
+  expect(found(0.01)).toBeGreaterThan(285);
+  expect(found(0)).toBeLessThanOrEqual(1);
+  expect(sampleRatio([{ users: 0, share: 0.5 }]).isWrong).toBe(false);
+});
+
+test('the variance of a ratio is that of many simulated experiments', () => {
+  const ratios = Array.from({ length: 400 }, (_, at) => ratioOf(sampleOf(300, at, { lift: 0, explained: 0 })));
+  const mean = ratios.reduce((sum, ratio) => sum + ratio, 0) / ratios.length;
+  const variance = ratios.reduce((sum, ratio) => sum + (ratio - mean) ** 2, 0) / (ratios.length - 1);
+  const large = sampleOf(100_000, 9, { lift: 0, explained: 0 });
+  expect(linearised(large).z / 300 / variance).toBeGreaterThan(0.8);
+  expect(linearised(large).z / 300 / variance).toBeLessThan(1.25);
+});
+
+test('of two arms that are alike, each is best as often; a better one mostly is', () => {
+  const random = randomFrom(3);
+  const arm = (mean: number) =>
+    Array.from({ length: 500 }).reduce<typeof noMoments>(
+      (sum) => addMoments(sum, momentsOf(1, mean + random(), 0)),
+      noMoments,
+    );
+  const same = arm(1);
+  const [first = 0] = probabilitiesToBeBest([same, same]);
+  expect(Math.abs(first - 0.5)).toBeLessThan(0.02);
+  expect(probabilitiesToBeBest([arm(1), arm(1.2)])[1]).toBeGreaterThan(0.99);
+});
+
+test('a smaller effect needs more users, by the square; nothing at all needs too many', () => {
+  const plan = { mean: 1, variance: 4, lift: 0.1, shares: [0.5, 0.5] as const, alpha: 0.05 };
+  const growth = usersNeeded({ ...plan, lift: 0.05 }) / usersNeeded(plan);
+  expect(growth).toBeGreaterThan(3.5);
+  expect(growth).toBeLessThan(5);
+  expect(usersNeeded({ ...plan, mean: 0 })).toBe(Number.POSITIVE_INFINITY);
+});
+
+test('few users have no interval, and arms without any variance are not told apart', () => {
+  const many = (users: number) =>
+    Array.from({ length: users }).reduce<typeof noMoments>((sum) => addMoments(sum, momentsOf(1, 0, 0)), noMoments);
+  expect(compare(many(99), many(200), { alpha: 0.05 })).toBeNull();
+  expect(compare(many(200), many(200), { alpha: 0.05 })).toMatchObject({ isSignificant: false, lift: null });
+});
+
+test('the interval is wider than that of one look, and widens slowly', () => {
+  expect(alwaysValidWidth(10_000, 0.05)).toBeGreaterThan(1.96);
+  expect(alwaysValidWidth(1_000_000, 0.05)).toBeLessThan(4);
+});
