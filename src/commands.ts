@@ -3,6 +3,7 @@ import { catalogueCommands } from './catalog/commands.ts';
 import { type Command, exitCodes, type Run } from './command-line/command.ts';
 import { couponCommands } from './coupons/commands.ts';
 import { demoCommands } from './demo/commands.ts';
+import { experimentCommands } from './experiments/commands.ts';
 import { offerCommands } from './offers/commands.ts';
 import { privacyCommands } from './privacy/commands.ts';
 import { reportCommands } from './reports/commands.ts';
@@ -46,6 +47,7 @@ export const commands: readonly Command[] = [
   ...accountCommands,
   ...secretsCommands,
   ...reportCommands,
+  ...experimentCommands,
   ...privacyCommands,
   ...demoCommands,
   completion,

@@ -1,14 +1,19 @@
 import type { Accounts } from '../accounts/room.ts';
 import type { Catalog } from '../catalog/room.ts';
+import type { ManagementClient } from '../management/page-client.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import type { Job } from '../platform/jobs.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry } from '../shell/navigation.ts';
+import { experimentCommands } from './commands.ts';
 import { experimentRoutes } from './configuration/routes.ts';
 import { outcomeRoutes } from './outcomes/routes.ts';
 import { createOutcomeWriter } from './outcomes/store.ts';
+import { experimentPages } from './pages/pages.ts';
 import { collectSums } from './sums/collect.ts';
 import { eraseSumsOfSessions, eraseSumsOfUser, exportOutcomes, exportSums } from './sums/user-data.ts';
 
@@ -41,9 +46,20 @@ export function createExperiments({ platform, catalog, accounts }: Needs) {
       const outcomes = createOutcomeWriter(pool, dbHealth);
       await app.register(outcomeRoutes, { http, outcomes, userKeys, isUp: dbHealth.isUp, now });
     },
+    commands: experimentCommands,
+    navigation,
+    pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>
+      experimentPages(app, shell, management),
     jobs: () => jobs,
   };
 }
+
+const navigation: readonly NavEntry[] = [
+  {
+    ...{ group: 'main', rank: 30, key: 'experiments', text: 'experiments.title' },
+    ...{ path: '/experiments', icon: 'activity', role: 'analyst' },
+  },
+];
 
 /** Outcomes are kept as long as sessions; sums of users as long after the end of their experiment. */
 const retention: RetentionStep = async (pool, { retentionRawDays }, nowMs) => {

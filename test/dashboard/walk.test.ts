@@ -343,6 +343,8 @@ describe('for all users', () => {
     '/campaigns/1/publishers?to=1',
     '/advertisers',
     '/advertisers/1',
+    '/experiments',
+    '/experiments/new',
     '/integration',
     '/live',
     '/deliveries',

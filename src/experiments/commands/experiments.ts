@@ -1,0 +1,62 @@
+import { createApi } from '../../command-line/api.ts';
+import { type Call, exitCodes, type Run, usageError } from '../../command-line/command.ts';
+import type { ExperimentView } from '../configuration/experiments.ts';
+import type { ExperimentReport } from '../report/report.ts';
+
+const path = '/manage/v1/experiments';
+
+function pathOf({ args: [key = '', ...rest] }: Call, action = ''): string {
+  if (key === '' || rest.length > 0) throw usageError('Name one experiment by its key.');
+  return `${path}/${encodeURIComponent(key)}${action}`;
+}
+
+export const list: Run = async (call) => {
+  const { data } = (await createApi(call).call('GET', `${path}?limit=200`)) as { data: ExperimentView[] };
+  for (const one of data) {
+    call.out.data(one);
+    call.out.line(`${one.key}  ${one.state}  ${one.name}`);
+  }
+  return exitCodes.ok;
+};
+
+export const show: Run = async (call) => {
+  const { data } = (await createApi(call).call('GET', pathOf(call))) as { data: ExperimentView };
+  call.out.data(data);
+  call.out.line(`${data.key}: ${data.state}, version ${data.version}`);
+  if (data.holdout > 0) call.out.line(`  holdout  ${percent(data.holdout)}`);
+  for (const { key, share, changes } of data.arms)
+    call.out.line(`  ${key}  ${percent(share)}  ${JSON.stringify(changes)}`);
+  return exitCodes.ok;
+};
+
+const act =
+  (action: 'start' | 'stop'): Run =>
+  async (call) => {
+    const answer = await createApi(call).call('POST', pathOf(call, `/${action}`));
+    const { message, data } = answer as { message: string; data: object };
+    call.out.data(data);
+    call.out.line(message);
+    return exitCodes.ok;
+  };
+
+export const start = act('start');
+export const stop = act('stop');
+
+export const report: Run = async (call) => {
+  const { data } = (await createApi(call).call('GET', pathOf(call, '/report'))) as { data: ExperimentReport };
+  call.out.data(data);
+  call.out.line(
+    `${data.key}: ${data.state}, version ${data.version}; ${data.is_enough ? 'enough' : 'not enough'} data`,
+  );
+  if (data.sample_ratio.is_wrong) call.out.line('The numbers of users do not fit the shares: do not trust the rest.');
+  for (const arm of data.arms) {
+    call.out.line(`  ${arm.arm}: ${arm.users} users, ${arm.sessions} sessions`);
+    for (const [name, { value, lift }] of Object.entries({ ...arm.metrics, ...arm.outcomes })) {
+      const found = lift === null ? '' : `  ${percent(lift.estimate)} (${percent(lift.low)} to ${percent(lift.high)})`;
+      call.out.line(`    ${name}  ${value.toFixed(2)}${found}`);
+    }
+  }
+  return exitCodes.ok;
+};
+
+const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;

@@ -1,0 +1,161 @@
+import { holdoutArm } from '../../catalog/experiments.ts';
+import type { PublisherContext } from '../../catalog/publisher-pages.ts';
+import type { Values } from '../../management/resource.ts';
+import { type Html, html } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import type { FieldErrors, Fields } from '../../shell/context.ts';
+import { columns, fieldGroup, moreFields } from '../../shell/field-groups.ts';
+import type { FormBuilder, FormValues } from '../../shell/forms.ts';
+import { type ArmInput, maxArms } from '../configuration/changes.ts';
+
+/** The control is a field of its own; the others have these prefixes. */
+const armNames = Array.from({ length: maxArms }, (_, at) => `arm${at + 1}`);
+
+const percentOf = (share: unknown): string => String(Math.round(Number(share) * 1e4) / 100);
+const shareOf = (fields: Fields, name: string): number => Number(fields.text(name).replace(',', '.') || 0) / 100;
+
+const isControl = ({ changes }: ArmInput): boolean => Object.keys(changes).length === 0;
+
+export function toForm({ arms = [], holdout, placements, ...values }: Values): FormValues {
+  const all = arms as ArmInput[];
+  const others = all.filter((arm) => !isControl(arm));
+  const control = all.find(isControl);
+  return {
+    ...(values as Record<string, string>),
+    holdout: percentOf(holdout ?? 0),
+    control: percentOf(control?.share ?? 0),
+    control_key: control?.key ?? 'control',
+    placements: Array.isArray(placements) ? placements.map(String) : [],
+    ...Object.assign({}, ...others.map((arm, at) => armToForm(arm, `arm${at + 1}`))),
+  };
+}
+
+function armToForm({ key, share, changes }: ArmInput, name: string): FormValues {
+  const { offers_per_response, theme_id, ranking, floor, ...texts } = changes;
+  return {
+    [`${name}.key`]: key,
+    [`${name}.share`]: percentOf(share),
+    [`${name}.offers_per_response`]: offers_per_response === undefined ? '' : String(offers_per_response),
+    [`${name}.theme_id`]: theme_id === undefined ? '' : String(theme_id),
+    [`${name}.ranking`]: ranking ?? '',
+    [`${name}.floor`]: floor === undefined ? '' : String(floor),
+    [`${name}.texts`]: Object.keys(texts).length === 0 ? '' : JSON.stringify(texts, null, 2),
+  };
+}
+
+export function readForm(fields: Fields): Values {
+  const control = { key: fields.text('control_key') || 'control', share: shareOf(fields, 'control'), changes: {} };
+  const chosen = fields.all('placements');
+  return {
+    key: fields.text('key'),
+    name: fields.text('name'),
+    placements: chosen.length === 0 ? null : chosen,
+    campaign_id: fields.text('campaign_id') === '' ? null : Number(fields.text('campaign_id')),
+    holdout: shareOf(fields, 'holdout'),
+    arms: [...(control.share > 0 ? [control] : []), ...usedArms(fields).map((name) => readArm(fields, name))],
+  };
+}
+
+const usedArms = (fields: Fields): string[] => armNames.filter((name) => fields.text(`${name}.key`) !== '');
+
+function readArm(fields: Fields, name: string): Values {
+  const changes: Values = readTexts(fields.text(`${name}.texts`));
+  for (const field of ['offers_per_response', 'theme_id', 'floor']) {
+    const given = fields.text(`${name}.${field}`);
+    if (given !== '') changes[field] = Number(given.replace(',', '.'));
+  }
+  if (fields.text(`${name}.ranking`) !== '') changes.ranking = fields.text(`${name}.ranking`);
+  return { key: fields.text(`${name}.key`), share: shareOf(fields, `${name}.share`), changes };
+}
+
+/** What is no JSON object is refused by its field. */
+function readTexts(given: string): Values {
+  if (given === '') return {};
+  try {
+    const read: unknown = JSON.parse(given);
+    if (typeof read === 'object' && read !== null && !Array.isArray(read)) return { ...read };
+  } catch {}
+  return { settings: given };
+}
+
+/** Errors of arms belong to the fields of their block. */
+export function errorsToForm(errors: FieldErrors, fields: Fields): FieldErrors {
+  const arms = [...(shareOf(fields, 'control') > 0 ? ['control'] : []), ...usedArms(fields)];
+  return errors.map(({ path, message }) => {
+    const [, at = '', rest = ''] = /^\/arms\/(\d+)\/(.*)$/.exec(path) ?? [];
+    const name = arms[Number(at)];
+    if (path === '/arms') return { path: '/holdout', message };
+    if (rest === '' || name === undefined) return { path, message };
+    if (name === 'control') return { path: '/control', message };
+    const field = rest.replace(/^changes\//, '');
+    return { path: `/${name}.${/^(settings|labels)/.test(field) ? 'texts' : field}`, message };
+  });
+}
+
+export function formFields(form: FormBuilder, context: PublisherContext, isNew: boolean): Html {
+  const { themes, placements, index } = context.publisher;
+  const campaigns = new Map(index.offers.map(({ campaign }) => [campaign.id, campaign.name]));
+  const choices = (named: readonly (readonly [unknown, string])[], none: string) => [
+    { value: '', text: none },
+    ...named.map(([value, text]) => ({ value: String(value), text })),
+  ];
+  const themeChoices = choices(
+    [...themes.values()].map(({ id, name }) => [id, name] as const),
+    t('experiments.asIs'),
+  );
+  return html`
+    ${columns([
+      form.input('name', { label: t('experiments.name'), maxLength: 200, hint: t('experiments.nameHint') }),
+      isNew
+        ? form.input('key', { label: t('experiments.key'), required: true, code: true, hint: t('experiments.keyHint') })
+        : html``,
+    ])}
+    ${form.checkboxes('placements', {
+      label: t('experiments.placements'),
+      hint: t('experiments.placementsHint'),
+      choices: [...placements.keys()].sort().map((name) => ({ value: name, text: name })),
+    })}
+    ${fieldGroup(
+      t('experiments.compared'),
+      html`<p class="hint">${t('experiments.comparedHint')}</p>`,
+      columns([
+        form.input('control', { label: t('experiments.control'), type: 'number', min: 0, max: 100, step: '0.01' }),
+        form.input('holdout', {
+          ...{ label: t('experiments.holdout'), type: 'number', min: 0, max: 100, step: '0.01' },
+          hint: t('experiments.holdoutHint', { arm: holdoutArm }),
+        }),
+        form.select('campaign_id', {
+          label: t('experiments.withheld'),
+          choices: choices([...campaigns], t('experiments.allOffers')),
+        }),
+      ]),
+    )}
+    ${armNames.map((name, at) => {
+      const block = armFields(form, name, themeChoices);
+      const legend = t('experiments.arm', { number: at + 1 });
+      const isUsed = String(form.values[`${name}.key`] ?? '') !== '';
+      return at === 0 ? fieldGroup(legend, block) : moreFields(legend, block, { isOpen: isUsed });
+    })}`;
+}
+
+const armFields = (form: FormBuilder, name: string, themes: readonly { value: string; text: string }[]): Html => html`
+  ${columns([
+    form.input(`${name}.key`, { label: t('experiments.armKey'), code: true }),
+    form.input(`${name}.share`, { label: t('experiments.share'), type: 'number', min: 0, max: 100, step: '0.01' }),
+  ])}
+  ${columns([
+    form.input(`${name}.offers_per_response`, { label: t('experiments.offers'), type: 'number', min: 1, max: 10 }),
+    form.select(`${name}.theme_id`, { label: t('experiments.theme'), choices: themes }),
+    form.select(`${name}.ranking`, {
+      label: t('experiments.ranking'),
+      choices: [
+        { value: '', text: t('experiments.asIs') },
+        { value: 'fixed', text: t('experiments.rankingFixed') },
+      ],
+    }),
+    form.input(`${name}.floor`, { label: t('experiments.floor'), type: 'number', min: 0, step: '0.01' }),
+  ])}
+  ${form.textarea(`${name}.texts`, {
+    ...{ label: t('experiments.texts'), hint: t('experiments.textsHint') },
+    ...{ code: true, rows: 3 },
+  })}`;

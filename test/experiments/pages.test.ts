@@ -1,0 +1,80 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { collectSums } from '../../src/experiments/sums/collect.ts';
+import { openAs, signInAs } from '../dashboard/support.ts';
+import { violations } from '../support/axe.ts';
+import { closeContexts, openBrowser } from '../support/browser.ts';
+import { portOf } from '../support/request.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { callsOf } from './support.ts';
+
+let t: TestApp;
+let api: ReturnType<typeof callsOf>;
+let browser: Browser;
+beforeAll(async () => {
+  t = await createTestApp();
+  api = callsOf(t);
+  browser = await openBrowser();
+});
+afterEach(() => api.end());
+afterAll(async () => {
+  await closeContexts(browser);
+  await t?.close();
+});
+
+async function open(role: 'admin' | 'analyst', path: string, locale = 'en-GB'): Promise<Page> {
+  const user = await signInAs(t, role);
+  const base = `http://127.0.0.1:${await portOf(t.app)}`;
+  return openAs(browser, user, base, `/dashboard/p/${t.publisher.id}${path}`, { locale });
+}
+
+test('a marketer makes an experiment, starts it, reads its report and stops it', async () => {
+  const page = await open('admin', '/experiments/new');
+  const field = (name: string) => page.locator(`[name="${name}"]`);
+  await field('name').fill('One offer instead of three');
+  await field('key').fill('one-offer');
+  await field('control').fill('50');
+  await field('holdout').fill('10');
+  await field('arm1.key').fill('one');
+  await field('arm1.share').fill('60');
+  await field('arm1.offers_per_response').fill('1');
+  await page
+    .getByRole('button', { name: 'Create' })
+    .or(page.getByRole('button', { name: 'Save' }))
+    .first()
+    .click();
+  await page.getByText('at most 1').first().waitFor();
+  await field('arm1.share').fill('40');
+  await page
+    .getByRole('button', { name: 'Create' })
+    .or(page.getByRole('button', { name: 'Save' }))
+    .first()
+    .click();
+  await page.getByRole('button', { name: 'Start', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Start' }).click();
+  await page.getByText('Experiment started.').waitFor();
+  const { data } = (await api.manage('GET', '/one-offer')).body;
+  expect(data).toMatchObject({ state: 'running', holdout: 0.1, placements: null });
+  expect(data.arms).toEqual([
+    { key: 'control', share: 0.5, changes: {} },
+    { key: 'one', share: 0.4, changes: { offers_per_response: 1 } },
+  ]);
+  for (let at = 0; at < 10; at += 1) await api.fetch({ pub_user_id: `page-${at}` });
+  await expect.poll(() => collectSums(t.pool)).toBe(true);
+  await page.reload();
+  await page.getByText('There are too few users to compare yet.').waitFor();
+  expect(await violations(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Stop', exact: true }).click();
+  await page.getByText('Experiment stopped.').waitFor();
+  await page.goto(page.url().replace('/one-offer', ''));
+  await page.getByText('Stopped', { exact: true }).first().waitFor();
+  await page.getByText('40% one offer').or(page.getByText('40%: one offer')).first().waitFor();
+  expect(await violations(page)).toEqual([]);
+});
+
+test('an analyst reads, in German too, and changes nothing', async () => {
+  await api.start({ key: 'read', holdout: 0.5 });
+  const page = await open('analyst', '/experiments/read', 'de-DE');
+  await page.getByText('zu wenige Nutzer').first().waitFor();
+  expect(await page.getByRole('button', { name: 'Stoppen' }).count()).toBe(0);
+});
