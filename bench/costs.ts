@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import type { Stage } from './stage.ts';
 
 /**
- * What was used until now: processor time of server and database (µs), reads and writes of the server (count), WAL that
- * was written (bytes).
+ * What was used until now: processor time of server and database (µs), reads and writes of the server (count), WAL
+ * that was written (bytes).
  */
 export type Costs = { serverUs: number; databaseUs: number; systemCalls: number; walBytes: number };
 

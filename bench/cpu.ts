@@ -1,13 +1,12 @@
-import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { basename, join, resolve } from 'node:path';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs, promisify } from 'node:util';
+import { parseArgs } from 'node:util';
 import { embeddedDemoIds, loadDemoCatalogue } from '../src/demo/catalogue.ts';
 import { freePort, type ServerProcess, startServerProcess } from '../test/support/server-process.ts';
 import { allocatedBytes } from './allocations.ts';
 import { createPublisher } from './catalogue.ts';
+import { checkOut } from './checkout.ts';
 import { type Costs, costOfEach, createCosts } from './costs.ts';
 import { demoFetch, largeFetch, type Path, paths, receiverUrl, type Side } from './cpu-paths.ts';
 import { fetchBody, prepareCaps } from './fetch.ts';
@@ -37,9 +36,6 @@ const durationMs = Number(values.seconds) * 1000;
 /** How long each path is asked before it is measured (milliseconds). */
 const warmUpMs = 4 * durationMs;
 
-const run = promisify(execFile);
-const git = async (...args: string[]): Promise<string> => (await run('git', args)).stdout.trim();
-
 /** What else is measured, and by which command. */
 const elsewhere = `
 "reads, writes": system calls of the server that moved bytes. "heap B": what it allocates in its heap.
@@ -51,7 +47,7 @@ the last row of \`npm run bench:refresh -- 10000 4\`.`;
 const stages = [await openStage(undefined, false), await openStage()] as const;
 const stops: (() => Promise<unknown>)[] = [];
 try {
-  const before = await openBefore(stages[0], positionals[0]);
+  const before = await checkOut(stages[0].folder, positionals[0]);
   const servers = [await openServer(stages[0], before.folder), await openServer(stages[1], '.')] as const;
   const bare = await startBareBeside(servers[1].port);
   await compare([
@@ -64,25 +60,6 @@ try {
   for (const stage of stages) await stage.close();
 }
 process.exit();
-
-/** A built checkout of a commit, in the folder of the stage. */
-async function openBefore({ folder }: Stage, given: string | undefined): Promise<{ name: string; folder: string }> {
-  if (given !== undefined && existsSync(join(given, 'dist/server.js')))
-    return {
-      name: await git('-C', given, 'rev-parse', '--short', 'HEAD').catch(() => basename(given)),
-      folder: resolve(given),
-    };
-  const lastTag = await git('describe', '--tags', '--abbrev=0').catch(() => 'HEAD~1');
-  const commit = await git('rev-parse', '--short', given ?? lastTag);
-  const checkout = join(folder, 'before');
-  await mkdir(checkout);
-  await run('sh', ['-c', `git archive ${commit} | tar -x -C "${checkout}"`]);
-  await run('cp', ['-al', 'node_modules', join(checkout, 'node_modules')]).catch(() =>
-    run('cp', ['-a', 'node_modules', join(checkout, 'node_modules')]),
-  );
-  await run('npm', ['run', '--silent', 'build'], { cwd: checkout });
-  return { name: commit, folder: checkout };
-}
 
 /** A server with the demo catalogue, which it makes its tables for. */
 async function openServer(stage: Stage, folder: string) {
