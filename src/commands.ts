@@ -1,4 +1,5 @@
 import { accountCommands } from './accounts/commands.ts';
+import { audienceCommands } from './audiences/commands.ts';
 import { catalogueCommands } from './catalog/commands.ts';
 import { type Command, exitCodes, type Run } from './command-line/command.ts';
 import { couponCommands } from './coupons/commands.ts';
@@ -42,6 +43,7 @@ export const commands: readonly Command[] = [
   ...webhookCommands,
   ...offerCommands,
   ...catalogueCommands,
+  ...audienceCommands,
   ...couponCommands,
   ...doctorCommands,
   ...accountCommands,

@@ -89,7 +89,10 @@ export async function listId(work: Work, key: string): Promise<number> {
 }
 
 /** @throws AppError resource_not_found */
-async function findAudience({ executor, publisherId }: Work, key: string): Promise<{ id: number; hasRule: boolean }> {
+export async function findAudience(
+  { executor, publisherId }: Work,
+  key: string,
+): Promise<{ id: number; hasRule: boolean }> {
   const { rows } = await executor.query<{ id: number; hasRule: boolean }>(
     `select id, rule is not null as "hasRule" from audiences where publisher_id = $1 and key = $2 for key share`,
     [publisherId, key.includes('\0') ? '' : normaliseName(key)],

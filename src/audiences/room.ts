@@ -2,19 +2,24 @@ import type { Accounts } from '../accounts/room.ts';
 import type { Catalog } from '../catalog/room.ts';
 import { createAlone } from '../management/alone.ts';
 import type { ManagementHttp } from '../management/http.ts';
+import type { ManagementClient } from '../management/page-client.ts';
 import { openManagementScope, resourceRoutes } from '../management/resource-routes.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry } from '../shell/navigation.ts';
 import { attributeRoutes } from './attributes/routes.ts';
 import { deleteEndedAttributes } from './attributes/store.ts';
 import { audiences } from './audiences.ts';
+import { audienceCommands } from './commands.ts';
 import { deleteOldImports } from './import/imports.ts';
 import { importRoutes } from './import/routes.ts';
 import { deleteEndedMembers, deleteOrphanedMembers, noteGrowth } from './members/members.ts';
 import { memberRoutes } from './members/routes.ts';
+import { audiencePages } from './pages/audiences.ts';
 import { deleteOldFacts, followRules } from './rules/follow.ts';
 import { eraseProfileOfUser, eraseProfilesOfSessions, exportAttributes, exportMemberships } from './user-data.ts';
 
@@ -24,10 +29,12 @@ type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
 export function createAudiences({ platform, catalog, accounts }: Needs) {
   const { config, pool, now } = platform.deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
-  const alone = createAlone('import');
+  const importDeps = { userKeys, pool, url: platform.databaseUrl, now, alone: createAlone('import') };
   const http = catalog.managementHttp(accounts.auth);
   return {
     name: 'audiences',
+    commands: audienceCommands,
+    navigation: [entry],
     retention,
     userData: {
       eraseBeforeSessions: eraseProfilesOfSessions,
@@ -38,9 +45,11 @@ export function createAudiences({ platform, catalog, accounts }: Needs) {
       await app.register(attributeRoutes, { http, userKeys });
       await app.register(audienceRoutes(http, ['list', 'create', 'get', 'update']));
       await app.register(memberRoutes, { http, userKeys });
-      await app.register(importRoutes, { http, userKeys, pool, url: platform.databaseUrl, now, alone });
+      await app.register(importRoutes, { http, ...importDeps });
       await app.register(audienceRoutes(http, ['remove']));
     },
+    pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>
+      audiencePages(app, { ...shell, importDeps, management }),
     jobs: () => jobsOf(platform.deps),
   };
 }
@@ -48,6 +57,11 @@ export function createAudiences({ platform, catalog, accounts }: Needs) {
 const audienceRoutes = (http: ManagementHttp, operations: Parameters<typeof resourceRoutes>[3]) => async (app: App) => {
   openManagementScope(app);
   resourceRoutes(app, http, audiences, operations);
+};
+
+const entry: NavEntry = {
+  ...{ group: 'catalogue', rank: 20, key: 'audiences', text: 'audiences.title' },
+  ...{ path: '/audiences', icon: 'users', role: 'analyst' },
 };
 
 const jobsOf = ({ pool, now }: Pick<Platform['deps'], 'pool' | 'now'>): readonly Job[] => [

@@ -4,8 +4,8 @@ import { type Call, CommandError, exitCodes, idOption, textOption, usageError } 
 type Asked = {
   query?: Readonly<Record<string, string | number | undefined>>;
   body?: unknown;
-  /** Of a CSV file, in place of a body. */
-  file?: Buffer;
+  /** Of a CSV file, in place of a body: as a whole or in pieces. */
+  file?: Buffer | AsyncIterable<Uint8Array>;
   signal?: AbortSignal;
 };
 
@@ -13,7 +13,7 @@ type Asked = {
 export type Api = {
   url: string;
   /** @returns the JSON of the answer @throws CommandError in the service's words */
-  call: (method: 'GET' | 'POST' | 'DELETE', path: string, asked?: Asked) => Promise<unknown>;
+  call: (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, asked?: Asked) => Promise<unknown>;
   /** An answer that goes on. */
   stream: (path: string, signal: AbortSignal) => Promise<AsyncIterable<Uint8Array>>;
 };
@@ -46,7 +46,7 @@ export function createApi(call: Call): Api {
       headers,
       redirect: 'manual',
       ...(body !== undefined && { body: JSON.stringify(body) }),
-      ...(file !== undefined && { body: new Uint8Array(file) }),
+      ...(file !== undefined && { body: bodyOf(file), duplex: 'half' as const }),
       ...(signal !== undefined && { signal }),
     }).catch((err: Error) => {
       const reason = (err.cause as { code?: string } | undefined)?.code ?? err.message;
@@ -73,6 +73,9 @@ export function createApi(call: Call): Api {
     },
   };
 }
+
+const bodyOf = (file: NonNullable<Asked['file']>): BodyInit =>
+  Buffer.isBuffer(file) ? new Uint8Array(file) : (file as unknown as ReadableStream);
 
 type Refusal = { message?: string; error?: { code?: string; details?: { path: string; message: string }[] } };
 

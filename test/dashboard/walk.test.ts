@@ -354,6 +354,7 @@ describe('for all users', () => {
     '/settings/placements',
     '/settings/placements/checkout',
     '/settings/controls',
+    '/audiences',
     '/settings/sequence-rules',
     '/settings/sequence-rules/new',
     '/settings/keys',

@@ -34,6 +34,11 @@ export const publisherResources: LoggedResources = {
   keys: { title: 'nav.keys', singular: 'activity.key', pathOf: () => '/settings/keys' },
   users: { title: 'nav.users', singular: 'activity.user', pathOf: () => '/settings/users' },
   publishers: { title: 'nav.settings', singular: 'activity.settings', pathOf: () => '/settings' },
+  audiences: {
+    title: 'audiences.title',
+    singular: 'audiences.singular',
+    pathOf: (id) => `/audiences/${encodeURIComponent(id)}`,
+  },
   controls: { title: 'controls.title', singular: 'controls.title', pathOf: () => '/settings/controls' },
   erasures: { title: 'activity.erasures', singular: 'activity.erasure', pathOf: () => '/settings/privacy' },
   exports: { title: 'activity.exports', singular: 'activity.export', pathOf: () => '/settings/privacy' },

@@ -1,0 +1,53 @@
+import { type Command, flag, text } from '../command-line/command.ts';
+
+const members = {
+  emails: flag('the lines are SHA-256 of e-mail addresses, not ids'),
+};
+
+/** Audiences and their members. */
+export const audienceCommands: readonly Command[] = [
+  {
+    name: 'audiences list',
+    about: 'Lists audiences with their sizes',
+    options: {},
+    callsService: true,
+    examples: ['audiences list', 'audiences list --json'],
+    load: async () => (await import('./commands/audiences.ts')).list,
+  },
+  {
+    name: 'audiences create',
+    args: 'KEY',
+    about: 'Makes a list of users',
+    options: { name: text('NAME', 'its name; default: the key') },
+    callsService: true,
+    examples: ['audiences create customers --name "Existing customers"'],
+    load: async () => (await import('./commands/audiences.ts')).create,
+  },
+  {
+    name: 'audiences import',
+    args: 'KEY FILE',
+    about: 'Adds the users of a CSV file, one a line; - reads standard input',
+    options: {},
+    callsService: true,
+    examples: ['audiences import customers customers.csv', 'audiences import customers - < ids.txt'],
+    load: async () => (await import('./commands/audiences.ts')).importFile,
+  },
+  {
+    name: 'audiences add',
+    args: 'KEY ID…',
+    about: 'Adds users by their ids',
+    options: members,
+    callsService: true,
+    examples: ['audiences add customers user-42 user-43'],
+    load: async () => (await import('./commands/audiences.ts')).add,
+  },
+  {
+    name: 'audiences remove',
+    args: 'KEY ID…',
+    about: 'Removes users by their ids',
+    options: members,
+    callsService: true,
+    examples: ['audiences remove customers user-42'],
+    load: async () => (await import('./commands/audiences.ts')).remove,
+  },
+];

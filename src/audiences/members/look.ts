@@ -1,0 +1,45 @@
+import type { Executor } from '../../platform/db/pool.ts';
+
+/** Whether a user is in an audience. `facts`: what the user did that its rule counts, the newest first. */
+export type Membership = { isMember: boolean; expiresAt: Date | null; facts: Date[] };
+
+export async function findMembership(
+  executor: Executor,
+  audienceId: number,
+  userKeys: readonly string[],
+  nowMs: number,
+): Promise<Membership> {
+  const { rows } = await executor.query<{ expires_at: Date | null }>(
+    `select expires_at from audience_members
+    where user_key = any($1::uuid[]) and audience_id = $2 and (expires_at is null or expires_at > $3)
+    order by expires_at desc nulls first limit 1`,
+    [userKeys, audienceId, new Date(nowMs)],
+  );
+  const { rows: facts } = await executor.query<{ at: Date }>(
+    `select at from audience_facts where audience_id = $1 and user_key = any($2::uuid[]) order by at desc limit 100`,
+    [audienceId, userKeys],
+  );
+  return { isMember: rows.length > 0, expiresAt: rows[0]?.expires_at ?? null, facts: facts.map(({ at }) => at) };
+}
+
+/** How many users are in both audiences. */
+export async function countOverlap(executor: Executor, a: number, b: number, nowMs: number): Promise<number> {
+  const isOpen = (alias: string): string => `(${alias}.expires_at is null or ${alias}.expires_at > $3)`;
+  const { rows } = await executor.query<{ count: number }>(
+    `select count(*)::float8 as count from audience_members a join audience_members b using (user_key)
+    where a.audience_id = $1 and b.audience_id = $2 and ${isOpen('a')} and ${isOpen('b')}`,
+    [a, b, new Date(nowMs)],
+  );
+  return rows[0]?.count ?? 0;
+}
+
+/** How many members an audience had, by UTC day, the oldest first. */
+export async function readGrowth(executor: Executor, audienceId: number): Promise<{ atMs: number; members: number }[]> {
+  const { rows } = await executor.query<{ atMs: number; members: number }>(
+    `select (extract(epoch from day) * 1000)::float8 as "atMs", members::float8 as members from (
+      select day, members from audience_growth where audience_id = $1 order by day desc limit 90
+    ) latest order by day`,
+    [audienceId],
+  );
+  return rows;
+}

@@ -1,0 +1,143 @@
+import { type EventKind, eventKinds } from '../../catalog/event-kinds.ts';
+import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
+import { crudPages } from '../../management/crud-pages.ts';
+import type { ManagementClient } from '../../management/page-client.ts';
+import type { Values, View } from '../../management/resource.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import type { App } from '../../platform/ports.ts';
+import { type Cell, type Column, strongLink } from '../../shell/components.ts';
+import type { Fields } from '../../shell/context.ts';
+import { columns } from '../../shell/field-groups.ts';
+import { count, moment } from '../../shell/format.ts';
+import type { FormBuilder, FormValues } from '../../shell/forms.ts';
+import type { Shell } from '../../shell/layout.ts';
+import { audiences } from '../audiences.ts';
+import type { Rule } from '../rules/rule.ts';
+import { type MemberServices, memberCards, memberPages } from './members.ts';
+
+export type AudienceServices = Shell & MemberServices & { management: ManagementClient };
+
+/** Audiences: a list, a form, members, and what is asked of them. */
+export function audiencePages(app: App, services: AudienceServices): void {
+  const pages = publisherPages(app, services);
+  memberPages(pages, services);
+  crudPages(pages, services.management, {
+    resource: audiences,
+    path: '/audiences',
+    nav: 'audiences',
+    icon: 'users',
+    get title() {
+      return t('audiences.title');
+    },
+    get lead() {
+      return t('audiences.lead');
+    },
+    writes: 'admin',
+    get columns() {
+      return audienceColumns();
+    },
+    cells: audienceCells,
+    get empty() {
+      return { title: t('audiences.none'), text: t('audiences.noneText') };
+    },
+    nameOf: (row) => String(row.name),
+    toForm: ruleToForm,
+    read: readAudience,
+    errorsToForm: (errors) => errors.map((one) => ({ ...one, path: one.path.replace(/^\/rule\/?/, '/rule.') })),
+    fields: (form, _context, { view }) => audienceFields(form, view),
+    below: (context, view) => memberCards(services, context, view),
+  });
+}
+
+const audienceColumns = (): Column[] => [
+  { text: t('common.name') },
+  { text: t('audiences.filledBy') },
+  { text: t('audiences.members'), numeric: true },
+  { text: t('settings.created') },
+];
+
+const audienceCells = ({ path, publisher }: PublisherContext, row: View): Cell[] => [
+  html`
+    ${strongLink(path(`/audiences/${encodeURIComponent(String(row.key))}`), String(row.name))}<br>
+    <code class="hint">${String(row.key)}</code>`,
+  ruleText(row.rule as Rule | null),
+  count(Number(row.size)),
+  moment(publisher, String(row.created_at), 'day'),
+];
+
+const ruleText = (rule: Rule | null): string =>
+  rule === null
+    ? t('audiences.list')
+    : t('audiences.ruleText', {
+        event: t(`audiences.event_${rule.event}`),
+        times: rule.times ?? 1,
+        days: rule.within_days,
+      });
+
+const ruleFields = ['event', 'outcome', 'times', 'within_days', 'campaign_id', 'advertiser_id', 'category'] as const;
+
+function ruleToForm(values: Values): FormValues {
+  const { rule, ...rest } = values;
+  const given = (rule ?? {}) as Partial<Rule>;
+  return {
+    ...(rest as FormValues),
+    ...Object.fromEntries(ruleFields.map((name) => [`rule.${name}`, given[name] ?? ''])),
+  };
+}
+
+function readAudience(fields: Fields): Values {
+  const event = fields.text('rule.event');
+  const numbers = ['times', 'within_days', 'campaign_id', 'advertiser_id'] as const;
+  const texts = ['outcome', 'category'] as const;
+  const rule = {
+    event,
+    ...Object.fromEntries(numbers.flatMap((name) => given(name, fields.number(`rule.${name}`)))),
+    ...Object.fromEntries(texts.flatMap((name) => given(name, fields.text(`rule.${name}`).trim() || null))),
+  };
+  return {
+    ...(fields.text('key') !== '' && { key: fields.text('key') }),
+    name: fields.text('name'),
+    rule: event === '' ? null : rule,
+  };
+}
+
+const given = <Value>(name: string, value: Value | null): [string, Value][] => (value === null ? [] : [[name, value]]);
+
+const eventChoices = () => [
+  ...(Object.keys(eventKinds) as EventKind[]).map((kind) => ({ value: kind, text: t(`audiences.event_${kind}`) })),
+  { value: 'conversion', text: t('audiences.event_conversion') },
+];
+
+function audienceFields(form: FormBuilder, view: View | null): Html {
+  const isNew = view === null;
+  const hasRule = isNew || view.rule !== null;
+  const list = { value: '', text: t('audiences.list') };
+  const days = { type: 'number', min: 1, max: 180 } as const;
+  return html`
+    ${columns([
+      isNew &&
+        form.input('key', { label: t('audiences.key'), required: true, code: true, hint: t('audiences.keyHint') }),
+      form.input('name', { label: t('common.name'), required: true }),
+    ])}
+    ${
+      hasRule
+        ? html`
+          ${columns([
+            form.select('rule.event', {
+              label: t('audiences.filledBy'),
+              choices: isNew ? [list, ...eventChoices()] : eventChoices(),
+              hint: t('audiences.filledByHint'),
+            }),
+            form.input('rule.times', { label: t('audiences.times'), type: 'number', min: 1, max: 100 }),
+            form.input('rule.within_days', { label: t('audiences.withinDays'), ...days }),
+          ])}
+          ${columns([
+            form.input('rule.campaign_id', { label: t('audiences.campaignId'), type: 'number', min: 1 }),
+            form.input('rule.advertiser_id', { label: t('audiences.advertiserId'), type: 'number', min: 1 }),
+            form.input('rule.category', { label: t('audiences.category') }),
+            form.input('rule.outcome', { label: t('audiences.outcome') }),
+          ])}`
+        : nothing
+    }`;
+}

@@ -1,0 +1,162 @@
+import { Readable } from 'node:stream';
+import type { PublisherContext } from '../../catalog/publisher-pages.ts';
+import type { ManagementClient } from '../../management/page-client.ts';
+import type { View } from '../../management/resource.ts';
+import { AppError } from '../../platform/errors.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import { csrfField, saveForm } from '../../shell/actions.ts';
+import { drawnChart } from '../../shell/chart.ts';
+import { card, notice } from '../../shell/components.ts';
+import { type Fields, hasRole, keyIn, viewerOf } from '../../shell/context.ts';
+import { columns } from '../../shell/field-groups.ts';
+import { count, momentText, utc } from '../../shell/format.ts';
+import { createForm } from '../../shell/forms.ts';
+import type { PageResult, Pages } from '../../shell/pages.ts';
+import type { Upload } from '../../shell/uploads.ts';
+import { findAudience, listId } from '../audiences.ts';
+import type { Import } from '../import/imports.ts';
+import { type ImportDeps, importMembers } from '../import/run.ts';
+import { countOverlap, findMembership, type Membership, readGrowth } from '../members/look.ts';
+import { refusalOfId } from '../user-ids.ts';
+
+export type MemberServices = { importDeps: ImportDeps; management: ManagementClient };
+
+const pathOf = ({ path }: PublisherContext, key: string): string => path(`/audiences/${encodeURIComponent(key)}`);
+
+/** What is done with the members of an audience. */
+export function memberPages(pages: Pages<PublisherContext>, services: MemberServices): void {
+  const { management } = services;
+  pages.post('/audiences/:key/members', 'admin', (context, fields, upload) =>
+    addMembers(services, context, fields, upload),
+  );
+  pages.post('/audiences/:key/find', 'admin', async (context, fields) => {
+    const key = keyIn(context);
+    const { id, problem } = refusalOfId(fields.text('pub_user_id'));
+    const to = pathOf(context, key);
+    if (problem !== null) return { to, failed: t('audiences.noId') };
+    const userKeys = services.importDeps.userKeys.allOf(context.publisher.id, id);
+    const found = await management.read(context, async (work) =>
+      findMembership(work.executor, (await findAudience(work, key)).id, userKeys, work.nowMs),
+    );
+    return { to, done: membershipText(context, found) };
+  });
+  pages.post('/audiences/:key/overlap', 'admin', async (context, fields) => {
+    const key = keyIn(context);
+    const users = await management.read(context, async (work) => {
+      const [one, other] = [await findAudience(work, key), await findAudience(work, fields.text('other'))];
+      return countOverlap(work.executor, one.id, other.id, work.nowMs);
+    });
+    return { to: pathOf(context, key), done: t('audiences.overlapIs', { users, other: fields.text('other') }) };
+  });
+}
+
+function membershipText({ publisher }: PublisherContext, { isMember, expiresAt, facts }: Membership): string {
+  const [newest] = facts;
+  const why =
+    newest === undefined ? '' : ` ${t('audiences.did', { times: facts.length, last: momentText(publisher, newest) })}`;
+  const ends = expiresAt === null ? '' : ` ${t('audiences.until', { time: momentText(publisher, expiresAt) })}`;
+  return `${t(isMember ? 'audiences.isIn' : 'audiences.isNotIn')}${why}${ends}`;
+}
+
+async function addMembers(
+  { importDeps, management }: MemberServices,
+  context: PublisherContext,
+  fields: Fields,
+  upload: Upload | null,
+): Promise<PageResult> {
+  const key = keyIn(context);
+  const to = pathOf(context, key);
+  const typed = Buffer.from(fields.text('ids'));
+  const bytes = upload?.bytes ?? typed;
+  if (bytes.toString().trim() === '') return { to, failed: t('audiences.nobody') };
+  const audienceId = await management.read(context, (work) => listId(work, key));
+  try {
+    const target = { publisherId: context.publisher.id, audienceId };
+    return { to, done: importedText(await importMembers(importDeps, target, Readable.from([bytes]))) };
+  } catch (err) {
+    if (!(err instanceof AppError) || err.status >= 500) throw err;
+    const [first] = err.details ?? [];
+    return {
+      to,
+      failed: t('audiences.noneRead', { first: first === undefined ? '' : `${first.path} ${first.message}` }),
+    };
+  }
+}
+
+const importedText = ({ added, bad, errors }: Import): string =>
+  bad === 0
+    ? t('audiences.imported', { added })
+    : t('audiences.importedSome', {
+        added,
+        bad,
+        lines: errors
+          .map(({ line }) => line)
+          .slice(0, 10)
+          .join(', '),
+      });
+
+/** Below the form of an audience: growth, adding members, and questions about them. */
+export async function memberCards(
+  { management }: MemberServices,
+  context: PublisherContext,
+  view: View,
+): Promise<Html> {
+  const growth = await management.read(context, async (work) =>
+    readGrowth(work.executor, (await findAudience(work, String(view.key))).id),
+  );
+  const others = [...context.publisher.audiences.keys()]
+    .filter((key) => key !== view.key)
+    .map((key) => ({ value: key, text: key }));
+  const isAdmin = hasRole(context.viewer.user.role, 'admin');
+  const to = pathOf(context, String(view.key));
+  return html`
+    ${card(
+      t('audiences.members'),
+      html`
+        <p>${t('audiences.memberCount', { users: Number(view.size) })}</p>
+        ${growth.length > 1 ? growthChart(growth) : nothing}
+        ${view.rule === null ? nothing : notice('info', html`<p>${t('audiences.byRule')}</p>`)}
+        ${isAdmin && view.rule === null ? addForm(context, to) : nothing}`,
+    )}
+    ${isAdmin ? card(t('audiences.questions'), questions(context, to, others)) : nothing}`;
+}
+
+const growthChart = (growth: readonly { atMs: number; members: number }[]): Html =>
+  drawnChart({
+    caption: t('audiences.growth'),
+    heading: t('audiences.day'),
+    times: growth.map(({ atMs }) => ({ text: momentText(utc, atMs, 'day'), atMs })),
+    series: [{ label: t('audiences.members'), values: growth.map(({ members }) => members) }],
+    format: count,
+  });
+
+function addForm(context: PublisherContext, to: string): Html {
+  const form = createForm({ ids: '' });
+  return html`
+    <form method="post" action="${to}/members" enctype="multipart/form-data" class="form" novalidate>
+      ${csrfField(viewerOf(context.request))}
+      ${form.textarea('ids', { label: t('audiences.ids'), hint: t('audiences.idsHint') })}
+      <div class="label"><label for="f-file">${t('audiences.file')}</label></div>
+      <input type="file" id="f-file" name="file" accept=".csv,.txt,text/csv,text/plain" aria-describedby="f-file-hint">
+      <p class="hint" id="f-file-hint">${t('audiences.fileHint')}</p>
+      <div class="form-end"><button class="button main">${t('audiences.add')}</button></div>
+    </form>`;
+}
+
+function questions(context: PublisherContext, to: string, others: readonly { value: string; text: string }[]): Html {
+  const form = createForm({ pub_user_id: '', other: '' });
+  const user = form.input('pub_user_id', { label: t('audiences.user'), autocomplete: 'off', secret: true });
+  return html`
+    ${saveForm(context, `${to}/find`, columns([user]), { button: t('audiences.find') })}
+    ${
+      others.length === 0
+        ? nothing
+        : saveForm(
+            context,
+            `${to}/overlap`,
+            columns([form.select('other', { label: t('audiences.other'), choices: others })]),
+            { button: t('audiences.countOverlap') },
+          )
+    }`;
+}

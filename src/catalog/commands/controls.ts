@@ -1,0 +1,44 @@
+import { readFile } from 'node:fs/promises';
+import { text as readAll } from 'node:stream/consumers';
+import { createApi } from '../../command-line/api.ts';
+import { CommandError, exitCodes, type Run, usageError } from '../../command-line/command.ts';
+
+type Answer = { message: string; data: object; warnings: { path: string; message: string }[] };
+
+/** @throws CommandError where the publisher is not named */
+function pathOf(publisher: string): string {
+  if (!/^[1-9]\d{0,8}$/.test(publisher)) throw usageError('Name the publisher by its id.');
+  return `/manage/v1/publishers/${publisher}/controls`;
+}
+
+/** Block rules as JSON, as `controls set` takes them. */
+export const showControls: Run = async (call) => {
+  const [publisher = '', ...rest] = call.args;
+  if (rest.length > 0) throw usageError('Name one publisher.');
+  const { data } = (await createApi(call).call('GET', pathOf(publisher))) as Answer;
+  const { publisher_id: _id, offers: _offers, ...rules } = data as Record<string, unknown>;
+  call.out.data(rules);
+  call.out.line(JSON.stringify(rules, null, 1));
+  return exitCodes.ok;
+};
+
+export const setControls: Run = async (call) => {
+  const [publisher = '', file = '', ...rest] = call.args;
+  if (file === '' || rest.length > 0) throw usageError('Name a publisher by its id, and one file.');
+  const path = pathOf(publisher);
+  const body = parse(file === '-' ? await readAll(call.stdin) : await readFile(file, 'utf8'), file);
+  const query = call.options['dry-run'] === true ? { dry_run: 'true' } : {};
+  const { message, data, warnings } = (await createApi(call).call('PUT', path, { body, query })) as Answer;
+  call.out.data(data);
+  call.out.line(message);
+  for (const warning of warnings) call.out.note(`${warning.path} ${warning.message}`);
+  return exitCodes.ok;
+};
+
+function parse(json: string, file: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw new CommandError(exitCodes.usage, `${file} is no JSON.`);
+  }
+}

@@ -1,0 +1,50 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
+import { runCommand } from '../command-line/support.ts';
+
+let t: ManagementApp;
+let me: Caller;
+let env: Record<string, string>;
+let folder: string;
+beforeAll(async () => {
+  t = await createManagementApp();
+  me = await t.caller(await t.addPublisher());
+  await addCatalogue(me);
+  env = { PERKWIRE_URL: await t.app.listen({ port: 0, host: '127.0.0.1' }), PERKWIRE_KEY: me.key };
+  folder = await mkdtemp(join(tmpdir(), 'perkwire-test-'));
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+  await t?.close();
+});
+
+test('audiences are made, filled from a file and by ids, and listed', async () => {
+  const file = join(folder, 'users.csv');
+  await writeFile(file, 'id\nu1\nu2\nme@mail.example\n');
+  expect((await runCommand(['audiences', 'create', 'list', '--name', 'The list'], env)).code).toBe(0);
+  const imported = await runCommand(['audiences', 'import', 'list', file], env);
+  expect([imported.code, imported.out]).toEqual([0, '3 rows, 2 users added, 1 rows not read.\n']);
+  expect(imported.err).toContain('line 4: the id must not be an e-mail address');
+  expect((await runCommand(['audiences', 'add', 'list', 'u2', 'u3'], env)).out).toBe('Members added.\n');
+  expect((await runCommand(['audiences', 'remove', 'list', 'u1'], env)).out).toBe('Members removed.\n');
+  expect((await runCommand(['audiences', 'list'], env)).out).toBe('         2  list  The list\n');
+  expect((await runCommand(['audiences', 'add', 'nobody', 'u1'], env)).code).toBe(3);
+});
+
+test('block rules are printed as they are set, and checked first where that is asked', async () => {
+  const publisher = String(me.publisherId);
+  const file = join(folder, 'rules.json');
+  await writeFile(file, JSON.stringify({ blocked: { brands: ['Farm'] } }));
+  const checked = await runCommand(['controls', 'set', publisher, file, '--dry-run'], env);
+  expect([checked.code, checked.out]).toEqual([0, 'Controls checked. Nothing was saved.\n']);
+  expect((await runCommand(['controls', 'set', publisher, file], env)).code).toBe(0);
+  const shown = await runCommand(['controls', 'show', publisher], env);
+  expect(JSON.parse(shown.out)).toMatchObject({ blocked: { brands: ['Farm'] }, floors: {} });
+  await writeFile(file, shown.out);
+  expect((await runCommand(['controls', 'set', publisher, file], env)).code).toBe(0);
+  await writeFile(file, '{');
+  expect((await runCommand(['controls', 'set', publisher, file], env)).code).toBe(2);
+});

@@ -1,0 +1,97 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openAs, signInAs } from '../dashboard/support.ts';
+import { type DemoServer, startDemoServer } from '../demo/support.ts';
+import { closeContexts, openBrowser } from '../support/browser.ts';
+
+let demo: DemoServer;
+let browser: Browser;
+let page: Page;
+const base = () => `/dashboard/p/${demo.t.publisher.id}`;
+
+beforeAll(async () => {
+  demo = await startDemoServer();
+  browser = await openBrowser();
+  page = await openAs(browser, await signInAs(demo.t, 'admin'), demo.url, `${base()}/audiences`);
+  page.setDefaultTimeout(10_000);
+});
+afterAll(async () => {
+  await closeContexts(browser);
+  await demo?.close();
+});
+
+const press = (name: string) => page.getByRole('button', { name, exact: true }).first().click();
+const toast = (text: string | RegExp) => page.locator('.toast').filter({ hasText: text }).first().waitFor();
+const go = (path: string) => page.goto(demo.url + base() + path);
+
+/** Ids of the campaigns that a fetch of a user shows. */
+async function shownTo(pub_user_id: string): Promise<number[]> {
+  const answer = await fetch(`${demo.url}/native/v4/offers.json?api_key=${demo.t.publisher.key}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ placement: 'checkout', pub_user_id }),
+  });
+  const { data } = (await answer.json()) as { data: { offers: { campaign_id: number }[] } };
+  return data.offers.map(({ campaign_id: id }) => id);
+}
+
+test('an audience is made, filled from a file, asked about, and excluded by a campaign in one click', async () => {
+  const [campaign] = await shownTo('someone');
+  await go('/audiences/new');
+  await page.getByRole('textbox', { name: 'Key', exact: true }).fill('Customers');
+  await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Existing customers');
+  await press('Save');
+  await page.getByRole('heading', { name: 'Existing customers' }).waitFor();
+  const csv = 'id\nknown-1\nknown-2\nme@mail.example\n';
+  await page.getByLabel('CSV file').setInputFiles({ name: 'c.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
+  await press('Add members');
+  await toast('2 users added; one row could not be read (lines 4).');
+  await page.getByText('2 users.').waitFor();
+  await page.getByLabel('Is this user in it?').fill('known-1');
+  await press('Look up');
+  await toast('The user is in this audience.');
+  await go(`/campaigns/${campaign}`);
+  await page.getByLabel('Not to existing customers').check();
+  await press('Save');
+  await toast('Saved.');
+  await expect.poll(() => shownTo('known-1')).not.toContain(campaign);
+  expect(await shownTo('someone')).toContain(campaign);
+  await go(`/campaigns/${campaign}`);
+  expect(await page.getByLabel('Not to existing customers').isChecked()).toBe(true);
+});
+
+test('an audience with a rule says what it counts, and cannot be filled by hand', async () => {
+  await go('/audiences/new');
+  await page.getByRole('textbox', { name: 'Key', exact: true }).fill('clicked');
+  await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Clicked lately');
+  await page.getByLabel('Filled by').selectOption({ label: 'Clicked' });
+  await page.getByLabel('At least this often').fill('2');
+  await page.getByLabel('Within days').fill('7');
+  await press('Save');
+  await page.getByText('Its rule is followed within seconds.').waitFor();
+  expect(await page.getByRole('button', { name: 'Add members' }).count()).toBe(0);
+  await page.getByLabel('How many are also in').selectOption({ label: 'customers' });
+  await press('Count');
+  await toast('Nobody is also in customers.');
+  await go('/audiences');
+  await page.getByText('Clicked, 2 times within 7 days').waitFor();
+});
+
+test('a blocked brand and a stopped campaign are gone from the next answers', async () => {
+  const [blocked] = await shownTo('somebody');
+  const { rows } = await demo.t.pool.query<{ name: string }>(
+    'select a.name from campaigns c join advertisers a on a.id = c.advertiser_id where c.id = $1',
+    [blocked],
+  );
+  await go('/settings/controls');
+  await page.getByLabel('Brands').fill(rows[0]?.name ?? '');
+  await press('Save');
+  await toast('Block rules saved.');
+  await expect.poll(() => shownTo('somebody')).not.toContain(blocked);
+  const [stopped] = await shownTo('somebody');
+  await go(`/campaigns/${stopped}`);
+  await press('Stop at once');
+  await page.getByRole('dialog').getByRole('button', { name: 'Stop at once', exact: true }).click();
+  await page.getByText('It is not shown until the stop is ended.').waitFor();
+  await expect.poll(() => shownTo('somebody')).not.toContain(stopped);
+});
