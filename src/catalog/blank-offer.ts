@@ -33,6 +33,8 @@ export const blankOffer = (id: number, campaignId: number, publisherId: number):
   active: false,
   stopped: null,
   weight: 0,
+  language: null,
+  translations: null,
   copy: { title: '', description: '', miniText: '', shortHeadline: '', shortDescription: '', ctaYes: '', ctaNo: '' },
   termsAndConditions: '',
   loyaltyRequirements: '',

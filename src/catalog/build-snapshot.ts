@@ -107,7 +107,8 @@ function* buildPublishers(
       before,
     );
     const offers = provisioned.get(row.id) ?? [];
-    const index = before?.controls === publisher.controls ? earlier?.get(row.id)?.index : undefined;
+    const isSame = before?.controls === publisher.controls && before?.language.key === publisher.language.key;
+    const index = isSame ? earlier?.get(row.id)?.index : undefined;
     publishers.set(row.id, {
       ...publisher,
       index:

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { parseUrl } from '../platform/lib/url.ts';
 import { plainText, wordFinder } from './blocked-words.ts';
 import { normaliseName } from './names.ts';
+import { allTextsOf } from './translations.ts';
 import type { Block, Controls, Offer, StoredControls } from './types.ts';
 
 export const noControls: StoredControls = {
@@ -90,6 +91,7 @@ function landingHosts({ campaign, useractionUrl }: Offer): string[] {
 function textOf(offer: Offer): string {
   const { campaign, copy } = offer;
   const terms = offer.termsAndConditions.replace(/<[^>]*>/g, ' \u00b7 ');
-  const texts = [...Object.values(copy), terms, offer.loyaltyRequirements, offer.useractionCta ?? ''];
+  const own = [...Object.values(copy), terms, offer.loyaltyRequirements, offer.useractionCta ?? ''];
+  const texts = [...own, ...allTextsOf(offer)];
   return [...texts, campaign.offerDescription, campaign.advertiserName].join(' \u00b7 ');
 }

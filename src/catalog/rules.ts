@@ -38,6 +38,9 @@ const targeting = Type.Object(
     audiences: Type.Optional(
       targetList("Keys of audiences of the campaign's owner; at other publishers nobody is in them."),
     ),
+    languages: Type.Optional(
+      targetList('BCP 47 tags, such as `de` or `pt-BR`; `pt` is also every Portuguese of a region.'),
+    ),
     devices: Type.Optional(targetList('`desktop`, `mobile`, `tablet`, `tv`.')),
   },
   { title: 'Targeting', additionalProperties: false },

@@ -1,5 +1,6 @@
 import type { Permission } from '../platform/http/auth.ts';
 import type { CouponPool } from './coupon-pool.ts';
+import type { Translation } from './offer-texts.ts';
 import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
 import type { ArmChanges, Campaign, CreativeType, Slots, StoredControls, Unit } from './types.ts';
 
@@ -26,6 +27,7 @@ export type PublisherRow = {
   /** Absent in rows that were stored before there were any. */
   controls?: StoredControls | null;
   keeps_attributes?: boolean;
+  language?: string;
 };
 
 export type KeyRow = {
@@ -142,6 +144,9 @@ export type OfferRow = {
   adv_pixel_url: string;
   wallet_enabled: boolean;
   offerwall_enabled: boolean;
+  /** Absent, as are its translations, in rows that were stored before there were any. */
+  language?: string | null;
+  translations?: Readonly<Record<string, Translation>>;
   /** As of a campaign. */
   stopped?: boolean;
   /** Of offers with codes. */
@@ -168,6 +173,7 @@ export type CreativeRow = {
   width: number;
   height: number;
   url: string | null;
+  language?: string | null;
   user_id: number;
 };
 

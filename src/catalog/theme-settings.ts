@@ -8,6 +8,7 @@ import {
   type OfferSettings,
   type OfferStyles,
 } from '@perkwire/client';
+import { type Language, languages } from '../platform/i18n/languages.ts';
 import type { Publisher, Theme } from './types.ts';
 
 type Corner = keyof OfferStyles['popup']['borderRadius'];
@@ -43,6 +44,26 @@ export function buildStyles(publisher: Publisher, theme: Theme | null, privacyUr
   styles.footer.publisher_name ||= publisher.name;
   styles.footer.publisher_privacy_policy ||= privacyUrl;
   return styles;
+}
+
+/** The same in the words of a language, but for what a theme words itself. */
+export const translateSettings = (settings: OfferSettings, language: Language): OfferSettings =>
+  translated(settings, defaultSettings, languages[language].texts.endUser.unit.settings);
+
+export const translateStyles = (styles: OfferStyles, language: Language): OfferStyles =>
+  translated(styles, defaultStyles, languages[language].texts.endUser.unit.styles);
+
+type Words = { readonly [name: string]: string | Words };
+
+/** `given` with each text that is the English default in the other language. */
+function translated<Given extends object>(given: Given, english: object, words: Words): Given {
+  const result = { ...given } as Record<string, unknown>;
+  for (const [name, text] of Object.entries(words)) {
+    const [value, known] = [result[name], (english as Record<string, unknown>)[name]];
+    if (typeof text === 'object') result[name] = translated(value as object, known as object, text);
+    else if (value === known) result[name] = text;
+  }
+  return result as Given;
 }
 
 /** null where the theme sets none of it: strict clients then meet no member that they do not know. */
@@ -90,5 +111,5 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The publisher's own privacy page, else the one served here. */
-export const privacyUrlOf = (publisher: Publisher, publicUrl: string): string =>
-  publisher.privacyUrl ?? `${publicUrl}/privacy/${publisher.sdkId}`;
+export const privacyUrlOf = (publisher: Publisher, publicUrl: string, language: Language = 'en'): string =>
+  publisher.privacyUrl ?? `${publicUrl}/privacy/${publisher.sdkId}${language === 'en' ? '' : `?language=${language}`}`;

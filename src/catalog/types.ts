@@ -1,6 +1,8 @@
 import type { KeyLimit, Permission } from '../platform/http/auth.ts';
 import type { KeyRestrictions } from '../platform/http/key-restrictions.ts';
+import type { Wanted } from '../platform/i18n/wanted.ts';
 import type { CouponPool } from './coupon-pool.ts';
+import type { OfferCopy, Translations } from './offer-texts.ts';
 import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
 
 export type Unit = 'sou' | 'mou';
@@ -87,6 +89,8 @@ export type Publisher = {
   /** Answers every request as if in dev mode. */
   testMode: boolean;
   timeZone: string;
+  /** Of fetches that ask for none, and of offers that do not say theirs. */
+  language: Wanted;
   currencyName: string;
   currencyMultiplier: number;
   uspEnabled: boolean;
@@ -157,7 +161,7 @@ export type Slots = { from: number; to: number; arm: string };
 export type OfferIndex = { readonly offers: readonly Offer[] };
 
 export type IndexSource = {
-  publisher: Pick<Publisher, 'id' | 'timeZone' | 'controls'>;
+  publisher: Pick<Publisher, 'id' | 'timeZone' | 'language' | 'controls'>;
   /** Every offer provisioned to the publisher that is not removed. */
   offers: readonly Offer[];
   /** Time zone of a campaign's owner, for its total caps. */
@@ -195,6 +199,8 @@ export type Creative = {
   height: number;
   /** null: served by this service. */
   url: string | null;
+  /** BCP 47 tag of the readers it is for; null: all. */
+  language: string | null;
   userId: number;
 };
 
@@ -255,17 +261,6 @@ export type Campaign = {
   creatives: readonly Creative[];
 };
 
-/** The copy of an offer. Limits: docs/interface.md#text-limits. */
-export type OfferCopy = {
-  title: string;
-  description: string;
-  miniText: string;
-  shortHeadline: string;
-  shortDescription: string;
-  ctaYes: string;
-  ctaNo: string;
-};
-
 export type Offer = {
   id: number;
   publisherId: number;
@@ -275,6 +270,10 @@ export type Offer = {
   /** What of it the kill switch stops, or `codes`: none is left; null: nothing. */
   stopped: 'offer' | 'codes' | Campaign['stopped'];
   weight: number;
+  /** BCP 47 tag of its texts; null: the publisher's. */
+  language: string | null;
+  /** What it has in other languages; null: nothing. */
+  translations: Translations<Offer> | null;
   copy: OfferCopy;
   /** Sanitised HTML. */
   termsAndConditions: string;

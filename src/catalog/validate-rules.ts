@@ -2,6 +2,7 @@ import type { TSchema } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { schemaErrors } from '../management/schema-errors.ts';
 import type { ErrorDetail } from '../platform/errors.ts';
+import { canonicalTag } from '../platform/lib/language-tags.ts';
 import { isTimeZone, minuteOf, timeOf } from '../platform/lib/time-zone.ts';
 import { checkCondition } from './conditions.ts';
 import { isCountry, normaliseName } from './names.ts';
@@ -151,6 +152,8 @@ function targetMessage(name: TargetingKey, value: string): string | null {
     return /^[A-Z]{2}-[A-Z0-9]{1,3}$/i.test(value) && isCountry(value.slice(0, 2))
       ? null
       : `${value} is not a region code (ISO 3166-2, such as US-CA)`;
+  if (name === 'languages')
+    return canonicalTag(value) === null ? `${value} is not a language (BCP 47, such as de or pt-BR)` : null;
   if (name === 'postal_codes')
     return /^[A-Z0-9-]{1,12}\*?$/i.test(value)
       ? null

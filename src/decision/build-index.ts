@@ -1,6 +1,7 @@
 import { normaliseName } from '../catalog/names.ts';
 import type { IndexSource, Offer, Publisher } from '../catalog/types.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
+import { firstTag } from '../platform/lib/language-tags.ts';
 import type {
   AudienceIndex,
   Bits,
@@ -24,6 +25,7 @@ const indexedKeys: readonly IndexedKey[] = [
   'devices',
   'os',
   'browsers',
+  'languages',
 ];
 
 const lower = (value: string): string => value.toLowerCase();
@@ -36,6 +38,7 @@ const normalisers: Record<IndexedKey, (value: string) => string> = {
   devices: lower,
   os: lower,
   browsers: lower,
+  languages: lower,
 };
 
 /** Candidates processed between two pauses (count): compiled, or added to a dimension. */
@@ -70,6 +73,7 @@ export function* buildIndex(source: IndexSource): Generator<void, EligibilityInd
     byCampaign,
     withheld,
     timeZone: source.publisher.timeZone,
+    language: firstTag(source.publisher.language.key),
   };
 }
 
@@ -165,7 +169,7 @@ function* buildDimensions(
 ): Generator<void, { key: IndexedKey; dimension: Dimension }[]> {
   const found: { key: IndexedKey; dimension: Dimension }[] = [];
   for (const key of indexedKeys) {
-    const builder = createDimension(candidates.length, normalisers[key]);
+    const builder = createDimension(candidates.length, normalisers[key], key === 'languages');
     for (const { rules, index } of candidates) {
       if (index % dimensionSliceSize === 0) yield;
       const list = rules.targeting[key];

@@ -24,6 +24,8 @@ export type EligibilityIndex = OfferIndex & {
   withheld: readonly Withheld[];
   /** The publisher's. */
   timeZone: string;
+  /** Of users who say none. */
+  language: string;
 };
 
 /**

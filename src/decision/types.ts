@@ -25,6 +25,8 @@ export type DecisionContext = {
   device: string | null;
   os: string | null;
   browser: string | null;
+  /** BCP 47 tag of what the user reads; null: not said. */
+  language: string | null;
   geo: Geo;
   custom: ReadonlyMap<string, string>;
   /** Keys of the audiences that the user is in, of those that campaigns name. */

@@ -104,6 +104,7 @@ function toWrapped({ session, activity }: { session: SessionRecord; activity: Ma
     offerIds: session.offers.map(({ id }) => id),
     campaignIds: session.offers.map(({ campaign }) => campaign.id),
     macros: {},
+    language: null,
     dev: false,
     usp: true,
     experiments: [],

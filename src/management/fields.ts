@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { ErrorDetail } from '../platform/errors.ts';
+import { canonicalTag, maxTagLength } from '../platform/lib/language-tags.ts';
 import { parseUrl } from '../platform/lib/url.ts';
 import { problem } from './schema-errors.ts';
 
@@ -63,6 +64,21 @@ export function checkDecimals(values: Record<string, unknown>, name: string, dig
   if (typeof value !== 'number' || Number(value.toFixed(digits)) === value) return [];
   return [{ path: `/${name}`, message: `must have at most ${digits} digits after the point` }];
 }
+
+/** BCP 47. */
+export const languageTag = (options: { default?: string; description?: string } = {}) =>
+  Type.String({ minLength: 2, maxLength: maxTagLength, ...options });
+
+export const notALanguage = 'is not a language (BCP 47, such as de or pt-BR)';
+
+/** The field `language` in its canonical form, as far as it is a tag. */
+export const withCanonicalLanguage = (values: Record<string, unknown>): Record<string, unknown> =>
+  typeof values.language === 'string'
+    ? { ...values, language: canonicalTag(values.language) ?? values.language }
+    : values;
+
+export const checkLanguage = ({ language }: Record<string, unknown>): ErrorDetail[] =>
+  typeof language === 'string' && canonicalTag(language) === null ? [{ path: '/language', message: notALanguage }] : [];
 
 export const offersPerResponse = Type.Integer({ minimum: 1, maximum: 10 });
 export const percentage = Type.Integer({ minimum: 0, maximum: 100 });

@@ -31,6 +31,7 @@ export const offerSchema = Type.Object(
   {
     id: Type.Integer(),
     campaign_id: Type.Integer(),
+    language: Type.String({ description: 'BCP 47 tag of its texts.' }),
     title: Type.String(limitOf('title')),
     advertiser_name: Type.String(),
     description: Type.String(limitOf('description')),
@@ -80,6 +81,7 @@ export const fetchOffersAnswer = Type.Object(
     data: Type.Object({
       offers: Type.Array(Type.Unsafe<Static<typeof offerSchema>>(Type.Ref('Offer'))),
       count: Type.Integer(),
+      language: Type.String({ description: 'BCP 47 tag of the words in settings and styles.' }),
       privacy_url: Type.String({ format: 'uri' }),
       session_id: Type.String({ format: 'uuid' }),
       settings: Type.Record(Type.String(), Type.Unknown()),

@@ -1,15 +1,17 @@
 import { buildCreativeView } from '../catalog/creative-view.ts';
 import { eachBeacon, eventKinds } from '../catalog/event-kinds.ts';
 import { offerLimits } from '../catalog/offer-limits.ts';
-import type { Offer, OfferCopy, Publisher } from '../catalog/types.ts';
+import type { OfferCopy } from '../catalog/offer-texts.ts';
+import type { Offer, Publisher } from '../catalog/types.ts';
 import type { Coupon } from '../coupons/coupon.ts';
 import { escapeHtml } from '../platform/lib/escape-html.ts';
+import { firstTag } from '../platform/lib/language-tags.ts';
 import type { FetchOffersRequest } from './fetch/request.ts';
 
 /** The inputs of a rendered offer. */
 export type ViewContext = {
   offer: Offer;
-  publisher: Pick<Publisher, 'walletEnabled' | 'offerwallEnabled'>;
+  publisher: Pick<Publisher, 'walletEnabled' | 'offerwallEnabled' | 'language'>;
   /** The copy with its macros filled. */
   copy: OfferCopy;
   /** Signed tracking token of this offer in this session. */
@@ -40,6 +42,7 @@ export function buildOfferView(context: ViewContext) {
   return withOldOfferNames({
     id: offer.id,
     campaign_id: campaign.id,
+    language: offer.language ?? publisher.language.key,
     title: copy.title,
     advertiser_name: campaign.advertiserName,
     description: copy.description,
@@ -144,6 +147,7 @@ export function macroValuesOf(request: FetchOffersRequest, names: Iterable<strin
   const known: Record<string, string | null> = {
     placement: request.placement,
     country: request.country,
+    language: request.language === null ? null : firstTag(request.language.key),
     pub_user_id: request.pubUserId,
     ua: request.userAgent,
   };

@@ -5,6 +5,7 @@ import type { DecidedOffer, Decision, DecisionContext, DecisionInput } from '../
 import { loadVersion } from '../learning/versions.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
+import { firstTag } from '../platform/lib/language-tags.ts';
 import { runInSlices } from '../platform/lib/slices.ts';
 import { dayOfUuid7, seedOf } from '../platform/lib/uuid7.ts';
 import { catalogueIdOf, findState, unpackCatalogue } from './decision-log/states.ts';
@@ -32,6 +33,7 @@ export type ContextRow = {
   device: string | null;
   os: string | null;
   custom: Record<string, string> | null;
+  language: string | null;
   dev: boolean;
   created_ms: number;
 };
@@ -53,7 +55,7 @@ export async function findDecision(
 ): Promise<StoredDecision> {
   const { rows } = await executor.query<Row>({
     name: 'find_decision',
-    text: `select publisher_id, placement, theme_id, user_key, country, device, os, custom, dev,
+    text: `select publisher_id, placement, theme_id, user_key, country, device, os, custom, language, dev,
         offer_ids, campaign_ids, decision, empty_reason,
         round(extract(epoch from created_at) * 1000)::float8 as created_ms
       from sessions where day = $1::date and id = $2::uuid and publisher_id = $3`,
@@ -85,6 +87,7 @@ export const toContext = (row: ContextRow, inputs: StoredInputs): DecisionContex
   device: row.device,
   os: row.os,
   browser: inputs.browser ?? null,
+  language: row.language === null ? null : firstTag(row.language),
   geo: {
     country: row.country,
     region: inputs.region ?? null,

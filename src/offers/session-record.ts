@@ -11,9 +11,12 @@ export type SessionRecord = {
   publisherId: number;
   placement: string;
   themeId: number | null;
+  /** Tags that the fetch asked for, separated by commas; null: none. */
+  language: string | null;
   userKey: string | null;
   pubUserId: string | null;
   client: Pick<ClientContext, 'country' | 'device' | 'os'>;
+  /** In the language of the answer. */
   offers: readonly Offer[];
   /** Why no offer is shown; null when one is. */
   emptyReason: string | null;

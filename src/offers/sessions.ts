@@ -37,6 +37,7 @@ const columns: readonly Column[] = [
   column('publisher_id', 'integer', integers, ({ publisherId }) => publisherId),
   column('placement', 'text', texts, ({ placement }) => placement),
   column('theme_id', 'integer', integers, ({ themeId }) => themeId),
+  column('language', 'text', texts, ({ language }) => language),
   column('user_key', 'uuid', uuids, ({ userKey }) => userKey),
   column('pub_user_id', 'text', texts, ({ pubUserId }) => pubUserId),
   column('country', 'text', texts, ({ client }) => client.country),

@@ -14,6 +14,7 @@ export function sampleOffer(publisherId: number, publicUrl: string): Offer {
       width: 600,
       height: 600,
       url: `${publicUrl}/images/1.png`,
+      language: null,
       userId: 1,
     },
   ];
@@ -24,6 +25,8 @@ export function sampleOffer(publisherId: number, publicUrl: string): Offer {
     active: true,
     stopped: null,
     weight: 0,
+    language: null,
+    translations: null,
     copy: {
       title: 'A sample offer',
       description: 'Sent by Test Endpoint.',

@@ -1,9 +1,11 @@
 import { Type } from '@sinclair/typebox';
 import { blankOffer } from '../catalog/blank-offer.ts';
 import { eachBeacon } from '../catalog/event-kinds.ts';
+import { localise } from '../catalog/translations.ts';
 import type { Publisher, Snapshot } from '../catalog/types.ts';
 import { couponSchema } from '../coupons/coupon.ts';
 import { buildOfferView, fillCopy, withOldOfferNames } from '../offers/offer-view.ts';
+import { wantedOf } from '../platform/i18n/wanted.ts';
 import { firstUuid7At } from '../platform/lib/uuid7.ts';
 import type { TokenCodec } from '../platform/security/tracking-token.ts';
 import type { EventType, SampleContext } from '../webhooks/events.ts';
@@ -32,6 +34,9 @@ const creative = Type.Object(
 
 const campaign = Type.Object({
   campaign_id: Type.Integer(),
+  language: Type.Optional(
+    text('BCP 47 tag of the texts that were shown; absent where the fetch asked for no language.'),
+  ),
   advertiser_name: text(),
   title: text(),
   short_headline: text(),
@@ -99,6 +104,7 @@ function buildSample({ publisher, publicUrl, nowMs }: SampleContext): Buffer {
     offerIds: [offer.id],
     campaignIds: [campaignId],
     macros: {},
+    language: 'en',
     dev: false,
   };
   const context = {
@@ -121,7 +127,10 @@ export type PayloadContext = {
   coupons?: SessionCoupons;
 };
 
-type PayloadSession = Pick<UspSession, 'id' | 'pubUserId' | 'offerIds' | 'campaignIds' | 'macros' | 'dev'> &
+type PayloadSession = Pick<
+  UspSession,
+  'id' | 'pubUserId' | 'offerIds' | 'campaignIds' | 'macros' | 'language' | 'dev'
+> &
   Partial<Pick<UspSession, 'experiments'>>;
 
 /**
@@ -150,7 +159,9 @@ function buildCampaign(session: PayloadSession, campaignId: number, index: numbe
   const { publisher, offers, tokens, publicUrl, coupons } = context;
   const offerId = session.offerIds[index] ?? 0;
   // One that is not in the catalogue any more is sent with its ids and empty texts.
-  const offer = offers.get(offerId) ?? blankOffer(offerId, campaignId, publisher.id);
+  const known = offers.get(offerId) ?? blankOffer(offerId, campaignId, publisher.id);
+  const wanted = session.language === null ? publisher.language : wantedOf(session.language);
+  const offer = known.translations === null ? known : localise(known, wanted, publisher);
   const claims = {
     publisherId: publisher.id,
     sessionId: session.id,
@@ -171,6 +182,7 @@ function buildCampaign(session: PayloadSession, campaignId: number, index: numbe
   });
   return withOldOfferNames({
     campaign_id: campaignId,
+    ...(session.language !== null && { language: view.language }),
     advertiser_name: view.advertiser_name,
     title: view.title,
     short_headline: view.short_headline,

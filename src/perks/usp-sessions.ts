@@ -18,6 +18,8 @@ export type UspSession = {
   campaignIds: readonly number[];
   /** The values that the copy shown was filled with. */
   macros: MacroValues;
+  /** Tags that the fetch asked for, separated by commas; null: none. */
+  language: string | null;
   dev: boolean;
   /** Whether User Selected Perks was on for this answer. */
   usp: boolean;
@@ -37,6 +39,7 @@ type SessionRow = {
   offer_ids: number[];
   campaign_ids: number[];
   macros: Record<string, string> | null;
+  language: string | null;
   dev: boolean;
   usp: boolean;
   usp_check_all: boolean;
@@ -53,7 +56,7 @@ const findSql = `
 select given.at::integer, s.*, u.*
 from unnest($1::date[], $2::uuid[], $3::integer[]) with ordinality as given (day, id, publisher_id, at)
 cross join lateral (
-  select pub_user_id, offer_ids, campaign_ids, macros, dev, usp, usp_check_all,
+  select pub_user_id, offer_ids, campaign_ids, macros, language, dev, usp, usp_check_all,
     case when strpos(decision, '"experiments":') > 0 then decision::json #> '{3,experiments,arms}' end as experiments
   from sessions where day = any($4::date[]) and day = given.day and id = given.id
     and publisher_id = given.publisher_id and erased_at is null offset 0
@@ -95,6 +98,7 @@ function toSession({ id, publisherId }: SessionKey, row: SessionRow): UspSession
     offerIds: row.offer_ids,
     campaignIds: row.campaign_ids,
     macros: row.macros ?? {},
+    language: row.language,
     dev: row.dev,
     usp: row.usp,
     experiments: row.experiments === null ? [] : announcedOf(row.experiments),

@@ -14,6 +14,8 @@ export type WalletItem = {
   position: number;
   pubUserId: string;
   macros: MacroValues;
+  /** As of the session. */
+  language: string | null;
   savedAt: Date;
 };
 
@@ -26,17 +28,20 @@ type ItemRow = {
   position: number;
   pub_user_id: string;
   macros: Record<string, string> | null;
+  language: string | null;
   saved_at: Date;
 };
 
 const itemColumns =
-  'user_key, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, macros, saved_at';
+  'user_key, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, macros, language, saved_at';
 
 /** Most offers listed of one wallet (count), newest first. */
 const maxListed = 500;
 
-/** The user of a session, and the values that its copy was filled with. */
-export type SessionUser = { pubUserId: string | null; macros: MacroValues };
+/** The user of a session, the values that its copy was filled with, and the languages it asked for. */
+export type SessionUser = { pubUserId: string | null; macros: MacroValues; language: string | null };
+
+type SessionRow = Pick<ItemRow, 'macros' | 'language'> & { pub_user_id: string | null };
 
 /** @returns null if the publisher has no such session */
 export async function findSessionUser(
@@ -44,13 +49,14 @@ export async function findSessionUser(
   publisherId: number,
   sessionId: string,
 ): Promise<SessionUser | null> {
-  const { rows } = await executor.query<{ pub_user_id: string | null; macros: Record<string, string> | null }>({
+  const { rows } = await executor.query<SessionRow>({
     name: 'find_wallet_user',
-    text: 'select pub_user_id, macros from sessions where day = $1::date and id = $2::uuid and publisher_id = $3',
+    text: `select pub_user_id, macros, language from sessions
+      where day = $1::date and id = $2::uuid and publisher_id = $3`,
     values: [dayOfUuid7(sessionId), sessionId, publisherId],
   });
   const [row] = rows;
-  return row === undefined ? null : { pubUserId: row.pub_user_id, macros: row.macros ?? {} };
+  return row === undefined ? null : { pubUserId: row.pub_user_id, macros: row.macros ?? {}, language: row.language };
 }
 
 /**
@@ -61,9 +67,10 @@ export async function insertItem(executor: Executor, item: WalletItem): Promise<
   const { rows } = await executor.query<{ inserted: boolean }>({
     name: 'insert_wallet_item',
     text: `insert into wallet_items (${itemColumns})
-values ($1::uuid, $2, $3, $4, $5::uuid, $6, $7, $8::jsonb, $9::timestamptz)
+values ($1::uuid, $2, $3, $4, $5::uuid, $6, $7, $8::jsonb, $9, $10::timestamptz)
 on conflict (user_key, offer_id) do update
-set session_id = excluded.session_id, position = excluded.position, macros = excluded.macros
+set session_id = excluded.session_id, position = excluded.position, macros = excluded.macros,
+  language = excluded.language
 where wallet_items.session_id < excluded.session_id
 returning xmax = 0 as inserted`,
     values: [
@@ -75,6 +82,7 @@ returning xmax = 0 as inserted`,
       item.position,
       item.pubUserId,
       Object.keys(item.macros).length === 0 ? null : JSON.stringify(item.macros),
+      item.language,
       item.savedAt,
     ],
   });
@@ -121,7 +129,8 @@ export async function moveItems(
   delete from wallet_items where user_key = any($1::uuid[]) and publisher_id = $2 returning *
 )
 insert into wallet_items (${itemColumns}, earlier_key)
-select $3::uuid, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, macros, saved_at, user_key
+select $3::uuid, offer_id, publisher_id, campaign_id, session_id, position, pub_user_id, macros, language, saved_at,
+  user_key
 from moved order by offer_id
 on conflict (user_key, offer_id) do nothing`,
     values: [earlier, publisherId, userKey],
@@ -171,7 +180,7 @@ export const eraseWalletOfSessions: EraseWithSessions = async (executor, session
 /** Saved offers: by `pub_user_id` the whole wallet, by `ad_fp` what was saved from the device's sessions. */
 export const exportWallet: ExportRows = async (executor, { subject, pubUserKeys, sessionIds }) => {
   const { rows } = await executor.query(
-    `select offer_id, campaign_id, session_id, macros, saved_at from wallet_items
+    `select offer_id, campaign_id, session_id, macros, language, saved_at from wallet_items
     where user_key = any($1::uuid[]) and (not $3 or session_id = any($2::uuid[]))
     order by saved_at`,
     [pubUserKeys, sessionIds, subject.namedBy === 'ad_fp'],
@@ -189,6 +198,7 @@ function toItem(row: ItemRow): WalletItem {
     position: row.position,
     pubUserId: row.pub_user_id,
     macros: row.macros ?? {},
+    language: row.language,
     savedAt: row.saved_at,
   };
 }

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Publisher } from '../catalog/types.ts';
 import { AppError } from '../platform/errors.ts';
 import { createStaticText, type StaticText } from '../platform/http/static-text.ts';
+import { wantedOf } from '../platform/i18n/wanted.ts';
 import type { App } from '../platform/ports.ts';
 import { type EventType, type EventTypes, schemaVersion } from '../webhooks/events.ts';
 import type { SearchRow } from './guides/routes.ts';
@@ -29,7 +30,8 @@ const schemaOf = (type: EventType, publicUrl: string) => ({
 
 /** Samples are the same at all times, so that a description does not differ from itself. */
 const sampleAtMs = Date.UTC(2026, 0, 1);
-const samplePublisher = { id: 1, walletEnabled: true, offerwallEnabled: true } as Publisher;
+const sampleSettings = { walletEnabled: true, offerwallEnabled: true, language: wantedOf('en') };
+const samplePublisher = { id: 1, ...sampleSettings } as Publisher;
 
 const sampleOf = ({ sample }: EventType, publicUrl: string): unknown =>
   JSON.parse(sample({ publisher: samplePublisher, publicUrl, nowMs: sampleAtMs }).toString());

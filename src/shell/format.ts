@@ -75,6 +75,11 @@ export const percent = (value: number): string => numberFormat('share').format(v
 /** A duration (milliseconds). */
 export const milliseconds = (value: number): string => `${numberFormat('tenths').format(value)} ms`;
 
+const languageNames = perLocale((locale) => new Intl.DisplayNames(locale, { type: 'language' }));
+
+/** Name of a language, such as "German" of `de`. `tag`: canonical. */
+export const languageName = (tag: string): string => languageNames('').of(tag) ?? tag;
+
 /** Name of a country, such as "Germany" of DE; the code itself where it is none. */
 export const countryName = (code: string): string =>
   /^[A-Z]{2}$/.test(code) ? (regionNames('').of(code) ?? code) : code;

@@ -6,6 +6,7 @@ import { decide } from '../../src/decision/decide.ts';
 import { type Decision, type DecisionContext, type DecisionInput, unknownGeo } from '../../src/decision/types.ts';
 import { createModel, emptyModel, type Model, placeOf } from '../../src/learning/model.ts';
 import { addedRateSlots, count } from '../../src/learning/rates.ts';
+import { wantedOf } from '../../src/platform/i18n/wanted.ts';
 
 /** Saturday, 21 November 2026, 12:00 UTC. */
 export const noonMs = Date.UTC(2026, 10, 21, 12);
@@ -18,6 +19,7 @@ export const picture: Creative = {
   width: 1,
   height: 1,
   url: null,
+  language: null,
   userId: 0,
 };
 
@@ -76,6 +78,8 @@ export const offerOf = (id: number, campaign: Campaign, over: Partial<Offer> = {
   active: true,
   stopped: null,
   weight: 100,
+  language: null,
+  translations: null,
   copy: {
     title: `Offer ${id}`,
     description: '',
@@ -102,7 +106,8 @@ export const offersOf = (...campaigns: readonly Campaign[]): Offer[] =>
   campaigns.map((campaign) => offerOf(campaign.id, campaign));
 
 export function publisherWith(offers: readonly Offer[], over: Partial<Publisher> = {}): Publisher {
-  const own = { id: 1, timeZone: over.timeZone ?? 'UTC', controls: over.controls ?? null };
+  const rest = { language: over.language ?? wantedOf('en'), controls: over.controls ?? null };
+  const own = { id: 1, timeZone: over.timeZone ?? 'UTC', ...rest };
   const building = buildIndex({ publisher: own, offers, timeZoneOf: () => own.timeZone });
   let step = building.next();
   while (step.done !== true) step = building.next();
@@ -144,6 +149,7 @@ export const contextOf = (over: Partial<DecisionContext> = {}): DecisionContext 
   device: 'desktop',
   os: 'windows',
   browser: 'chrome',
+  language: null,
   geo: unknownGeo,
   custom: new Map(),
   audiences: [],

@@ -21,6 +21,7 @@ const recordOf = (changes: Partial<SessionRecord>): SessionRecord => ({
   publisherId: t.publisher.id,
   placement: 'checkout',
   themeId: null,
+  language: null,
   userKey: null,
   pubUserId: null,
   client,

@@ -14,6 +14,7 @@ const icon: Creative = {
   width: 300,
   height: 200,
   url: null,
+  language: null,
   userId: 9,
 };
 const hero: Creative = {
@@ -24,6 +25,7 @@ const hero: Creative = {
   width: 1600,
   height: 900,
   url: 'https://cdn.test/h.jpg',
+  language: null,
   userId: 9,
 };
 
@@ -61,6 +63,8 @@ const offerOf = (id: number, changes: Partial<Offer> = {}): Offer => ({
   active: true,
   stopped: null,
   weight: 1,
+  language: null,
+  translations: null,
   copy: {
     title: 'Free coffee, {{name|friend}}',
     description: 'Alternate description',
@@ -92,6 +96,7 @@ const session = {
   offerIds: [1, 2, 3],
   campaignIds: [10, 20, 30],
   macros: { name: 'Ann & Co' },
+  language: null,
   dev: false,
 };
 const catalogue = (...offers: Offer[]) => ({

@@ -14,6 +14,8 @@ export type UserPayload = {
   pub_user_id?: string;
   /** ISO 3166-1 alpha-2; overrides the country of the IP address. */
   country?: string;
+  /** What the end user reads, BCP 47, such as "pt-BR"; absent: as Accept-Language says. */
+  language?: string;
   /** "1": test responses, nothing is recorded. */
   dev?: string;
   themeId?: string | number;

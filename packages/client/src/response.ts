@@ -13,6 +13,8 @@ export type OfferData = {
   offers: Offer[];
   /** Number of offers; 0 means that the offer section can be skipped. */
   count: number;
+  /** BCP 47 tag of the words in `settings` and `styles`. */
+  language: string;
   privacy_url: string;
   /** Id of the session in the calls of User Selected Perks. */
   session_id: string;
@@ -33,6 +35,8 @@ export type ExperimentArm = { key: string; arm: string };
 export type Offer = {
   id: number;
   campaign_id: number;
+  /** BCP 47 tag of its texts. */
+  language: string;
   title: string;
   advertiser_name: string;
   description: string;

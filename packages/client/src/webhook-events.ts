@@ -3,6 +3,8 @@ import type { Beacons, Coupon, Creative, ExperimentArm, OfferCampaign } from './
 /** A selected campaign of `usp.selection`. Every field is always present; absent text is "". */
 export type SelectedCampaign = {
   campaign_id: number;
+  /** BCP 47 tag of the texts that were shown; absent where the fetch asked for no language. */
+  language?: string;
   advertiser_name: string;
   title: string;
   short_headline: string;

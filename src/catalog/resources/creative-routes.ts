@@ -31,8 +31,8 @@ export async function creativeRoutes(app: App, http: ManagementHttp, imageStore:
     summary: 'Create a creative',
     description:
       'JSON names the `url` of a picture with its size. `multipart/form-data` uploads one: fields `offer_id`, ' +
-      '`creative_type`, `is_primary`, and the file `image`: PNG, JPEG, WebP or SVG (kept as PNG), at most 5 MB, ' +
-      '20,000 pixels a side and 50 million in all.',
+      '`creative_type`, `is_primary`, `language`, and the file `image`: PNG, JPEG, WebP or SVG (kept as PNG), at ' +
+      'most 5 MB, 20,000 pixels a side and 50 million in all.',
     tags: ['Creatives'],
     consumes: ['application/json', 'multipart/form-data'],
     querystring: publisherQuery,

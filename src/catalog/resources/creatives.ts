@@ -1,6 +1,13 @@
 import { Type } from '@sinclair/typebox';
 import { audit } from '../../management/audit.ts';
-import { checkUrls, flag, httpsUrl } from '../../management/fields.ts';
+import {
+  checkLanguage,
+  checkUrls,
+  flag,
+  httpsUrl,
+  languageTag,
+  withCanonicalLanguage,
+} from '../../management/fields.ts';
 import { idSchema, orNull, type Resource, removal, stamps, type Values, type View } from '../../management/resource.ts';
 import { columnsOf, createRow, viewOf } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';
@@ -29,6 +36,10 @@ export const creatives: Resource = {
       }),
       is_primary: flag(false, 'The one shown where there is room for one. The first of an offer becomes it by itself.'),
       url: orNull(httpsUrl(), { description: 'Of a picture elsewhere; null: it was uploaded, see `path`.' }),
+      language: orNull(languageTag(), {
+        default: null,
+        description: 'BCP 47 tag of the readers it is for; null: all who have none of its type for them.',
+      }),
       type: Type.Union(['png', 'jpg', 'webp', 'gif', 'avif'].map((type) => Type.Literal(type))),
       width: side,
       height: side,
@@ -52,13 +63,16 @@ export const creatives: Resource = {
   filters: ['offer_id', 'creative_type', 'is_primary', 'type'],
   searched: ['url'],
   check: (values, _work, current) => {
+    const wrong = checkLanguage(values);
     if (current !== null && current.url === null)
       return ofPicture
         .filter((name) => values[name] !== current[name])
-        .map((name) => ({ path: `/${name}`, message: 'cannot be changed: the picture was uploaded' }));
-    if (values.url === null) return [{ path: '/url', message: 'is required, or a picture to be uploaded' }];
-    return checkUrls(values, ['url']);
+        .map((name) => ({ path: `/${name}`, message: 'cannot be changed: the picture was uploaded' }))
+        .concat(wrong);
+    if (values.url === null) return [{ path: '/url', message: 'is required, or a picture to be uploaded' }, ...wrong];
+    return [...checkUrls(values, ['url']), ...wrong];
   },
+  prepare: withCanonicalLanguage,
   initial: ({ actor }) => ({ user_id: actor.kind === 'user' ? actor.id : 0 }),
   beforeSave: async (work, values, current) => {
     // Writers of one offer's pictures wait for each other.
@@ -82,7 +96,7 @@ export const creatives: Resource = {
 };
 
 /** The fields of an upload that its bytes do not say. */
-const uploadFields = ['offer_id', 'creative_type', 'is_primary'] as const;
+const uploadFields = ['offer_id', 'creative_type', 'is_primary', 'language'] as const;
 
 /** Keeps an uploaded picture as a creative of an offer. */
 export async function createUploadedCreative(
@@ -96,7 +110,7 @@ export async function createUploadedCreative(
     throw new AppError('invalid_request', {
       details: unknown.map((name) => ({ path: `/${name}`, message: 'is not known here' })),
     });
-  const view = await createRow({ ...creatives, check: () => [] }, work, { ...given, ...size, type, url: null });
+  const view = await createRow({ ...creatives, check: checkLanguage }, work, { ...given, ...size, type, url: null });
   await saveOriginal(work.executor, store, view.id as number, bytes);
   return view;
 }

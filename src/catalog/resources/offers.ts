@@ -1,5 +1,14 @@
 import { Type } from '@sinclair/typebox';
-import { checkUrls, flag, httpsUrlOrEmpty, text, weight } from '../../management/fields.ts';
+import {
+  checkLanguage,
+  checkUrls,
+  flag,
+  httpsUrlOrEmpty,
+  languageTag,
+  text,
+  weight,
+  withCanonicalLanguage,
+} from '../../management/fields.ts';
 import {
   idSchema,
   orNull,
@@ -12,7 +21,13 @@ import {
 } from '../../management/resource.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { idealLengthOf, type LimitedText, offerLimits } from '../offer-limits.ts';
-import { sanitiseTerms } from '../sanitise.ts';
+import {
+  checkTranslations,
+  prepareTranslations,
+  translationsSchema,
+  warnOfTranslations,
+  withCleanTerms,
+} from './translations.ts';
 
 const copy = (name: LimitedText, description?: string) => {
   const ideal = idealLengthOf(name);
@@ -52,6 +67,11 @@ export const offers: Resource = {
       adv_pixel_url: httpsUrlOrEmpty("The advertiser's own impression URL; empty: none."),
       wallet_enabled: flag(true),
       offerwall_enabled: flag(true),
+      language: orNull(languageTag(), {
+        default: null,
+        description: 'BCP 47 tag of its own texts; null: the language of the publisher.',
+      }),
+      translations: translationsSchema,
     },
     { additionalProperties: false },
   ),
@@ -63,13 +83,13 @@ export const offers: Resource = {
   sorts: { id: 'integer', title: 'text', weight: 'integer', created_at: 'timestamptz', updated_at: 'timestamptz' },
   filters: ['campaign_id', 'active', 'stopped', 'wallet_enabled', 'offerwall_enabled'],
   searched: ['title', 'short_headline', 'description'],
-  prepare: (values) =>
-    typeof values.terms_and_conditions === 'string' &&
-    values.terms_and_conditions.length <= offerLimits.terms_and_conditions.maxLength
-      ? { ...values, terms_and_conditions: sanitiseTerms(values.terms_and_conditions) }
-      : values,
+  prepare: (values) => prepareTranslations(withCleanTerms(withCanonicalLanguage(values))),
   checksAnyShape: true,
-  check: (values) => checkUrls(values, ['useraction_url', 'adv_pixel_url']),
+  check: (values) => [
+    ...checkUrls(values, ['useraction_url', 'adv_pixel_url']),
+    ...checkLanguage(values),
+    ...checkTranslations(values),
+  ],
   warn: warnOfOffer,
 };
 
@@ -83,6 +103,7 @@ function warnOfOffer(offer: Values): ErrorDetail[] {
   });
   return [
     ...tooLong,
+    ...warnOfTranslations(offer),
     ...(offer.title === '' ? [{ path: '/title', message: 'is empty: larger formats show a headline' }] : []),
   ];
 }

@@ -1,6 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
-import { checkDecimals, checkUrls, flag, maxUrlLength, nameField, text } from '../../management/fields.ts';
+import {
+  checkDecimals,
+  checkLanguage,
+  checkUrls,
+  flag,
+  languageTag,
+  maxUrlLength,
+  nameField,
+  text,
+  withCanonicalLanguage,
+} from '../../management/fields.ts';
 import { orNull, type Resource, stamps } from '../../management/resource.ts';
 import { problem } from '../../management/schema-errors.ts';
 import { isOperator } from '../../management/unit-of-work.ts';
@@ -30,6 +40,10 @@ export const publishers: Resource = {
       }),
       test_mode: flag(false, 'Every answer is a test answer, as with `dev`.'),
       time_zone: text(64, { default: 'UTC', description: 'IANA zone, such as Europe/Berlin.' }),
+      language: languageTag({
+        default: 'en',
+        description: 'BCP 47 tag: of fetches that name no language, and of offers that do not say theirs.',
+      }),
       currency_name: Type.String({
         minLength: 1,
         maxLength: 50,
@@ -95,15 +109,18 @@ export const publishers: Resource = {
       : [{ path: '/time_zone', message: 'is not a time zone (IANA name, such as Europe/Berlin)' }]),
     ...checkDecimals(values, 'currency_multiplier', 4),
     ...checkUrls(values, ['privacy_url']),
+    ...checkLanguage(values),
     ...(values.frame_hosts as string[]).flatMap((host, index) =>
       isFrameHost(host)
         ? []
         : [{ path: `/frame_hosts/${index}`, message: 'must look like https://shop.example or https://*.shop.example' }],
     ),
   ],
-  prepare: (values) =>
-    typeof values.default_placement === 'string'
-      ? { ...values, default_placement: normaliseName(values.default_placement) }
-      : values,
+  prepare: (values) => ({
+    ...withCanonicalLanguage(values),
+    ...(typeof values.default_placement === 'string' && {
+      default_placement: normaliseName(values.default_placement),
+    }),
+  }),
   initial: () => ({ sdk_id: randomBytes(8).toString('hex') }),
 };

@@ -1,4 +1,5 @@
 import type { KeyRestrictions } from '../../platform/http/key-restrictions.ts';
+import { wantedOf } from '../../platform/i18n/wanted.ts';
 import { parseNet } from '../../platform/lib/nets.ts';
 import { parseUrl } from '../../platform/lib/url.ts';
 import { controlsOf } from '../controls.ts';
@@ -18,6 +19,7 @@ import type {
   SequenceRuleRow,
   ThemeRow,
 } from '../snapshot-rows.ts';
+import { translationsOf } from '../translations.ts';
 import type {
   ApiKey,
   Arm,
@@ -54,6 +56,8 @@ export function toPublisher(
     deliveryPercentage: row.delivery_percentage,
     testMode: row.test_mode,
     timeZone: row.time_zone,
+    // Absent in catalogues that decisions of earlier releases stored, as are `ranking` and what is read with `??`.
+    language: wantedOf(row.language ?? 'en'),
     currencyName: row.currency_name,
     currencyMultiplier: Number(row.currency_multiplier),
     uspEnabled: row.usp_enabled,
@@ -63,7 +67,6 @@ export function toPublisher(
     privacyText: row.privacy_text,
     frameHosts: row.frame_hosts.filter(isFrameHost),
     defaultPlacement: row.default_placement,
-    // Absent in catalogues that decisions of earlier releases stored, as is `ranking`.
     learningExcludedKeys: new Set(row.learning_excluded_keys ?? []),
     audiences: new Map(audienceRows.map(({ key, id }) => [key, id])),
     keepsAttributes: row.keeps_attributes === true,
@@ -202,6 +205,7 @@ function toProvision(row: ProvisionRow): Provision {
 const microsOf = (amount: string): number => Math.round(Number(amount) * 1_000_000);
 
 export function toOffer(row: OfferRow, campaign: Campaign, creativeRows: CreativeRow[]): Offer {
+  const creatives = creativeRows.map(toCreative);
   const coupon = row.coupon ?? null;
   const stopped = row.stopped === true ? 'offer' : (campaign.stopped ?? (coupon?.drained ? 'codes' : null));
   return {
@@ -211,6 +215,8 @@ export function toOffer(row: OfferRow, campaign: Campaign, creativeRows: Creativ
     active: row.active && stopped === null && row.deleted_at === null,
     stopped,
     weight: row.weight,
+    language: row.language ?? null,
+    translations: translationsOf(row, creatives),
     copy: {
       title: row.title,
       description: row.description,
@@ -227,7 +233,7 @@ export function toOffer(row: OfferRow, campaign: Campaign, creativeRows: Creativ
     advPixelUrl: row.adv_pixel_url,
     walletEnabled: row.wallet_enabled,
     offerwallEnabled: row.offerwall_enabled,
-    creatives: creativeRows.map(toCreative),
+    creatives,
     coupon: coupon && toCouponPool(coupon),
   };
 }
@@ -250,6 +256,7 @@ function toCreative(row: CreativeRow): Creative {
     width: row.width,
     height: row.height,
     url: row.url,
+    language: row.language ?? null,
     userId: row.user_id,
   };
 }

@@ -80,6 +80,8 @@ const offerColumns = columns<Omit<OfferRow, 'stopped' | 'coupon'>>({
   adv_pixel_url: true,
   wallet_enabled: true,
   offerwall_enabled: true,
+  language: true,
+  translations: true,
   deleted_at: true,
 });
 const couponOf = (pool: string): string => `case when ${pool}.offer_id is not null then jsonb_build_object(
@@ -96,6 +98,7 @@ const creativeColumns = columns<CreativeRow>({
   width: true,
   height: true,
   url: true,
+  language: true,
   user_id: true,
 });
 

@@ -10,10 +10,14 @@ export type DimensionBuilder = {
 
 type Named = { included: number[]; excluded: number[] };
 
-/** @param normalise applied to the values of lists; those of requests are normalised already */
+/**
+ * @param normalise applied to the values of lists; those of requests are normalised already
+ * @param isNested whether a value such as `pt-br` is part of `pt`
+ */
 export function createDimension(
   size: number,
   normalise: (value: string) => string = (value) => value,
+  isNested = false,
 ): DimensionBuilder {
   const byName = new Map<string, Named>();
   const withInclude: number[] = [];
@@ -39,13 +43,18 @@ export function createDimension(
       const otherwise = fullBits(size);
       subtract(otherwise, bitsWith(size, withInclude));
       const byValue = new Map<string, Bits>();
-      for (const [value, { included, excluded }] of byName) {
+      for (const value of byName.keys()) {
         const bits = otherwise.slice();
-        for (const index of included) setBit(bits, index);
-        if (excluded.length > 0) subtract(bits, bitsWith(size, excluded));
+        const lists = isNested ? partsOf(value).flatMap((part) => byName.get(part) ?? []) : [named(value)];
+        for (const { included } of lists) for (const index of included) setBit(bits, index);
+        for (const { excluded } of lists) if (excluded.length > 0) subtract(bits, bitsWith(size, excluded));
         byValue.set(value, bits);
       }
       return { byValue, otherwise };
     },
   };
 }
+
+/** `zh-hant-tw`, `zh-hant`, `zh`. */
+const partsOf = (value: string): string[] =>
+  value.split('-').map((_part, index, all) => all.slice(0, all.length - index).join('-'));

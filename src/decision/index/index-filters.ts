@@ -33,8 +33,9 @@ function filtersOf(index: EligibilityIndex, context: DecisionContext, relaxed: b
   if (context.userKey === null && index.needsIdentity !== null)
     without(index.needsIdentity, () => ({ rule: 'no_identity' }));
   for (const { key, dimension } of index.dimensions) {
-    const value = requestValue(key, context);
-    only(acceptedBy(dimension, value), () => ({ rule: 'targeting', key, value }));
+    const value = requestValue(key, context, index);
+    const bits = key === 'languages' ? acceptedByLanguage(dimension, value) : acceptedBy(dimension, value);
+    only(bits, () => ({ rule: 'targeting', key, value }));
   }
   if (index.audiences !== null) {
     const { audiences } = context;
@@ -80,7 +81,7 @@ export function indexExclusionOf(
 }
 
 /** The value of an indexed property in a request. */
-function requestValue(key: IndexedKey, context: DecisionContext): string | null {
+function requestValue(key: IndexedKey, context: DecisionContext, index: EligibilityIndex): string | null {
   switch (key) {
     case 'countries':
       return context.geo.country;
@@ -94,6 +95,8 @@ function requestValue(key: IndexedKey, context: DecisionContext): string | null 
       return context.device;
     case 'os':
       return context.os;
+    case 'languages':
+      return context.language ?? index.language;
     default:
       return context.browser;
   }
@@ -110,6 +113,15 @@ function acceptedByAudiences({ withoutInclude, byKey }: AudienceIndex, audiences
   for (const { included } of named) unite(bits, included);
   for (const { excluded } of named) subtract(bits, excluded);
   return bits;
+}
+
+/** By the most exact tag that any list names: `pt-BR` as lists have it, else as they have `pt`. */
+function acceptedByLanguage({ byValue, otherwise }: Dimension, value: string | null): Bits {
+  for (let tag = value?.toLowerCase() ?? ''; tag !== ''; tag = tag.slice(0, Math.max(0, tag.lastIndexOf('-')))) {
+    const bits = byValue.get(tag);
+    if (bits !== undefined) return bits;
+  }
+  return otherwise;
 }
 
 export const emptyBits = (size: number): Bits => new Uint32Array((size + 31) >>> 5);

@@ -83,6 +83,7 @@ function makeUpSession({ publisher, offers, userKeys, random }: SessionSource, a
   const isEmpty = random() < emptyShare;
   const plan = pick(random, plans);
   return {
+    language: null,
     id: newUuid7(atMs),
     publisherId: publisher.id,
     placement,

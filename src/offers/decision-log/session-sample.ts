@@ -21,7 +21,7 @@ export async function sampleSessions(
 ): Promise<SessionSample> {
   const share = await shareOfPages(executor);
   const { rows } = await executor.query<ContextRow & { decision: string }>(
-    `select placement, user_key, country, device, os, custom, dev, decision,
+    `select placement, user_key, country, device, os, custom, language, dev, decision,
       round(extract(epoch from created_at) * 1000)::float8 as created_ms
     from sessions tablesample system ($4)
     where day >= $2::date and created_at >= $3 and publisher_id = $1 and decision is not null and not dev`,

@@ -1,5 +1,6 @@
 import type { Totals, UserHistory } from '../../budgets/caps.ts';
 import { rowsOf, stateIdOf } from '../../catalog/store.ts';
+import { localise } from '../../catalog/translations.ts';
 import type { Offer, Snapshot } from '../../catalog/types.ts';
 import { decide } from '../../decision/decide.ts';
 import type { DecidedOffer, Decision, DecisionInput } from '../../decision/types.ts';
@@ -48,6 +49,9 @@ export function decideSession(
   if (ghost !== null) inputs.ghost = ghostOf(ghost);
   const decided = withLinkedFirst(offers, linked);
   if (pending.call !== null) pending.shown = decided.map(({ offer }) => offer.campaign.id);
+  const shown = decided.map(({ offer }) =>
+    offer.translations === null ? offer : localise(offer, pending.language, publisher),
+  );
   return {
     id: pending.sessionId,
     publisherId: publisher.id,
@@ -56,7 +60,8 @@ export function decideSession(
     userKey: pending.userKey,
     pubUserId: request.pubUserId,
     client: pending.client,
-    offers: decided.map(({ offer }) => offer),
+    offers: shown,
+    language: request.language?.key ?? null,
     decided,
     emptyReason,
     decision: {
@@ -65,7 +70,7 @@ export function decideSession(
       inputs,
     },
     custom: request.custom,
-    macros: macrosFor(decided, pending),
+    macros: macrosFor(shown, pending),
     dev: pending.dev,
     usp: isUspOn(pending),
     uspCheckAll: theme?.uspCheckAll ?? false,
@@ -100,10 +105,10 @@ const ghostOf = (offers: readonly DecidedOffer[]): NonNullable<StoredInputs['gho
 });
 
 /** The values the shown copy is filled with; stored with the session, so that the webhook fills in the same. */
-function macrosFor(decided: readonly DecidedOffer[], { request }: PendingFetch): MacroValues {
+function macrosFor(shown: readonly Offer[], { request }: PendingFetch): MacroValues {
   let names: Set<string> | null = null;
-  for (const { offer } of decided) {
-    const found = macroNames(offer.copy);
+  for (const { copy } of shown) {
+    const found = macroNames(copy);
     if (found.size === 0) continue;
     names ??= new Set();
     for (const name of found) names.add(name);

@@ -1,9 +1,12 @@
 import { type TSchema, Type } from '@sinclair/typebox';
 import { calledPublisher } from '../../accounts/caller.ts';
+import { localise } from '../../catalog/translations.ts';
+import type { Offer, Publisher } from '../../catalog/types.ts';
 import type { Explanation } from '../../decision/explain.ts';
 import { publisherIdParameter } from '../../management/http.ts';
 import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
+import type { Wanted } from '../../platform/i18n/wanted.ts';
 import type { App } from '../../platform/ports.ts';
 import type { OfferDeps } from '../ports.ts';
 import { apiInfluence, apiReason } from './reason-text.ts';
@@ -26,6 +29,7 @@ const explainAnswer = Type.Object({
         campaign_name: Type.String(),
         advertiser_name: Type.String(),
         title: Type.String(),
+        language: Type.String({ description: 'BCP 47 tag of what its texts would be in.' }),
         position: orNull(Type.Integer({ description: 'Where it would be shown, from 1; null: not.' })),
         rank: orNull(
           Type.Integer({ description: 'Place among all that could be shown, from 1; null: a rule shut it out.' }),
@@ -52,12 +56,16 @@ const explainAnswer = Type.Object({
   }),
 });
 
-const toView = ({ offer, position, rank, score, rule, reason, influences }: Explanation) => ({
+const toView = (
+  { offer, position, rank, score, rule, reason, influences }: Explanation,
+  wanted: Wanted,
+  publisher: Publisher,
+) => ({
   offer_id: offer.id,
   campaign_id: offer.campaign.id,
   campaign_name: offer.campaign.name,
   advertiser_name: offer.campaign.advertiserName,
-  title: offer.copy.title,
+  ...textsOf(offer, wanted, publisher),
   position,
   rank,
   score,
@@ -65,6 +73,11 @@ const toView = ({ offer, position, rank, score, rule, reason, influences }: Expl
   reason: apiReason(reason),
   influences: influences.map((one) => ({ ...one, text: apiInfluence(one) })),
 });
+
+const textsOf = (offer: Offer, wanted: Wanted, publisher: Publisher): { title: string; language: string } => {
+  const { copy, language } = localise(offer, wanted, publisher);
+  return { title: copy.title, language: language ?? publisher.language.key };
+};
 
 /** Explains what a fetch-offers request would be shown. */
 export async function explainRoutes(
@@ -96,7 +109,10 @@ export async function explainRoutes(
     const shown = explained.filter(({ position }) => position !== null).length;
     return {
       message: `${shown} of ${explained.length} offers would be shown.`,
-      data: { count: explained.length, offers: explained.map(toView) },
+      data: {
+        count: explained.length,
+        offers: explained.map((one) => toView(one, asked.language ?? publisher.language, publisher)),
+      },
     };
   });
 }

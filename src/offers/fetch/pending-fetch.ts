@@ -7,6 +7,8 @@ import { indexOf } from '../../decision/decide.ts';
 import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
 import { type Assigned, assign, type Subject, subjectOf } from '../../experiments/assign.ts';
 import { type Geo, nowhere, type Place } from '../../platform/geo.ts';
+import type { Wanted } from '../../platform/i18n/wanted.ts';
+import { firstTag } from '../../platform/lib/language-tags.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import type { OfferDeps } from '../ports.ts';
@@ -34,6 +36,8 @@ export type PendingFetch = {
   request: FetchOffersRequest;
   client: ClientContext;
   theme: Theme | null;
+  /** What its texts are in, as far as they are there. */
+  language: Wanted;
   /** The name that reports count it under. */
   placement: string;
   userKey: string | null;
@@ -87,6 +91,7 @@ export function createFetchOpener(
       request,
       client: readClient(request),
       theme: themeOf(publisher, request),
+      language: request.language ?? publisher.language,
       placement: request.placement,
       userKey,
       earlierKeys,
@@ -182,6 +187,7 @@ export function contextOf(pending: PendingFetch, nowMs: number): DecisionContext
     device,
     os,
     browser,
+    language: request.language === null ? null : firstTag(request.language.key),
     geo: { country, region, city, postalCode, timeZone },
     custom: request.custom,
     audiences: pending.audiences,

@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { maxPlacementLength } from '../../catalog/names.ts';
 import { offersPerResponse } from '../../management/fields.ts';
 import { noNul, textOrNumber } from '../../platform/http/schemas.ts';
+import { maxTagLength } from '../../platform/lib/language-tags.ts';
 
 const text = (maxLength: number, description: string) =>
   Type.Optional(Type.String({ maxLength, pattern: noNul, description }));
@@ -73,6 +74,10 @@ export const fetchOffersBody = Type.Object(
       Type.Unknown({ description: 'Id or key of a theme; also `theme_id`. What names no theme counts as not given.' }),
     ),
     theme_id: Type.Optional(Type.Unknown({ description: 'Old name of `themeId`.' })),
+    language: text(
+      maxTagLength,
+      'What the end user reads: a BCP 47 tag, such as `pt-BR`; default: as `Accept-Language`, else the publisher’s.',
+    ),
     timeout_ms: Type.Optional(
       Type.Union([Type.Integer({ minimum: 10, maximum: 5000 }), timeoutText], { description: 'As in the query.' }),
     ),

@@ -14,6 +14,8 @@ import { findTheme } from '../../catalog/theme-key.ts';
 import type { Publisher } from '../../catalog/types.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { textOrNull } from '../../platform/http/body-parsing.ts';
+import { acceptedLanguages, type Wanted, wantedOf } from '../../platform/i18n/wanted.ts';
+import { canonicalTag } from '../../platform/lib/language-tags.ts';
 import type { Notices } from '../notices/notices.ts';
 import { type FetchOffersBody, type FetchOffersQuery, fetchOffersBody } from './request-schema.ts';
 
@@ -39,6 +41,8 @@ export type FetchOffersRequest = {
   count: number | null;
   /** Id or key of a theme, which the publisher may not have. */
   themeId: string | null;
+  /** What the end user reads; null: not said. */
+  language: Wanted | null;
   /** The answer is due this long after the request came; null: whenever it is ready. */
   timeoutMs: number | null;
   /** Arms that a test names, by experiment; null: none. */
@@ -63,12 +67,13 @@ const isSet = (value: unknown): boolean => value === '1' || value === 1 || value
 export type Note = (path: string, message: string) => void;
 
 /** What the connection says about the client. */
-export type Client = { ip: string; userAgent: string; gpc: boolean };
+export type Client = { ip: string; userAgent: string; gpc: boolean; acceptLanguage?: string | undefined };
 
 export const clientOf = ({ ip, headers }: Pick<FastifyRequest, 'ip' | 'headers'>): Client => ({
   ip,
   userAgent: headers['user-agent'] ?? '',
   gpc: headers['sec-gpc'] === '1',
+  acceptLanguage: headers['accept-language'],
 });
 
 /** `false` may be sent as text. */
@@ -152,6 +157,7 @@ export function readFetchOffers(
     campaignId: query.campaignId === undefined ? null : Number(query.campaignId),
     count: null,
     themeId: readThemeName(body.themeId, note),
+    language: readLanguage(body.language, client),
     timeoutMs: timeoutMs === undefined ? null : Number(timeoutMs),
     arms: body.experiments === undefined ? null : readArms(body.experiments, isSet(body.dev), note),
     custom: readCustomAttributes(given, note),
@@ -180,6 +186,18 @@ function withNewRequestNames<Body extends Record<string, unknown>>(body: Body): 
     renamed = { ...renamed, [name]: renamed[name] ?? body[old] };
   }
   return renamed as Body;
+}
+
+/**
+ * As the body says, else as the client accepts.
+ * @throws AppError invalid_request
+ */
+function readLanguage(given: string | undefined, { acceptLanguage }: Client): Wanted | null {
+  if (given === undefined) return acceptLanguage === undefined ? null : acceptedLanguages(acceptLanguage);
+  const tag = canonicalTag(given);
+  if (tag !== null) return wantedOf(tag);
+  const details = [{ path: '/language', message: 'must be a BCP 47 tag, such as de or pt-BR' }];
+  throw new AppError('invalid_request', { details });
 }
 
 /** Upper-case alpha-2; null: none was given, or nothing that names a country. */

@@ -52,8 +52,8 @@ export const eraseSessions: EraseWithSessions = async (executor, sessions, { now
   const keptAttributes = await eraseAttributeValues(executor, [...new Set(days)], ids);
   const { rowCount } = await executor.query(
     `update sessions
-    set user_key = null, pub_user_id = null, custom = null, macros = null, decision = null, usp = false,
-      erased_at = $4, erased_attributes = coalesce(given.attributes, erased_attributes)
+    set user_key = null, pub_user_id = null, custom = null, macros = null, language = null, decision = null,
+      usp = false, erased_at = $4, erased_attributes = coalesce(given.attributes, erased_attributes)
     from unnest($1::date[], $2::uuid[], $3::jsonb[]) as given (on_day, session_id, attributes)
     where day = any($1::date[]) and id = any($2::uuid[]) and day = on_day and id = session_id`,
     [days, ids, ids.map((id) => keptAttributes.get(id) ?? null), new Date(nowMs)],
@@ -65,7 +65,7 @@ export const eraseSessions: EraseWithSessions = async (executor, sessions, { now
 export const exportSessions: ExportRows = async (executor, { days, sessionIds }) => {
   const { rows } = await executor.query(
     `select id as session_id, created_at, placement, pub_user_id, country,
-      decision::json -> 3 ->> 'region' as region, decision::json -> 3 ->> 'city' as city, device, os,
+      decision::json -> 3 ->> 'region' as region, decision::json -> 3 ->> 'city' as city, device, os, language,
       decision::json -> 3 ->> 'browser' as browser, offer_ids, campaign_ids,
       coalesce(custom, '{}') as custom, coalesce(macros, '{}') as macros
     from sessions

@@ -3,14 +3,16 @@ import { loadScript } from '../../browser/script.ts';
 import { hostedStyle } from '../../catalog/hosted-style.ts';
 import { findTheme } from '../../catalog/theme-key.ts';
 import type { Publisher, Theme } from '../../catalog/types.ts';
-import type { Config } from '../../config.ts';
+import { createFailFast } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { ErrorPages } from '../../platform/http/error-pages.ts';
 import { html, pageOf } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { inRequestLanguage } from '../../platform/i18n/reader.ts';
 import type { App } from '../../platform/ports.ts';
+import type { OfferDeps } from '../ports.ts';
 import { type LinkReader, openLink, requireOfferwall } from './links.ts';
+import { findWallSession } from './sessions.ts';
 import { pageHeaders, rules } from './style.ts';
 
 const errorPages: ErrorPages = {
@@ -25,9 +27,10 @@ const errorPages: ErrorPages = {
  */
 export async function offerwallPageRoutes(
   app: App,
-  { config, ...links }: LinkReader & { config: Pick<Config, 'publicUrl'> },
+  { config, pool, dbHealth, ...links }: LinkReader & Pick<OfferDeps, 'config' | 'pool' | 'dbHealth'>,
 ): Promise<void> {
   const { catalog } = links;
+  const failFast = createFailFast(dbHealth);
   const script = await loadScript('offerwall', config.publicUrl);
 
   function publisherOf({ t, accountId, sdk_id: sdkId = accountId }: Record<string, unknown>): Publisher {
@@ -38,17 +41,25 @@ export async function offerwallPageRoutes(
     return publisher;
   }
 
+  /** As the session of the link asked for; null: it did not, or the database does not answer. */
+  async function languageOfLink(token: unknown): Promise<string | null> {
+    const { claims, publisher } = openLink(links, token);
+    const find = () => findWallSession(pool, publisher.id, claims.sessionId);
+    return (await failFast(find).catch(() => null))?.language ?? null;
+  }
+
   const showPage = async (request: FastifyRequest, reply: FastifyReply) => {
     if (script === null) throw new AppError('not_found');
     const query = request.query as Record<string, unknown>;
     const publisher = publisherOf(query);
     const style = hostedStyle(publisher, themeOf(publisher, query), rules);
+    const sessionTags = query.t === undefined ? null : await languageOfLink(query.t);
     return reply
       .headers(
         pageHeaders(config.publicUrl, { frameHosts: publisher.frameHosts, signed: query.t !== undefined, style }),
       )
       .type('text/html; charset=utf-8')
-      .send(inRequestLanguage(request, () => renderPage({ style, scriptPath: script.path })));
+      .send(inRequestLanguage(request, () => renderPage({ style, scriptPath: script.path }), sessionTags));
   };
   for (const url of paths) app.get(url, { schema: { hide: true }, config: { errorPages } }, showPage);
 

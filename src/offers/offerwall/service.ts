@@ -1,18 +1,20 @@
 import type pg from 'pg';
 import { eventKinds } from '../../catalog/event-kinds.ts';
 import { isServedTo } from '../../catalog/provisioning.ts';
+import { localise } from '../../catalog/translations.ts';
 import type { Offer, Publisher, Theme } from '../../catalog/types.ts';
 import type { Config } from '../../config.ts';
 import type { DatabaseHealth } from '../../platform/db/health.ts';
 import { createFailFast } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
+import { type Wanted, wantedOf } from '../../platform/i18n/wanted.ts';
 import { checkToken, createSigner } from '../../platform/security/tracking-token.ts';
 import type { WallLink } from '../fetch/pending-fetch.ts';
 import type { Client, FetchOffersRequest } from '../fetch/request.ts';
 import type { OfferService } from '../fetch/service.ts';
 import { createCursors, cursorPurpose } from './cursor.ts';
 import { type LinkReader, type OpenedLink, openLink, requireOfferwall } from './links.ts';
-import { findWallSession, requestLike } from './sessions.ts';
+import { findWallSession, requestLike, type WallSession } from './sessions.ts';
 import { selectPage, type Wall, type WallPageRequest } from './wall.ts';
 
 /**
@@ -46,7 +48,7 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
     const known = catalog.current().offers;
     const found = session.offerIds.map((id) => {
       const offer = known.get(id);
-      return offer !== undefined && isShown(offer, publisher) ? offer : null;
+      return offer !== undefined && isShown(offer, publisher) ? inLanguageOf(session, offer, publisher) : null;
     });
     return {
       wall: { publisher, theme: themeOf(publisher, session.themeId), session, offers: found, linked: null },
@@ -70,12 +72,11 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
   /** On every page: a filter that is changed begins anew, with the cursor of the first one. */
   function withLinked(wall: Wall, { claims, publisher, token }: OpenedLink): Wall {
     const offer = catalog.current().offers.get(claims.offerId);
-    const showsLinked =
-      offer !== undefined &&
-      isShown(offer, publisher) &&
-      !wall.offers.includes(offer) &&
-      checkToken(claims, now(), eventKinds.impression.token);
-    return showsLinked ? { ...wall, linked: { offer, token } } : wall;
+    if (offer === undefined || !isShown(offer, publisher)) return wall;
+    if (wall.offers.some((one) => one?.id === offer.id)) return wall;
+    return checkToken(claims, now(), eventKinds.impression.token)
+      ? { ...wall, linked: { offer: inLanguageOf(wall.session, offer, publisher), token } }
+      : wall;
   }
 
   async function render(wall: Wall, offset: number, pageRequest: WallPageRequest): Promise<Buffer> {
@@ -90,6 +91,7 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
       dev: session.dev,
       hasUser: session.pubUserId !== null,
       macros: session.macros,
+      language: languageOf(publisher, session),
       page,
       extra: {
         ...{ total, next_cursor: next === null ? null : cursorAt(next), first_cursor: cursorAt(0), categories },
@@ -115,6 +117,12 @@ export function createOfferwall({ pool, dbHealth, config, offers, ...links }: Of
 }
 
 const isShown = (offer: Offer, publisher: Publisher): boolean => isServedTo(offer, publisher) && offer.offerwallEnabled;
+
+const languageOf = ({ language }: Publisher, session: Pick<WallSession, 'language'>): Wanted =>
+  session.language === null ? language : wantedOf(session.language);
+
+const inLanguageOf = (session: Pick<WallSession, 'language'>, offer: Offer, publisher: Publisher): Offer =>
+  localise(offer, languageOf(publisher, session), publisher);
 
 const themeOf = (publisher: Publisher, id: number | null): Theme | null =>
   (id === null ? undefined : publisher.themes.get(id)) ?? publisher.defaultTheme;

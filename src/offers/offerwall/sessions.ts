@@ -1,4 +1,5 @@
 import type { Executor } from '../../platform/db/pool.ts';
+import { wantedOf } from '../../platform/i18n/wanted.ts';
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { Client, FetchOffersRequest } from '../fetch/request.ts';
 import type { MacroValues } from '../offer-view.ts';
@@ -12,6 +13,8 @@ export type WallSession = {
   userKey: string | null;
   pubUserId: string | null;
   country: string | null;
+  /** As a session stores it. */
+  language: string | null;
   /** In the order shown. */
   offerIds: readonly number[];
   custom: ReadonlyMap<string, string>;
@@ -25,6 +28,7 @@ type Row = {
   user_key: string | null;
   pub_user_id: string | null;
   country: string | null;
+  language: string | null;
   offer_ids: number[];
   custom: Record<string, string> | null;
   macros: Record<string, string> | null;
@@ -39,7 +43,7 @@ export async function findWallSession(
 ): Promise<WallSession | null> {
   const { rows } = await executor.query<Row>({
     name: 'find_wall_session',
-    text: `select placement, theme_id, user_key, pub_user_id, country, offer_ids, custom, macros, dev
+    text: `select placement, theme_id, user_key, pub_user_id, country, language, offer_ids, custom, macros, dev
       from sessions where day = $1::date and id = $2::uuid and publisher_id = $3`,
     values: [dayOfUuid7(id), id, publisherId],
   });
@@ -53,6 +57,7 @@ export async function findWallSession(
     userKey: row.user_key,
     pubUserId: row.pub_user_id,
     country: row.country,
+    language: row.language,
     offerIds: row.offer_ids,
     custom: new Map(Object.entries(row.custom ?? {})),
     macros: row.macros ?? {},
@@ -70,6 +75,7 @@ export const requestLike = (session: WallSession, { ip, userAgent, gpc }: Client
   adFp: null,
   pubUserId: gpc ? null : session.pubUserId,
   emailSha256: null,
+  language: session.language === null ? null : wantedOf(session.language),
   timeoutMs: null,
   dev: session.dev,
   loyalty: 'also',

@@ -6,7 +6,7 @@ import type { WallSession } from './sessions.ts';
 export type Wall = {
   publisher: Publisher;
   theme: Theme | null;
-  session: Pick<WallSession, 'id' | 'pubUserId' | 'dev' | 'macros'>;
+  session: Pick<WallSession, 'id' | 'pubUserId' | 'dev' | 'macros' | 'language'>;
   /** In the order of the session; null: no longer served. */
   offers: readonly (Offer | null)[];
   /** The offer of the link, shown before all others by the token of the link's session. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Offer, Publisher, Theme } from '../../catalog/types.ts';
 import type { Pieces } from '../../platform/http/hot-routes.ts';
+import type { Wanted } from '../../platform/i18n/wanted.ts';
 import { type TokenCodec, tokenLength } from '../../platform/security/tracking-token.ts';
 import { buildOfferView, clickUrl, fillCopy, hasMacros, type MacroValues } from '../offer-view.ts';
 import type { QrCodes } from '../qr.ts';
@@ -14,6 +15,7 @@ export type AnswerContext = {
   hasUser: boolean;
   usp: boolean;
   macros: MacroValues;
+  language: Wanted;
 };
 
 export type OfferRenderer = {
@@ -26,7 +28,7 @@ export type OfferRenderer = {
 };
 
 /** An offer at a publisher: the URL of its QR code, and its templates: without, and with a URL that saves it. */
-type Compiled = { qrUrl: string; plain: OfferTemplate | null; saveable: OfferTemplate | null };
+type Compiled = { language: string; qrUrl: string; plain: OfferTemplate | null; saveable: OfferTemplate | null };
 
 const variantFor = (hasUser: boolean): 'plain' | 'saveable' => (hasUser ? 'saveable' : 'plain');
 
@@ -101,8 +103,9 @@ function createCompiledOffers(qrUrlOf: (publisher: Publisher, offer: Offer) => s
     }
     const key = publisher.id * 4 + (publisher.walletEnabled ? 2 : 0) + (publisher.offerwallEnabled ? 1 : 0);
     let compiled = ofOffer.get(key);
-    if (compiled === undefined) {
-      compiled = { qrUrl: qrUrlOf(publisher, offer), plain: null, saveable: null };
+    const language = publisher.language.key;
+    if (compiled?.language !== language) {
+      compiled = { language, qrUrl: qrUrlOf(publisher, offer), plain: null, saveable: null };
       ofOffer.set(key, compiled);
     }
     return compiled;

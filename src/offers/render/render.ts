@@ -1,7 +1,15 @@
-import { buildAppearance, buildSettings, buildStyles, privacyUrlOf } from '../../catalog/theme-settings.ts';
+import {
+  buildAppearance,
+  buildSettings,
+  buildStyles,
+  privacyUrlOf,
+  translateSettings,
+  translateStyles,
+} from '../../catalog/theme-settings.ts';
 import type { Offer, Publisher, Theme } from '../../catalog/types.ts';
 import type { Assigned } from '../../experiments/assign.ts';
 import { bytesOf, type Pieces } from '../../platform/http/hot-routes.ts';
+import type { Language } from '../../platform/i18n/languages.ts';
 import type { PendingFetch } from '../fetch/pending-fetch.ts';
 import type { SessionRecord } from '../session-record.ts';
 import {
@@ -46,7 +54,7 @@ export function createRenderer(deps: RendererDeps): Renderer {
 
   /** @param members further members of `data`, as JSON with a comma before each */
   function partsOf(answer: AnswerContext, offers: readonly Part[], members: string): Part[] {
-    const [beforeSession, afterSession] = frameOf(answer.publisher, answer.theme, answer.usp);
+    const [beforeSession, afterSession] = frameOf(answer);
     const parts: Part[] = [`${opening}"offers":[`];
     for (const [index, offer] of offers.entries()) {
       if (index > 0) parts.push(',');
@@ -99,8 +107,8 @@ export function joinAnswers(named: readonly { name: string; answer: Pieces }[]):
 
 /** Frames with the settings and styles of a theme, rendered once for each publisher of a snapshot. */
 function createFrames(publicUrl: string) {
-  const frames = new WeakMap<Publisher, WeakMap<Theme | Publisher, Map<boolean, Frame>>>();
-  return (publisher: Publisher, theme: Theme | null, usp: boolean): Frame => {
+  const frames = new WeakMap<Publisher, WeakMap<Theme | Publisher, Map<string, Frame>>>();
+  return ({ publisher, theme, usp, language }: AnswerContext): Frame => {
     let ofPublisher = frames.get(publisher);
     if (ofPublisher === undefined) {
       ofPublisher = new WeakMap();
@@ -112,23 +120,31 @@ function createFrames(publicUrl: string) {
       ofTheme = new Map();
       ofPublisher.set(theme ?? publisher, ofTheme);
     }
-    let frame = ofTheme.get(usp);
+    const words = language.unit ?? publisher.language.unit ?? 'en';
+    const key = usp ? `usp ${words}` : words;
+    let frame = ofTheme.get(key);
     if (frame === undefined) {
-      frame = renderFrame(publisher, theme, usp, publicUrl);
-      ofTheme.set(usp, frame);
+      frame = renderFrame(publisher, theme, usp, publicUrl, words);
+      ofTheme.set(key, frame);
     }
     return frame;
   };
 }
 
-function renderFrame(publisher: Publisher, theme: Theme | null, usp: boolean, publicUrl: string): Frame {
-  const privacyUrl = privacyUrlOf(publisher, publicUrl);
-  const settings = buildSettings(publisher, theme, usp, privacyUrl);
-  const styles = { ...buildStyles(publisher, theme, privacyUrl), settings };
+function renderFrame(
+  publisher: Publisher,
+  theme: Theme | null,
+  usp: boolean,
+  publicUrl: string,
+  language: Language,
+): Frame {
+  const privacyUrl = privacyUrlOf(publisher, publicUrl, language);
+  const settings = translateSettings(buildSettings(publisher, theme, usp, privacyUrl), language);
+  const styles = { ...translateStyles(buildStyles(publisher, theme, privacyUrl), language), settings };
   const appearance = buildAppearance(theme);
   const more = appearance === null ? '' : `,"appearance":${asciiJson(appearance)}`;
   return [
-    Buffer.from(`,"privacy_url":${asciiJson(privacyUrl)},"session_id":"`, 'latin1'),
+    Buffer.from(`,"language":"${language}","privacy_url":${asciiJson(privacyUrl)},"session_id":"`, 'latin1'),
     Buffer.from(`","settings":${asciiJson(settings)},"styles":${asciiJson(styles)}${more}${closing}`, 'latin1'),
   ];
 }
@@ -146,7 +162,7 @@ type ShownSession = Pick<SessionRecord, 'id' | 'dev' | 'pubUserId' | 'usp' | 'of
 /** The answer of a session to its fetch. */
 export const renderSession = (
   renderer: Renderer,
-  { publisher, theme, assigned }: PendingFetch,
+  { publisher, theme, language, assigned }: PendingFetch,
   session: ShownSession,
 ): Pieces =>
   renderer.render({
@@ -159,6 +175,7 @@ export const renderSession = (
     offers: session.offers,
     macros: session.macros,
     assigned,
+    language,
   });
 
 /**

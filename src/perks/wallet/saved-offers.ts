@@ -1,11 +1,13 @@
 import { eventKinds } from '../../catalog/event-kinds.ts';
 import { isKnownTo, isServedTo, phaseOf } from '../../catalog/provisioning.ts';
 import type { CatalogStore } from '../../catalog/store.ts';
+import { localise } from '../../catalog/translations.ts';
 import type { Config } from '../../config.ts';
 import type { Coupon } from '../../coupons/coupon.ts';
 import type { CouponIssuer } from '../../coupons/issuer.ts';
 import { buildOfferView, clickUrl, fillCopy, type OfferView, sharedCouponOf } from '../../offers/offer-view.ts';
 import type { Executor } from '../../platform/db/pool.ts';
+import { wantedOf } from '../../platform/i18n/wanted.ts';
 import type { TokenClaims, TokenCodec } from '../../platform/security/tracking-token.ts';
 import { checkToken } from '../../platform/security/tracking-token.ts';
 import type { WalletItem } from '../wallet-items.ts';
@@ -40,9 +42,10 @@ export function createSavedOffers({
     const { offers, publishers } = catalog.current();
     return items.flatMap((item) => {
       const { publisherId, campaignId, offerId, sessionId, position } = item;
-      const offer = offers.get(offerId);
+      const known = offers.get(offerId);
       const publisher = publishers.get(publisherId);
-      if (offer === undefined || publisher === undefined || !isKnownTo(offer, publisherId)) return [];
+      if (known === undefined || publisher === undefined || !isKnownTo(known, publisherId)) return [];
+      const offer = localise(known, item.language === null ? publisher.language : wantedOf(item.language), publisher);
       const qrClaims: TokenClaims = { publisherId, sessionId: null, offerId, campaignId, position: 0, dev: false };
       const sessionClaims = { ...qrClaims, sessionId, position };
       // Clicks belong to the session of the save while its token is valid; later to none, like those of a QR code.

@@ -6,6 +6,7 @@ import { perkEvent } from '../../event-log/tracked-event.ts';
 import type { DatabaseHealth } from '../../platform/db/health.ts';
 import { createFailFast } from '../../platform/db/health.ts';
 import { transaction } from '../../platform/db/pool.ts';
+import { firstTag } from '../../platform/lib/language-tags.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { TokenCodec } from '../../platform/security/tracking-token.ts';
@@ -80,9 +81,11 @@ export function createWalletService(deps: WalletDeps): WalletService {
   const savedOffersOf = createSavedOffers(deps);
   const notify = createChangeNotifier(savedOffersOf);
 
-  function pageUrl({ publisherId, userKey }: WalletOwner, fromMs: number): string {
+  function pageUrl({ publisherId, userKey }: WalletOwner, fromMs: number, language: string | null = null): string {
     const expiresS = Math.floor((fromMs + linkLifeMs) / 1000);
-    return `${config.publicUrl}${walletPagePath}?t=${links.mint({ publisherId, userKey, offerId: 0, expiresS })}`;
+    const token = links.mint({ publisherId, userKey, offerId: 0, expiresS });
+    const inLanguage = language === null ? '' : `&language=${firstTag(language)}`;
+    return `${config.publicUrl}${walletPagePath}?t=${token}${inLanguage}`;
   }
 
   async function save(token: unknown, trace: Trace | null): Promise<string> {
@@ -99,12 +102,12 @@ export function createWalletService(deps: WalletDeps): WalletService {
       await insertEvents(executor, [perkEvent('save', { ...item, dev: false }, atMs)]);
       executor.onCommit(() => eventMeter.recorded('save', null));
     });
-    return pageUrl(item, timeOfUuid7(item.sessionId));
+    return pageUrl(item, timeOfUuid7(item.sessionId), item.language);
   }
 
   async function pageOf(token: unknown): Promise<string> {
     const { item } = await verify(token, 'view');
-    return pageUrl(item, timeOfUuid7(item.sessionId));
+    return pageUrl(item, timeOfUuid7(item.sessionId), item.language);
   }
 
   const remove: WalletService['remove'] = ({ publisherId, userKey }, offerId, trace) =>

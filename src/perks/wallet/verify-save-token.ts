@@ -42,7 +42,7 @@ export function createSaveTokenVerifier(
     if (sessionId === null) throw noUser();
     const user = await findSessionUser(pool, publisherId, sessionId);
     if (user === null) throw new AppError('invalid_token');
-    const { pubUserId, macros } = user;
+    const { pubUserId, macros, language } = user;
     if (pubUserId === null) throw noUser();
     const userKey = await userKeyOf(publisherId, pubUserId);
     const item = {
@@ -54,6 +54,7 @@ export function createSaveTokenVerifier(
       position,
       pubUserId,
       macros,
+      language,
       savedAt: new Date(atMs),
     };
     return { item, offer, recorded: !dev };

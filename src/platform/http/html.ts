@@ -36,9 +36,9 @@ type PageParts = {
 
 /** A page by itself, with its style inside, in the language of the reader. */
 export function pageOf({ title, style, body, head = nothing, viewport = standardViewport }: PageParts): string {
-  const { language } = reader();
+  const { language, direction = languages[language].direction } = reader();
   return html`<!doctype html>
-<html lang="${language}" dir="${languages[language].direction}">
+<html lang="${language}" dir="${direction}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="${viewport}">

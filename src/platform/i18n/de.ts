@@ -851,12 +851,15 @@ export const de: Messages = {
     exclude_os: 'Ausgeschlossene Betriebssysteme',
     target_browsers: 'Browser',
     exclude_browsers: 'Ausgeschlossene Browser',
+    target_languages: 'Sprachen',
+    exclude_languages: 'Ausgeschlossene Sprachen',
+    languagesHint: 'Etwa de, pt-BR. pt ist jedes Portugiesisch.',
     postalCodesHint: 'Etwa SW1A1AA, 10*.',
     noneExcluded: 'Keine',
     serve: 'Ausliefern',
     doNotServe: 'Nicht ausliefern',
     targeting: 'Targeting',
-    moreTargeting: 'Städte, Postleitzahlen, Plattformen, Betriebssysteme, Browser',
+    moreTargeting: 'Städte, Postleitzahlen, Plattformen, Betriebssysteme, Browser, Sprachen',
     withoutId: 'Nutzer ohne ID',
     withoutIdHint: 'Ohne Nutzer-ID greifen Frequency Caps nicht.',
     cap_offer: 'Angebot',
@@ -1848,16 +1851,17 @@ export const de: Messages = {
     audience_missed: 'Der Nutzer ist in keiner der Zielgruppen der Kampagne: {list}.',
     targeting_excluded:
       '{key, select, countries {Land} regions {Region} cities {Stadt} postal_codes {Postleitzahl} placements ' +
-      '{Platzierung} platforms {Plattform} os {Betriebssystem} browsers {Browser} other {Gerät}} {value} ist von der ' +
-      'Kampagne ausgeschlossen ({list}).',
+      '{Platzierung} platforms {Plattform} os {Betriebssystem} browsers {Browser} languages ' +
+      '{Sprache} other {Gerät}} {value} ist von der Kampagne ausgeschlossen ({list}).',
     targeting_missed:
       '{key, select, countries {Land} regions {Region} cities {Stadt} postal_codes {Postleitzahl} placements ' +
-      '{Platzierung} platforms {Plattform} os {Betriebssystem} browsers {Browser} other {Gerät}} {value} steht nicht ' +
-      'in der Liste der Kampagne ({list}).',
+      '{Platzierung} platforms {Plattform} os {Betriebssystem} browsers {Browser} languages ' +
+      '{Sprache} other {Gerät}} {value} steht nicht in der Liste der Kampagne ({list}).',
     targeting_unknown:
       '{key, select, countries {Das Land} regions {Die Region} cities {Die Stadt} postal_codes {Die Postleitzahl} ' +
-      'placements {Die Platzierung} platforms {Die Plattform} os {Das Betriebssystem} browsers {Der Browser} other ' +
-      '{Das Gerät}} des Nutzers ist unbekannt, und die Kampagne verlangt einen Wert ihrer Liste ({list}).',
+      'placements {Die Platzierung} platforms {Die Plattform} os {Das Betriebssystem} browsers {Der Browser} ' +
+      'languages {Die Sprache} other {Das Gerät}} des Nutzers ist unbekannt, und die Kampagne ' +
+      'verlangt einen Wert ihrer Liste ({list}).',
     stopped: '{what, select, offer {Das Angebot} campaign {Die Kampagne} other {Der Werbekunde}} ist gestoppt.',
     total_cap:
       '{per, select, hour {Stundenlimit} day {Tageslimit} month {Monatslimit} other {Gesamtlimit}} erreicht: {used} ' +

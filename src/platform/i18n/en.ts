@@ -818,12 +818,15 @@ export const en = {
     exclude_os: 'Excluded operating systems',
     target_browsers: 'Browsers',
     exclude_browsers: 'Excluded browsers',
+    target_languages: 'Languages',
+    exclude_languages: 'Excluded languages',
+    languagesHint: 'Such as de, pt-BR. pt is every Portuguese.',
     postalCodesHint: 'Such as SW1A1AA, 10*.',
     noneExcluded: 'None',
     serve: 'Serve',
     doNotServe: 'Do not serve',
     targeting: 'Targeting',
-    moreTargeting: 'Cities, postal codes, platforms, operating systems, browsers',
+    moreTargeting: 'Cities, postal codes, platforms, operating systems, browsers, languages',
     withoutId: 'Users without an id',
     withoutIdHint: 'Frequency caps cannot be applied without a user id.',
     cap_offer: 'offer',
@@ -1776,16 +1779,16 @@ export const en = {
     audience_missed: 'The user is in none of the audiences of the campaign: {list}.',
     targeting_excluded:
       '{key, select, countries {Country} regions {Region} cities {City} postal_codes {Postal code} placements ' +
-      '{Placement} platforms {Platform} os {Operating system} browsers {Browser} other {Device}} {value} is excluded ' +
-      'by the campaign ({list}).',
+      '{Placement} platforms {Platform} os {Operating system} browsers {Browser} languages ' +
+      '{Language} other {Device}} {value} is excluded by the campaign ({list}).',
     targeting_missed:
       '{key, select, countries {Country} regions {Region} cities {City} postal_codes {Postal code} placements ' +
-      '{Placement} platforms {Platform} os {Operating system} browsers {Browser} other {Device}} {value} is not in ' +
-      "the campaign's list ({list}).",
+      '{Placement} platforms {Platform} os {Operating system} browsers {Browser} languages ' +
+      "{Language} other {Device}} {value} is not in the campaign's list ({list}).",
     targeting_unknown:
       'The {key, select, countries {country} regions {region} cities {city} postal_codes {postal code} placements ' +
-      '{placement} platforms {platform} os {operating system} browsers {browser} other {device}} of the user is ' +
-      'unknown, and the campaign requires one of its list ({list}).',
+      '{placement} platforms {platform} os {operating system} browsers {browser} languages ' +
+      '{language} other {device}} of the user is unknown, and the campaign requires one of its list ({list}).',
     stopped: 'The {what, select, offer {offer} campaign {campaign} other {advertiser}} is stopped.',
     total_cap:
       '{per, select, hour {Hourly} day {Daily} month {Monthly} other {Lifetime}} cap used: {used} of {limit} ' +

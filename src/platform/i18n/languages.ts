@@ -1,3 +1,4 @@
+import { canonicalTag, chainOf } from '../lib/language-tags.ts';
 import { ar } from './ar.ts';
 import { de } from './de.ts';
 import { type EndUserMessages, en, type Messages } from './en.ts';
@@ -33,10 +34,23 @@ export const readerLanguages = Object.keys(complete) as ReaderLanguage[];
 export const isReaderLanguage = (name: unknown): name is ReaderLanguage =>
   typeof name === 'string' && Object.hasOwn(complete, name);
 
-/** The language of a BCP 47 tag, such as `pt-BR`, if its words are here. */
+const byLowerCase: ReadonlyMap<string, Language> = new Map(
+  (Object.keys(languages) as Language[]).map((name) => [name.toLowerCase(), name]),
+);
+
+/** The language of a BCP 47 tag, such as `pt-BR`, also written `pt_BR`, if its words are here. */
 export function languageOf(tag: unknown): Language | null {
-  const name = typeof tag === 'string' ? tag.trim().toLowerCase().split(/[-_]/)[0] : undefined;
-  return name !== undefined && Object.hasOwn(languages, name) ? (name as Language) : null;
+  const known = typeof tag === 'string' ? canonicalTag(tag.trim().replaceAll('_', '-')) : null;
+  return known === null ? null : unitLanguageOf(chainOf(known));
+}
+
+/** The first of these tags (in lower case) whose words are here. */
+export function unitLanguageOf(chain: readonly string[]): Language | null {
+  for (const tag of chain) {
+    const language = byLowerCase.get(tag);
+    if (language !== undefined) return language;
+  }
+  return null;
 }
 
 /** The tags of an `Accept-Language` header, the preferred one first. */

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { canonicalTag, directionOf } from '../lib/language-tags.ts';
 import {
   acceptedTags,
   isReaderLanguage,
@@ -8,8 +9,13 @@ import {
   type ReaderLanguage,
 } from './languages.ts';
 
-/** `locale`: BCP 47 tag of the language with a region, for dates and numbers. */
-export type Reader = { language: Language; locale: string };
+/**
+ * `locale`: BCP 47 tag of the language with a region, for dates and numbers. `direction`: of a reader whose own
+ * language runs otherwise than that of the words; absent: as the words.
+ */
+export type Reader = { language: Language; locale: string; direction?: Direction };
+
+type Direction = ReturnType<typeof directionOf>;
 
 /** In this locale every message stands in ⟦ ⟧, which shows texts that are not in the message files. */
 export const pseudoLocale = 'en-XA';
@@ -29,11 +35,25 @@ export function readerOf(acceptLanguage: string | undefined, set: ReaderLanguage
   return { language, locale: region === undefined ? languages[language].locale : `${language}-${region}` };
 }
 
-/** The language of a hosted page: as its URL says (`language` or `lang`), else by `Accept-Language`, else English. */
-export function requestLanguage(query: unknown, acceptLanguage: string | undefined): Language {
+/**
+ * What the reader of a hosted page asks for, the most wanted first: in the URL (`language` or `lang`), then in the
+ * session that the page belongs to, then in `Accept-Language`.
+ */
+function requestTags(query: unknown, acceptLanguage: string | undefined, sessionTags: string | null): string[] {
   const { language, lang } = (query ?? {}) as Record<string, unknown>;
-  const found = [language, lang, ...acceptedTags(acceptLanguage)].map(languageOf).find((one) => one !== null);
-  return found ?? 'en';
+  return [language, lang, ...(sessionTags?.split(',') ?? []), ...acceptedTags(acceptLanguage)].flatMap((tag) =>
+    typeof tag === 'string' ? (canonicalTag(tag.trim().replaceAll('_', '-')) ?? []) : [],
+  );
+}
+
+/** The language of a hosted page: the first that is asked for and here, else English. */
+export function requestLanguage(
+  query: unknown,
+  acceptLanguage: string | undefined,
+  sessionTags: string | null = null,
+): Language {
+  const tags = requestTags(query, acceptLanguage, sessionTags);
+  return tags.map(languageOf).find((one) => one !== null) ?? 'en';
 }
 
 const readers = new AsyncLocalStorage<Reader>();
@@ -52,6 +72,17 @@ export const inLanguage = <T>(language: Language | null, run: () => T): T =>
 
 type HostedRequest = { query: unknown; headers: { 'accept-language'?: string | undefined } };
 
-/** The same in the language of a hosted page. */
-export const inRequestLanguage = <T>({ query, headers }: HostedRequest, run: () => T): T =>
-  inLanguage(requestLanguage(query, headers['accept-language']), run);
+/**
+ * The same in the language of a hosted page, in the direction of the language that is asked for first, also where its
+ * words are not here. `sessionTags`: of the session that the page belongs to.
+ */
+export function inRequestLanguage<T>(
+  { query, headers }: HostedRequest,
+  run: () => T,
+  sessionTags: string | null = null,
+): T {
+  const language = requestLanguage(query, headers['accept-language'], sessionTags);
+  const [first] = requestTags(query, headers['accept-language'], sessionTags);
+  const direction = first === undefined ? languages[language].direction : directionOf(first);
+  return asReader({ language, locale: languages[language].locale, direction }, run);
+}

@@ -1,7 +1,8 @@
 import { type Html, html } from '../../../platform/http/html.ts';
+import { languages } from '../../../platform/i18n/languages.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { queryText } from '../../../shell/context.ts';
-import { countryName, perLocale } from '../../../shell/format.ts';
+import { countryName, languageName, perLocale } from '../../../shell/format.ts';
 import type { Choice, FormValue, PickerOptions } from '../../../shell/forms.ts';
 import { splitList } from '../../../shell/list-text.ts';
 import type { Pages } from '../../../shell/pages.ts';
@@ -36,6 +37,9 @@ const countryLists = perLocale((locale) => {
   return countryCodes.map((code) => ({ value: code, text: countryName(code) })).sort((a, b) => compare(a.text, b.text));
 });
 
+/** Languages of the unit's words, and whatever else is typed. */
+const languageChoices = perLocale(() => Object.keys(languages).map((tag) => ({ value: tag, text: languageName(tag) })));
+
 const fixed = (values: readonly string[]) => () => plain(values);
 const campaignsOf = ({ offers }: Scope): Campaign[] => [...new Set(offers().map(({ campaign }) => campaign))];
 
@@ -58,6 +62,7 @@ const sources = {
   devices: fixed(['desktop', 'mobile', 'tablet', 'tv']),
   os: seen('os', ['ios', 'android', 'windows', 'macos', 'linux']),
   browsers: seen('browsers', ['chrome', 'safari', 'firefox', 'edge']),
+  languages: () => languageChoices(''),
   attributes: seen('attributes'),
   categories: (scope: Scope) => distinct(campaignsOf(scope).map(({ category }) => category)),
   tags: (scope: Scope) => distinct(campaignsOf(scope).flatMap(({ tags }) => tags)),

@@ -23,6 +23,7 @@ const further: readonly Dimension[] = [
   { key: 'platforms' },
   { key: 'os' },
   { key: 'browsers' },
+  { key: 'languages', hint: 'campaigns.languagesHint' },
 ];
 
 const sides = ['include', 'exclude'] as const;

@@ -1,6 +1,7 @@
 import { normaliseName } from '../../../catalog/names.ts';
 import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import type { DecisionContext } from '../../../decision/types.ts';
+import { canonicalTag } from '../../../platform/lib/language-tags.ts';
 import { isUuid7 } from '../../../platform/lib/uuid7.ts';
 import { queryText } from '../../../shell/context.ts';
 
@@ -9,7 +10,7 @@ export type Question = Record<(typeof names)[number], string>;
 
 const names = [
   ...(['offer', 'campaign', 'session', 'user'] as const),
-  ...(['placement', 'country', 'region', 'city', 'platform', 'device', 'custom'] as const),
+  ...(['placement', 'country', 'region', 'city', 'platform', 'device', 'language', 'custom'] as const),
 ] as const;
 
 const maxCustomAttributes = 50;
@@ -33,6 +34,7 @@ export const visitorOf = (question: Question): Omit<DecisionContext, 'nowMs'> =>
   device: question.device || null,
   os: question.platform === 'ios' || question.platform === 'android' ? question.platform : null,
   browser: null,
+  language: canonicalTag(question.language),
   geo: {
     country: question.country.toUpperCase() || null,
     region: question.region.toUpperCase() || null,
