@@ -1,5 +1,6 @@
 import type { Coupons } from '../coupons/room.ts';
 import type { PermissionEntry } from '../management/unit-of-work.ts';
+import type { Messages } from '../messages/room.ts';
 import type { App } from '../platform/ports.ts';
 import type { Reports } from '../reports/room.ts';
 import type { Tracking } from '../tracking/room.ts';
@@ -12,11 +13,11 @@ import { walletPageRoutes } from './wallet/page-routes.ts';
 import { walletRoutes } from './wallet/routes.ts';
 import { eraseWalletOfSessions, eraseWalletOfUser, exportWallet } from './wallet-items.ts';
 
-type Needs = { tracking: Tracking; reports: Reports; coupons: Coupons };
+type Needs = { tracking: Tracking; reports: Reports; coupons: Coupons; messages: Messages };
 
 /** Perks that users select and confirm, and offers that they save. */
-export function createPerks({ tracking, reports, coupons }: Needs) {
-  const deps = { ...tracking.deps, coupons: coupons.issuer };
+export function createPerks({ tracking, reports, coupons, messages }: Needs) {
+  const deps = { ...tracking.deps, coupons: coupons.issuer, messages: messages.outbox };
   reports.addPerkStages(countPerkStages);
   return {
     name: 'perks',

@@ -7,6 +7,12 @@ export type Mail = {
   subject: string;
   text: string;
   html?: string;
+  /** Shown in place of the sender's name; its address stays. */
+  fromName?: string;
+  replyTo?: string;
+  /** The same on every try, so that a doubt is not two mails to the reader. */
+  messageId?: string;
+  headers?: Readonly<Record<string, string>>;
   attachments?: readonly { filename: string; content: string; contentType: string }[];
 };
 
@@ -19,6 +25,9 @@ export type Mailer = {
 
 /** Of connecting, greeting and every silence (milliseconds). */
 const timeoutMs = 10_000;
+
+/** Of `Name <address>`, or an address alone. */
+const addressIn = (from: string): string => /<([^<>]+)>\s*$/.exec(from)?.[1] ?? from;
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || host.startsWith('127.');
 
@@ -38,10 +47,14 @@ export function createMailer({ host, port, secure, credentials, from }: MailSett
   });
   const inFlight = new Set<Promise<void>>();
   return {
-    send: async ({ to, subject, text, html, attachments = [] }) => {
-      const headers = { 'auto-submitted': 'auto-generated' };
+    send: async ({ to, fromName = '', replyTo, headers: more = {}, attachments = [], ...parts }) => {
+      const headers = { 'auto-submitted': 'auto-generated', ...more };
+      const sender = fromName === '' ? from : { name: fromName, address: addressIn(from) };
       // An address as an object is never parsed as a list of several.
-      const mail = { from, to: { name: '', address: to }, subject, text, headers, html, attachments: [...attachments] };
+      const mail = {
+        ...{ ...parts, headers, attachments: [...attachments], from: sender, to: { name: '', address: to } },
+        ...(replyTo === undefined ? {} : { replyTo: { name: '', address: replyTo } }),
+      };
       const sending = transport.sendMail(mail).then(() => {});
       inFlight.add(sending);
       await sending.finally(() => inFlight.delete(sending));

@@ -66,6 +66,7 @@ export const tables: Record<string, Ownership> = {
   publishers: {
     owner: 'catalog',
     readers: {
+      messages: 'messages name the publisher',
       accounts: 'a key lives no longer than its publisher allows',
       alerts: 'messages name the publisher, in its time zone',
       audiences: 'making an audience locks the row of its publisher, which bounds how many there are',
@@ -91,6 +92,7 @@ export const tables: Record<string, Ownership> = {
       tracking: 'clicks and conversions need the placement, user and attributes of their session',
     },
   },
+  ...owned('messages', ['message_suppressions', 'perk_message_settings', 'perk_messages']),
   ...owned('coupons', ['coupon_blocks', 'coupon_loads', 'coupon_stock', 'coupons']),
   coupon_pools: { owner: 'coupons', readers: { catalog: 'the snapshot says which offers have codes' } },
   ...owned('alerts', ['alert_messages', 'alert_mutes', 'alert_readers', 'alert_rules', 'alerts']),

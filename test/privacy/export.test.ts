@@ -71,6 +71,7 @@ test('an export of an erased user, of an unknown one, or by another publisher is
     conversions: [],
     saved_offers: [],
     coupons: [],
+    perk_messages: [],
     history: [],
     attributes: [],
     audiences: [],

@@ -46,6 +46,16 @@ export const actionBody = Type.Object({
   action: Type.Literal('wrap', { description: 'The confirmation event: closes the session and sends the webhook.' }),
   selected: campaignIds('Campaigns to select before.'),
   unselected: campaignIds('Campaigns to unselect before.'),
+  consent: Type.Optional(
+    Type.Boolean({ description: 'true: the user has asked for the confirmed perks by e-mail; see `email`.' }),
+  ),
+  email: Type.Optional(
+    Type.String({
+      maxLength: 254,
+      description: 'Where they are sent to, with `consent` true; kept sealed until then.',
+    }),
+  ),
+  language: Type.Optional(Type.String({ maxLength: 35, description: 'Of the e-mail, BCP 47.' })),
 });
 
 /** The session view (docs/interface.md#user-selected-perks). */

@@ -3,6 +3,7 @@ import type { Caller } from '../../accounts/caller.ts';
 import type { Config } from '../../config.ts';
 import type { CouponIssuer } from '../../coupons/issuer.ts';
 import { type PerkEvent, perkEvent } from '../../event-log/tracked-event.ts';
+import type { MessageOutbox, Recipient } from '../../messages/outbox.ts';
 import type { BatchMeters } from '../../platform/db/batch.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import type { DatabaseHealth } from '../../platform/db/health.ts';
@@ -36,7 +37,7 @@ export type UspService = {
   get: (call: UspCall) => Promise<SessionData>;
   change: (call: UspCall, changeOf: ChangeOf) => Promise<SessionData>;
   /** After the change. Idempotent: a wrapped session is answered unchanged, and no webhook is sent again. */
-  wrap: (call: UspCall, changeOf: ChangeOf) => Promise<SessionData>;
+  wrap: (call: UspCall, changeOf: ChangeOf, recipient: Recipient | null) => Promise<SessionData>;
 };
 
 /** The `data` of the session view (docs/interface.md#user-selected-perks). */
@@ -49,6 +50,7 @@ type WrapDeps = {
   config: Config;
   eventMeter: EventMeter;
   coupons: CouponIssuer;
+  messages: MessageOutbox;
 };
 
 /** What the calls take. `now`: epoch milliseconds. */
@@ -114,20 +116,20 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
     return viewOf({ ...session, selected }, now(), noCoupons);
   }
 
-  async function wrap(call: UspCall, changeOf: ChangeOf): Promise<SessionData> {
+  async function wrap(call: UspCall, changeOf: ChangeOf, recipient: Recipient | null): Promise<SessionData> {
     const session = await find(call);
     const wanted = changeOf(session);
     if (session.wrappedAt !== null) return view(session, call);
     if (isExpired(session, now())) throw new AppError('session_expired');
     if (wanted.selected.length + wanted.unselected.length > 0) await changeSelection(pool, session, wanted);
-    const wrapped = await wraps.add({ session, caller: call.caller, nowMs: now(), trace: call.trace });
+    const wrapped = await wraps.add({ session, caller: call.caller, nowMs: now(), trace: call.trace, recipient });
     return wrapped === null ? get(call) : viewOf(wrapped.session, now(), wrapped.coupons);
   }
 
   return {
     get: (call) => failFast(() => get(call)),
     change: (call, changeOf) => failFast(() => change(call, changeOf)),
-    wrap: (call, changeOf) => failFast(() => wrap(call, changeOf)),
+    wrap: (call, changeOf, recipient) => failFast(() => wrap(call, changeOf, recipient)),
   };
 }
 
@@ -152,7 +154,14 @@ function viewOf(session: UspSession, nowMs: number, coupons: SessionCoupons) {
 }
 
 /** A call that wraps, with its session. */
-type Wrap = { session: UspSession; caller: Caller; nowMs: number; trace: Trace | null };
+type Wrap = {
+  session: UspSession;
+  caller: Caller;
+  nowMs: number;
+  trace: Trace | null;
+  /** Whom the perks are mailed to; null: nobody. */
+  recipient: Recipient | null;
+};
 
 /**
  * Wraps sessions, stores their selections for the reports and enqueues their webhooks, all in one transaction.
@@ -181,6 +190,11 @@ async function wrapBatch(deps: WrapDeps, items: readonly Wrap[]): Promise<(WrapR
       executor,
       done.map((item) => toWebhook(deps, item, coupons.get(item.session.id) ?? noCoupons)),
     );
+    const mailed = done.flatMap(({ recipient, ...item }) => {
+      const payload = (): Buffer => payloadOf(deps, item, coupons.get(item.session.id));
+      return recipient === null || item.session.dev ? [] : [{ ...item.session, recipient, payload, nowMs: item.nowMs }];
+    });
+    if (mailed.length > 0) await deps.messages.add(executor, mailed);
     return { wrapped, coupons };
   });
   return items.map((item) => {
@@ -201,16 +215,21 @@ type WrapResult = { session: UspSession; coupons: SessionCoupons };
 
 type Wrapped = Wrap & { selected: readonly number[] };
 
-function toWebhook(
-  { tokens, config }: WrapDeps,
-  { session, caller: { publisher, snapshot }, selected, nowMs, trace }: Wrapped,
-  coupons: SessionCoupons,
-): OutboxEvent {
+function toWebhook(deps: WrapDeps, item: Wrapped, coupons: SessionCoupons): OutboxEvent {
+  const { session, nowMs, trace } = item;
   const { id: sessionId, publisherId, pubUserId, dev } = session;
-  const context = { publisher, offers: snapshot.offers, tokens, publicUrl: config.publicUrl, coupons };
-  const payload = (): Buffer => buildUspPayload(session, selected, context);
+  const payload = (): Buffer => payloadOf(deps, item, coupons);
   const traceparent = trace?.traceparent ?? null;
   return { publisherId, event: uspSelection.name, sessionId, pubUserId, dev, payload, nowMs, traceparent };
+}
+
+function payloadOf(
+  { tokens, config }: WrapDeps,
+  { session, selected, caller: { publisher, snapshot } }: Pick<Wrapped, 'session' | 'selected' | 'caller'>,
+  coupons: SessionCoupons = noCoupons,
+): Buffer {
+  const context = { publisher, offers: snapshot.offers, tokens, publicUrl: config.publicUrl, coupons };
+  return buildUspPayload(session, selected, context);
 }
 
 /** The events of the selected perks, for the reports. */

@@ -43,6 +43,15 @@ export const ar: EndUserMessages = {
         text: 'الرابط غير مكتمل أو انتهت صلاحيته. افتحه مرة أخرى من المكان الذي وجدته فيه.',
       },
     },
+    message: {
+      title: '{count, plural, =1 {ميزتك} other {مزاياك: {count}}}',
+      why: 'تصلك هذه الرسالة لأنك طلبتها لدى {publisher}.',
+      unsubscribe: 'إلغاء الاشتراك',
+      use: 'استخدمها',
+      goneTitle: 'لا مزيد من الرسائل',
+      gone: 'لن تصلك هذه الرسائل بعد الآن.',
+      question: 'هل تريد إيقاف هذه الرسائل؟',
+    },
     coupon: { code: 'الرمز الخاص بك', until: 'صالح حتى {date}' },
     wallet: {
       title: 'العروض المحفوظة',

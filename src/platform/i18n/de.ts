@@ -1153,6 +1153,15 @@ export const de: Messages = {
         text: 'Er ist unvollständig oder abgelaufen. Öffnen Sie ihn dort erneut, wo Sie ihn gefunden haben.',
       },
     },
+    message: {
+      title: '{count, plural, =1 {Dein Vorteil} other {Deine {count} Vorteile}}',
+      why: 'Du bekommst diese Mail, weil du bei {publisher} darum gebeten hast.',
+      unsubscribe: 'Abmelden',
+      use: 'Einlösen',
+      goneTitle: 'Keine Mails mehr',
+      gone: 'Du bekommst diese Mails nicht mehr.',
+      question: 'Möchtest du diese Mails nicht mehr bekommen?',
+    },
     coupon: { code: 'Dein Code', until: 'Gültig bis {date}' },
     wallet: {
       title: 'Gemerkte Angebote',
@@ -1757,6 +1766,7 @@ export const de: Messages = {
     conversions: 'Conversions',
     saved_offers: 'Gemerkte Angebote',
     coupons: 'Gutscheincodes',
+    perk_messages: 'E-Mails mit Vorteilen',
     history: 'Obergrenzen und Abmeldungen',
     attributes: 'Attribute',
     audiences: 'Zielgruppen',

@@ -1119,6 +1119,15 @@ export const en = {
         text: 'It is incomplete or has expired. Open it again from where you found it.',
       },
     },
+    message: {
+      title: '{count, plural, =1 {Your perk} other {Your {count} perks}}',
+      why: 'You get this mail because you asked for it at {publisher}.',
+      unsubscribe: 'Unsubscribe',
+      use: 'Use it',
+      goneTitle: 'No more mails',
+      gone: 'You get no more of these mails.',
+      question: 'Do you want no more of these mails?',
+    },
     coupon: { code: 'Your code', until: 'Valid until {date}' },
     wallet: {
       title: 'Saved offers',
@@ -1686,6 +1695,7 @@ export const en = {
     conversions: 'Conversions',
     saved_offers: 'Saved offers',
     coupons: 'Coupon codes',
+    perk_messages: 'E-mails with perks',
     history: 'Caps and opt-outs',
     attributes: 'Attributes',
     audiences: 'Audiences',

@@ -43,6 +43,15 @@ export const es: EndUserMessages = {
         text: 'Está incompleto o ha caducado. Ábrelo de nuevo desde donde lo encontraste.',
       },
     },
+    message: {
+      title: '{count, plural, =1 {Tu ventaja} other {Tus {count} ventajas}}',
+      why: 'Recibes este correo porque lo pediste en {publisher}.',
+      unsubscribe: 'Darse de baja',
+      use: 'Usar',
+      goneTitle: 'No más correos',
+      gone: 'Ya no recibirás estos correos.',
+      question: '¿No quieres recibir más estos correos?',
+    },
     coupon: { code: 'Tu código', until: 'Válido hasta el {date}' },
     wallet: {
       title: 'Ofertas guardadas',

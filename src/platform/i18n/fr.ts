@@ -43,6 +43,15 @@ export const fr: EndUserMessages = {
         text: 'Il est incomplet ou a expiré. Ouvrez-le de nouveau à partir de l’endroit où vous l’avez trouvé.',
       },
     },
+    message: {
+      title: '{count, plural, =1 {Votre avantage} other {Vos {count} avantages}}',
+      why: 'Vous recevez cet e-mail parce que vous l’avez demandé chez {publisher}.',
+      unsubscribe: 'Se désabonner',
+      use: 'Utiliser',
+      goneTitle: 'Plus d’e-mails',
+      gone: 'Vous ne recevrez plus ces e-mails.',
+      question: 'Ne plus recevoir ces e-mails ?',
+    },
     coupon: { code: 'Votre code', until: 'Valable jusqu’au {date}' },
     wallet: {
       title: 'Offres enregistrées',

@@ -43,6 +43,15 @@ export const ja: EndUserMessages = {
         text: 'リンクが不完全か、有効期限が切れています。元のページからもう一度開いてください。',
       },
     },
+    message: {
+      title: '{count, plural, other {特典 {count} 件}}',
+      why: '{publisher} でご希望いただいたため、このメールをお送りしています。',
+      unsubscribe: '配信停止',
+      use: '利用する',
+      goneTitle: '配信停止',
+      gone: '今後このメールは届きません。',
+      question: 'このメールの配信を停止しますか？',
+    },
     coupon: { code: 'クーポンコード', until: '有効期限：{date}' },
     wallet: {
       title: '保存した特典',

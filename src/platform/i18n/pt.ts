@@ -43,6 +43,15 @@ export const pt: EndUserMessages = {
         text: 'Está incompleto ou expirou. Abra-o de novo a partir de onde o encontrou.',
       },
     },
+    message: {
+      title: '{count, plural, =1 {Sua vantagem} other {Suas {count} vantagens}}',
+      why: 'Você recebe este e-mail porque o pediu em {publisher}.',
+      unsubscribe: 'Cancelar inscrição',
+      use: 'Usar',
+      goneTitle: 'Sem mais e-mails',
+      gone: 'Você não receberá mais estes e-mails.',
+      question: 'Não quer mais receber estes e-mails?',
+    },
     coupon: { code: 'Seu código', until: 'Válido até {date}' },
     wallet: {
       title: 'Ofertas guardadas',

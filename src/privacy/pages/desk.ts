@@ -29,6 +29,7 @@ export const kindTexts: Readonly<Record<string, MessageKey>> = {
   conversions: 'privacyDesk.conversions',
   saved_offers: 'privacyDesk.saved_offers',
   coupons: 'privacyDesk.coupons',
+  perk_messages: 'privacyDesk.perk_messages',
   history: 'privacyDesk.history',
   attributes: 'privacyDesk.attributes',
   audiences: 'privacyDesk.audiences',

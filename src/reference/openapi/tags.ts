@@ -31,6 +31,7 @@ export const tagGroups: readonly { title: string; tags: readonly Tag[] }[] = [
       { name: 'Advertisers', description: 'Those whom campaigns belong to.' },
       { name: 'Campaigns', description: 'When, to whom and how often offers are shown, and what they pay.' },
       { name: 'Coupons', description: 'Codes of offers: for each user an own one, or one for all.' },
+      { name: 'Perk messages', description: 'E-mails to users with the perks that they confirmed.' },
       { name: 'Creatives', description: 'The pictures of offers.' },
       { name: 'Audiences', description: 'Lists of users that campaigns include or exclude.' },
       { name: 'Users', description: 'What a publisher tells of its users.' },

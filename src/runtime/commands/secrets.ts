@@ -10,6 +10,7 @@ import { loadConfig } from '../../config.ts';
 import { sealedCodes } from '../../coupons/seals.ts';
 import { openDatabase } from '../../embedded/open-database.ts';
 import { sealedAnswers } from '../../management/idempotency.ts';
+import { sealedMessages } from '../../messages/store.ts';
 import { countItemsByMark } from '../../perks/wallet-items.ts';
 import { createPool, type Executor } from '../../platform/db/pool.ts';
 import { sealedCanary } from '../../platform/security/canary.ts';
@@ -26,6 +27,7 @@ export const sealedColumns: readonly SealedColumn[] = [
   sealedAlertUrls,
   sealedConversionSecrets,
   ...sealedCodes,
+  sealedMessages,
   sealedTwoFactor,
   sealedIdTokens,
   sealedAnswers,

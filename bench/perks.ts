@@ -1,0 +1,119 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createOutput } from '../src/command-line/output.ts';
+import { runCommandLine } from '../src/command-line/run-command-line.ts';
+import { commands } from '../src/commands.ts';
+import { dayOf } from '../src/platform/lib/time.ts';
+import { newUuid7 } from '../src/platform/lib/uuid7.ts';
+import { startServerProcess } from '../test/support/server-process.ts';
+import { createPublisher } from './catalogue.ts';
+import { type Costs, createCosts } from './costs.ts';
+import { postRequest, runLoad } from './load.ts';
+import { writeTable } from './report.ts';
+import { openStage, type Stage } from './stage.ts';
+
+/**
+ * `npm run bench:perks [codes] [wraps] [rounds]`: a pool loaded by the command line, and what a code costs a wrap: with
+ * and without, in turns on one server.
+ */
+const key = 'bench-perks';
+const [codes = 10_000_000, wraps = 3000, rounds = 5] = process.argv.slice(2).map(Number);
+
+async function command(url: string, ...args: string[]): Promise<void> {
+  const env = { PERKWIRE_URL: url, PERKWIRE_KEY: key };
+  const { stdin, stdout, stderr } = process;
+  const outputOf = (isJson: boolean) => createOutput(isJson, { stdout, stderr });
+  const signal = new AbortController().signal;
+  const code = await runCommandLine(args, { commands, env, stdin, stderr, outputOf, signal });
+  if (code !== 0) throw new Error(`the command ended with ${code}`);
+}
+
+async function loadCodes(url: string, offer: number): Promise<number> {
+  const folder = await mkdtemp(join(tmpdir(), 'perkwire-codes-'));
+  const file = join(folder, 'codes.csv');
+  const lines = Array.from({ length: codes }, (_, index) => `SAVE-${((index + 1) * 7919).toString(36).toUpperCase()}`);
+  await writeFile(file, lines.join('\n'));
+  const startMs = performance.now();
+  await command(url, 'coupons', 'add', String(offer), file);
+  const seconds = (performance.now() - startMs) / 1000;
+  await rm(folder, { recursive: true });
+  return seconds;
+}
+
+/** Open sessions of different users, each of one offer. @returns their ids */
+async function openSessions({ pool }: Stage, offer: number, name: string): Promise<string[]> {
+  const nowMs = Date.now();
+  const ids = Array.from({ length: 2 * wraps }, () => newUuid7(nowMs));
+  await pool.query(
+    `insert into sessions (day, id, publisher_id, placement, offer_ids, campaign_ids, pub_user_id, usp, usp_check_all,
+      dev, created_at)
+    select $1, s.id, o.publisher_id, 'checkout', array[o.id], array[o.campaign_id], $3 || n, true, true, false, now()
+    from unnest($2::uuid[]) with ordinality s (id, n), offers o where o.id = $4`,
+    [dayOf(nowMs), ids, `${name}-`, offer],
+  );
+  return ids;
+}
+
+type Taken = Pick<Costs, 'serverUs' | 'databaseUs'>;
+
+async function wrapAll(port: number, costs: () => Promise<Costs>, ids: string[]): Promise<Taken> {
+  const before = await costs();
+  let sent = 0;
+  const path = (id: string): string => `/sdk/v4/usp/session/${id}.json?api_key=${key}`;
+  // There are twice as many sessions, so each is wrapped once.
+  const next = (): string => postRequest(path(ids[sent++] as string), '{"action":"wrap"}');
+  while (sent < wraps) {
+    const { failed } = await runLoad({ port, connections: 64, durationMs: 100, next });
+    if (failed > 0) throw new Error(`${failed} wraps failed`);
+  }
+  const after = await costs();
+  const per = (name: keyof Taken): number => (after[name] - before[name]) / sent;
+  return { serverUs: per('serverUs'), databaseUs: per('databaseUs') };
+}
+
+const median = (values: number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+
+const stage = await openStage();
+await createPublisher(stage.pool, { key, campaigns: 2 });
+const { rows: offers } = await stage.pool.query<{ id: number }>('select id from offers order by id limit 2');
+const [withCodes = 0, without = 0] = offers.map(({ id }) => id);
+// Held back, so that no call of a webhook is measured.
+await stage.pool.query(
+  `insert into webhook_endpoints (publisher_id, event, url, method, secret_sealed, enabled)
+  select id, 'usp.selection', 'https://shop.example/hook', 'POST', '\\x00', false from publishers`,
+);
+const server = await startServerProcess({ databaseUrl: stage.databaseUrl });
+try {
+  const seconds = await loadCodes(server.url, withCodes);
+  const costs = createCosts(stage, server.child.pid ?? 0);
+  const taken: Record<'with' | 'without', Taken[]> = { with: [], without: [] };
+  for (let round = 0; round < 2 * (rounds + 1); round += 1) {
+    const kind = round % 2 === 0 ? 'with' : 'without';
+    const ids = await openSessions(stage, kind === 'with' ? withCodes : without, `round-${round}`);
+    const one = await wrapAll(server.port, costs, ids);
+    if (round > 1) taken[kind].push(one); // the first two warm up
+  }
+  const sum = (kind: 'with' | 'without'): number =>
+    median(taken[kind].map(({ serverUs, databaseUs }) => serverUs + databaseUs));
+  const cells = (kind: 'with' | 'without'): string[] =>
+    (['serverUs', 'databaseUs'] as const).map((name) => median(taken[kind].map((one) => one[name])).toFixed(0));
+  await writeTable(
+    'perks',
+    ['What', 'server µs', 'PostgreSQL µs', 'Figure', 'Limit'],
+    [
+      [
+        `${codes.toLocaleString('en')} codes loaded by \`perkwire coupons add\``,
+        '',
+        '',
+        `${seconds.toFixed(1)} s`,
+        '60 s',
+      ],
+      [`wrap, 64 connections, median of ${rounds} × ${wraps}`, ...cells('without'), '', ''],
+      ['the same, with a code given', ...cells('with'), `${(sum('with') / sum('without')).toFixed(2)} ×`, '1.15 ×'],
+    ],
+  );
+} finally {
+  await server.stop();
+  await stage.close();
+}

@@ -1,0 +1,54 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { parseEmail } from '../accounts/users.ts';
+import { audit } from '../management/audit.ts';
+import { text } from '../management/fields.ts';
+import { orNull } from '../management/resource.ts';
+import { checkValue } from '../management/schema-errors.ts';
+import type { Work } from '../management/unit-of-work.ts';
+import { AppError } from '../platform/errors.ts';
+
+/** Whether and as whom a publisher sends messages. */
+export const settingsInput = Type.Object(
+  {
+    enabled: Type.Boolean({ description: 'Whether users who ask for it get their confirmed perks by e-mail.' }),
+    from_name: text(100, { description: 'The sender that readers see; empty: the name of the publisher.' }),
+    reply_to: orNull(Type.String({ maxLength: 254, description: 'Where answers go; null: to the sender.' })),
+  },
+  { additionalProperties: false },
+);
+
+type Settings = Static<typeof settingsInput>;
+
+const noSettings: Settings = { enabled: false, from_name: '', reply_to: null };
+
+export async function getSettings({ executor, publisherId }: Work): Promise<Settings> {
+  const { rows } = await executor.query<Settings>(
+    'select enabled, from_name, reply_to from perk_message_settings where publisher_id = $1',
+    [publisherId],
+  );
+  return rows[0] ?? noSettings;
+}
+
+/** @throws AppError invalid_request */
+export async function setSettings(work: Work, given: unknown): Promise<Settings> {
+  const details = checkValue(Type.Partial(settingsInput, { additionalProperties: false }), given ?? {});
+  const before = await getSettings(work);
+  const after = { ...before, ...(given as Partial<Settings>) };
+  if (details.length === 0 && after.reply_to !== null && parseEmail(after.reply_to) === null)
+    details.push({ path: '/reply_to', message: 'must be one e-mail address' });
+  if (details.length === 0 && /\p{Cc}/u.test(after.from_name))
+    details.push({ path: '/from_name', message: 'must be one line' });
+  if (details.length > 0) throw new AppError('invalid_request', { details });
+  const { executor, publisherId, nowMs } = work;
+  await executor.query(
+    `insert into perk_message_settings (publisher_id, enabled, from_name, reply_to, updated_at)
+    values ($1, $2, $3, $4, $5)
+    on conflict (publisher_id) do update set enabled = excluded.enabled, from_name = excluded.from_name,
+      reply_to = excluded.reply_to, updated_at = excluded.updated_at`,
+    [publisherId, after.enabled, after.from_name, after.reply_to, new Date(nowMs)],
+  );
+  const resource = { name: 'perk-messages', key: 'id' } as const;
+  const viewOf = (settings: Settings) => ({ id: publisherId, ...settings });
+  await audit(work, { resource, action: 'update', before: viewOf(before), after: viewOf(after) });
+  return after;
+}

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { renderMessage } from '../../src/messages/template.ts';
+import type { Language } from '../../src/platform/i18n/languages.ts';
+import { inLanguage } from '../../src/platform/i18n/reader.ts';
+import { violations } from '../support/axe.ts';
+import { closeContexts, newContext, openBrowser } from '../support/browser.ts';
+
+let browser: Awaited<ReturnType<typeof openBrowser>>;
+beforeAll(async () => {
+  browser = await openBrowser();
+});
+afterAll(() => closeContexts(browser));
+
+const perk = {
+  title: 'Two nights by the sea &amp; breakfast',
+  description: 'A small hotel, breakfast on the terrace and a late Sunday checkout.',
+  advertiser: 'Tidewander <Stays>',
+  url: 'https://perks.test/sdk/offer-click?t=1',
+  coupon: { code: 'A-VERY-LONG-CODE-'.repeat(6), expires_at: '2031-01-31T12:00:00.000Z', terms: 'Once a person' },
+};
+const perks = [perk, { ...perk, coupon: null }, { ...perk, coupon: undefined, url: '' }];
+const write = (language: Language) =>
+  inLanguage(language, () =>
+    renderMessage({ publisher: 'Shop\r\nBcc: x', perks, unsubscribeUrl: 'https://perks.test/messages/unsubscribe' }),
+  );
+
+const looks = (['en', 'ar'] as const).flatMap((language) =>
+  ([320, 600] as const).flatMap((width) => (['light', 'dark'] as const).map((scheme) => ({ language, width, scheme }))),
+);
+
+test.each(looks)('in $language at $width px, $scheme: all of it can be seen and read', async (look) => {
+  const { language, width, scheme } = look;
+  const context = await newContext(browser, { viewport: { width, height: 900 }, colorScheme: scheme });
+  const page = await context.newPage();
+  await page.setContent(write(language).html);
+  const sizes = await page.evaluate(() => ({
+    width: document.documentElement.scrollWidth,
+    background: getComputedStyle(document.body).backgroundColor,
+    direction: getComputedStyle(document.body).direction,
+  }));
+  expect(sizes.width).toBe(width);
+  expect(sizes.background === 'rgb(22, 24, 29)').toBe(scheme === 'dark');
+  expect(sizes.direction).toBe(language === 'ar' ? 'rtl' : 'ltr');
+  expect(await violations(page, ['color-contrast', 'html-has-lang', 'link-name', 'image-alt'])).toEqual([]);
+  const folder = process.env.SCREENSHOTS;
+  if (folder !== undefined) await page.screenshot({ path: `${folder}/mail-${language}-${width}-${scheme}.png` });
+  await context.close();
+});
+
+test('a mail of ten perks stays below 100 kB, in one line of a subject, with a text part', () => {
+  const many = Array.from({ length: 10 }, () => perk);
+  const { subject, html, text } = renderMessage({
+    publisher: 'Shop\r\nBcc: x',
+    perks: many,
+    unsubscribeUrl: 'https://x',
+  });
+  expect(html.length + text.length).toBeLessThan(100_000);
+  expect(subject).toBe('Shop Bcc: x: Your 10 perks');
+  expect(text).toContain('Two nights by the sea & breakfast (Tidewander <Stays>)');
+  expect(html).not.toMatch(/<(script|link|img|form|div|svg)\b/);
+  expect(html).toContain('Tidewander &lt;Stays&gt;');
+});
