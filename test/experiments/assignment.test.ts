@@ -162,7 +162,10 @@ describe('hold-outs', () => {
       count: 0,
     });
     const again = await api.call('GET', `/manage/v1/sessions/${data.session_id}/decision`);
-    expect(again.body.data, JSON.stringify(again.body)).toMatchObject({ identical: true, offers: [] });
+    expect(again.body.data, JSON.stringify(again.body)).toMatchObject({
+      ...{ identical: true, offers: [], experiments: [{ key: 'out', arm: 'holdout' }] },
+      would_have_shown: [expect.any(Number), expect.any(Number), expect.any(Number)],
+    });
     await t.pool.query("update campaigns set rules = '{}'");
     await t.deps.catalog.refresh();
   });

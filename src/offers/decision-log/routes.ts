@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Static, Type } from '@sinclair/typebox';
 import type { Propensity } from '../../decision/propensity.ts';
 import type { DecisionInput } from '../../decision/types.ts';
+import { announcedOf } from '../../experiments/assign.ts';
 import { callOf, publisherQuery } from '../../management/http.ts';
 import { createFailFast } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -42,6 +43,14 @@ const decisionAnswer = Type.Object({
     }),
     offers: Type.Array(shownOffer, { description: 'As they were shown.' }),
     empty_reason: Type.Union([Type.String(), Type.Null()], { description: 'Why nothing was shown.' }),
+    experiments: Type.Optional(
+      Type.Array(Type.Object({ key: Type.String(), arm: Type.String() }), {
+        description: 'The experiments that applied, with the arm of each; absent: none.',
+      }),
+    ),
+    would_have_shown: Type.Optional(
+      Type.Array(Type.Integer(), { description: 'Offers that a hold-out would have been shown; absent: it was none.' }),
+    ),
     replayed: Type.Object({
       offers: Type.Array(shownOffer),
       empty_reason: Type.Union([Type.String(), Type.Null()]),
@@ -92,6 +101,7 @@ export async function decisionLogRoutes(app: App, { pool, dbHealth, auth, now }:
 
 function toView(stored: StoredDecision, input: DecisionInput, propensityOf: Propensity) {
   const { identical, offers, emptyReason } = reDecide(stored, input);
+  const { experiments, ghost } = stored.inputs;
   const shown = stored.offerIds.map(
     (offerId, index): ShownOffer => ({
       offer_id: offerId,
@@ -120,6 +130,8 @@ function toView(stored: StoredDecision, input: DecisionInput, propensityOf: Prop
       identical,
       offers: shown,
       empty_reason: stored.emptyReason,
+      ...(experiments === undefined ? {} : { experiments: announcedOf(experiments.arms) }),
+      ...(ghost === undefined ? {} : { would_have_shown: [...ghost.offers] }),
       replayed: { offers: again, empty_reason: emptyReason },
     },
   };

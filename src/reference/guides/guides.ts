@@ -34,6 +34,7 @@ export const guideGroups: readonly { title: string; guides: readonly Guide[] }[]
       guide('how-a-decision-is-made', 'How a decision is made'),
       guide('dispatcher', 'The dispatcher'),
       guide('reports', 'Reports'),
+      guide('experiments', 'Experiments'),
       guide('dashboard', 'The dashboard in pictures'),
       document('promises', 'Promises'),
       document('glossary', 'Glossary'),

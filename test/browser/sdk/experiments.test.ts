@@ -1,0 +1,27 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { callsOf } from '../../experiments/support.ts';
+import { type Stage, startStage } from './support.ts';
+
+let stage: Stage;
+let api: ReturnType<typeof callsOf>;
+beforeAll(async () => {
+  stage = await startStage();
+  api = callsOf(stage.t);
+});
+afterAll(() => stage.close());
+
+const open = (pub_user_id: string) => stage.open({ user: { placement: 'order-status', pub_user_id } });
+
+test('ads_found says which arms apply, labels of an arm are shown, and a hold-out is told of no offers', async () => {
+  const plain = await (await open('plain')).until('ads_found');
+  expect(plain).not.toHaveProperty('experiments');
+  await api.start({ key: 'words', arms: [{ key: 'b', share: 1, changes: { labels: { close: 'Not now' } } }] });
+  const { page, until } = await open('in-it');
+  expect(await until('ads_found')).toMatchObject({ experiments: [{ key: 'words', arm: 'b' }] });
+  await until('ad_shown');
+  await expect.poll(() => page.getByRole('button', { name: 'Not now' }).count()).toBe(1);
+  await api.end();
+  await api.start({ key: 'out', holdout: 1 });
+  const held = await open('held');
+  expect(await held.until('no_ads_found')).toMatchObject({ experiments: [{ key: 'out', arm: 'holdout' }] });
+});
