@@ -50,8 +50,11 @@ export async function findCoupons(
 ): Promise<StoredCoupon[]> {
   const { rows } = await executor.query<StoredCoupon>({
     name: 'find_coupons',
-    text: `select ${storedColumns} from coupons
-where (user_key, offer_id) in (select * from unnest($1::uuid[], $2::integer[]))`,
+    // A look-up for each, whatever the planner believes of a table that grows fast.
+    text: `select c.* from unnest($1::uuid[], $2::integer[]) as asked (user_key, offer_id)
+cross join lateral (
+  select ${storedColumns} from coupons where user_key = asked.user_key and offer_id = asked.offer_id limit 1
+) c`,
     values: [uuids(asked, ({ userKey }) => userKey), integers(asked, ({ offer }) => offer.id)],
   });
   return rows;
