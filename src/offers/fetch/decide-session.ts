@@ -84,7 +84,7 @@ type Outcome = Decision & { ghost: readonly DecidedOffer[] | null };
 function decideFor(pending: PendingFetch, input: DecisionInput): Outcome {
   const startMs = performance.now();
   const decision =
-    pending.assigned === null ? { ...decide(input), ghost: null } : decideHeldOut(pending.assigned, input);
+    pending.assigned === null ? { ghost: null, ...decide(input) } : decideHeldOut(pending.assigned, input);
   pending.decision = { input, startMs, tookMs: performance.now() - startMs };
   return decision;
 }
@@ -95,7 +95,7 @@ function decideHeldOut({ isHeldOut, rules }: Assigned, input: DecisionInput): Ou
   const { withheld: _withheld, ...arm } = rules ?? {};
   const ghost = isWithheld ? decide({ ...input, context: { ...input.context, arm } }).offers : decision.offers;
   if (isHeldOut) return { offers: [], emptyReason: ghost.length === 0 ? decision.emptyReason : 'held_out', ghost };
-  return { ...decision, ghost: isWithheld ? ghost : null };
+  return { ghost: isWithheld ? ghost : null, ...decision };
 }
 
 const ghostOf = (offers: readonly DecidedOffer[]): NonNullable<StoredInputs['ghost']> => ({

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import { sources } from './source.ts';
+
+/** What runs for each fetch. */
+const hot = /^src\/(decision\/(decide\.ts|rank\/|index\/)|offers\/fetch\/(decide-session|early-fetch)\.ts)/;
+/** But for `input`, of which properties that it has are replaced. */
+const spreadFirst = /\{\s*\.\.\.(?!input\b)[^{}]*,\s*\w+/g;
+
+test('no object of a fetch has a property behind a spread (docs/adr/0022-spread-first.md)', () => {
+  const files = [...sources.values()].filter(({ path }) => hot.test(path));
+  expect(files.length).toBeGreaterThan(8);
+  const found = files.flatMap(({ path, text }) =>
+    [...text.matchAll(spreadFirst)].map(({ index }) => {
+      const line = text.slice(0, index).split('\n').length;
+      return `${path}:${line}: write the added properties before the spread, or name all of them.`;
+    }),
+  );
+  expect(found).toEqual([]);
+});
