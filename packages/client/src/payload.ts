@@ -12,6 +12,8 @@ export type UserPayload = {
   ad_fp?: string;
   /** Stable, non-PII id of the end user; required for the wallet and for User Selected Perks. */
   pub_user_id?: string;
+  /** SHA-256 of the end user's e-mail address in lower case, as 64 hex digits; finds the user in audiences. */
+  email_sha256?: string;
   /** ISO 3166-1 alpha-2; overrides the country of the IP address. */
   country?: string;
   /** What the end user reads, BCP 47, such as "pt-BR"; absent: as Accept-Language says. */

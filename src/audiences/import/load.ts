@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { timestamps, uuids } from '../../platform/db/binary-array.ts';
 import { createPool, type Executor, transaction } from '../../platform/db/pool.ts';
 import type { ServerUrl } from '../../platform/db/servers.ts';
@@ -12,6 +12,10 @@ const batchRows = 20_000;
 
 /** Lines read between two turns of the event loop (count): about 2 ms. */
 const linesPerTurn = 500;
+
+/** A turn that takes longer has other work: it gets several times as long before the next lines are read. */
+const busyMs = 0.5;
+const pausePerTurn = 4;
 
 /** Rows that could not be read and are named (count). */
 const maxErrors = 100;
@@ -72,7 +76,7 @@ async function stage(
   for await (const lines of linesOf(createReadStream(file, { highWaterMark: 256 * 1024 }))) {
     for (const text of lines) {
       line += 1;
-      if (line % linesPerTurn === 0) await turn();
+      if (line % linesPerTurn === 0) await giveWay();
       const row = readRow(text);
       if (row === null) continue;
       progress.rows += 1;
@@ -86,6 +90,13 @@ async function stage(
     batch = [];
   }
   await stageBatch(executor, batch);
+}
+
+async function giveWay(): Promise<void> {
+  const startMs = performance.now();
+  await turn();
+  const tookMs = performance.now() - startMs;
+  if (tookMs > busyMs) await sleep(Math.min(20, pausePerTurn * tookMs));
 }
 
 const stageBatch = (executor: Executor, batch: readonly Staged[]) =>

@@ -1,0 +1,150 @@
+import { createUserKeys } from '../src/platform/security/user-key.ts';
+import { processSecrets, startServerProcess } from '../test/support/server-process.ts';
+import { createPublisher } from './catalogue.ts';
+import { fetchBody } from './fetch.ts';
+import { type LoadResult, postRequest, runLoad } from './load.ts';
+import { writeTable } from './report.ts';
+import { openStage, type Stage } from './stage.ts';
+
+/**
+ * `npm run bench:audiences [users] [memberships of each] [rows of the import]`: fetches with audiences and attributes
+ * beside fetches without, and an import beside fetches.
+ */
+const [users = 1_000_000, memberships = 100, importRows = 10_000_000] = process.argv.slice(2).map(Number);
+
+/** Audiences that campaigns name, and conditions on attributes (counts). */
+const named = 20;
+const conditions = 10;
+
+const keys = { without: 'bench-without', with: 'bench-with' };
+const userOf = (index: number): string => `user-${index % users}`;
+const durationMs = 5000;
+const rounds = 4;
+
+const rulesOf = (campaign: number) => ({
+  targeting: {
+    audiences: {
+      include: [`a${campaign % named}`, `a${(campaign + 1) % named}`],
+      exclude: [`a${(campaign + 2) % named}`],
+    },
+  },
+  conditions: { key: `n${campaign % conditions}`, op: 'gte', value: 0 },
+});
+
+/** Users in rows, as calls would have written them. */
+async function seed({ pool }: Stage, publisherId: number): Promise<void> {
+  const { of } = createUserKeys(processSecrets.USER_PEPPER);
+  const audiences = Math.max(named, memberships * 2);
+  await pool.query(
+    `insert into audiences (publisher_id, key, name) select $1, 'a' || n, 'A' || n from generate_series(0, $2 - 1) n`,
+    [publisherId, audiences],
+  );
+  const attributes = Object.fromEntries(Array.from({ length: conditions }, (_, n) => [`n${n}`, { value: n }]));
+  for (let from = 0; from < users; from += 10_000) {
+    const userKeys = Array.from({ length: Math.min(10_000, users - from) }, (_, at) =>
+      of(publisherId, userOf(from + at)),
+    );
+    await pool.query(
+      `with given as (select user_key, row_number() over () as no from unnest($1::uuid[]) as user_key), told as (
+        insert into user_attributes (user_key, publisher_id, attributes, updated_at)
+        select user_key, $2, $3, now() from given
+      ), first as (select min(id) as id from audiences where publisher_id = $2)
+      insert into audience_members (user_key, audience_id)
+      select user_key, first.id + (no + n * 2) % $4 from given, first, generate_series(1, $5) n`,
+      [userKeys, publisherId, JSON.stringify(attributes), audiences, memberships],
+    );
+  }
+  for (let campaign = 0; campaign < 100; campaign++)
+    await pool.query(
+      `update campaigns set rules = $2 where id = (
+        select id from campaigns where publisher_id = $1 order by id offset $3 limit 1)`,
+      [publisherId, JSON.stringify(rulesOf(campaign)), campaign],
+    );
+  await pool.query('update publishers set keeps_attributes = true where id = $1', [publisherId]);
+  await pool.query('vacuum analyze user_attributes, audience_members');
+}
+
+const load = (port: number, key: string): Promise<LoadResult> => {
+  let at = 0;
+  const next = () => {
+    at += 7919;
+    return postRequest(`/native/v4/offers.json?api_key=${key}`, fetchBody(userOf(at)));
+  };
+  return runLoad({ port, connections: 32, durationMs, next });
+};
+
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] as number;
+
+/** Alternating, so that what else the machine does hits both. */
+async function compare(port: number): Promise<[string, string, string][]> {
+  const perS: Record<keyof typeof keys, number[]> = { without: [], with: [] };
+  for (let round = 0; round < rounds; round++)
+    for (const which of ['without', 'with'] as const) perS[which].push((await load(port, keys[which])).perS);
+  const [without, withAll] = [median(perS.without), median(perS.with)];
+  return [
+    ['fetches without audiences and attributes', `${without.toFixed(0)} /s`, ''],
+    [
+      `with ${conditions} conditions on attributes and ${named} audiences`,
+      `${withAll.toFixed(0)} /s`,
+      ratio(withAll, without),
+    ],
+  ];
+}
+
+const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length;
+
+const ratio = (one: number, other: number): string => `${(one / other).toFixed(2)} ×`;
+
+async function importBeside(
+  url: string,
+  port: number,
+  memory: () => Promise<number>,
+): Promise<[string, string, string][]> {
+  const alone = [(await load(port, keys.without)).perS];
+  const memoryBefore = await memory();
+  const body = Array.from({ length: importRows }, (_, n) => `member-${n}`).join('\n');
+  const startMs = performance.now();
+  const headers = { authorization: `Bearer ${keys.with}`, 'content-type': 'text/csv' };
+  let seconds = 0;
+  const importing = fetch(`${url}/manage/v1/audiences/a0/import`, { method: 'POST', headers, body }).then((answer) => {
+    seconds = (performance.now() - startMs) / 1000;
+    return answer.json() as Promise<{ data: { added: number } }>;
+  });
+  const beside: number[] = [];
+  while (seconds === 0) beside.push((await load(port, keys.without)).perS);
+  const { data } = await importing;
+  alone.push((await load(port, keys.without)).perS);
+  return [
+    [`import of ${data.added} members`, `${seconds.toFixed(1)} s`, `${(data.added / seconds / 1000).toFixed(0)} k/s`],
+    ['fetches beside it', `${mean(beside).toFixed(0)} /s`, ratio(mean(beside), mean(alone))],
+    ['memory of the process', `${memoryBefore.toFixed(0)} MB`, `${(await memory()).toFixed(0)} MB after`],
+  ];
+}
+
+const token = 'metrics-'.repeat(5);
+const stage = await openStage();
+try {
+  await createPublisher(stage.pool, { key: keys.without, campaigns: 100 });
+  const publisherId = await createPublisher(stage.pool, { key: keys.with, campaigns: 100 });
+  await seed(stage, publisherId);
+  const server = await startServerProcess({ databaseUrl: stage.databaseUrl, env: { METRICS_TOKEN: token } });
+  try {
+    const memory = async (): Promise<number> => {
+      const text = await (
+        await fetch(`${server.url}/metrics`, { headers: { authorization: `Bearer ${token}` } })
+      ).text();
+      return Number(/^process_resident_memory_bytes(?:\{[^}]*\})? (\S+)$/m.exec(text)?.[1]) / 2 ** 20;
+    };
+    const port = Number(new URL(server.url).port);
+    await load(port, keys.with);
+    const rows = [...(await compare(port)), ...(await importBeside(server.url, port, memory))];
+    const sizes =
+      `\n${users} users with ${conditions} attributes and ${memberships} memberships each; ` +
+      `medians of ${rounds} rounds.`;
+    await writeTable('audiences', ['What', 'Measured', 'Beside'], rows, sizes);
+  } finally {
+    await server.stop();
+  }
+} finally {
+  await stage.close();
+}
