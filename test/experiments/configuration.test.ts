@@ -147,3 +147,13 @@ test('publishers do not see experiments of another', async () => {
   expect((await api.fetch({ pub_user_id: 'u' })).experiments).toBeUndefined();
   await t.pool.query('delete from experiments');
 });
+
+test('at most 50 run at once, so that no fetch looks at more', async () => {
+  for (let at = 0; at < 50; at += 1) {
+    const made = await api.manage('POST', '', { key: `many-${at}`, arms: [arm('a', 0.01)] });
+    expect(made.status).toBe(201);
+  }
+  await t.pool.query('update experiments set started_at = now()');
+  await api.manage('POST', '', { key: 'one-more', arms: [arm('a', 0.01)] });
+  expect((await api.manage('POST', '/one-more/start')).status).toBe(409);
+});

@@ -1,12 +1,11 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { collectSums } from '../../src/experiments/sums/collect.ts';
 import { openAs, signInAs } from '../dashboard/support.ts';
 import { violations } from '../support/axe.ts';
 import { closeContexts, openBrowser } from '../support/browser.ts';
 import { portOf } from '../support/request.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { callsOf } from './support.ts';
+import { callsOf, collectAll } from './support.ts';
 
 let t: TestApp;
 let api: ReturnType<typeof callsOf>;
@@ -60,7 +59,7 @@ test('a marketer makes an experiment, starts it, reads its report and stops it',
     { key: 'one', share: 0.4, changes: { offers_per_response: 1 } },
   ]);
   for (let at = 0; at < 10; at += 1) await api.fetch({ pub_user_id: `page-${at}` });
-  await expect.poll(() => collectSums(t.pool)).toBe(true);
+  await collectAll(t);
   await page.reload();
   await page.getByText('There are too few users to compare yet.').waitFor();
   expect(await violations(page)).toEqual([]);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { collectSums } from '../../src/experiments/sums/collect.ts';
 import { startTestJobs } from '../support/jobs.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { callsOf } from './support.ts';
+import { callsOf, collectAll } from './support.ts';
 
 let t: TestApp;
 let api: ReturnType<typeof callsOf>;
@@ -28,8 +28,7 @@ type Arm = {
 };
 
 async function report(key: string, query = ''): Promise<{ arms: Arm[] } & Record<string, unknown>> {
-  // Another transaction may be open for a moment.
-  await expect.poll(() => collectSums(t.pool)).toBe(true);
+  await collectAll(t);
   const { status, body } = await api.call('GET', `/manage/v1/experiments/${key}/report${query}`);
   expect(status, JSON.stringify(body)).toBe(200);
   return body.data;

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { collectSums } from '../../src/experiments/sums/collect.ts';
 import { requestOver } from '../support/request.ts';
 import type { TestApp } from '../support/test-app.ts';
 
@@ -33,4 +34,15 @@ export function callsOf({ app }: TestApp, key = 'demo-key') {
       for (const { key: name } of body.data) await manage('DELETE', `/${name}`);
     },
   };
+}
+
+/** Adds all that is committed to the sums: transactions of other databases of the server may hold them up. */
+export async function collectAll({ pool }: TestApp): Promise<void> {
+  const { rows } = await pool.query<{ xid: string }>('select pg_current_xact_id()::text as xid');
+  const isPast = async (): Promise<boolean> => {
+    await collectSums(pool);
+    const found = await pool.query('select from experiment_progress where until_xid > $1::xid8', [rows[0]?.xid]);
+    return found.rowCount === 1;
+  };
+  await expect.poll(isPast).toBe(true);
 }

@@ -212,6 +212,8 @@ async function complete(values: ExperimentValues, work: Work, current: Experimen
 export async function arrange(values: ExperimentValues, work: Work, current: ExperimentView | null): Promise<Values> {
   const others = (await liveExperiments(work)).filter(({ key }) => key !== current?.key);
   requireNoConflict(values, others);
+  if (others.length >= maxLive) throw tooMany(`${maxLive} experiments run, or will`);
+  if ((current?.versions.length ?? 0) >= maxVersions) throw tooMany(`the experiment has had ${maxVersions} versions`);
   const { arms, holdout, layer } = values;
   const shares = [...(holdout > 0 ? [{ key: holdoutArm, share: holdout }] : []), ...arms];
   const taken = others
@@ -230,6 +232,12 @@ export async function arrange(values: ExperimentValues, work: Work, current: Exp
     ...(layer === null ? {} : { salt: `${work.publisherId} ${layer}` }),
   };
 }
+
+/** Experiments of a publisher that run, and versions of one (count): each fetch looks at all that run. */
+const maxLive = 50;
+const maxVersions = 200;
+
+const tooMany = (why: string): AppError => new AppError('conflict', { message: `No more can be started: ${why}.` });
 
 const layerFull = ({ key, layer }: ExperimentValues, others: readonly LiveExperiment[]): AppError =>
   new AppError('conflict', {

@@ -66,25 +66,47 @@ const emptyArm = (arm: string): ArmSums => ({
   metrics: { revenue: noMoments, perks: noMoments, clicks: noMoments, conversions: noMoments },
 });
 
+/** Columns of the statement below: what each metric is made of, and its value before the experiment. */
+const columnsOf: Record<(typeof sessionMetrics)[number], { y: string; b: string }> = {
+  revenue: { y: 'revenue', b: 'before_revenue' },
+  perks: { y: 'perks', b: 'before_clicks' },
+  clicks: { y: 'clicks', b: 'before_clicks' },
+  conversions: { y: 'conversions', b: 'before_clicks' },
+};
+
+/** The sums of one metric as a JSON list, in the order of their names. PostgreSQL adds equal ones up once. */
+const metricSql = (metric: (typeof sessionMetrics)[number]): string => {
+  const column = { x: 'x', ...columnsOf[metric] };
+  const sums = momentNames.map((name) => {
+    const factors = [...name].map((factor) => column[factor as keyof typeof column]);
+    return name === 'n' ? 'count(*)' : `sum(${factors.join(' * ')})`;
+  });
+  return `json_build_array(${sums.join(', ')}) as ${metric}`;
+};
+
+/** One pass over the users, in floating point: there may be millions. */
 async function readMetrics(executor: Executor, { experimentId, version }: Asked): Promise<Row[]> {
-  const { rows } = await executor.query<Row>(
-    `with units as materialized (
-      select * from experiment_units where experiment_id = $1 and version = $2
-    ), cap as (
-      select percentile_disc(${cappedAt}) within group (order by revenue_micros) as micros
-      from units where revenue_micros > 0
+  const { rows } = await executor.query<{ arm: string; sees: boolean } & Record<string, number[]>>(
+    `with cap as (
+      select percentile_disc(${cappedAt}) within group (order by revenue_micros) as micros from experiment_units
+      where experiment_id = $1 and version = $2 and revenue_micros > 0
     )
-    select arm, name, would_see > 0 as sees, ${momentsSql.join(', ')}
-    from units cross join cap cross join lateral (values
-      ('revenue', least(revenue_micros, coalesce(cap.micros, 0)) / 1e6, before_revenue_micros / 1e6),
-      ('perks', perks::numeric, before_clicks::numeric), ('clicks', clicks, before_clicks),
-      ('conversions', conversions, before_clicks)
-    ) metric (name, y, b) cross join lateral (select sessions as x) per
-    group by 1, 2, 3`,
+    select arm, sees, ${sessionMetrics.map(metricSql).join(', ')} from (
+      select arm, would_see > 0 as sees, sessions::float8 as x,
+        least(revenue_micros, coalesce(cap.micros, 0))::float8 / 1e6::float8 as revenue,
+        perks::float8 as perks, clicks::float8 as clicks, conversions::float8 as conversions,
+        before_clicks::float8 as before_clicks, before_revenue_micros::float8 / 1e6::float8 as before_revenue
+      from experiment_units cross join cap where experiment_id = $1 and version = $2
+    ) as given group by 1, 2`,
     [experimentId, version],
   );
-  return rows;
+  return rows.flatMap(({ arm, sees, ...lists }) =>
+    sessionMetrics.map((name) => ({ arm, sees, name, ...toMoments(lists[name] ?? []) })),
+  );
 }
+
+const toMoments = (list: readonly number[]): Moments =>
+  Object.fromEntries(momentNames.map((name, at) => [name, list[at] ?? 0])) as Moments;
 
 async function readShown(executor: Executor, { experimentId, version }: Asked) {
   const { rows } = await executor.query<{ arm: string; sessions: number }>(
