@@ -7,15 +7,14 @@ import {
   type Confirmed,
   confirmHolds,
   findCoupons,
-  insertCoupons,
   lockStock,
   markDrained,
-  moveStock,
   type NewCoupon,
   readFallbacks,
   type Stock,
   type StoredCoupon,
   takeExpiredHold,
+  writeCoupons,
 } from './rows.ts';
 import { couponContext, fallbackContext } from './seals.ts';
 
@@ -86,8 +85,8 @@ export async function issueCoupons(
   count(stocks, confirmed, 'held', -1);
   count(stocks, confirmed, 'given', 1);
   if (confirmed.length > 0) await confirmHolds(executor, confirmed, nowMs);
-  if (added.length > 0) await insertCoupons(executor, added, nowMs);
-  if (added.length + confirmed.length > 0) await moveStock(executor, [...stocks.values()]);
+  if (added.length + confirmed.length > 0)
+    await writeCoupons(executor, { coupons: added, stocks: [...stocks.values()] }, nowMs);
   const drained = [...stocks.values()].filter(({ next, last, isOwn }) => isOwn && next > last);
   if (drained.length > 0) await markDrained(executor, drained, nowMs);
   return coupons;

@@ -71,10 +71,20 @@ export type NewCoupon = {
   heldUntilMs: number | null;
 };
 
-export async function insertCoupons(executor: Executor, coupons: readonly NewCoupon[], nowMs: number): Promise<void> {
+/** Stores new coupons, if any, and the stocks that they were taken from, which are locked. */
+export async function writeCoupons(
+  executor: Executor,
+  { coupons, stocks }: { coupons: readonly NewCoupon[]; stocks: readonly Stock[] },
+  nowMs: number,
+): Promise<void> {
   await executor.query({
-    name: 'insert_coupons',
-    text: `insert into coupons
+    name: 'write_coupons',
+    text: `with moved as (
+  update coupon_stock s set next_position = m.next, given = m.given, held = m.held
+  from unnest($10::integer[], $11::bigint[], $12::bigint[], $13::bigint[]) as m (offer_id, next, given, held)
+  where s.offer_id = m.offer_id
+)
+insert into coupons
   (user_key, offer_id, publisher_id, session_id, sealed, digest, expires_at, held_until, given_at)
 select *, $9::timestamptz from unnest($1::uuid[], $2::integer[], $3::integer[], $4::uuid[], $5::bytea[], $6::uuid[],
   $7::timestamptz[], $8::timestamptz[])`,
@@ -88,18 +98,6 @@ select *, $9::timestamptz from unnest($1::uuid[], $2::integer[], $3::integer[], 
       timestamps(coupons, ({ expiresAt }) => timeOf(expiresAt)),
       timestamps(coupons, ({ heldUntilMs }) => heldUntilMs),
       new Date(nowMs),
-    ],
-  });
-}
-
-/** Writes stocks that are locked. */
-export async function moveStock(executor: Executor, stocks: readonly Stock[]): Promise<void> {
-  await executor.query({
-    name: 'move_coupon_stock',
-    text: `update coupon_stock s set next_position = m.next, given = m.given, held = m.held
-from unnest($1::integer[], $2::bigint[], $3::bigint[], $4::bigint[]) as m (offer_id, next, given, held)
-where s.offer_id = m.offer_id`,
-    values: [
       integers(stocks, ({ offerId }) => offerId),
       bigints(stocks, ({ next }) => next),
       bigints(stocks, ({ given }) => given),

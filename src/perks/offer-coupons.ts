@@ -1,9 +1,10 @@
+import type pg from 'pg';
 import type { Offer } from '../catalog/types.ts';
 import type { Coupon, CouponWant } from '../coupons/coupon.ts';
 import type { CouponIssuer } from '../coupons/issuer.ts';
 import { sharedCouponOf } from '../offers/offer-view.ts';
-import type { Executor } from '../platform/db/pool.ts';
-import type { UspSession } from './usp-sessions.ts';
+import { type Executor, transaction } from '../platform/db/pool.ts';
+import type { SelectionChange, UspSession } from './usp-sessions.ts';
 
 /** Coupons of campaigns of a session: those whose offers have codes. */
 export type SessionCoupons = ReadonlyMap<number, Coupon>;
@@ -62,4 +63,24 @@ export async function findSessionCoupons(
   if (wants.length === 0) return new Map();
   const found = await coupons.find(executor, wants);
   return new Map(wants.map(({ campaignId, offer }, index) => [campaignId, found[index] ?? sharedCouponOf(offer)]));
+}
+
+/** Holds the codes of offers that were selected, and ends that of those that were unselected, where pools hold any. */
+export async function holdSelected(
+  pool: pg.Pool,
+  { coupons, offers }: CouponContext,
+  session: UspSession,
+  { selected, unselected }: SelectionChange,
+  nowMs: number,
+): Promise<void> {
+  const heldOf = (chosen: readonly number[]): Wanted[] =>
+    couponWants({ session, selected: chosen }, offers).filter(
+      ({ offer }) => (offer.coupon?.holdMinutes ?? null) !== null,
+    );
+  const [held, released] = [heldOf(selected), heldOf(unselected)];
+  if (held.length + released.length === 0) return;
+  await transaction(pool, async (executor) => {
+    if (held.length > 0) await coupons.hold(executor, held, nowMs);
+    await coupons.release(executor, released, nowMs);
+  });
 }

@@ -16,7 +16,7 @@ import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import { type EventMeter, insertEvents } from '../../tracking/event-rows.ts';
 import { enqueue, type OutboxEvent } from '../../webhooks/outbox.ts';
-import { findSessionCoupons, giveAtWrap, type SessionCoupons } from '../offer-coupons.ts';
+import { findSessionCoupons, giveAtWrap, holdSelected, type SessionCoupons } from '../offer-coupons.ts';
 import { buildUspPayload, uspSelection } from '../usp-selection.ts';
 import {
   changeSelection,
@@ -113,6 +113,8 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
     if (isExpired(session, now())) throw new AppError('session_expired');
     const selected = await changeSelection(pool, session, wanted);
     if (selected === null) throw new AppError('session_wrapped');
+    const context = { coupons: written.coupons, offers: call.caller.snapshot.offers };
+    if (hasCodes({ session, caller: call.caller })) await holdSelected(pool, context, session, wanted, now());
     return viewOf({ ...session, selected }, now(), noCoupons);
   }
 
