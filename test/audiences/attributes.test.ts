@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { secondSweepMs } from '../../src/privacy/erasures.ts';
 import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
+import { signInAs } from '../dashboard/support.ts';
 import { eraseNext, tablesWith } from '../privacy/support.ts';
 
 let t: ManagementApp;
@@ -146,4 +147,13 @@ test('64 changes at once lose none, an export holds them, and an erasure takes a
   clock.ms += secondSweepMs;
   while (await eraseNext(t));
   expect((await me.call('GET', `/users/${user}`)).body.data.attributes).toEqual({ back: true });
+});
+
+test('the privacy desk shows the attributes of a user', async () => {
+  await me.call('PUT', '/users/u1', { attributes: { plan: 'gold-plan' } });
+  const admin = await signInAs(t, 'admin', me.publisherId);
+  const found = await admin.post(`/dashboard/p/${me.publisherId}/settings/privacy`, {
+    ...{ identifier: 'u1', named_by: 'pub_user_id' },
+  });
+  expect([found.statusCode, found.body]).toEqual([200, expect.stringContaining('gold-plan')]);
 });

@@ -1729,6 +1729,7 @@ export const de: Messages = {
     bytes: '{size} {unit}',
   },
   privacyDesk: {
+    value: 'Wert',
     lead: 'Was über eine Person gespeichert ist, für Anfragen nach dem Datenschutzrecht. Finden, herausgeben, löschen.',
     user: 'Person',
     identifier: 'Kennung',

@@ -1661,6 +1661,7 @@ export const en = {
     bytes: '{size} {unit}',
   },
   privacyDesk: {
+    value: 'Value',
     lead: 'What is kept of a person, for requests by data protection law. Find, hand out, erase.',
     user: 'Person',
     identifier: 'Identifier',

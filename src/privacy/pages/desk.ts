@@ -144,6 +144,7 @@ function foundCard(context: PublisherContext, { subject, data }: Found): Html {
     html`
       ${data.complete === true ? nothing : notice('warn', html`<p>${t('privacyDesk.incomplete')}</p>`)}
       ${table(t('privacyDesk.found'), heads, kinds)}
+      ${attributeTable(data.attributes)}
       <div class="actions">
         ${actionButton(context, { ...button, to: context.path(`${path}/export`), text: t('privacyDesk.export') })}
         ${actionButton(context, {
@@ -151,6 +152,19 @@ function foundCard(context: PublisherContext, { subject, data }: Found): Html {
           ...{ kind: 'danger', confirm: t('privacyDesk.eraseQuestion') },
         })}
       </div>`,
+  );
+}
+
+/** What the publisher has told of the user, by name. */
+function attributeTable(rows: unknown): Html {
+  const told = (rows ?? []) as { attributes: Record<string, { value: string | number | boolean }> }[];
+  const entries = told.flatMap(({ attributes }) => Object.entries(attributes));
+  if (entries.length === 0) return nothing;
+  const heads = [{ text: t('common.name') }, { text: t('privacyDesk.value') }];
+  return table(
+    t('privacyDesk.attributes'),
+    heads,
+    entries.map(([name, { value }]) => [html`<code>${name}</code>`, String(value)]),
   );
 }
 
