@@ -9,6 +9,7 @@ export const blankOffer = (id: number, campaignId: number, publisherId: number):
     publisherId,
     advertiserId: 0,
     advertiserName: '',
+    advertiserEvents: [],
     name: '',
     category: '',
     tags: [],

@@ -68,6 +68,8 @@ export const eventKinds = {
   },
   save: { metric: 'saves' },
   selection: { metric: 'selections' },
+  /** Named by a publisher or an advertiser; stored as `own:` with its name, each name once. */
+  own: { metric: 'own_events', token: beaconToken },
 } as const satisfies Record<string, EventKindRules>;
 
 export type EventKind = keyof typeof eventKinds;

@@ -28,6 +28,7 @@ export type PublisherRow = {
   controls?: StoredControls | null;
   keeps_attributes?: boolean;
   language?: string;
+  own_events?: string[];
 };
 
 export type KeyRow = {
@@ -75,6 +76,7 @@ export type CampaignRow = {
   publisher_id: number;
   advertiser_id: number;
   advertiser_name: string;
+  advertiser_events?: string[];
   name: string;
   category: string;
   tags: string[];

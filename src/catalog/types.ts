@@ -96,6 +96,7 @@ export type Publisher = {
   uspEnabled: boolean;
   walletEnabled: boolean;
   offerwallEnabled: boolean;
+  ownEvents: readonly string[];
   privacyUrl: string | null;
   /** Plain text of the privacy page; empty: the default text. */
   privacyText: string;
@@ -228,6 +229,7 @@ export type Campaign = {
   publisherId: number;
   advertiserId: number;
   advertiserName: string;
+  advertiserEvents: readonly string[];
   name: string;
   category: string;
   tags: readonly string[];
@@ -272,7 +274,6 @@ export type Offer = {
   weight: number;
   /** BCP 47 tag of its texts; null: the publisher's. */
   language: string | null;
-  /** What it has in other languages; null: nothing. */
   translations: Translations<Offer> | null;
   copy: OfferCopy;
   /** Sanitised HTML. */

@@ -16,6 +16,8 @@ export type StoredEvent<Kind extends EventKind> = {
   suspicious: Extract<(typeof suspicions)[number], 'bot' | 'qr'> | null;
   /** Revenue unless it is suspicious, in millionths of the campaign's currency. */
   revenueMicros: number;
+  /** Of an own event. */
+  name?: string;
 };
 
 /** An event that a tracking token records. */

@@ -46,6 +46,11 @@ export const offerSchema = Type.Object(
     useraction_url: nullableText,
     adv_pixel_url: Type.String(),
     beacons: Type.Object(eachBeacon(() => Type.String({ format: 'uri' }))),
+    events: Type.Optional(
+      Type.Record(Type.String(), Type.String({ format: 'uri' }), {
+        description: 'Beacons of own events, by name; absent where none are named.',
+      }),
+    ),
     creatives: Type.Array(creativeRef),
     offerwall_enabled: Type.Boolean(),
     wallet_enabled: Type.Boolean(),

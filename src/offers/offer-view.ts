@@ -2,6 +2,7 @@ import { buildCreativeView } from '../catalog/creative-view.ts';
 import { eachBeacon, eventKinds } from '../catalog/event-kinds.ts';
 import { offerLimits } from '../catalog/offer-limits.ts';
 import type { OfferCopy } from '../catalog/offer-texts.ts';
+import { ownEventPath, ownEventsOf } from '../catalog/own-events.ts';
 import type { Offer, Publisher } from '../catalog/types.ts';
 import type { Coupon } from '../coupons/coupon.ts';
 import { escapeHtml } from '../platform/lib/escape-html.ts';
@@ -11,7 +12,7 @@ import type { FetchOffersRequest } from './fetch/request.ts';
 /** The inputs of a rendered offer. */
 export type ViewContext = {
   offer: Offer;
-  publisher: Pick<Publisher, 'walletEnabled' | 'offerwallEnabled' | 'language'>;
+  publisher: Pick<Publisher, 'walletEnabled' | 'offerwallEnabled' | 'language' | 'ownEvents'>;
   /** The copy with its macros filled. */
   copy: OfferCopy;
   /** Signed tracking token of this offer in this session. */
@@ -38,6 +39,8 @@ export function buildOfferView(context: ViewContext) {
   const { campaign } = offer;
   const walletEnabled = publisher.walletEnabled && offer.walletEnabled;
   const creatives = offer.creatives.map((creative) => buildCreativeView(creative, publicUrl));
+  const own = ownEventsOf(publisher, campaign);
+  const ownUrl = (name: string): string => `${publicUrl}${ownEventPath}?t=${token}&name=${name}`;
   const shared = sharedCouponOf(offer);
   return withOldOfferNames({
     id: offer.id,
@@ -57,6 +60,7 @@ export function buildOfferView(context: ViewContext) {
     useraction_url: offer.useractionUrl,
     adv_pixel_url: offer.advPixelUrl,
     beacons: eachBeacon((path) => `${publicUrl}${path}?t=${token}`),
+    ...(own.length > 0 && { events: Object.fromEntries(own.map((name) => [name, ownUrl(name)])) }),
     creatives,
     offerwall_enabled: publisher.offerwallEnabled && offer.offerwallEnabled,
     wallet_enabled: walletEnabled,

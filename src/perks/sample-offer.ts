@@ -53,6 +53,7 @@ const sampleCampaign = (publisherId: number, creatives: Creative[]): Offer['camp
   publisherId,
   advertiserId: 1,
   advertiserName: 'Example Advertiser',
+  advertiserEvents: [],
   name: 'Test Endpoint',
   category: 'test',
   tags: ['test'],

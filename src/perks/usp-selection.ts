@@ -58,6 +58,9 @@ const campaign = Type.Object({
   wallet_enabled: Type.Boolean(),
   tags: Type.Array(Type.String()),
   beacons: Type.Object(eachBeacon(() => text())),
+  events: Type.Optional(
+    Type.Record(Type.String(), Type.String(), { description: 'Beacons of own events; absent where none are named.' }),
+  ),
   creatives: Type.Array(creative),
   useraction_cta: textOrNull,
   useraction_url: textOrNull,
@@ -204,6 +207,7 @@ function buildCampaign(session: PayloadSession, campaignId: number, index: numbe
     wallet_enabled: view.wallet_enabled,
     tags: view.tags,
     beacons: view.beacons,
+    ...(view.events !== undefined && { events: view.events }),
     creatives: view.creatives,
     useraction_cta: view.useraction_cta,
     useraction_url: view.useraction_url,

@@ -30,8 +30,13 @@ const schemaOf = (type: EventType, publicUrl: string) => ({
 
 /** Samples are the same at all times, so that a description does not differ from itself. */
 const sampleAtMs = Date.UTC(2026, 0, 1);
-const sampleSettings = { walletEnabled: true, offerwallEnabled: true, language: wantedOf('en') };
-const samplePublisher = { id: 1, ...sampleSettings } as Publisher;
+const sampleSettings = {
+  walletEnabled: true,
+  offerwallEnabled: true,
+  language: wantedOf('en'),
+  ownEvents: [],
+};
+const samplePublisher = { id: 1, ...sampleSettings } as Partial<Publisher> as Publisher;
 
 const sampleOf = ({ sample }: EventType, publicUrl: string): unknown =>
   JSON.parse(sample({ publisher: samplePublisher, publicUrl, nowMs: sampleAtMs }).toString());

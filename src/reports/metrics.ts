@@ -73,6 +73,7 @@ function metricOfEventsSql(name: MetricName): string {
   if (name === 'sessions') return countSql(['filled', 'empty']);
   if (name === 'filled_sessions') return countSql(['filled']);
   const kind = kindOfMetric.get(name);
+  if (kind === 'own') return "sum_exact(occurrences) filter (where kind like 'own:%')";
   return kind === undefined ? sumSql(name) : countSql([kind]);
 }
 

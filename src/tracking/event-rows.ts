@@ -34,7 +34,7 @@ export const rowValues = (events: readonly AnyEvent[]): Values => [
   dates(events, ({ sessionId }) => timeOfUuid7(sessionId)),
   uuids(events, ({ sessionId }) => sessionId),
   integers(events, ({ claims }) => claims.offerId),
-  texts(events, ({ kind }) => kind),
+  texts(events, ({ kind, name }) => (name === undefined ? kind : `${kind}:${name}`)),
   integers(events, ({ claims }) => claims.publisherId),
   integers(events, ({ claims }) => claims.campaignId),
   smallints(events, ({ claims }) => claims.position),

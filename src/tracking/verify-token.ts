@@ -3,8 +3,9 @@ import { createIsbotFromList, isbotPatterns, list } from 'isbot';
 import { LRUCache } from 'lru-cache';
 import type { AccountDeps } from '../accounts/ports.ts';
 import { eventKinds, type TrackedKind } from '../catalog/event-kinds.ts';
+import { ownEventsOf } from '../catalog/own-events.ts';
 import { eventRevenueMicros, isKnownTo } from '../catalog/provisioning.ts';
-import type { Offer } from '../catalog/types.ts';
+import type { Offer, Publisher } from '../catalog/types.ts';
 import type { TrackedEvent } from '../event-log/tracked-event.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
 import { checkToken } from '../platform/security/tracking-token.ts';
@@ -22,12 +23,14 @@ export type TrackedRequest = {
 
 /**
  * Verifies the token of a request, its parameter `t` (docs/interface.md#tracking).
+ * @param ownEvent name of an own event
  * @returns null for a bad or expired token, or one of an offer that its publisher does not have
  */
 export type VerifyToken = (
   request: { headers: IncomingHttpHeaders; method?: string | undefined },
   token: unknown,
   kind: TrackedKind,
+  ownEvent?: unknown,
 ) => TrackedRequest | null;
 
 export function createTokenVerifier({
@@ -36,14 +39,16 @@ export function createTokenVerifier({
   now,
 }: Pick<AccountDeps, 'catalog' | 'tokens' | 'now'>): VerifyToken {
   const isBot = createBotCheck();
-  return ({ headers, method }, token, kind) => {
+  return ({ headers, method }, token, kind, name) => {
     if (typeof token !== 'string') return null;
     const claims = tokens.read(token);
     if (claims === null) return null;
     const atMs = now();
-    const offer = catalog.current().offers.get(claims.offerId);
+    const { offers, publishers } = catalog.current();
+    const offer = offers.get(claims.offerId);
     if (offer === undefined || !isKnownTo(offer, claims.publisherId)) return null;
     if (!checkToken(claims, atMs, eventKinds[kind].token)) return null;
+    if (kind === 'own' && !isOwnEvent(publishers.get(claims.publisherId), offer, name)) return null;
     const event: TrackedEvent = {
       kind,
       claims,
@@ -51,11 +56,15 @@ export function createTokenVerifier({
       atMs,
       suspicious: isBot(headers['user-agent']) ? 'bot' : claims.sessionId === null ? 'qr' : null,
       revenueMicros: eventRevenueMicros(kind, offer.campaign, claims.publisherId),
+      ...(kind === 'own' && { name: name as string }),
     };
     const isSpeculative = method !== 'GET' || isPrefetch(headers);
     return { token, event, offer, isSpeculative, recorded: !claims.dev && !isSpeculative };
   };
 }
+
+const isOwnEvent = (publisher: Publisher | undefined, { campaign }: Offer, name: unknown): boolean =>
+  publisher !== undefined && typeof name === 'string' && ownEventsOf(publisher, campaign).includes(name);
 
 /** Safari sends `preview` for the thumbnails of its start page. */
 const purposes = /prefetch|prerender|preview/i;

@@ -34,6 +34,7 @@ const campaignOf = (id: number): Campaign => ({
   publisherId: 1,
   advertiserId: 4,
   advertiserName: `Advertiser ${id}`,
+  advertiserEvents: [],
   name: 'internal',
   category: 'food',
   tags: ['coffee', 'new'],

@@ -54,6 +54,8 @@ export type Offer = {
   /** The advertiser's impression URL, fired with `pixel`; may be "". */
   adv_pixel_url: string;
   beacons: Beacons;
+  /** Beacons of own events, by name, for {@link fireBeacon}; absent where none are named. */
+  events?: Record<string, string>;
   creatives: Creative[];
   offerwall_enabled: boolean;
   wallet_enabled: boolean;

@@ -28,6 +28,8 @@ export type SelectedCampaign = {
   wallet_enabled: boolean;
   tags: string[];
   beacons: Beacons;
+  /** Beacons of own events, by name; absent where none are named. */
+  events?: Record<string, string>;
   creatives: Creative[];
   useraction_cta: string | null;
   useraction_url: string | null;

@@ -1,4 +1,3 @@
-import { type EventKind, eventKinds } from '../../catalog/event-kinds.ts';
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import { crudPages } from '../../management/crud-pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
@@ -13,7 +12,7 @@ import { count, moment } from '../../shell/format.ts';
 import type { FormBuilder, FormValues } from '../../shell/forms.ts';
 import type { Shell } from '../../shell/layout.ts';
 import { audiences } from '../audiences.ts';
-import type { Rule } from '../rules/rule.ts';
+import { askedKinds, type Rule } from '../rules/rule.ts';
 import { type MemberServices, memberCards, memberPages } from './members.ts';
 
 export type AudienceServices = Shell & MemberServices & { management: ManagementClient };
@@ -105,7 +104,7 @@ function readAudience(fields: Fields): Values {
 const given = <Value>(name: string, value: Value | null): [string, Value][] => (value === null ? [] : [[name, value]]);
 
 const eventChoices = () => [
-  ...(Object.keys(eventKinds) as EventKind[]).map((kind) => ({ value: kind, text: t(`audiences.event_${kind}`) })),
+  ...askedKinds.map((kind) => ({ value: kind, text: t(`audiences.event_${kind}`) })),
   { value: 'conversion', text: t('audiences.event_conversion') },
 ];
 

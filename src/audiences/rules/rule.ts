@@ -2,7 +2,9 @@ import { type Static, Type } from '@sinclair/typebox';
 import { type EventKind, eventKinds } from '../../catalog/event-kinds.ts';
 import { idSchema } from '../../management/resource.ts';
 
-const kinds = [...(Object.keys(eventKinds) as EventKind[]), 'conversion'] as const;
+/** Own events are not told apart by name, and so not asked for. */
+export const askedKinds = (Object.keys(eventKinds) as EventKind[]).filter((kind) => kind !== 'own');
+const kinds = [...askedKinds, 'conversion'] as const;
 
 /** Longest time that a rule looks back (days). */
 const maxDays = 180;

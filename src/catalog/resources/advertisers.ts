@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { nameField } from '../../management/fields.ts';
 import { type Resource, removal, stamps, stopExpressions, stopFields } from '../../management/resource.ts';
+import { ownEventsField } from '../own-events.ts';
 
 export const advertisers: Resource = {
   name: 'advertisers',
@@ -8,7 +9,13 @@ export const advertisers: Resource = {
   table: 'advertisers',
   key: 'id',
   permission: 'offers/management',
-  input: Type.Object({ name: nameField('Shown with every offer.') }, { additionalProperties: false }),
+  input: Type.Object(
+    {
+      name: nameField('Shown with every offer.'),
+      own_events: ownEventsField('Names of events of its own: each of its offers has a beacon for each of them.'),
+    },
+    { additionalProperties: false },
+  ),
   readOnly: { ...stopFields, ...stamps, ...removal },
   expressions: stopExpressions,
   removedAt: 'deleted_at',

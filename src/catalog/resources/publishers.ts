@@ -16,6 +16,7 @@ import { problem } from '../../management/schema-errors.ts';
 import { isOperator } from '../../management/unit-of-work.ts';
 import { isTimeZone } from '../../platform/lib/time-zone.ts';
 import { normaliseName } from '../names.ts';
+import { ownEventsField } from '../own-events.ts';
 import { isFrameHost } from '../snapshot/convert.ts';
 import { placementName } from './placements.ts';
 
@@ -83,6 +84,7 @@ export const publishers: Resource = {
           'Whose pages alone may show the offerwall in a frame: https://shop.example or https://*.shop.example. ' +
           'Empty: any page, but for signed links.',
       }),
+      own_events: ownEventsField('Names of events of your own: each offer has a beacon for each of them.'),
       default_placement: orNull(placementName(), {
         default: null,
         description: 'Placement of fetches that name none; null: they are refused.',

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { KeyRestrictions } from '../../platform/http/key-restrictions.ts';
 import { wantedOf } from '../../platform/i18n/wanted.ts';
 import { parseNet } from '../../platform/lib/nets.ts';
@@ -63,6 +64,10 @@ export function toPublisher(
     uspEnabled: row.usp_enabled,
     walletEnabled: row.wallet_enabled,
     offerwallEnabled: row.offerwall_enabled,
+    // The same list as long as it does not change: rendered offers are kept with it.
+    ownEvents: isDeepStrictEqual(earlier?.ownEvents, row.own_events)
+      ? (earlier?.ownEvents ?? [])
+      : (row.own_events ?? []),
     privacyUrl: row.privacy_url,
     privacyText: row.privacy_text,
     frameHosts: row.frame_hosts.filter(isFrameHost),
@@ -167,6 +172,7 @@ export function toCampaign(row: CampaignRow, creativeRows: CreativeRow[], provis
     publisherId: row.publisher_id,
     advertiserId: row.advertiser_id,
     advertiserName: row.advertiser_name,
+    advertiserEvents: row.advertiser_events ?? [],
     name: row.name,
     category: row.category,
     tags: row.tags,

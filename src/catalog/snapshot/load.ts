@@ -35,7 +35,9 @@ const columns =
       .map((name) => `${table}.${name}`)
       .join(', ');
 
-const campaignColumns = columns<Omit<CampaignRow, 'advertiser_name' | 'stopped' | 'advertiser_stopped'>>({
+const campaignColumns = columns<
+  Omit<CampaignRow, 'advertiser_name' | 'advertiser_events' | 'stopped' | 'advertiser_stopped'>
+>({
   id: true,
   publisher_id: true,
   advertiser_id: true,
@@ -129,7 +131,7 @@ export async function loadRows(executor: Executor, earlier: Stored | null = null
     placements: await all('select * from placements'),
     audiences: await all('select id, publisher_id, key from audiences order by id'),
     campaigns: await some(
-      `select ${campaignColumns('c')}, a.name as advertiser_name,
+      `select ${campaignColumns('c')}, a.name as advertiser_name, a.own_events as advertiser_events,
         c.stopped_at is not null as stopped, a.stopped_at is not null as advertiser_stopped
       from campaigns c join advertisers a on a.id = c.advertiser_id
       where ${isReferable('c')} and ($1::integer[] is null or c.id = any($1)) order by c.id`,

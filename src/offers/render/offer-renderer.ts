@@ -28,7 +28,13 @@ export type OfferRenderer = {
 };
 
 /** An offer at a publisher: the URL of its QR code, and its templates: without, and with a URL that saves it. */
-type Compiled = { language: string; qrUrl: string; plain: OfferTemplate | null; saveable: OfferTemplate | null };
+type Compiled = {
+  language: string;
+  ownEvents: readonly string[];
+  qrUrl: string;
+  plain: OfferTemplate | null;
+  saveable: OfferTemplate | null;
+};
 
 const variantFor = (hasUser: boolean): 'plain' | 'saveable' => (hasUser ? 'saveable' : 'plain');
 
@@ -104,8 +110,14 @@ function createCompiledOffers(qrUrlOf: (publisher: Publisher, offer: Offer) => s
     const key = publisher.id * 4 + (publisher.walletEnabled ? 2 : 0) + (publisher.offerwallEnabled ? 1 : 0);
     let compiled = ofOffer.get(key);
     const language = publisher.language.key;
-    if (compiled?.language !== language) {
-      compiled = { language, qrUrl: qrUrlOf(publisher, offer), plain: null, saveable: null };
+    if (compiled?.language !== language || compiled.ownEvents !== publisher.ownEvents) {
+      compiled = {
+        language,
+        ownEvents: publisher.ownEvents,
+        qrUrl: qrUrlOf(publisher, offer),
+        plain: null,
+        saveable: null,
+      };
       ofOffer.set(key, compiled);
     }
     return compiled;

@@ -1455,6 +1455,7 @@ export const de: Messages = {
       'Schalten Sie User Selected Perks in den <a>Einstellungen</a> ein, oder verzichten Sie auf diesen Aufruf.',
     enableWallet: 'Schalten Sie das Wallet in den <a>Einstellungen</a> ein, oder verzichten Sie auf diesen Aufruf.',
     event_click: '{count, plural, one {# Klick} other {# Klicks}}',
+    event_own: '{count, plural, one {# eigenes Ereignis} other {# eigene Ereignisse}}',
     event_close: '{count, plural, one {# geschlossen} other {# geschlossen}}',
     event_impression: '{count, plural, one {# Impression} other {# Impressions}}',
     event_no_thanks: '{count} Nein danke',
@@ -1549,6 +1550,7 @@ export const de: Messages = {
     selections: 'Perks, die Nutzer ausgewählt haben.',
     saves: 'Angebote, die Nutzer für später gespeichert haben.',
     no_thanks: 'Klicks auf den Nein-Button.',
+    own_events: 'Ereignisse, die Publisher und Werbekunden benannt haben.',
     closes: 'Einheiten, die Nutzer geschlossen haben.',
     unbilled: 'Was Ereignisse bezahlt hätten, die nicht mehr in das Budget ihrer Kampagne passten.',
   },
@@ -1567,6 +1569,7 @@ export const de: Messages = {
     selections: 'Auswahlen',
     saves: 'Gespeichert',
     no_thanks: 'Nein danke',
+    own_events: 'Eigene Ereignisse',
     closes: 'Geschlossen',
   },
   nav: {

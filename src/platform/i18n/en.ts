@@ -1400,6 +1400,7 @@ export const en = {
     enableUsp: 'Switch User Selected Perks on in the <a>settings</a>, or do not make this call.',
     enableWallet: 'Switch the wallet on in the <a>settings</a>, or do not make this call.',
     event_click: '{count, plural, one {# click} other {# clicks}}',
+    event_own: '{count, plural, one {# own event} other {# own events}}',
     event_close: '{count, plural, one {# close} other {# closes}}',
     event_impression: '{count, plural, one {# impression} other {# impressions}}',
     event_no_thanks: '{count} no thanks',
@@ -1482,6 +1483,7 @@ export const en = {
     selections: 'Perks that users selected.',
     saves: 'Offers that users saved for later.',
     no_thanks: 'Clicks on the No button.',
+    own_events: 'Events that publishers and advertisers have named.',
     closes: 'Units that users closed.',
     unbilled: 'What events would have paid that no longer fitted into the budget of their campaign.',
   },
@@ -1500,6 +1502,7 @@ export const en = {
     selections: 'Selections',
     saves: 'Saves',
     no_thanks: 'No thanks',
+    own_events: 'Own events',
     closes: 'Closes',
   },
   nav: {

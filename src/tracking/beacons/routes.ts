@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { eventKinds, kindsWith } from '../../catalog/event-kinds.ts';
+import { eventKinds, kindsWith, type TrackedKind } from '../../catalog/event-kinds.ts';
+import { ownEventPath } from '../../catalog/own-events.ts';
 import type { FailureLimit } from '../../platform/http/failure-limit.ts';
 import { type HotRoutes, hotAnswer, unvalidated } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
@@ -62,14 +63,24 @@ const schema = {
 
 const description = 'Answers an image once the event is stored. A repeat counts once.';
 
+const ownSchema = {
+  ...schema,
+  operationId: 'recordOwnEvent',
+  summary: 'Record an own event',
+  description: `${description} A name that neither the publisher nor the advertiser of the offer has is a bad token.`,
+  querystring: Type.Object({
+    ...schema.querystring.properties,
+    name: Type.Optional(Type.String({ description: 'Of the event.' })),
+  }),
+};
+
 /** The image beacons (docs/interface.md#tracking): no other request is as frequent. */
 export function addBeaconRoutes(scope: App, hot: HotRoutes, { failures, verify, recorder }: BeaconDeps): void {
   const serve = hot(scope);
-  for (const kind of kindsWith('beacon')) {
-    const { path, operationId, summary } = eventKinds[kind].beacon;
-    const described = { ...schema, operationId, summary, description };
+  const addRoute = (kind: TrackedKind, path: string, described: object): void => {
     const handler = serve(path, async (request) => {
-      const tracked = verify(request, (request.query as { t?: unknown }).t, kind);
+      const { t, name } = request.query as { t?: unknown; name?: unknown };
+      const tracked = verify(request, t, kind, name);
       if (tracked === null) {
         const limited = failures.charge(request.ip);
         if (limited !== null) throw limited;
@@ -79,5 +90,10 @@ export function addBeaconRoutes(scope: App, hot: HotRoutes, { failures, verify, 
       return image;
     });
     scope.get(path, { schema: described, ...unvalidated }, handler);
+  };
+  for (const kind of kindsWith('beacon')) {
+    const { path, operationId, summary } = eventKinds[kind].beacon;
+    addRoute(kind, path, { ...schema, operationId, summary, description });
   }
+  addRoute('own', ownEventPath, ownSchema);
 }

@@ -12,6 +12,7 @@ const counts = {
   clicks: 1,
   no_thanks: 0,
   closes: 0,
+  own_events: 0,
   saves: 0,
   selections: 0,
   conversions: -1,
@@ -24,7 +25,7 @@ const rowOf = (value: string): ActivityRow => ({
   group: [value],
   metrics,
 });
-const numbers = '3,2,4,1,0,0,0,0,-1,-1.25,0.5,0.25,-1,-416.666667,0.666667';
+const numbers = '3,2,4,1,0,0,0,0,0,-1,-1.25,0.5,0.25,-1,-416.666667,0.666667';
 
 test.each([
   ['=1+1', "'=1+1"],

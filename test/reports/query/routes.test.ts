@@ -74,6 +74,7 @@ test('200: rows by day and dimension, with rates, and totals in which a session 
     clicks: 0,
     no_thanks: 0,
     closes: 0,
+    own_events: 0,
     saves: 0,
     selections: 0,
     conversions: 0,
@@ -209,11 +210,11 @@ test('CSV: by format or Accept; quoted by RFC 4180, and no value is a formula', 
   expect(csv.headers['content-disposition']).toBe(`attachment; filename="activity-${today}-${today}.csv"`);
   const lines = csv.body.split('\r\n');
   expect(lines[0]).toBe(
-    'date,plan,sessions,filled_sessions,impressions,clicks,no_thanks,closes,saves,selections,conversions,revenue,' +
-      'unbilled,ctr,cvr,rpm,fill_rate',
+    'date,plan,sessions,filled_sessions,impressions,clicks,no_thanks,closes,saves,selections,own_events,' +
+      'conversions,revenue,unbilled,ctr,cvr,rpm,fill_rate',
   );
-  expect(lines[1]).toBe(`${today},"'=HYPERLINK(""http://evil.example"";""x"")",1,1,3,0,0,0,0,0,0,0,0,0,0,0,1`);
-  expect(lines[3]).toBe(`${today},"silver, ""plus""",1,1,3,0,0,0,0,0,0,0,0,0,0,0,1`);
+  expect(lines[1]).toBe(`${today},"'=HYPERLINK(""http://evil.example"";""x"")",1,1,3,0,0,0,0,0,0,0,0,0,0,0,0,1`);
+  expect(lines[3]).toBe(`${today},"silver, ""plus""",1,1,3,0,0,0,0,0,0,0,0,0,0,0,0,1`);
   expect(lines[4]).toBe('');
   expect((await ask({}, { accept: 'text/csv' })).headers['content-type']).toContain('text/csv');
   expect((await ask({}, { accept: 'text/csv, application/json' })).headers['content-type']).toContain(

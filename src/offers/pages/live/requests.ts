@@ -50,10 +50,10 @@ export async function findRequests(
       u.wrapped_at, cardinality(u.selected) as selected,
       coalesce((
         select jsonb_object_agg(kind, n) from (
-          select e.kind, count(*)::int as n
+          select split_part(e.kind, ':', 1) as kind, count(*)::int as n
           from events e
           where e.day = s.day and e.session_id = s.id and e.suspicious is null
-          group by e.kind
+          group by 1
         ) as counts
       ), '{}') as events
     from wanted w
