@@ -3,8 +3,8 @@
  * Every world has its own seed, so each run prints the same.
  */
 import { writeFileSync } from 'node:fs';
+import { usersNeeded } from '../../src/experiments/statistics/checks.ts';
 import { linearised, ratioOf } from '../../src/experiments/statistics/moments.ts';
-import { usersNeeded } from '../../src/experiments/statistics/plan.ts';
 import { alarms, type Run, runWorld, sampleOf, type World } from './worlds.ts';
 
 const runs = 1000;

@@ -1,6 +1,6 @@
+import { sampleRatio } from '../../src/experiments/statistics/checks.ts';
 import { compare } from '../../src/experiments/statistics/compare.ts';
 import { addMoments, type Moments, noMoments } from '../../src/experiments/statistics/moments.ts';
-import { sampleRatio } from '../../src/experiments/statistics/sample-ratio.ts';
 
 /** Random numbers from a seed: the same worlds in every run (mulberry32). */
 export function randomFrom(seed: number): () => number {

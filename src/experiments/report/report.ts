@@ -2,11 +2,9 @@ import { controlOf, holdoutArm } from '../../catalog/experiments.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { ExperimentView } from '../configuration/experiments.ts';
-import { probabilitiesToBeBest } from '../statistics/best.ts';
+import { probabilitiesToBeBest, sampleRatio, usersNeeded } from '../statistics/checks.ts';
 import { compare, type Estimate } from '../statistics/compare.ts';
 import { linearised, type Moments, ratioOf } from '../statistics/moments.ts';
-import { usersNeeded } from '../statistics/plan.ts';
-import { sampleRatio } from '../statistics/sample-ratio.ts';
 import { type ArmSums, type Population, readSums, sessionMetrics } from './sums.ts';
 
 /** How often an interval of a report misses the truth, over all looks and all arms together. */

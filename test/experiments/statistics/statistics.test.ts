@@ -1,10 +1,8 @@
 import { expect, test } from 'vitest';
 import { alarms, randomFrom, runWorld, sampleOf } from '../../../bench/experiments/worlds.ts';
-import { probabilitiesToBeBest } from '../../../src/experiments/statistics/best.ts';
+import { probabilitiesToBeBest, sampleRatio, usersNeeded } from '../../../src/experiments/statistics/checks.ts';
 import { alwaysValidWidth, compare } from '../../../src/experiments/statistics/compare.ts';
 import { addMoments, linearised, momentsOf, noMoments, ratioOf } from '../../../src/experiments/statistics/moments.ts';
-import { usersNeeded } from '../../../src/experiments/statistics/plan.ts';
-import { sampleRatio } from '../../../src/experiments/statistics/sample-ratio.ts';
 
 /* Simulated with fixed seeds: a run is as good as another. npm run bench:experiments has more of each. */
 const runs = 150;

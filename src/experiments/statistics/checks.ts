@@ -1,0 +1,93 @@
+import { normalQuantile, uniform } from '../../decision/random.ts';
+import { alwaysValidWidth } from './compare.ts';
+import { linearised, type Moments, ratioOf } from './moments.ts';
+
+/** Odds against the shares from which on users must have been lost (1 in 1,000 false alarms, over all looks). */
+const alarmOdds = 1000;
+
+/** How many users the priors count for: shares that are wrong by about 2 %, and by about 0.2 %. */
+const priors = [600, 60_000];
+
+/**
+ * Whether users were lost or counted twice in some arms: a sequential test of the shares (Lindon and Malek, "Anytime
+ * valid inference for multinomial count data", 2022). The odds of the counts under any shares near the planned ones, by
+ * their odds under those, exceed 1,000 with probability below 0.001, however often one looks.
+ * @param arms counted users, and the planned share of each among them
+ */
+export function sampleRatio(arms: readonly { users: number; share: number }[]): { odds: number; isWrong: boolean } {
+  const planned = arms.filter(({ share }) => share > 0);
+  const shares = planned.reduce((sum, { share }) => sum + share, 0);
+  const total = planned.reduce((sum, { users }) => sum + users, 0);
+  if (planned.length < 2 || total === 0) return { odds: 1, isWrong: false };
+  const oddsOf = (prior: number): number => {
+    let logOdds = logGamma(prior) - logGamma(prior + total);
+    for (const { users, share } of planned) {
+      const part = share / shares;
+      logOdds += logGamma(prior * part + users) - logGamma(prior * part) - users * Math.log(part);
+    }
+    return Math.exp(Math.min(700, logOdds));
+  };
+  const odds = priors.reduce((sum, prior) => sum + oddsOf(prior), 0) / priors.length;
+  return { odds, isWrong: odds >= alarmOdds };
+}
+
+/** The logarithm of the gamma function (Stirling's series; error below 1e-10 from 10 on, and lifted up to there). */
+function logGamma(value: number): number {
+  let x = value;
+  let shift = 0;
+  for (; x < 10; x += 1) shift -= Math.log(x);
+  const inverse = 1 / (x * x);
+  const series = (1 / 12 - inverse * (1 / 360 - inverse * (1 / 1260 - inverse / 1680))) / x;
+  return shift + (x - 0.5) * Math.log(x) - x + 0.5 * Math.log(2 * Math.PI) + series;
+}
+
+type Plan = {
+  /** Of the metric of one user: its mean, and its variance divided by that of a share of 1. */
+  mean: number;
+  variance: number;
+  /** The smallest lift that is to be seen: 0.03 is 3 %. */
+  lift: number;
+  /** Shares of control and arm among all users. */
+  shares: readonly [control: number, arm: number];
+  alpha: number;
+};
+
+/** Quantile of the normal distribution at 0.8: with this probability a true lift is seen. */
+const power80 = 0.8416;
+
+/** Users of control and arm together with whom a lift is seen with a probability of 80 %; Infinity: it never is. */
+export function usersNeeded({ mean, variance, lift, shares: [control, arm], alpha }: Plan): number {
+  const delta = Math.abs(mean * lift);
+  if (delta === 0 || control <= 0 || arm <= 0) return Number.POSITIVE_INFINITY;
+  const all = control + arm;
+  const byUser = variance * (all / control + all / arm);
+  // The width depends on the number of users, but hardly: a few turns find it.
+  let users = byUser / delta ** 2;
+  for (let turn = 0; turn < 20; turn += 1)
+    users = (byUser * (alwaysValidWidth(Math.max(users, 1), alpha) + power80) ** 2) / delta ** 2;
+  return Math.ceil(users);
+}
+
+/** Draws of each arm (count): an error of about 0.005. */
+const draws = 10_000;
+
+/**
+ * The probability of each arm to have the highest ratio, where before nothing is known of them: each is normal about
+ * its estimate.
+ */
+export function probabilitiesToBeBest(arms: readonly Moments[]): number[] {
+  const posteriors = arms.map((moments) => ({
+    mean: ratioOf(moments),
+    sd: moments.n === 0 ? 0 : Math.sqrt(linearised(moments).z / moments.n),
+  }));
+  const wins = arms.map(() => 0);
+  for (let draw = 0; draw < draws; draw += 1) {
+    let best = { at: 0, value: Number.NEGATIVE_INFINITY };
+    for (const [at, { mean, sd }] of posteriors.entries()) {
+      const value = mean + sd * normalQuantile(Math.min(1 - 1e-9, Math.max(1e-9, uniform(draw * 64 + at, 0x5eed))));
+      if (value > best.value) best = { at, value };
+    }
+    wins[best.at] = (wins[best.at] ?? 0) + 1;
+  }
+  return wins.map((count) => count / draws);
+}
