@@ -23,6 +23,8 @@ export type Concurrency = {
   /** @param standing as the claim read it @returns ends the use */
   take: (endpointId: number, standing: Standing) => () => void;
   count: () => number;
+  /** Milliseconds until a first call, by waiting, allows more than was allowed last; null: none will. */
+  nextMs: () => number | null;
 };
 
 /** A call that takes longer makes its endpoint untrusted until it ends (milliseconds). */
@@ -33,6 +35,13 @@ const untrustedShare = 0.4;
 const untriedShare = 1 / 4;
 /** While less of that share is in use, an unproven endpoint gets all its calls at once, else one. */
 const unprovenShare = 1 / 8;
+/**
+ * A first call that takes longer (milliseconds) leaves its place to the first call of another endpoint, so that new ones
+ * that hang keep none that works from being tried before their deadline. So many do (count): beyond the concurrency,
+ * but each costs a socket that waits.
+ */
+const firstCallMs = 250;
+const maxWaitingFirst = 32;
 /** More calls than any endpoint may have in flight (count). */
 const unlimited = 1000;
 
@@ -43,7 +52,7 @@ type Busy = { trusted: boolean; startsMs: Set<Start> };
  * Shares a worker's concurrency among endpoints: 60 % is reserved for trusted ones, 10 % for the first calls of new
  * ones, at least one call where the others have two or more. Calls beyond the 40 % of the
  * others, as when many trusted endpoints hang at once, do not count against the trusted either; all together there are
- * never more than twice the concurrency.
+ * never more than twice the concurrency, but for first calls that wait.
  */
 export function createConcurrency(total: number, now: () => number): Concurrency {
   const busy = new Map<number, Busy>();
@@ -54,23 +63,43 @@ export function createConcurrency(total: number, now: () => number): Concurrency
     return oldest !== undefined && now() - oldest.atMs >= slowMs;
   };
   let all = 0;
+  /** When each first call of an endpoint began, the oldest first. */
+  const firstsMs = new Set<Start>();
+  let askedMs = 0;
+  const countWaiting = (): number => {
+    let count = 0;
+    for (const { atMs } of firstsMs) {
+      if (count === maxWaitingFirst || askedMs - atMs < firstCallMs) break;
+      count += 1;
+    }
+    return count;
+  };
+  const countUntrusted = (): { untrusted: number; tried: number; slowIds: number[] } => {
+    const slowIds: number[] = [];
+    let untrusted = 0;
+    let tried = 0;
+    for (const [endpointId, one] of busy) {
+      const slow = isSlow(one);
+      if (slow) slowIds.push(endpointId);
+      if (!slow && one.trusted) continue;
+      untrusted += one.startsMs.size;
+      for (const { isFirst } of one.startsMs) if (!isFirst) tried += 1;
+    }
+    return { untrusted, tried, slowIds };
+  };
+  const roomOf = (untrusted: number, others: number): number =>
+    Math.min(total - (others - untrusted) - Math.min(untrusted, reserve), 2 * total - others);
   return {
     count: () => all,
     allowance: () => {
-      const slowIds: number[] = [];
-      let untrusted = 0;
-      let tried = 0;
-      for (const [endpointId, one] of busy) {
-        const slow = isSlow(one);
-        if (slow) slowIds.push(endpointId);
-        if (!slow && one.trusted) continue;
-        untrusted += one.startsMs.size;
-        for (const { isFirst } of one.startsMs) if (!isFirst) tried += 1;
-      }
-      const free = Math.min(total - (all - untrusted) - Math.min(untrusted, reserve), 2 * total - all);
+      const { untrusted, tried, slowIds } = countUntrusted();
+      askedMs = now();
+      const waiting = countWaiting();
+      const free = roomOf(untrusted, all);
+      const freeBeside = roomOf(untrusted - waiting, all - waiting);
       return {
-        trusted: Math.max(free, 0),
-        untrusted: Math.max(Math.min(reserve - untrusted, free), 0),
+        trusted: Math.max(freeBeside, 0),
+        untrusted: Math.max(Math.min(reserve - untrusted + waiting, freeBeside), 0),
         tried: Math.max(Math.min(reserve - untrusted, triedReserve - tried, free), 0),
         perUnproven: untrusted < reserve * unprovenShare ? unlimited : 1,
         busyIds: [...busy.keys()],
@@ -78,15 +107,23 @@ export function createConcurrency(total: number, now: () => number): Concurrency
         slowIds,
       };
     },
+    nextMs: () => {
+      const waiting = countWaiting();
+      if (waiting === maxWaitingFirst || countUntrusted().untrusted - waiting < reserve) return null;
+      const next = [...firstsMs][waiting];
+      return next === undefined ? null : Math.max(1, next.atMs + firstCallMs - now());
+    },
     take: (endpointId, standing) => {
       const one = busy.get(endpointId) ?? { trusted: true, startsMs: new Set<Start>() };
       const start = { atMs: now(), isFirst: standing === 'untried' };
       one.trusted = standing === 'trusted';
       one.startsMs.add(start);
+      if (start.isFirst) firstsMs.add(start);
       busy.set(endpointId, one);
       all += 1;
       return () => {
         if (!one.startsMs.delete(start)) throw new Error('a call was released twice');
+        firstsMs.delete(start);
         all -= 1;
         if (one.startsMs.size === 0) busy.delete(endpointId);
       };

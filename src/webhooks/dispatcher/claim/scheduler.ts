@@ -34,8 +34,8 @@ export type Scheduler = {
   release: (claimed: Claimed) => void;
   /** Calls in flight (count). */
   inFlight: () => number;
-  /** Milliseconds until a rate-limited endpoint may be called; null: none is. */
-  nextRateLimitedMs: () => number | null;
+  /** Milliseconds until more may be claimed without anything having happened; null: nothing will be. */
+  nextMs: () => number | null;
 };
 
 type ClaimResult = {
@@ -59,8 +59,12 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
     for (const lane of lanes) readyQueues[lane].freed(endpointId);
   }
 
-  async function claimIn(lane: Lane, workerId: number, takeOver: boolean, limit: number): Promise<ClaimResult> {
-    const allowance = concurrencyShares.allowance();
+  async function claimIn(
+    lane: Lane,
+    { workerId, takeOver }: Claimant,
+    allowance: Allowance,
+    limit: number,
+  ): Promise<ClaimResult> {
     const size = Math.min(
       limit,
       Math.max(claimSize.least, Math.min(Math.floor(lastClaimMs * claimedPerMs), claimSize.most)),
@@ -104,9 +108,11 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
     },
     claim: async (workerId, { takeOver }) => {
       for (const endpointId of rateLimiter.ready()) freed(endpointId);
-      const live = await claimIn('live', workerId, takeOver, concurrency);
+      const allowance = concurrencyShares.allowance();
+      const live = await claimIn('live', { workerId, takeOver }, allowance, concurrency);
       if (live.more || redelivering.size >= redeliveryLimit) return live;
-      const again = await claimIn('redelivery', workerId, takeOver, redeliveryLimit - redelivering.size);
+      const redeliveries = redeliveryLimit - redelivering.size;
+      const again = await claimIn('redelivery', { workerId, takeOver }, allowance, redeliveries);
       for (const one of again.claimed) redelivering.add(one);
       return again;
     },
@@ -119,7 +125,10 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
       freed(claimed.endpointId);
     },
     inFlight: concurrencyShares.count,
-    nextRateLimitedMs: rateLimiter.nextMs,
+    nextMs: () => {
+      const times = [rateLimiter.nextMs(), concurrencyShares.nextMs()].filter((ms) => ms !== null);
+      return times.length === 0 ? null : Math.min(...times);
+    },
   };
 }
 
@@ -173,7 +182,7 @@ type State = {
   isUncertain: boolean;
   isStopped: boolean;
   running: Promise<void> | null;
-  rateTimer: NodeJS.Timeout | undefined;
+  claimTimer: NodeJS.Timeout | undefined;
 };
 
 /** Claims, one statement at a time, for as long as there may be something to claim. */
@@ -185,7 +194,7 @@ export function createClaimLoop({ pool, scheduler, leases, claimant, start, logg
     isUncertain: false,
     isStopped: false,
     running: null,
-    rateTimer: undefined,
+    claimTimer: undefined,
   };
   const permitted = (): Claimant | null => (state.isStopped ? null : claimant());
 
@@ -212,9 +221,9 @@ export function createClaimLoop({ pool, scheduler, leases, claimant, start, logg
     const { claimed, more } = await scheduler.claim(workerId, { takeOver });
     state.wanted ||= more || state.isScanning || state.scanRequested;
     for (const delivery of claimed) start(delivery);
-    clearTimeout(state.rateTimer);
-    const nextMs = scheduler.nextRateLimitedMs();
-    if (nextMs !== null && !state.isStopped) state.rateTimer = setTimeout(wake, nextMs);
+    clearTimeout(state.claimTimer);
+    const nextMs = scheduler.nextMs();
+    if (nextMs !== null && !state.isStopped) state.claimTimer = setTimeout(wake, nextMs);
   }
 
   async function scanPage(): Promise<void> {
@@ -238,7 +247,7 @@ export function createClaimLoop({ pool, scheduler, leases, claimant, start, logg
     },
     stop: async () => {
       state.isStopped = true;
-      clearTimeout(state.rateTimer);
+      clearTimeout(state.claimTimer);
       await state.running;
     },
   };

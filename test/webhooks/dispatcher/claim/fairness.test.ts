@@ -51,16 +51,17 @@ describe('one endpoint and the others', () => {
     await until(() => receiver.taken.length, 60);
   });
 
-  test('hanging new endpoints take two fifths of the concurrency and no more', async () => {
+  test('hanging endpoints that never succeeded take three tenths of the concurrency and no more', async () => {
     const hanging = await hook(() => {});
     for (let count = 0; count < 20; count++) {
       const endpoint = await addEndpoint(t, hanging.url, { deadline_ms: 30_000 });
+      await t.pool.query('update endpoint_health set last_failure_at = now() where endpoint_id = $1', [endpoint.id]);
       for (let each = 0; each < 5; each++) await enqueueDelivery(t, endpoint);
     }
     await dispatcher({ concurrency: 60, drainLimitMs: 0, pollMs: 50 });
-    await until(() => hanging.taken.length, 24);
+    await until(() => hanging.taken.length, 18);
     await untilScanned(t, 12);
-    expect(hanging.taken).toHaveLength(24);
+    expect(hanging.taken).toHaveLength(18);
   });
 
   test('an endpoint that was never tried gets its first call at once while twenty that failed hang', async () => {
@@ -79,6 +80,18 @@ describe('one endpoint and the others', () => {
     expect(hanging.taken).toHaveLength(2); // none has reached its deadline
   });
 
+  test('a new endpoint gets its first call before twenty new ones that hang reach their deadline', async () => {
+    const hanging = await hook(() => {});
+    for (let count = 0; count < 20; count++)
+      await enqueueDelivery(t, await addEndpoint(t, hanging.url, { deadline_ms: 30_000 }));
+    await dispatcher({ concurrency: 4, drainLimitMs: 0, pollMs: neverMs });
+    await until(() => hanging.taken.length, 1);
+    const receiver = await hook();
+    await enqueueDelivery(t, await addEndpoint(t, receiver.url));
+    await until(() => receiver.taken.length, 1);
+    expect(hanging.taken.length).toBeLessThanOrEqual(20); // none has reached its deadline
+  });
+
   test('trusted endpoints are served while hanging new ones use their whole share', async () => {
     const good = await addEndpoint(t, (await hook()).url);
     const receiver = await hook();
@@ -93,7 +106,7 @@ describe('one endpoint and the others', () => {
     await until(() => hanging.taken.length, 4);
     for (let count = 0; count < 10; count++) await enqueueDelivery(t, good);
     await until(() => receiver.taken.length, 10);
-    expect(hanging.taken).toHaveLength(4);
+    expect(hanging.taken.length).toBeLessThanOrEqual(12); // the first call of each
   });
 });
 
@@ -112,6 +125,24 @@ describe('concurrency shares', () => {
         expect(slots.allowance().trusted).toBeGreaterThanOrEqual(total * 0.6);
       }),
     );
+  });
+
+  test('a first call that waits leaves its place to other first calls alone, and only so many do', () => {
+    let nowMs = 0;
+    const slots = createConcurrency(5, () => nowMs);
+    const releases = fill(slots, 1, 'untried', 2);
+    expect(slots.allowance()).toMatchObject({ trusted: 3, untrusted: 0, tried: 0 });
+    expect(slots.nextMs()).toBe(250);
+    nowMs = 250;
+    expect(slots.allowance()).toMatchObject({ trusted: 5, untrusted: 2, tried: 0 });
+    expect(slots.nextMs()).toBeNull();
+    for (let endpoint = 2; slots.allowance().untrusted > 0; endpoint++, nowMs += 250)
+      fill(slots, endpoint, 'untried', 2);
+    expect(slots.count()).toBe(34);
+    expect(slots.allowance()).toMatchObject({ trusted: 3, tried: 0 });
+    expect(slots.nextMs()).toBeNull();
+    for (const release of releases) release();
+    expect(slots.allowance().untrusted).toBe(2);
   });
 
   test('an endpoint with a call of over a second is not trusted until the call ends', () => {
