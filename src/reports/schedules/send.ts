@@ -42,7 +42,9 @@ async function sendOne(deps: SendDeps, schedule: DueSchedule): Promise<string | 
   const sent = await reportOf(deps, schedule).catch(() => 'the report could not be read');
   if (typeof sent === 'string') return sent;
   if (channelId !== null) return (await channels()?.post(publisherId, channelId, chatMessageOf(sent))) ?? null;
-  return (mailer as NonNullable<typeof mailer>).send({ to: email as string, ...mailOf(sent) }).then(
+  // A process that ends between sending and noting it leaves a second try: by its id it is the same mail.
+  const messageId = `<report-${schedule.id}-${schedule.dueAt.getTime()}@${new URL(deps.config.publicUrl).hostname}>`;
+  return (mailer as NonNullable<typeof mailer>).send({ to: email as string, messageId, ...mailOf(sent) }).then(
     () => null,
     () => 'the mail server did not take it',
   );

@@ -128,6 +128,26 @@ test('a mail that fails is tried again, and the page says so', async () => {
   server.refuse(false);
 });
 
+test('a mail that is sent again, because the first try was not noted, has the same Message-ID', async () => {
+  await t.pool.query('delete from report_schedules');
+  const analyst = await signInAs(t, 'analyst');
+  const id = await saved(analyst, 'Twice');
+  await analyst.post(own(`/reports/saved/${id}/schedules`), {
+    ...{ recipient: `user.${analyst.userId}`, period: 'day', hour: '9' },
+  });
+  const [{ due_at: dueAt }] = await rowsOf(id);
+  nowMs = dueAt.getTime();
+  server.mails.length = 0;
+  expect(await send()).toBe(1);
+  await t.pool.query('update report_schedules set due_at = $2, next_attempt_at = $2 where report_id = $1', [id, dueAt]);
+  expect(await send()).toBe(1);
+  nowMs = (await rowsOf(id))[0].due_at.getTime();
+  expect(await send()).toBe(1);
+  const ids = server.mails.map(({ head }) => /^message-id: <(report-\d+-\d+@[^>]+)>/im.exec(head)?.[1]);
+  expect(ids).toEqual([expect.any(String), ids[0], expect.any(String)]);
+  expect(ids[2]).not.toBe(ids[0]);
+});
+
 test('users who lost access get nothing more; nobody reads, adds or stops what is not theirs', async () => {
   const [analyst, admin] = [await signInAs(t, 'analyst'), await signInAs(t, 'admin')];
   const id = await saved(analyst, 'Private');

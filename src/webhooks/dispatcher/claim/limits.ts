@@ -36,9 +36,9 @@ const untriedShare = 1 / 4;
 /** While less of that share is in use, an unproven endpoint gets all its calls at once, else one. */
 const unprovenShare = 1 / 8;
 /**
- * A first call that takes longer (milliseconds) leaves its place to the first call of another endpoint, so that new ones
- * that hang keep none that works from being tried before their deadline. So many do (count): beyond the concurrency,
- * but each costs a socket that waits.
+ * A first call that takes longer (milliseconds) leaves its place to the first call of another endpoint, so that new
+ * ones that hang keep none that works from being tried before their deadline. So many do (count): beyond the
+ * concurrency, but each costs a socket that waits.
  */
 const firstCallMs = 250;
 const maxWaitingFirst = 32;

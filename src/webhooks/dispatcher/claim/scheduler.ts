@@ -65,11 +65,7 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
     allowance: Allowance,
     limit: number,
   ): Promise<ClaimResult> {
-    const size = Math.min(
-      limit,
-      Math.max(claimSize.least, Math.min(Math.floor(lastClaimMs * claimedPerMs), claimSize.most)),
-    );
-    const limits = limitsOf(allowance, size);
+    const limits = limitsOf(allowance, Math.min(limit, sizeOf(lastClaimMs)));
     const endpointIds = readyQueues[lane].peek(limits);
     if (endpointIds.length === 0) return { claimed: [], more: false };
     const startMs = now();
@@ -125,12 +121,15 @@ export function createScheduler(executor: Executor, concurrency: number, now: ()
       freed(claimed.endpointId);
     },
     inFlight: concurrencyShares.count,
-    nextMs: () => {
-      const times = [rateLimiter.nextMs(), concurrencyShares.nextMs()].filter((ms) => ms !== null);
-      return times.length === 0 ? null : Math.min(...times);
-    },
+    nextMs: () => earlier(rateLimiter.nextMs(), concurrencyShares.nextMs()),
   };
 }
+
+const sizeOf = (lastClaimMs: number): number =>
+  Math.max(claimSize.least, Math.min(Math.floor(lastClaimMs * claimedPerMs), claimSize.most));
+
+const earlier = (a: number | null, b: number | null): number | null =>
+  a === null || b === null ? (a ?? b) : Math.min(a, b);
 
 /** Of what may be called, what one claim takes. */
 function limitsOf({ trusted, untrusted, tried }: Allowance, size: number) {
