@@ -187,6 +187,22 @@ test('80% of a budget is told once for its period, and not beside 100%', async (
   expect(await told()).toBe(1);
 });
 
+test('what is only reserved of a budget is told as no use of it', async () => {
+  const nowMs = Date.now();
+  await t.pool.query('update campaigns set rules = $1 where id = 3', [
+    { total_caps: [{ metric: 'budget', per: 'day', limit: 10 }] },
+  ]);
+  await t.deps.catalog.refresh();
+  const { timeZone } = t.deps.catalog.current().publishers.get(t.publisher.id) as { timeZone: string };
+  await t.pool.query(
+    `insert into campaign_usage (campaign_id, publisher_id, period, micros, spent_micros)
+    values (3, 0, $1, 9e6, 7.9e6)`,
+    [periodName('day', timeZone, nowMs)],
+  );
+  await checkBudgets({ ...t.deps, now: () => nowMs });
+  expect((await t.pool.query("select from alerts where kind like 'budget.%' and subject = '3'")).rowCount).toBe(0);
+});
+
 test('80% of a budget is told for the campaign and for each publisher with one of its own', async () => {
   const nowMs = Date.now();
   const day = { metric: 'budget', per: 'day', limit: 10 };
