@@ -14,8 +14,7 @@ import { findTheme } from '../../catalog/theme-key.ts';
 import type { Publisher } from '../../catalog/types.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { textOrNull } from '../../platform/http/body-parsing.ts';
-import { acceptedLanguages, type Wanted, wantedOf } from '../../platform/i18n/wanted.ts';
-import { canonicalTag } from '../../platform/lib/language-tags.ts';
+import { acceptedLanguages, type Wanted, wantedTag } from '../../platform/i18n/wanted.ts';
 import type { Notices } from '../notices/notices.ts';
 import { type FetchOffersBody, type FetchOffersQuery, fetchOffersBody } from './request-schema.ts';
 
@@ -194,8 +193,8 @@ function withNewRequestNames<Body extends Record<string, unknown>>(body: Body): 
  */
 function readLanguage(given: string | undefined, { acceptLanguage }: Client): Wanted | null {
   if (given === undefined) return acceptLanguage === undefined ? null : acceptedLanguages(acceptLanguage);
-  const tag = canonicalTag(given);
-  if (tag !== null) return wantedOf(tag);
+  const wanted = wantedTag(given);
+  if (wanted !== null) return wanted;
   const details = [{ path: '/language', message: 'must be a BCP 47 tag, such as de or pt-BR' }];
   throw new AppError('invalid_request', { details });
 }
