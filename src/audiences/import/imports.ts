@@ -3,7 +3,7 @@ import { minuteMs } from '../../platform/lib/time.ts';
 import type { ImportProgress } from './load.ts';
 
 /** An import that has not reported for this long has died (milliseconds). */
-const timeoutMs = minuteMs;
+const timeoutMs = 10 * minuteMs;
 
 /** How long imports are listed (days). */
 const keptDays = 30;

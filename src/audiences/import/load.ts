@@ -38,6 +38,8 @@ type Loading = {
   readRow: (line: string) => ImportRow | null;
   /** Changed as the import goes on. */
   progress: ImportProgress;
+  /** Called after each change that others are to see. */
+  report: () => Promise<void>;
 };
 
 type Staged = { userKey: string; expiresAtMs: number | null };
@@ -46,15 +48,16 @@ type Staged = { userKey: string; expiresAtMs: number | null };
  * Adds the members that a file names: all rows that can be read, in one transaction, or none. They are staged in a
  * table of the connection alone, which is gone with it.
  */
-export async function loadMembers({ url, audienceId, file, readRow, progress }: Loading): Promise<void> {
+export async function loadMembers({ url, audienceId, file, readRow, progress, report }: Loading): Promise<void> {
   const settings = { work_mem: '256MB', idle_in_transaction_session_timeout: '60000' };
   const options = { size: 1, applicationName: 'perkwire-import', queryTimeoutMs: addTimeoutMs, onError: () => {} };
   const pool = createPool({ url, settings, ...options });
   try {
     await pool.query('create temp table staged (user_key uuid not null, expires_at timestamptz)');
-    await stage(pool, file, readRow, progress);
+    await stage(pool, { file, readRow, progress, report });
     if (progress.rows === progress.bad) return;
     progress.state = 'adding';
+    await report();
     progress.added = await transaction(pool, async (executor) => {
       const added = await add(executor, audienceId);
       await changeSizes(executor, new Map([[audienceId, added]]));
@@ -67,9 +70,7 @@ export async function loadMembers({ url, audienceId, file, readRow, progress }: 
 
 async function stage(
   executor: Executor,
-  file: string,
-  readRow: Loading['readRow'],
-  progress: ImportProgress,
+  { file, readRow, progress, report }: Pick<Loading, 'file' | 'readRow' | 'progress' | 'report'>,
 ): Promise<void> {
   let line = 0;
   let batch: Staged[] = [];
@@ -88,6 +89,7 @@ async function stage(
     if (batch.length < batchRows) continue;
     await stageBatch(executor, batch);
     batch = [];
+    await report();
   }
   await stageBatch(executor, batch);
 }

@@ -17,9 +17,6 @@ import { type ImportProgress, loadMembers } from './load.ts';
 /** A file may hold this much (bytes): 10 million hashes. */
 export const maxImportBytes = 1024 ** 3;
 
-/** How often progress is reported (milliseconds). */
-const reportMs = 1000;
-
 export type ImportDeps = { pool: pg.Pool; url: ServerUrl; userKeys: UserKeys; now: () => number; alone: Alone };
 
 type Target = { publisherId: number; audienceId: number };
@@ -57,17 +54,16 @@ async function importFile(
   const id = newUuid7(startedMs);
   const progress: ImportProgress = { state: 'reading', rows: 0, bad: 0, added: 0, errors: [] };
   await startImport(pool, id, audienceId, startedMs);
-  const timer = setInterval(() => void noteImport(pool, id, progress, now()).catch(() => {}), reportMs);
+  const report = (): Promise<void> => noteImport(pool, id, progress, now());
   const readRow = createRowReader({ userKeys, publisherId, nowMs: startedMs });
   try {
-    await loadMembers({ url, audienceId, file, readRow, progress });
+    await loadMembers({ url, audienceId, file, readRow, progress, report });
     progress.state = progress.rows > 0 && progress.rows === progress.bad ? 'failed' : 'done';
   } catch (err) {
     progress.state = 'failed';
     throw err;
   } finally {
-    clearInterval(timer);
-    await noteImport(pool, id, progress, now());
+    await report();
   }
   if (progress.state === 'failed')
     throw new AppError('invalid_request', {
