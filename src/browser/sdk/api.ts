@@ -1,3 +1,4 @@
+import type { AdEventPayloads } from '../../../packages/client/src/sdk.ts';
 import { SdkError } from './errors.ts';
 import { toJson } from './json.ts';
 import { callError } from './policy.ts';
@@ -6,8 +7,8 @@ import { tryCall } from './try-call.ts';
 /** Deadline of a call, response body included. */
 export const callTimeoutMs = 10_000;
 
-/** `selected`: campaign ids. */
-export type SessionView = { status: string; selected: number[]; campaigns?: unknown };
+/** `selected`: campaign ids; `campaigns`: of a wrapped session with coupon codes. */
+export type SessionView = { status: string } & AdEventPayloads['usp_confirmed'];
 
 /** Campaign ids. */
 export type SelectionChange = { selected: number[]; unselected: number[] };
@@ -101,6 +102,6 @@ function reasonOf(content: unknown): string {
 function viewOf(content: unknown): SessionView {
   const data = (content as { data?: Partial<Record<keyof SessionView, unknown>> }).data ?? {};
   const selected = Array.isArray(data.selected) ? data.selected.filter((id) => typeof id === 'number') : [];
-  const campaigns = data.campaigns === undefined ? {} : { campaigns: data.campaigns };
-  return { status: String(data.status), selected, ...campaigns };
+  const codes = Array.isArray(data.campaigns) ? { campaigns: data.campaigns } : {};
+  return { status: String(data.status), selected, ...codes };
 }
