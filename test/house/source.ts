@@ -90,7 +90,8 @@ export const sources: ReadonlyMap<string, SourceFile> = new Map(
 );
 
 /** Texts in one language, and no code (docs/guides/dashboard.md#language). */
-export const isMessageFile = (path: string): boolean => /^src\/platform\/i18n\/[a-z]{2}\.ts$/.test(path);
+export const isMessageFile = (path: string): boolean =>
+  /^src\/platform\/i18n\/[a-z]{2}(-[A-Z][a-z]{3})?\.ts$/.test(path);
 
 /** The text of a file of the repository. */
 export const readText = (path: string): string => readFileSync(new URL(path, root), 'utf8');

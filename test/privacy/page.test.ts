@@ -37,3 +37,24 @@ test('the publisher’s own text is shown instead, with its paragraphs and lines
 test('the page of an unknown publisher is not found', async () => {
   for (const sdkId of ['0000000000000000', 'x', '%00']) expect((await page(sdkId)).statusCode).toBe(404);
 });
+
+test.each([
+  ['he-IL', 'lang="he" dir="rtl"'],
+  ['fa', 'lang="en" dir="rtl"'],
+  ['ckb', 'lang="en" dir="rtl"'],
+  ['az-Arab', 'lang="en" dir="rtl"'],
+  ['nqo', 'lang="en" dir="rtl"'],
+  ['dv', 'lang="en" dir="rtl"'],
+  ['az', 'lang="en" dir="ltr"'],
+  ['zh-TW', 'lang="zh-Hant" dir="ltr"'],
+  ['it-CH', 'lang="it" dir="ltr"'],
+])('a reader of %s gets the words that are there, in the direction of their script', async (language, attributes) => {
+  const url = `/privacy/${t.publisher.sdkId}`;
+  const [byUrl, byHeader] = await Promise.all([
+    t.app.inject({ url: `${url}?language=${language}` }),
+    t.app.inject({ url, headers: { 'accept-language': `${language}, en;q=0.5` } }),
+  ]);
+  expect(byUrl.body).toContain(`<html ${attributes}>`);
+  // A reader who also accepts English still has the direction of the language they prefer.
+  expect(byHeader.body).toContain(`<html ${attributes}>`);
+});

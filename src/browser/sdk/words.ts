@@ -1,4 +1,5 @@
 import { defaultAnswers } from './answer.ts';
+import { tryCall } from './try-call.ts';
 import type { AdConfig, Answer, Defaults, Labels } from './types.ts';
 
 type Texts = { [key: string]: string | Texts };
@@ -19,18 +20,20 @@ const timeoutMs = 1500;
 const english: Words = { language: 'en', unit: {} };
 const loading: Record<string, Promise<Words>> = { en: Promise.resolve(english) };
 
-/** What the page asks for: BCP 47 tags, the most wanted first. */
-const wantedLanguages = ({ language }: AdConfig): string[] =>
-  [language, document.documentElement.lang, ...navigator.languages].filter((tag) => !!tag).map((tag) => `${tag}`);
+/** What the page asks for, with the script that it is usually written in; the most wanted language first. */
+const wantedLanguages = ({ language }: AdConfig): Intl.Locale[] =>
+  [language, document.documentElement.lang, ...navigator.languages].flatMap(
+    (tag) => (tag && tryCall(() => new Intl.Locale(`${tag}`.replaceAll('_', '-')).maximize())) || [],
+  );
 
 /** Whether the wanted language reads from right to left, also where its words are not there. */
 export const wantsRightToLeft = (config: AdConfig): boolean =>
-  /^(ar|fa|he|iw|ur|ps|sd|ug|yi|ckb|dv)\b/i.test(wantedLanguages(config)[0] ?? '');
+  /Adlm|Ara[bn]|Hebr|Mand|Nkoo|Rohg|Samr|Syrc|Thaa|Yezi/.test(`${wantedLanguages(config)[0]?.script}`);
 
 /** The first that is served of `AdConfig.language`, the page's and the browser's; English, if none is. */
 const languageOf = (config: AdConfig): string =>
   wantedLanguages(config)
-    .map((tag) => tag.toLowerCase().split(/[-_]/)[0] as string)
+    .flatMap(({ language, script }) => [language, `${language}-${script}`])
     .find((name) => LANGUAGES.includes(name)) ?? 'en';
 
 /** The words of the page's language; English when they cannot be loaded. */

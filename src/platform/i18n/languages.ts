@@ -4,8 +4,16 @@ import { de } from './de.ts';
 import { type EndUserMessages, en, type Messages } from './en.ts';
 import { es } from './es.ts';
 import { fr } from './fr.ts';
+import { he } from './he.ts';
+import { it } from './it.ts';
 import { ja } from './ja.ts';
+import { ko } from './ko.ts';
+import { nl } from './nl.ts';
+import { pl } from './pl.ts';
 import { pt } from './pt.ts';
+import { tr } from './tr.ts';
+import { zhHans } from './zh-Hans.ts';
+import { zhHant } from './zh-Hant.ts';
 
 /** `locale`: BCP 47 tag of the dates and numbers of readers who accept no region of the language. */
 type LanguageRules<Texts> = { texts: Texts; locale: string; direction: 'ltr' | 'rtl' };
@@ -22,8 +30,16 @@ export const languages = {
   fr: { texts: fr, locale: 'fr', direction: 'ltr' },
   es: { texts: es, locale: 'es', direction: 'ltr' },
   pt: { texts: pt, locale: 'pt', direction: 'ltr' },
+  it: { texts: it, locale: 'it', direction: 'ltr' },
+  nl: { texts: nl, locale: 'nl', direction: 'ltr' },
+  pl: { texts: pl, locale: 'pl', direction: 'ltr' },
+  tr: { texts: tr, locale: 'tr', direction: 'ltr' },
   ja: { texts: ja, locale: 'ja', direction: 'ltr' },
+  ko: { texts: ko, locale: 'ko', direction: 'ltr' },
+  'zh-Hans': { texts: zhHans, locale: 'zh-Hans', direction: 'ltr' },
+  'zh-Hant': { texts: zhHant, locale: 'zh-Hant', direction: 'ltr' },
   ar: { texts: ar, locale: 'ar', direction: 'rtl' },
+  he: { texts: he, locale: 'he', direction: 'rtl' },
 } as const satisfies Record<string, LanguageRules<EndUserMessages>>;
 
 export type Language = keyof typeof languages;

@@ -192,15 +192,30 @@ describe('settings and styles of the page', () => {
 });
 
 describe('a page in a language that reads from right to left', () => {
-  test.each(['he', 'fa-IR', 'ur', 'ar'])('has its direction in the unit: %s', async (language) => {
-    for (const setup of [{ html: `lang="${language}"` }, { config: { language } }]) {
-      const { page, until } = await stage.open({ user: newUser(), ...setup });
-      await until('ad_shown');
-      const frame = page.locator('dialog.frame');
-      expect(await frame.evaluate((element) => getComputedStyle(element).direction)).toBe('rtl');
-      // The words are those of the language they are in.
-      expect(await frame.getAttribute('lang')).toBe(language === 'ar' ? 'ar' : 'en');
-    }
+  test.each(['he', 'iw_IL', 'ar-EG', 'fa-IR', 'ur', 'az-Arab', 'dv', 'nqo', 'syr', 'ff-Adlm'])(
+    'has its direction in the unit: %s',
+    async (language) => {
+      for (const setup of [{ html: `lang="${language}"` }, { config: { language } }]) {
+        const { page, until } = await stage.open({ user: newUser(), ...setup });
+        await until('ad_shown');
+        const frame = page.locator('dialog.frame');
+        expect(await frame.evaluate((element) => getComputedStyle(element).direction)).toBe('rtl');
+        // The words are those of the language they are in.
+        const words = /^(he|iw)/.test(language) ? 'he' : language === 'ar-EG' ? 'ar' : 'en';
+        expect(await frame.getAttribute('lang')).toBe(words);
+      }
+    },
+  );
+
+  test.each([
+    ['zh-TW', 'zh-Hant', '條款與條件'],
+    ['zh-CN', 'zh-Hans', '条款和条件'],
+    ['ko-KR', 'ko', '이용 약관'],
+  ])('has the words of its script: %s', async (language, words, terms) => {
+    const { page, until } = await stage.open({ user: newUser(), config: { language } });
+    await until('ad_shown');
+    expect(await page.locator('dialog.frame').getAttribute('lang')).toBe(words);
+    expect(await page.locator('dialog.frame').textContent()).toContain(terms);
   });
 
   test('leaves others as the page has them', async () => {

@@ -47,6 +47,14 @@ describe('launcher.perkswall.js', () => {
     expect(problems).toEqual([]);
   });
 
+  test('reads from right to left in a language of such a script, also where its words are English', async () => {
+    const { page, until } = await open({ config: { containerId: 'perks', language: 'fa' } });
+    await until('ads_found');
+    const wall = page.locator('#perks #wall');
+    expect(await wall.evaluate((element) => getComputedStyle(element).direction)).toBe('rtl');
+    expect(await wall.textContent()).toContain('(opens in a new tab)');
+  });
+
   test('takes the theme by its key, the country and the click id, which come back with conversions', async () => {
     const user = { c_id: 'click-77', country: 'deu', pub_user_id: 'perks-1' };
     const { page, until } = await open({ config: { containerId: 'perks', themeId: 'Single Offer' }, user });

@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { defaultSettings, defaultStyles } from '@perkwire/client';
 import { describe, expect, test } from 'vitest';
 import { languageOf, languages } from '../../../src/platform/i18n/languages.ts';
 import { requestLanguage } from '../../../src/platform/i18n/reader.ts';
+import { canonicalTag, directionOf } from '../../../src/platform/lib/language-tags.ts';
 
 /** Every text by its path, such as `unit.labels.close`. */
 function textsOf(value: object, prefix = ''): Map<string, string> {
@@ -18,13 +20,18 @@ const others = hosted.filter(([language]) => language !== 'en');
 const english = textsOf(languages.en.texts.endUser);
 
 describe('the languages', () => {
-  test('are English, German, French, Spanish, Portuguese, Japanese and Arabic', () => {
-    expect(Object.keys(languages).sort()).toEqual(['ar', 'de', 'en', 'es', 'fr', 'ja', 'pt']);
+  test('are those that the guide lists, each by its canonical tag', () => {
+    const names = new Intl.DisplayNames('en', { type: 'language' });
+    const listed = Object.keys(languages).map((tag) => (tag.startsWith('zh') ? 'Chinese' : names.of(tag)) as string);
+    const guide = readFileSync(new URL('../../../docs/guides/web.md', import.meta.url), 'utf8');
+    const [, sentence = ''] = /own words are there in ([^.]+)\./.exec(guide) ?? [];
+    expect(listed.length).toBe(15);
+    expect(listed.filter((name) => !sentence.includes(name))).toEqual([]);
+    expect(Object.keys(languages).map(canonicalTag)).toEqual(Object.keys(languages));
   });
 
-  test('are written from right to left in Arabic only', () => {
-    const fromRight = Object.entries(languages).filter(([, { direction }]) => direction === 'rtl');
-    expect(fromRight.map(([language]) => language)).toEqual(['ar']);
+  test('have the direction of their script', () => {
+    for (const [tag, { direction }] of Object.entries(languages)) expect(direction, tag).toBe(directionOf(tag));
   });
 
   test.each(others)('%s has every text of English and no other, none of them empty', (_language, words) => {
@@ -61,9 +68,13 @@ describe('the language of a hosted page', () => {
     [{ lang: 'pt-BR' }, 'fr', 'pt'],
     [{ language: 'xx' }, 'fr-CA,fr;q=0.9,en;q=0.8', 'fr'],
     [{ language: ['de', 'fr'] }, 'ja', 'ja'],
-    [{}, 'nl, es;q=0.5, ar;q=0.7', 'ar'],
+    [{}, 'sv, es;q=0.5, ar;q=0.7', 'ar'],
+    [{}, 'zh-TW', 'zh-Hant'],
+    [{}, 'zh', 'zh-Hans'],
+    [{ language: 'zh_hant_HK' }, undefined, 'zh-Hant'],
+    [{ lang: 'iw' }, undefined, 'he'],
     [{}, 'de;q=0, en', 'en'],
-    [{}, 'nl', 'en'],
+    [{}, 'sv', 'en'],
     [{}, undefined, 'en'],
     [{ language: '__proto__' }, 'constructor', 'en'],
   ] as const)('%j with Accept-Language %s is in %s', (query, accepted, expected) => {

@@ -10,6 +10,7 @@ import { readSetup, type Setup, whenParsed } from '../page.ts';
 import type { Emit } from '../types.ts';
 import { findElement } from '../unit/target.ts';
 import { h } from '../views/dom.ts';
+import { wantsRightToLeft } from '../words.ts';
 import { startWall } from './wall.ts';
 import { loadWallWords } from './words.ts';
 
@@ -41,7 +42,7 @@ async function draw({ config, user, base }: Pick<Setup, 'config' | 'user' | 'bas
   const query = queryOf({ themeId, dev: dev === true ? '1' : dev, country, ...user, accountId, standalone: '0' });
   const host = h('div', { 'data-perkswall': '' });
   const shadow = host.attachShadow({ mode: 'open' });
-  const root = h('div', { id: 'wall' });
+  const root = h('div', { id: 'wall', dir: wantsRightToLeft(config) && 'rtl' });
   shadow.append(root);
   const [styles, words] = await Promise.all([loadStyle(base, query), loadWallWords(config, base)]);
   shadow.adoptedStyleSheets = styles;
