@@ -2,6 +2,7 @@ import { hash, randomUUID } from 'node:crypto';
 import { experimentSlots } from '../catalog/experiments.ts';
 import type { Arm, ArmChanges, Experiment, Publisher, Theme } from '../catalog/types.ts';
 import type { ArmRules } from '../decision/types.ts';
+import { type Fields, merge } from '../platform/lib/merge.ts';
 
 /** The arm of an experiment that a request falls to; null: outside, where those outside are its control. */
 type Membership = { experiment: Experiment; arm: Arm | null };
@@ -152,19 +153,3 @@ function themeOf(theme: Theme | null, memberships: readonly Membership[]): Theme
   }
   return variant;
 }
-
-type Fields = Readonly<Record<string, unknown>>;
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** The fields of both, at any depth; the second ones win. */
-const merge = (base: Fields, over: Fields): Fields => ({
-  ...base,
-  ...Object.fromEntries(
-    Object.entries(over).map(([name, value]) => {
-      const before = base[name];
-      return [name, isFields(before) && isFields(value) ? merge(before, value) : value];
-    }),
-  ),
-});

@@ -16,6 +16,7 @@ export const experimentCommands: readonly Command[] = [
       ['start', 'Starts an experiment now'],
       ['stop', 'Stops an experiment; its numbers stay'],
       ['report', 'Reports what each arm does against the control'],
+      ['undo', 'Writes back what making an arm permanent has written'],
     ] as const
   ).map(
     ([action, about]): Command => ({
@@ -28,4 +29,13 @@ export const experimentCommands: readonly Command[] = [
       load: async () => (await import('./commands/experiments.ts'))[action],
     }),
   ),
+  {
+    name: 'experiments adopt',
+    args: 'KEY ARM',
+    about: 'Makes an arm permanent: writes what it changes into placements and themes, and stops the experiment',
+    options: {},
+    callsService: true,
+    examples: ['experiments adopt three-offers three'],
+    load: async () => (await import('./commands/experiments.ts')).adopt,
+  },
 ];

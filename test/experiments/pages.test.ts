@@ -21,6 +21,11 @@ afterAll(async () => {
   await t?.close();
 });
 
+const halves = (changes: object) => [
+  { key: 'control', share: 0.5, changes: {} },
+  { key: 'b', share: 0.5, changes },
+];
+
 async function open(role: 'admin' | 'analyst', path: string, locale = 'en-GB'): Promise<Page> {
   const user = await signInAs(t, role);
   const base = `http://127.0.0.1:${await portOf(t.app)}`;
@@ -71,9 +76,23 @@ test('a marketer makes an experiment, starts it, reads its report and stops it',
   expect(await violations(page)).toEqual([]);
 });
 
+test('an admin makes an arm permanent by one click, undoes it by another, and both stand in the history', async () => {
+  await api.start({ key: 'decide', placements: ['cart'], arms: halves({ offers_per_response: 1 }) });
+  const page = await open('admin', '/experiments/decide');
+  await page.getByRole('button', { name: 'Make b permanent' }).click();
+  await page.getByText('b is permanent, and the experiment has stopped.').waitFor();
+  await page.getByText('offers_per_response: – → 1').waitFor();
+  expect((await api.call('GET', '/manage/v1/placements/cart')).body.data.offers_per_response).toBe(1);
+  expect(await violations(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Undo' }).first().click();
+  await page.getByText('What was written is as it was before.').waitFor();
+  expect((await api.call('GET', '/manage/v1/placements/cart')).body.data.offers_per_response).toBeNull();
+  await page.getByText('Undid that b is permanent').waitFor();
+});
+
 test('an analyst reads, in German too, and changes nothing', async () => {
   await api.start({ key: 'read', holdout: 0.5 });
   const page = await open('analyst', '/experiments/read', 'de-DE');
   await page.getByText('zu wenige Nutzer').first().waitFor();
-  expect(await page.getByRole('button', { name: 'Stoppen' }).count()).toBe(0);
+  for (const name of ['Stoppen', 'dauerhaft']) expect(await page.getByRole('button', { name }).count(), name).toBe(0);
 });

@@ -30,7 +30,7 @@ export const show: Run = async (call) => {
 };
 
 const act =
-  (action: 'start' | 'stop'): Run =>
+  (action: 'start' | 'stop' | 'undo'): Run =>
   async (call) => {
     const answer = await createApi(call).call('POST', pathOf(call, `/${action}`));
     const { message, data } = answer as { message: string; data: object };
@@ -41,6 +41,20 @@ const act =
 
 export const start = act('start');
 export const stop = act('stop');
+export const undo = act('undo');
+
+export const adopt: Run = async (call) => {
+  const [key = '', arm = '', ...rest] = call.args;
+  if (arm === '' || rest.length > 0) throw usageError('Name one experiment by its key, and one of its arms.');
+  const answer = await createApi(call).call('POST', pathOf({ ...call, args: [key] }, '/adopt'), { body: { arm } });
+  const { message, data } = answer as { message: string; data: ExperimentView };
+  call.out.data(data);
+  call.out.line(message);
+  for (const { resource, key: row, fields } of data.adopted?.written ?? [])
+    for (const [name, { old, new: now }] of Object.entries(fields))
+      call.out.line(`  ${resource} ${row}: ${name}  ${JSON.stringify(old)} -> ${JSON.stringify(now)}`);
+  return exitCodes.ok;
+};
 
 export const report: Run = async (call) => {
   const { data } = (await createApi(call).call('GET', pathOf(call, '/report'))) as { data: ExperimentReport };

@@ -4,6 +4,7 @@ import { Type } from '@sinclair/typebox';
 import { controlOf, experimentSlots, holdoutArm } from '../../catalog/experiments.ts';
 import { maxPlacementLength, normaliseName } from '../../catalog/names.ts';
 import type { Slots } from '../../catalog/types.ts';
+import type { WrittenRow } from '../../catalog/unit-changes.ts';
 import { text } from '../../management/fields.ts';
 import { idSchema, orNull, type Resource, stamps, timestamp, type Values } from '../../management/resource.ts';
 import type { Work } from '../../management/unit-of-work.ts';
@@ -12,6 +13,7 @@ import { timeOf } from '../../platform/lib/time-zone.ts';
 import { allocate } from './allocation.ts';
 import { type ArmInput, armSchema, checkChanges, keySchema, maxArms, share } from './changes.ts';
 import { type LiveExperiment, liveExperiments, requireNoConflict } from './conflicts.ts';
+import { type HistoryEntry, historySchema, withEntry } from './history.ts';
 
 const timeOrNull = (description: string) =>
   orNull(text(40), { default: null, description: `RFC 3339. ${description}` });
@@ -40,7 +42,12 @@ export type ExperimentView = ExperimentValues & {
   allocation: Slots[];
   started_at: string | null;
   stopped_at: string | null;
+  adopted: Adopted | null;
+  history: HistoryEntry[];
 };
+
+/** The arm that was made permanent, and what was written for it. */
+type Adopted = { arm: string; at: string; by: string; written: WrittenRow[] };
 
 type Version = { version: number; at: string; holdout: number; arms: ArmInput[] };
 
@@ -100,6 +107,26 @@ export const experiments: Resource = {
     salt: Type.String({ description: 'With the identifier of a user it gives the slot of that user.' }),
     started_at: orNull(timestamp()),
     stopped_at: orNull(timestamp()),
+    adopted: orNull(
+      Type.Object(
+        {
+          arm: Type.String(),
+          at: timestamp(),
+          by: Type.String({ description: 'Name of the key or e-mail address of the user.' }),
+          written: Type.Array(
+            Type.Object({
+              resource: Type.String({ description: '`placements`, `themes` or `controls`.' }),
+              key: Type.String({ description: 'Name or id of the row.' }),
+              fields: Type.Record(Type.String(), Type.Object({ old: Type.Unknown(), new: Type.Unknown() })),
+              made: Type.Optional(Type.Boolean({ description: 'The row is new: a copy of a theme.' })),
+            }),
+          ),
+        },
+        { title: 'ExperimentAdoption' },
+      ),
+      { description: 'The arm that was made permanent, and what was written for it; null: none.' },
+    ),
+    history: historySchema,
     ...stamps,
   },
   expressions: ({ nowMs }) => ({ state: stateSql(nowMs) }),
@@ -194,7 +221,7 @@ const design = ({ arms, holdout, placements, campaign_id, layer }: ExperimentVal
 async function complete(values: ExperimentValues, work: Work, current: ExperimentView | null): Promise<Values> {
   if (current === null) {
     const made = { ...values, salt: randomBytes(12).toString('hex') };
-    return values.start_at === null ? made : { ...made, ...(await arrange(values, work, null)) };
+    return values.start_at === null ? made : { ...made, ...(await arrange(values, work, null, 'schedule')) };
   }
   const isSame = isDeepStrictEqual(design(values), design(current));
   const { state } = current;
@@ -202,14 +229,20 @@ async function complete(values: ExperimentValues, work: Work, current: Experimen
   if (!isSame && (state === 'stopped' || state === 'ended'))
     throw new AppError('conflict', { message: `The experiment is over: start it again, or make another one.` });
   const isLive = state === 'running' || state === 'scheduled' || values.start_at !== null;
-  return isLive ? { ...values, ...(await arrange(values, work, current)) } : values;
+  const action = state === 'running' ? 'change' : 'schedule';
+  return isLive ? { ...values, ...(await arrange(values, work, current, action)) } : values;
 }
 
 /**
  * The columns of an experiment that runs, or is going to: its slots, and the version that begins.
  * @throws AppError conflict naming the experiments that are in the way
  */
-export async function arrange(values: ExperimentValues, work: Work, current: ExperimentView | null): Promise<Values> {
+export async function arrange(
+  values: ExperimentValues,
+  work: Work,
+  current: ExperimentView | null,
+  action: 'schedule' | 'start' | 'change',
+): Promise<Values> {
   const others = (await liveExperiments(work)).filter(({ key }) => key !== current?.key);
   requireNoConflict(values, others);
   if (others.length >= maxLive) throw tooMany(`${maxLive} experiments run, or will`);
@@ -230,6 +263,7 @@ export async function arrange(values: ExperimentValues, work: Work, current: Exp
     versions: JSON.stringify([...before, { version, at, holdout, arms }]),
     // Of a layer: its experiments divide the same users among them.
     ...(layer === null ? {} : { salt: `${work.publisherId} ${layer}` }),
+    history: withEntry(current ?? {}, work, { action, version }),
   };
 }
 

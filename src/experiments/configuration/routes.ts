@@ -1,30 +1,62 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { answerOf, rowAnswer } from '../../management/answers.ts';
 import { type ManagementHttp, post, publisherQuery, requirePermission } from '../../management/http.ts';
-import { capital } from '../../management/resource.ts';
+import type { View } from '../../management/resource.ts';
 import { idempotencyKey, openManagementScope, resourceRoutes } from '../../management/resource-routes.ts';
-import { refuseFields } from '../../management/strict-body.ts';
+import { refuseFields, strictBody } from '../../management/strict-body.ts';
+import type { Work } from '../../management/unit-of-work.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import { reportRoutes } from '../report/routes.ts';
+import { adoptArm, undoAdoption } from './adopt.ts';
 import { experiments } from './experiments.ts';
 import { startExperiment, stopExperiment } from './state.ts';
 
 const params = Type.Object({ key: Type.String() });
-type ActionRoute = { Params: Static<typeof params> };
 
-const actions = {
+const adoptBody = Type.Object(
+  { arm: Type.String({ description: 'Its key; `holdout` turns the unit off.' }) },
+  { title: 'ExperimentAdoptionInput', additionalProperties: false },
+);
+
+type ActionRoute = { Params: Static<typeof params>; Body: unknown };
+type Action = {
+  summary: string;
+  description: string;
+  body?: typeof adoptBody;
+  run: (work: Work, key: string, body: unknown) => Promise<View>;
+  done: string;
+};
+
+const actions: Readonly<Record<string, Action>> = {
   start: {
+    summary: 'Start an experiment',
     run: startExperiment,
-    done: 'started',
+    done: 'Experiment started.',
     description:
       'From now on, in every process within about a second, users are in its arms. One that touches the same setting ' +
       'at the same placement as another that runs is refused, unless both are of one layer.',
   },
   stop: {
+    summary: 'Stop an experiment',
     run: stopExperiment,
-    done: 'stopped',
+    done: 'Experiment stopped.',
     description: 'From now on everybody gets the unit as it is. The numbers stay.',
+  },
+  adopt: {
+    summary: 'Make an arm permanent',
+    body: adoptBody,
+    run: (work, key, body) => adoptArm(work, key, (body as Static<typeof adoptBody>).arm),
+    done: 'The arm is permanent.',
+    description:
+      'Writes what the arm changes into placements, themes and floors, and stops the experiment. `undo` writes back ' +
+      'what was there before.',
+  },
+  undo: {
+    summary: 'Undo what was made permanent',
+    run: undoAdoption,
+    done: 'Undone.',
+    description: 'Writes back what making an arm permanent has written, unless it was changed since.',
   },
 };
 
@@ -33,22 +65,18 @@ export async function experimentRoutes(app: App, http: ManagementHttp): Promise<
   openManagementScope(app);
   resourceRoutes(app, http, experiments, ['list', 'create']);
   reportRoutes(app, http);
-  for (const [action, { run, done, description }] of Object.entries(actions)) {
+  for (const [action, { run, done, summary, description, body }] of Object.entries(actions)) {
     const schema = {
-      operationId: `${action}Experiment`,
-      summary: `${capital(action)} an experiment`,
-      description,
-      tags: ['Experiments'],
-      params,
-      querystring: publisherQuery,
-      headers: idempotencyKey,
+      ...{ operationId: `${action}Experiment`, summary, description, tags: ['Experiments'] },
+      ...{ params, querystring: publisherQuery, headers: idempotencyKey, ...(body && { body }) },
       response: { 200: answerOf(http, experiments), ...errorAnswers(400, 401, 403, 404, 409, 422) },
     };
-    const hooks = { ...requirePermission(http, experiments.permission), preHandler: refuseFields };
+    const reads = body === undefined ? { preHandler: refuseFields } : strictBody;
+    const hooks = { ...requirePermission(http, experiments.permission), ...reads };
     app.post<ActionRoute>(`/manage/v1/experiments/:key/${action}`, { schema, ...hooks }, (request, reply) =>
       post(http, request, reply, async (work) => {
-        const view = await run(work, request.params.key);
-        return rowAnswer(http, experiments, work, view, { message: `Experiment ${done}.` });
+        const view = await run(work, request.params.key, request.body);
+        return rowAnswer(http, experiments, work, view, { message: done });
       }),
     );
   }

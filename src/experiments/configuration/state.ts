@@ -1,13 +1,14 @@
 import { audit } from '../../management/audit.ts';
-import type { View } from '../../management/resource.ts';
+import type { Values, View } from '../../management/resource.ts';
 import { columnsOf, getRow, viewOf } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
 import { arrange, type ExperimentView, experiments } from './experiments.ts';
+import { withEntry } from './history.ts';
 
 /**
  * Starts an experiment now, whatever its `start_at` says. One that runs stays as it is; one that is over runs on as a
- * new version, with the same users in each arm.
+ * new version, with the same users in each arm. What was made permanent of it then is so for good.
  * @throws AppError resource_not_found; conflict naming what is in the way; invalid_request: its end has passed
  */
 export async function startExperiment(work: Work, key: string): Promise<View> {
@@ -15,26 +16,25 @@ export async function startExperiment(work: Work, key: string): Promise<View> {
   if (current.state === 'running') return current;
   if (current.end_at !== null && Date.parse(current.end_at) <= work.nowMs)
     throw new AppError('invalid_request', { details: [{ path: '/end_at', message: 'has passed' }] });
-  const { version, versions, allocation, salt } = await arrange(current, work, current);
-  return save(
-    work,
-    current,
-    'version = $3, versions = $4, allocation = $5, salt = $6, started_at = $7, stopped_at = null',
-    [...[version, versions, allocation, salt ?? (current as View).salt], new Date(work.nowMs)],
-  );
+  const { salt = (current as View).salt, ...arranged } = await arrange(current, work, current, 'start');
+  const started = { started_at: new Date(work.nowMs), stopped_at: null, adopted: null };
+  return saveState(work, current, { ...arranged, salt, ...started });
 }
 
 /** Stops an experiment: from then on nothing is changed, and nobody is counted for it. Its numbers stay. */
 export async function stopExperiment(work: Work, key: string): Promise<View> {
   const current = (await getRow(experiments, work, key, 'for update')) as ExperimentView;
-  return current.state === 'stopped' ? current : save(work, current, 'stopped_at = $3', [new Date(work.nowMs)]);
+  if (current.state === 'stopped') return current;
+  const history = withEntry(current, work, { action: 'stop', version: current.version });
+  return saveState(work, current, { stopped_at: new Date(work.nowMs), history });
 }
 
-async function save(work: Work, current: View, set: string, values: readonly unknown[]): Promise<View> {
+/** Columns that are not written by the client. */
+export async function saveState(work: Work, current: ExperimentView, columns: Values): Promise<View> {
   const { rows } = await work.executor.query(
-    `update experiments set ${set}, updated_at = $${values.length + 3} where publisher_id = $1 and key = $2
-    returning ${columnsOf(experiments, work)}`,
-    [work.publisherId, current.key, ...values, new Date(work.nowMs)],
+    `update experiments set ${Object.keys(columns).map((name, at) => `${name} = $${at + 4}`)}, updated_at = $3
+    where publisher_id = $1 and key = $2 returning ${columnsOf(experiments, work)}`,
+    [work.publisherId, current.key, new Date(work.nowMs), ...Object.values(columns)],
   );
   const after = viewOf(rows[0]);
   await audit(work, { resource: experiments, action: 'update', before: current, after });

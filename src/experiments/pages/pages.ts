@@ -1,21 +1,24 @@
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import { crudPages } from '../../management/crud-pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
-import type { View } from '../../management/resource.ts';
+import type { Work } from '../../management/unit-of-work.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
 import { actionButton } from '../../shell/actions.ts';
-import { badge, type Cell, card, strongLink, type Tone, table } from '../../shell/components.ts';
-import { hasRole, keyIn } from '../../shell/context.ts';
-import { count, momentOr, percent } from '../../shell/format.ts';
+import { apiText } from '../../shell/api-text.ts';
+import { badge, type Cell, strongLink, type Tone } from '../../shell/components.ts';
+import { type Fields, fieldErrorsOf, hasRole, keyIn } from '../../shell/context.ts';
+import { momentOr } from '../../shell/format.ts';
 import type { Shell } from '../../shell/layout.ts';
+import { adoptArm, undoAdoption } from '../configuration/adopt.ts';
 import { type ExperimentView, experiments } from '../configuration/experiments.ts';
 import { startExperiment, stopExperiment } from '../configuration/state.ts';
 import { reportFor } from '../report/find.ts';
-import type { ExperimentReport } from '../report/report.ts';
 import { errorsToForm, formFields, readForm, toForm } from './form.ts';
-import { inWords, liftText, sentenceOf } from './words.ts';
+import { historyCard } from './history-card.ts';
+import { reportCard } from './report-card.ts';
+import { inWords } from './words.ts';
 
 const path = '/experiments';
 
@@ -55,87 +58,65 @@ export function experimentPages(app: App, shell: Shell, management: ManagementCl
     fields: (form, context, { view }) => formFields(form, context, view === null),
     initial: () => ({ holdout: 0, arms: [{ key: 'control', share: 0.5, changes: {} }] }),
     actions: (context, view) => actions(context, view as ExperimentView),
-    below: async (context, view) =>
-      reportCard(await management.read(context, (work) => reportFor(work, String(view.key), defaults))),
+    below: async (context, view) => {
+      const experiment = view as ExperimentView;
+      const report = await management.read(context, (work) => reportFor(work, experiment.key, defaults));
+      const href = hrefOf(context, experiment.key);
+      return html`${reportCard(context, report, { experiment, href })} ${historyCard(context, { experiment, href })}`;
+    },
   });
-  for (const [action, run] of [['start', startExperiment] as const, ['stop', stopExperiment] as const])
-    pages.post(`${path}/:key/${action}`, 'admin', async (context) => {
-      const view = await management.write(context, (work) => run(work, keyIn(context)));
-      return { to: hrefOf(context, view), done: t(action === 'start' ? 'experiments.started' : 'experiments.stopped') };
+  /** Does something with an experiment; what is refused is said on its page. */
+  const act = (action: string, run: (work: Work, key: string, fields: Fields) => Promise<unknown>, done: Done): void =>
+    pages.post(`${path}/:key/${action}`, 'admin', async (context, fields) => {
+      const key = keyIn(context);
+      const to = hrefOf(context, key);
+      try {
+        await management.write(context, (work) => run(work, key, fields));
+        return { to, ...done(to, fields) };
+      } catch (err) {
+        return { to, failed: refusalOf(err) };
+      }
     });
+  act('start', startExperiment, () => ({ done: t('experiments.started') }));
+  act('stop', stopExperiment, () => ({ done: t('experiments.stopped') }));
+  act(
+    'adopt',
+    (work, key, fields) => adoptArm(work, key, fields.text('arm')),
+    (to, fields) => ({ done: t('experiments.adopted', { arm: fields.text('arm') }), undo: { to: `${to}/undo` } }),
+  );
+  act('undo', undoAdoption, () => ({ done: t('experiments.undone') }));
+}
+
+type Done = (to: string, fields: Fields) => { done: string; undo?: { to: string } };
+
+/** Why something was not done. @throws the error, where it is no refusal */
+function refusalOf(err: unknown): string {
+  const details = fieldErrorsOf(err).map(({ path: at, message }) => `${at.replace(/^\/$/, '')} ${message}`.trim());
+  const { message } = err as Error;
+  return details.some((detail) => detail === apiText(message))
+    ? details.join(' ')
+    : [apiText(message), ...details].join(' ');
 }
 
 const defaults = { version: null, population: null };
 
-const hrefOf = (context: PublisherContext, { key }: View): string =>
+const hrefOf = (context: PublisherContext, key: unknown): string =>
   context.path(`${path}/${encodeURIComponent(String(key))}`);
 
 const cells = (context: PublisherContext, row: ExperimentView): Cell[] => [
-  strongLink(hrefOf(context, row), row.name || row.key),
+  strongLink(hrefOf(context, row.key), row.name || row.key),
   inWords(row),
-  badge(t(`experiments.${row.state}State`), tones[row.state]),
+  row.adopted === null
+    ? badge(t(`experiments.${row.state}State`), tones[row.state])
+    : badge(t('experiments.isPermanent', { arm: row.adopted.arm }), 'info'),
   momentOr(context.publisher, row.versions.at(-1)?.at ?? null),
 ];
 
 function actions(context: PublisherContext, view: ExperimentView): Html {
   if (!hasRole(context.viewer.user.role, 'admin')) return nothing;
-  const to = (action: string): string => `${hrefOf(context, view)}/${action}`;
+  const to = (action: string): string => `${hrefOf(context, view.key)}/${action}`;
   const confirm = t('experiments.confirmStart', { does: inWords(view) });
   return view.state === 'running'
     ? actionButton(context, { to: to('stop'), text: t('experiments.stop') })
     : actionButton(context, { to: to('start'), text: t('experiments.start'), kind: 'main', confirm });
-}
-
-function reportCard(report: ExperimentReport): Html {
-  const names = Object.keys(report.arms[0]?.metrics ?? {});
-  const outcomes = [...new Set(report.arms.flatMap((arm) => Object.keys(arm.outcomes)))];
-  const rows = report.arms.flatMap((arm, at) => [
-    [
-      html`<strong>${arm.arm}</strong>`,
-      t('experiments.users', { users: count(arm.users), sessions: count(arm.sessions) }),
-      t('experiments.wouldSee', { users: count(arm.would_have_seen.users) }),
-      '',
-      '',
-    ],
-    ...[
-      ...names.map((name) => [name, arm.metrics[name]] as const),
-      ...outcomes.map((name) => [name, arm.outcomes[name]] as const),
-    ].map(([name, found]): Cell[] => [
-      '',
-      metricName(name),
-      found === undefined ? '–' : found.value.toFixed(2),
-      at === 0 ? t('experiments.isControl') : liftText(found?.lift ?? null),
-      found === undefined ? '–' : percent(found.probability_best),
-    ]),
-  ]);
-  const columns = [
-    ...[
-      { text: t('experiments.armKey') },
-      { text: t('experiments.metric') },
-      { text: t('experiments.value'), numeric: true },
-    ],
-    ...[
-      { text: t('experiments.against', { control: report.control }) },
-      { text: t('experiments.best'), numeric: true },
-    ],
-  ];
-  const needed = report.users_needed;
-  return card(
-    t('experiments.report'),
-    html`
-      <p><strong>${sentenceOf(report)}</strong></p>
-      <p class="hint">
-        ${t(report.population === 'all' ? 'experiments.ofAll' : 'experiments.ofThose')} ${t('experiments.intervals')}
-        ${needed !== null && t('experiments.needed', { users: count(needed) })}
-        ${report.erased_users > 0 && t('experiments.erased', { count: report.erased_users })}
-      </p>
-      ${table(t('experiments.report'), columns, rows)}`,
-  );
-}
-
-const metricNames = ['revenue', 'perks', 'clicks', 'conversions'] as const;
-
-function metricName(name: string): string {
-  const known = metricNames.find((metric) => name === `${metric}_per_1000_sessions`);
-  return known === undefined ? name : t(`experiments.${known}`);
 }

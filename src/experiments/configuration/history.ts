@@ -1,0 +1,32 @@
+import { Type } from '@sinclair/typebox';
+import { timestamp } from '../../management/resource.ts';
+import type { Work } from '../../management/unit-of-work.ts';
+
+const actions = ['schedule', 'start', 'change', 'stop', 'adopt', 'undo'] as const;
+type HistoryAction = (typeof actions)[number];
+
+/** What was done with an experiment. `arm`: of adoptions. */
+export type HistoryEntry = { at: string; by: string; action: HistoryAction; version: number; arm?: string };
+
+export const historySchema = Type.Array(
+  Type.Object({
+    at: timestamp(),
+    by: Type.String({ description: 'Name of the key or e-mail address of the user.' }),
+    action: Type.Union(actions.map((action) => Type.Literal(action))),
+    version: Type.Integer(),
+    arm: Type.Optional(Type.String({ description: 'That was made permanent.' })),
+  }),
+  { description: 'What was done with it, by whom; the last 500.' },
+);
+
+const maxEntries = 500;
+
+/** The history with one entry more, as its column takes it. */
+export function withEntry(
+  { history = [] }: { history?: readonly HistoryEntry[] },
+  { actor, nowMs }: Pick<Work, 'actor' | 'nowMs'>,
+  entry: Pick<HistoryEntry, 'action' | 'version' | 'arm'>,
+): string {
+  const at = new Date(nowMs).toISOString();
+  return JSON.stringify([...history, { at, by: actor.label, ...entry }].slice(-maxEntries));
+}

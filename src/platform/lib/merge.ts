@@ -1,0 +1,15 @@
+export type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The fields of both, at any depth; the second ones win. */
+export const merge = (base: Fields, over: Fields): Fields => ({
+  ...base,
+  ...Object.fromEntries(
+    Object.entries(over).map(([name, value]) => {
+      const before = base[name];
+      return [name, isFields(before) && isFields(value) ? merge(before, value) : value];
+    }),
+  ),
+});
