@@ -4,7 +4,14 @@ import { Type } from '@sinclair/typebox';
 import { shownSchema } from '../management/additions.ts';
 import { rowAnswer, warningSchema } from '../management/answers.ts';
 import { nameField, text } from '../management/fields.ts';
-import { fieldsOf, type ManagementHttp, post, publisherQuery, requirePermission } from '../management/http.ts';
+import {
+  fieldsOf,
+  forLimitedKeys,
+  type ManagementHttp,
+  post,
+  publisherQuery,
+  requirePermission,
+} from '../management/http.ts';
 import {
   createBody,
   orNull,
@@ -191,14 +198,17 @@ export function keyRoutes(app: App, http: ManagementHttp, keys: Resource): void 
       ...errorAnswers(400, 401, 403, 404, 409, 422),
     },
   };
-  app.post('/manage/v1/keys', { schema, ...requirePermission(http, keys.permission) }, (request, reply) =>
-    post(http, request, reply, async (work) => {
-      const { view, secret } = await createKey(keys, work, fieldsOf(request));
-      const answer = await rowAnswer(http, keys, work, view, {
-        message: 'Key created. It is shown only now.',
-        status: 201,
-      });
-      return { ...answer, body: { ...answer.body, data: { ...answer.body.data, key: secret } } };
-    }),
+  app.post(
+    '/manage/v1/keys',
+    { schema, ...requirePermission(http, keys.permission), ...forLimitedKeys },
+    (request, reply) =>
+      post(http, request, reply, async (work) => {
+        const { view, secret } = await createKey(keys, work, fieldsOf(request));
+        const answer = await rowAnswer(http, keys, work, view, {
+          message: 'Key created. It is shown only now.',
+          status: 201,
+        });
+        return { ...answer, body: { ...answer.body, data: { ...answer.body.data, key: secret } } };
+      }),
   );
 }

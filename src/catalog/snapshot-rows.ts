@@ -43,6 +43,8 @@ export type KeyRow = {
   expires_at: Date | null;
   read_only: boolean;
   allowed_addresses: string[] | null;
+  campaigns: number[] | null;
+  placements: string[] | null;
 };
 
 export type ThemeRow = {

@@ -100,6 +100,7 @@ function toWrapped({ session, activity }: { session: SessionRecord; activity: Ma
   const wrapped = {
     id: session.id,
     publisherId: session.publisherId,
+    placement: session.placement,
     pubUserId: session.pubUserId,
     offerIds: session.offers.map(({ id }) => id),
     campaignIds: session.offers.map(({ campaign }) => campaign.id),

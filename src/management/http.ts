@@ -71,6 +71,9 @@ export function callOf(request: FastifyRequest): { actor: Actor; publisherId: nu
   return { actor, publisherId: other };
 }
 
+/** Members of a route's options that open it to keys that are limited to some campaigns or placements. */
+export const forLimitedKeys = { config: { keepsToResources: true } } as const;
+
 /** The hooks of a management route. Operators need no further permission. */
 export const requirePermission = (
   { auth }: Pick<ManagementHttp, 'auth'>,

@@ -8,6 +8,7 @@ import { answerOf, rowAnswer } from './answers.ts';
 import {
   callOf,
   fieldsOf,
+  forLimitedKeys,
   type ManagementHttp,
   post,
   publisherIdParameter,
@@ -68,7 +69,7 @@ export function resourceRoutes(
     resource,
     path,
     one: `${path}/:${resource.key}`,
-    hooks: requirePermission(http, resource.permission),
+    hooks: { ...requirePermission(http, resource.permission), ...(resource.within && forLimitedKeys) },
     tags: [capital(resource.name.replace('-', ' '))],
     params: Type.Object({ [resource.key]: Type.String() }),
     noun: `${article} ${resource.noun}`,
@@ -84,7 +85,7 @@ type Routes = {
   /** Of all rows, and of one. */
   path: string;
   one: string;
-  hooks: ReturnType<typeof requirePermission>;
+  hooks: ReturnType<typeof requirePermission> & Partial<typeof forLimitedKeys>;
   tags: string[];
   params: TObject;
   /** With its article. */

@@ -15,7 +15,7 @@ export type SortType = 'text' | 'integer' | 'bigint' | 'timestamptz';
 export type Warning = ErrorDetail;
 
 /** A kind of row that others name. */
-export type Reference = Pick<Resource, 'noun' | 'table' | 'key' | 'removedAt' | 'scope'>;
+export type Reference = Pick<Resource, 'noun' | 'table' | 'key' | 'removedAt' | 'scope' | 'within'>;
 
 /**
  * A kind of thing that is configured: its table, the fields a client writes, those it only reads, and its rules. What
@@ -38,6 +38,8 @@ export type Resource = {
   readOnly: TProperties;
   /** SQL condition on the rows the work may see; `$1` is its publisher. Default: the column publisher_id. */
   scope?: (work: Work) => string;
+  /** SQL of the campaign (id) and the placement (name) that a row belongs to, for keys that are limited to some. */
+  within?: { campaign?: string; placement?: string };
   /** SQL expressions of columns that are not shown as they are stored. */
   expressions?: (work: Work) => Readonly<Record<string, string>>;
   /** The publisher a row belongs to, for the audit log. Default: that of the work. */

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { AppError, type ErrorDetail } from '../platform/errors.ts';
 import { namesEtag } from '../platform/http/etag.ts';
 import { audit } from './audit.ts';
+import { limitOf, requireWithin } from './limited-keys.ts';
 import { capital, defaultsOf, type Reference, type Resource, type Values, type View } from './resource.ts';
 import { checkValue } from './schema-errors.ts';
 import { isOperator, type Work } from './unit-of-work.ts';
@@ -23,7 +24,8 @@ export class PreconditionFailed extends AppError {
 export const etagOf = (view: View): string => `"${hash('sha256', JSON.stringify(view), 'base64url').slice(0, 27)}"`;
 
 /** SQL condition on the rows that the work may see. */
-export const scopeOf = (resource: Reference, work: Work): string => resource.scope?.(work) ?? 'publisher_id = $1';
+export const scopeOf = (resource: Reference, work: Work): string =>
+  `(${resource.scope?.(work) ?? 'publisher_id = $1'})${limitOf(resource, work)}`;
 
 /** SQL condition, to be appended, that leaves out removed rows. */
 const isKept = ({ removedAt }: Pick<Resource, 'removedAt'>): string => (removedAt ? ` and ${removedAt} is null` : '');
@@ -96,6 +98,7 @@ export async function createRow(resource: Resource, work: Work, given: unknown):
     returning ${columnsOf(resource, work)}`,
     all.map(([, value]) => value),
   );
+  await requireWithin(resource, work, view);
   await audit(work, { resource, action: 'create', before: null, after: view });
   return view;
 }

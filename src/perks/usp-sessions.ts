@@ -12,6 +12,7 @@ import type { ExportRows } from '../platform/user-data.ts';
 export type UspSession = {
   id: string;
   publisherId: number;
+  placement: string;
   pubUserId: string | null;
   /** In the order shown; the same positions as `campaignIds`. */
   offerIds: readonly number[];
@@ -35,6 +36,7 @@ export type UspSession = {
 export type SelectionChange = { selected: readonly number[]; unselected: readonly number[] };
 
 type SessionRow = {
+  placement: string;
   pub_user_id: string | null;
   offer_ids: number[];
   campaign_ids: number[];
@@ -56,7 +58,7 @@ const findSql = `
 select given.at::integer, s.*, u.*
 from unnest($1::date[], $2::uuid[], $3::integer[]) with ordinality as given (day, id, publisher_id, at)
 cross join lateral (
-  select pub_user_id, offer_ids, campaign_ids, macros, language, dev, usp, usp_check_all,
+  select placement, pub_user_id, offer_ids, campaign_ids, macros, language, dev, usp, usp_check_all,
     case when strpos(decision, '"experiments":') > 0 then decision::json #> '{3,experiments,arms}' end as experiments
   from sessions where day = any($4::date[]) and day = given.day and id = given.id
     and publisher_id = given.publisher_id and erased_at is null offset 0
@@ -94,6 +96,7 @@ function toSession({ id, publisherId }: SessionKey, row: SessionRow): UspSession
   return {
     id,
     publisherId,
+    placement: row.placement,
     pubUserId: row.pub_user_id,
     offerIds: row.offer_ids,
     campaignIds: row.campaign_ids,

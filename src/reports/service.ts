@@ -3,6 +3,7 @@ import type { Publisher, Snapshot } from '../catalog/types.ts';
 import { createFailFast } from '../platform/db/health.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { type DayRange, type DayRangeParameters, readDayRange } from '../platform/http/day-range.ts';
+import type { KeyResources } from '../platform/http/key-restrictions.ts';
 import { createLimiter } from '../platform/lib/fair-limiter.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
@@ -21,12 +22,18 @@ export type ActivityReport = ReportRequest & {
   totals: Metrics;
 };
 
+type AskedBy = {
+  /** Aborts the report when the client has disconnected. */
+  signal?: AbortSignal | undefined;
+  /** What alone the report may tell of; null: all. */
+  resources?: KeyResources | null;
+};
+
 export type ReportService = {
   /**
    * Errors: invalid_request, unknown_group_by, report_too_large, unavailable.
-   * @param signal aborts the report when the client has disconnected
    */
-  activity: (publisher: Publisher, given: ActivityParameters, signal?: AbortSignal) => Promise<ActivityReport>;
+  activity: (publisher: Publisher, given: ActivityParameters, asked?: AskedBy) => Promise<ActivityReport>;
   /** Of sums alone. Errors: report_too_large, unavailable. */
   explore: (query: ExploreQuery, signal?: AbortSignal) => Promise<Explored>;
   /** The values with most of a metric. Errors: report_too_large, unavailable. */
@@ -73,10 +80,10 @@ export function createReportService({
   async function activity(
     publisher: Publisher,
     given: ActivityParameters,
-    signal?: AbortSignal,
+    { signal, resources = null }: AskedBy = {},
   ): Promise<ActivityReport> {
     const hasKey = (key: string): Promise<boolean> => isKnownKey(pool, publisher.id, key);
-    const request = await readActivity(given, { publisher, nowMs: now(), hasKey });
+    const request = await readActivity(given, { publisher, nowMs: now(), hasKey, resources });
     const { query } = request;
     const options = { fromRollups: sourceOf(query).kind !== 'raw', signal };
     return limited(publisher.id, options, async (executor) => {
@@ -112,7 +119,7 @@ export function createReportService({
   }
 
   return {
-    activity: (publisher, given, signal) => failFast(() => activity(publisher, given, signal)),
+    activity: (publisher, given, asked) => failFast(() => activity(publisher, given, asked)),
     explore: (query, signal) =>
       failFast(() => limited(query.publisherId, { fromRollups: true, signal }, (executor) => explore(executor, query))),
     top: (query, signal) =>

@@ -306,6 +306,8 @@ describe('a publisher', () => {
       expires_at: expires,
       read_only: false,
       allowed_addresses: null,
+      campaigns: null,
+      placements: null,
     };
     const { keys } = await build(rowsWith({ keys: [key] }));
     expect(keys.get('ab')).toEqual({

@@ -1,9 +1,12 @@
 import { Type } from '@sinclair/typebox';
 import ipaddr from 'ipaddr.js';
+import { maxPlacementLength, normaliseName } from '../../catalog/names.ts';
 import { flag } from '../../management/fields.ts';
-import { orNull, type Values } from '../../management/resource.ts';
-import type { Actor } from '../../management/unit-of-work.ts';
+import { idSchema, orNull, type Values } from '../../management/resource.ts';
+import { type Actor, operatorPermission } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
+import type { KeyResources } from '../../platform/http/key-restrictions.ts';
+import { noNul } from '../../platform/http/schemas.ts';
 import { isInside, type Net, parseNet } from '../../platform/lib/nets.ts';
 
 const maxNets = 100;
@@ -17,15 +20,32 @@ export const restrictionFields = {
       'Addresses and nets, IPv4 and IPv6, from which alone it may be used, such as 203.0.113.7 or 2001:db8::/32. ' +
       'null: from anywhere.',
   }),
+  campaigns: orNull(Type.Array(idSchema, { minItems: 1, maxItems: 1000, uniqueItems: true }), {
+    default: null,
+    description: 'Ids of the campaigns that alone it sees and touches, with their offers and creatives.',
+  }),
+  placements: orNull(
+    Type.Array(Type.String({ minLength: 1, maxLength: maxPlacementLength, pattern: noNul }), {
+      minItems: 1,
+      maxItems: 200,
+      uniqueItems: true,
+    }),
+    { default: null, description: 'Names of the placements that alone it sees and touches, and fetches for.' },
+  ),
 };
 
-/** Addresses as nets, each once. What is neither stays as it is, for the check to name. */
+/** Addresses as nets and names of placements as fetches have them, each once. What is wrong stays, to be named. */
 export function prepareRestrictions(values: Values): Values {
-  const { allowed_addresses: given } = values;
-  if (!Array.isArray(given)) return values;
-  const nets = given.map((one: unknown) => (typeof one === 'string' ? toNet(one.trim()) : one));
-  return { ...values, allowed_addresses: [...new Set(nets)] };
+  const prepared = { ...values };
+  for (const [name, prepare] of Object.entries(texts)) {
+    const given = values[name];
+    if (!Array.isArray(given)) continue;
+    prepared[name] = [...new Set(given.map((one: unknown) => (typeof one === 'string' ? prepare(one) : one)))];
+  }
+  return prepared;
 }
+
+const texts = { allowed_addresses: (text: string) => toNet(text.trim()), placements: normaliseName };
 
 /** Nets begin at their first address, so that equal ones are written alike. */
 function toNet(text: string): string {
@@ -52,9 +72,27 @@ export function checkRestrictions(
   { restrictions }: Pick<Actor, 'restrictions'>,
   isChanged: (name: string) => boolean,
 ): ErrorDetail[] {
-  return isChanged('allowed_addresses')
-    ? checkAddresses(values.allowed_addresses as string[] | null, restrictions?.nets ?? null)
-    : [];
+  const limited = (['campaigns', 'placements'] as const).filter((name) => values[name] !== null);
+  return [
+    ...(isChanged('allowed_addresses')
+      ? checkAddresses(values.allowed_addresses as string[] | null, restrictions?.nets ?? null)
+      : []),
+    ...checkResources(values, restrictions?.resources ?? null),
+    ...((values.permissions as string[]).includes(operatorPermission)
+      ? limited.map((name) => ({ path: `/${name}`, message: 'must be null for an operator’s key' }))
+      : []),
+  ];
+}
+
+/** A limited key passes on what it is limited to, and nothing of a kind that it has nothing of. */
+function checkResources(values: Values, own: KeyResources | null): ErrorDetail[] {
+  if (own === null) return [];
+  return (['campaigns', 'placements'] as const).flatMap((name) => {
+    const given = values[name] as readonly (number | string)[] | null;
+    const allowed: ReadonlySet<number | string> | null = own[name];
+    if (allowed === null ? given === null : given?.every((one) => allowed.has(one))) return [];
+    return [{ path: `/${name}`, message: `must be among the ${name} that the key itself is limited to` }];
+  });
 }
 
 function checkAddresses(given: readonly string[] | null, own: readonly Net[] | null): ErrorDetail[] {

@@ -23,6 +23,8 @@ type TypedKey = {
   expires_at: string;
   read_only: boolean;
   allowed_addresses: string;
+  campaigns: string;
+  placements: string;
 };
 type State = { errors?: FieldErrors; typed?: TypedKey; secret?: string };
 
@@ -49,8 +51,9 @@ async function create(services: PageServices, context: PublisherContext, fields:
     expires_at: fields.text('expires_at'),
     read_only: fields.checked('read_only'),
     allowed_addresses: fields.text('allowed_addresses'),
+    campaigns: fields.text('campaigns'),
+    placements: fields.text('placements'),
   };
-  const addresses = splitList(typed.allowed_addresses);
   const { timeZone } = context.publisher;
   const expiresAt = typed.expires_at === '' ? null : localToInstant(typed.expires_at, timeZone);
   try {
@@ -59,7 +62,9 @@ async function create(services: PageServices, context: PublisherContext, fields:
       createKey(keysOf(management.permissions), work, {
         ...typed,
         expires_at: expiresAt,
-        allowed_addresses: addresses.length === 0 ? null : addresses,
+        allowed_addresses: listOrNull(typed.allowed_addresses),
+        campaigns: listOrNull(typed.campaigns)?.map(idOf) ?? null,
+        placements: listOrNull(typed.placements),
       }),
     );
     return show(services, context, { secret });
@@ -67,6 +72,14 @@ async function create(services: PageServices, context: PublisherContext, fields:
     return show(services, context, { typed, errors: fieldErrorsOf(err) });
   }
 }
+
+const listOrNull = (text: string): string[] | null => {
+  const items = splitList(text);
+  return items.length === 0 ? null : items;
+};
+
+/** What is no id is left for the check to name. */
+const idOf = (text: string): number | string => (/^\d{1,9}$/.test(text) ? Number(text) : text);
 
 async function show({ management }: PageServices, context: PublisherContext, state: State = {}): Promise<Page> {
   const cursor = queryText(context, 'cursor');
@@ -145,8 +158,18 @@ function keyTable(context: PublisherContext, rows: readonly View[]): Html {
 /** What narrows a key beyond its permissions; the addresses themselves stand in the title. */
 function restrictionsCell(row: View): Html {
   const addresses = row.allowed_addresses as string[] | null;
+  const campaigns = row.campaigns as number[] | null;
+  const placements = row.placements as string[] | null;
   return html`
     ${row.read_only === true && html`${badge(t('settings.readOnlyKey'))} `}
+    ${
+      campaigns !== null &&
+      html`${badge(t('settings.someCampaigns', { count: campaigns.length, ids: campaigns.join(', ') }))} `
+    }
+    ${
+      placements !== null &&
+      html`${badge(t('settings.somePlacements', { count: placements.length, names: placements.join(', ') }))} `
+    }
     ${
       addresses !== null &&
       html`
@@ -168,6 +191,8 @@ const emptyKey: TypedKey = {
   expires_at: '',
   read_only: false,
   allowed_addresses: '',
+  campaigns: '',
+  placements: '',
 };
 
 function keyForm(
@@ -200,6 +225,10 @@ function keyForm(
         text: t('settings.permission', { permission: name, text: t(text) }),
       })),
     })}
+    ${columns([
+      form.input('campaigns', { label: t('settings.keyCampaigns'), hint: t('settings.keyCampaignsHint') }),
+      form.input('placements', { label: t('settings.keyPlacements'), hint: t('settings.keyPlacementsHint') }),
+    ])}
     ${form.textarea('allowed_addresses', {
       label: t('settings.allowedAddresses'),
       rows: 2,

@@ -31,6 +31,7 @@ export const campaigns: Resource = {
   noun: 'campaign',
   table: 'campaigns',
   key: 'id',
+  within: { campaign: 'id' },
   permission: 'offers/management',
   input: Type.Object(
     {

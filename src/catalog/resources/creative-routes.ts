@@ -3,7 +3,14 @@ import multipart from '@fastify/multipart';
 import type { FastifyRequest } from 'fastify';
 import type { ImageStoreSetting } from '../../config.ts';
 import { answerOf, rowAnswer } from '../../management/answers.ts';
-import { fieldsOf, type ManagementHttp, post, publisherQuery, requirePermission } from '../../management/http.ts';
+import {
+  fieldsOf,
+  forLimitedKeys,
+  type ManagementHttp,
+  post,
+  publisherQuery,
+  requirePermission,
+} from '../../management/http.ts';
 import { createBody, type Values } from '../../management/resource.ts';
 import { idempotencyKey } from '../../management/resource-routes.ts';
 import { createRow } from '../../management/rows.ts';
@@ -42,7 +49,12 @@ export async function creativeRoutes(app: App, http: ManagementHttp, imageStore:
   };
   app.post(
     '/manage/v1/creatives',
-    { schema, bodyLimit: maxUploadBytes + overheadBytes, ...requirePermission(http, creatives.permission) },
+    {
+      schema,
+      bodyLimit: maxUploadBytes + overheadBytes,
+      ...requirePermission(http, creatives.permission),
+      ...forLimitedKeys,
+    },
     async (request, reply) => {
       const message = 'Creative created.';
       if (!request.isMultipart())

@@ -26,6 +26,7 @@ export const creatives: Resource = {
   schemaName: 'CatalogueCreative',
   table: 'creatives',
   key: 'id',
+  within: { campaign: '(select campaign_id from offers where id = offer_id)' },
   permission: 'offers/management',
   input: Type.Object(
     {
@@ -58,7 +59,12 @@ export const creatives: Resource = {
   expressions: () => ({ path: "case when url is null then '/images/' || id || '.' || type end" }),
   removedAt: 'deleted_at',
   fixed: ['offer_id'],
-  references: { offer_id: { noun: 'offer', table: 'offers', key: 'id', removedAt: 'deleted_at' } },
+  references: {
+    offer_id: {
+      ...{ noun: 'offer', table: 'offers', key: 'id', removedAt: 'deleted_at' },
+      within: { campaign: 'campaign_id' },
+    },
+  },
   sorts: { id: 'integer', created_at: 'timestamptz', updated_at: 'timestamptz' },
   filters: ['offer_id', 'creative_type', 'is_primary', 'type'],
   searched: ['url'],

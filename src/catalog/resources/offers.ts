@@ -44,6 +44,7 @@ export const offers: Resource = {
   schemaName: 'CatalogueOffer',
   table: 'offers',
   key: 'id',
+  within: { campaign: 'campaign_id' },
   permission: 'offers/management',
   input: Type.Object(
     {
@@ -79,7 +80,12 @@ export const offers: Resource = {
   expressions: stopExpressions,
   removedAt: 'deleted_at',
   fixed: ['campaign_id'],
-  references: { campaign_id: { noun: 'campaign', table: 'campaigns', key: 'id', removedAt: 'deleted_at' } },
+  references: {
+    campaign_id: {
+      ...{ noun: 'campaign', table: 'campaigns', key: 'id', removedAt: 'deleted_at' },
+      within: { campaign: 'id' },
+    },
+  },
   sorts: { id: 'integer', title: 'text', weight: 'integer', created_at: 'timestamptz', updated_at: 'timestamptz' },
   filters: ['campaign_id', 'active', 'stopped', 'wallet_enabled', 'offerwall_enabled'],
   searched: ['title', 'short_headline', 'description'],

@@ -24,6 +24,7 @@ export const placements: Resource = {
   noun: 'placement',
   table: 'placements',
   key: 'name',
+  within: { placement: 'name' },
   permission: 'configurations',
   input: Type.Object(
     {

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import {
   callOf,
   fieldsOf,
+  forLimitedKeys,
   type ManagementHttp,
   publisherQuery,
   requirePermission,
@@ -23,7 +24,7 @@ const view = Type.Object(
 
 /** Whom a campaign is served to. Only an operator may serve it to others than its owner. */
 export function provisionRoutes(app: App, http: ManagementHttp): void {
-  const hooks = requirePermission(http, 'offers/management');
+  const hooks = { ...requirePermission(http, 'offers/management'), ...forLimitedKeys };
 
   const listSchema = {
     operationId: 'listProvisions',

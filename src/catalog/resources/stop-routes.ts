@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { answerOf, rowAnswer } from '../../management/answers.ts';
-import { type ManagementHttp, post, publisherQuery, requirePermission } from '../../management/http.ts';
+import { forLimitedKeys, type ManagementHttp, post, publisherQuery, requirePermission } from '../../management/http.ts';
 import { capital, pascal, type Resource } from '../../management/resource.ts';
 import { idempotencyKey } from '../../management/resource-routes.ts';
 import { refuseFields } from '../../management/strict-body.ts';
@@ -37,7 +37,11 @@ export function stopRoutes(app: App, http: ManagementHttp, resource: Resource): 
       headers: idempotencyKey,
       response: { 200: answerOf(http, resource), ...errorAnswers(400, 401, 403, 404, 422) },
     };
-    const hooks = { ...requirePermission(http, resource.permission), preHandler: refuseFields };
+    const hooks = {
+      ...requirePermission(http, resource.permission),
+      preHandler: refuseFields,
+      ...(resource.within && forLimitedKeys),
+    };
     app.post<StopRoute>(`/manage/v1/${resource.name}/:id/${action}`, { schema, ...hooks }, (request, reply) =>
       post(http, request, reply, async (work) => {
         const row = await setStopped(resource, work, request.params.id, action);

@@ -160,9 +160,17 @@ export function toKey(row: KeyRow): ApiKey {
 }
 
 /** null: nothing narrows the key, which a request finds out by one look. */
-function restrictionsOf({ read_only: readOnly, allowed_addresses: addresses }: KeyRow): KeyRestrictions | null {
-  if (!readOnly && addresses === null) return null;
-  return { readOnly, nets: addresses?.map(parseNet) ?? null };
+function restrictionsOf(row: KeyRow): KeyRestrictions | null {
+  const { read_only: readOnly, allowed_addresses: addresses, campaigns, placements } = row;
+  if (!readOnly && addresses === null && campaigns === null && placements === null) return null;
+  return {
+    readOnly,
+    nets: addresses?.map(parseNet) ?? null,
+    resources:
+      campaigns === null && placements === null
+        ? null
+        : { campaigns: campaigns && new Set(campaigns), placements: placements && new Set(placements) },
+  };
 }
 
 export function toCampaign(row: CampaignRow, creativeRows: CreativeRow[], provisionRows: ProvisionRow[]): Campaign {

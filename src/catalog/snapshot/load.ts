@@ -120,7 +120,7 @@ export async function loadRows(executor: Executor, earlier: Stored | null = null
     publishers: await all('select * from publishers order by id'),
     keys: await all(
       `select id, name, publisher_id, encode(key_hash, 'hex') as key_hash, permissions, rate_limit_per_s, expires_at,
-        read_only, allowed_addresses,
+        read_only, allowed_addresses, campaigns, placements,
         array(
           select jsonb_build_object('id', m.id, 'perS', m.rate_limit_per_s) from api_keys m
           where m.id = any(k.limited_by_keys) and m.rate_limit_per_s is not null

@@ -2,6 +2,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import type { Caller } from '../../accounts/caller.ts';
 import { callerOf } from '../../accounts/caller.ts';
 import type { Config } from '../../config.ts';
+import { forLimitedKeys } from '../../management/http.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
 import { namesEtag } from '../../platform/http/etag.ts';
@@ -70,11 +71,11 @@ export async function catalogueRoutes(app: App, { auth, tokens, config, now }: C
   };
   app.get(
     '/native/v3/catalog.json',
-    { schema, preValidation: auth.requireKey('ads/offers') },
+    { schema, preValidation: auth.requireKey('ads/offers'), ...forLimitedKeys },
     async (request, reply) => {
       const caller = callerOf(request);
       const { publisher } = caller;
-      const { offers, next } = pageOf(caller, { ...readQuery(request.query), nowMs: now() });
+      const { offers, next } = pageOf(caller, { ...keptTo(caller, readQuery(request.query)), nowMs: now() });
       const views = offers.map((offer) =>
         buildCatalogueView(publisher, offer, { tokens, publicUrl: config.publicUrl }),
       );
@@ -89,14 +90,18 @@ export async function catalogueRoutes(app: App, { auth, tokens, config, now }: C
   );
 }
 
+type AskedOffers = Omit<CatalogueQuery, 'nowMs'>;
+
+/** Of the campaigns that a key is limited to; none where it is limited to placements alone. */
+function keptTo({ key }: Caller, asked: AskedOffers): AskedOffers {
+  const resources = key?.restrictions?.resources ?? null;
+  if (resources === null) return asked;
+  const ids = [...(resources.campaigns ?? [])].filter((id) => asked.campaignIds?.has(id) ?? true);
+  return { ...asked, campaignIds: new Set(ids) };
+}
+
 /** @throws AppError invalid_request */
-function readQuery({
-  offer_id,
-  campaign_id,
-  countries,
-  limit,
-  cursor,
-}: Static<typeof querystring>): Omit<CatalogueQuery, 'nowMs'> {
+function readQuery({ offer_id, campaign_id, countries, limit, cursor }: Static<typeof querystring>): AskedOffers {
   const ids = (text: string | undefined, path: string): Set<number> | null => {
     const items = itemsOf(text, path, /^\d{1,15}$/, 'must be a comma list of ids');
     return items === null ? null : new Set(items.map(Number));

@@ -44,7 +44,7 @@ export async function countRoutes(scope: App, { offers, hot, ...deps }: CountRou
     ...schemas,
     response: { 200: countAnswer, ...errorAnswers(400, 401, 403, 413, 415) },
   };
-  scope.post(url, { schema, ...unvalidated, config: { effect: 'read' } }, handler);
+  scope.post(url, { schema, ...unvalidated, config: { effect: 'read', keepsToResources: true } }, handler);
 }
 
 const answerOf = (data: object) => offersAnswer(Buffer.from(JSON.stringify({ data })));

@@ -16,6 +16,7 @@ import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { textOrNull } from '../../platform/http/body-parsing.ts';
 import { acceptedLanguages, type Wanted, wantedTag } from '../../platform/i18n/wanted.ts';
 import type { Notices } from '../notices/notices.ts';
+import { keepToKey } from './limited-key.ts';
 import { type FetchOffersBody, type FetchOffersQuery, fetchOffersBody } from './request-schema.ts';
 
 /** A validated fetch-offers request. */
@@ -89,11 +90,12 @@ export function readWithNotices(
   body: FetchOffersBody,
   notices: Notices,
 ): FetchOffersRequest {
-  const { publisher } = callerOf(request);
+  const { publisher, key } = callerOf(request);
   const note = noticesOf(request, notices);
   const read = readFetchOffers(query, body, clientOf(request), note, publisher.defaultPlacement);
   noteUnknownTheme(publisher, read.themeId, note);
-  return read;
+  const resources = key?.restrictions?.resources ?? null;
+  return resources === null ? read : keepToKey(resources, read);
 }
 
 /** Makes notices of what is ignored or dropped of a request. */

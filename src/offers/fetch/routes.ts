@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '../../accounts/caller.ts';
+import { forLimitedKeys } from '../../management/http.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
 import { dropNulls, requireKnownEncoding } from '../../platform/http/body-parsing.ts';
 import {
@@ -62,7 +63,7 @@ export async function offerRoutes(scope: App, { offers, hot, ...deps }: OfferRou
       const several = readSeveralPlacements(request, query, { ...body, placements }, deps.notices);
       return offersAnswer(await offers.fetchSeveral(publisher, several, request.trace));
     });
-    scope.post(url, { schema: { ...schema, ...names }, ...unvalidated }, handler);
+    scope.post(url, { schema: { ...schema, ...names }, ...unvalidated, ...forLimitedKeys }, handler);
   }
 }
 

@@ -3,6 +3,7 @@ import { callerOf } from '../../accounts/caller.ts';
 import { maxPlacementLength, normaliseName } from '../../catalog/names.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import type { Notices } from '../notices/notices.ts';
+import { keepToKey } from './limited-key.ts';
 import { type FetchOffersRequest, noteUnknownTheme, noticesOf, readThemeName, readWithNotices } from './request.ts';
 import type { FetchBody, FetchOffersQuery, PlacementsOfCall } from './request-schema.ts';
 
@@ -23,13 +24,15 @@ export function readSeveralPlacements(
 ): SeveralPlacements {
   const names = readNames(given);
   const shared = readWithNotices(request, query, { ...body, placement: names[0] as string }, notices);
-  const { publisher } = callerOf(request);
+  const { publisher, key } = callerOf(request);
+  const resources = key?.restrictions?.resources ?? null;
   const note = noticesOf(request, notices);
   const placements = given.map(({ name, count = null, theme_id: theme }, index): PlacementRequest => {
     const path = `/placements/${index}/theme_id`;
     const themeId = readThemeName(theme, note, path);
     const own = noteUnknownTheme(publisher, themeId, note, path) ? null : themeId;
-    return { name, request: { ...shared, placement: names[index] as string, count, themeId: own ?? shared.themeId } };
+    const one = { ...shared, placement: names[index] as string, count, themeId: own ?? shared.themeId };
+    return { name, request: resources === null ? one : keepToKey(resources, one) };
   });
   return placements as [PlacementRequest, ...PlacementRequest[]];
 }

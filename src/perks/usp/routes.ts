@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Caller, callerOf } from '../../accounts/caller.ts';
 import { parseEmail } from '../../accounts/users.ts';
+import { forLimitedKeys } from '../../management/http.ts';
 import type { Recipient } from '../../messages/outbox.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
@@ -30,13 +31,14 @@ export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: A
   const usp = createUspService(deps);
   const preValidation = auth.requireKey('ads/offers');
   const shared = { tags, querystring: uspQuery, response };
+  const hooks = { preValidation, ...forLimitedKeys };
   app.addHook('onRequest', noStore);
   app.addHook('preValidation', emptyBodyByDefault);
 
   for (const { action, to, operationId, summary } of toggles) {
     const url = `/sdk/v4/usp/:session_id/:campaign_id/${action}.json`;
     const schema = { ...shared, operationId, summary, description, params: campaignParams, body: userBody };
-    app.post(url, { preValidation, schema }, async (request) => {
+    app.post(url, { ...hooks, schema }, async (request) => {
       const { session_id, campaign_id } = request.params;
       const data = await usp.change(callOf(request, session_id), (session) => ({
         ...noChange,
@@ -54,7 +56,7 @@ export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: A
     params: sessionParams,
     body: changesBody,
   };
-  app.put(sessionPath, { preValidation, schema: changeSchema }, async (request) => {
+  app.put(sessionPath, { ...hooks, schema: changeSchema }, async (request) => {
     const data = await usp.change(callOf(request, request.params.session_id), changeOf(request.body));
     return { message: 'Selection changed', data };
   });
@@ -66,7 +68,7 @@ export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: A
     description: 'The offers that it has shown, each with whether it is selected.',
     params: sessionParams,
   };
-  app.get(sessionPath, { preValidation, schema: getSchema }, async (request) => {
+  app.get(sessionPath, { ...hooks, schema: getSchema }, async (request) => {
     const data = await usp.get(callOf(request, request.params.session_id));
     return { message: 'Session found', data };
   });
@@ -81,7 +83,7 @@ export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: A
     params: sessionParams,
     body: actionBody,
   };
-  app.post(sessionPath, { preValidation, schema: wrapSchema }, async (request) => {
+  app.post(sessionPath, { ...hooks, schema: wrapSchema }, async (request) => {
     const call = callOf(request, request.params.session_id);
     const data = await usp.wrap(call, changeOf(request.body), recipientOf(request.body, request.headers));
     return { message: 'Session wrapped', data };

@@ -10,6 +10,7 @@ import type { DatabaseHealth } from '../../platform/db/health.ts';
 import { createFailFast } from '../../platform/db/health.ts';
 import { transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { KeyResources } from '../../platform/http/key-restrictions.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { isPossibleUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { TokenCodec } from '../../platform/security/tracking-token.ts';
@@ -86,6 +87,8 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
     if (!isPossibleUuid7(id, now())) throw new AppError('session_not_found');
     const session = await sessions.add({ publisherId: caller.publisher.id, id });
     if (session === null) throw new AppError('session_not_found');
+    const resources = caller.key?.restrictions?.resources ?? null;
+    if (resources !== null && !isWithin(session, resources)) throw new AppError('session_not_found');
     // Before any other error, so that another user learns nothing about the session.
     const hasUser = session.usp || session.pubUserId !== null;
     const isForeign = pubUserId !== null && hasUser && pubUserId !== session.pubUserId;
@@ -134,6 +137,11 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
     wrap: (call, changeOf, recipient) => failFast(() => wrap(call, changeOf, recipient)),
   };
 }
+
+/** Whether a session showed nothing beyond what a key is limited to. */
+const isWithin = ({ placement, campaignIds }: UspSession, { campaigns, placements }: KeyResources): boolean =>
+  (placements === null || placements.has(placement)) &&
+  (campaigns === null || campaignIds.every((id) => campaigns.has(id)));
 
 const isExpired = (session: UspSession, nowMs: number): boolean => nowMs - timeOfUuid7(session.id) > openForMs;
 

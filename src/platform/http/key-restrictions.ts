@@ -7,6 +7,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Whether a call changes anything, where its method says otherwise: `GET` reads, all others write. */
     effect?: 'read' | 'write';
+    /** Whether the route itself keeps to what a key is limited to; any other is closed to such keys. */
+    keepsToResources?: boolean;
   }
 }
 
@@ -15,17 +17,31 @@ export type KeyRestrictions = {
   readOnly: boolean;
   /** Whence it may be used; null: from anywhere. */
   nets: readonly Net[] | null;
+  /** What alone it may see and touch; null: all. */
+  resources: KeyResources | null;
+};
+
+/** At most one is null: the other alone limits the key. */
+export type KeyResources = {
+  /** Ids. */
+  campaigns: ReadonlySet<number> | null;
+  /** Names, normalised. */
+  placements: ReadonlySet<string> | null;
 };
 
 /** What of a request a restricted key is checked against. */
 export type RestrictedRequest = Pick<FastifyRequest, 'ip' | 'method' | 'routeOptions'>;
 
 /** Why a restricted key may not make a call; null: it may. */
-export function refusalOf({ readOnly, nets }: KeyRestrictions, request: RestrictedRequest): AppError | null {
+export function refusalOf({ readOnly, nets, resources }: KeyRestrictions, request: RestrictedRequest): AppError | null {
   if (nets !== null && !isAdmitted(request.ip, nets))
     return new AppError('permission_denied', { message: 'The key may not be used from this address.' });
   if (readOnly && effectOf(request) === 'write')
     return new AppError('permission_denied', { message: 'The key may only read.' });
+  if (resources !== null && request.routeOptions.config.keepsToResources !== true)
+    return new AppError('permission_denied', {
+      message: 'The key is limited to some campaigns or placements, and this call goes beyond them.',
+    });
   return null;
 }
 

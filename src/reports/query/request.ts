@@ -3,6 +3,7 @@ import { normaliseName } from '../../catalog/names.ts';
 import type { Publisher } from '../../catalog/types.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type DayRange, readDayRange } from '../../platform/http/day-range.ts';
+import type { KeyResources } from '../../platform/http/key-restrictions.ts';
 import { noNul } from '../../platform/http/schemas.ts';
 import { dayMs, dayOf, hourMs } from '../../platform/lib/time.ts';
 import { isTimeZone, offsetMs } from '../../platform/lib/time-zone.ts';
@@ -70,13 +71,21 @@ const invalid = (path: string, message: string): AppError =>
 /** The calendar day before today's: a day of a clock change is not as long as others. */
 const yesterdayIn = (timeZone: string, nowMs: number): string => dayOf(Date.parse(dateIn(timeZone, nowMs)) - dayMs);
 
+type ReadOptions = {
+  publisher: Publisher;
+  nowMs: number;
+  hasKey: (key: string) => Promise<boolean>;
+  /** What alone the report may tell of; null: all. */
+  resources: KeyResources | null;
+};
+
 /**
  * Reads the parameters. A custom attribute may be named without `custom.` where the publisher has sent it.
  * @throws AppError invalid_request, unknown_group_by
  */
 export async function readActivity(
   given: ActivityParameters,
-  { publisher, nowMs, hasKey }: { publisher: Publisher; nowMs: number; hasKey: (key: string) => Promise<boolean> },
+  { publisher, nowMs, hasKey, resources }: ReadOptions,
 ): Promise<ReportRequest> {
   const aggregatedBy = given.aggregated_by ?? 'day';
   const mostDays = aggregatedBy === 'hour' ? maxDaysByHour : maxDays;
@@ -113,7 +122,7 @@ export async function readActivity(
       ...range,
       aggregatedBy,
       groupBy: names.map((name) => (isDimension(name) ? name : 'custom')),
-      filters: readFilters(given),
+      filters: keptTo(resources, readFilters(given)),
       customKey,
       customValues,
       timeZone,
@@ -161,6 +170,27 @@ function readFilters(given: ActivityParameters): ActivityQuery['filters'] {
     });
   }
   return filters;
+}
+
+/**
+ * Filters that leave out what a key is not limited to.
+ * @throws AppError permission_denied where a filter names such
+ */
+function keptTo(resources: KeyResources | null, filters: ActivityQuery['filters']): ActivityQuery['filters'] {
+  if (resources === null) return filters;
+  const { campaigns: campaign, placements: placement } = resources;
+  const kept = { ...filters };
+  for (const [name, own] of Object.entries({ campaign, placement })) {
+    if (own === null) continue;
+    const values: readonly unknown[] = filters[name as DimensionName] ?? [];
+    if (values.some((value) => !(own as ReadonlySet<unknown>).has(value)))
+      throw new AppError('permission_denied', {
+        message: 'The key is limited to other campaigns or placements.',
+        details: [{ path: `/${name}`, message: 'is none of the key’s' }],
+      });
+    if (values.length === 0) kept[name as DimensionName] = [...own];
+  }
+  return kept;
 }
 
 /** A value to filter a dimension by, as it is stored; null: not an id. */

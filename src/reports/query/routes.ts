@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../../accounts/caller.ts';
 import type { AccountDeps } from '../../accounts/ports.ts';
+import { forLimitedKeys } from '../../management/http.ts';
 import type { DayRangeParameters } from '../../platform/http/day-range.ts';
 import type { App } from '../../platform/ports.ts';
 import { type ActivityReport, createReportService, currencyOf } from '../service.ts';
@@ -17,19 +18,26 @@ export async function reportRoutes(
   const reports = createReportService(deps);
   const preValidation = deps.auth.requireKey('reports');
 
-  app.get('/native/activity.json', { preValidation, schema: activitySchema }, async (request, reply) => {
-    const { publisher, snapshot } = callerOf(request);
-    const parameters = request.query as ActivityParameters;
-    const report = await reports.activity(publisher, parameters, request.signal);
-    reply.header('cache-control', 'no-store').header('vary', 'accept');
-    if (wantsCsv(request, parameters.format)) {
-      const { from, to } = report.query;
-      reply.header('content-disposition', `attachment; filename="activity-${from}-${to}.csv"`);
-      return reply.type('text/csv; charset=utf-8').send(Readable.from(toCsv(report, report.rows)) as never);
-    }
-    const json = toJson(report, currencyOf(snapshot, publisher.id));
-    return reply.type('application/json; charset=utf-8').send(Readable.from(json) as never);
-  });
+  app.get(
+    '/native/activity.json',
+    { preValidation, schema: activitySchema, ...forLimitedKeys },
+    async (request, reply) => {
+      const { publisher, snapshot, key } = callerOf(request);
+      const parameters = request.query as ActivityParameters;
+      const report = await reports.activity(publisher, parameters, {
+        signal: request.signal,
+        resources: key?.restrictions?.resources ?? null,
+      });
+      reply.header('cache-control', 'no-store').header('vary', 'accept');
+      if (wantsCsv(request, parameters.format)) {
+        const { from, to } = report.query;
+        reply.header('content-disposition', `attachment; filename="activity-${from}-${to}.csv"`);
+        return reply.type('text/csv; charset=utf-8').send(Readable.from(toCsv(report, report.rows)) as never);
+      }
+      const json = toJson(report, currencyOf(snapshot, publisher.id));
+      return reply.type('application/json; charset=utf-8').send(Readable.from(json) as never);
+    },
+  );
 
   app.get('/native/reconciliation.json', { preValidation, schema: reconciliationSchema }, async (request, reply) => {
     reply.header('cache-control', 'no-store');

@@ -303,7 +303,7 @@ test('200: the totals of a custom attribute are of all sessions, whatever the ti
 test('the default is yesterday, also at the end of a day of 25 hours', async () => {
   const nowMs = Date.parse('2026-10-25T23:30:00+01:00');
   const publisher = { id: 1, timeZone: 'Europe/Berlin' } as Publisher;
-  const { query } = await readActivity({}, { publisher, nowMs, hasKey: async () => false });
+  const { query } = await readActivity({}, { publisher, nowMs, hasKey: async () => false, resources: null });
   expect([query.from, query.to]).toEqual(['2026-10-24', '2026-10-24']);
 
   const answer = await testApp.app.inject({ url: '/native/activity.json?api_key=reports' });

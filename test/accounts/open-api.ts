@@ -1,0 +1,31 @@
+import { readText } from '../house/source.ts';
+
+type Operation = {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  path: string;
+  operationId: string;
+  /** Whether an API key authorises it. */
+  takesKey: boolean;
+};
+
+const methodNames: ReadonlySet<string> = new Set(['get', 'post', 'put', 'patch', 'delete']);
+
+type Described = { operationId: string; security?: unknown[] };
+
+/** The operations of the API reference. */
+export function readOperations(): Operation[] {
+  const { paths, security = [] } = JSON.parse(readText('docs/openapi.json')) as {
+    paths: Record<string, Record<string, Described>>;
+    security?: unknown[];
+  };
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods)
+      .filter(([method]) => methodNames.has(method))
+      .map(([method, operation]) => ({
+        method: method.toUpperCase() as Operation['method'],
+        path,
+        operationId: operation.operationId,
+        takesKey: (operation.security ?? security).length > 0,
+      })),
+  );
+}
