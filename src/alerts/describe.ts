@@ -1,3 +1,5 @@
+import type { HoldBack } from '../offers/goals.ts';
+import { outcomeText } from '../offers/outcome-text.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
 import type { Alert } from './kinds.ts';
@@ -42,6 +44,7 @@ export function describe({ kind, data }: Pick<Alert, 'kind' | 'data'>, timeZone:
       reason: t('alerts.campaignEndedReason', { time: timeIn(timeZone, data.ended_at) }),
       path,
     };
+  if (kind === 'goal.behind') return { ...describeGoal(data, timeZone), path };
   const used = { limit: amount(data.limit, data.currency), per: text(data.per) };
   if (kind === 'budget.80')
     return { title: t('alerts.budget80', { name }), reason: t('alerts.budget80Reason', used), path };
@@ -52,6 +55,20 @@ export function describe({ kind, data }: Pick<Alert, 'kind' | 'data'>, timeZone:
       path,
     };
   return { title: t('alerts.budget100', { name }), reason: t('alerts.budget100Reason', used), path };
+}
+
+function describeGoal(data: Alert['data'], timeZone: string): Pick<AlertText, 'title' | 'reason'> {
+  const count = (value: unknown): string => amount(value, null);
+  const heldBack = (data.held_back_by as readonly HoldBack[])
+    .map(({ rule, share }) => `${outcomeText(rule)} (${percent(share)})`)
+    .join(', ');
+  return {
+    title: t('alerts.goalBehind', { name: text(data.name), percent: percent(Number(data.percent) / 100) }),
+    reason: t('alerts.goalBehindReason', {
+      ...{ metric: text(data.metric), delivered: count(data.delivered), expected: count(data.expected) },
+      ...{ goal: count(data.goal), time: timeIn(timeZone, data.by), isHeldBack: String(heldBack !== ''), heldBack },
+    }),
+  };
 }
 
 function describeEndpoint(kind: string, data: Alert['data'], timeZone: string): AlertText {

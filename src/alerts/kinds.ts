@@ -8,6 +8,7 @@ export const alertKinds = {
   'endpoint.recovered': 'alerts.kindEndpointRecovered',
   'budget.80': 'alerts.kindBudget80',
   'budget.100': 'alerts.kindBudget100',
+  'goal.behind': 'alerts.kindGoalBehind',
   'campaign.ended': 'alerts.kindCampaignEnded',
   'key.expires': 'alerts.kindKeyExpires',
   'placement.fill_rate': 'alerts.kindFillRate',
@@ -24,6 +25,7 @@ export const kindOfEvent: Partial<Record<OperationalEvent, AlertKind>> = {
   'endpoint.disabled': 'endpoint.disabled',
   'endpoint.recovered': 'endpoint.recovered',
   'campaign.budget_reached': 'budget.100',
+  'campaign.goal_behind': 'goal.behind',
   'campaign.ended': 'campaign.ended',
 };
 

@@ -1,4 +1,4 @@
-import type { CapEvent, CapMetric, CapPeriod, FrequencyCap, TotalCap } from '../catalog/rules.ts';
+import type { CapEvent, CapMetric, CapPeriod, FrequencyCap, GoalMetric, TotalCap } from '../catalog/rules.ts';
 import type { Campaign, Publisher, Snapshot } from '../catalog/types.ts';
 
 /** An event of the user, or an impression reserved by another answer in progress. */
@@ -31,6 +31,8 @@ export type PeriodUse = { [Per in CapPeriod]?: number };
 export type CapUsage = { [Metric in CapMetric]?: PeriodUse } & {
   /** What of it is only held, by slices and answers in progress; absent: nothing. Clicks are never held. */
   reserved?: { impressions?: PeriodUse; budget?: PeriodUse };
+  /** What was delivered for the campaign's goal; absent: it has none. */
+  goal?: number;
 };
 
 /** By `totalsKey`; missing: no use. */
@@ -55,8 +57,13 @@ export type LimitedTotal = {
   timeZone: string;
   /** How far what is booked may go beyond a budget (0 to 100). */
   overspendPercent: number;
+  /** Empty where only a goal is counted. */
   caps: readonly TotalCap[];
+  goal: GoalTotal | null;
 };
+
+/** What is counted for a campaign's goal; `period` names it among the periods of its usage. */
+export type GoalTotal = { metric: GoalMetric; byMs: number; period: string };
 
 /** The caps of a catalogue: which events are counted, and for whom. Without a cap there is no counting. */
 export type ActiveCaps = {
@@ -158,22 +165,28 @@ const frequencyCapsOf = ({ rules, provisions }: Campaign, publisherId: number): 
 
 function findTotals(campaign: Campaign, publisherId: number, owner: Publisher | undefined): LimitedTotal[] {
   const caps = listOf(campaign.provisions.get(publisherId)?.totalCaps);
-  return [...ownTotals(campaign, owner), ...totalOf(campaign, owner, publisherId, caps)];
+  return [...ownTotals(campaign, owner), ...totalOf(campaign, owner, publisherId, caps, null)];
 }
 
-type Limited = Pick<Campaign, 'id' | 'overspendPercent' | 'rules'>;
+type Limited = Pick<Campaign, 'id' | 'overspendPercent' | 'rules' | 'goal'>;
 
 /** What is counted over all publishers. */
 export const ownTotals = (campaign: Limited, owner: Publisher | undefined): LimitedTotal[] =>
-  totalOf(campaign, owner, null, listOf(campaign.rules.total_caps));
+  totalOf(campaign, owner, null, listOf(campaign.rules.total_caps), goalTotalOf(campaign));
+
+const goalTotalOf = ({ goal }: Pick<Campaign, 'goal'>): GoalTotal | null =>
+  goal && { metric: goal.metric, byMs: goal.byMs, period: `goal ${new Date(goal.sinceMs).toISOString()}` };
 
 const totalOf = (
   { id: campaignId, overspendPercent }: Limited,
   owner: Publisher | undefined,
   publisherId: number | null,
   caps: readonly TotalCap[],
+  goal: GoalTotal | null,
 ): LimitedTotal[] =>
-  caps.length === 0 ? [] : [{ campaignId, publisherId, timeZone: owner?.timeZone ?? 'UTC', overspendPercent, caps }];
+  caps.length === 0 && goal === null
+    ? []
+    : [{ campaignId, publisherId, timeZone: owner?.timeZone ?? 'UTC', overspendPercent, caps, goal }];
 
 function addTo(events: Map<number, Set<CapEvent>>, id: number, event: CapEvent): void {
   const known = events.get(id);

@@ -9,7 +9,7 @@ import type { ActiveCaps } from './caps.ts';
 import { lockUsersOf } from './history.ts';
 import { exposureRecord, recordBytes, withoutSession } from './history-records.ts';
 import { settleReservations } from './reservations.ts';
-import { type Amounts, addAmounts, addUsage, deltasOf, noAmounts, periodNames, type UsageDelta } from './usage.ts';
+import { type Amounts, addAmounts, addUsage, countedPeriods, deltasOf, noAmounts, type UsageDelta } from './usage.ts';
 
 /** An event that counts: inserted just now, for the first time, and not suspicious. */
 export type CountedEvent = PaidEvent & { kind: CapEvent; sessionId: string; offerId: number };
@@ -148,7 +148,7 @@ async function book(
       const amounts = amountsOf(event, index);
       return activeCaps
         .totalsOf(event.campaign, event.publisherId)
-        .flatMap((total) => deltasOf(total, periodNames(total.timeZone, event.atMs), amounts));
+        .flatMap((total) => deltasOf(total, countedPeriods(total, event.atMs), amounts));
     });
   const first = usageOf((event, index) => ({ ...countsOf(event), ...moneyOf(event, assumed[index] === true) }));
   const locked = new Set(bills.flatMap(({ budgets }) => budgets.map(({ key }) => key)));

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { CatalogStore } from '../catalog/store.ts';
 import { type ActiveCaps, activeCapsOf, totalsKey } from './caps.ts';
-import { type CampaignUsage, createUsageTable, loadUsage, periodNames, type UsageTable } from './usage.ts';
+import { type CampaignUsage, createUsageTable, loadUsage, periodsOf, type UsageTable } from './usage.ts';
 
 /**
  * The usage of campaigns with total caps, in memory, up to a second behind other processes; slices count as used
@@ -28,10 +28,8 @@ export function createLiveUsage({ pool, catalog, now }: LiveUsageOptions): LiveU
     totalsKey(campaignId, publisherId);
 
   async function load(activeCaps: ActiveCaps): Promise<void> {
-    const zones = new Set(activeCaps.totals.map((total) => total.timeZone));
     const fresh = createUsageTable();
-    for (const used of await loadUsage(pool, [...new Set([...zones].flatMap((zone) => periodNames(zone, now())))]))
-      fresh.set(used);
+    for (const used of await loadUsage(pool, periodsOf(activeCaps.totals, now()))) fresh.set(used);
     table = fresh;
     loaded = new Set(activeCaps.totals.map(keyOf));
     complete = activeCaps;

@@ -20,7 +20,7 @@ const minProbability = 0.005;
 const controlWidth = 0.01;
 
 /** The plan reaches the limit at this share of the time, so that late events still fit. */
-const planEnd = 0.99;
+export const planEnd = 0.99;
 
 /**
  * The probability with which a campaign takes part in this decision: 1 behind its plan, the minimum ahead of it; the
@@ -84,7 +84,7 @@ function endOfPlan({ planStartMs, endMs }: PacedRules, zone: string): number {
 }
 
 /** Elapsed share of a period, counting only the time in which the campaign runs. */
-function elapsedOf(
+export function elapsedOf(
   period: { startMs: number; endMs: number },
   rules: Pick<PacedRules, 'planStartMs' | 'endMs' | 'hours'>,
   capZone: string,

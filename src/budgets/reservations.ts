@@ -48,21 +48,24 @@ export const reservationsOf = (
   { offer, reserveMicros }: { offer: Offer; reserveMicros: number },
   { sessionId, publisherId, nowMs }: Shown,
 ): { total: LimitedTotal; reservation: Reservation }[] =>
-  activeCaps.totalsOf(offer.campaign, publisherId).map((total) => ({
-    total,
-    reservation: {
-      sessionId,
-      offerId: offer.id,
-      campaignId: offer.campaign.id,
-      publisherId: total.publisherId,
-      timeZone: total.timeZone,
-      periods: periodNames(total.timeZone, nowMs),
-      impressions: 1,
-      micros: Math.ceil(reserveMicros),
-      paidBy: payingEventOf(offer.campaign.payout.kind),
-      sliceId: null,
-    },
-  }));
+  activeCaps
+    .totalsOf(offer.campaign, publisherId)
+    .filter(({ caps }) => caps.length > 0) // nothing is reserved for a goal alone
+    .map((total) => ({
+      total,
+      reservation: {
+        sessionId,
+        offerId: offer.id,
+        campaignId: offer.campaign.id,
+        publisherId: total.publisherId,
+        timeZone: total.timeZone,
+        periods: periodNames(total.timeZone, nowMs),
+        impressions: 1,
+        micros: Math.ceil(reserveMicros),
+        paidBy: payingEventOf(offer.campaign.payout.kind),
+        sliceId: null,
+      },
+    }));
 
 /*
  * A session has one row with all that it reserves: with a row for each offer, a fetch that showed five capped offers

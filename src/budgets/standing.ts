@@ -2,10 +2,11 @@ import type { CapMetric, CapPeriod, TotalCap } from '../catalog/rules.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import { type LimitedTotal, type Totals, totalsKey } from './caps.ts';
+import { type CompiledGoal, type Delivery, deliveryOf } from './goals.ts';
 import { type PacedRules, plannedUse } from './pacing.ts';
 import { loadTrueUsage } from './slice-rows.ts';
 import { totalsAt } from './totals.ts';
-import { type Amounts, createUsageTable, periodName, periodNames, type UsageTable } from './usage.ts';
+import { type Amounts, createUsageTable, goalUsageOf, periodName, periodsOf, type UsageTable } from './usage.ts';
 
 /** Where a total cap or budget stands in its current period: counts, or money in the currency of the payout. */
 export type Standing = {
@@ -24,29 +25,35 @@ export type Standing = {
   planned: number | null;
 };
 
+/** Where a campaign stands: its total caps and budgets in their current periods, and its goal. */
+export type CampaignStanding = { limits: Standing[]; delivery: Delivery | null };
+
+type StandingRules = PacedRules & { goal: CompiledGoal | null };
+
 type Asked = {
   totals: readonly LimitedTotal[];
   nowMs: number;
-  /** null: without plans. */
-  rulesOf: (campaignId: number) => PacedRules | null;
+  /** null: without plans and goals. */
+  rulesOf: (campaignId: number) => StandingRules | null;
 };
 
-/** Total caps and budgets in their current periods, by campaign. */
-export async function findStandings(executor: Executor, asked: Asked): Promise<Map<number, Standing[]>> {
+/** By campaign id; missing: it has neither caps nor a goal. */
+export async function findStandings(executor: Executor, asked: Asked): Promise<Map<number, CampaignStanding>> {
   const { totals: limited, nowMs } = asked;
-  const standings = new Map<number, Standing[]>();
-  const periods = new Set(limited.flatMap(({ timeZone }) => periodNames(timeZone, nowMs)));
-  if (periods.size === 0) return standings;
+  const standings = new Map<number, CampaignStanding>();
+  const periods = periodsOf(limited, nowMs);
+  if (periods.length === 0) return standings;
   const campaignIds = [...new Set(limited.map(({ campaignId }) => campaignId))];
   const table = createUsageTable();
-  for (const used of await loadTrueUsage(executor, [...periods], campaignIds)) table.set(used);
+  for (const used of await loadTrueUsage(executor, periods, campaignIds)) table.set(used);
   const byKey = new Map(limited.map((total) => [totalsKey(total.campaignId, total.publisherId), total]));
   const totals = totalsAt(table, { total: (key) => byKey.get(key) }, nowMs);
   for (const total of limited) {
     const rules = asked.rulesOf(total.campaignId);
-    getOrInsert(standings, total.campaignId, () => []).push(
-      ...total.caps.map((cap) => standingOf(cap, { total, table, totals, rules, nowMs })),
-    );
+    const standing = getOrInsert(standings, total.campaignId, () => ({ limits: [], delivery: null }));
+    standing.limits.push(...total.caps.map((cap) => standingOf(cap, { total, table, totals, rules, nowMs })));
+    if (total.goal !== null && rules !== null)
+      standing.delivery = deliveryOf(rules, goalUsageOf(table, total).goal ?? 0, nowMs);
   }
   return standings;
 }

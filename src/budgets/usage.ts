@@ -1,9 +1,9 @@
-import { type CapMetric, type CapPeriod, capPeriods, type TotalCap } from '../catalog/rules.ts';
+import { type CapMetric, type CapPeriod, capPeriods, type GoalMetric, type TotalCap } from '../catalog/rules.ts';
 import { bigints, integers, texts } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { periodOf } from '../platform/lib/time-zone.ts';
-import { type CapUsage, type LimitedTotal, totalsKey } from './caps.ts';
+import { type CapUsage, type GoalTotal, type LimitedTotal, totalsKey } from './caps.ts';
 
 /**
  * Amounts of one total; money in millionths. `impressions` and `micros` include what slices and reservations hold;
@@ -81,6 +81,20 @@ export function periodNames(timeZone: string, atMs: number): readonly string[] {
 /** The period of one kind that contains an instant. */
 export const periodName = (per: CapPeriod, timeZone: string, atMs: number): string =>
   periodNames(timeZone, atMs)[capPeriods.indexOf(per)] as string;
+
+/** All periods in which an event of an instant counts for a total. */
+export const countedPeriods = ({ timeZone, goal }: LimitedTotal, atMs: number): readonly string[] =>
+  goal === null ? periodNames(timeZone, atMs) : [...periodNames(timeZone, atMs), ...goalPeriodsAt(goal, atMs)];
+
+/** The current periods of totals, each once, with those of goals. */
+export const periodsOf = (totals: readonly LimitedTotal[], nowMs: number): string[] => [
+  ...new Set(
+    totals.flatMap(({ timeZone, goal }) => [...periodNames(timeZone, nowMs), ...(goal === null ? [] : [goal.period])]),
+  ),
+];
+
+/** Counts only what happens before the goal's end. */
+const goalPeriodsAt = ({ byMs, period }: GoalTotal, atMs: number): string[] => (atMs < byMs ? [period] : []);
 
 type TotalRef = Pick<LimitedTotal, 'campaignId' | 'publisherId'>;
 
@@ -177,7 +191,7 @@ export async function loadUsage(executor: Executor, periods: readonly string[]):
 }
 
 /** How long the usage of a period is kept after its begin (milliseconds). */
-const keptMs = { hour: 3 * dayMs, day: 70 * dayMs, month: 800 * dayMs };
+const keptMs = { hour: 3 * dayMs, day: 70 * dayMs, month: 800 * dayMs, goal: 800 * dayMs };
 
 /** Retention: deletes the usage of periods that are long over. */
 export async function deleteOldUsage(executor: Executor, nowMs: number): Promise<void> {
@@ -248,7 +262,7 @@ const heldOf = (metric: Exclude<CapMetric, 'clicks'>, used: Amounts): number =>
 export function capUsageOf(table: Pick<UsageTable, 'get'>, total: LimitedTotal, atMs: number): CapUsage {
   const { campaignId, publisherId, timeZone, caps } = total;
   const names = periodNames(timeZone, atMs);
-  const usage: CapUsage = {};
+  const usage: CapUsage = goalUsageOf(table, total);
   const note = ({ metric }: TotalCap, per: CapPeriod): void => {
     const amounts = table.get(campaignId, publisherId, names[capPeriods.indexOf(per)] as string);
     usage[metric] ??= {};
@@ -263,4 +277,19 @@ export function capUsageOf(table: Pick<UsageTable, 'get'>, total: LimitedTotal, 
     if (cap.per === 'lifetime') note(cap, 'day');
   }
   return usage;
+}
+
+const goalFields = {
+  impressions: 'countedImpressions',
+  clicks: 'clicks',
+  conversions: 'conversions',
+} as const satisfies Record<GoalMetric, AmountName>;
+
+/** What was delivered for the goal of a total. */
+export function goalUsageOf(
+  table: Pick<UsageTable, 'get'>,
+  { campaignId, publisherId, goal }: Pick<LimitedTotal, 'campaignId' | 'publisherId' | 'goal'>,
+): Pick<CapUsage, 'goal'> {
+  if (goal === null) return {};
+  return { goal: table.get(campaignId, publisherId, goal.period)[goalFields[goal.metric]] };
 }

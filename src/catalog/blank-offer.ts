@@ -25,6 +25,7 @@ export const blankOffer = (id: number, campaignId: number, publisherId: number):
     clickIdParam: '',
     optOutDays: null,
     overspendPercent: 0,
+    goal: null,
     activatedAtMs: null,
     payout: { kind: 'cpc', amountMicros: 0, currency: 'USD' },
     rules: {},

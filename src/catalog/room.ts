@@ -73,7 +73,7 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
       await app.register(managementRoutes, { http, imageStore: config.imageStore, store });
     },
     pages: (app: App, shell: Shell, { management: client }: { management: ManagementClient }) =>
-      registerPages(app, { ...shell, deps, management: client, extensions }),
+      registerPages(app, { ...shell, deps, management: client, extensions, additions }),
     close: store.stop,
   };
 }

@@ -180,6 +180,24 @@ export const sequenceRule = Type.Object(
   { additionalProperties: false },
 );
 
+export const goalMetrics = ['impressions', 'clicks', 'conversions'] as const;
+
+/** What a campaign is to deliver by a time. */
+export const campaignGoal = Type.Object(
+  {
+    metric: literals(goalMetrics, 'What is counted.'),
+    count: Type.Integer({ minimum: 1, maximum: 1_000_000_000 }),
+    by: text(40, 'RFC 3339 time with its offset; until then the count is to be delivered.'),
+  },
+  { title: 'CampaignGoal', additionalProperties: false },
+);
+
+export type CampaignGoal = Static<typeof campaignGoal>;
+export type GoalMetric = CampaignGoal['metric'];
+
+/** What a campaign is to deliver by a time, counted since it was set (epoch milliseconds). */
+export type Goal = { metric: GoalMetric; count: number; sinceMs: number; byMs: number };
+
 export type CampaignRules = Static<typeof campaignRules>;
 export type Targeting = Static<typeof targeting>;
 export type TargetingKey = keyof Targeting;

@@ -1,7 +1,7 @@
 import type { Permission } from '../platform/http/auth.ts';
 import type { CouponPool } from './coupon-pool.ts';
 import type { Translation } from './offer-texts.ts';
-import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
+import type { CampaignGoal, CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
 import type { ArmChanges, Campaign, CreativeType, Slots, StoredControls, Unit } from './types.ts';
 
 /** Rows of the configuration tables as `pg` returns them (`numeric` and `bigint` are strings). */
@@ -93,6 +93,8 @@ export type CampaignRow = {
   click_id_param: string;
   opt_out_days: number | null;
   overspend_percent: number;
+  goal?: CampaignGoal | null;
+  goal_since?: Date | string | null;
   /** Text where it comes from a stored catalogue. */
   activated_at: Date | string | null;
   /** As stored; direct writes to the database are not validated. */

@@ -3,7 +3,7 @@ import type { KeyRestrictions } from '../platform/http/key-restrictions.ts';
 import type { Wanted } from '../platform/i18n/wanted.ts';
 import type { CouponPool } from './coupon-pool.ts';
 import type { OfferCopy, Translations } from './offer-texts.ts';
-import type { CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
+import type { CampaignRules, FrequencyCap, Goal, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
 
 export type Unit = 'sou' | 'mou';
 
@@ -253,6 +253,7 @@ export type Campaign = {
   optOutDays: number | null;
   /** How far what is booked may go beyond a budget (0 to 100). */
   overspendPercent: number;
+  goal: Goal | null;
   /** When it was first active (epoch milliseconds); null: never, or unknown. */
   activatedAtMs: number | null;
   payout: Payout;
@@ -285,7 +286,6 @@ export type Offer = {
   walletEnabled: boolean;
   offerwallEnabled: boolean;
   creatives: readonly Creative[];
-  /** Its coupon codes; null: it has none. */
   coupon: CouponPool | null;
 };
 

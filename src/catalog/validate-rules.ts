@@ -161,6 +161,8 @@ function targetMessage(name: TargetingKey, value: string): string | null {
   return null;
 }
 
+export const timeProblem = 'must be a time with its offset, such as 2026-11-27T00:00:00+01:00';
+
 function checkSchedule({ start_at, end_at, time_zone, hours }: Schedule): ErrorDetail[] {
   const details: ErrorDetail[] = [];
   const [startMs, endMs] = [timeOf(start_at), timeOf(end_at)];
@@ -168,7 +170,7 @@ function checkSchedule({ start_at, end_at, time_zone, hours }: Schedule): ErrorD
     if (Number.isNaN(atMs))
       details.push({
         path: `/schedule/${name}`,
-        message: 'must be a time with its offset, such as 2026-11-27T00:00:00+01:00',
+        message: timeProblem,
       });
   }
   if (startMs !== null && endMs !== null && endMs <= startMs)

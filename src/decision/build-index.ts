@@ -138,18 +138,19 @@ const byCatalogueOrder = (a: Candidate, b: Candidate): number =>
   a.offer.id - b.offer.id;
 
 function classesOf(candidates: readonly Candidate[]): PriorityClass[] {
-  const classes: PriorityClass[] = [];
+  const classes: (PriorityClass & { goals: number[] })[] = [];
   for (const candidate of candidates) {
-    const { index, forced, priority, payout } = candidate;
+    const { index, forced, priority, payout, rules } = candidate;
     const before = candidates[index - 1];
     let current = classes.at(-1);
     const isSame = before?.forced === forced && before.priority === priority && isFixed(before) === isFixed(candidate);
     if (current === undefined || !isSame) {
-      current = { from: index, to: index, pays: false };
+      current = { from: index, to: index, pays: false, goals: [] };
       classes.push(current);
     }
     current.to = index + 1;
     current.pays ||= payout.amountMicros > 0 && !isFixed(candidate);
+    if (rules.goal !== null) current.goals.push(index);
   }
   return classes;
 }

@@ -18,7 +18,7 @@ export function campaignOutcomes(input: DecisionInput): Map<number, string> {
     onExcluded: (candidate, { rule }) => {
       if (!rules.has(candidate)) rules.set(candidate, rule);
     },
-    onRanked: (candidate) => {
+    onRanked: ({ candidate }) => {
       ranked.push(candidate);
     },
   });

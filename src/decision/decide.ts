@@ -3,6 +3,7 @@ import type { Bits, EligibilityIndex, Exclusion, PriorityClass } from './eligibi
 import type { Candidate } from './index/compile.ts';
 import { indexExclusionOf, nextBit, passIndexFilters } from './index/index-filters.ts';
 import { hashText } from './random.ts';
+import { goalsFirst } from './rank/goals-first.ts';
 import { fillPositions, sequenceOf } from './rank/positions.ts';
 import { expectedRevenueOf } from './rank/revenue-model.ts';
 import { type RankedCandidate, sampledRanking } from './rank/sampled-ranking.ts';
@@ -14,7 +15,7 @@ export type Observer = {
   /** A rule excludes a candidate; the first one reported for it counts. */
   onExcluded: (candidate: Candidate, exclusion: Exclusion) => void;
   /** An eligible candidate, best first. */
-  onRanked: (candidate: Candidate, score: number) => void;
+  onRanked: (ranked: RankedCandidate) => void;
 };
 
 /**
@@ -78,7 +79,8 @@ function* candidateStream(options: StreamOptions): Generator<RankedCandidate, vo
         ? sampledRanking({ index, bits, input, priorityClass, mayExplore })
         : catalogueRanking(index, bits, priorityClass, input);
     if (priorityClass.pays) mayExplore = false;
-    for (const ranked of ranking) {
+    const isPlain = priorityClass.goals.length === 0 || relaxed;
+    for (const ranked of isPlain ? ranking : goalsFirst(ranking, { index, bits, input, priorityClass })) {
       const exclusion =
         withheld(ranked, context) ??
         (relaxed ? null : (belowFloor(ranked, floorMicros) ?? postFilter(ranked.candidate, index, input)));
@@ -149,7 +151,7 @@ function reportIndexExclusions(
 
 function* observed(stream: Iterable<RankedCandidate>, { onRanked }: Observer): Generator<RankedCandidate, void> {
   for (const ranked of stream) {
-    onRanked(ranked.candidate, ranked.score);
+    onRanked(ranked);
     yield ranked;
   }
 }

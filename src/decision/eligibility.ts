@@ -32,7 +32,13 @@ export type EligibilityIndex = OfferIndex & {
  * Candidates `from` to before `to`, of equal priority, of fixed ranking or not. They compete by expected revenue if any
  * of them `pays`, and none is fixed.
  */
-export type PriorityClass = { from: number; to: number; pays: boolean };
+export type PriorityClass = {
+  from: number;
+  to: number;
+  pays: boolean;
+  /** The candidates whose campaigns have goals. */
+  goals: readonly number[];
+};
 
 export type Withheld = { offer: Offer; exclusion: Withholding };
 

@@ -4,7 +4,7 @@ import type { Exclusion } from './eligibility.ts';
 import type { Candidate } from './index/compile.ts';
 import { indexExclusions } from './index/index-filters.ts';
 import { type Influence, influencesOf } from './influences.ts';
-import { type Reason, reasonOf, shownReason } from './reason.ts';
+import { type Reason, reasonOf, shownForGoal, shownReason } from './reason.ts';
 import { postExclusions } from './rules/post-filters.ts';
 import type { DecisionInput } from './types.ts';
 
@@ -29,25 +29,27 @@ export type Explanation = {
 export function explain(input: DecisionInput): Explanation[] {
   const { candidates, withheld } = indexOf(input.publisher);
   const exclusions = new Map<Candidate, Exclusion>();
-  const ranks = new Map<Candidate, { rank: number; score: number }>();
+  const ranks = new Map<Candidate, { rank: number; score: number; isForGoal?: true }>();
   const { offers } = run(input, {
     onExcluded: (candidate, exclusion) => {
       if (!exclusions.has(candidate)) exclusions.set(candidate, exclusion);
     },
-    onRanked: (candidate, score) => {
-      ranks.set(candidate, { rank: ranks.size + 1, score });
+    onRanked: ({ candidate, ...ranked }) => {
+      ranks.set(candidate, { ...ranked, rank: ranks.size + 1 });
     },
   });
   const positions = new Map(offers.map(({ offer, position }) => [offer, position]));
 
   function explanationOf(candidate: Candidate): Explanation {
     const { offer } = candidate;
-    const { rank = null, score = null } = ranks.get(candidate) ?? {};
+    const { rank = null, score = null, isForGoal = false } = ranks.get(candidate) ?? {};
     const position = positions.get(offer) ?? null;
     const exclusion = exclusions.get(candidate);
     const influences = rank === null ? [] : influencesOf(candidate, input);
-    if (exclusion === undefined || position !== null)
-      return { offer, rank, score, position, rule: null, reason: shownReason(position ?? 0), influences };
+    if (exclusion === undefined || position !== null) {
+      const reason = isForGoal ? shownForGoal(position ?? 0, candidate, input) : shownReason(position ?? 0);
+      return { offer, rank, score, position, rule: null, reason, influences };
+    }
     const reason = reasonOf(exclusion, candidate, input);
     return { offer, rank, score, position, rule: exclusion.rule, reason, influences };
   }

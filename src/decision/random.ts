@@ -4,8 +4,8 @@
  */
 
 /**
- * One salt range for each purpose; added are offer ids to `revenue`, campaign ids to `pacing`, and the place of a class
- * in the index to `layers`.
+ * One salt range for each purpose; added are offer ids to `revenue`, campaign ids to `pacing` and `goals`, and the
+ * place of a class in the index to `layers`.
  */
 export const salts = {
   revenue: 0,
@@ -14,6 +14,7 @@ export const salts = {
   exploredOffer: 0xc0000002,
   propensity: 0xc0010000,
   layers: 0xd0000000,
+  goals: 0xe0000000,
 };
 
 /** 32 well-mixed bits of a seed and a salt (murmur3's finaliser). */

@@ -1,3 +1,4 @@
+import { deliveryOf } from '../budgets/goals.ts';
 import type { Condition } from '../catalog/conditions.ts';
 import type { FrequencyCap } from '../catalog/rules.ts';
 import { minuteOfWeek } from '../platform/lib/time-zone.ts';
@@ -19,7 +20,8 @@ type ReasonKey =
   | 'opted_out_until'
   | 'budget'
   | 'budget_reserved'
-  | 'shown';
+  | 'shown'
+  | 'shown_goal';
 
 type ReasonValues = Readonly<Record<string, ReasonValue>>;
 
@@ -40,6 +42,17 @@ export type ReasonValue =
 
 /** Why an offer is shown. */
 export const shownReason = (position: number): Reason => ({ key: 'shown', values: { position: String(position) } });
+
+/** Why an offer is shown before others, for the sake of its campaign's goal. */
+export function shownForGoal(position: number, { rules }: Candidate, { totals, context }: DecisionInput): Reason {
+  const delivered = totals.get(rules.goal?.key ?? '')?.goal ?? 0;
+  const { expected = 0 } = deliveryOf(rules, delivered, context.nowMs) ?? {};
+  const metric = rules.goal?.metric ?? '';
+  return {
+    key: 'shown_goal',
+    values: { position: String(position), metric, delivered: count(delivered), expected: count(expected) },
+  };
+}
 
 /** Why an offer is not shown. `candidate` null: it is withheld from the index. */
 export function reasonOf(exclusion: Exclusion, candidate: Candidate | null, input: DecisionInput): Reason {

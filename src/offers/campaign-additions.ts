@@ -1,13 +1,17 @@
 import { Type } from '@sinclair/typebox';
 import { activeCapsOf, type LimitedTotal, ownTotals } from '../budgets/caps.ts';
-import { findStandings, type Standing } from '../budgets/standing.ts';
-import { type CampaignRules, capMetrics, capPeriods } from '../catalog/rules.ts';
+import { type CampaignStanding, findStandings, type Standing } from '../budgets/standing.ts';
+import { toGoal } from '../catalog/goal.ts';
+import { type CampaignGoal, type CampaignRules, capMetrics, capPeriods } from '../catalog/rules.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import type { Snapshot } from '../catalog/types.ts';
 import { rulesOfDraft } from '../decision/draft-rules.ts';
+import type { Model } from '../learning/model.ts';
 import type { Additions } from '../management/additions.ts';
 import { orNull, type View } from '../management/resource.ts';
 import type { Work } from '../management/unit-of-work.ts';
+import { goalWarnings } from './goal-forecast.ts';
+import type { RecentSessions } from './pages/campaigns/recent-sessions.ts';
 
 const amount = (description: string) => Type.Number({ description });
 
@@ -31,26 +35,55 @@ const usage = Type.Object(
   { title: 'CampaignUsage' },
 );
 
-/** What answers show of a campaign beside its row: where its budgets and total caps stand in their current periods. */
-export const campaignAdditions = ({ catalog }: { catalog: Pick<CatalogStore, 'current'> }): Additions => ({
+const delivery = Type.Object(
+  {
+    percent: Type.Integer({ description: 'Of what its plan expects by now; 100 before it expects anything.' }),
+    expected: Type.Integer({ description: 'What its plan has delivered by now.' }),
+    delivered: Type.Integer({ description: 'Since `goal_since`.' }),
+    on_track: Type.Boolean({ description: 'Whether at least 90 percent are delivered.' }),
+  },
+  { title: 'GoalProgress' },
+);
+
+type Sources = {
+  catalog: Pick<CatalogStore, 'current'>;
+  model: { current: () => Model };
+  recent: RecentSessions;
+};
+
+/** What answers show of a campaign beside its row: where its budgets, total caps and goal stand. */
+export const campaignAdditions = ({ catalog, model, recent }: Sources): Additions => ({
   fields: {
     usage: Type.Array(usage, {
       title: 'CampaignUsages',
       description: 'Its budgets and total caps, each in its current period. Not part of the ETag; ignored in a body.',
     }),
+    delivery: orNull(delivery, {
+      title: 'GoalDelivery',
+      description: 'Where its goal stands; null: it has none. Not part of the ETag; ignored in a body.',
+    }),
   },
   read: async (work, rows) => {
-    const usages = await readUsages(catalog.current(), work, rows);
-    return (row) => ({ usage: usages(row).map(usageView) });
+    const standings = await readStandings(catalog.current(), work, rows);
+    return (row) => standingView(standings(row));
   },
-  warn: async () => [],
+  warn: async (work, row) => {
+    if (row.goal === null) return [];
+    const snapshot = catalog.current();
+    const publisher = snapshot.publishers.get(work.publisherId);
+    const standings = await readStandings(snapshot, work, [row]);
+    const known = { snapshot, model: model.current(), recent };
+    return publisher === undefined
+      ? []
+      : goalWarnings(row, standings(row)?.delivery?.delivered ?? 0, { ...known, publisher }, work.nowMs);
+  },
 });
 
-async function readUsages(
+async function readStandings(
   snapshot: Snapshot,
   { executor, publisherId, nowMs }: Work,
   rows: readonly View[],
-): Promise<(row: View) => readonly Standing[]> {
+): Promise<(row: View) => CampaignStanding | undefined> {
   const owner = snapshot.publishers.get(publisherId);
   const drafts = new Map(rows.map((row) => [Number(row.id), draftOf(row)]));
   // Caps of provisionings are not in the row.
@@ -65,15 +98,24 @@ async function readUsages(
       return draft === undefined ? null : rulesOfDraft(draft, owner?.timeZone ?? 'UTC');
     },
   });
-  return (row) => standings.get(Number(row.id)) ?? [];
+  return (row) => standings.get(Number(row.id));
 }
 
-/** The row as far as budgets depend on it: also in the answer of the call that writes it. */
-const draftOf = ({ id, rules, overspend_percent: overspendPercent, activated_at: activatedAt }: View) => ({
+/** The row as far as budgets and goals depend on it: also in the answer of the call that writes it. */
+const draftOf = ({ id, rules, overspend_percent: overspendPercent, activated_at: activatedAt, ...row }: View) => ({
   id: Number(id),
   rules: rules as CampaignRules,
   overspendPercent: Number(overspendPercent),
+  goal: toGoal(row.goal as CampaignGoal | null, row.goal_since as string | null),
   activatedAtMs: typeof activatedAt === 'string' ? Date.parse(activatedAt) : null,
+});
+
+const standingView = ({ limits, delivery: reached }: CampaignStanding = { limits: [], delivery: null }) => ({
+  usage: limits.map(usageView),
+  delivery: reached && {
+    ...{ percent: reached.percent, expected: reached.expected, delivered: reached.delivered },
+    on_track: reached.onTrack,
+  },
 });
 
 const usageView = ({ publisherId, ...standing }: Standing) => ({ publisher_id: publisherId, ...standing });

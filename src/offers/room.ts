@@ -26,6 +26,7 @@ import { explainRoutes } from './fetch/explain-routes.ts';
 import { offerRoutes } from './fetch/routes.ts';
 import { createOfferService } from './fetch/service.ts';
 import { eraseSessions, exportSessions, findUserSessions } from './fetch/user-data.ts';
+import { findHoldBacks, registerGoalMetrics } from './goals.ts';
 import { createLiveCalls, recordLiveCalls, recordRefusedManagement } from './live-calls/live-calls.ts';
 import { liveCallRoutes } from './live-calls/routes.ts';
 import { createFetchMeter, createOutcomeSampler } from './metrics.ts';
@@ -33,7 +34,7 @@ import { createNotices } from './notices/notices.ts';
 import { untrackedView } from './offer-view.ts';
 import { offerwallPageRoutes } from './offerwall/page-routes.ts';
 import { linkedWallRoutes, offerwallRoutes } from './offerwall/routes.ts';
-import { budgetsCard } from './pages/campaigns/budgets.ts';
+import { budgetsCard, goalCard } from './pages/campaigns/budgets.ts';
 import { createReach } from './pages/campaigns/estimate.ts';
 import { outcomesCard } from './pages/campaigns/outcomes.ts';
 import { createRecentSessions, createSeenValues } from './pages/campaigns/recent-sessions.ts';
@@ -66,6 +67,7 @@ export function createOffers({ platform, catalog, accounts, eventLog, learning, 
     eventsStoredUntil: eventLog.storedUntil,
   };
   const service = createOfferService(deps);
+  registerGoalMetrics(metrics.registry, deps);
   extendCatalogue(catalog, deps);
   return {
     name: 'offers',
@@ -104,11 +106,11 @@ export function createOffers({ platform, catalog, accounts, eventLog, learning, 
 /** What requests say of a campaign, on its page; and offers for previews. */
 function extendCatalogue(
   { extensions, additions, store }: Catalog,
-  { pool, dbHealth, config, now }: Pick<OfferDeps, 'pool' | 'dbHealth' | 'config' | 'now'>,
+  { pool, dbHealth, config, now, model }: Pick<OfferDeps, 'pool' | 'dbHealth' | 'config' | 'now' | 'model'>,
 ): void {
-  additions.campaigns = campaignAdditions({ catalog: store });
   const failFast = createFailFast(dbHealth);
   const recent = createRecentSessions({ pool, dbHealth, now });
+  additions.campaigns = campaignAdditions({ catalog: store, model, recent });
   extensions.campaignCard = (context, id) =>
     failFast(async () => {
       const nowMs = now();
@@ -116,8 +118,14 @@ function extendCatalogue(
       const candidate = indexOf(context.publisher).candidates.find(({ offer }) => offer.campaign.id === id);
       const totals = activeCapsOf(snapshot).totals.filter(({ campaignId }) => campaignId === id);
       const standings = await findStandings(pool, { totals, nowMs, rulesOf: () => candidate?.rules ?? null });
-      const outcomes = await outcomesCard(pool, context, id, nowMs);
-      return html`${budgetsCard(standings.get(id) ?? [], candidate?.payout.currency ?? null)}${outcomes}`;
+      const { limits = [], delivery = null } = standings.get(id) ?? {};
+      const goal = candidate?.offer.campaign.goal ?? null;
+      const holdBacks =
+        delivery === null || candidate === undefined ? [] : await findHoldBacks(pool, candidate.offer.campaign, nowMs);
+      return html`
+        ${goal !== null && delivery !== null && goalCard(context, { goal, delivery, holdBacks })}
+        ${budgetsCard(limits, candidate?.payout.currency ?? null)}
+        ${await outcomesCard(pool, context, id, nowMs)}`;
     });
   extensions.reach = createReach(recent);
   extensions.seenValues = createSeenValues(recent);

@@ -69,6 +69,7 @@ const sampleCampaign = (publisherId: number, creatives: Creative[]): Offer['camp
   clickIdParam: 'click_id',
   optOutDays: null,
   overspendPercent: 0,
+  goal: null,
   activatedAtMs: null,
   payout: { kind: 'cpc', amountMicros: 0, currency: 'USD' },
   rules: {},

@@ -19,6 +19,7 @@ const labels: Readonly<Record<string, MessageKey>> = {
   email: 'common.email',
   expires_at: 'settings.expires',
   frequency_caps: 'campaigns.frequencyCapping',
+  goal: 'campaigns.goal',
   headers: 'webhooks.headers',
   is_loyalty: 'campaigns.isLoyalty',
   is_product: 'campaigns.isProduct',

@@ -1,7 +1,10 @@
 import type { AccountDeps } from '../accounts/ports.ts';
+import { isBehind } from '../budgets/goals.ts';
 import { budgetKey, findReachedBudgets } from '../budgets/reached-budgets.ts';
 import type { Campaign, Snapshot } from '../catalog/types.ts';
-import { hourMs } from '../platform/lib/time.ts';
+import { findGoals, findHoldBacks, type PursuedGoal } from '../offers/goals.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import { dayOf, hourMs } from '../platform/lib/time.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
 import { type Fact, raiseFacts } from '../webhooks/raise-events.ts';
 
@@ -9,8 +12,8 @@ import { type Fact, raiseFacts } from '../webhooks/raise-events.ts';
 const lateAfterMs = 24 * hourMs;
 
 /**
- * Raises `campaign.budget_reached` once for each period of a budget or total cap, and `campaign.ended` once for each
- * end (docs/interface.md#operational-events).
+ * Raises `campaign.budget_reached` once for each period of a budget or total cap, `campaign.goal_behind` once a day,
+ * and `campaign.ended` once for each end (docs/interface.md#operational-events).
  */
 export async function raiseCampaignEvents({
   pool,
@@ -27,6 +30,22 @@ export async function raiseCampaignEvents({
     return { publisherId: publisherId ?? campaign.publisherId, subject: budgetKey(budget), data };
   });
   await raiseFacts(pool, 'campaign.budget_reached', facts);
+  const behind = (await findGoals(pool, snapshot, nowMs)).filter(({ delivery }) => isBehind(delivery));
+  const raised = await Promise.all(behind.map((one) => behindFact(pool, one, nowMs)));
+  await raiseFacts(pool, 'campaign.goal_behind', raised);
+}
+
+async function behindFact(executor: Executor, { campaign, goal, delivery }: PursuedGoal, nowMs: number): Promise<Fact> {
+  const { percent, expected, delivered } = delivery;
+  const by = new Date(goal.byMs).toISOString();
+  return {
+    publisherId: campaign.publisherId,
+    subject: `${campaign.id} ${goal.metric} ${by} ${dayOf(nowMs)}`,
+    data: {
+      ...{ campaign_id: campaign.id, name: campaign.name, metric: goal.metric, goal: goal.count, by },
+      ...{ percent, expected, delivered, held_back_by: await findHoldBacks(executor, campaign, nowMs) },
+    },
+  };
 }
 
 function endedCampaigns({ offers }: Snapshot, nowMs: number): Campaign[] {

@@ -7,6 +7,7 @@ export const operationalEvents = [
   'endpoint.recovered',
   'delivery.exhausted',
   'campaign.budget_reached',
+  'campaign.goal_behind',
   'campaign.ended',
 ] as const;
 export type OperationalEvent = (typeof operationalEvents)[number];

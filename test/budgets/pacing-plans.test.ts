@@ -16,7 +16,7 @@ function plannedAt(
 ) {
   const rules = { pacing: 'even' as const, ...more, total_caps: [{ metric, per, limit }] };
   const activatedAtMs = activated === undefined ? null : at(activated);
-  const compiled = compileRules({ id: 1, rules, activatedAtMs }, zone);
+  const compiled = compileRules({ id: 1, rules, goal: null, activatedAtMs }, zone);
   const size = metric === 'budget' ? limit * 1e6 : limit;
   const probability = (used: number): number => {
     const use = { day: used, month: used, lifetime: used };

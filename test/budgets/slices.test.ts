@@ -260,6 +260,7 @@ function snapshotWith(campaignId: number, limits: { hour: number; day: number })
     publisherId: 1,
     advertiserId: 1,
     rules: { total_caps },
+    goal: null,
     provisions: new Map([[1, {}]]),
     payout: { kind: 'cpm', amountMicros: 700_000, currency: 'USD' },
   };

@@ -55,6 +55,7 @@ export const campaignOf = (id: number, over: Partial<Campaign> = {}): Campaign =
   clickIdParam: 'click_id',
   optOutDays: null,
   overspendPercent: 0,
+  goal: null,
   activatedAtMs: null,
   payout: { kind: 'cpc', amountMicros: 0, currency: 'USD' },
   rules: {},

@@ -50,6 +50,7 @@ const campaignOf = (id: number): Campaign => ({
   clickIdParam: 'click_id',
   optOutDays: null,
   overspendPercent: 0,
+  goal: null,
   activatedAtMs: null,
   payout: { kind: 'cpc', amountMicros: 0, currency: 'USD' },
   rules: {},

@@ -13,7 +13,8 @@ const context = { publisher, publicUrl: 'https://perks.example', nowMs: Date.UTC
 test('the event types are registered by name', () => {
   expect([...eventTypes.keys()]).toEqual([
     ...['usp.selection', 'offer_saved', 'offer_removed', 'conversion', 'endpoint.failing', 'endpoint.disabled'],
-    ...['endpoint.recovered', 'delivery.exhausted', 'campaign.budget_reached', 'campaign.ended'],
+    ...['endpoint.recovered', 'delivery.exhausted', 'campaign.budget_reached', 'campaign.goal_behind'],
+    'campaign.ended',
   ]);
 });
 

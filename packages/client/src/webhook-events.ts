@@ -149,6 +149,20 @@ export type OperationalPayloads = {
       limit: number;
     }
   >;
+  'campaign.goal_behind': OperationalPayload<
+    'campaign.goal_behind',
+    CampaignFields & {
+      metric: 'impressions' | 'clicks' | 'conversions';
+      goal: number;
+      by: string;
+      /** What was delivered, of what is expected by now. */
+      percent: number;
+      expected: number;
+      delivered: number;
+      /** Rules that kept the campaign out of decisions of the last day, with their share (0 to 1). */
+      held_back_by: { rule: string; share: number }[];
+    }
+  >;
   'campaign.ended': OperationalPayload<'campaign.ended', CampaignFields & { ended_at: string }>;
 };
 
@@ -161,6 +175,7 @@ export const namedEvents: ReadonlySet<string> = new Set<keyof WebhookPayloads>([
   'endpoint.recovered',
   'delivery.exhausted',
   'campaign.budget_reached',
+  'campaign.goal_behind',
   'campaign.ended',
 ]);
 

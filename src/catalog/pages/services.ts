@@ -1,4 +1,5 @@
 import type { Config } from '../../config.ts';
+import type { AllAdditions } from '../../management/additions.ts';
 import type { Figures } from '../../management/crud-definition.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import type { Shell } from '../../shell/layout.ts';
@@ -11,6 +12,7 @@ export type PageServices = Shell & {
   deps: { catalog: CatalogStore; config: Config };
   management: ManagementClient;
   extensions: PageExtensions;
+  additions: AllAdditions;
 };
 
 /** Below the publisher's pages: where the form of a campaign asks for its reach. */

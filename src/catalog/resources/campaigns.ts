@@ -18,10 +18,11 @@ import { columnsOf, viewOf } from '../../management/rows.ts';
 import { problem } from '../../management/schema-errors.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
+import { timeOf } from '../../platform/lib/time-zone.ts';
 import { normaliseName } from '../names.ts';
 import { campaignLimits } from '../offer-limits.ts';
-import { type CampaignRules, campaignRules, payoutKinds } from '../rules.ts';
-import { checkRules } from '../validate-rules.ts';
+import { type CampaignRules, campaignGoal, campaignRules, payoutKinds } from '../rules.ts';
+import { checkRules, timeProblem } from '../validate-rules.ts';
 import { advertisers } from './advertisers.ts';
 import { offers } from './offers.ts';
 
@@ -91,6 +92,11 @@ export const campaigns: Resource = {
         default: 0,
         description: 'How far what is booked may go beyond a budget, by events that come late.',
       }),
+      goal: orNull(campaignGoal, {
+        title: 'Goal',
+        default: null,
+        description: 'What it is to deliver by a time, before revenue as far as needed; null: nothing.',
+      }),
       rules: Type.Object(campaignRules.properties, {
         title: 'CampaignRules',
         additionalProperties: false,
@@ -102,6 +108,10 @@ export const campaigns: Resource = {
   ),
   readOnly: {
     activated_at: orNull(timestamp(), { title: 'ActivatedAt', description: 'When it was first active; null: never.' }),
+    goal_since: orNull(timestamp(), {
+      title: 'GoalSince',
+      description: 'Since when deliveries count for the goal: when it was set, or its metric; null: there is none.',
+    }),
     ...{ ...stopFields, ...stamps, ...removal },
   },
   expressions: stopExpressions,
@@ -125,6 +135,7 @@ export const campaigns: Resource = {
     ...(values.payout_kind === 'cps' && typeof values.payout_amount === 'number' && values.payout_amount > 100
       ? [{ path: '/payout_amount', message: 'must be 100 or less: with cps it is percent of the sale' }]
       : []),
+    ...checkGoal(values.goal),
     ...checkRules(values.rules).map(({ path, message }) => ({ path: `/rules${path}`, message })),
     ...(await checkAudiences(values.rules, work)),
   ],
@@ -152,6 +163,12 @@ async function setOffersActive(
     const after = viewOf(row);
     await audit(work, { resource: offers, action: 'update', before: { ...after, active: !active }, after });
   }
+}
+
+/** A goal whose time is over may stay as it is. */
+function checkGoal(goal: unknown): ErrorDetail[] {
+  if (typeof goal !== 'object' || goal === null || !('by' in goal) || typeof goal.by !== 'string') return [];
+  return Number.isNaN(timeOf(goal.by)) ? [{ path: '/goal/by', message: timeProblem }] : [];
 }
 
 /** Offers are ranked by what they pay, and reports add it up, in whatever currency it is. */

@@ -6,6 +6,7 @@ import { parseUrl } from '../../platform/lib/url.ts';
 import { controlsOf } from '../controls.ts';
 import type { CouponPool } from '../coupon-pool.ts';
 import { controlOf, holdoutArm } from '../experiments.ts';
+import { toGoal } from '../goal.ts';
 import type {
   AudienceRow,
   CampaignRow,
@@ -196,6 +197,7 @@ export function toCampaign(row: CampaignRow, creativeRows: CreativeRow[], provis
     clickIdParam: row.click_id_param,
     optOutDays: row.opt_out_days,
     overspendPercent: row.overspend_percent ?? 0,
+    goal: toGoal(row.goal, row.goal_since),
     activatedAtMs: row.activated_at == null ? null : new Date(row.activated_at).getTime(),
     payout: { kind: row.payout_kind, amountMicros: microsOf(row.payout_amount), currency: row.payout_currency },
     rules: row.rules,

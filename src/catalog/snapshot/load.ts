@@ -55,6 +55,8 @@ const campaignColumns = columns<
   click_id_param: true,
   opt_out_days: true,
   overspend_percent: true,
+  goal: true,
+  goal_since: true,
   activated_at: true,
   rules: true,
   payout_kind: true,

@@ -1,4 +1,5 @@
 import { type CompiledTotalCap, type Hours, totalsKey } from '../../budgets/caps.ts';
+import { type CompiledGoal, compileGoal } from '../../budgets/goals.ts';
 import type { Condition } from '../../catalog/conditions.ts';
 import { payoutOf, priorityOf } from '../../catalog/provisioning.ts';
 import type { FrequencyCap, Pacing, Schedule, Targeting, TargetList, TotalCap } from '../../catalog/rules.ts';
@@ -29,6 +30,7 @@ export type CompiledRules = {
   frequencyCaps: readonly FrequencyCap[];
   totalCaps: readonly CompiledTotalCap[];
   pacing: Pacing;
+  goal: CompiledGoal | null;
   /** Where pacing plans begin: at the start, else at the first activation. */
   planStartMs: number;
   /** Whether the campaign is withheld from unknown users. */
@@ -46,7 +48,7 @@ type Pattern = { text: string; isPrefix: boolean };
  * @throws Error when they are invalid, which only direct writes to the database can cause
  */
 export function compileRules(
-  { id: campaignId, rules, activatedAtMs }: Pick<Campaign, 'id' | 'rules' | 'activatedAtMs'>,
+  { id: campaignId, rules, goal, activatedAtMs }: Pick<Campaign, 'id' | 'rules' | 'goal' | 'activatedAtMs'>,
   capZone: string,
 ): CompiledRules {
   if (!isValid(rules, checkRules)) throw new Error('the rules are invalid');
@@ -62,6 +64,7 @@ export function compileRules(
     frequencyCaps: rules.frequency_caps ?? [],
     totalCaps: compileTotalCaps(rules.total_caps ?? [], totalsKey(campaignId, null), capZone),
     pacing: rules.pacing === undefined || rules.pacing === 'as_fast' ? ('asap' as const) : rules.pacing,
+    goal: compileGoal({ id: campaignId, goal }, capZone),
     planStartMs: timeOf(schedule.start_at) ?? activatedAtMs ?? Number.NEGATIVE_INFINITY,
     needsIdentity: rules.without_identity === 'withhold',
     groups: rules.exclusion_groups ?? [],

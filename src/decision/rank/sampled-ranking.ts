@@ -15,6 +15,8 @@ export type RankedCandidate = {
   score: number;
   /** The same without sampling. */
   meanMicros: number;
+  /** Whether it comes before others for the sake of its campaign's goal. */
+  isForGoal?: true;
 };
 
 type Options = {

@@ -3,7 +3,7 @@ import { type ActiveCaps, activeCapsOf, type UserHistory } from '../../budgets/c
 import { readHistory } from '../../budgets/history.ts';
 import { loadTrueUsage } from '../../budgets/slice-rows.ts';
 import { totalsAt } from '../../budgets/totals.ts';
-import { createUsageTable, periodNames, type UsageTable } from '../../budgets/usage.ts';
+import { createUsageTable, periodsOf, type UsageTable } from '../../budgets/usage.ts';
 import type { CatalogStore } from '../../catalog/store.ts';
 import type { Publisher, Theme } from '../../catalog/types.ts';
 import { type Explanation, explain } from '../../decision/explain.ts';
@@ -16,10 +16,9 @@ import type { FetchOffersRequest } from './request.ts';
 
 /** What is truly used of the totals, without what processes have leased. */
 async function readUsage(pool: pg.Pool, activeCaps: ActiveCaps, nowMs: number): Promise<UsageTable> {
-  const zones = new Set(activeCaps.totals.map(({ timeZone }) => timeZone));
-  const periods = new Set([...zones].flatMap((zone) => periodNames(zone, nowMs)));
+  const periods = periodsOf(activeCaps.totals, nowMs);
   const table = createUsageTable();
-  if (periods.size > 0) for (const used of await loadTrueUsage(pool, [...periods])) table.set(used);
+  if (periods.length > 0) for (const used of await loadTrueUsage(pool, periods)) table.set(used);
   return table;
 }
 

@@ -270,10 +270,16 @@ export const de: Messages = {
     kindEndpointRecovered: 'Ein Webhook-Endpunkt funktioniert wieder',
     kindBudget80: '80 % eines Budgets sind verbraucht',
     kindBudget100: 'Ein Budget ist aufgebraucht',
+    kindGoalBehind: 'Ein Ziel fällt hinter seinen Plan',
     kindCampaignEnded: 'Eine Kampagne ist beendet',
     kindKeyExpires: 'Ein API-Schlüssel läuft bald ab',
     kindFillRate: 'Füllrate einer Platzierung um die Hälfte gesunken',
     kindRevenue: 'Umsatz einer Platzierung um die Hälfte gesunken',
+    goalBehind: 'Ziel bei {percent} seines Plans: {name}',
+    goalBehindReason:
+      '{delivered} von {expected} {metric, select, impressions {Impressionen} clicks {Klicks} other {Conversions}}, ' +
+      'die bis jetzt geplant waren, sind geliefert; das Ziel ist {goal} bis {time}. {isHeldBack, select, true ' +
+      '{Regeln, die die Kampagne am letzten Tag von Entscheidungen ausschlossen: {heldBack}.} other {}}',
     campaignEnded: 'Kampagne beendet: {name}',
     campaignEndedReason: 'Ihre Laufzeit endete am {time}.',
     keyExpires: 'API-Schlüssel läuft {days, plural, one {in einem Tag} other {in höchstens {days} Tagen}} ab: {name}',
@@ -396,6 +402,9 @@ export const de: Messages = {
     noRegion: '{value} ist kein Regionscode (ISO 3166-2, etwa DE-NW)',
     noPostalCode:
       '{value} ist keine Postleitzahl: Buchstaben, Ziffern und Bindestriche ohne Leerzeichen, am Ende auch *',
+    goalOver: 'ist vorbei: Die Kampagne wird nicht mehr vorgezogen',
+    goalImpossible:
+      'ist mehr, als bis dahin möglich ist: etwa {possible, number}, nach den letzten {days, number} Tagen',
     scheduleTime: 'muss ein Zeitpunkt mit Zeitverschiebung sein, etwa 2026-11-27T00:00:00+01:00',
     endFirst: 'Das Ende muss nach dem Start liegen',
     noTimeZone: '{name} ist keine Zeitzone (IANA-Name, etwa Europe/Berlin)',
@@ -652,6 +661,23 @@ export const de: Messages = {
     optOutHint: 'Leer: dauerhaft.',
     overspend: 'Überziehung (%)',
     overspendHint: 'Wie weit späte Ereignisse ein Budget über sein Limit bringen dürfen. 0: nie.',
+    goal: 'Ziel',
+    goalMetric: 'Zu liefern',
+    goalNone: 'Kein Ziel',
+    goalHint: 'Gezählt, seit es gesetzt ist; eine andere Kennzahl beginnt von vorn.',
+    goal_impressions: 'Impressionen',
+    goal_clicks: 'Klicks',
+    goal_conversions: 'Conversions',
+    goalCount: 'Anzahl',
+    goalBy: 'Bis',
+    goalByHint: 'Zeit in {zone}.',
+    goalLead:
+      'Solange sie hinter ihrem Plan liegt, kommt eine Kampagne vor anderen derselben Priorität, so weit wie nötig.',
+    goalDelivered:
+      '{delivered} von {count} {metric, select, impressions {Impressionen} clicks {Klicks} other {Conversions}} sind ' +
+      'geliefert; fällig bis',
+    goalExpected: 'Bis jetzt geplant: {expected}. Davon geliefert:',
+    goalHeldBack: 'Was sie in den letzten 24 Stunden von Entscheidungen ausschloss, und von wie vielen:',
     details: 'Details',
     category: 'Kategorie',
     tags: 'Tags',
@@ -1297,6 +1323,10 @@ export const de: Messages = {
     campaign_budget_reached_lead:
       'Wird gesendet, wenn eine Kampagne ein Budget aufgebraucht hat; bis zum Ende des Zeitraums wird sie nicht ' +
       'ausgeliefert.',
+    campaign_goal_behind: 'Ziel hinter seinem Plan',
+    campaign_goal_behind_lead:
+      'Wird gesendet, wenn eine Kampagne weniger als 90 Prozent dessen geliefert hat, was der Plan ihres Ziels bis ' +
+      'jetzt vorsieht, und das kein Zufall ist; höchstens einmal am Tag.',
     campaign_ended: 'Kampagne beendet',
     campaign_ended_lead: 'Wird gesendet, wenn das Ende der Laufzeit einer Kampagne erreicht ist.',
   },
@@ -1891,6 +1921,10 @@ export const de: Messages = {
     sequence_denied: 'Reihenfolgeregel {id} schließt es von den übrigen Positionen aus.',
     sequence_reserved: 'Reihenfolgeregeln reservieren die übrigen Positionen für andere Angebote.',
     shown: 'Gezeigt an Position {position}.',
+    shown_goal:
+      'Gezeigt an Position {position}, vor Angeboten mit höherem Umsatz: Die Kampagne hat {delivered} von {expected} ' +
+      '{metric, select, impressions {Impressionen} clicks {Klicks} other {Conversions}} geliefert, die ihr Ziel bis ' +
+      'jetzt plant.',
     audience_excluded: 'Der Nutzer ist in einer Zielgruppe, die die Kampagne ausschließt: {list}.',
     audience_missed: 'Der Nutzer ist in keiner der Zielgruppen der Kampagne: {list}.',
     targeting_excluded:

@@ -256,10 +256,16 @@ export const en = {
     kindEndpointRecovered: 'A webhook endpoint works again',
     kindBudget80: '80% of a budget are used',
     kindBudget100: 'A budget is used up',
+    kindGoalBehind: 'A goal falls behind its plan',
     kindCampaignEnded: 'A campaign has ended',
     kindKeyExpires: 'An API key is about to expire',
     kindFillRate: 'Fill rate of a placement down by half',
     kindRevenue: 'Revenue of a placement down by half',
+    goalBehind: 'Goal at {percent} of its plan: {name}',
+    goalBehindReason:
+      '{delivered} of {expected} {metric, select, impressions {impressions} clicks {clicks} other {conversions}} ' +
+      'that were planned by now are delivered; the goal is {goal} by {time}. {isHeldBack, select, true {Rules that ' +
+      'kept the campaign out of decisions of the last day: {heldBack}.} other {}}',
     campaignEnded: 'Campaign ended: {name}',
     campaignEndedReason: 'Its schedule ended on {time}.',
     keyExpires: 'API key expires within {days, plural, one {a day} other {{days} days}}: {name}',
@@ -379,6 +385,8 @@ export const en = {
     noCountry: '{value} is not a country code (ISO 3166-1 alpha-2, such as US)',
     noRegion: '{value} is not a region code (ISO 3166-2, such as US-CA)',
     noPostalCode: '{value} is not a postal code: letters, digits and hyphens without blanks, perhaps a * at the end',
+    goalOver: 'is over: the campaign is not put first any more',
+    goalImpossible: 'is more than is possible until then: about {possible, number}, by the last {days, number} days',
     scheduleTime: 'must be a time with its offset, such as 2026-11-27T00:00:00+01:00',
     endFirst: 'The end must come after the start',
     noTimeZone: '{name} is not a time zone (IANA name, such as Europe/Berlin)',
@@ -626,6 +634,22 @@ export const en = {
     optOutHint: 'Empty: permanent.',
     overspend: 'Overspend (%)',
     overspendHint: 'How far late events may take a budget beyond its limit. 0: never.',
+    goal: 'Goal',
+    goalMetric: 'To deliver',
+    goalNone: 'No goal',
+    goalHint: 'Counted from when it is set; another metric begins anew.',
+    goal_impressions: 'Impressions',
+    goal_clicks: 'Clicks',
+    goal_conversions: 'Conversions',
+    goalCount: 'Number',
+    goalBy: 'By',
+    goalByHint: '{zone} time.',
+    goalLead: 'While it is behind its plan, a campaign comes before others of the same priority, as far as needed.',
+    goalDelivered:
+      '{delivered} of {count} {metric, select, impressions {impressions} clicks {clicks} other {conversions}} are ' +
+      'delivered; due by',
+    goalExpected: 'Planned by now: {expected}. Delivered of that:',
+    goalHeldBack: 'What kept it out of decisions in the last 24 hours, and of how many:',
     details: 'Details',
     category: 'Category',
     tags: 'Tags',
@@ -1250,6 +1274,10 @@ export const en = {
     campaign_budget_reached: 'Budget reached',
     campaign_budget_reached_lead:
       'Sent when a campaign has used up a budget; until the end of its period the campaign is not shown.',
+    campaign_goal_behind: 'Goal behind its plan',
+    campaign_goal_behind_lead:
+      'Sent when a campaign has delivered less than 90 percent of what the plan of its goal expects by now, beyond ' +
+      'chance; at most once a day.',
     campaign_ended: 'Campaign ended',
     campaign_ended_lead: 'Sent when the end of a campaign’s schedule has come.',
   },
@@ -1819,6 +1847,10 @@ export const en = {
     sequence_denied: 'Sequence rule {id} denies it the remaining positions.',
     sequence_reserved: 'Sequence rules reserve the remaining positions for other offers.',
     shown: 'Shown at position {position}.',
+    shown_goal:
+      'Shown at position {position}, before offers of higher revenue: the campaign has delivered {delivered} of ' +
+      '{expected} {metric, select, impressions {impressions} clicks {clicks} other {conversions}} that its goal ' +
+      'plans by now.',
     audience_excluded: 'The user is in an audience that the campaign excludes: {list}.',
     audience_missed: 'The user is in none of the audiences of the campaign: {list}.',
     targeting_excluded:

@@ -1,6 +1,6 @@
 import { activeCapsOf } from '../../budgets/caps.ts';
 import { type CountedEvent, countEvents, isCounted, takeBackExposures } from '../../budgets/count.ts';
-import { type Amounts, deltasOf, periodNames } from '../../budgets/usage.ts';
+import { type Amounts, countedPeriods, deltasOf } from '../../budgets/usage.ts';
 import type { Campaign, Snapshot } from '../../catalog/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { NewBooking } from '../insert-bookings.ts';
@@ -34,7 +34,7 @@ export async function countBookings(
   const voids = counted.filter(({ booking }) => booking.isVoid);
   const reversals = voids.flatMap(({ click, booking, campaign }) =>
     needs.totalsOf(campaign, click.publisherId).flatMap((total) => {
-      const periods = periodNames(total.timeZone, convertedAtMs(click, booking));
+      const periods = countedPeriods(total, convertedAtMs(click, booking));
       return deltasOf(total, periods, reversalOf(campaign, booking));
     }),
   );

@@ -101,6 +101,32 @@ export const operationalEventTypes: readonly EventType[] = [
     },
     sample: () => ({ ...sampleCampaign, per: 'day', metric: 'budget', limit: 100 }),
   }),
+  operational('campaign.goal_behind', {
+    title: 'Goal behind its plan',
+    description:
+      'Sent when a campaign has delivered less than 90 percent of what the plan of its goal expects by now, beyond ' +
+      'chance; at most once a day.',
+    fields: {
+      ...campaignFields,
+      metric: Type.Union(['impressions', 'clicks', 'conversions'].map((metric) => Type.Literal(metric))),
+      goal: Type.Integer({ description: 'What is to be delivered.' }),
+      by: dateTime,
+      percent: Type.Integer({ description: 'What was delivered, of what is expected.' }),
+      expected: Type.Integer({ description: 'By now.' }),
+      delivered: Type.Integer(),
+      held_back_by: Type.Array(
+        Type.Object({
+          rule: Type.String({ description: 'As in explanations.' }),
+          share: Type.Number({ description: 'Of the decisions of the last day, from 0 to 1.' }),
+        }),
+        { description: 'The rules that kept the campaign out first, most frequent first; at most 3.' },
+      ),
+    },
+    sample: (nowMs) => ({
+      ...{ ...sampleCampaign, metric: 'clicks', goal: 1000, by: new Date(nowMs + 7 * 86_400_000).toISOString() },
+      ...{ percent: 80, expected: 500, delivered: 400, held_back_by: [{ rule: 'targeting', share: 0.4 }] },
+    }),
+  }),
   operational('campaign.ended', {
     title: 'Campaign ended',
     description: 'Sent when the end of a campaign’s schedule has come.',

@@ -5,6 +5,7 @@ import { card, copyable } from '../../../shell/components.ts';
 import { columns, fieldGroup, moreFields } from '../../../shell/field-groups.ts';
 import type { Choice, FormBuilder } from '../../../shell/forms.ts';
 import { payoutKinds } from '../../rules.ts';
+import { goalFields } from './goals.ts';
 import type { Picker } from './options.ts';
 import { competitionFields, rulesFields } from './rules-form.ts';
 import { storedField } from './rules-part.ts';
@@ -32,6 +33,7 @@ export const campaignFields = (form: FormBuilder, { advertisers, timeZone, picke
     hint: t('campaigns.activeHint'),
   })}
   ${rulesFields(form, timeZone, picker)}
+  ${goalFields(form, timeZone)}
   ${fieldGroup(
     t('campaigns.payoutAndPriority'),
     payoutFields(form),

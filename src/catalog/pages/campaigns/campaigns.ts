@@ -1,3 +1,4 @@
+import { warningsBeside } from '../../../management/additions.ts';
 import { type BulkAction, type Editing, pauseActions } from '../../../management/crud-definition.ts';
 import { crudPages } from '../../../management/crud-pages.ts';
 import { choicesOf } from '../../../management/page-client.ts';
@@ -17,9 +18,10 @@ import { advertisers } from '../../resources/advertisers.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { duplicateCampaign } from '../../resources/duplicate.ts';
 import type { Campaign, Publisher } from '../../types.ts';
-import { figuresOf, type PageServices, reachPath } from '../services.ts';
+import { type PageServices, reachPath } from '../services.ts';
 import { registerStop, stopButton, stopNotice, stoppedBadge } from '../stop.ts';
 import { campaignFields, rulesJson } from './campaign-form.ts';
+import { campaignFigures, goalToForm, readGoal } from './goals.ts';
 import { createPicker, optionPages } from './options.ts';
 import { readRules, ruleErrors, rulesToForm } from './rules-form.ts';
 
@@ -39,9 +41,7 @@ export function campaignPages(app: App, services: PageServices): void {
   const advertiserChoices = (context: PublisherContext, chosen: unknown): Promise<Choice[]> =>
     choicesOf(management, context, advertisers, chosen);
 
-  const warningsOf = async (context: PublisherContext, view: View): Promise<Warning[]> =>
-    view.deleted_at === null ? await management.read(context, async (work) => campaigns.warn?.(view, work) ?? []) : [];
-
+  const warningsOf = warningsIn(services);
   crudPages(pages, management, {
     resource: campaigns,
     path: '/campaigns',
@@ -63,7 +63,7 @@ export function campaignPages(app: App, services: PageServices): void {
       return campaignColumns();
     },
     cells: campaignCells,
-    ...figuresOf(services, { dimension: 'campaign', key: (row) => Number(row.id) }),
+    ...campaignFigures(services),
     get empty() {
       return { title: t('campaigns.none'), text: t('campaigns.noneText') };
     },
@@ -74,6 +74,7 @@ export function campaignPages(app: App, services: PageServices): void {
     toForm: (values, { publisher }) => ({
       ...(values as Record<string, FormValue>),
       tags: Array.isArray(values.tags) ? joinList(values.tags) : '',
+      ...goalToForm(values.goal, publisher.timeZone),
       ...rulesToForm(values.rules, publisher.timeZone),
     }),
     read: (fields, { publisher }) => readCampaign(fields, publisher.timeZone),
@@ -90,7 +91,7 @@ export function campaignPages(app: App, services: PageServices): void {
     bulk: [...pauseActions, ...tagActions],
     afterCreate: async (context, view) => {
       const toOffer = context.path(`/offers/new?campaign_id=${view.id}`);
-      const isDoubtful = (await warningsOf(context, view)).some(({ path }) => path.startsWith('/rules/'));
+      const isDoubtful = (await warningsOf(context, view)).some(({ path }) => /^\/(rules|goal)\//.test(path));
       if (isDoubtful)
         return { to: context.path(`/campaigns/${view.id}`), done: t('crud.saved', { name: String(view.name) }) };
       return { to: toOffer, done: t('campaigns.savedNext', { name: String(view.name) }) };
@@ -105,6 +106,17 @@ export function campaignPages(app: App, services: PageServices): void {
         : nothing,
   });
 }
+
+/** What is wrong with a campaign as it is saved. */
+const warningsIn =
+  ({ management, additions }: PageServices) =>
+  async (context: PublisherContext, view: View): Promise<Warning[]> =>
+    view.deleted_at !== null
+      ? []
+      : await management.read(context, async (work) => [
+          ...((await campaigns.warn?.(view, work)) ?? []),
+          ...(await warningsBeside(additions, campaigns, work, view)),
+        ]);
 
 const nameOf = (row: View): string => String(row.name);
 
@@ -225,6 +237,7 @@ const readCampaign = (fields: Fields, timeZone: string): Values => ({
   payout_kind: fields.text('payout_kind'),
   payout_amount: fields.number('payout_amount'),
   payout_currency: fields.text('payout_currency').toUpperCase(),
+  goal: readGoal(fields, timeZone),
   rules: readRules(fields, timeZone),
 });
 

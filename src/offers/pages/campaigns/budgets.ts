@@ -1,9 +1,14 @@
+import type { Delivery } from '../../../budgets/goals.ts';
 import type { Standing } from '../../../budgets/standing.ts';
+import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
+import type { Goal } from '../../../catalog/rules.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { moneyFormat } from '../../../reports/money.ts';
-import { card, table } from '../../../shell/components.ts';
-import { count, percent } from '../../../shell/format.ts';
+import { badge, card, table } from '../../../shell/components.ts';
+import { count, moment, percent } from '../../../shell/format.ts';
+import type { HoldBack } from '../../goals.ts';
+import { outcomeText } from '../../outcome-text.ts';
 
 /** Where the budgets and total caps of a campaign stand: spent, reserved, unbilled, and beside its pacing plan. */
 export function budgetsCard(standings: readonly Standing[], currency: string | null): Html {
@@ -47,4 +52,28 @@ function planText(
   const by = (used - planned) / limit;
   const state = Math.abs(by) <= tolerance ? 'on' : by > 0 ? 'ahead' : 'behind';
   return html`${amount(planned)}<br><small>${t('campaigns.planState', { state })}</small>`;
+}
+
+type GoalCard = { goal: Goal; delivery: Delivery; holdBacks: readonly HoldBack[] };
+
+/** Where the goal of a campaign stands, and what keeps it back. */
+export function goalCard({ publisher }: PublisherContext, { goal, delivery, holdBacks }: GoalCard): Html {
+  const { percent: ofPlan, expected, delivered, onTrack } = delivery;
+  const share = Math.min(1, delivered / goal.count);
+  const figures = {
+    metric: goal.metric,
+    delivered: count(delivered),
+    count: count(goal.count),
+    expected: count(expected),
+  };
+  const rules = holdBacks.map(({ rule, share: cost }) => html`<li>${outcomeText(rule)}: ${percent(cost)}</li>`);
+  return card(
+    t('campaigns.goal'),
+    html`
+      <p>${t('campaigns.goalDelivered', figures)} ${moment(publisher, new Date(goal.byMs))}</p>
+      <p><meter min="0" max="1" value="${share}" aria-label="${t('campaigns.goal')}"></meter> ${percent(share)}</p>
+      <p>${t('campaigns.goalExpected', figures)} ${badge(percent(ofPlan / 100), onTrack ? 'good' : 'warn')}</p>
+      ${!onTrack && rules.length > 0 && html`<p>${t('campaigns.goalHeldBack')}</p><ul>${rules}</ul>`}`,
+    { lead: t('campaigns.goalLead') },
+  );
 }

@@ -2,50 +2,12 @@ import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import { shownOutcome } from '../../../decision/campaign-outcomes.ts';
 import type { Executor } from '../../../platform/db/pool.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
-import { type MessageKey, t, tHtml } from '../../../platform/i18n/messages.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { dayMs } from '../../../platform/lib/time.ts';
 import { badge, card, link, table } from '../../../shell/components.ts';
 import { percent } from '../../../shell/format.ts';
+import { outcomeText } from '../../outcome-text.ts';
 import { findOutcomes, outcomesKeptMs } from '../../outcomes/store.ts';
-
-const outcomes: ReadonlySet<string> = new Set([
-  'stopped',
-  'blocked_by_publisher',
-  'campaign_paused',
-  'offer_paused',
-  'provisioning_paused',
-  'rules_invalid',
-  'unit_off',
-  'percentage',
-  'campaign_id',
-  'loyalty_not_wanted',
-  'loyalty_only',
-  'no_creative',
-  'not_on_offerwall',
-  'no_identity',
-  'targeting',
-  'not_started',
-  'ended',
-  'hours',
-  'audience',
-  'conditions',
-  'opted_out',
-  'frequency_cap',
-  'total_cap',
-  'cap_reserved',
-  'pacing',
-  'other_placement',
-  'held_out',
-  'same_campaign',
-  'same_advertiser',
-  'exclusion_group',
-  'sequence_denied',
-  'sequence_reserved',
-  'positions_filled',
-]);
-
-const textOf = (outcome: string): string =>
-  outcomes.has(outcome) ? t(`campaigns.outcome_${outcome}` as MessageKey) : outcome;
 
 /** Shares of decisions by outcome over the last 24 hours and 7 days. */
 export async function outcomesCard(
@@ -66,7 +28,7 @@ export async function outcomesCard(
   };
   const [ofDay, ofWeek] = [shareIn(day), shareIn(week)];
   const rows = week.map(({ outcome }) => [
-    outcome === shownOutcome ? badge(t('campaigns.outcome_shown'), 'good') : textOf(outcome),
+    outcome === shownOutcome ? badge(t('campaigns.outcome_shown'), 'good') : outcomeText(outcome),
     ofDay(outcome),
     ofWeek(outcome),
   ]);

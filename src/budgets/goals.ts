@@ -1,0 +1,68 @@
+import type { GoalMetric } from '../catalog/rules.ts';
+import type { Campaign } from '../catalog/types.ts';
+import { type Totals, totalsKey } from './caps.ts';
+import { elapsedOf, type PacedRules, planEnd } from './pacing.ts';
+
+/** A campaign's goal, ready to be compared; times in epoch milliseconds. */
+export type CompiledGoal = {
+  metric: GoalMetric;
+  count: number;
+  sinceMs: number;
+  byMs: number;
+  /** Of its total, by `totalsKey`. */
+  key: string;
+  zone: string;
+};
+
+/** What a goal depends on beside itself. */
+type GoalRules = Pick<PacedRules, 'planStartMs' | 'endMs' | 'hours'> & { goal: CompiledGoal | null };
+
+/** Where a goal stands. */
+export type Delivery = {
+  /** What was delivered, of what its plan expects by now; 100 before it expects anything. */
+  percent: number;
+  expected: number;
+  delivered: number;
+  onTrack: boolean;
+};
+
+/** A goal is on track from this percentage of its plan on. */
+const onTrackFrom = 90;
+
+export const compileGoal = ({ id, goal }: Pick<Campaign, 'id' | 'goal'>, zone: string): CompiledGoal | null =>
+  goal === null ? null : { ...goal, key: totalsKey(id, null), zone };
+
+/** The share of a goal's time that has gone by, of the time in which the campaign runs. */
+const elapsedShare = ({ sinceMs, byMs, zone }: CompiledGoal, rules: GoalRules, nowMs: number): number =>
+  elapsedOf({ startMs: sinceMs, endMs: byMs }, rules, zone, nowMs);
+
+/** Where a goal stands, with what was delivered for it; null: there is no goal. Pure. */
+export function deliveryOf(rules: GoalRules, delivered: number, nowMs: number): Delivery | null {
+  if (rules.goal === null) return null;
+  const expected = Math.floor(rules.goal.count * elapsedShare(rules.goal, rules, nowMs));
+  const percent = expected === 0 ? 100 : Math.round((100 * delivered) / expected);
+  return { percent, expected, delivered, onTrack: percent >= onTrackFrom };
+}
+
+/** Whether a goal is behind by more than chance explains: three standard deviations of what is expected. */
+export const isBehind = ({ onTrack, expected, delivered }: Delivery): boolean =>
+  !onTrack && expected - delivered > 3 * Math.sqrt(expected);
+
+/** How far behind its plan a campaign is always shown first: at the start of the goal's time, and at its end . */
+const alwaysBehind = { atStart: 0.05, atEnd: 0.002 };
+
+/**
+ * The probability with which a campaign comes before those that compete by revenue: 0 as long as its goal is at its
+ * plan or ahead, 1 where it is 5 % behind; towards the end, the little that is missing is enough
+ * (docs/guides/how-a-decision-is-made.md#goals). Pure.
+ */
+export function goalProbability(rules: GoalRules, totals: Totals, nowMs: number): number {
+  const { goal } = rules;
+  const delivered = goal === null ? undefined : totals.get(goal.key)?.goal;
+  if (goal === null || delivered === undefined || delivered >= goal.count || nowMs >= goal.byMs) return 0;
+  const elapsed = elapsedShare(goal, rules, nowMs);
+  const planned = goal.count * Math.min(1, elapsed / planEnd);
+  if (planned <= delivered) return 0;
+  const { atStart, atEnd } = alwaysBehind;
+  return Math.min(1, (1 - delivered / planned) / (atStart + (atEnd - atStart) * elapsed));
+}

@@ -1,0 +1,83 @@
+import { withAdditions } from '../../../management/additions.ts';
+import type { Figures } from '../../../management/crud-definition.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { badge } from '../../../shell/components.ts';
+import type { Fields } from '../../../shell/context.ts';
+import { columns, fieldGroup } from '../../../shell/field-groups.ts';
+import { percent } from '../../../shell/format.ts';
+import type { FormBuilder, FormValue } from '../../../shell/forms.ts';
+import { instantToLocal, localToInstant } from '../../../shell/local-time.ts';
+import { isNested } from '../../../shell/nested.ts';
+import type { PublisherContext } from '../../publisher-pages.ts';
+import { campaigns } from '../../resources/campaigns.ts';
+import { goalMetrics } from '../../rules.ts';
+import { figuresOf, type PageServices } from '../services.ts';
+
+/** A goal as form values. */
+export function goalToForm(goal: unknown, timeZone: string): Record<string, FormValue> {
+  const { metric = '', count = '', by = '' } = isNested(goal) ? goal : {};
+  return {
+    'goal.metric': String(metric),
+    'goal.count': String(count),
+    'goal.by': typeof by === 'string' && by !== '' ? instantToLocal(by, timeZone) : '',
+  };
+}
+
+/** Form values as a goal; null: none. */
+export const readGoal = (fields: Fields, timeZone: string) =>
+  fields.text('goal.metric') === ''
+    ? null
+    : {
+        metric: fields.text('goal.metric'),
+        count: fields.number('goal.count'),
+        by: localToInstant(fields.text('goal.by'), timeZone),
+      };
+
+export const goalFields = (form: FormBuilder, timeZone: string): Html =>
+  fieldGroup(
+    t('campaigns.goal'),
+    columns([
+      form.select('goal.metric', {
+        label: t('campaigns.goalMetric'),
+        choices: [
+          { value: '', text: t('campaigns.goalNone') },
+          ...goalMetrics.map((metric) => ({ value: metric, text: t(`campaigns.goal_${metric}`) })),
+        ],
+        hint: t('campaigns.goalHint'),
+      }),
+      form.input('goal.count', { label: t('campaigns.goalCount'), type: 'number', min: 1 }),
+      form.input('goal.by', {
+        label: t('campaigns.goalBy'),
+        type: 'datetime-local',
+        hint: t('campaigns.goalByHint', { zone: timeZone }),
+      }),
+    ]),
+    html`<p class="hint">${t('campaigns.goalLead')}</p>`,
+  );
+
+/** The figures of campaigns beside their rows; before them, where each goal stands. */
+export function campaignFigures(services: PageServices): { figures?: Figures<PublisherContext> } {
+  const { figures } = figuresOf(services, { dimension: 'campaign', key: (row) => Number(row.id) });
+  if (figures === undefined) return {};
+  const { management, additions } = services;
+  return {
+    figures: {
+      ...figures,
+      get columns() {
+        return [{ text: t('campaigns.goal') }, ...figures.columns];
+      },
+      cells: async (context, rows) => {
+        const added = await management.read(context, (work) => withAdditions(additions, campaigns, work, rows));
+        const badges = new Map(added.map(({ id, delivery }) => [id, goalBadge(delivery)]));
+        const others = await figures.cells(context, rows);
+        return (row) => [badges.get(row.id) ?? nothing, ...others(row)];
+      },
+    },
+  };
+}
+
+const goalBadge = (delivery: unknown): Html =>
+  isNested(delivery)
+    ? badge(percent(Number(delivery.percent) / 100), delivery.on_track === true ? 'good' : 'warn')
+    : nothing;

@@ -1,0 +1,65 @@
+import type { CampaignGoal, CampaignRules } from '../catalog/rules.ts';
+import type { Publisher, Snapshot } from '../catalog/types.ts';
+import { eligibilityOf } from '../decision/draft-eligibility.ts';
+import type { DecisionContext } from '../decision/types.ts';
+import type { Model } from '../learning/model.ts';
+import { relevantProperties, scopedRateOf, scopeOf } from '../learning/score.ts';
+import type { View, Warning } from '../management/resource.ts';
+import { dayMs } from '../platform/lib/time.ts';
+import { timeOf } from '../platform/lib/time-zone.ts';
+import { type RecentSessions, sampledDays } from './pages/campaigns/recent-sessions.ts';
+
+/** Requests whose rates are looked at (count). */
+const maxRated = 200;
+
+type Known = { publisher: Publisher; snapshot: Snapshot; model: Model; recent: RecentSessions };
+
+/**
+ * What is wrong with a goal: that its time is over, or that it asks for more than is possible until then, by the
+ * requests of the last days that the campaign's targeting, hours and conditions accept.
+ */
+export async function goalWarnings(row: View, delivered: number, known: Known, nowMs: number): Promise<Warning[]> {
+  const goal = row.goal as CampaignGoal | null;
+  if (goal === null || row.active !== true || delivered >= goal.count) return [];
+  const leftMs = (timeOf(goal.by) ?? 0) - nowMs;
+  if (leftMs <= 0) return [{ path: '/goal/by', message: 'is over: the campaign is not put first any more' }];
+  const { contexts, share } = await known.recent(known.publisher.id);
+  if (contexts.length === 0) return [];
+  const isEligible = eligibilityOf(
+    { rules: row.rules as CampaignRules, isLoyalty: row.is_loyalty === true },
+    known.publisher,
+  );
+  const eligible = contexts.filter(isEligible);
+  const perDay = eligible.length / share / sampledDays;
+  const possible =
+    delivered + Math.floor((perDay * leftMs * rateOf(Number(row.id), goal.metric, eligible, known)) / dayMs);
+  if (possible >= goal.count) return [];
+  return [
+    {
+      path: '/goal/count',
+      message:
+        `is more than is possible until then: about ${possible}, by the requests of the last ` + `${sampledDays} days`,
+    },
+  ];
+}
+
+/** What comes of an impression, on the first position, for the best offer of the campaign. */
+function rateOf(
+  campaignId: number,
+  metric: CampaignGoal['metric'],
+  contexts: readonly DecisionContext[],
+  { publisher, snapshot, model }: Known,
+): number {
+  if (metric === 'impressions') return 1;
+  const offers = [...snapshot.offers.values()].filter(({ campaign }) => campaign.id === campaignId);
+  const rated = contexts.slice(0, maxRated);
+  const rates = rated.map((context) => {
+    const scope = scopeOf(model, publisher.id, context.placement, relevantProperties(model, context, publisher));
+    const of = offers.map((offer) => {
+      const click = Math.min(1, scopedRateOf(scope.click, offer).mean);
+      return metric === 'clicks' ? click : click * Math.min(1, scopedRateOf(scope.conversion, offer).mean);
+    });
+    return Math.max(0, ...of);
+  });
+  return rates.length === 0 ? 0 : rates.reduce((sum, rate) => sum + rate, 0) / rates.length;
+}

@@ -1,0 +1,72 @@
+import type pg from 'pg';
+import type { Registry } from 'prom-client';
+import { activeCapsOf } from '../budgets/caps.ts';
+import type { Delivery } from '../budgets/goals.ts';
+import { findStandings } from '../budgets/standing.ts';
+import type { Goal } from '../catalog/rules.ts';
+import type { CatalogStore } from '../catalog/store.ts';
+import type { Campaign, Snapshot } from '../catalog/types.ts';
+import { shownOutcome } from '../decision/campaign-outcomes.ts';
+import { rulesOfDraft } from '../decision/draft-rules.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import { dayMs } from '../platform/lib/time.ts';
+import { registerGauge } from '../platform/metrics/gauges.ts';
+import { findOutcomes } from './outcomes/store.ts';
+
+/** A campaign with a goal, and where it stands. */
+export type PursuedGoal = { campaign: Campaign; goal: Goal; delivery: Delivery };
+
+/** The goals of active campaigns whose time is not over. */
+export async function findGoals(executor: Executor, snapshot: Snapshot, nowMs: number): Promise<PursuedGoal[]> {
+  const campaigns = new Map([...snapshot.offers.values()].map(({ campaign }) => [campaign.id, campaign]));
+  for (const [id, { active, stopped, goal }] of campaigns)
+    if (!active || stopped !== null || goal === null || goal.byMs <= nowMs) campaigns.delete(id);
+  if (campaigns.size === 0) return [];
+  const totals = activeCapsOf(snapshot).totals.filter(
+    ({ campaignId, publisherId }) => publisherId === null && campaigns.has(campaignId),
+  );
+  const zoneOf = (publisherId: number): string => snapshot.publishers.get(publisherId)?.timeZone ?? 'UTC';
+  const standings = await findStandings(executor, {
+    ...{ totals, nowMs },
+    rulesOf: (id) => {
+      const campaign = campaigns.get(id);
+      return campaign === undefined ? null : rulesOfDraft(campaign, zoneOf(campaign.publisherId));
+    },
+  });
+  return [...campaigns.values()].flatMap((campaign) => {
+    const delivery = standings.get(campaign.id)?.delivery ?? null;
+    return delivery === null || campaign.goal === null ? [] : { campaign, goal: campaign.goal, delivery };
+  });
+}
+
+type Sources = { pool: pg.Pool; catalog: Pick<CatalogStore, 'current'>; now: () => number };
+
+/** A gauge of goals; the same in all processes. */
+export const registerGoalMetrics = (registry: Registry, { pool, catalog, now }: Sources): void =>
+  registerGauge(registry, {
+    name: 'perkwire_goal_percent',
+    help: 'What campaigns have delivered for their goals, in percent of what their plans expect by now.',
+    ...{ labelName: 'campaign', maxAgeMs: 15_000, now },
+    read: async () =>
+      (await findGoals(pool, catalog.current(), now())).map(({ campaign, delivery }) => ({
+        label: String(campaign.id),
+        value: delivery.percent,
+      })),
+  });
+
+/** A rule, and the share of decisions in which it was the first that kept a campaign out. */
+export type HoldBack = { rule: string; share: number };
+
+/** The rules that kept a campaign out of most decisions of its owner in the last day: what it costs, most first. */
+export async function findHoldBacks(
+  executor: Executor,
+  { id, publisherId }: Pick<Campaign, 'id' | 'publisherId'>,
+  nowMs: number,
+): Promise<HoldBack[]> {
+  const outcomes = await findOutcomes(executor, { publisherId, campaignId: id, sinceMs: nowMs - dayMs });
+  const all = outcomes.reduce((sum, one) => one.decisions + sum, 0);
+  return outcomes
+    .filter(({ outcome }) => outcome !== shownOutcome)
+    .slice(0, 3)
+    .map(({ outcome, decisions }) => ({ rule: outcome, share: Math.round((decisions / all) * 1000) / 1000 }));
+}

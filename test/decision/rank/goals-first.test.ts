@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest';
+import { compileGoal } from '../../../src/budgets/goals.ts';
+import type { Campaign } from '../../../src/catalog/types.ts';
+import { decide } from '../../../src/decision/decide.ts';
+import { explain } from '../../../src/decision/explain.ts';
+import { mix } from '../../../src/decision/random.ts';
+import { apiReason } from '../../../src/offers/fetch/reason-text.ts';
+import { dayMs } from '../../../src/platform/lib/time.ts';
+import { campaignOf, inputOf, noonMs, offersOf, pays, publisherWith } from '../support.ts';
+
+/** 1,000 impressions in ten days, of which five are over. */
+const goal = { metric: 'impressions', count: 1000, sinceMs: noonMs - 5 * dayMs, byMs: noonMs + 5 * dayMs } as const;
+
+const withGoal = (over: Partial<Campaign> = {}): Campaign => campaignOf(3, { payout: pays('cpm', 1), goal, ...over });
+const others = [campaignOf(1, { payout: pays('cpm', 500) }), campaignOf(2, { payout: pays('cpm', 400) })];
+
+const inputWith = (campaign: Campaign, delivered: number, seed = 1) =>
+  inputOf(publisherWith(offersOf(...others, campaign)), { totals: new Map([['3', { goal: delivered }]]), seed });
+
+const order = (input: ReturnType<typeof inputWith>): number[] => decide(input).offers.map(({ offer }) => offer.id);
+
+test('a campaign behind its goal comes before better paid ones of its priority, and once only', () => {
+  expect(order(inputWith(withGoal(), 100))).toEqual([3, 1, 2]);
+});
+
+test('at its plan, ahead of it or after the end of its goal it competes by revenue', () => {
+  expect(order(inputWith(withGoal(), 520))).toEqual([1, 2, 3]);
+  expect(order(inputWith(withGoal({ goal: { ...goal, byMs: noonMs } }), 100))).toEqual([1, 2, 3]);
+  expect(order(inputWith(withGoal({ goal: null }), 100))).toEqual([1, 2, 3]);
+});
+
+test('a little behind it comes first in some decisions, by the seed', () => {
+  const seeds = Array.from({ length: 2000 }, (_, run) => mix(7, run));
+  const first = seeds.filter((seed) => order(inputWith(withGoal(), 500, seed))[0] === 3).length / seeds.length;
+  expect(first).toBeGreaterThan(0.2);
+  expect(first).toBeLessThan(0.6);
+  expect(order(inputWith(withGoal(), 500, 5))).toEqual(order(inputWith(withGoal(), 500, 5)));
+});
+
+test('it stays behind a higher priority, before weights, and within its own rules', () => {
+  const [first, second] = others;
+  const urgent = inputOf(publisherWith(offersOf({ ...first, priority: 1 } as Campaign, withGoal())), {
+    totals: new Map([['3', { goal: 100 }]]),
+  });
+  expect(order(urgent)).toEqual([1, 3]);
+  const unpaid = inputOf(
+    publisherWith(offersOf(campaignOf(1, { weight: 900 }), withGoal({ payout: pays('cpm', 0) }))),
+    {
+      totals: new Map([['3', { goal: 100 }]]),
+    },
+  );
+  expect(order(unpaid)).toEqual([3, 1]);
+  const elsewhere = { targeting: { countries: { include: ['FR'] } } };
+  const capped = { total_caps: [{ metric: 'impressions' as const, per: 'lifetime' as const, limit: 100 }] };
+  expect(order(inputWith(withGoal({ rules: elsewhere }), 100))).toEqual([1, 2]);
+  const used = inputOf(publisherWith(offersOf(second as Campaign, withGoal({ rules: capped }))), {
+    totals: new Map([['3', { goal: 100, impressions: { lifetime: 100 } }]]),
+  });
+  expect(order(used)).toEqual([2]);
+});
+
+test('the explanation says that it is for its goal', () => {
+  const [shown] = explain(inputWith(withGoal(), 100));
+  expect(shown).toMatchObject({ position: 1, rule: null });
+  expect(apiReason(shown?.reason as NonNullable<typeof shown>['reason'])).toBe(
+    'Shown at position 1, before offers of higher revenue: the campaign has delivered 100 of 500 impressions that ' +
+      'its goal plans by now.',
+  );
+});
+
+test('a goal is compared with the total of its campaign over all publishers', () => {
+  expect(compileGoal({ id: 3, goal }, 'UTC')).toMatchObject({ key: '3', zone: 'UTC', count: 1000 });
+});

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { raiseCampaignEvents } from '../../src/tracking/campaign-events.ts';
+import { type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
+import { signInAs } from '../dashboard/support.ts';
+import { browser, call, fetchOffers } from '../tracking/journey.ts';
+
+const startMs = Date.now();
+let nowMs = startMs;
+let t: ManagementApp;
+let me: Caller;
+/** Of the campaign with the goal. */
+let id: number;
+beforeAll(async () => {
+  t = await createManagementApp({ now: () => nowMs });
+  me = await t.caller(t.publisher.id);
+  await t.pool.query("update campaigns set rules = '{}', payout_kind = 'cpm', payout_amount = 9, priority = 5");
+  await t.pool.query("update publishers set time_zone = 'UTC'");
+});
+afterAll(() => t.close());
+
+const hours = (count: number): number => count * 3_600_000;
+const inHours = (count: number): string => new Date(startMs + hours(count)).toISOString();
+const goal = { metric: 'impressions', count: 1000, by: inHours(10) };
+
+/** The campaign of the first offer that is shown to a new user. */
+async function show(pubUserId: string) {
+  const { offers } = await fetchOffers(t, { pub_user_id: pubUserId, ua: browser });
+  return offers[0] as (typeof offers)[number];
+}
+
+const deliveryOf = async () => (await me.call('GET', `/campaigns/${id}`)).body.data.delivery;
+
+test('a campaign behind its goal is shown first; deliveries count once, from when it is set', async () => {
+  const before = await show('ann');
+  await call(t, before.pixel);
+  const { offers } = await fetchOffers(t, { pub_user_id: 'bob', ua: browser });
+  const last = offers.at(-1) as (typeof offers)[number];
+  await t.pool.query('update campaigns set payout_amount = 0.01 where id = $1', [last.campaign_id]);
+  const set = await me.call('PATCH', `/campaigns/${last.campaign_id}`, { goal });
+  expect(set.status).toBe(200);
+  expect(set.body.data).toMatchObject({
+    goal,
+    goal_since: expect.any(String),
+    delivery: { percent: 100, expected: 0, delivered: 0, on_track: true },
+  });
+  nowMs = startMs + hours(1);
+  id = last.campaign_id;
+  const shown = await show('cid');
+  expect(shown.campaign_id).toBe(id);
+  await Promise.all([call(t, shown.pixel), call(t, shown.pixel)]);
+  expect(await deliveryOf()).toEqual({ percent: 1, expected: 100, delivered: 1, on_track: false });
+});
+
+test('another count or date goes on, another metric begins anew, and no goal is counted without one', async () => {
+  await me.call('PATCH', `/campaigns/${id}`, { goal: { ...goal, count: 2000 } });
+  expect(await deliveryOf()).toMatchObject({ expected: 200, delivered: 1 });
+  await me.call('PATCH', `/campaigns/${id}`, { goal: { ...goal, metric: 'clicks' } });
+  expect(await deliveryOf()).toMatchObject({ expected: 0, delivered: 0 });
+  const { body } = await me.call('PATCH', `/campaigns/${id}`, { goal: null });
+  expect(body.data).toMatchObject({ goal: null, goal_since: null, delivery: null });
+  await me.call('PATCH', `/campaigns/${id}`, { goal });
+});
+
+test('a wrong goal is refused with the names of its fields', async () => {
+  const refused = async (wrong: unknown) => {
+    const { status, body } = await me.call('PATCH', '/campaigns/1', { goal: wrong });
+    expect(status).toBe(400);
+    return (body as unknown as { error: { details: { path: string }[] } }).error.details.map(({ path }) => path);
+  };
+  expect(await refused({ ...goal, by: 'tomorrow' })).toEqual(['/goal/by']);
+  expect(await refused({ ...goal, count: 0 })).toEqual(['/goal/count']);
+  expect(await refused({ ...goal, metric: 'saves' })).toEqual(['/goal/metric']);
+  expect(await refused({ metric: 'clicks', count: 5 })).toEqual(['/goal/by']);
+  expect(await refused(7)).toEqual(['/goal']);
+});
+
+test('a goal that cannot be met is said at once, with what is possible; so is one that is over', async () => {
+  const warnings = async (wanted: object) =>
+    (await me.call('PATCH', `/campaigns/${id}`, { goal: wanted })).body.warnings as unknown as { path: string }[];
+  const [impossible] = await warnings({ ...goal, count: 50_000_000 });
+  expect(impossible).toMatchObject({
+    path: '/goal/count',
+    message: expect.stringMatching(/^is more than is possible until then: about \d+, by the last 7 days/),
+  });
+  const over = await warnings({ ...goal, by: inHours(-1) });
+  expect(over.map(({ path }) => path)).toContain('/goal/by');
+  await me.call('PATCH', `/campaigns/${id}`, { goal });
+});
+
+test('the page says where the goal stands, and the list does', async () => {
+  const viewer = await signInAs(t, 'analyst');
+  nowMs += hours(1);
+  const text = async (path: string) =>
+    (await viewer.get(`/dashboard/p/${t.publisher.id}${path}`, { 'accept-language': 'en-GB' })).body
+      .replace(/<[^>]+>/g, ' ')
+      .replace(/\s+/g, ' ');
+  expect(await text(`/campaigns/${id}`)).toMatch(/Goal .* of 1,000 impressions are delivered; due by/);
+  const { percent } = (await deliveryOf()) as { percent: number };
+  expect(await text('/campaigns')).toMatch(new RegExp(` Goal .* ${percent}% `));
+  const german = await viewer.get(`/dashboard/p/${t.publisher.id}/campaigns/${id}`, { 'accept-language': 'de' });
+  expect(german.body).toContain('Bis jetzt geplant:');
+});
+
+test('one that falls behind is told once a day, with what holds it back; metrics have every goal', async () => {
+  nowMs = startMs + hours(8);
+  const raise = () => raiseCampaignEvents({ ...t.deps, now: () => nowMs });
+  await raise();
+  await raise();
+  const { rows } = await t.pool.query("select data from operational_events where event = 'campaign.goal_behind'");
+  expect(rows).toEqual([
+    {
+      data: {
+        ...{ campaign_id: id, name: expect.any(String), metric: 'impressions', goal: 1000, by: goal.by },
+        ...{ percent: expect.any(Number), expected: expect.any(Number), delivered: expect.any(Number) },
+        held_back_by: expect.any(Array),
+      },
+    },
+  ]);
+  const { percent } = (await deliveryOf()) as { percent: number };
+  const page = await t.deps.metrics.registry.metrics();
+  expect(page).toContain(`perkwire_goal_percent{campaign="${id}"} ${percent}`);
+});
+
+test('a goal is set and cleared in the form of its campaign', async () => {
+  const editor = await signInAs(t, 'manager');
+  const path = `/dashboard/p/${t.publisher.id}/campaigns/${id}`;
+  const save = async (fields: Record<string, string>) => {
+    const stored = await me.call('GET', `/campaigns/${id}`);
+    const { name, advertiser_id, landing_url, priority, weight, payout_kind, payout_currency, payout_amount } = stored
+      .body.data as Record<string, string>;
+    const shown = { name, advertiser_id, landing_url, priority, weight, payout_kind, payout_currency, payout_amount };
+    const answer = await editor.post(path, {
+      ...Object.fromEntries(Object.entries(shown).map(([key, value]) => [key, String(value)])),
+      ...{ ranking: 'learned', click_id_param: 'click_id', active: 'on', ...fields },
+    });
+    return {
+      status: answer.statusCode,
+      body: answer.body,
+      goal: (await me.call('GET', `/campaigns/${id}`)).body.data.goal,
+    };
+  };
+  const typed = { 'goal.metric': 'conversions', 'goal.count': '7', 'goal.by': '2031-05-06T07:08' };
+  expect((await save(typed)).goal).toEqual({ metric: 'conversions', count: 7, by: '2031-05-06T07:08:00Z' });
+  const wrong = await save({ ...typed, 'goal.count': '' });
+  expect(wrong.status).toBe(422);
+  expect(wrong.body).toMatch(/name="goal.count"[^>]* aria-invalid="true"/);
+  expect((await save({ 'goal.metric': '', 'goal.count': '', 'goal.by': '' })).goal).toBeNull();
+});
