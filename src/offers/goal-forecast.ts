@@ -5,9 +5,9 @@ import type { DecisionContext } from '../decision/types.ts';
 import type { Model } from '../learning/model.ts';
 import { relevantProperties, scopedRateOf, scopeOf } from '../learning/score.ts';
 import type { View, Warning } from '../management/resource.ts';
-import { dayMs } from '../platform/lib/time.ts';
+import { hourMs } from '../platform/lib/time.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
-import { type RecentSessions, sampledDays } from './pages/campaigns/recent-sessions.ts';
+import type { RecentSessions } from './pages/campaigns/recent-sessions.ts';
 
 /** Requests whose rates are looked at (count). */
 const maxRated = 200;
@@ -30,15 +30,14 @@ export async function goalWarnings(row: View, delivered: number, known: Known, n
     known.publisher,
   );
   const eligible = contexts.filter(isEligible);
-  const perDay = eligible.length / share / sampledDays;
-  const possible =
-    delivered + Math.floor((perDay * leftMs * rateOf(Number(row.id), goal.metric, eligible, known)) / dayMs);
+  const sinceMs = contexts.reduce((earliest, context) => Math.min(earliest, context.nowMs), nowMs - hourMs);
+  const perMs = eligible.length / share / (nowMs - sinceMs);
+  const possible = delivered + Math.floor(perMs * leftMs * rateOf(Number(row.id), goal.metric, eligible, known));
   if (possible >= goal.count) return [];
   return [
     {
       path: '/goal/count',
-      message:
-        `is more than is possible until then: about ${possible}, by the requests of the last ` + `${sampledDays} days`,
+      message: `is more than is possible until then: about ${possible}, by the requests of the last days`,
     },
   ];
 }

@@ -80,7 +80,9 @@ test('a goal that cannot be met is said at once, with what is possible; so is on
   const [impossible] = await warnings({ ...goal, count: 50_000_000 });
   expect(impossible).toMatchObject({
     path: '/goal/count',
-    message: expect.stringMatching(/^is more than is possible until then: about \d+, by the last 7 days/),
+    message: expect.stringMatching(
+      /^is more than is possible until then: about \d+, by the requests of the last days$/,
+    ),
   });
   const over = await warnings({ ...goal, by: inHours(-1) });
   expect(over.map(({ path }) => path)).toContain('/goal/by');

@@ -403,8 +403,7 @@ export const de: Messages = {
     noPostalCode:
       '{value} ist keine Postleitzahl: Buchstaben, Ziffern und Bindestriche ohne Leerzeichen, am Ende auch *',
     goalOver: 'ist vorbei: Die Kampagne wird nicht mehr vorgezogen',
-    goalImpossible:
-      'ist mehr, als bis dahin möglich ist: etwa {possible, number}, nach den letzten {days, number} Tagen',
+    goalImpossible: 'ist mehr, als bis dahin möglich ist: etwa {possible, number}, nach den Anfragen der letzten Tage',
     scheduleTime: 'muss ein Zeitpunkt mit Zeitverschiebung sein, etwa 2026-11-27T00:00:00+01:00',
     endFirst: 'Das Ende muss nach dem Start liegen',
     noTimeZone: '{name} ist keine Zeitzone (IANA-Name, etwa Europe/Berlin)',

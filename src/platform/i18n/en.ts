@@ -386,7 +386,7 @@ export const en = {
     noRegion: '{value} is not a region code (ISO 3166-2, such as US-CA)',
     noPostalCode: '{value} is not a postal code: letters, digits and hyphens without blanks, perhaps a * at the end',
     goalOver: 'is over: the campaign is not put first any more',
-    goalImpossible: 'is more than is possible until then: about {possible, number}, by the last {days, number} days',
+    goalImpossible: 'is more than is possible until then: about {possible, number}, by the requests of the last days',
     scheduleTime: 'must be a time with its offset, such as 2026-11-27T00:00:00+01:00',
     endFirst: 'The end must come after the start',
     noTimeZone: '{name} is not a time zone (IANA name, such as Europe/Berlin)',
