@@ -1,7 +1,8 @@
 import type { GoalMetric } from '../catalog/rules.ts';
 import type { Campaign } from '../catalog/types.ts';
-import { type Totals, totalsKey } from './caps.ts';
-import { elapsedOf, type PacedRules, planEnd } from './pacing.ts';
+import { totalsKey } from './caps.ts';
+import { elapsedOf, type PacedRules, type PlanInput, planEnd } from './pacing.ts';
+import type { PlanRules } from './plan-time.ts';
 
 /** A campaign's goal, ready to be compared; times in epoch milliseconds. */
 export type CompiledGoal = {
@@ -15,7 +16,9 @@ export type CompiledGoal = {
 };
 
 /** What a goal depends on beside itself. */
-type GoalRules = Pick<PacedRules, 'planStartMs' | 'endMs' | 'hours'> & { goal: CompiledGoal | null };
+type GoalRules = PlanRules & Pick<PacedRules, 'planStartMs' | 'endMs'> & { goal: CompiledGoal | null };
+
+type Now = Pick<PlanInput, 'model' | 'nowMs'>;
 
 /** Where a goal stands. */
 export type Delivery = {
@@ -33,13 +36,13 @@ export const compileGoal = ({ id, goal }: Pick<Campaign, 'id' | 'goal'>, zone: s
   goal === null ? null : { ...goal, key: totalsKey(id, null), zone };
 
 /** The share of a goal's time that has gone by, of the time in which the campaign runs. */
-const elapsedShare = ({ sinceMs, byMs, zone }: CompiledGoal, rules: GoalRules, nowMs: number): number =>
-  elapsedOf({ startMs: sinceMs, endMs: byMs }, rules, zone, nowMs);
+const elapsedShare = ({ sinceMs, byMs, zone }: CompiledGoal, rules: GoalRules, now: Now): number =>
+  elapsedOf({ startMs: sinceMs, endMs: byMs }, rules, zone, now);
 
 /** Where a goal stands, with what was delivered for it; null: there is no goal. Pure. */
-export function deliveryOf(rules: GoalRules, delivered: number, nowMs: number): Delivery | null {
+export function deliveryOf(rules: GoalRules, delivered: number, now: Now): Delivery | null {
   if (rules.goal === null) return null;
-  const expected = Math.floor(rules.goal.count * elapsedShare(rules.goal, rules, nowMs));
+  const expected = Math.floor(rules.goal.count * elapsedShare(rules.goal, rules, now));
   const percent = expected === 0 ? 100 : Math.round((100 * delivered) / expected);
   return { percent, expected, delivered, onTrack: percent >= onTrackFrom };
 }
@@ -56,11 +59,11 @@ const alwaysBehind = { atStart: 0.05, atEnd: 0.002 };
  * plan or ahead, 1 where it is 5 % behind; towards the end, the little that is missing is enough
  * (docs/guides/how-a-decision-is-made.md#goals). Pure.
  */
-export function goalProbability(rules: GoalRules, totals: Totals, nowMs: number): number {
+export function goalProbability(rules: GoalRules, input: PlanInput): number {
   const { goal } = rules;
-  const delivered = goal === null ? undefined : totals.get(goal.key)?.goal;
-  if (goal === null || delivered === undefined || delivered >= goal.count || nowMs >= goal.byMs) return 0;
-  const elapsed = elapsedShare(goal, rules, nowMs);
+  const delivered = goal === null ? undefined : input.totals.get(goal.key)?.goal;
+  if (goal === null || delivered === undefined || delivered >= goal.count || input.nowMs >= goal.byMs) return 0;
+  const elapsed = elapsedShare(goal, rules, input);
   const planned = goal.count * Math.min(1, elapsed / planEnd);
   if (planned <= delivered) return 0;
   const { atStart, atEnd } = alwaysBehind;

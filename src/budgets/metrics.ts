@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { Registry } from 'prom-client';
 import type { CatalogStore } from '../catalog/store.ts';
+import { emptyModel } from '../learning/model.ts';
 import { registerGauge } from '../platform/metrics/gauges.ts';
 import { activeCapsOf } from './caps.ts';
 import { loadTrueUsage } from './slice-rows.ts';
@@ -57,7 +58,7 @@ async function readMoney({ pool, catalog }: Sources): Promise<Map<string, Money>
 
 async function readStates({ pool, catalog, now }: Sources): Promise<{ label: string; value: number }[]> {
   const { totals } = activeCapsOf(catalog.current());
-  const standings = await findStandings(pool, { totals, nowMs: now(), rulesOf: () => null });
+  const standings = await findStandings(pool, { totals, nowMs: now(), model: emptyModel, rulesOf: () => null });
   const states = { open: 0, waiting: 0, reached: 0 };
   for (const { limit, spent, reserved } of [...standings.values()].flatMap(({ limits }) => limits)) {
     if (spent >= limit) states.reached += 1;

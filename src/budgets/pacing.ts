@@ -1,17 +1,21 @@
 import type { Pacing } from '../catalog/rules.ts';
-import { minuteOfWeek, periodOf } from '../platform/lib/time-zone.ts';
+import type { Model } from '../learning/model.ts';
+import { periodOf } from '../platform/lib/time-zone.ts';
 import { usedOf } from './cap-rules.ts';
-import type { CompiledTotalCap, Hours, Totals } from './caps.ts';
+import type { CompiledTotalCap, Totals } from './caps.ts';
+import { type PlanRules, planTimeOf } from './plan-time.ts';
 
 /** What pacing knows of a campaign's rules; times in epoch milliseconds. */
-export type PacedRules = {
+export type PacedRules = PlanRules & {
   pacing: Pacing;
   totalCaps: readonly CompiledTotalCap[];
   /** Start of the schedule, else the first activation; minus infinity: unknown. */
   planStartMs: number;
   endMs: number;
-  hours: Hours | null;
 };
+
+/** What a plan is compared with. */
+export type PlanInput = { totals: Totals; model: Model; nowMs: number };
 
 /** A campaign ahead of its plan still takes part in this share of decisions, so that its rates stay known. */
 const minProbability = 0.005;
@@ -27,11 +31,11 @@ export const planEnd = 0.99;
  * lowest of its daily, monthly and lifetime caps (docs/guides/how-a-decision-is-made.md#pacing). The deviation is a
  * difference, not a ratio: at the start of a day both use and plan are 0.
  */
-export function pacingProbability(rules: PacedRules, totals: Totals, nowMs: number): number {
+export function pacingProbability(rules: PacedRules, input: PlanInput): number {
   let probability = 1;
   if (rules.pacing === 'asap') return probability;
   for (const cap of rules.totalCaps) {
-    const plan = planOf(cap, rules, totals, nowMs);
+    const plan = planOf(cap, rules, input);
     if (plan === null || plan.limit <= 0) continue;
     const planned = plan.limit * plannedShare(rules.pacing, plan.elapsed);
     probability = Math.min(probability, 0.5 + (planned - plan.used) / (controlWidth * plan.limit));
@@ -40,10 +44,10 @@ export function pacingProbability(rules: PacedRules, totals: Totals, nowMs: numb
 }
 
 /** What the plan of a cap has used by now of its period; null: there is no plan. */
-export function plannedUse(cap: CompiledTotalCap, rules: PacedRules, totals: Totals, nowMs: number): number | null {
-  const plan = rules.pacing === 'asap' ? null : planOf(cap, rules, totals, nowMs);
+export function plannedUse(cap: CompiledTotalCap, rules: PacedRules, input: PlanInput): number | null {
+  const plan = rules.pacing === 'asap' ? null : planOf(cap, rules, input);
   if (plan === null) return null;
-  const before = usedOf(cap, totals.get(cap.key)) - plan.used;
+  const before = usedOf(cap, input.totals.get(cap.key)) - plan.used;
   return before + plan.limit * plannedShare(rules.pacing, plan.elapsed);
 }
 
@@ -57,24 +61,27 @@ function plannedShare(pacing: Pacing, elapsed: number): number {
 type Plan = { limit: number; used: number; elapsed: number };
 
 /** The amount of a cap to be spread over the current period; null for caps without pacing. */
-function planOf(cap: CompiledTotalCap, rules: PacedRules, totals: Totals, nowMs: number): Plan | null {
+function planOf(cap: CompiledTotalCap, rules: PacedRules, input: PlanInput): Plan | null {
+  const { totals, model, nowMs } = input;
   const use = totals.get(cap.key);
   const { per } = cap.cap;
   if (per === 'hour') return null;
   if (per !== 'lifetime') {
     const period = periodOf(per, cap.zone, nowMs);
-    return { limit: cap.limit, used: usedOf(cap, use), elapsed: elapsedOf(period, rules, cap.zone, nowMs) };
+    return { limit: cap.limit, used: usedOf(cap, use), elapsed: elapsedOf(period, rules, cap.zone, input) };
   }
-  // The rest of a lifetime is divided among the remaining days by their open hours; each day has its own plan.
+  // The rest of a lifetime is divided among the remaining days by what is expected; each day has its own plan.
   const day = periodOf('day', cap.zone, nowMs);
   const endMs = endOfPlan(rules, cap.zone);
   if (endMs <= nowMs) return null;
   const today = use?.[cap.cap.metric]?.day ?? 0;
   const left = cap.limit - (usedOf(cap, use) - today);
   const startMs = Math.max(day.startMs, rules.planStartMs);
-  const rest = openMs(rules, cap.zone, startMs, endMs);
-  const share = rest <= 0 ? 1 : openMs(rules, cap.zone, startMs, Math.min(day.endMs, endMs)) / rest;
-  return { limit: left * share, used: today, elapsed: elapsedOf(day, { ...rules, endMs }, cap.zone, nowMs) };
+  const planTime = planTimeOf(rules, cap.zone, model, nowMs);
+  const rest = planTime(startMs, endMs);
+  const share = rest <= 0 ? 1 : planTime(startMs, Math.min(day.endMs, endMs)) / rest;
+  const ofDay = { startMs: day.startMs, endMs: Math.min(day.endMs, endMs) };
+  return { limit: left * share, used: today, elapsed: elapsedOf(ofDay, rules, cap.zone, input) };
 }
 
 /** Without an end, the plan of a lifetime ends with the day on which it begins; minus infinity: there is none. */
@@ -83,37 +90,16 @@ function endOfPlan({ planStartMs, endMs }: PacedRules, zone: string): number {
   return planStartMs === Number.NEGATIVE_INFINITY ? planStartMs : periodOf('day', zone, planStartMs).endMs;
 }
 
-/** Elapsed share of a period, counting only the time in which the campaign runs. */
+/** Elapsed share of a period, of what is expected in it while the campaign runs. */
 export function elapsedOf(
   period: { startMs: number; endMs: number },
-  rules: Pick<PacedRules, 'planStartMs' | 'endMs' | 'hours'>,
-  capZone: string,
-  nowMs: number,
+  rules: PlanRules & Pick<PacedRules, 'planStartMs' | 'endMs'>,
+  zone: string,
+  { model, nowMs }: Pick<PlanInput, 'model' | 'nowMs'>,
 ): number {
   const from = Math.max(period.startMs, rules.planStartMs);
   const to = Math.min(period.endMs, rules.endMs);
-  const total = openMs(rules, capZone, from, to);
-  return total <= 0 ? 1 : Math.min(1, Math.max(0, openMs(rules, capZone, from, nowMs) / total));
-}
-
-const weekMinutes = 10_080;
-
-/**
- * The part of a time within the campaign's hours (milliseconds). Hours of each user's own time zone are taken in that
- * of the cap, for there is one plan for all users; a clock change shifts them by an hour.
- */
-function openMs({ hours }: Pick<PacedRules, 'hours'>, capZone: string, fromMs: number, toMs: number): number {
-  if (hours === null || toMs <= fromMs) return toMs - fromMs;
-  const start = minuteOfWeek(hours.zone ?? capZone, fromMs);
-  const minutes = (toMs - fromMs) / 60_000;
-  const weeks = Math.floor(minutes / weekMinutes);
-  const end = start + minutes - weeks * weekMinutes;
-  let open = 0;
-  for (const window of hours.windows) {
-    open += weeks * (window.end - window.start);
-    // What is left of a week may extend into the next one.
-    for (const shift of [0, weekMinutes])
-      open += Math.max(0, Math.min(end, window.end + shift) - Math.max(start, window.start + shift));
-  }
-  return open * 60_000;
+  const planTime = planTimeOf(rules, zone, model, nowMs);
+  const total = planTime(from, to);
+  return total <= 0 ? 1 : Math.min(1, Math.max(0, planTime(from, nowMs) / total));
 }

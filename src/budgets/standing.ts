@@ -1,9 +1,10 @@
 import type { CapMetric, CapPeriod, TotalCap } from '../catalog/rules.ts';
+import type { Model } from '../learning/model.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
-import { type LimitedTotal, type Totals, totalsKey } from './caps.ts';
+import { type LimitedTotal, totalsKey } from './caps.ts';
 import { type CompiledGoal, type Delivery, deliveryOf } from './goals.ts';
-import { type PacedRules, plannedUse } from './pacing.ts';
+import { type PacedRules, type PlanInput, plannedUse } from './pacing.ts';
 import { loadTrueUsage } from './slice-rows.ts';
 import { totalsAt } from './totals.ts';
 import { type Amounts, createUsageTable, goalUsageOf, periodName, periodsOf, type UsageTable } from './usage.ts';
@@ -33,13 +34,15 @@ type StandingRules = PacedRules & { goal: CompiledGoal | null };
 type Asked = {
   totals: readonly LimitedTotal[];
   nowMs: number;
+  /** By which plans are made. */
+  model: Model;
   /** null: without plans and goals. */
   rulesOf: (campaignId: number) => StandingRules | null;
 };
 
 /** By campaign id; missing: it has neither caps nor a goal. */
 export async function findStandings(executor: Executor, asked: Asked): Promise<Map<number, CampaignStanding>> {
-  const { totals: limited, nowMs } = asked;
+  const { totals: limited, nowMs, model } = asked;
   const standings = new Map<number, CampaignStanding>();
   const periods = periodsOf(limited, nowMs);
   if (periods.length === 0) return standings;
@@ -51,23 +54,25 @@ export async function findStandings(executor: Executor, asked: Asked): Promise<M
   for (const total of limited) {
     const rules = asked.rulesOf(total.campaignId);
     const standing = getOrInsert(standings, total.campaignId, () => ({ limits: [], delivery: null }));
-    standing.limits.push(...total.caps.map((cap) => standingOf(cap, { total, table, totals, rules, nowMs })));
+    standing.limits.push(
+      ...total.caps.map((cap) => standingOf(cap, { total, table, rules, input: { totals, model, nowMs } })),
+    );
     if (total.goal !== null && rules !== null)
-      standing.delivery = deliveryOf(rules, goalUsageOf(table, total).goal ?? 0, nowMs);
+      standing.delivery = deliveryOf(rules, goalUsageOf(table, total).goal ?? 0, asked);
   }
   return standings;
 }
 
-type Known = { total: LimitedTotal; table: UsageTable; totals: Totals; rules: PacedRules | null; nowMs: number };
+type Known = { total: LimitedTotal; table: UsageTable; rules: PacedRules | null; input: PlanInput };
 
-function standingOf({ metric, per, limit }: TotalCap, { total, table, totals, rules, nowMs }: Known): Standing {
+function standingOf({ metric, per, limit }: TotalCap, { total, table, rules, input }: Known): Standing {
   const { campaignId, publisherId, timeZone } = total;
   const unit = metric === 'budget' ? 1_000_000 : 1;
-  const used = table.get(campaignId, publisherId, periodName(per, timeZone, nowMs));
+  const used = table.get(campaignId, publisherId, periodName(per, timeZone, input.nowMs));
   const { spent, reserved, unbilled } = amountsOf(metric, used);
   const key = totalsKey(campaignId, publisherId);
   const paced = rules?.totalCaps.find(({ key: of, cap }) => of === key && cap.metric === metric && cap.per === per);
-  const planned = rules === null || paced === undefined ? null : plannedUse(paced, rules, totals, nowMs);
+  const planned = rules === null || paced === undefined ? null : plannedUse(paced, rules, input);
   return {
     ...{ publisherId, metric, per, limit, spent: spent / unit, reserved: reserved / unit },
     ...{ unbilled: unbilled / unit, planned: planned === null ? null : Math.round(planned) / unit },

@@ -44,9 +44,13 @@ export type ReasonValue =
 export const shownReason = (position: number): Reason => ({ key: 'shown', values: { position: String(position) } });
 
 /** Why an offer is shown before others, for the sake of its campaign's goal. */
-export function shownForGoal(position: number, { rules }: Candidate, { totals, context }: DecisionInput): Reason {
+export function shownForGoal(
+  position: number,
+  { rules }: Candidate,
+  { totals, model, context }: DecisionInput,
+): Reason {
   const delivered = totals.get(rules.goal?.key ?? '')?.goal ?? 0;
-  const { expected = 0 } = deliveryOf(rules, delivered, context.nowMs) ?? {};
+  const { expected = 0 } = deliveryOf(rules, delivered, { model, nowMs: context.nowMs }) ?? {};
   const metric = rules.goal?.metric ?? '';
   return {
     key: 'shown_goal',

@@ -15,6 +15,8 @@ type StoredVersion = {
   click: StoredRate;
   conversion: StoredRate;
   sales: [number, number, number][];
+  /** Absent in versions of earlier releases. */
+  traffic?: StoredTable;
 };
 
 /** Pairs of a table that are in a version. `isClosed`: features of keys that nothing is learned from. */
@@ -38,8 +40,10 @@ export function trackChanges(model: Model): void {
   for (const table of tablesOf(model)) table.changed = new Set();
 }
 
-const tablesOf = ({ click, conversion }: Model): Table[] =>
-  [click, conversion].flatMap(({ rates, effects }) => [rates, effects.weights]);
+const tablesOf = ({ click, conversion, traffic }: Model): Table[] => [
+  traffic,
+  ...[click, conversion].flatMap(({ rates, effects }) => [rates, effects.weights]),
+];
 
 function pack(model: Model, selection: Selection): Promise<Buffer> {
   const stored: StoredVersion = {
@@ -47,6 +51,10 @@ function pack(model: Model, selection: Selection): Promise<Buffer> {
     click: storedRate(model.click, selection),
     conversion: storedRate(model.conversion, selection),
     sales: [...model.sales].map(([id, { micros, count }]) => [id, micros, count]),
+    traffic: storedTable(
+      model.traffic,
+      selection(model.traffic, () => false),
+    ),
   };
   return promisify(gzip)(JSON.stringify(stored), { level: 1 });
 }
@@ -101,6 +109,7 @@ export async function unpackVersion(packed: Buffer): Promise<ReadVersion> {
   if (stored.layout !== 1) throw new Error('a model version of an unknown layout');
   for (const { rates, weights } of [stored.click, stored.conversion])
     for (const table of [rates, weights]) check(table);
+  if (stored.traffic !== undefined) check(stored.traffic);
   return stored;
 }
 
@@ -115,6 +124,7 @@ function check({ features, counts, entities, first, second }: StoredTable): void
 export function takeOver(model: Model, version: number, stored: ReadVersion): Model {
   takeRate(model.click, stored.click);
   takeRate(model.conversion, stored.conversion);
+  if (stored.traffic !== undefined) takeTable(model.traffic, stored.traffic);
   return {
     ...model,
     version,

@@ -7,9 +7,10 @@ import { packChanges, packModel, trackChanges } from './codec.ts';
 import { noteDelay, sharesOf } from './delays.ts';
 import { keyValuesOf } from './keys.ts';
 import { estimateAllPriors, type Happening, learn, type Model, placeOf, type Shown } from './model.ts';
-import { type Observation, readConversions, readEvents } from './observations.ts';
+import { type Observation, type Range, readConversions, readEvents, readRequests } from './observations.ts';
 import { markedBefore, type Progress, readProgress, withMark, writeProgress } from './progress.ts';
 import { propertiesOf } from './properties.ts';
+import { learnTraffic } from './traffic.ts';
 import { fullEvery, insertVersion, loadVersion, newestVersion } from './versions.ts';
 
 type LearnerDeps = { pool: pg.Pool; catalog: Pick<CatalogStore, 'current'>; now: () => number };
@@ -110,7 +111,7 @@ async function takeIn({ executor, catalog, model, progress, nowMs, maxTransactio
   const to = BigInt(end) > from + BigInt(maxTransactions) ? String(from + BigInt(maxTransactions)) : end;
   const oldestMs = Math.max(...model.conversion.delays.agesMs);
   const marks = to === end ? withMark(progress.marks, nowMs, end, oldestMs) : progress.marks;
-  const next: Progress = { click: [], conversion: [], marks, trials: progress.trials };
+  const next: Progress = { click: [], conversion: [], marks, trials: progress.trials, traffic: progress.traffic };
   const toShown = createReader(catalog);
   let rows = 0;
 
@@ -142,8 +143,18 @@ async function takeIn({ executor, catalog, model, progress, nowMs, maxTransactio
       await each(await successes, kind === 'click' ? 'clicked' : 'converted', 1, false);
     }
   }
+  next.traffic = await takeInTraffic(executor, model, progress, { from: String(from), to });
+  if (model.traffic.changed?.size) rows += 1;
   if (next.trials >= nextPriors(progress.trials)) estimateAllPriors(model);
   return { rows, complete: to === end, next };
+}
+
+/** Counts requests by hour. @returns the hours that are running */
+async function takeInTraffic(executor: Executor, model: Model, { traffic }: Progress, range: Range) {
+  const running = { ...traffic };
+  for (const { publisher_id: id, hour, requests } of await readRequests(executor, range))
+    running[id] = learnTraffic(model, id, running[id], [hour, requests]);
+  return running;
 }
 
 const lowest = (a: string, b: string): string => (BigInt(a) < BigInt(b) ? a : b);

@@ -39,6 +39,8 @@ export type Model = {
   conversion: RateModel;
   /** Sales by campaign id, for `cps`. */
   sales: Map<number, Sales>;
+  /** Requests of publishers by hour of the week. */
+  traffic: Table;
   /** Values of custom attributes that were learned from. */
   keyValues: KeyValues;
 };
@@ -52,6 +54,7 @@ export const createModel = (): Model => ({
   click: createRateModel(1 / 50, 'click'),
   conversion: createRateModel(1 / 20, 'conversion'),
   sales: new Map(),
+  traffic: createTable(),
   keyValues: new Map(),
 });
 

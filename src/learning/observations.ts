@@ -74,3 +74,20 @@ export async function readConversions(executor: Executor, { from, to }: Range): 
   });
   return rows;
 }
+
+/** Requests of a publisher in an hour (hours since the epoch). */
+export type RequestCount = { publisher_id: number; hour: number; requests: number };
+
+/** Requests that were answered, in the order of their hours. */
+export async function readRequests(executor: Executor, { from, to }: Range): Promise<RequestCount[]> {
+  if (from === to) return [];
+  await executor.query(settingsSql);
+  const { rows } = await executor.query<RequestCount>({
+    name: 'learn_requests',
+    text: `select publisher_id, floor(extract(epoch from created_at) / 3600)::integer as hour,
+        count(*)::integer as requests
+      from sessions t where not dev and ${writtenIn} group by 1, 2 order by 2, 1`,
+    values: [from, to],
+  });
+  return rows;
+}

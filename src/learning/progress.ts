@@ -1,17 +1,25 @@
 import type { Executor } from '../platform/db/pool.ts';
+import type { HourCount } from './traffic.ts';
 
 /** A transaction id before which all had ended at a time. */
 type Mark = [atMs: number, xid: string];
 
-/** Up to which transactions rows were taken in, at each age of `Delays`; and when transactions were. */
-export type Progress = { click: string[]; conversion: string[]; marks: Mark[]; trials: number };
+/** Up to which transactions rows were taken in, at each age of `Delays`, and when transactions were. */
+export type Progress = {
+  click: string[];
+  conversion: string[];
+  marks: Mark[];
+  trials: number;
+  /** Requests of the hour that is running, by publisher id. */
+  traffic: Readonly<Record<string, HourCount>>;
+};
 
 export async function readProgress(executor: Executor): Promise<Progress> {
   const { rows } = await executor.query<{ progress: Partial<Progress> }>({
     name: 'learning_progress',
     text: 'select progress from learning_progress',
   });
-  return { click: [], conversion: [], marks: [], trials: 0, ...rows[0]?.progress };
+  return { click: [], conversion: [], marks: [], trials: 0, traffic: {}, ...rows[0]?.progress };
 }
 
 export async function writeProgress(executor: Executor, progress: Progress): Promise<void> {

@@ -4,7 +4,7 @@ import { type CampaignStanding, findStandings, type Standing } from '../budgets/
 import { toGoal } from '../catalog/goal.ts';
 import { type CampaignGoal, type CampaignRules, capMetrics, capPeriods } from '../catalog/rules.ts';
 import type { CatalogStore } from '../catalog/store.ts';
-import type { Snapshot } from '../catalog/types.ts';
+import type { Campaign, Snapshot } from '../catalog/types.ts';
 import { rulesOfDraft } from '../decision/draft-rules.ts';
 import type { Model } from '../learning/model.ts';
 import type { Additions } from '../management/additions.ts';
@@ -64,35 +64,35 @@ export const campaignAdditions = ({ catalog, model, recent }: Sources): Addition
     }),
   },
   read: async (work, rows) => {
-    const standings = await readStandings(catalog.current(), work, rows);
+    const standings = await readStandings({ snapshot: catalog.current(), model: model.current() }, work, rows);
     return (row) => standingView(standings(row));
   },
   warn: async (work, row) => {
     if (row.goal === null) return [];
-    const snapshot = catalog.current();
-    const publisher = snapshot.publishers.get(work.publisherId);
-    const standings = await readStandings(snapshot, work, [row]);
-    const known = { snapshot, model: model.current(), recent };
+    const known = { snapshot: catalog.current(), model: model.current() };
+    const publisher = known.snapshot.publishers.get(work.publisherId);
+    const standings = await readStandings(known, work, [row]);
     return publisher === undefined
       ? []
-      : goalWarnings(row, standings(row)?.delivery?.delivered ?? 0, { ...known, publisher }, work.nowMs);
+      : goalWarnings(row, standings(row)?.delivery?.delivered ?? 0, { ...known, recent, publisher }, work.nowMs);
   },
 });
 
 async function readStandings(
-  snapshot: Snapshot,
+  { snapshot, model }: { snapshot: Snapshot; model: Model },
   { executor, publisherId, nowMs }: Work,
   rows: readonly View[],
 ): Promise<(row: View) => CampaignStanding | undefined> {
   const owner = snapshot.publishers.get(publisherId);
-  const drafts = new Map(rows.map((row) => [Number(row.id), draftOf(row)]));
+  const served = new Map([...snapshot.offers.values()].map(({ campaign }) => [campaign.id, campaign.provisions]));
+  const drafts = new Map(rows.map((row) => [Number(row.id), draftOf(row, served)]));
   // Caps of provisionings are not in the row.
   const provisioned = activeCapsOf(snapshot).totals.filter(
     (total) => total.publisherId !== null && drafts.has(total.campaignId),
   );
   const totals: LimitedTotal[] = [...drafts.values()].flatMap((draft) => ownTotals(draft, owner));
   const standings = await findStandings(executor, {
-    ...{ totals: [...totals, ...provisioned], nowMs },
+    ...{ totals: [...totals, ...provisioned], nowMs, model },
     rulesOf: (id) => {
       const draft = drafts.get(id);
       return draft === undefined ? null : rulesOfDraft(draft, owner?.timeZone ?? 'UTC');
@@ -102,8 +102,12 @@ async function readStandings(
 }
 
 /** The row as far as budgets and goals depend on it: also in the answer of the call that writes it. */
-const draftOf = ({ id, rules, overspend_percent: overspendPercent, activated_at: activatedAt, ...row }: View) => ({
+const draftOf = (
+  { id, rules, overspend_percent: overspendPercent, activated_at: activatedAt, ...row }: View,
+  served: ReadonlyMap<number, Campaign['provisions']>,
+) => ({
   id: Number(id),
+  provisions: served.get(Number(id)) ?? new Map(),
   rules: rules as CampaignRules,
   overspendPercent: Number(overspendPercent),
   goal: toGoal(row.goal as CampaignGoal | null, row.goal_since as string | null),

@@ -8,6 +8,8 @@ import type { CatalogStore } from '../catalog/store.ts';
 import type { Campaign, Snapshot } from '../catalog/types.ts';
 import { shownOutcome } from '../decision/campaign-outcomes.ts';
 import { rulesOfDraft } from '../decision/draft-rules.ts';
+import type { Model } from '../learning/model.ts';
+import type { ModelSource } from '../learning/source.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { registerGauge } from '../platform/metrics/gauges.ts';
@@ -17,7 +19,10 @@ import { findOutcomes } from './outcomes/store.ts';
 export type PursuedGoal = { campaign: Campaign; goal: Goal; delivery: Delivery };
 
 /** The goals of active campaigns whose time is not over. */
-export async function findGoals(executor: Executor, snapshot: Snapshot, nowMs: number): Promise<PursuedGoal[]> {
+export async function findGoals(
+  executor: Executor,
+  { snapshot, model, nowMs }: { snapshot: Snapshot; model: Model; nowMs: number },
+): Promise<PursuedGoal[]> {
   const campaigns = new Map([...snapshot.offers.values()].map(({ campaign }) => [campaign.id, campaign]));
   for (const [id, { active, stopped, goal }] of campaigns)
     if (!active || stopped !== null || goal === null || goal.byMs <= nowMs) campaigns.delete(id);
@@ -27,7 +32,7 @@ export async function findGoals(executor: Executor, snapshot: Snapshot, nowMs: n
   );
   const zoneOf = (publisherId: number): string => snapshot.publishers.get(publisherId)?.timeZone ?? 'UTC';
   const standings = await findStandings(executor, {
-    ...{ totals, nowMs },
+    ...{ totals, model, nowMs },
     rulesOf: (id) => {
       const campaign = campaigns.get(id);
       return campaign === undefined ? null : rulesOfDraft(campaign, zoneOf(campaign.publisherId));
@@ -39,19 +44,26 @@ export async function findGoals(executor: Executor, snapshot: Snapshot, nowMs: n
   });
 }
 
-type Sources = { pool: pg.Pool; catalog: Pick<CatalogStore, 'current'>; now: () => number };
+export type GoalSources = {
+  pool: pg.Pool;
+  catalog: Pick<CatalogStore, 'current'>;
+  model: Pick<ModelSource, 'current'>;
+  now: () => number;
+};
 
 /** A gauge of goals; the same in all processes. */
-export const registerGoalMetrics = (registry: Registry, { pool, catalog, now }: Sources): void =>
+export const registerGoalMetrics = (registry: Registry, { pool, catalog, model, now }: GoalSources): void =>
   registerGauge(registry, {
     name: 'perkwire_goal_percent',
     help: 'What campaigns have delivered for their goals, in percent of what their plans expect by now.',
     ...{ labelName: 'campaign', maxAgeMs: 15_000, now },
     read: async () =>
-      (await findGoals(pool, catalog.current(), now())).map(({ campaign, delivery }) => ({
-        label: String(campaign.id),
-        value: delivery.percent,
-      })),
+      (await findGoals(pool, { snapshot: catalog.current(), model: model.current(), nowMs: now() })).map(
+        ({ campaign, delivery }) => ({
+          label: String(campaign.id),
+          value: delivery.percent,
+        }),
+      ),
   });
 
 /** A rule, and the share of decisions in which it was the first that kept a campaign out. */

@@ -117,7 +117,12 @@ function extendCatalogue(
       const snapshot = store.current();
       const candidate = indexOf(context.publisher).candidates.find(({ offer }) => offer.campaign.id === id);
       const totals = activeCapsOf(snapshot).totals.filter(({ campaignId }) => campaignId === id);
-      const standings = await findStandings(pool, { totals, nowMs, rulesOf: () => candidate?.rules ?? null });
+      const standings = await findStandings(pool, {
+        totals,
+        nowMs,
+        model: model.current(),
+        rulesOf: () => candidate?.rules ?? null,
+      });
       const { limits = [], delivery = null } = standings.get(id) ?? {};
       const goal = candidate?.offer.campaign.goal ?? null;
       const holdBacks =

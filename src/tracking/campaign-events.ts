@@ -1,11 +1,10 @@
-import type { AccountDeps } from '../accounts/ports.ts';
 import { isBehind } from '../budgets/goals.ts';
 import { budgetKey, findReachedBudgets } from '../budgets/reached-budgets.ts';
 import type { Campaign, Snapshot } from '../catalog/types.ts';
-import { findGoals, findHoldBacks, type PursuedGoal } from '../offers/goals.ts';
+import type { ModelSource } from '../learning/source.ts';
+import { findGoals, findHoldBacks, type GoalSources, type PursuedGoal } from '../offers/goals.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayOf, hourMs } from '../platform/lib/time.ts';
-import type { PlatformDeps } from '../platform/ports.ts';
 import { type Fact, raiseFacts } from '../webhooks/raise-events.ts';
 
 /** An end that nobody noticed in time, because no worker ran, raises no event after this. */
@@ -18,8 +17,9 @@ const lateAfterMs = 24 * hourMs;
 export async function raiseCampaignEvents({
   pool,
   catalog,
+  model,
   now,
-}: Pick<PlatformDeps, 'pool' | 'now'> & Pick<AccountDeps, 'catalog'>): Promise<void> {
+}: GoalSources & { model: Pick<ModelSource, 'refresh'> }): Promise<void> {
   const snapshot = catalog.current();
   const nowMs = now();
   await raiseFacts(pool, 'campaign.ended', endedCampaigns(snapshot, nowMs).map(endedFact));
@@ -30,7 +30,10 @@ export async function raiseCampaignEvents({
     return { publisherId: publisherId ?? campaign.publisherId, subject: budgetKey(budget), data };
   });
   await raiseFacts(pool, 'campaign.budget_reached', facts);
-  const behind = (await findGoals(pool, snapshot, nowMs)).filter(({ delivery }) => isBehind(delivery));
+  // A process that decides nothing has not read the model.
+  if ([...snapshot.offers.values()].some(({ campaign }) => campaign.goal !== null)) await model.refresh();
+  const goals = await findGoals(pool, { snapshot, model: model.current(), nowMs });
+  const behind = goals.filter(({ delivery }) => isBehind(delivery));
   const raised = await Promise.all(behind.map((one) => behindFact(pool, one, nowMs)));
   await raiseFacts(pool, 'campaign.goal_behind', raised);
 }

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { deliveryOf, goalProbability, isBehind } from '../../src/budgets/goals.ts';
 import type { CampaignRules } from '../../src/catalog/rules.ts';
 import { compileRules } from '../../src/decision/index/compile.ts';
+import { emptyModel } from '../../src/learning/model.ts';
 
 const at = (text: string): number => Date.parse(`${text}Z`);
 
@@ -9,27 +10,33 @@ const at = (text: string): number => Date.parse(`${text}Z`);
 const goal = { metric: 'clicks', count: 1000, sinceMs: at('2026-11-01T00:00'), byMs: at('2026-11-11T00:00') } as const;
 
 const rulesWith = (rules: CampaignRules = {}) =>
-  compileRules({ id: 1, rules, goal, activatedAtMs: at('2026-10-01T00:00') }, 'UTC');
+  compileRules({ id: 1, rules, goal, activatedAtMs: at('2026-10-01T00:00'), provisions: new Map() }, 'UTC');
+
+const standing = (rules: ReturnType<typeof rulesWith>, delivered: number, nowMs: number) =>
+  deliveryOf(rules, delivered, { model: emptyModel, nowMs });
 
 const halfway = at('2026-11-06T00:00');
 
 test('the plan of a goal is even over its time, and 90 percent of it are on track', () => {
-  expect(deliveryOf(rulesWith(), 500, halfway)).toEqual({ percent: 100, expected: 500, delivered: 500, onTrack: true });
-  expect(deliveryOf(rulesWith(), 450, halfway)).toMatchObject({ percent: 90, onTrack: true });
-  expect(deliveryOf(rulesWith(), 440, halfway)).toMatchObject({ percent: 88, onTrack: false });
-  expect(deliveryOf(rulesWith(), 0, goal.sinceMs)).toEqual({ percent: 100, expected: 0, delivered: 0, onTrack: true });
-  expect(deliveryOf(rulesWith(), 900, at('2026-12-24T00:00'))).toMatchObject({ percent: 90, expected: 1000 });
+  expect(standing(rulesWith(), 500, halfway)).toEqual({ percent: 100, expected: 500, delivered: 500, onTrack: true });
+  expect(standing(rulesWith(), 450, halfway)).toMatchObject({ percent: 90, onTrack: true });
+  expect(standing(rulesWith(), 440, halfway)).toMatchObject({ percent: 88, onTrack: false });
+  expect(standing(rulesWith(), 0, goal.sinceMs)).toEqual({ percent: 100, expected: 0, delivered: 0, onTrack: true });
+  expect(standing(rulesWith(), 900, at('2026-12-24T00:00'))).toMatchObject({ percent: 90, expected: 1000 });
 });
 
 test('only the time in which the campaign runs is planned', () => {
   const schedule = { start_at: '2026-11-05T00:00:00Z', end_at: '2026-11-09T00:00:00Z' };
-  expect(deliveryOf(rulesWith({ schedule }), 0, halfway)).toMatchObject({ expected: 250 });
+  expect(standing(rulesWith({ schedule }), 0, halfway)).toMatchObject({ expected: 250 });
   const nights = { time_zone: 'UTC', hours: [{ days: [1, 2, 3, 4, 5, 6, 7], from: '00:00', to: '06:00' }] };
-  expect(deliveryOf(rulesWith({ schedule: nights }), 0, halfway + 3_600_000)).toMatchObject({ expected: 516 });
+  expect(standing(rulesWith({ schedule: nights }), 0, halfway + 3_600_000)).toMatchObject({ expected: 516 });
 });
 
 const probability = (delivered: number | undefined, nowMs = halfway): number =>
-  goalProbability(rulesWith(), new Map([['1', delivered === undefined ? {} : { goal: delivered }]]), nowMs);
+  goalProbability(rulesWith(), {
+    totals: new Map([['1', delivered === undefined ? {} : { goal: delivered }]]),
+    ...{ model: emptyModel, nowMs },
+  });
 
 test('a campaign behind its plan is put first, more so the further, and always from some distance on', () => {
   expect(probability(510)).toBe(0);
@@ -49,12 +56,13 @@ test('towards the end the little that is missing is enough; what is delivered, o
 });
 
 test('a shortfall that chance explains is no reason for an alert', () => {
-  const standing = (expected: number, delivered: number) => ({
-    ...{ expected, delivered, percent: Math.round((100 * delivered) / expected) },
-    onTrack: delivered >= expected * 0.9,
-  });
-  expect(isBehind(standing(5, 1))).toBe(false);
-  expect(isBehind(standing(40, 0))).toBe(true);
-  expect(isBehind(standing(10_000, 8900))).toBe(true);
-  expect(isBehind(standing(10_000, 9100))).toBe(false);
+  const behind = (expected: number, delivered: number): boolean =>
+    isBehind({
+      ...{ expected, delivered, percent: Math.round((100 * delivered) / expected) },
+      onTrack: delivered >= expected * 0.9,
+    });
+  expect(behind(5, 1)).toBe(false);
+  expect(behind(40, 0)).toBe(true);
+  expect(behind(10_000, 8900)).toBe(true);
+  expect(behind(10_000, 9100)).toBe(false);
 });

@@ -2,25 +2,37 @@ import { expect, test } from 'vitest';
 import { pacingProbability } from '../../src/budgets/pacing.ts';
 import type { CampaignRules, TotalCap } from '../../src/catalog/rules.ts';
 import { compileRules } from '../../src/decision/index/compile.ts';
-import { useOf } from '../decision/support.ts';
+import { createModel, emptyModel, type Model } from '../../src/learning/model.ts';
+import { hourOf, learnTraffic } from '../../src/learning/traffic.ts';
+import { provisionTo, useOf } from '../decision/support.ts';
 
 const at = (text: string): number => Date.parse(`${text}Z`);
 
-type Plan = { metric?: TotalCap['metric']; per: TotalCap['per']; limit: number; activated?: string; zone?: string };
+type Plan = {
+  metric?: TotalCap['metric'];
+  per: TotalCap['per'];
+  limit: number;
+  activated?: string;
+  zone?: string;
+  model?: Model;
+};
+
+const provisions = new Map([[1, provisionTo(1)]]);
 
 /** What a plan has used at a time: the use at which the campaign takes part in half of the decisions. */
 function plannedAt(
   time: string,
-  { metric = 'impressions', per, limit, activated, zone = 'UTC' }: Plan,
+  { metric = 'impressions', per, limit, activated, zone = 'UTC', model = emptyModel }: Plan,
   more: CampaignRules = {},
 ) {
   const rules = { pacing: 'even' as const, ...more, total_caps: [{ metric, per, limit }] };
   const activatedAtMs = activated === undefined ? null : at(activated);
-  const compiled = compileRules({ id: 1, rules, goal: null, activatedAtMs }, zone);
+  const compiled = compileRules({ id: 1, rules, goal: null, activatedAtMs, provisions }, zone);
   const size = metric === 'budget' ? limit * 1e6 : limit;
   const probability = (used: number): number => {
     const use = { day: used, month: used, lifetime: used };
-    return pacingProbability(compiled, new Map([['1', useOf({ [metric]: use })]]), at(time));
+    const totals = new Map([['1', useOf({ [metric]: use })]]);
+    return pacingProbability(compiled, { totals, model, nowMs: at(time) });
   };
   if (probability(size) === 1) return 'no plan';
   let [low, high] = [0, size * 2];
@@ -75,4 +87,51 @@ test('as_fast is another name of asap', () => {
   const plan = { per: 'day', limit: 10 } as const;
   for (const pacing of ['asap', 'as_fast'] as const)
     expect(plannedAt('2026-11-23T00:01', plan, { pacing })).toBe('no plan');
+});
+
+/** What is known after weeks of requests to publisher 1: by hour of the day in UTC. */
+function trafficOf(requestsIn: (hour: number) => number, days = 14): Model {
+  const model = createModel();
+  const first = hourOf(at('2026-11-02T00:00'));
+  let running: [number, number] | undefined;
+  for (let hour = first; hour <= first + days * 24; hour++)
+    running = learnTraffic(model, 1, running, [hour, requestsIn((hour - first) % 24)]);
+  return model;
+}
+
+/** Ten times as many from 8 to 20 o'clock, and none from 2 to 4. */
+const byDay = trafficOf((hour) => (hour >= 8 && hour < 20 ? 1000 : hour === 2 || hour === 3 ? 0 : 100));
+
+test('a plan follows the requests that are expected: by hour, over the days, and within hours', () => {
+  const plan = { per: 'day', limit: 1000, activated: '2026-11-01T00:00', model: byDay } as const;
+  // 12 hours of 1,000, 10 of 100; the two silent ones count a hundredth of the average.
+  expect(plannedAt('2026-11-23T08:00', plan)).toBeCloseTo(4.7, 0);
+  expect(plannedAt('2026-11-23T14:00', plan)).toBeCloseTo(51.3, 0);
+  expect(plannedAt('2026-11-23T20:00', plan)).toBeCloseTo(97.8, 0);
+  const nights = { hours: [{ days: [1, 2, 3, 4, 5, 6, 7], from: '00:00', to: '12:00' }], time_zone: 'UTC' };
+  expect(plannedAt('2026-11-23T08:00', plan, { schedule: nights })).toBeCloseTo(13.4, 0);
+  const lifetime = { per: 'lifetime', limit: 1000, activated: '2026-11-23T00:00', model: byDay } as const;
+  const schedule = { end_at: '2026-11-25T00:00:00Z' };
+  expect(plannedAt('2026-11-23T20:00', lifetime, { schedule })).toBeCloseTo(48.9, 0);
+});
+
+test('before a day of requests is known a plan is flat, and other publishers’ requests do not matter', () => {
+  const plan = { per: 'day', limit: 1000, activated: '2026-11-01T00:00' } as const;
+  const flat = plannedAt('2026-11-23T08:00', plan);
+  const short = trafficOf((hour) => hour * 10, 0.9);
+  expect(plannedAt('2026-11-23T08:00', { ...plan, model: short })).toBe(flat);
+  const elsewhere = createModel();
+  learnTraffic(elsewhere, 2, learnTraffic(elsewhere, 2, undefined, [5, 10]), [500, 10]);
+  expect(plannedAt('2026-11-23T08:00', { ...plan, model: elsewhere })).toBe(flat);
+});
+
+test('a plan in a zone of a half hour, and over a change of its clock, stays between none and all', () => {
+  const schedule = { hours: [{ days: [6, 7], from: '01:00', to: '05:00' }], time_zone: 'America/St_Johns' };
+  const plan = { per: 'month', limit: 1000, activated: '2026-10-01T00:00', model: byDay } as const;
+  const shares = ['2026-11-01T03:00', '2026-11-01T05:00', '2026-11-08T06:00', '2026-11-29T09:00'].map((time) =>
+    Number(plannedAt(time, { ...plan, zone: 'America/St_Johns' }, { schedule })),
+  );
+  expect(shares).toEqual([...shares].sort((a, b) => a - b));
+  expect(Math.min(...shares)).toBeGreaterThanOrEqual(0);
+  expect(Math.max(...shares)).toBeLessThanOrEqual(101);
 });

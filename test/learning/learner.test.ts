@@ -93,6 +93,30 @@ test('every event is learned from once: in steps, by two processes at a time, an
   expect((await rawCounts()).clicks).toBe(7);
 });
 
+test('requests are learned by the hour of the week, each once, and become known when their hour is over', async () => {
+  const learn = createLearner(t.deps);
+  await learnAll(learn);
+  const requests = async (): Promise<number> => {
+    const model = await loadVersion(t.pool, await newestVersion(t.pool));
+    return [...(model?.traffic.first ?? [])].reduce((sum, count) => sum + count, 0);
+  };
+  const before = await requests();
+  await visit(1);
+  await learnAll(learn);
+  expect(await requests()).toBe(before);
+  const { rows } = await t.pool.query<{ all: number }>('select count(*)::integer as all from sessions where not dev');
+  // As if an hour had gone by since all requests so far.
+  await t.pool.query(
+    `update learning_progress set progress = jsonb_set(progress::jsonb, '{traffic}', (
+      select jsonb_object_agg(key, jsonb_build_array((value ->> 0)::integer - 1, value -> 1))
+      from jsonb_each(progress::jsonb -> 'traffic')))`,
+  );
+  await visit(1);
+  await expect.poll(() => learn().then(requests), { timeout: 60_000 }).toBe(before + (rows[0]?.all ?? 0));
+  await learn();
+  expect(await requests()).toBe(before + (rows[0]?.all ?? 0));
+});
+
 test('an offer that is removed while it is learned from is left out, and everything else goes on', async () => {
   await visit(2);
   const { rows } = await t.pool.query('select offer_id from events order by at desc limit 1');

@@ -30,6 +30,8 @@ export type CompiledRules = {
   frequencyCaps: readonly FrequencyCap[];
   totalCaps: readonly CompiledTotalCap[];
   pacing: Pacing;
+  /** Publishers to which it is served. */
+  publisherIds: readonly number[];
   goal: CompiledGoal | null;
   /** Where pacing plans begin: at the start, else at the first activation. */
   planStartMs: number;
@@ -43,12 +45,15 @@ export type CompiledRules = {
 export type Matcher = { list: TargetList; include: readonly Pattern[] | null; exclude: readonly Pattern[] };
 type Pattern = { text: string; isPrefix: boolean };
 
+/** What the rules of a campaign are compiled from. */
+export type RuledCampaign = Pick<Campaign, 'id' | 'rules' | 'goal' | 'activatedAtMs' | 'provisions'>;
+
 /**
  * Rules of a campaign, shared by its offers.
  * @throws Error when they are invalid, which only direct writes to the database can cause
  */
 export function compileRules(
-  { id: campaignId, rules, goal, activatedAtMs }: Pick<Campaign, 'id' | 'rules' | 'goal' | 'activatedAtMs'>,
+  { id: campaignId, rules, goal, activatedAtMs, provisions }: RuledCampaign,
   capZone: string,
 ): CompiledRules {
   if (!isValid(rules, checkRules)) throw new Error('the rules are invalid');
@@ -64,6 +69,7 @@ export function compileRules(
     frequencyCaps: rules.frequency_caps ?? [],
     totalCaps: compileTotalCaps(rules.total_caps ?? [], totalsKey(campaignId, null), capZone),
     pacing: rules.pacing === undefined || rules.pacing === 'as_fast' ? ('asap' as const) : rules.pacing,
+    publisherIds: [...provisions.values()].flatMap(({ publisherId, active }) => (active ? publisherId : [])),
     goal: compileGoal({ id: campaignId, goal }, capZone),
     planStartMs: timeOf(schedule.start_at) ?? activatedAtMs ?? Number.NEGATIVE_INFINITY,
     needsIdentity: rules.without_identity === 'withhold',

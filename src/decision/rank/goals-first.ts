@@ -19,11 +19,12 @@ export function* goalsFirst(ranking: Iterable<RankedCandidate>, options: Options
 
 /** Those further behind come first, then those of higher sampled revenue. */
 function behindGoals({ index, bits, input, priorityClass }: Options): RankedCandidate[] {
-  const { context, totals, seed } = input;
+  const { totals, model, seed } = input;
+  const now = { totals, model, nowMs: input.context.nowMs };
   const behind = priorityClass.goals.flatMap((at) => {
     if (!hasBit(bits, at)) return [];
     const candidate = index.candidates[at] as Candidate;
-    const probability = goalProbability(candidate.rules, totals, context.nowMs);
+    const probability = goalProbability(candidate.rules, now);
     if (uniform(seed, salts.goals + candidate.offer.campaign.id) >= probability) return [];
     return { probability, ...rankedOf(index, priorityClass, candidate, input) };
   });

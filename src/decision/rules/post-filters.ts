@@ -96,10 +96,10 @@ function totalCapExclusion(candidate: Candidate, _index: unknown, { totals }: De
 function pacingExclusion(
   { rules, offer }: Candidate,
   _index: unknown,
-  { context, totals, seed }: DecisionInput,
+  { context, totals, model, seed }: DecisionInput,
 ): Exclusion | null {
   if (rules.totalCaps.length === 0) return null;
-  const probability = pacingProbability(rules, totals, context.nowMs);
+  const probability = pacingProbability(rules, { totals, model, nowMs: context.nowMs });
   return uniform(seed, salts.pacing + offer.campaign.id) < probability ? null : { rule: 'pacing', probability };
 }
 
