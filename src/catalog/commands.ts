@@ -1,10 +1,10 @@
-import { type Command, flag } from '../command-line/command.ts';
+import { type Command, flag, text } from '../command-line/command.ts';
 
 const catalogueOptions = {
   database: flag('straight from DATABASE_URL, whatever the size; the default where there is no key'),
 };
 
-/** The catalogue as a file, and the kill switch. */
+/** The catalogue and its translations as files, block rules, and the kill switch. */
 export const catalogueCommands: readonly Command[] = [
   {
     name: 'catalogue export',
@@ -64,6 +64,28 @@ export const catalogueCommands: readonly Command[] = [
     callsService: true,
     examples: ['controls set 1 rules.json --dry-run', 'controls set 1 rules.json'],
     load: async () => (await import('./commands/controls.ts')).setControls,
+  },
+  {
+    name: 'translations export',
+    args: 'FILE',
+    about: 'Writes the texts of offers to a CSV file for translators',
+    options: {
+      offer: text('ID', 'one offer'),
+      campaign: text('ID', 'the offers of one campaign'),
+      languages: text('TAGS', 'its columns, such as de,pt-BR; default: those that offers have'),
+    },
+    callsService: true,
+    examples: ['translations export texts.csv --languages de,fr', 'translations export texts.csv --campaign 12'],
+    load: async () => (await import('./commands/translations.ts')).exportTranslations,
+  },
+  {
+    name: 'translations import',
+    args: 'FILE',
+    about: 'Takes over the texts of such a file: all or none',
+    options: { 'dry-run': flag('checks everything, writes nothing') },
+    callsService: true,
+    examples: ['translations import texts.csv --dry-run', 'translations import texts.csv'],
+    load: async () => (await import('./commands/translations.ts')).importTranslations,
   },
   {
     name: 'stop',

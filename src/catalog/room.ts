@@ -100,6 +100,10 @@ const navigation: readonly NavEntry[] = [
     ] as const
   ).map((entry, at) => ({ ...entry, group: 'catalogue' as const, rank: 10 + at })),
   {
+    ...{ group: 'catalogue', rank: 20, key: 'languages', text: 'languages.title' },
+    ...{ path: '/languages', icon: 'languages', role: 'analyst' },
+  },
+  {
     group: 'settings',
     rank: 10,
     key: 'settings',

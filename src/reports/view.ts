@@ -1,3 +1,4 @@
+import { csvCell } from '../platform/lib/csv.ts';
 import { countNames, type Metrics } from './metrics.ts';
 import { createWriter } from './query/byte-writer.ts';
 import type { ActivityRow, ReportRequest } from './query/types.ts';
@@ -111,14 +112,4 @@ function memoise<T extends string | number>(write: (value: T) => Buffer): (value
     }
     return bytes;
   };
-}
-
-/** What a spreadsheet may take for a formula, also after invisible characters, and in full-width forms. */
-const formula = /^[\s\p{C}]*[=+\-@＝＋－＠]|^[\t\r\n]/u;
-
-/** A value as a cell of CSV. Text that a spreadsheet may take for a formula gets an apostrophe first. */
-export function csvCell(value: string | number): string {
-  if (typeof value === 'number') return String(value);
-  const safe = formula.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -11,6 +11,8 @@ const outlines = {
   integration: '<path d="M7 6l-4 4 4 4M13 6l4 4-4 4"/>',
   deliveries: '<path d="M17 3L9 11M17 3l-5 14-3-6-6-3z"/>',
   settings: '<path d="M3 6h8M15 6h2M3 14h2M9 14h8"/><circle cx="13" cy="6" r="2"/><circle cx="7" cy="14" r="2"/>',
+  languages:
+    '<path d="M3 5h8M7 3v2M9.5 5c-.5 3-2.5 5-6 6.5M4.5 5c.5 2.5 2.5 4.5 5 5.5M9.5 17l3.5-8 3.5 8M10.8 14h4.4"/>',
   themes: '<circle cx="10" cy="10" r="7"/><path d="M10 3v14a7 7 0 0 0 0-14z" fill="currentColor" stroke="none"/>',
   controls: '<circle cx="10" cy="10" r="7"/><path d="M5 5l10 10"/>',
   placements: '<rect x="3" y="3" width="14" height="14" rx="2"/><path d="M3 8h14M8 8v9"/>',

@@ -333,6 +333,8 @@ describe('for all users', () => {
     '/offers',
     '/offers/1',
     '/offers/new',
+    '/offers/1/languages?tag=de',
+    '/languages?tag=de',
     '/why?offer=1',
     '/why?user=nobody&offer=2',
     '/campaigns',

@@ -20,6 +20,7 @@ import { publishers } from './publishers.ts';
 import { sequenceRules } from './sequence-rules.ts';
 import { stopRoutes } from './stop-routes.ts';
 import { themes } from './themes.ts';
+import { translationRoutes } from './translation-routes.ts';
 
 const all = ['list', 'create', 'get', 'update', 'remove'] as const;
 
@@ -44,6 +45,7 @@ export async function managementRoutes(
   resourceRoutes(app, http, creatives, ['list', 'get', 'update', 'remove', 'restore']);
   await app.register(async (uploads: App) => creativeRoutes(uploads, http, imageStore));
   provisionRoutes(app, http);
+  translationRoutes(app, http);
   catalogueRoutes(app, http, imageStore);
 }
 

@@ -11,11 +11,11 @@ import { sanitiseTerms } from '../sanitise.ts';
 const maxLanguages = 200;
 
 /** Longest text of a field in any language (characters): docs/interface.md#text-limits. */
-const maxLengthOf = (name: TranslatedText): number =>
+export const maxLengthOf = (name: TranslatedText): number =>
   name === 'offer_description' ? campaignLimits.offer_description : offerLimits[name].maxLength;
 
 /** null: the field has no ideal length of its own. */
-const idealLengthIn = (name: TranslatedText): number | null =>
+export const idealLengthIn = (name: TranslatedText): number | null =>
   name === 'offer_description' ? null : idealLengthOf(name as LimitedText);
 
 const translation = Type.Object(

@@ -1481,6 +1481,45 @@ export const de: Messages = {
       'Die SDK-ID ist öffentlich und ruft nur Angebote ab. Erstellen Sie für alles andere einen ' +
       '<keys>API-Schlüssel</keys>.',
   },
+  languages: {
+    add: 'Weitere Sprache',
+    addButton: 'Übersetzen',
+    addHint: 'Ein BCP-47-Kürzel, etwa de, pt-BR oder zh-Hant.',
+    columns: 'Sprachen',
+    columnsHint: 'Kürzel wie de, pt-BR; leer: die der Angebote.',
+    complete: 'Vollständig',
+    edit: 'Übersetzen',
+    editorLead:
+      'Links die eigenen Texte des Angebots. Ein fehlender Text wird der nächsten Sprache entnommen, sonst steht ' +
+      'der eigene da.',
+    export: 'CSV exportieren',
+    file: 'CSV-Datei',
+    files: 'Dateien für Übersetzer',
+    filesLead:
+      'Eine Zeile je Text, eine Spalte je Sprache. Ein Import übernimmt alle Texte oder, wenn einer falsch ist, ' +
+      'keinen; leere Zellen ändern nichts.',
+    import: 'Importieren',
+    imported:
+      '{texts, plural, =1 {1 Text} other {{texts} Texte}} von {offers, plural, =1 {1 Angebot} other {{offers} ' +
+      'Angeboten}} geändert.',
+    isTooLong: 'Länger als ideal.',
+    language: 'Sprache',
+    lead: 'Wie weit Angebote übersetzt sind. Jeder sieht die Texte seiner Sprache.',
+    missing: 'Fehlende Texte',
+    missingCount: '{count} fehlen',
+    none: 'Noch keine Übersetzungen',
+    noneOfOffer: 'Das Angebot hat nur seine eigenen Texte.',
+    noneText: 'Öffnen Sie ein Angebot, um seine Texte zu übersetzen, oder importieren Sie eine Datei.',
+    noTag: 'Das ist kein Sprachkürzel (BCP 47, etwa de oder pt-BR).',
+    refused: 'Nichts wurde importiert. {count, plural, =1 {1 Fehler} other {{count} Fehler}}: {first}',
+    removeConfirm: 'Die Texte auf {language} werden entfernt; gezeigt werden die der nächsten Sprache.',
+    removed: '{language} entfernt.',
+    shownInstead: 'Fehlt. Stattdessen: {text}',
+    title: 'Sprachen',
+    toTranslate: 'Zu übersetzen: {language}',
+    tooLong: 'Zu lang',
+    tooLongCount: '{count} zu lang',
+  },
   layout: {
     breadcrumb: 'Navigationspfad',
     chartLabel: '{caption}; Werte in der Tabelle darunter',
@@ -1674,6 +1713,10 @@ export const de: Messages = {
     key: '{count, plural, one {Schlüssel} other {Schlüssel}}',
   },
   offers: {
+    language: 'Sprache dieser Texte',
+    languageHint: 'BCP-47-Kürzel, etwa en oder pt-BR; leer: die des Publishers.',
+    imageLanguage: 'Für Leser von',
+    imageLanguageHint: 'BCP-47-Kürzel; leer: alle, die keins dieser Art in ihrer Sprache haben.',
     advertiserPixel: 'Impression-URL des Werbekunden',
     campaignFirst: 'Fügen Sie zuerst eine Kampagne hinzu',
     campaignFirstText: 'Sie legt Landingpage, Vergütung und Targeting des Angebots fest.',

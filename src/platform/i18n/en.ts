@@ -1428,6 +1428,45 @@ export const en = {
     credentialsLead:
       'The SDK id is public and only fetches offers. For everything else, create an <keys>API key</keys>.',
   },
+  languages: {
+    add: 'Another language',
+    addButton: 'Translate',
+    addHint: 'A BCP 47 tag, such as de, pt-BR or zh-Hant.',
+    columns: 'Languages',
+    columnsHint: 'Tags such as de, pt-BR; empty: those that offers have.',
+    complete: 'Complete',
+    edit: 'Translate',
+    editorLead:
+      'The offer’s own texts on the left. A missing text is taken from the next language, else the own one is ' +
+      'shown.',
+    export: 'Export CSV',
+    file: 'CSV file',
+    files: 'Files for translators',
+    filesLead:
+      'A row for each text, a column for each language. An import takes over all texts or, where one is wrong, ' +
+      'none; empty cells change nothing.',
+    import: 'Import',
+    imported:
+      '{texts, plural, =1 {1 text} other {{texts} texts}} of {offers, plural, =1 {1 offer} other {{offers} ' +
+      'offers}} changed.',
+    isTooLong: 'Longer than is ideal.',
+    language: 'Language',
+    lead: 'How far offers are translated. Each reader sees the texts of their language.',
+    missing: 'Missing texts',
+    missingCount: '{count} missing',
+    none: 'No translations yet',
+    noneOfOffer: 'The offer has its own texts only.',
+    noneText: 'Open an offer to translate its texts, or import a file.',
+    noTag: 'This is not a language tag (BCP 47, such as de or pt-BR).',
+    refused: 'Nothing was imported. {count, plural, =1 {1 error} other {{count} errors}}: {first}',
+    removeConfirm: 'The texts in {language} are removed; readers see those of the next language.',
+    removed: '{language} removed.',
+    shownInstead: 'Missing. Shown instead: {text}',
+    title: 'Languages',
+    toTranslate: 'To translate: {language}',
+    tooLong: 'Too long',
+    tooLongCount: '{count} too long',
+  },
   layout: {
     breadcrumb: 'Breadcrumb',
     chartLabel: '{caption}; figures in the table below',
@@ -1606,6 +1645,10 @@ export const en = {
     key: '{count, plural, one {key} other {keys}}',
   },
   offers: {
+    language: 'Language of these texts',
+    languageHint: 'BCP 47 tag, such as en or pt-BR; empty: the publisher’s.',
+    imageLanguage: 'For readers of',
+    imageLanguageHint: 'BCP 47 tag; empty: all who have none of this type in their language.',
     advertiserPixel: 'Advertiser impression URL',
     campaignFirst: 'Add a campaign first',
     campaignFirstText: 'It defines landing page, payout and targeting of the offer.',

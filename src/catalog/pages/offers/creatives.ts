@@ -6,6 +6,7 @@ import { actionButton, csrfField } from '../../../shell/actions.ts';
 import { badge, card } from '../../../shell/components.ts';
 import { type Fields, fieldErrorsOf, hasRole, keyIn } from '../../../shell/context.ts';
 import { columns } from '../../../shell/field-groups.ts';
+import { languageName } from '../../../shell/format.ts';
 import { type Choice, createForm, type FormBuilder } from '../../../shell/forms.ts';
 import type { PageResult, Pages } from '../../../shell/pages.ts';
 import type { Upload } from '../../../shell/uploads.ts';
@@ -75,6 +76,7 @@ async function saveUpload(
       offer_id: offer.id,
       creative_type: fields.text('creative_type'),
       is_primary: fields.checked('is_primary'),
+      language: fields.text('picture_language') || null,
     };
     await management.write(context, (work) => createUploadedCreative(work, given, image, images));
     const { width, height } = image.size;
@@ -110,6 +112,7 @@ function creativeItem(context: PublisherContext, row: View, canEdit: boolean): H
       <span>${kind}</span>
       <small>${Number(row.width)} × ${Number(row.height)}, ${String(row.type)}</small>
       ${row.is_primary === true && badge(t('offers.primary'), 'info')}
+      ${typeof row.language === 'string' && badge(languageName(row.language))}
       ${canEdit && creativeActions(context, row)}
     </li>`;
 }
@@ -169,7 +172,11 @@ function uploadForm(context: PublisherContext, offer: View): Html {
     <form class="form upload" method="post" enctype="multipart/form-data"
       action="${context.path(`/offers/${offer.id}/pictures`)}" data-keep>
       ${csrfField(context.viewer)}
-      ${columns([file, form.select('creative_type', { label: t('offers.imageType'), choices: kinds() })])}
+      ${columns([
+        file,
+        form.select('creative_type', { label: t('offers.imageType'), choices: kinds() }),
+        form.input('picture_language', { label: t('offers.imageLanguage'), hint: t('offers.imageLanguageHint') }),
+      ])}
       ${form.checkbox('is_primary', { label: t('offers.makePrimary') })}
       <div class="form-end"><button class="button">${t('offers.upload')}</button></div>
     </form>`;

@@ -74,6 +74,7 @@ const servingFields = (form: FormBuilder): Html =>
         hint: t('offers.weightHint'),
       }),
       form.input('adv_pixel_url', { label: t('offers.advertiserPixel'), type: 'url', placeholder: 'https://' }),
+      form.input('language', { label: t('offers.language'), hint: t('offers.languageHint') }),
     ]),
     form.checkbox('wallet_enabled', { label: t('offers.walletEnabled') }),
     form.checkbox('offerwall_enabled', { label: t('offers.offerwallEnabled') }),

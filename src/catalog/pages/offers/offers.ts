@@ -19,9 +19,11 @@ import type { Offer } from '../../types.ts';
 import { figuresOf, type PageServices } from '../services.ts';
 import { registerStop, stopButton, stopNotice } from '../stop.ts';
 import { createWithImage, creativesCard, firstImageField, registerCreatives } from './creatives.ts';
+import { languagePages, languagesCard } from './languages.ts';
 import { offerFields, offerTexts } from './offer-form.ts';
 import { offerCells, offerColumns, offerName } from './offer-list.ts';
 import { offerPreview, previewPanel } from './preview.ts';
+import { translatePages } from './translate.ts';
 
 const statusChoices = (): Choice[] => [
   { value: 'true', text: t('campaigns.active') },
@@ -35,6 +37,8 @@ export function offerPages(app: App, services: PageServices): void {
   const images = createImageStore(deps.config.imageStore);
   registerCreatives(pages, services, images);
   registerPause(pages, services);
+  translatePages(pages, services);
+  languagePages(pages, services);
   registerStop(pages, services, { resource: offers, nameOf: offerName });
   const stored = (id: unknown): Offer | undefined => deps.catalog.current().offers.get(Number(id));
   const campaignChoices = (context: PublisherContext, chosen: unknown): Promise<Choice[]> =>
@@ -102,6 +106,7 @@ export function offerPages(app: App, services: PageServices): void {
     notice: async (context, view) => stopNotice(context, view, stored(view.id)?.stopped),
     below: async (context, view) => html`
       ${await creativesCard(services, context, view)}
+      ${languagesCard(context, view)}
       ${view.deleted_at === null && (await services.extensions.offerCard?.(context, Number(view.id)))}`,
   });
 }
@@ -132,6 +137,7 @@ const readOffer = (fields: Fields): Values => ({
   ...Object.fromEntries(offerTexts.map((name) => [name, fields.text(name)])),
   active: fields.checked('active'),
   weight: fields.number('weight'),
+  language: fields.text('language') || null,
   useraction_cta: fields.text('useraction_cta') || null,
   useraction_url: fields.text('useraction_url') || null,
   adv_pixel_url: fields.text('adv_pixel_url'),

@@ -1,5 +1,6 @@
+import { csvLine } from '../../../platform/lib/csv.ts';
 import { isIdDimension } from '../../query/query.ts';
-import { csvCell, viewValue } from '../../view.ts';
+import { viewValue } from '../../view.ts';
 import type { Answer, AnswerRow } from './answer.ts';
 import { hasValue, metricOf } from './metrics.ts';
 import type { Names } from './names.ts';
@@ -11,7 +12,7 @@ type Column = { heading: string; of: (row: AnswerRow) => string | number };
 export function toReportCsv(state: ExplorerState, { rows, periods }: Answer, names: Names): string {
   const columns = [...groupColumns(state, periods.interval, names), ...metricColumns(state, periods.before !== null)];
   const lines = [columns.map(({ heading }) => heading), ...rows.map((row) => columns.map(({ of }) => of(row)))];
-  return lines.map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join('');
+  return lines.map(csvLine).join('');
 }
 
 const groupColumns = (state: ExplorerState, interval: string, names: Names): Column[] => [

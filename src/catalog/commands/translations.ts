@@ -1,0 +1,39 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createApi } from '../../command-line/api.ts';
+import { exitCodes, idOption, type Run, textOption, usageError } from '../../command-line/command.ts';
+import { fileOf } from './catalogue.ts';
+
+const path = '/manage/v1/translations';
+
+export const exportTranslations: Run = async (call) => {
+  const file = fileOf(call);
+  const query = new URLSearchParams();
+  const given = { offer_id: idOption(call, 'offer'), campaign_id: idOption(call, 'campaign') };
+  for (const [name, id] of Object.entries(given)) if (id !== null) query.set(name, String(id));
+  const languages = textOption(call, 'languages');
+  if (languages !== '') query.set('languages', languages);
+  const text = await createApi(call).stream(`${path}?${query}`, call.signal);
+  await pipeline(Readable.from(text), createWriteStream(file));
+  call.out.data({ file });
+  call.out.line(`Wrote the texts to ${file}.`);
+  return exitCodes.ok;
+};
+
+type Imported = { data: { offers: number; texts: number; languages: string[] } };
+
+export const importTranslations: Run = async (call) => {
+  const file = fileOf(call);
+  await stat(file).catch(() => {
+    throw usageError(`${file} cannot be read.`);
+  });
+  const isDryRun = call.options['dry-run'] === true;
+  const query = isDryRun ? { dry_run: 'true' } : {};
+  const { data } = (await createApi(call).call('POST', path, { query, file: createReadStream(file) })) as Imported;
+  call.out.data(data);
+  const found = `${data.texts} texts of ${data.offers} offers`;
+  call.out.line(isDryRun ? `${found} would change. Nothing was written.` : `Changed ${found}.`);
+  return exitCodes.ok;
+};

@@ -1,0 +1,149 @@
+import { type Static, Type } from '@sinclair/typebox';
+import type { FastifyRequest } from 'fastify';
+import { notALanguage } from '../../management/fields.ts';
+import { callOf, type ManagementHttp, publisherIdParameter, requirePermission } from '../../management/http.ts';
+import type { Work } from '../../management/unit-of-work.ts';
+import { AppError } from '../../platform/errors.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import { canonicalTag } from '../../platform/lib/language-tags.ts';
+import type { App } from '../../platform/ports.ts';
+import { offers } from './offers.ts';
+import { exportTranslations, type ImportedTranslations, importTranslations } from './translation-file.ts';
+
+const path = '/manage/v1/translations';
+
+/** Largest file that is read (bytes). */
+export const maxTranslationBytes = 4 * 1024 * 1024;
+
+const tags = ['Offers'];
+const exportQuery = Type.Object({
+  publisher_id: publisherIdParameter,
+  campaign_id: Type.Optional(Type.String({ description: 'The offers of one campaign.' })),
+  offer_id: Type.Optional(Type.String({ description: 'One offer.' })),
+  languages: Type.Optional(
+    Type.String({ description: 'BCP 47 tags, separated by commas: its columns. Default: those that offers have.' }),
+  ),
+});
+const importQuery = Type.Object({
+  publisher_id: publisherIdParameter,
+  dry_run: Type.Optional(Type.String({ description: '`true`: the file is checked, nothing is written.' })),
+});
+const importAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Object(
+    {
+      dry_run: Type.Boolean(),
+      offers: Type.Integer({ description: 'Offers that changed.' }),
+      texts: Type.Integer({ description: 'Texts that changed.' }),
+      languages: Type.Array(Type.String()),
+    },
+    { title: 'ImportedTranslations' },
+  ),
+});
+
+/** Texts of offers as files for translators (docs/interface.md#translations). */
+export function translationRoutes(app: App, http: ManagementHttp): void {
+  const { management } = http;
+  const hooks = requirePermission(http, offers.permission);
+  const exportSchema = {
+    operationId: 'exportTranslations',
+    summary: 'Export the texts of offers',
+    description:
+      'A CSV file for translators: a row for each text (`offer_id`, `text`, its `limit` in characters, the ' +
+      '`original`), a column for each language.',
+    tags,
+    querystring: exportQuery,
+    response: { 200: Type.String(), ...errorAnswers(400, 401, 403) },
+    produces: ['text/csv'],
+  };
+  app.get<{ Querystring: Static<typeof exportQuery> }>(
+    path,
+    { schema: exportSchema, ...hooks },
+    async (request, reply) => {
+      const { actor, publisherId } = callOf(request);
+      const { campaign_id, offer_id, languages = '' } = request.query;
+      const filter = {
+        campaignId: idOf('campaign_id', campaign_id),
+        offerId: idOf('offer_id', offer_id),
+        languages: tagsOf(languages),
+      };
+      const file = await management.read(actor, publisherId, (work) => exportTranslations(work, filter));
+      reply.header('content-disposition', `attachment; filename="translations-${publisherId}.csv"`);
+      return reply.header('cache-control', 'no-store').type('text/csv; charset=utf-8').send(file);
+    },
+  );
+
+  const importSchema = {
+    operationId: 'importTranslations',
+    summary: 'Import texts of offers',
+    description:
+      'A file as it is exported, up to 4 MB; columns and rows may be left out. All of its texts are taken over or, ' +
+      'where one is wrong, none. An empty cell changes nothing. Semicolons and tabs are read as well.',
+    tags,
+    querystring: importQuery,
+    consumes: ['text/csv'],
+    body: Type.String({ description: 'The file.' }),
+    response: { 200: importAnswer, ...errorAnswers(400, 401, 403, 413, 415) },
+  };
+  app.register(async (scope: App) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser(['text/csv', 'text/plain'], { parseAs: 'string' }, (_request, body, done) =>
+      done(null, body),
+    );
+    const options = { schema: importSchema, bodyLimit: maxTranslationBytes, ...hooks };
+    scope.post<{ Querystring: Static<typeof importQuery> }>(path, options, async (request, reply) => {
+      const isDryRun = request.query.dry_run === 'true';
+      const data = await importFile(management, request, isDryRun);
+      const message = isDryRun ? 'The file can be imported.' : 'Texts imported.';
+      return reply.header('cache-control', 'no-store').send({ message, data: { dry_run: isDryRun, ...data } });
+    });
+  });
+}
+
+/** Undoes an import that is only to be checked. */
+class Checked extends Error {
+  readonly found: ImportedTranslations;
+  constructor(found: ImportedTranslations) {
+    super('checked');
+    this.found = found;
+  }
+}
+
+async function importFile(
+  management: ManagementHttp['management'],
+  request: FastifyRequest,
+  isDryRun: boolean,
+): Promise<ImportedTranslations> {
+  const { actor, publisherId } = callOf(request);
+  const run = async (work: Work) => {
+    const found = await importTranslations(work, String(request.body ?? ''));
+    if (isDryRun) throw new Checked(found);
+    return found;
+  };
+  try {
+    return await management.write(actor, publisherId, run);
+  } catch (err) {
+    if (err instanceof Checked) return err.found;
+    throw err;
+  }
+}
+
+function idOf(name: string, text: string | undefined): number | null {
+  if (text === undefined) return null;
+  if (!/^[1-9]\d{0,8}$/.test(text))
+    throw new AppError('invalid_request', { details: [{ path: `/${name}`, message: 'must be an id' }] });
+  return Number(text);
+}
+
+function tagsOf(list: string): string[] {
+  const names = list
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  return names.map((name) => {
+    const tag = canonicalTag(name);
+    if (tag === null)
+      throw new AppError('invalid_request', { details: [{ path: '/languages', message: notALanguage }] });
+    return tag;
+  });
+}

@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { csrfTokenOf } from '../../../src/accounts/access.ts';
+import { openAs, postForm, signInAs, type TestUser } from '../../dashboard/support.ts';
+import { type DemoServer, startDemoServer } from '../../demo/support.ts';
+import { violations } from '../../support/axe.ts';
+import { closeContexts, openBrowser } from '../../support/browser.ts';
+
+let demo: DemoServer;
+let browser: Awaited<ReturnType<typeof openBrowser>>;
+let base = '';
+let manager: TestUser;
+beforeAll(async () => {
+  demo = await startDemoServer();
+  browser = await openBrowser();
+  base = `/dashboard/p/${demo.t.publisher.id}`;
+  manager = await signInAs(demo.t, 'manager');
+});
+afterAll(async () => {
+  await closeContexts(browser);
+  await demo?.close();
+});
+
+const post = ({ cookie }: TestUser, path: string, fields: Record<string, string> = {}) => {
+  const form = { _csrf: csrfTokenOf(cookie.split('=')[1] ?? ''), ...fields };
+  return postForm(demo.t, path, form, { cookie, origin: demo.url });
+};
+
+const stored = async () => {
+  const { rows } = await demo.t.pool.query('select translations, title from offers where id = 1');
+  return rows[0] as { translations: Record<string, Record<string, string>>; title: string };
+};
+beforeEach(async () => {
+  await demo.t.pool.query("update offers set translations = '{}', language = null where id = 1");
+});
+
+test('a manager translates an offer side by side, sees what is missing or long, and removes a language', async () => {
+  const page = await openAs(browser, manager, demo.url, `${base}/offers/1/languages`);
+  await page.getByLabel('Another language').fill('he');
+  await page.getByRole('button', { name: 'Translate' }).click();
+  const headline = page.locator('input[name=title]');
+  await headline.waitFor();
+  expect(await page.locator('.original').first().textContent()).toBe((await stored()).title);
+  expect(await headline.evaluate((element) => getComputedStyle(element).direction)).toBe('rtl');
+  expect(await page.locator('main').textContent()).toMatch(/\d+ missing/);
+  await headline.fill('א'.repeat(45));
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Longer than is ideal.').waitFor();
+  expect(await page.locator('main').textContent()).toContain('1 too long');
+  expect((await stored()).translations).toEqual({ he: { title: 'א'.repeat(45) } });
+  expect(await violations(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Remove' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+  await page.getByText('Hebrew removed.').waitFor();
+  expect((await stored()).translations).toEqual({});
+});
+
+test('what is missing says which text is shown instead', async () => {
+  await demo.t.pool.query(
+    `update offers set translations = '{"pt": {"title": "Metade do preço"}, "pt-BR": {"cta_yes": "Sim"}}' where id = 1`,
+  );
+  const { body } = await manager.get(`${base}/offers/1/languages?tag=pt-BR`);
+  expect(body).toContain('Missing. Shown instead: Metade do preço');
+});
+
+test('a text that is too long is refused at its field, and what was typed is kept', async () => {
+  const answer = await post(manager, `${base}/offers/1/languages`, { tag: 'de', title: 'x'.repeat(91), cta_yes: 'Ja' });
+  expect(answer.statusCode).toBe(422);
+  expect(answer.body).toContain('x'.repeat(91));
+  expect(answer.body).toMatch(/id="f-title-error"/);
+  expect((await stored()).translations).toEqual({});
+  const stale = await post(manager, `${base}/offers/1/languages`, { tag: 'de', title: 'x', _version: '"old"' });
+  expect(stale.statusCode).toBe(422);
+});
+
+test('the languages of all offers show how far they are, and files go out and in', async () => {
+  await demo.t.pool.query(`update offers set translations = '{"de": {"title": "Halber Preis"}}' where id = 1`);
+  const overview = (await manager.get(`${base}/languages?tag=de`)).body;
+  expect(overview).toContain('German');
+  expect(overview).toContain(`${base}/offers/1/languages?tag=de`);
+  const file = await manager.get(`${base}/languages/export?languages=de&offer_id=1`);
+  expect(file.headers['content-type']).toBe('text/csv; charset=utf-8');
+  expect(file.body).toContain('Halber Preis');
+  const page = await openAs(browser, manager, demo.url, `${base}/languages`);
+  const upload = async (text: string) => {
+    await page.getByLabel('CSV file').setInputFiles({ name: 'a.csv', mimeType: 'text/csv', buffer: Buffer.from(text) });
+    await page.getByRole('button', { name: 'Import' }).click();
+  };
+  await upload('offer_id,text,de\n1,title,Neu\n1,cta_yes,Ja');
+  await page.getByText('2 texts of 1 offer changed.').waitFor();
+  expect((await stored()).translations).toEqual({ de: { title: 'Neu', cta_yes: 'Ja' } });
+  await upload('offer_id,text,de\n1,title,Neuer\n0,cta_yes,Ja');
+  await page.getByText('Nothing was imported. 1 error: /lines/3/offer_id').waitFor();
+  expect((await stored()).translations.de?.title).toBe('Neu');
+  expect(await violations(page)).toEqual([]);
+});
+
+test('a picture is uploaded for the readers of a language', async () => {
+  const page = await openAs(browser, manager, demo.url, `${base}/offers/1`);
+  const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><rect width="8" height="8"/></svg>';
+  const picture = { name: 'a.svg', mimeType: 'image/svg+xml', buffer: Buffer.from(svg) };
+  const form = page.locator('form[action$="/pictures"]');
+  await form.locator('input[type=file]').setInputFiles(picture);
+  await form.getByLabel('For readers of').fill('pt-br');
+  await form.getByRole('button', { name: 'Upload' }).click();
+  await page.locator('.creatives .badge', { hasText: 'Brazilian Portuguese' }).waitFor();
+  const { rows } = await demo.t.pool.query('select language from creatives where language is not null');
+  expect(rows).toEqual([{ language: 'pt-BR' }]);
+});
+
+test('an analyst reads and changes nothing; another publisher’s offer is not found', async () => {
+  const analyst = await signInAs(demo.t, 'analyst');
+  expect((await analyst.get(`${base}/offers/1/languages?tag=de`)).statusCode).toBe(200);
+  expect((await post(analyst, `${base}/offers/1/languages`, { tag: 'de', title: 'x' })).statusCode).toBe(403);
+  expect((await post(analyst, `${base}/languages/import`)).statusCode).toBe(403);
+  const { rows } = await demo.t.pool.query<{ id: number }>(
+    "insert into publishers (name, sdk_id) values ('Other', 'aaaabbbbccccdddd') returning id",
+  );
+  await demo.t.deps.catalog.refresh();
+  const stranger = await signInAs(demo.t, 'manager', rows[0]?.id ?? 0);
+  const there = `/dashboard/p/${rows[0]?.id}/offers/1/languages`;
+  expect((await stranger.get(there)).statusCode).toBe(404);
+  expect((await post(stranger, there, { tag: 'de', title: 'x' })).statusCode).toBe(404);
+});
