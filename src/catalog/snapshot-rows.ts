@@ -1,8 +1,9 @@
 import type { Permission } from '../platform/http/auth.ts';
 import type { CouponPool } from './coupon-pool.ts';
+import type { ArmChanges, Slots } from './experiments.ts';
 import type { Translation } from './offer-texts.ts';
 import type { CampaignGoal, CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
-import type { ArmChanges, Campaign, CreativeType, Slots, StoredControls, Unit } from './types.ts';
+import type { Campaign, CreativeType, StoredControls, Unit } from './types.ts';
 
 /** Rows of the configuration tables as `pg` returns them (`numeric` and `bigint` are strings). */
 export type PublisherRow = {
@@ -197,6 +198,7 @@ export type ExperimentRow = {
   /** Epoch milliseconds; null: a draft, and without end. */
   start_ms: number | null;
   end_ms: number | null;
+  ramp: { after_hours: number; share: number }[] | null;
 };
 
 export type CatalogRows = {

@@ -2,6 +2,7 @@ import type { KeyLimit, Permission } from '../platform/http/auth.ts';
 import type { KeyRestrictions } from '../platform/http/key-restrictions.ts';
 import type { Wanted } from '../platform/i18n/wanted.ts';
 import type { CouponPool } from './coupon-pool.ts';
+import type { Experiment } from './experiments.ts';
 import type { OfferCopy, Translations } from './offer-texts.ts';
 import type { CampaignRules, FrequencyCap, Goal, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
 
@@ -121,42 +122,6 @@ export type Publisher = {
   /** Those that are not over; null: none. */
   experiments: readonly Experiment[] | null;
 };
-
-/** What an arm changes of the unit (docs/interface.md#experiments). */
-export type ArmChanges = {
-  offers_per_response?: number;
-  theme_id?: number;
-  settings?: Readonly<Record<string, unknown>>;
-  labels?: Readonly<Record<string, string>>;
-  ranking?: 'learned' | 'fixed';
-  /** Money for 1,000 impressions. */
-  floor?: number;
-};
-
-export type Arm = { key: string; isHoldout: boolean; changes: ArmChanges };
-
-export type Experiment = {
-  id: number;
-  key: string;
-  /** Grows with each change of who is in which arm, and of what an arm does. */
-  version: number;
-  salt: string;
-  /** Normalised names; null: all placements. */
-  placements: ReadonlySet<string> | null;
-  /** The hold-out gets everything but this campaign; null: nothing at all. */
-  campaignId: number | null;
-  /** When it runs (epoch milliseconds); the end is exclusive. A draft never does. */
-  startMs: number;
-  endMs: number;
-  arms: ReadonlyMap<string, Arm>;
-  /** Users by slot, of `experimentSlots`: from, before, arm. All others are outside. */
-  allocation: readonly Slots[];
-  /** The arm that changes nothing; null: those outside are compared with. */
-  control: string | null;
-};
-
-/** Slots of an arm: `from` to before `to`. */
-export type Slots = { from: number; to: number; arm: string };
 
 /** A publisher's offers as the decision engine indexes them; here only `offers`, its source, is known. */
 export type OfferIndex = { readonly offers: readonly Offer[] };

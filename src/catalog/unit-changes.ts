@@ -4,10 +4,10 @@ import { createRow, getRow, removeRow, updateRow } from '../management/rows.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import { AppError } from '../platform/errors.ts';
 import { type Fields, merge } from '../platform/lib/merge.ts';
+import type { ArmChanges } from './experiments.ts';
 import { getControls, setControls } from './resources/controls.ts';
 import { placements } from './resources/placements.ts';
 import { themes } from './resources/themes.ts';
-import type { ArmChanges } from './types.ts';
 
 /** What a unit is to be like from now on. `unit_enabled` false: it shows nothing. */
 export type UnitChanges = Omit<ArmChanges, 'labels' | 'ranking'> & { unit_enabled?: boolean };

@@ -1,6 +1,7 @@
 import { hash, randomUUID } from 'node:crypto';
-import { experimentSlots } from '../catalog/experiments.ts';
-import type { Arm, ArmChanges, Experiment, Publisher, Theme } from '../catalog/types.ts';
+import type { Arm, ArmChanges, Experiment } from '../catalog/experiments.ts';
+import { admittedShare, experimentSlots } from '../catalog/experiments.ts';
+import type { Publisher, Theme } from '../catalog/types.ts';
 import type { ArmRules } from '../decision/types.ts';
 import { type Fields, merge } from '../platform/lib/merge.ts';
 
@@ -70,6 +71,13 @@ type AssignmentRequest = Subject & {
 export const slotOf = (salt: string, subject: string): number =>
   Number.parseInt(hash('sha256', `${salt}\0${subject}`, 'hex').slice(0, 12), 16) % experimentSlots;
 
+/**
+ * When a user comes into an experiment that grows: from the share on that is above this, 0 to 1. The next 48 bits of
+ * the same hash, so that all arms grow alike.
+ */
+const turnOf = (salt: string, subject: string): number =>
+  Number.parseInt(hash('sha256', `${salt}\0${subject}`, 'hex').slice(12, 24), 16) / 2 ** 48;
+
 /** The arm of a user; null: outside. */
 function armOf({ salt, allocation, arms }: Experiment, subject: string): Arm | null {
   const slot = slotOf(salt, subject);
@@ -81,11 +89,12 @@ function armOf({ salt, allocation, arms }: Experiment, subject: string): Arm | n
 export function assign(experiments: readonly Experiment[], request: AssignmentRequest): Assigned | null {
   const memberships: Membership[] = [];
   for (const experiment of experiments) {
-    const { key, startMs, endMs, placements, arms, control } = experiment;
+    const { key, salt, startMs, endMs, placements, arms, control, ramp } = experiment;
     if (placements !== null && !placements.has(request.placement)) continue;
     const named = arms.get(request.named?.get(key) ?? '');
     if (named !== undefined) memberships.push({ experiment, arm: named });
     else if (request.nowMs >= startMs && request.nowMs < endMs) {
+      if (ramp !== null && turnOf(salt, request.subject) >= admittedShare(ramp, request.nowMs)) continue;
       const arm = armOf(experiment, request.subject);
       if (arm !== null || control === null) memberships.push({ experiment, arm });
     }

@@ -13,6 +13,7 @@ export const experimentCommands: readonly Command[] = [
   ...(
     [
       ['show', 'Shows an experiment'],
+      ['plan', 'Says how many users and days an experiment takes'],
       ['start', 'Starts an experiment now'],
       ['stop', 'Stops an experiment; its numbers stay'],
       ['report', 'Reports what each arm does against the control'],

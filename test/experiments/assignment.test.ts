@@ -84,6 +84,46 @@ describe('who is in which arm', () => {
     expect(new Set(await armsOf(api, () => ({})))).toEqual(new Set(['control', 'b']));
   });
 
+  test('an experiment that grows takes in more users, and those who are in it stay in their arms', async () => {
+    const growing = (share: number) => [
+      { after_hours: 0, share },
+      { after_hours: 24, share: 1 },
+    ];
+    await api.start({ key: 'grow', arms: halves({ offers_per_response: 1 }), ramp: growing(0.3) });
+    const first = await armsOf(api);
+    const inIt = (arms: readonly unknown[]) => arms.filter((one) => one !== undefined).length;
+    expect(inIt(first)).toBeGreaterThan(5);
+    expect(inIt(first)).toBeLessThan(35);
+    expect((await api.manage('PATCH', '/grow', { ramp: growing(0.7) })).body.data.version).toBe(1);
+    const second = await armsOf(api);
+    expect(inIt(second)).toBeGreaterThan(inIt(first));
+    for (const [at, arm] of first.entries()) if (arm !== undefined) expect(second[at]).toBe(arm);
+    await t.pool.query("update experiments set started_at = started_at - interval '25 hours'");
+    await t.deps.catalog.refresh();
+    const all = await armsOf(api);
+    expect(inIt(all)).toBe(users.length);
+    for (const [at, arm] of second.entries()) if (arm !== undefined) expect(all[at]).toBe(arm);
+    const refused = await api.manage('PATCH', '/grow', { ramp: [{ after_hours: 0, share: 0.5 }] });
+    expect([refused.status, refused.body.error.details[0].path]).toEqual([409, '/ramp']);
+    expect((await api.manage('PATCH', '/grow', { ramp: null })).status).toBe(200);
+    expect(await armsOf(api)).toEqual(all);
+  });
+
+  test('where those outside are the control, users whose turn has not come are of neither', async () => {
+    await api.start({
+      ...{ key: 'half', arms: [arm('b', 0.5, { offers_per_response: 1 })] },
+      ramp: [{ after_hours: 0, share: 0.5 }],
+    });
+    for (const pub_user_id of users) await api.fetch({ pub_user_id });
+    const { rows } = await t.pool.query(
+      `select count(*)::int as n from sessions where decision like '%"half"%' and pub_user_id = any($1)
+        and created_at > now() - interval '1 minute'`,
+      [users],
+    );
+    expect(rows[0].n).toBeGreaterThan(10);
+    expect(rows[0].n).toBeLessThan(50);
+  });
+
   test('all placements of a call have the same arm', async () => {
     await api.start({ key: 'call', arms: halves({ settings: { delay: 77 } }) });
     for (let turn = 0; turn < 10; turn += 1) {

@@ -12,6 +12,7 @@ afterEach(() => api.end());
 afterAll(() => t.close());
 
 const arm = (key: string, share: number, changes: object = {}) => ({ key, share, changes });
+const step = (after_hours: number, share: number) => ({ after_hours, share });
 const more = { offers_per_response: 1 };
 
 test('an experiment is made, shown, listed, changed and removed', async () => {
@@ -50,6 +51,11 @@ test.each([
     { holdout: 0.1, start_at: '2030-01-02T00:00:00Z', end_at: '2030-01-01T00:00:00Z' },
     '/end_at',
   ],
+  ['a ramp that shrinks', { holdout: 0.1, ramp: [step(0, 0.5), step(1, 0.4)] }, '/ramp/1'],
+  ['a ramp that goes back', { holdout: 0.1, ramp: [step(5, 0.5), step(1, 0.6)] }, '/ramp/1'],
+  ['a ramp above 1', { holdout: 0.1, ramp: [step(0, 1.1)] }, '/ramp/0/share'],
+  ['a ramp without steps', { holdout: 0.1, ramp: [] }, '/ramp'],
+  ['nothing to find', { holdout: 0.1, smallest_lift: 0 }, '/smallest_lift'],
   ['a campaign of nobody', { holdout: 0.1, campaign_id: 999_999 }, '/campaign_id'],
   ['a blank placement', { holdout: 0.1, placements: [' '] }, '/placements/0'],
   ['a time that is none', { holdout: 0.1, start_at: 'soon' }, '/start_at'],

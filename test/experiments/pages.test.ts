@@ -26,6 +26,13 @@ const halves = (changes: object) => [
   { key: 'b', share: 0.5, changes },
 ];
 
+const save = (page: Page) =>
+  page
+    .getByRole('button', { name: 'Create' })
+    .or(page.getByRole('button', { name: 'Save' }))
+    .first()
+    .click();
+
 async function open(role: 'admin' | 'analyst', path: string, locale = 'en-GB'): Promise<Page> {
   const user = await signInAs(t, role);
   const base = `http://127.0.0.1:${await portOf(t.app)}`;
@@ -42,27 +49,30 @@ test('a marketer makes an experiment, starts it, reads its report and stops it',
   await field('arm1.key').fill('one');
   await field('arm1.share').fill('60');
   await field('arm1.offers_per_response').fill('1');
-  await page
-    .getByRole('button', { name: 'Create' })
-    .or(page.getByRole('button', { name: 'Save' }))
-    .first()
-    .click();
+  await save(page);
   await page.getByText('at most 1').first().waitFor();
   await field('arm1.share').fill('40');
-  await page
-    .getByRole('button', { name: 'Create' })
-    .or(page.getByRole('button', { name: 'Save' }))
-    .first()
-    .click();
+  await page.getByText('There is no revenue to plan with yet.').waitFor();
+  await field('smallest_lift').fill('3');
+  await field('ramp').fill('0 10\n24 much');
+  await save(page);
+  await page.getByText('Line 2').first().waitFor();
+  await field('ramp').fill('0 10\n24 100');
+  await save(page);
   await page.getByRole('button', { name: 'Start', exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Start' }).click();
   await page.getByText('Experiment started.').waitFor();
   const { data } = (await api.manage('GET', '/one-offer')).body;
-  expect(data).toMatchObject({ state: 'running', holdout: 0.1, placements: null });
+  expect(data).toMatchObject({ state: 'running', holdout: 0.1, placements: null, smallest_lift: 0.03 });
+  expect(data.ramp).toEqual([
+    { after_hours: 0, share: 0.1 },
+    { after_hours: 24, share: 1 },
+  ]);
   expect(data.arms).toEqual([
     { key: 'control', share: 0.5, changes: {} },
     { key: 'one', share: 0.4, changes: { offers_per_response: 1 } },
   ]);
+  await api.manage('PATCH', '/one-offer', { ramp: null });
   for (let at = 0; at < 10; at += 1) await api.fetch({ pub_user_id: `page-${at}` });
   await collectAll(t);
   await page.reload();

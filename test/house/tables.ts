@@ -28,7 +28,10 @@ export const tables: Record<string, Ownership> = {
     owner: 'audiences',
     readers: { catalog: 'the snapshot has their ids by the keys that campaigns name' },
   },
-  ...owned('experiments', ['experiment_outcomes', 'experiment_progress', 'experiment_units', 'own_outcomes']),
+  ...owned('experiments', [
+    ...['experiment_moments', 'experiment_outcomes', 'experiment_points', 'experiment_progress', 'experiment_units'],
+    'own_outcomes',
+  ]),
   experiments: {
     owner: 'experiments',
     readers: { catalog: 'the snapshot holds them, so that no request queries them' },

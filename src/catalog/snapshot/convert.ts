@@ -2,9 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 import type { KeyRestrictions } from '../../platform/http/key-restrictions.ts';
 import { wantedOf } from '../../platform/i18n/wanted.ts';
 import { parseNet } from '../../platform/lib/nets.ts';
+import { hourMs } from '../../platform/lib/time.ts';
 import { parseUrl } from '../../platform/lib/url.ts';
 import { controlsOf } from '../controls.ts';
 import type { CouponPool } from '../coupon-pool.ts';
+import type { Arm, Experiment } from '../experiments.ts';
 import { controlOf, holdoutArm } from '../experiments.ts';
 import { toGoal } from '../goal.ts';
 import type {
@@ -24,10 +26,8 @@ import type {
 import { translationsOf } from '../translations.ts';
 import type {
   ApiKey,
-  Arm,
   Campaign,
   Creative,
-  Experiment,
   Offer,
   Placement,
   Provision,
@@ -141,6 +141,9 @@ export function toExperiment(row: ExperimentRow): Experiment {
     endMs: row.end_ms ?? Number.POSITIVE_INFINITY,
     arms: new Map(arms.map((arm) => [arm.key, arm])),
     control: controlOf(row.arms),
+    ramp:
+      row.ramp?.map(({ after_hours: hours, share }) => ({ fromMs: (row.start_ms ?? 0) + hours * hourMs, share })) ??
+      null,
   };
 }
 

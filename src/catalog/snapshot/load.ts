@@ -149,7 +149,7 @@ export async function loadRows(executor: Executor, earlier: Stored | null = null
       where ${isReferable('o')} and ($1::integer[] is null or o.campaign_id = any($1)) order by o.id`,
     ),
     experiments: await all(
-      `select id, publisher_id, key, version, salt, placements, campaign_id, holdout, arms, allocation,
+      `select id, publisher_id, key, version, salt, placements, campaign_id, holdout, arms, allocation, ramp,
         (extract(epoch from coalesce(started_at, start_at)) * 1000)::float8 as start_ms,
         (extract(epoch from end_at) * 1000)::float8 as end_ms
       from experiments where stopped_at is null order by id`,

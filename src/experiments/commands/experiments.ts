@@ -1,6 +1,7 @@
 import { createApi } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, usageError } from '../../command-line/command.ts';
-import type { ExperimentView } from '../configuration/experiments.ts';
+import type { ExperimentView } from '../configuration/view.ts';
+import type { ExperimentPlan } from '../report/plan.ts';
 import type { ExperimentReport } from '../report/report.ts';
 
 const path = '/manage/v1/experiments';
@@ -62,6 +63,7 @@ export const report: Run = async (call) => {
   call.out.line(
     `${data.key}: ${data.state}, version ${data.version}; ${data.is_enough ? 'enough' : 'not enough'} data`,
   );
+  if (!data.is_enough && data.days_left !== null) call.out.line(`About ${data.days_left} more days, at this pace.`);
   if (data.sample_ratio.is_wrong) call.out.line('The numbers of users do not fit the shares: do not trust the rest.');
   for (const arm of data.arms) {
     call.out.line(`  ${arm.arm}: ${arm.users} users, ${arm.sessions} sessions`);
@@ -70,6 +72,18 @@ export const report: Run = async (call) => {
       call.out.line(`    ${name}  ${value.toFixed(2)}${found}`);
     }
   }
+  return exitCodes.ok;
+};
+
+export const plan: Run = async (call) => {
+  const { data } = (await createApi(call).call('GET', pathOf(call, '/plan'))) as { data: ExperimentPlan };
+  const { lift, days, users_needed: needed, users_per_day: perDay } = data;
+  call.out.data(data);
+  call.out.line(
+    days === null || needed === null
+      ? 'There is no revenue to plan with yet.'
+      : `About ${days} days at the traffic of late (${perDay} users a day) to see ${percent(lift)}: ${needed} users.`,
+  );
   return exitCodes.ok;
 };
 

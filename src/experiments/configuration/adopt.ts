@@ -1,13 +1,14 @@
+import type { ArmChanges } from '../../catalog/experiments.ts';
 import { controlOf, holdoutArm } from '../../catalog/experiments.ts';
-import type { ArmChanges } from '../../catalog/types.ts';
 import { type UnitChanges, undoUnitChanges, writeUnitChanges } from '../../catalog/unit-changes.ts';
 import type { View } from '../../management/resource.ts';
 import { getRow } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
-import { type ExperimentView, experiments } from './experiments.ts';
+import { experiments } from './experiments.ts';
 import { withEntry } from './history.ts';
 import { saveState } from './state.ts';
+import type { ExperimentView } from './view.ts';
 
 /**
  * Makes an arm permanent: what it changes is written into placements, themes and floors, and the experiment stops. Of

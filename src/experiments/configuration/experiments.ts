@@ -3,53 +3,21 @@ import { isDeepStrictEqual } from 'node:util';
 import { Type } from '@sinclair/typebox';
 import { controlOf, experimentSlots, holdoutArm } from '../../catalog/experiments.ts';
 import { maxPlacementLength, normaliseName } from '../../catalog/names.ts';
-import type { Slots } from '../../catalog/types.ts';
-import type { WrittenRow } from '../../catalog/unit-changes.ts';
 import { text } from '../../management/fields.ts';
 import { idSchema, orNull, type Resource, stamps, timestamp, type Values } from '../../management/resource.ts';
 import type { Work } from '../../management/unit-of-work.ts';
-import { AppError, type ErrorDetail } from '../../platform/errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
 import { allocate } from './allocation.ts';
-import { type ArmInput, armSchema, checkChanges, keySchema, maxArms, share } from './changes.ts';
+import { armSchema, keySchema, maxArms, share } from './changes.ts';
+import { check } from './check.ts';
 import { type LiveExperiment, liveExperiments, requireNoConflict } from './conflicts.ts';
-import { type HistoryEntry, historySchema, withEntry } from './history.ts';
+import { historySchema, withEntry } from './history.ts';
+import { rampSchema, requireNoneLeave } from './ramp.ts';
+import { type ExperimentValues, type ExperimentView, states } from './view.ts';
 
 const timeOrNull = (description: string) =>
   orNull(text(40), { default: null, description: `RFC 3339. ${description}` });
-
-/** Fields of an experiment as the client writes them. */
-export type ExperimentValues = {
-  key: string;
-  name: string;
-  placements: string[] | null;
-  campaign_id: number | null;
-  layer: string | null;
-  holdout: number;
-  arms: ArmInput[];
-  start_at: string | null;
-  end_at: string | null;
-};
-
-const states = ['draft', 'scheduled', 'running', 'stopped', 'ended'] as const;
-type ExperimentState = (typeof states)[number];
-
-/** An experiment as it is shown. */
-export type ExperimentView = ExperimentValues & {
-  state: ExperimentState;
-  version: number;
-  versions: Version[];
-  allocation: Slots[];
-  started_at: string | null;
-  stopped_at: string | null;
-  adopted: Adopted | null;
-  history: HistoryEntry[];
-};
-
-/** The arm that was made permanent, and what was written for it. */
-type Adopted = { arm: string; at: string; by: string; written: WrittenRow[] };
-
-type Version = { version: number; at: string; holdout: number; arms: ArmInput[] };
 
 /** Who of a publisher's users is shown what (docs/interface.md#experiments). */
 export const experiments: Resource = {
@@ -86,6 +54,11 @@ export const experiments: Resource = {
       }),
       start_at: timeOrNull('It starts by itself then; null: when it is started.'),
       end_at: timeOrNull('null: when it is stopped.'),
+      ramp: rampSchema,
+      smallest_lift: Type.Number({
+        ...{ minimum: 0.001, maximum: 10, default: 0.05 },
+        description: 'The difference that it is to find: 0.05 is 5 %. The plan and "enough data" go by it.',
+      }),
     },
     { additionalProperties: false },
   ),
@@ -161,58 +134,6 @@ const stateSql = (nowMs: number): string => {
     else 'running' end`;
 };
 
-async function check({ arms, holdout, start_at, end_at, campaign_id }: ExperimentValues, work: Work) {
-  const details: ErrorDetail[] = [];
-  const total = arms.reduce((sum, arm) => sum + arm.share, holdout);
-  if (arms.length === 0 && holdout === 0)
-    details.push({ path: '/arms', message: 'must hold an arm, or there must be a hold-out' });
-  if (total > 1 + 1e-9)
-    details.push({ path: '/arms', message: `have shares of ${round(total)} together with the hold-out: at most 1` });
-  if (arms.filter(({ changes }) => Object.keys(changes).length > 0).length > maxArms)
-    details.push({ path: '/arms', message: `must be at most ${maxArms} beside the control` });
-  for (const [at, arm] of arms.entries()) {
-    if (arm.key === holdoutArm) details.push({ path: `/arms/${at}/key`, message: 'is the name of the hold-out' });
-    if (arms.findIndex(({ key }) => key === arm.key) < at)
-      details.push({ path: `/arms/${at}/key`, message: 'is given twice' });
-    details.push(...checkChanges(arm, `/arms/${at}/changes`));
-  }
-  if (start_at !== null && end_at !== null && (timeOf(end_at) ?? 0) <= (timeOf(start_at) ?? 0))
-    details.push({ path: '/end_at', message: 'must be after the start' });
-  for (const [name, value] of Object.entries({ start_at, end_at }))
-    if (value !== null && !Number.isFinite(timeOf(value) ?? Number.NaN))
-      details.push({ path: `/${name}`, message: 'must be a time such as 2030-01-31T12:00:00Z' });
-  if (campaign_id !== null && holdout === 0)
-    details.push({ path: '/holdout', message: 'must be above 0: the campaign is withheld from it' });
-  return [...details, ...(await unknownRows({ arms, campaign_id }, work))];
-}
-
-const round = (value: number): number => Math.round(value * 1e4) / 1e4;
-
-/** Themes and campaigns that the publisher does not have. Themes are locked against removal meanwhile. */
-async function unknownRows(
-  { arms, campaign_id: campaignId }: Pick<ExperimentValues, 'arms' | 'campaign_id'>,
-  { executor, publisherId }: Work,
-): Promise<ErrorDetail[]> {
-  const details: ErrorDetail[] = [];
-  const named = arms.flatMap(({ changes }) => changes.theme_id ?? []);
-  if (named.length > 0) {
-    const { rows } = await executor.query<{ id: number }>(
-      'select id from themes where publisher_id = $1 and id = any($2) and deleted_at is null for share',
-      [publisherId, named],
-    );
-    const known = new Set(rows.map(({ id }) => id));
-    for (const [at, { changes }] of arms.entries())
-      if (changes.theme_id !== undefined && !known.has(changes.theme_id))
-        details.push({ path: `/arms/${at}/changes/theme_id`, message: 'Theme not found' });
-  }
-  if (campaignId === null) return details;
-  const { rowCount } = await executor.query(
-    'select from campaign_publishers where campaign_id = $1 and publisher_id = $2',
-    [campaignId, publisherId],
-  );
-  return rowCount === 0 ? [...details, { path: '/campaign_id', message: 'Campaign not found' }] : details;
-}
-
 const design = ({ arms, holdout, placements, campaign_id, layer }: ExperimentValues) => ({
   ...{ arms, holdout, placements, campaign_id, layer },
 });
@@ -223,6 +144,7 @@ async function complete(values: ExperimentValues, work: Work, current: Experimen
     const made = { ...values, salt: randomBytes(12).toString('hex') };
     return values.start_at === null ? made : { ...made, ...(await arrange(values, work, null, 'schedule')) };
   }
+  requireNoneLeave(current, values.ramp, work.nowMs);
   const isSame = isDeepStrictEqual(design(values), design(current));
   const { state } = current;
   if (isSame && values.start_at === current.start_at) return values;

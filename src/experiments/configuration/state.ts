@@ -3,8 +3,9 @@ import type { Values, View } from '../../management/resource.ts';
 import { columnsOf, getRow, viewOf } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
-import { arrange, type ExperimentView, experiments } from './experiments.ts';
+import { arrange, experiments } from './experiments.ts';
 import { withEntry } from './history.ts';
+import type { ExperimentView } from './view.ts';
 
 /**
  * Starts an experiment now, whatever its `start_at` says. One that runs stays as it is; one that is over runs on as a

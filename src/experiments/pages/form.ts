@@ -7,6 +7,7 @@ import type { FieldErrors, Fields } from '../../shell/context.ts';
 import { columns, fieldGroup, moreFields } from '../../shell/field-groups.ts';
 import type { FormBuilder, FormValues } from '../../shell/forms.ts';
 import { type ArmInput, maxArms } from '../configuration/changes.ts';
+import type { RampStep } from '../configuration/ramp.ts';
 
 /** The control is a field of its own; the others have these prefixes. */
 const armNames = Array.from({ length: maxArms }, (_, at) => `arm${at + 1}`);
@@ -16,13 +17,17 @@ const shareOf = (fields: Fields, name: string): number => Number(fields.text(nam
 
 const isControl = ({ changes }: ArmInput): boolean => Object.keys(changes).length === 0;
 
-export function toForm({ arms = [], holdout, placements, ...values }: Values): FormValues {
+export function toForm({ arms = [], holdout, placements, ramp, smallest_lift, ...values }: Values): FormValues {
   const all = arms as ArmInput[];
   const others = all.filter((arm) => !isControl(arm));
   const control = all.find(isControl);
   return {
     ...(values as Record<string, string>),
     holdout: percentOf(holdout ?? 0),
+    smallest_lift: percentOf(smallest_lift ?? 0.05),
+    ramp: ((ramp ?? []) as RampStep[])
+      .map(({ after_hours: hours, share }) => `${hours} ${percentOf(share)}`)
+      .join('\n'),
     control: percentOf(control?.share ?? 0),
     control_key: control?.key ?? 'control',
     placements: Array.isArray(placements) ? placements.map(String) : [],
@@ -52,8 +57,22 @@ export function readForm(fields: Fields): Values {
     placements: chosen.length === 0 ? null : chosen,
     campaign_id: fields.text('campaign_id') === '' ? null : Number(fields.text('campaign_id')),
     holdout: shareOf(fields, 'holdout'),
+    smallest_lift: shareOf(fields, 'smallest_lift'),
+    ramp: readRamp(fields.text('ramp')),
     arms: [...(control.share > 0 ? [control] : []), ...usedArms(fields).map((name) => readArm(fields, name))],
   };
+}
+
+/** Lines such as `24 50`: hours and percent. */
+function readRamp(given: string): Values[] | null {
+  const lines = given.split('\n').filter((line) => line.trim() !== '');
+  const steps = lines.map((line) => line.replaceAll(',', '.').replaceAll('%', '').trim().split(/\s+/));
+  return lines.length === 0
+    ? null
+    : steps.map(([hours = '', percent = '', ...rest]) => ({
+        after_hours: rest.length > 0 ? Number.NaN : Number(hours || Number.NaN),
+        share: Number(percent || Number.NaN) / 100,
+      }));
 }
 
 const usedArms = (fields: Fields): string[] => armNames.filter((name) => fields.text(`${name}.key`) !== '');
@@ -85,6 +104,9 @@ export function errorsToForm(errors: FieldErrors, fields: Fields): FieldErrors {
     const [, at = '', rest = ''] = /^\/arms\/(\d+)\/(.*)$/.exec(path) ?? [];
     const name = arms[Number(at)];
     if (path === '/arms') return { path: '/holdout', message };
+    const [, step] = /^\/ramp\/(\d+)/.exec(path) ?? [];
+    if (step !== undefined)
+      return { path: '/ramp', message: t('experiments.rampLine', { line: Number(step) + 1, message }) };
     if (rest === '' || name === undefined) return { path, message };
     if (name === 'control') return { path: '/control', message };
     const field = rest.replace(/^changes\//, '');
@@ -130,6 +152,7 @@ export function formFields(form: FormBuilder, context: PublisherContext, isNew: 
         }),
       ]),
     )}
+    ${planFields(form)}
     ${armNames.map((name, at) => {
       const block = armFields(form, name, themeChoices);
       const legend = t('experiments.arm', { number: at + 1 });
@@ -137,6 +160,19 @@ export function formFields(form: FormBuilder, context: PublisherContext, isNew: 
       return at === 0 ? fieldGroup(legend, block) : moreFields(legend, block, { isOpen: isUsed });
     })}`;
 }
+
+/** What it is to find, how it grows, and how long it takes by what is typed. */
+const planFields = (form: FormBuilder): Html =>
+  fieldGroup(
+    t('experiments.plan'),
+    columns([
+      form.input('smallest_lift', {
+        ...{ label: t('experiments.smallestLift'), type: 'number', min: 0.1, max: 1000, step: '0.1' },
+        hint: t('experiments.smallestLiftHint'),
+      }),
+      form.textarea('ramp', { label: t('experiments.ramp'), hint: t('experiments.rampHint'), rows: 3, code: true }),
+    ]),
+  );
 
 const armFields = (form: FormBuilder, name: string, themes: readonly { value: string; text: string }[]): Html => html`
   ${columns([

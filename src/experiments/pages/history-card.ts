@@ -5,8 +5,8 @@ import { actionButton } from '../../shell/actions.ts';
 import { card, table } from '../../shell/components.ts';
 import { hasRole } from '../../shell/context.ts';
 import { moment } from '../../shell/format.ts';
-import type { ExperimentView } from '../configuration/experiments.ts';
 import type { HistoryEntry } from '../configuration/history.ts';
+import type { ExperimentView } from '../configuration/view.ts';
 
 type OfExperiment = { experiment: ExperimentView; href: string };
 

@@ -1,4 +1,5 @@
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
+import type { Figures } from '../../management/crud-definition.ts';
 import { crudPages } from '../../management/crud-pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import type { Work } from '../../management/unit-of-work.ts';
@@ -12,13 +13,15 @@ import { type Fields, fieldErrorsOf, hasRole, keyIn } from '../../shell/context.
 import { momentOr } from '../../shell/format.ts';
 import type { Shell } from '../../shell/layout.ts';
 import { adoptArm, undoAdoption } from '../configuration/adopt.ts';
-import { type ExperimentView, experiments } from '../configuration/experiments.ts';
+import { experiments } from '../configuration/experiments.ts';
 import { startExperiment, stopExperiment } from '../configuration/state.ts';
+import type { ExperimentView } from '../configuration/view.ts';
 import { reportFor } from '../report/find.ts';
 import { errorsToForm, formFields, readForm, toForm } from './form.ts';
 import { historyCard } from './history-card.ts';
+import { planPanel, typedPlan } from './plan.ts';
 import { reportCard } from './report-card.ts';
-import { inWords } from './words.ts';
+import { daysText, inWords } from './words.ts';
 
 const path = '/experiments';
 
@@ -29,6 +32,21 @@ const tones: Record<ExperimentView['state'], Tone> = {
 /** Experiments: the list, a form in words, and the report of each with what starts and stops it. */
 export function experimentPages(app: App, shell: Shell, management: ManagementClient): void {
   const pages = publisherPages(app, shell);
+  const figures: Figures<PublisherContext> = {
+    get columns() {
+      return [{ text: t('experiments.enoughData') }];
+    },
+    cells: async (context, rows) => {
+      const texts = new Map<unknown, string>();
+      for (const { key, state } of rows)
+        if (state === 'running') {
+          const report = await management.read(context, (work) => reportFor(work, String(key), defaults));
+          texts.set(key, daysText(report));
+        }
+      return ({ key }) => [texts.get(key) ?? '–'];
+    },
+    card: async () => nothing,
+  };
   crudPages(pages, management, {
     resource: experiments,
     path,
@@ -57,6 +75,8 @@ export function experimentPages(app: App, shell: Shell, management: ManagementCl
     errorsToForm,
     fields: (form, context, { view }) => formFields(form, context, view === null),
     initial: () => ({ holdout: 0, arms: [{ key: 'control', share: 0.5, changes: {} }] }),
+    beside: (context) => planPanel(context),
+    figures,
     actions: (context, view) => actions(context, view as ExperimentView),
     below: async (context, view) => {
       const experiment = view as ExperimentView;
@@ -65,6 +85,9 @@ export function experimentPages(app: App, shell: Shell, management: ManagementCl
       return html`${reportCard(context, report, { experiment, href })} ${historyCard(context, { experiment, href })}`;
     },
   });
+  pages.post(`${path}/new/plan`, 'admin', async (context, fields) => ({
+    fragment: await typedPlan(management, context, fields),
+  }));
   /** Does something with an experiment; what is refused is said on its page. */
   const act = (action: string, run: (work: Work, key: string, fields: Fields) => Promise<unknown>, done: Done): void =>
     pages.post(`${path}/:key/${action}`, 'admin', async (context, fields) => {

@@ -6,7 +6,7 @@ import { type Cell, card, table } from '../../shell/components.ts';
 import { hasRole } from '../../shell/context.ts';
 import { count, percent } from '../../shell/format.ts';
 import { adoptableArms } from '../configuration/adopt.ts';
-import type { ExperimentView } from '../configuration/experiments.ts';
+import type { ExperimentView } from '../configuration/view.ts';
 import type { ExperimentReport } from '../report/report.ts';
 import { liftText, sentenceOf } from './words.ts';
 
@@ -54,7 +54,7 @@ export function reportCard(context: PublisherContext, report: ExperimentReport, 
       <p><strong>${sentenceOf(report)}</strong></p>
       <p class="hint">
         ${t(report.population === 'all' ? 'experiments.ofAll' : 'experiments.ofThose')} ${t('experiments.intervals')}
-        ${needed !== null && t('experiments.needed', { users: count(needed) })}
+        ${needed !== null && t('experiments.needed', { users: count(needed), lift: percent(report.smallest_lift) })}
         ${report.erased_users > 0 && t('experiments.erased', { count: report.erased_users })}
       </p>
       ${table(t('experiments.report'), columns, rows)}`,

@@ -1,7 +1,7 @@
 import { t } from '../../platform/i18n/messages.ts';
 import { percent } from '../../shell/format.ts';
 import type { ArmInput } from '../configuration/changes.ts';
-import type { ExperimentValues } from '../configuration/experiments.ts';
+import type { ExperimentValues } from '../configuration/view.ts';
 import type { ExperimentReport } from '../report/report.ts';
 import type { Estimate } from '../statistics/compare.ts';
 
@@ -44,12 +44,19 @@ export const liftText = (lift: Estimate | null): string =>
     ? '–'
     : t('experiments.between', { lift: signed(lift.estimate), low: signed(lift.low), high: signed(lift.high) });
 
+/** Whether there is enough data, or when there will be. */
+export function daysText({ is_enough: isEnough, days_left: days }: ExperimentReport): string {
+  if (isEnough) return t('experiments.enough');
+  return days === null ? t('experiments.notEnough') : t('experiments.notEnoughDays', { days });
+}
+
 /** The one sentence on top of a report. */
-export function sentenceOf({ arms, sample_ratio: shares, is_enough: isEnough, control }: ExperimentReport): string {
+export function sentenceOf(report: ExperimentReport): string {
+  const { arms, sample_ratio: shares, control } = report;
   if (shares.is_wrong) return t('experiments.sharesWrong');
   const [first] = arms.slice(1);
   const lift = first?.metrics.revenue_per_1000_sessions?.lift ?? null;
   if (first === undefined || lift === null) return t('experiments.tooFew');
   const found = { arm: first.arm, control, lift: liftText(lift) };
-  return `${t('experiments.found', found)} ${isEnough ? t('experiments.enough') : t('experiments.notEnough')}`;
+  return `${t('experiments.found', found)} ${daysText(report)}`;
 }

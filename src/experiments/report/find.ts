@@ -1,6 +1,9 @@
+import { controlOf } from '../../catalog/experiments.ts';
 import { getRow } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';
-import { type ExperimentView, experiments } from '../configuration/experiments.ts';
+import { experiments } from '../configuration/experiments.ts';
+import type { ExperimentView } from '../configuration/view.ts';
+import { type ExperimentPlan, planOf } from './plan.ts';
 import { type ExperimentReport, type ReportOptions, reportOf } from './report.ts';
 
 /** The report of an experiment of a publisher. @throws AppError resource_not_found */
@@ -10,5 +13,25 @@ export async function reportFor(work: Work, key: string, options: ReportOptions)
     'select id, erased_users from experiments where publisher_id = $1 and key = $2',
     [work.publisherId, key],
   );
-  return reportOf(work.executor, { ...view, ...(rows[0] as { id: number; erased_users: number }) }, options);
+  return reportOf(work, { ...view, ...(rows[0] as { id: number; erased_users: number }) }, options);
 }
+
+export type PlannedDesign = Pick<ExperimentView, 'arms' | 'holdout' | 'placements' | 'smallest_lift'>;
+
+/** Shares of all arms, the control first: that of those outside where no arm is. */
+function plannedShares({ arms, holdout }: Pick<PlannedDesign, 'arms' | 'holdout'>): number[] {
+  const control = controlOf(arms);
+  const others = [
+    ...(holdout > 0 ? [holdout] : []),
+    ...arms.filter(({ key }) => key !== control).map((arm) => arm.share),
+  ];
+  const left = Math.max(0, 1 - others.reduce((sum, share) => sum + share, 0));
+  return [arms.find(({ key }) => key === control)?.share ?? left, ...others];
+}
+
+/** How long an experiment takes, as it is stored or typed. */
+export const planFor = ({ executor, publisherId, nowMs }: Work, design: PlannedDesign): Promise<ExperimentPlan> =>
+  planOf(executor, {
+    ...{ publisherId, placements: design.placements, shares: plannedShares(design) },
+    ...{ lift: design.smallest_lift, nowMs },
+  });

@@ -1,17 +1,13 @@
 import { controlOf, holdoutArm } from '../../catalog/experiments.ts';
-import type { Executor } from '../../platform/db/pool.ts';
+import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { ExperimentView } from '../configuration/experiments.ts';
+import { dayMs } from '../../platform/lib/time.ts';
+import type { ExperimentView } from '../configuration/view.ts';
 import { probabilitiesToBeBest, sampleRatio, usersNeeded } from '../statistics/checks.ts';
 import { compare, type Estimate } from '../statistics/compare.ts';
 import { linearised, type Moments, ratioOf } from '../statistics/moments.ts';
-import { type ArmSums, type Population, readSums, sessionMetrics } from './sums.ts';
-
-/** How often an interval of a report misses the truth, over all looks and all arms together. */
-const alpha = 0.05;
-
-/** The lift that "enough" is about: 0.05 is 5 %. */
-const smallestLift = 0.05;
+import { alpha } from './plan.ts';
+import { type ArmSums, armSums, type Population, readRows, sessionMetrics } from './sums.ts';
 
 /** Name of those outside, where they are compared with. */
 const outside = 'outside';
@@ -46,8 +42,11 @@ export type ExperimentReport = {
   sample_ratio: { is_wrong: boolean; odds: number };
   /** The data answer the question: the difference in revenue is not 0, or smaller than what was looked for. */
   is_enough: boolean;
-  /** Users of all arms that are needed to see 5 % more or less; null: unknown as yet. */
+  /** Users of all arms that are needed to see the smallest lift that is looked for; null: unknown as yet. */
   users_needed: number | null;
+  smallest_lift: number;
+  /** Until then, at the pace so far, of one that runs; 0: there is enough; null: unknown as yet. */
+  days_left: number | null;
   erased_users: number;
   arms: ArmReport[];
 };
@@ -56,7 +55,7 @@ export type ReportOptions = { version: number | null; population: Population | n
 
 /** @throws AppError resource_not_found: there is no such version */
 export async function reportOf(
-  executor: Executor,
+  { executor, nowMs }: Pick<Work, 'executor' | 'nowMs'>,
   experiment: ExperimentView & { id: number; erased_users: number },
   options: ReportOptions,
 ): Promise<ExperimentReport> {
@@ -67,7 +66,7 @@ export async function reportOf(
     throw new AppError('resource_not_found', { message: 'Version not found.' });
   const { arms, holdout, at } = stored ?? { ...experiment, at: null };
   const population = options.population ?? (holdout > 0 ? 'would_have_seen' : 'all');
-  const sums = await readSums(executor, { experimentId: id, version, population });
+  const sums = armSums(await readRows(executor, { experimentId: id, version, segment: null }), population);
   const control = controlOf(arms) ?? '';
   const names = [
     control,
@@ -84,11 +83,17 @@ export async function reportOf(
   });
   const counted = names.map((name, at) => ({ users: ordered[at]?.users ?? 0, share: planned.get(name) ?? 0 }));
   const { odds, isWrong } = sampleRatio(counted);
+  const { smallest_lift: lift } = experiment;
+  const isEnough = reports.slice(1).length > 0 && reports.slice(1).every((arm) => isAnswered(arm, lift));
+  const needed = neededOf(ordered[0] ?? null, names.length, lift);
+  const pace = { users: counted.reduce((sum, { users }) => sum + users, 0), needed, sinceMs: Date.parse(at ?? '') };
   return {
     ...{ key, state, version, from: at, control: control || outside, population },
     sample_ratio: { is_wrong: isWrong, odds: Math.min(odds, 1e12) },
-    is_enough: reports.slice(1).length > 0 && reports.slice(1).every(isAnswered),
-    users_needed: neededOf(ordered[0] ?? null, names.length),
+    is_enough: isEnough,
+    users_needed: needed,
+    smallest_lift: lift,
+    days_left: state !== 'running' ? null : isEnough ? 0 : daysLeft(pace, nowMs),
     erased_users: experiment.erased_users,
     arms: reports,
   };
@@ -159,7 +164,7 @@ const scaled = ({ estimate, low, high }: Estimate, factor: number): Estimate => 
   ...{ estimate: estimate * factor, low: low * factor, high: high * factor },
 });
 
-function isAnswered({ metrics }: ArmReport): boolean {
+function isAnswered({ metrics }: ArmReport, smallestLift: number): boolean {
   const revenue = metrics.revenue_per_1000_sessions;
   if (revenue === undefined || revenue.difference === null || revenue.lift === null) return false;
   const { low, high } = revenue.lift;
@@ -167,7 +172,7 @@ function isAnswered({ metrics }: ArmReport): boolean {
 }
 
 /** Of as many users in each arm. */
-function neededOf(control: ArmSums | null, arms: number): number | null {
+function neededOf(control: ArmSums | null, arms: number, smallestLift: number): number | null {
   const revenue = control?.metrics.revenue;
   if (revenue === undefined || revenue.n < 100 || revenue.y <= 0) return null;
   const users = usersNeeded({
@@ -175,4 +180,13 @@ function neededOf(control: ArmSums | null, arms: number): number | null {
     ...{ shares: [0.5, 0.5], alpha: alpha / Math.max(1, arms - 1) },
   });
   return Number.isFinite(users) ? Math.ceil((users / 2) * arms) : null;
+}
+
+type Pace = { users: number; needed: number | null; sinceMs: number };
+
+/** At the pace since the version began; at least 1. */
+function daysLeft({ users, needed, sinceMs }: Pace, nowMs: number): number | null {
+  if (needed === null || users === 0 || Number.isNaN(sinceMs)) return null;
+  const days = Math.max(1 / 24, (nowMs - sinceMs) / dayMs);
+  return Math.max(1, Math.ceil((needed - users) / (users / days)));
 }

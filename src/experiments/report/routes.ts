@@ -1,10 +1,13 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { callOf, type ManagementHttp, publisherIdParameter, send } from '../../management/http.ts';
+import { callOf, type ManagementHttp, publisherIdParameter, publisherQuery, send } from '../../management/http.ts';
+import { getRow } from '../../management/rows.ts';
 import { operatorPermission } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
-import { reportFor } from './find.ts';
+import { experiments } from '../configuration/experiments.ts';
+import type { ExperimentView } from '../configuration/view.ts';
+import { planFor, reportFor } from './find.ts';
 import type { Population } from './sums.ts';
 
 const estimate = Type.Union(
@@ -62,8 +65,12 @@ const report = Type.Object(
       is_wrong: Type.Boolean({ description: 'Users were lost or counted twice in some arm: the numbers mislead.' }),
       odds: Type.Number({ description: 'Against the planned shares; 1,000 is the alarm.' }),
     }),
-    is_enough: Type.Boolean({ description: 'The data answer whether revenue differs, by 5 % at least.' }),
-    users_needed: Type.Union([Type.Integer(), Type.Null()], { description: 'Of all arms, to see 5 %.' }),
+    is_enough: Type.Boolean({ description: 'The data answer whether revenue differs by `smallest_lift` at least.' }),
+    users_needed: Type.Union([Type.Integer(), Type.Null()], { description: 'Of all arms, to see `smallest_lift`.' }),
+    smallest_lift: Type.Number(),
+    days_left: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'Of one that runs, until there is enough, at the pace so far; null: unknown as yet.',
+    }),
     erased_users: Type.Integer({ description: 'Users whose sums were erased, of all versions.' }),
     arms: Type.Array(arm, { description: 'The control first.' }),
   },
@@ -82,7 +89,19 @@ const querystring = Type.Object({
 
 type ReportRoute = { Params: Static<typeof params>; Querystring: Static<typeof querystring> };
 
-/** `GET /manage/v1/experiments/{key}/report`. */
+const plan = Type.Object(
+  {
+    lift: Type.Number({ description: "The experiment's `smallest_lift`." }),
+    users_per_day: Type.Integer({ description: 'At its placements, by the last week.' }),
+    users_needed: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'Of all arms, to see the difference in revenue with a probability of 80 %; null: there is none.',
+    }),
+    days: Type.Union([Type.Integer(), Type.Null()], { description: 'Until then, at this traffic.' }),
+  },
+  { title: 'ExperimentPlan' },
+);
+
+/** `GET /manage/v1/experiments/{key}/report` and `/plan`. */
 export function reportRoutes(app: App, { management, auth }: ManagementHttp): void {
   const schema = {
     operationId: 'reportExperiment',
@@ -103,6 +122,26 @@ export function reportRoutes(app: App, { management, auth }: ManagementHttp): vo
     );
     return send(reply, { status: 200, body: { message: 'Report of the experiment.', data }, headers: {} });
   });
+  const planSchema = {
+    operationId: 'planExperiment',
+    summary: 'Plan an experiment',
+    description: 'How many users and days it takes to see its smallest lift, by a sample of the last week.',
+    tags: ['Experiments'],
+    params,
+    querystring: publisherQuery,
+    response: { 200: Type.Object({ message: Type.String(), data: plan }), ...errorAnswers(400, 401, 403, 404) },
+  };
+  app.get<ReportRoute>(
+    '/manage/v1/experiments/:key/plan',
+    { schema: planSchema, preValidation },
+    async (request, reply) => {
+      const { actor, publisherId } = callOf(request);
+      const data = await management.read(actor, publisherId, async (work) =>
+        planFor(work, (await getRow(experiments, work, request.params.key)) as ExperimentView),
+      );
+      return send(reply, { status: 200, body: { message: 'Plan of the experiment.', data }, headers: {} });
+    },
+  );
 }
 
 const refuse = (name: string, message: string): AppError =>

@@ -4,8 +4,9 @@ import { addMoments, type Moments, momentNames, noMoments } from '../statistics/
 /** Whose numbers: of everybody, or of those who saw an offer, or would have. */
 export type Population = 'all' | 'would_have_seen';
 
-/** What is measured by session, and of whose units, in the unit of the report. */
+/** What is measured by session. */
 export const sessionMetrics = ['revenue', 'perks', 'clicks', 'conversions'] as const;
+type SessionMetric = (typeof sessionMetrics)[number];
 
 export type ArmSums = {
   /** Empty: outside. */
@@ -14,12 +15,28 @@ export type ArmSums = {
   usersWhoWouldSee: number;
   sessions: number;
   sessionsThatWouldShow: number;
-  metrics: Record<(typeof sessionMetrics)[number], Moments>;
+  metrics: Record<SessionMetric, Moments>;
   /** By name. */
   outcomes: Map<string, Moments>;
 };
 
-type Asked = { experimentId: number; version: number; population: Population };
+/** What users have in common: all, the device of their first session, or its country. */
+const segments = ['device', 'country'] as const;
+export type Segment = (typeof segments)[number];
+
+type Asked = { experimentId: number; version: number; segment: Segment | null };
+
+/** Sums of the users of an arm who saw, or would have seen, an offer; or of the others. */
+export type SumsRow = {
+  arm: string;
+  sees: boolean;
+  /** Value of the segment; empty: all users, or unknown. */
+  value: string;
+  /** A metric, or the name of an own outcome; `shown`: sessions that showed an offer; `paying`: users with revenue. */
+  name: string;
+  isOwn: boolean;
+  moments: Moments;
+};
 
 /**
  * Users above this quantile of those who have any count as if they were on it: one order of a reseller would otherwise
@@ -27,111 +44,145 @@ type Asked = { experimentId: number; version: number; population: Population };
  */
 const cappedAt = 0.999;
 
-const momentsSql = momentNames.map((name) => {
-  if (name === 'n') return 'count(*)::float8 as n';
-  const product = name.length === 1 ? `${name}::float8` : `${name[0]}::float8 * ${name[1]}::float8`;
-  return `coalesce(sum(${product}), 0) as ${name}`;
-});
+/** Of `count` users, how many are on the quantile or above it: those whose values are read one by one. */
+const cappedCount = (count: number): number => (count === 0 ? 0 : count - Math.ceil(cappedAt * count) + 1);
 
-type Row = Record<(typeof momentNames)[number], number> & { arm: string; name: string; sees: boolean };
+/** Own outcomes of a report (count of names). */
+const maxOutcomes = 20;
 
-/** The sums of all arms of a version. */
-export async function readSums(executor: Executor, asked: Asked): Promise<ArmSums[]> {
+/** The sums of a version, in the units of reports: money, not micros. */
+export async function readRows(executor: Executor, asked: Asked): Promise<SumsRow[]> {
+  const { experimentId, version, segment } = asked;
+  const { rows } = await executor.query<Omit<SumsRow, 'moments'> & Moments>({
+    name: 'experiment_moments',
+    text: `select arm, sees, segment_value as value, name, is_own as "isOwn",
+      ${momentNames.map((name) => `sum(${name})::float8 as ${name}`).join(', ')}
+    from experiment_moments where experiment_id = $1 and version = $2 and segment = $3 group by 1, 2, 3, 4, 5
+    order by 1, 2, 3, 4`,
+    values: [experimentId, version, segment ?? ''],
+  });
+  const own = [...new Set(rows.filter(({ isOwn }) => isOwn).map(({ name }) => name))].sort().slice(0, maxOutcomes);
+  const kept = rows.filter(({ name, isOwn }) => !isOwn || own.includes(name));
+  const countOf = (is: (row: (typeof rows)[number]) => boolean, of: 'n' | 'y'): number =>
+    rows.filter(is).reduce((sum, row) => sum + row[of], 0);
+  const paying = countOf(({ name, isOwn }) => !isOwn && name === 'paying', 'y');
+  const excess = [
+    ...(await revenueExcess(executor, asked, cappedCount(paying))),
+    ...(await outcomeExcess(
+      executor,
+      asked,
+      own.map((name) => ({ name, count: cappedCount(countOf((row) => row.isOwn && row.name === name, 'n')) })),
+    )),
+  ];
+  return kept.map(({ arm, sees, value, name, isOwn, ...moments }) => {
+    const over = excess.find(
+      (one) => one.name === name && one.isOwn === isOwn && one.arm === arm && one.sees === sees && one.value === value,
+    );
+    const { y = 0, yy = 0, xy = 0, yb = 0 } = over ?? {};
+    const { n, x, b, xx, bb, xb } = moments;
+    const all = {
+      n,
+      x,
+      b,
+      xx,
+      bb,
+      xb,
+      y: moments.y - y,
+      yy: moments.yy - yy,
+      xy: moments.xy - xy,
+      yb: moments.yb - yb,
+    };
+    return { arm, sees, value, name, isOwn, moments: inUnits(all, name === 'revenue' || isOwn, isOwn) };
+  });
+}
+
+/** `isMoney`: y is in micros. b is in micros as well, or 0. */
+function inUnits(moments: Moments, isMoney: boolean, isOwn: boolean): Moments {
+  if (!isMoney) return moments;
+  const { y, b, yy, bb, xy, xb, yb } = moments;
+  const money = { y: y / 1e6, yy: yy / 1e12, xy: xy / 1e6 };
+  return isOwn
+    ? { ...moments, ...money }
+    : { ...moments, ...money, b: b / 1e6, bb: bb / 1e12, xb: xb / 1e6, yb: yb / 1e12 };
+}
+
+type Excess = { arm: string; sees: boolean; value: string; name: string; isOwn: boolean } & Record<
+  'y' | 'yy' | 'xy' | 'yb',
+  number
+>;
+
+/** What users above the quantile have beyond it. @param count of the users on it and above */
+async function revenueExcess(executor: Executor, asked: Asked, count: number): Promise<Excess[]> {
+  const { experimentId, version, segment } = asked;
+  if (count <= 1) return [];
+  const { rows } = await executor.query<Excess>({
+    name: `experiment_revenue_excess ${segment}`,
+    text: `with top as materialized (
+      select arm, would_see > 0 as sees, ${segment ?? "''"} as value, sessions::float8 as x,
+        revenue_micros::float8 as y, before_revenue_micros::float8 as b
+      from experiment_units where experiment_id = $1 and version = $2 and revenue_micros > 0
+      order by revenue_micros desc limit $3
+    ), cap as (select min(y) as at from top)
+    select arm, sees, value, 'revenue' as name, false as "isOwn", sum(y - at) as y, sum(y * y - at * at) as yy,
+      sum(x * (y - at)) as xy, sum(b * (y - at)) as yb
+    from top cross join cap group by 1, 2, 3`,
+    values: [experimentId, version, count],
+  });
+  return rows;
+}
+
+async function outcomeExcess(
+  executor: Executor,
+  { experimentId, version }: Asked,
+  names: readonly { name: string; count: number }[],
+): Promise<Excess[]> {
+  if (names.every(({ count }) => count <= 1)) return [];
+  const { rows } = await executor.query<Excess>({
+    name: 'experiment_outcome_excess',
+    text: `with top as materialized (
+      select named.name, o.*, min(o.y) over (partition by named.name) as at
+      from unnest($3::text[], $4::integer[]) as named (name, count) cross join lateral (
+        select arm, sees, value_micros::float8 as y from experiment_outcomes
+        where experiment_id = $1 and version = $2 and name = named.name order by value_micros desc limit named.count
+      ) o
+    )
+    select arm, sees, '' as value, name, true as "isOwn", sum(y - at) as y, sum(y * y - at * at) as yy,
+      sum(y - at) as xy, 0::float8 as yb
+    from top group by 1, 2, 4`,
+    values: [experimentId, version, names.map(({ name }) => name), names.map(({ count }) => count)],
+  });
+  return rows;
+}
+
+/** The sums of each arm, of a population. */
+export function armSums(rows: readonly SumsRow[], population: Population): ArmSums[] {
   const arms = new Map<string, ArmSums>();
-  const armOf = (arm: string): ArmSums => {
-    const found = arms.get(arm) ?? emptyArm(arm);
-    arms.set(arm, found);
-    return found;
-  };
-  const isAsked = (sees: boolean): boolean => asked.population === 'all' || sees;
-  for (const { arm, name, sees, ...moments } of await readMetrics(executor, asked)) {
-    const sums = armOf(arm);
-    const metric = name as (typeof sessionMetrics)[number];
-    if (isAsked(sees)) sums.metrics[metric] = addMoments(sums.metrics[metric], moments);
-    if (metric !== 'clicks') continue;
-    sums.users += moments.n;
-    sums.sessions += moments.x;
-    if (sees) sums.usersWhoWouldSee += moments.n;
+  for (const { arm, sees, name, isOwn, moments } of rows) {
+    const sums = arms.get(arm) ?? emptyArm(arm);
+    arms.set(arm, sums);
+    const isAsked = population === 'all' || sees;
+    if (isOwn) {
+      if (isAsked) sums.outcomes.set(name, addMoments(sums.outcomes.get(name) ?? noMoments, moments));
+    } else if (name === 'shown') {
+      sums.users += moments.n;
+      sums.sessions += moments.x;
+      if (sees) sums.usersWhoWouldSee += moments.n;
+      sums.sessionsThatWouldShow += moments.y;
+    } else if (isAsked && isMetric(name)) sums.metrics[name] = addMoments(sums.metrics[name], moments);
   }
-  for (const { arm, sessions } of await readShown(executor, asked)) armOf(arm).sessionsThatWouldShow = sessions;
-  for (const { arm, name, sees, ...moments } of await readOutcomes(executor, asked)) {
-    const { outcomes } = armOf(arm);
-    if (isAsked(sees)) outcomes.set(name, addMoments(outcomes.get(name) ?? noMoments, moments));
+  const names = new Set([...arms.values()].flatMap(({ outcomes }) => [...outcomes.keys()]));
+  for (const sums of arms.values()) {
+    // By user: those without any count with 0.
+    const n = sums.metrics.clicks.n;
+    for (const name of names)
+      sums.outcomes.set(name, { ...(sums.outcomes.get(name) ?? noMoments), ...{ n, x: n, xx: n } });
   }
   return [...arms.values()];
 }
+
+const isMetric = (name: string): name is SessionMetric => (sessionMetrics as readonly string[]).includes(name);
 
 const emptyArm = (arm: string): ArmSums => ({
   ...{ arm, users: 0, usersWhoWouldSee: 0, sessions: 0, sessionsThatWouldShow: 0, outcomes: new Map() },
   metrics: { revenue: noMoments, perks: noMoments, clicks: noMoments, conversions: noMoments },
 });
-
-/** Columns of the statement below: what each metric is made of, and its value before the experiment. */
-const columnsOf: Record<(typeof sessionMetrics)[number], { y: string; b: string }> = {
-  revenue: { y: 'revenue', b: 'before_revenue' },
-  perks: { y: 'perks', b: 'before_clicks' },
-  clicks: { y: 'clicks', b: 'before_clicks' },
-  conversions: { y: 'conversions', b: 'before_clicks' },
-};
-
-/** The sums of one metric as a JSON list, in the order of their names. PostgreSQL adds equal ones up once. */
-const metricSql = (metric: (typeof sessionMetrics)[number]): string => {
-  const column = { x: 'x', ...columnsOf[metric] };
-  const sums = momentNames.map((name) => {
-    const factors = [...name].map((factor) => column[factor as keyof typeof column]);
-    return name === 'n' ? 'count(*)' : `sum(${factors.join(' * ')})`;
-  });
-  return `json_build_array(${sums.join(', ')}) as ${metric}`;
-};
-
-/** One pass over the users, in floating point: there may be millions. */
-async function readMetrics(executor: Executor, { experimentId, version }: Asked): Promise<Row[]> {
-  const { rows } = await executor.query<{ arm: string; sees: boolean } & Record<string, number[]>>(
-    `with cap as (
-      select percentile_disc(${cappedAt}) within group (order by revenue_micros) as micros from experiment_units
-      where experiment_id = $1 and version = $2 and revenue_micros > 0
-    )
-    select arm, sees, ${sessionMetrics.map(metricSql).join(', ')} from (
-      select arm, would_see > 0 as sees, sessions::float8 as x,
-        least(revenue_micros, coalesce(cap.micros, 0))::float8 / 1e6::float8 as revenue,
-        perks::float8 as perks, clicks::float8 as clicks, conversions::float8 as conversions,
-        before_clicks::float8 as before_clicks, before_revenue_micros::float8 / 1e6::float8 as before_revenue
-      from experiment_units cross join cap where experiment_id = $1 and version = $2
-    ) as given group by 1, 2`,
-    [experimentId, version],
-  );
-  return rows.flatMap(({ arm, sees, ...lists }) =>
-    sessionMetrics.map((name) => ({ arm, sees, name, ...toMoments(lists[name] ?? []) })),
-  );
-}
-
-const toMoments = (list: readonly number[]): Moments =>
-  Object.fromEntries(momentNames.map((name, at) => [name, list[at] ?? 0])) as Moments;
-
-async function readShown(executor: Executor, { experimentId, version }: Asked) {
-  const { rows } = await executor.query<{ arm: string; sessions: number }>(
-    `select arm, sum(would_see)::float8 as sessions from experiment_units
-    where experiment_id = $1 and version = $2 group by 1`,
-    [experimentId, version],
-  );
-  return rows;
-}
-
-/** By user: those without any count with 0. */
-async function readOutcomes(executor: Executor, { experimentId, version }: Asked): Promise<Row[]> {
-  const { rows } = await executor.query<Row>(
-    `with names as (
-      select name, percentile_disc(${cappedAt}) within group (order by value_micros) as cap
-      from experiment_outcomes where experiment_id = $1 and version = $2 group by 1 limit 20
-    )
-    select arm, name, sees, ${momentsSql.join(', ')} from (
-      select u.arm, n.name, u.would_see > 0 as sees, 1 as x, 0 as b,
-        least(coalesce(o.value_micros, 0), n.cap) / 1e6 as y
-      from experiment_units u cross join names n left join experiment_outcomes o on o.experiment_id = u.experiment_id
-        and o.version = u.version and o.arm = u.arm and o.unit_key = u.unit_key and o.name = n.name
-      where u.experiment_id = $1 and u.version = $2
-    ) as given group by 1, 2, 3`,
-    [experimentId, version],
-  );
-  return rows;
-}

@@ -1,6 +1,13 @@
 import type pg from 'pg';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
-import { addBookingsSql, addEventsSql, addOutcomesSql, addSessionsSql, moveUnitsSql } from './statements.ts';
+import {
+  addBookingsSql,
+  addEventsSql,
+  addOutcomesSql,
+  addSessionsSql,
+  addUpMomentsSql,
+  moveUnitsSql,
+} from './statements.ts';
 
 /** Transactions of one run (count). */
 const maxTransactions = 200_000n;
@@ -26,6 +33,7 @@ export const collectSums = (pool: pg.Pool): Promise<boolean | null> =>
       await executor.query('set local enable_seqscan = off; set local jit = off');
       for (const text of [moveUnitsSql, addSessionsSql, addEventsSql, addBookingsSql, addOutcomesSql])
         await executor.query(text, [from, to]);
+      await executor.query(addUpMomentsSql);
     }
     await executor.query('update experiment_progress set until_xid = $1::xid8', [to]);
     return to === end;

@@ -21,10 +21,11 @@ const key = 'experiment_id, version, arm, unit_key';
  */
 export const addSessionsSql = `
 with given as (
-  select t.id as session_id, t.created_at, t.campaign_ids, ${inputs('t')} as inputs
+  select t.id as session_id, t.created_at, t.campaign_ids, t.device, t.country, ${inputs('t')} as inputs
   from sessions t where ${isNew} and ${isIn('t')}
 ), counted as (
-  select arm.*, min(g.created_at) as first_at, count(*)::int as sessions, (count(*) filter (where case
+  select arm.*, min(g.created_at) as first_at, (array_agg(g.device order by g.created_at))[1] as device,
+    (array_agg(g.country order by g.created_at))[1] as country, count(*)::int as sessions, (count(*) filter (where case
     when e.campaign_id is null
       then cardinality(g.campaign_ids) > 0 or json_array_length(coalesce(g.inputs #> '{ghost,campaigns}', '[]')) > 0
     else e.campaign_id = any(g.campaign_ids) or exists (
@@ -41,11 +42,12 @@ with given as (
   where u.experiment_id = c.experiment_id and u.version = c.version and u.arm = c.arm and u.unit_key = c.unit_key
   returning ${['experiment_id', 'version', 'arm', 'unit_key'].map((name) => `u.${name}`).join(', ')}
 )
-insert into experiment_units (${key}, first_at, sessions, would_see, before_clicks, before_revenue_micros)
+insert into experiment_units (${key}, first_at, device, country, sessions, would_see, before_clicks,
+  before_revenue_micros)
 select ${key
   .split(', ')
   .map((name) => `c.${name}`)
-  .join(', ')}, c.first_at, c.sessions, c.would_see,
+  .join(', ')}, c.first_at, coalesce(c.device, ''), coalesce(c.country, ''), c.sessions, c.would_see,
   coalesce(b.clicks, 0), coalesce(b.revenue_micros, 0)
 from counted c
 left join lateral (
@@ -113,11 +115,26 @@ export const addBookingsSql = addSql(
 
 /** The publishers' own outcomes, of users who were in an experiment by then. */
 export const addOutcomesSql = `
-insert into experiment_outcomes as o (${key}, name, occurrences, value_micros)
-select u.experiment_id, u.version, u.arm, u.unit_key, t.name, count(*), sum(t.value_micros)
+insert into experiment_outcomes as o (${key}, sees, name, occurrences, value_micros)
+select u.experiment_id, u.version, u.arm, u.unit_key, u.would_see > 0, t.name, count(*), sum(t.value_micros)
 from own_outcomes t join experiment_units u on u.unit_key = t.user_key and t.at >= u.first_at
 join experiments e on e.id = u.experiment_id and e.publisher_id = t.publisher_id
 where ${isNew} and (e.stopped_at is null or t.at <= e.stopped_at) and u.version = e.version
-group by 1, 2, 3, 4, 5
+group by 1, 2, 3, 4, 5, 6
 on conflict (experiment_id, version, name, arm, unit_key) do update
 set occurrences = o.occurrences + excluded.occurrences, value_micros = o.value_micros + excluded.value_micros`;
+
+const momentKey = 'experiment_id, version, arm, sees, segment, segment_value, name, is_own';
+const sums = ['n', 'x', 'y', 'b', 'xx', 'yy', 'bb', 'xy', 'xb', 'yb'];
+
+/** Makes one row of all rows of a sum, where some were added. */
+export const addUpMomentsSql = `
+with touched as (
+  select distinct experiment_id, version from experiment_moments where is_delta
+), gone as (
+  delete from experiment_moments m using touched t
+  where m.experiment_id = t.experiment_id and m.version = t.version returning m.*
+)
+insert into experiment_moments (${momentKey}, is_delta, ${sums.join(', ')})
+select ${momentKey}, false, ${sums.map((name) => `sum(${name})`).join(', ')} from gone
+group by ${momentKey} having sum(n) <> 0`;

@@ -2,7 +2,7 @@ import bowser from 'bowser';
 import { LRUCache } from 'lru-cache';
 import { activeCapsOf } from '../../budgets/caps.ts';
 import { findTheme } from '../../catalog/theme-key.ts';
-import type { Experiment, Publisher, Snapshot, Theme } from '../../catalog/types.ts';
+import type { Publisher, Snapshot, Theme } from '../../catalog/types.ts';
 import { indexOf } from '../../decision/decide.ts';
 import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
 import { type Assigned, assign, type Subject, subjectOf } from '../../experiments/assign.ts';
@@ -126,9 +126,8 @@ const noProfileKeys: ProfileKeys = { all: noKeys, email: null };
 const hasProfiles = (publisher: Publisher): boolean =>
   publisher.keepsAttributes || indexOf(publisher).audiences !== null;
 
-function applyExperiments(pending: PendingFetch, experiments: readonly Experiment[], subject: Subject): void {
-  const { publisher, theme, request, dev } = pending;
-  const { placement } = request;
+function applyExperiments(pending: PendingFetch, experiments: Parameters<typeof assign>[0], subject: Subject): void {
+  const { publisher, theme, placement, request, dev } = pending;
   pending.assigned = assign(experiments, { ...subject, publisher, theme, placement, named: dev ? request.arms : null });
   if (pending.assigned !== null) pending.theme = pending.assigned.theme;
 }

@@ -1,0 +1,67 @@
+import { holdoutArm } from '../../catalog/experiments.ts';
+import type { Work } from '../../management/unit-of-work.ts';
+import type { ErrorDetail } from '../../platform/errors.ts';
+import { timeOf } from '../../platform/lib/time-zone.ts';
+import { checkChanges, maxArms } from './changes.ts';
+import type { ExperimentValues } from './view.ts';
+
+/** What the shape does not say of an experiment. */
+export async function check(
+  { arms, holdout, start_at, end_at, campaign_id, ramp }: ExperimentValues,
+  work: Work,
+): Promise<ErrorDetail[]> {
+  const details: ErrorDetail[] = [];
+  const total = arms.reduce((sum, arm) => sum + arm.share, holdout);
+  if (arms.length === 0 && holdout === 0)
+    details.push({ path: '/arms', message: 'must hold an arm, or there must be a hold-out' });
+  if (total > 1 + 1e-9)
+    details.push({ path: '/arms', message: `have shares of ${round(total)} together with the hold-out: at most 1` });
+  if (arms.filter(({ changes }) => Object.keys(changes).length > 0).length > maxArms)
+    details.push({ path: '/arms', message: `must be at most ${maxArms} beside the control` });
+  for (const [at, arm] of arms.entries()) {
+    if (arm.key === holdoutArm) details.push({ path: `/arms/${at}/key`, message: 'is the name of the hold-out' });
+    if (arms.findIndex(({ key }) => key === arm.key) < at)
+      details.push({ path: `/arms/${at}/key`, message: 'is given twice' });
+    details.push(...checkChanges(arm, `/arms/${at}/changes`));
+  }
+  if (start_at !== null && end_at !== null && (timeOf(end_at) ?? 0) <= (timeOf(start_at) ?? 0))
+    details.push({ path: '/end_at', message: 'must be after the start' });
+  for (const [name, value] of Object.entries({ start_at, end_at }))
+    if (value !== null && !Number.isFinite(timeOf(value) ?? Number.NaN))
+      details.push({ path: `/${name}`, message: 'must be a time such as 2030-01-31T12:00:00Z' });
+  if (campaign_id !== null && holdout === 0)
+    details.push({ path: '/holdout', message: 'must be above 0: the campaign is withheld from it' });
+  for (const [at, step] of (ramp ?? []).entries()) {
+    const before = ramp?.[at - 1];
+    if (before !== undefined && (step.after_hours <= before.after_hours || step.share < before.share))
+      details.push({ path: `/ramp/${at}`, message: 'must be later than the step before it, and not smaller' });
+  }
+  return [...details, ...(await unknownRows({ arms, campaign_id }, work))];
+}
+
+const round = (value: number): number => Math.round(value * 1e4) / 1e4;
+
+/** Themes and campaigns that the publisher does not have. Themes are locked against removal meanwhile. */
+async function unknownRows(
+  { arms, campaign_id: campaignId }: Pick<ExperimentValues, 'arms' | 'campaign_id'>,
+  { executor, publisherId }: Work,
+): Promise<ErrorDetail[]> {
+  const details: ErrorDetail[] = [];
+  const named = arms.flatMap(({ changes }) => changes.theme_id ?? []);
+  if (named.length > 0) {
+    const { rows } = await executor.query<{ id: number }>(
+      'select id from themes where publisher_id = $1 and id = any($2) and deleted_at is null for share',
+      [publisherId, named],
+    );
+    const known = new Set(rows.map(({ id }) => id));
+    for (const [at, { changes }] of arms.entries())
+      if (changes.theme_id !== undefined && !known.has(changes.theme_id))
+        details.push({ path: `/arms/${at}/changes/theme_id`, message: 'Theme not found' });
+  }
+  if (campaignId === null) return details;
+  const { rowCount } = await executor.query(
+    'select from campaign_publishers where campaign_id = $1 and publisher_id = $2',
+    [campaignId, publisherId],
+  );
+  return rowCount === 0 ? [...details, { path: '/campaign_id', message: 'Campaign not found' }] : details;
+}

@@ -1,0 +1,40 @@
+import type { Slots } from '../../catalog/experiments.ts';
+import type { WrittenRow } from '../../catalog/unit-changes.ts';
+import type { ArmInput } from './changes.ts';
+import type { HistoryEntry } from './history.ts';
+import type { RampStep } from './ramp.ts';
+
+/** Fields of an experiment as the client writes them. */
+export type ExperimentValues = {
+  key: string;
+  name: string;
+  placements: string[] | null;
+  campaign_id: number | null;
+  layer: string | null;
+  holdout: number;
+  arms: ArmInput[];
+  start_at: string | null;
+  end_at: string | null;
+  ramp: RampStep[] | null;
+  smallest_lift: number;
+};
+
+export const states = ['draft', 'scheduled', 'running', 'stopped', 'ended'] as const;
+type ExperimentState = (typeof states)[number];
+
+/** An experiment as it is shown. */
+export type ExperimentView = ExperimentValues & {
+  state: ExperimentState;
+  version: number;
+  versions: Version[];
+  allocation: Slots[];
+  started_at: string | null;
+  stopped_at: string | null;
+  adopted: Adopted | null;
+  history: HistoryEntry[];
+};
+
+/** The arm that was made permanent, and what was written for it. */
+type Adopted = { arm: string; at: string; by: string; written: WrittenRow[] };
+
+type Version = { version: number; at: string; holdout: number; arms: ArmInput[] };

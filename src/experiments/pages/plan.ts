@@ -1,0 +1,42 @@
+import type { PublisherContext } from '../../catalog/publisher-pages.ts';
+import type { ManagementClient } from '../../management/page-client.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { t, tHtml } from '../../platform/i18n/messages.ts';
+import { card } from '../../shell/components.ts';
+import { type Fields, hasRole } from '../../shell/context.ts';
+import { count, percent } from '../../shell/format.ts';
+import { type PlannedDesign, planFor } from '../report/find.ts';
+import type { ExperimentPlan } from '../report/plan.ts';
+import { readForm } from './form.ts';
+
+/** Beside the form: how long what is typed takes, asked again with each edit. */
+export const planPanel = ({ path, viewer }: PublisherContext): Html =>
+  hasRole(viewer.user.role, 'admin')
+    ? html`
+        <div class="sticky">${card(
+          t('experiments.plan'),
+          html`
+            <div id="plan" aria-live="polite" hx-post="${path('/experiments/new/plan')}" hx-include="closest .split"
+              hx-trigger="load, input delay:500ms from:closest .split, change delay:200ms from:closest .split">
+              <p class="hint">${t('experiments.planning')}</p>
+            </div>`,
+        )}</div>`
+    : nothing;
+
+/** The plan of what is typed, which may be incomplete. */
+export async function typedPlan(management: ManagementClient, context: PublisherContext, fields: Fields) {
+  const design = readForm(fields) as PlannedDesign;
+  const shares = [design.holdout, ...design.arms.map(({ share }) => share)];
+  const total = shares.reduce((sum, share) => sum + share, 0);
+  const isComplete = shares.every((share) => share >= 0) && total <= 1 + 1e-9 && design.smallest_lift > 0;
+  if (!isComplete || (design.arms.length < 2 && total === 0))
+    return html`<p class="hint">${t('experiments.planIncomplete')}</p>`;
+  return planText(await management.read(context, (work) => planFor(work, design)));
+}
+
+function planText({ lift, days, users_needed: needed, users_per_day: perDay }: ExperimentPlan): Html {
+  if (days === null || needed === null) return html`<p class="hint">${t('experiments.planNone')}</p>`;
+  return html`
+    <p class="reach">${tHtml('experiments.planDays', { days, lift: percent(lift) })}</p>
+    <p class="hint">${t('experiments.planUsers', { users: count(needed), perDay: count(perDay) })}</p>`;
+}

@@ -1,0 +1,104 @@
+import type { Executor } from '../../platform/db/pool.ts';
+import { dayMs } from '../../platform/lib/time.ts';
+import { usersNeeded } from '../statistics/checks.ts';
+import { linearised, type Moments, ratioOf } from '../statistics/moments.ts';
+
+/** How often an interval of a report misses the truth, over all looks and all arms together. */
+export const alpha = 0.05;
+
+/** How large an experiment must be to find what it looks for, by the traffic of late. */
+export type ExperimentPlan = {
+  /** The difference in revenue that is to be found: 0.05 is 5 %. */
+  lift: number;
+  /** Users a day at its placements, of all the traffic. */
+  users_per_day: number;
+  /** Users of all arms; null: there is no revenue to plan with. */
+  users_needed: number | null;
+  /** Until then, at the traffic of late; null: there is none. */
+  days: number | null;
+};
+
+type Asked = {
+  publisherId: number;
+  /** Normalised names; null: all. */
+  placements: readonly string[] | null;
+  /** Of all arms, the control first; the part of the traffic that is outside has none. */
+  shares: readonly number[];
+  lift: number;
+  nowMs: number;
+};
+
+/** Days of traffic that are looked at, and sessions that are enough of it (counts). */
+const windowDays = 7;
+const enoughSessions = 5_000;
+const mostSessions = 20_000;
+
+/** Plans by a sample of users of the last week. */
+export async function planOf(executor: Executor, asked: Asked): Promise<ExperimentPlan> {
+  const { shares, lift } = asked;
+  const { moments, usersPerDay } = await sampleUsers(executor, asked);
+  const arms = shares.filter((share) => share > 0);
+  const all = arms.reduce((sum, share) => sum + share, 0);
+  // The smallest arm decides: the others are found by then.
+  const [control = 0, ...others] = arms;
+  const arm = Math.min(...others, 1);
+  const found =
+    others.length === 0 || moments.y <= 0
+      ? Number.POSITIVE_INFINITY
+      : usersNeeded({
+          ...{ mean: ratioOf(moments), variance: linearised(moments).z, lift },
+          ...{ shares: [control, arm] as const, alpha: alpha / others.length },
+        });
+  const needed = Number.isFinite(found) ? Math.ceil((found * all) / (control + arm)) : null;
+  const perDay = Math.round(usersPerDay);
+  const days = needed === null || usersPerDay === 0 ? null : Math.ceil(needed / (usersPerDay * all));
+  return { lift, users_per_day: perDay, users_needed: needed, days };
+}
+
+type SampleRow = Pick<Moments, 'n' | 'x' | 'y' | 'xx' | 'yy' | 'xy'> & { days: number };
+
+/** Users with keys below a bound, which is random with them: 1 of 256, 1 of 16, or all, as many as it takes. */
+async function sampleUsers(executor: Executor, asked: Asked): Promise<{ moments: Moments; usersPerDay: number }> {
+  for (const part of [256, 16, 1]) {
+    const row = await readSample(executor, asked, part);
+    if (part > 1 && row.x < enoughSessions) continue;
+    if (row.n > 0) return resultOf(row, part);
+  }
+  // No session has a user: each counts as one.
+  return resultOf(await readSample(executor, asked, null), 1);
+}
+
+const resultOf = ({ days, ...sums }: SampleRow, part: number) => ({
+  moments: { ...sums, b: 0, bb: 0, xb: 0, yb: 0 },
+  usersPerDay: (sums.n * part) / Math.max(1, days),
+});
+
+/** `part` null: sessions without a user. */
+async function readSample(executor: Executor, asked: Asked, part: number | null): Promise<SampleRow> {
+  const { publisherId, placements, nowMs } = asked;
+  const below = part === null || part === 1 ? null : `${(256 / part).toString(16).padStart(2, '0')}${'0'.repeat(30)}`;
+  const { rows } = await executor.query<SampleRow>(
+    `with sample as materialized (
+      select day, id, created_at, coalesce(user_key, id) as unit from sessions
+      where day >= ($1::timestamptz - interval '${windowDays} days')::date and publisher_id = $2 and not dev
+        and ($3::text[] is null or placement = any($3))
+        and ${part === null ? 'user_key is null' : `user_key ${below === null ? 'is not null' : '< $4::uuid'}`}
+      limit ${mostSessions}
+    ), units as (
+      select count(*)::float8 as x, coalesce(sum(paid.micros), 0)::float8 / 1e6 as y, min(created_at) as since
+      from sample s left join lateral (
+        select sum(micros) as micros from (
+          select e.revenue_micros as micros from events e
+          where e.day = s.day and e.session_id = s.id and e.suspicious is null and e.revenue_micros is not null
+          union all select b.revenue_micros from bookings b where b.day = s.day and b.session_id = s.id
+        ) one
+      ) paid on true group by s.unit
+    )
+    select count(*)::float8 as n, coalesce(sum(x), 0) as x, coalesce(sum(y), 0) as y, coalesce(sum(x * x), 0) as xx,
+      coalesce(sum(y * y), 0) as yy, coalesce(sum(x * y), 0) as xy,
+      coalesce(extract(epoch from $1 - min(since)) * 1000 / ${dayMs}, 0)::float8 as days
+    from units`,
+    [new Date(nowMs), publisherId, placements, ...(below === null ? [] : [below])],
+  );
+  return rows[0] as SampleRow;
+}

@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { armSums, type Population, readRows, type Segment } from '../../src/experiments/report/sums.ts';
+import { addUpMomentsSql } from '../../src/experiments/sums/statements.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { callsOf } from './support.ts';
+
+let t: TestApp;
+let id: number;
+beforeAll(async () => {
+  t = await createTestApp();
+  await callsOf(t).start({ key: 'sums', arms: [{ key: 'control', share: 0.5, changes: {} }] });
+  id = (await t.pool.query('select id from experiments')).rows[0].id;
+  await t.pool.query(
+    `insert into experiment_units (experiment_id, version, arm, unit_key, first_at, sessions, would_see, perks, clicks,
+      conversions, revenue_micros, before_clicks, before_revenue_micros, device, country)
+    select $1, 1, (array['control', 'b', 'c'])[1 + n % 3], gen_random_uuid(), now(), 1 + n % 4, (n % 5) % 3, n % 2,
+      n % 7, n % 3, case when n % 4 = 0 then (1000000 * exp((n % 97) / 10.0))::bigint + n else 0 end, n % 6, n * 1000,
+      (array['mobile', 'desktop', ''])[1 + n % 3], (array['DE', 'US'])[1 + n % 2]
+    from generate_series(1, 9000) n`,
+    [id],
+  );
+  await t.pool.query(
+    `insert into experiment_outcomes (experiment_id, version, arm, unit_key, sees, name, occurrences, value_micros)
+    select experiment_id, version, arm, unit_key, would_see > 0, 'order', 1, 1000000 * (hashtext(unit_key::text) % 500)
+    from experiment_units where clicks > 1`,
+  );
+});
+afterAll(() => t.close());
+
+/** One pass over all users, as the rule is stated. */
+async function byOnePass(population: Population, value: string | null) {
+  const { rows } = await t.pool.query(
+    `with cap as (
+      select percentile_disc(0.999) within group (order by revenue_micros) as at from experiment_units
+      where revenue_micros > 0
+    )
+    select arm, count(*)::int as users, sum(x) as sessions, sum(y) as y, sum(y * y) as yy, sum(x * y) as xy,
+      sum(y * b) as yb, sum(b) as b, sum(b * b) as bb, sum(c) as clicks, sum(c * bc) as clicks_yb, sum(shown) as shown
+    from (
+      select arm, sessions::float8 as x, least(revenue_micros, cap.at)::float8 / 1e6 as y, clicks::float8 as c,
+        before_revenue_micros::float8 / 1e6 as b, before_clicks::float8 as bc, would_see::float8 as shown
+      from experiment_units cross join cap where ($1 = 'all' or would_see > 0) and ($2::text is null or device = $2)
+    ) given group by 1 order by 1`,
+    [population, value],
+  );
+  return rows;
+}
+
+async function byIncrements(population: Population, segment: Segment | null, value: string | null) {
+  const rows = await readRows(t.pool, { experimentId: id, version: 1, segment });
+  const asked = rows.filter((row) => value === null || row.value === value);
+  return armSums(asked, population)
+    .filter(({ metrics }) => metrics.clicks.n > 0)
+    .map(({ arm, metrics: { revenue, clicks } }) => ({ arm, revenue, clicks }))
+    .sort((a, b) => (a.arm < b.arm ? -1 : 1));
+}
+
+async function expectSame(): Promise<void> {
+  for (const population of ['all', 'would_have_seen'] as const)
+    for (const value of [null, 'mobile', 'desktop']) {
+      const expected = await byOnePass(population, value);
+      const found = await byIncrements(population, value === null ? null : 'device', value);
+      expect(found.map(({ arm }) => arm)).toEqual(expected.map(({ arm }) => arm));
+      for (const [at, { revenue, clicks }] of found.entries()) {
+        const wanted = expected[at];
+        expect([revenue.n, revenue.x, clicks.y, clicks.yb]).toEqual([
+          ...[wanted.users, wanted.sessions, wanted.clicks, wanted.clicks_yb],
+        ]);
+        for (const name of ['y', 'yy', 'xy', 'yb', 'b', 'bb'] as const)
+          expect(revenue[name] / wanted[name], `${population} ${value} ${name}`).toBeCloseTo(1, 9);
+      }
+    }
+}
+
+test('sums that follow each change of users are those of one pass over all, capped by the same rule', async () => {
+  await expectSame();
+  const units = 'experiment_units where hashtext(unit_key::text)';
+  for (const text of [
+    `update experiment_units set clicks = clicks + 3, revenue_micros = revenue_micros + 5000000, sessions = sessions + 1
+      where hashtext(unit_key::text) % 11 = 0`,
+    'update experiment_units set would_see = would_see + 1 where hashtext(unit_key::text) % 13 = 0',
+    `update experiment_units set unit_key = gen_random_uuid() where hashtext(unit_key::text) % 17 = 0`,
+    `delete from ${units} % 7 = 0`,
+    addUpMomentsSql,
+    `delete from ${units} % 5 = 0`,
+    'update experiment_units set revenue_micros = 0 where revenue_micros > 900000000',
+  ]) {
+    await t.pool.query(text);
+    await expectSame();
+  }
+  await t.pool.query(addUpMomentsSql);
+  await expectSame();
+  const { rows } = await t.pool.query(
+    `select count(*)::int as rows, count(*) filter (where is_delta)::int as deltas from experiment_moments
+    where segment = ''`,
+  );
+  expect(rows[0]).toEqual({ rows: 3 * 2 * 6 + 3 * 2, deltas: 0 });
+});
+
+test('own outcomes follow whether their users saw something, and count those without any as 0', async () => {
+  await t.pool.query(
+    'delete from experiment_outcomes o where not exists (select from experiment_units u where u.unit_key = o.unit_key)',
+  );
+  for (const population of ['all', 'would_have_seen'] as const) {
+    const { rows: expected } = await t.pool.query(
+      `with cap as (
+        select percentile_disc(0.999) within group (order by value_micros) as at from experiment_outcomes
+      )
+      select u.arm, count(*)::int as n, sum(least(coalesce(o.value_micros, 0), cap.at))::float8 / 1e6 as y,
+        sum(least(coalesce(o.value_micros, 0), cap.at) ^ 2)::float8 / 1e12 as yy
+      from experiment_units u cross join cap left join experiment_outcomes o on o.unit_key = u.unit_key
+      where $1 = 'all' or u.would_see > 0 group by 1 order by 1`,
+      [population],
+    );
+    const rows = await readRows(t.pool, { experimentId: id, version: 1, segment: null });
+    const found = armSums(rows, population).sort((a, b) => (a.arm < b.arm ? -1 : 1));
+    expect(found).toHaveLength(3);
+    for (const [at, { outcomes, arm }] of found.entries()) {
+      const { n = 0, y = 0, yy = 0 } = outcomes.get('order') ?? {};
+      expect(n, arm).toBe(expected[at].n);
+      expect(y / expected[at].y, arm).toBeCloseTo(1, 9);
+      expect(yy / expected[at].yy, arm).toBeCloseTo(1, 9);
+    }
+  }
+});
+
+test('removing the experiment removes its sums', async () => {
+  await callsOf(t).end();
+  for (const table of ['experiment_units', 'experiment_outcomes', 'experiment_moments'])
+    expect((await t.pool.query(`select from ${table}`)).rowCount, table).toBe(0);
+});
