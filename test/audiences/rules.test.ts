@@ -23,6 +23,15 @@ beforeEach(async () => {
 
 const follow = () => followRules(t.pool, clock.ms);
 
+/** Follows until all that is written by now is taken: transactions of other databases hold the horizon back. */
+async function followAll(): Promise<void> {
+  const { rows } = await t.pool.query<{ id: string }>('select pg_current_xact_id()::text as id');
+  const behind = `select 1 from audiences a left join audience_progress p on p.audience_id = a.id
+    where a.rule is not null and (p.rule is distinct from a.rule or p.read_until <= $1::xid8)`;
+  do await follow();
+  while ((await t.pool.query(behind, [rows[0]?.id])).rowCount !== 0);
+}
+
 async function fetched(body: object = {}) {
   const answer = await t.app.inject({
     method: 'POST',
@@ -48,8 +57,7 @@ test('who saw an offer often enough is in the audience at the next fetch, until 
       const url = new URL(offers[0]?.pixel ?? '');
       expect((await t.app.inject({ url: url.pathname + url.search })).statusCode).toBe(200);
     }
-  await follow();
-  await follow();
+  await followAll();
   const shown = async () => [
     (await fetched()).offers.length,
     (await fetched({ pub_user_id: 'u2' })).offers.length,
@@ -120,7 +128,7 @@ test('a rule audience equals a query over raw rows, however they came and whatev
         await write(users, given);
         if (rule !== null) expect((await me.call('PATCH', '/audiences/p', { rule })).status).toBe(200);
         await Promise.all([follow(), follow()]);
-        await follow();
+        await followAll();
       }
       const { rows } = await t.pool.query<{ members: string[]; expected: string[] }>(
         `select array(
@@ -157,7 +165,7 @@ test('rules count one campaign, advertiser or category, and an erased user is in
   const { offers } = await fetched();
   const url = new URL(offers[0]?.pixel ?? '');
   await t.app.inject({ url: url.pathname + url.search });
-  await follow();
+  await followAll();
   const sizes = async () => {
     const { body } = await me.call('GET', '/audiences?limit=20');
     const rows = body.data as unknown as { key: string; size: number }[];
@@ -168,6 +176,6 @@ test('rules count one campaign, advertiser or category, and an erased user is in
   while (await eraseNext(t));
   clock.ms += secondSweepMs;
   while (await eraseNext(t));
-  await follow();
+  await followAll();
   expect(Object.values(await sizes())).toEqual([0, 0, 0, 0, 0, 0, 0]);
 });

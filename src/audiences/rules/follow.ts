@@ -3,24 +3,26 @@ import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { changeSizes } from '../members/members.ts';
 import { factsSql, type Rule } from './rule.ts';
 
-type Followed = { id: number; publisherId: number; rule: Rule; known: Rule | null; from: string | null };
+type Followed = { id: number; publisherId: number; rule: Rule };
+
+/* The next audience with a rule, locked to the end of the transaction: one process follows an audience at a time. */
+const nextSql = `
+select id, publisher_id as "publisherId", rule from audiences
+where id > $1 and rule is not null order by id limit 1 for update skip locked`;
 
 /*
- * An audience whose new rows are to be read: with another rule than it was read by, or of another transaction. Its row
- * of progress is locked to the end of the transaction: one process follows an audience at a time.
+ * How far it was read, and by the rule of now or another one; read once the audience is locked, so that it is what the
+ * process before has left. Rows of transactions below `until` are there for every later statement.
  */
-const nextSql = `
-select a.id, a.publisher_id as "publisherId", a.rule, p.rule as known, p.read_until::text as "from"
-from audiences a left join audience_progress p on p.audience_id = a.id
-where a.id > $1 and a.rule is not null order by a.id limit 1 for update of a skip locked`;
+const progressSql = `
+select pg_snapshot_xmin(pg_current_snapshot())::text as until,
+  (select read_until::text from audience_progress where audience_id = $1 and rule = $2::jsonb) as "from"`;
 
 /** Takes what users did since into every audience with a rule, exactly once. */
 export async function followRules(pool: pg.Pool, nowMs: number, isStopped: () => boolean = () => false): Promise<void> {
   for (let after: number | null = 0; after !== null && !isStopped(); ) {
     const last: number = after;
     after = await transaction(pool, async (executor) => {
-      // What a statement finds of other transactions is what is finished before the first one.
-      await executor.query('set transaction isolation level repeatable read');
       const { rows } = await executor.query<Followed>(nextSql, [last]);
       const [found] = rows;
       if (found === undefined) return null;
@@ -32,12 +34,9 @@ export async function followRules(pool: pg.Pool, nowMs: number, isStopped: () =>
 
 async function follow(executor: Executor, followed: Followed, nowMs: number): Promise<void> {
   const { id, rule } = followed;
-  const { rows } = await executor.query<{ until: string; same: boolean }>(
-    `select pg_snapshot_xmin(pg_current_snapshot())::text as until, $1::jsonb = $2::jsonb as same`,
-    [JSON.stringify(rule), JSON.stringify(followed.known)],
-  );
-  const { until, same } = rows[0] as { until: string; same: boolean };
-  const from = same ? followed.from : null;
+  const text = JSON.stringify(rule);
+  const { rows } = await executor.query<{ until: string; from: string | null }>(progressSql, [id, text]);
+  const { until, from } = rows[0] as { until: string; from: string | null };
   if (from === until) return;
   if (from === null) await forget(executor, id);
   const found = await takeFacts(executor, followed, { from, until, nowMs });
@@ -45,7 +44,7 @@ async function follow(executor: Executor, followed: Followed, nowMs: number): Pr
   await executor.query(
     `insert into audience_progress (audience_id, rule, read_until) values ($1, $2, $3::xid8)
     on conflict (audience_id) do update set rule = excluded.rule, read_until = excluded.read_until`,
-    [id, JSON.stringify(rule), until],
+    [id, text, until],
   );
 }
 
