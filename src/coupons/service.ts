@@ -58,6 +58,7 @@ export function createCouponService(deps: LoadDeps & { management: Management })
 
   return {
     add: async (actor, publisherId, id, given) => {
+      await management.read(actor, publisherId, (work) => requireOffer(work, id));
       if (Buffer.isBuffer(given))
         return load(actor, publisherId, id, {
           lines: readLines(given),

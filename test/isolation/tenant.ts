@@ -29,13 +29,16 @@ export function callAs(
   tenant: Pick<Tenant, 'key'>,
   method: string,
   url: string,
-  body?: object,
+  body?: object | string,
 ): Promise<LightMyRequestResponse> {
   addresses += 1;
   return t.app.inject({
     method: method.toUpperCase() as 'GET',
     url,
-    headers: { authorization: `Bearer ${tenant.key}` },
+    headers: {
+      authorization: `Bearer ${tenant.key}`,
+      ...(typeof body === 'string' && { 'content-type': 'text/csv' }),
+    },
     remoteAddress: `10.1.${addresses >> 8}.${addresses & 255}`,
     ...(body !== undefined && { payload: body }),
   });
@@ -101,6 +104,15 @@ export async function addTenant(t: TestApp, marker: string): Promise<Tenant> {
   const erasure = await call('POST', '/manage/v1/privacy/erasure', { pub_user_id: 'somebody-else' });
   const rule = await call('POST', '/manage/v1/sequence-rules', { effect: 'deny', match: { tags: [marker] } });
   const spare = await call('POST', '/manage/v1/keys', { name: marker, permissions: ['reports'] });
+  const ownKey = marker.toLowerCase();
+  await call('PUT', `/manage/v1/users/${user}`, { attributes: { note: marker } });
+  await call('POST', '/manage/v1/audiences', { key: ownKey, name: marker });
+  await call('POST', '/manage/v1/experiments', {
+    key: ownKey,
+    name: marker,
+    arms: [{ key: 'control', share: 1, changes: {} }],
+  });
+  await call('POST', `/manage/v1/offers/${offer?.id}/coupon-codes`, { codes: [`${marker}-1`] });
   const first = async (table: string, where = 'publisher_id = $1'): Promise<string> =>
     String((await t.pool.query(`select min(id) as id from ${table} where ${where}`, [publisherId])).rows[0].id);
   return {
@@ -127,6 +139,9 @@ export async function addTenant(t: TestApp, marker: string): Promise<Tenant> {
       replays: String(replay.id),
       listener: String(listener.id),
       erasure: String(erasure.id),
+      pub_user_id: user,
+      audiences: ownKey,
+      experiments: ownKey,
       session_id: String(fetched.session_id),
       sessions: String(fetched.session_id),
     },

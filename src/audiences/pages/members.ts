@@ -32,12 +32,13 @@ export function memberPages(pages: Pages<PublisherContext>, services: MemberServ
   );
   pages.post('/audiences/:key/find', 'admin', async (context, fields) => {
     const key = keyIn(context);
+    const audience = await management.read(context, (work) => findAudience(work, key));
     const { id, problem } = refusalOfId(fields.text('pub_user_id'));
     const to = pathOf(context, key);
     if (problem !== null) return { to, failed: t('audiences.noId') };
     const userKeys = services.importDeps.userKeys.allOf(context.publisher.id, id);
-    const found = await management.read(context, async (work) =>
-      findMembership(work.executor, (await findAudience(work, key)).id, userKeys, work.nowMs),
+    const found = await management.read(context, ({ executor, nowMs }) =>
+      findMembership(executor, audience.id, userKeys, nowMs),
     );
     return { to, done: membershipText(context, found) };
   });
@@ -66,11 +67,11 @@ async function addMembers(
   upload: Upload | null,
 ): Promise<PageResult> {
   const key = keyIn(context);
+  const audienceId = await management.read(context, (work) => listId(work, key));
   const to = pathOf(context, key);
   const typed = Buffer.from(fields.text('ids'));
   const bytes = upload?.bytes ?? typed;
   if (bytes.toString().trim() === '') return { to, failed: t('audiences.nobody') };
-  const audienceId = await management.read(context, (work) => listId(work, key));
   try {
     const target = { publisherId: context.publisher.id, audienceId };
     return { to, done: importedText(await importMembers(importDeps, target, Readable.from([bytes]))) };

@@ -96,6 +96,9 @@ test('an analyst sees how many sessions a campaign is eligible for, without a fu
 test('every page opens for an admin', async () => {
   await admin.post(own('/reports/saved'), { name: 'Weekly', query: '?range=last-week' });
   const { rows } = await t.pool.query('select id from saved_reports');
+  await admin.post(own('/audiences'), { key: 'guests', name: 'Guests' });
+  const experiment = { url: '/manage/v1/experiments', payload: { key: 'hold-out', holdout: 0.1 } };
+  await t.app.inject({ method: 'POST', ...experiment, headers: { authorization: `Bearer ${t.publisher.key}` } });
   for (const { path } of publisherRoutes().filter(
     ({ method, path }) => method === 'GET' && !path.endsWith('/stream') && !path.includes('/deliveries/'),
   )) {
@@ -104,6 +107,8 @@ test('every page opens for an admin', async () => {
       .replace('saved/:key', `saved/${rows[0].id}`)
       .replace('webhooks/:endpoint', 'webhooks/usp.selection')
       .replace('placements/:key', 'placements/checkout')
+      .replace('audiences/:key', 'audiences/guests')
+      .replace('experiments/:key', 'experiments/hold-out')
       .replaceAll(/:\w+/g, '1');
     const { statusCode } = await admin.get(url);
     expect([200, 303], `${url} ${statusCode}`).toContain(statusCode);
