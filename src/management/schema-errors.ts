@@ -25,8 +25,10 @@ export function schemaErrors(schema: TSchema, value: unknown, most: number): Err
 const maxExcess = 1000;
 
 /** Finds lists and objects so long that checking each part would keep other requests waiting. */
-function* findOversized(schema: TSchema, value: unknown, path: string, most: number): Generator<ErrorDetail> {
+function* findOversized(given: TSchema, value: unknown, path: string, most: number): Generator<ErrorDetail> {
   if (typeof value !== 'object' || value === null) return;
+  const type = Array.isArray(value) ? 'array' : 'object';
+  const schema = (given.anyOf as TSchema[] | undefined)?.find((branch) => branch.type === type) ?? given;
   if (Array.isArray(value)) {
     if (value.length > ((schema.maxItems as number | undefined) ?? Number.POSITIVE_INFINITY) + maxExcess)
       yield { path, message: `must list at most ${schema.maxItems}` };
@@ -80,15 +82,21 @@ function* problemsOf(errors: Iterable<ValueError>): Generator<ErrorDetail> {
   }
 }
 
-/** Of several shapes the first is the main one; others, such as null, are named beside it. */
-function problemsOfUnion({ path, schema, errors }: ValueError): ErrorDetail[] {
+/** Of several shapes the one of the value's type counts, or the first; others, such as null, are named beside it. */
+function problemsOfUnion({ path, schema, errors, value }: ValueError): ErrorDetail[] {
   const branches = errors.map((branch) => [...problemsOf(branch)]);
   if (branches.some((branch) => branch.length === 0)) return [];
-  const choices = (schema.anyOf as TSchema[]).map((one) => one.const as unknown);
+  const shapes = schema.anyOf as TSchema[];
+  const choices = shapes.map((one) => one.const as unknown);
   if (choices.every((choice) => choice !== undefined))
     return [{ path, message: `must be one of ${choices.join(', ')}` }];
-  const nullable = (schema.anyOf as TSchema[]).some((one) => one.type === 'null');
-  return (branches[0] ?? []).map((detail) =>
+  const nullable = shapes.some((one) => one.type === 'null');
+  const type = Array.isArray(value) ? 'array' : typeof value;
+  const main = Math.max(
+    0,
+    shapes.findIndex((one) => one.type === type),
+  );
+  return (branches[main] ?? []).map((detail) =>
     nullable && detail.path === path ? { path, message: `${detail.message}, or null` } : detail,
   );
 }

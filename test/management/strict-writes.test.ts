@@ -10,8 +10,8 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-/** They take a fetch-offers request, whose further keys are custom attributes. */
-const lenient = ['/explain'];
+/** They take a fetch-offers request, whose further keys are custom attributes, or CSV. */
+const lenient = ['/explain', '/audiences/guests/import', '/audiences/guests/members/import'];
 
 test('400: every write of the management API names the fields that it does not know, and writes nothing', async () => {
   const catalogue = await addCatalogue(me);
@@ -27,6 +27,7 @@ test('400: every write of the management API names the fields that it does not k
     'sequence-rules': await add('/sequence-rules', { effect: 'deny', match: { offers: [catalogue.offer] } }),
     publishers: me.publisherId,
   };
+  await me.call('POST', '/audiences', { key: 'guests', name: 'Guests' });
   await me.call('POST', '/experiments', { key: 'hold-out', holdout: 0.1 });
   await me.call('PUT', '/webhook-endpoints/usp.selection', { url: 'https://shop.example/hook', method: 'POST' });
   const pathOf = (path: string): string =>
@@ -35,6 +36,7 @@ test('400: every write of the management API names the fields that it does not k
       .replace(':endpoint', 'usp.selection')
       .replace(':listener', '1')
       .replace(':name', 'checkout')
+      .replace('audiences/:key', 'audiences/guests')
       .replace('experiments/:key', 'experiments/hold-out')
       .replace(':publisher_id', String(me.publisherId))
       .replace(/(?<=^\/([\w-]+)\/):(advertiser_)?id(\|:id)?/, (_all, kind: string) => String(ids[kind] ?? 1))
