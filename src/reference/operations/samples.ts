@@ -14,10 +14,13 @@ export const samplesOf = (request: ExampleRequest, baseUrl: string): Sample[] =>
   ];
 };
 
-/** `body`: undefined where there is none. */
-type Call = Omit<ExampleRequest, 'payload'> & { body: unknown };
+/** `body`: undefined where there is none; a text is no JSON. */
+type Call = Omit<ExampleRequest, 'payload'> & { body: object | string | undefined };
 
-const bodyOf = ({ payload }: ExampleRequest): unknown => (payload === undefined ? undefined : JSON.parse(payload));
+function bodyOf({ payload, headers }: ExampleRequest): Call['body'] {
+  if (payload === undefined) return undefined;
+  return headers['content-type'] === 'application/json' ? JSON.parse(payload) : payload;
+}
 
 const indent = (text: string, by: string): string => text.replaceAll('\n', `\n${by}`);
 const pretty = (value: unknown, by = ''): string => indent(JSON.stringify(value, null, 2), by);
@@ -27,7 +30,10 @@ const shellQuote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'
 function curl({ method, url, headers, body }: Call): string {
   const named = Object.entries(headers).map(([name, value]) => `-H ${shellQuote(`${headerName(name)}: ${value}`)}`);
   const verb = method === 'GET' ? '' : `-X ${method} `;
-  const data = body === undefined ? [] : [`-d ${shellQuote(pretty(body))}`];
+  const data = [
+    ...(typeof body === 'string' ? [`--data-binary ${shellQuote(body)}`] : []),
+    ...(typeof body === 'object' ? [`-d ${shellQuote(pretty(body))}`] : []),
+  ];
   return [`curl ${verb}${shellQuote(url)}`, ...named, ...data].join(' \\\n  ');
 }
 
@@ -43,7 +49,8 @@ function typescript({ method, url, headers, body }: Call): string {
       ({ name, value }) => `${/^\w+$/.test(name) ? name : quote(name)}: ${quote(value)}`,
       '},',
     ),
-    ...(body === undefined ? [] : [`body: JSON.stringify(${indent(plainKeys(body), '  ')}),`]),
+    ...(typeof body === 'string' ? [`body: ${JSON.stringify(body)},`] : []),
+    ...(typeof body === 'object' ? [`body: JSON.stringify(${indent(plainKeys(body), '  ')}),`] : []),
   ];
   const options = fields.length === 0 ? '' : `, {\n${fields.map((field) => `  ${field}`).join('\n')}\n}`;
   return `const response = await fetch(${quote(url)}${options});\nconsole.log(response.status, await response.text());`;
@@ -59,9 +66,10 @@ function python({ method, url, headers, body }: Call): string {
       headers,
       ({ name, value }) => `${quote(name)}: ${quote(value)}`,
       '},',
-      without('content-type'),
+      typeof body === 'string' ? undefined : without('content-type'),
     ),
-    ...(body === undefined ? [] : [`json=${indent(pythonLiteral(body), '    ')},`]),
+    ...(typeof body === 'string' ? [`data=${JSON.stringify(body)},`] : []),
+    ...(typeof body === 'object' ? [`json=${indent(pythonLiteral(body), '    ')},`] : []),
   ].map((line) => `    ${line}`);
   const call = [`response = requests.${method.toLowerCase()}(`, `    ${quote(url)},`, ...fields, ')'];
   return ['import requests', '', ...call, 'print(response.status_code, response.text)'].join('\n');
@@ -96,7 +104,10 @@ function php({ method, url, headers, body }: Call): string {
   const lines = [
     ...(method === 'GET' ? [] : [`    CURLOPT_CUSTOMREQUEST => ${quote(method)},`]),
     ...(named.length === 0 ? [] : ['    CURLOPT_HTTPHEADER => [', ...named, '    ],']),
-    ...(body === undefined ? [] : [`    CURLOPT_POSTFIELDS => json_encode(${indent(phpLiteral(body), '    ')}),`]),
+    ...(typeof body === 'string' ? [`    CURLOPT_POSTFIELDS => ${JSON.stringify(body)},`] : []),
+    ...(typeof body === 'object'
+      ? [`    CURLOPT_POSTFIELDS => json_encode(${indent(phpLiteral(body), '    ')}),`]
+      : []),
     '    CURLOPT_RETURNTRANSFER => true,',
   ];
   const start = ['<?php', `$curl = curl_init(${quote(url)});`, 'curl_setopt_array($curl, ['];
@@ -104,7 +115,7 @@ function php({ method, url, headers, body }: Call): string {
 }
 
 function go({ method, url, headers, body }: Call): string {
-  const text = body === undefined ? '' : pretty(body);
+  const text = typeof body === 'object' ? pretty(body) : (body ?? '');
   const raw = text.includes('`') ? JSON.stringify(text) : `\`${text}\``;
   const reader = body === undefined ? 'nil' : `strings.NewReader(${raw})`;
   const imports = ['fmt', 'io', 'net/http', ...(body === undefined ? [] : ['strings'])];

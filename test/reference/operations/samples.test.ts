@@ -64,6 +64,19 @@ test.for([
   }
 });
 
+test.for([
+  ['curl', 'bash', ['-c'], await isInstalled('curl')],
+  ['TypeScript', process.execPath, ['--input-type=module', '-e'], true],
+  ['Python', 'python3', ['-c'], hasRequests],
+] as const)('the sample in %s sends text as it is', async ([name, program, options, isThere], { skip }) => {
+  if (!isThere) skip();
+  received.length = 0;
+  const lines = { ...request, headers: { 'content-type': 'text/csv' }, payload: 'id\n"O\'Neill"\n' };
+  const sample = samplesOf(lines, baseUrl).find((one) => one.name === name)?.text ?? '';
+  await run(program, [...options, sample]);
+  expect(received).toMatchObject([{ type: 'text/csv', body: lines.payload }]);
+});
+
 test('the samples in PHP and Go quote as these languages do', () => {
   const textOf = (name: string) => samplesOf(request, 'https://offers.example').find((one) => one.name === name)?.text;
   expect(textOf('PHP')).toContain(`'name' => 'O\\'Neill & "Sons" \\\\ Co'`);
