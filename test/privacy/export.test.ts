@@ -75,6 +75,8 @@ test('an export of an erased user, of an unknown one, or by another publisher is
     history: [],
     attributes: [],
     audiences: [],
+    experiments: [],
+    outcomes: [],
     webhooks: [],
   };
   expect((await askExport(t, { pub_user_id: 'gone' })).json().data).toEqual(empty);

@@ -1891,6 +1891,8 @@ export const de: Messages = {
     history: 'Obergrenzen und Abmeldungen',
     attributes: 'Attribute',
     audiences: 'Zielgruppen',
+    experiments: 'Experimente',
+    outcomes: 'Ergebnisse',
     webhooks: 'Webhooks',
   },
   ranges: {

@@ -1818,6 +1818,8 @@ export const en = {
     history: 'Caps and opt-outs',
     attributes: 'Attributes',
     audiences: 'Audiences',
+    experiments: 'Experiments',
+    outcomes: 'Outcomes',
     webhooks: 'Webhooks',
   },
   ranges: {

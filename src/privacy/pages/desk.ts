@@ -33,6 +33,8 @@ export const kindTexts: Readonly<Record<string, MessageKey>> = {
   history: 'privacyDesk.history',
   attributes: 'privacyDesk.attributes',
   audiences: 'privacyDesk.audiences',
+  experiments: 'privacyDesk.experiments',
+  outcomes: 'privacyDesk.outcomes',
   webhooks: 'privacyDesk.webhooks',
 };
 
