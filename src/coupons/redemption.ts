@@ -11,11 +11,13 @@ export type Redemption = 'redeemed' | 'cancelled';
 
 const text = (maxLength: number, description: string) => Type.String({ maxLength, description });
 
+const int32 = { minimum: 1, maximum: 2 ** 31 - 1 };
+
 /** What an advertiser reports of a code (docs/interface.md#redemptions). */
 export const redemptionBody = Type.Object(
   {
-    advertiser_id: Type.Integer({ description: 'Whose secret signs the report.' }),
-    offer_id: Type.Integer(),
+    advertiser_id: Type.Integer({ ...int32, description: 'Whose secret signs the report.' }),
+    offer_id: Type.Integer(int32),
     code: text(maxCodeLength, 'As the user presented it.'),
     signature: text(
       64,

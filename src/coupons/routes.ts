@@ -26,7 +26,7 @@ const codesBody = Type.Object(
     ),
     count: Type.Optional(Type.Integer({ description: 'How many to make of the pattern.' })),
   },
-  { description: '`codes`, or `shared`, or `pattern` with `count`.' },
+  { title: 'CouponCodes', description: '`codes`, or `shared`, or `pattern` with `count`.' },
 );
 
 const loadedAnswer = Type.Object({
