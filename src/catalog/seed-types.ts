@@ -58,6 +58,7 @@ export type SeedCatalogue = {
     wallet_enabled: boolean;
     offerwall_enabled: boolean;
     privacy_url: string | null;
+    own_events?: string[];
   };
   themes: {
     key: string;

@@ -26,7 +26,10 @@ const messageView = Type.Object(
   { title: 'PerkMessage' },
 );
 const listAnswer = Type.Object({ data: Type.Array(messageView) });
-const settingsAnswer = Type.Object({ message: Type.String(), data: settingsInput });
+const settingsAnswer = Type.Object(
+  { message: Type.String(), data: settingsInput },
+  { title: 'PerkMessageSettingsAnswer' },
+);
 
 /** E-mails with confirmed perks: whether they are sent, and what became of them. */
 export async function messageRoutes(app: App, http: ManagementHttp): Promise<void> {
@@ -52,7 +55,7 @@ export async function messageRoutes(app: App, http: ManagementHttp): Promise<voi
     operationId: 'changePerkMessageSettings',
     summary: 'Change the settings of perk messages',
     description: 'Fields that are not sent stay as they are.',
-    body: Type.Partial(settingsInput),
+    body: Type.Partial(settingsInput, { title: 'PerkMessageSettingsChange' }),
     response: { 200: settingsAnswer, ...errorAnswers(400, 401, 403, 404) },
   };
   app.patch(settingsPath, { schema: patchSchema, ...hooks }, async (request, reply) => {

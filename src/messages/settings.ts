@@ -14,7 +14,7 @@ export const settingsInput = Type.Object(
     from_name: text(100, { description: 'The sender that readers see; empty: the name of the publisher.' }),
     reply_to: orNull(Type.String({ maxLength: 254, description: 'Where answers go; null: to the sender.' })),
   },
-  { additionalProperties: false },
+  { title: 'PerkMessageSettings', additionalProperties: false },
 );
 
 type Settings = Static<typeof settingsInput>;

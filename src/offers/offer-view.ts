@@ -1,8 +1,7 @@
 import { buildCreativeView } from '../catalog/creative-view.ts';
-import { eachBeacon, eventKinds } from '../catalog/event-kinds.ts';
+import { eachBeacon, eventKinds, ownEventPath, ownEventsOf } from '../catalog/event-kinds.ts';
 import { offerLimits } from '../catalog/offer-limits.ts';
 import type { OfferCopy } from '../catalog/offer-texts.ts';
-import { ownEventPath, ownEventsOf } from '../catalog/own-events.ts';
 import type { Offer, Publisher } from '../catalog/types.ts';
 import type { Coupon } from '../coupons/coupon.ts';
 import { escapeHtml } from '../platform/lib/escape-html.ts';

@@ -6,7 +6,7 @@ const hourMs = 3_600_000;
 
 test('beacons are accepted for 24 hours and clicks for 30 days after the session', () => {
   const ages = Object.fromEntries(kindsWith('token').map((kind) => [kind, eventKinds[kind].token.maxAgeMs / hourMs]));
-  expect(ages).toEqual({ impression: 24, click: 720, no_thanks: 24, close: 24 });
+  expect(ages).toEqual({ impression: 24, click: 720, no_thanks: 24, close: 24, own: 24 });
 });
 
 test('the token of a QR code is good for clicks only', () => {

@@ -89,7 +89,8 @@ test('no GET of the API fails, with ids from its own lists', async () => {
     const ids = (Array.isArray(rows) ? rows : []).slice(0, maxOfKind).map((row) => row.id ?? row.name ?? row.event);
     for (const id of ids) {
       const { statusCode } = await ask(path.replace(/\{[^}]*\}/, encodeURIComponent(String(id))) + scope(path));
-      expect([200, 500], path).toContain(statusCode);
+      // An offer may have no coupon codes.
+      expect(path.endsWith('/coupon-pool') ? [200, 404, 500] : [200, 500], path).toContain(statusCode);
       found += 1;
     }
   }

@@ -7,7 +7,9 @@ import { eventTypes } from '../support/event-types.ts';
 FormatRegistry.Set('uuid', (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text));
 FormatRegistry.Set('date-time', (text) => !Number.isNaN(Date.parse(text)));
 
-const publisher = { id: 7, walletEnabled: true, offerwallEnabled: true } as Publisher;
+const language = { key: 'en', chain: ['en'], unit: 'en' };
+const enabled = { walletEnabled: true, offerwallEnabled: true };
+const publisher = { id: 7, ...enabled, language, ownEvents: [] } as unknown as Publisher;
 const context = { publisher, publicUrl: 'https://perks.example', nowMs: Date.UTC(2026, 10, 21) };
 
 test('the event types are registered by name', () => {

@@ -1,6 +1,6 @@
 import { timeOf } from '../../platform/lib/time-zone.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
-import { emailHashOf, emailKeys } from '../email-keys.ts';
+import { emailHashOf, emailKeys } from '../profile-keys.ts';
 import { refusalOfId } from '../user-ids.ts';
 
 /** A member as a row of a file names it, or why it names none. */

@@ -8,7 +8,7 @@ import { timeOf } from '../../platform/lib/time-zone.ts';
 import type { App } from '../../platform/ports.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import { listId } from '../audiences.ts';
-import { emailHashOf, emailKeys } from '../email-keys.ts';
+import { emailHashOf, emailKeys } from '../profile-keys.ts';
 import { refusalOfId } from '../user-ids.ts';
 import { addMembers, removeMembers } from './members.ts';
 

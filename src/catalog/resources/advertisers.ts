@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { nameField } from '../../management/fields.ts';
 import { type Resource, removal, stamps, stopExpressions, stopFields } from '../../management/resource.ts';
-import { ownEventsField } from '../own-events.ts';
+import { ownEventsField } from '../event-kinds.ts';
 
 export const advertisers: Resource = {
   name: 'advertisers',

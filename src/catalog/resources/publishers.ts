@@ -15,8 +15,8 @@ import { orNull, type Resource, stamps } from '../../management/resource.ts';
 import { problem } from '../../management/schema-errors.ts';
 import { isOperator } from '../../management/unit-of-work.ts';
 import { isTimeZone } from '../../platform/lib/time-zone.ts';
+import { ownEventsField } from '../event-kinds.ts';
 import { normaliseName } from '../names.ts';
-import { ownEventsField } from '../own-events.ts';
 import { isFrameHost } from '../snapshot/convert.ts';
 import { placementName } from './placements.ts';
 

@@ -1,5 +1,6 @@
 import bowser from 'bowser';
 import { LRUCache } from 'lru-cache';
+import { type ProfileKeys, profileKeysOf } from '../../audiences/profile-keys.ts';
 import { activeCapsOf } from '../../budgets/caps.ts';
 import { findTheme } from '../../catalog/theme-key.ts';
 import type { Publisher, Snapshot, Theme } from '../../catalog/types.ts';
@@ -12,7 +13,6 @@ import { firstTag } from '../../platform/lib/language-tags.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
 import type { OfferDeps } from '../ports.ts';
-import { type ProfileKeys, profileKeysOf } from './profile-keys.ts';
 import type { FetchOffersRequest } from './request.ts';
 
 /** The link of an offer by which a user opened an offerwall. */

@@ -8,7 +8,7 @@ import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { App } from '../../platform/ports.ts';
 import { maskAnswer, maskRequest } from './mask.ts';
-import { isRefused, type LiveCall, type RecordedCall, readWatched, writeCalls, writeWatch } from './store.ts';
+import { type LiveCall, type RecordedCall, readWatched, writeCalls, writeWatch } from './store.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -50,7 +50,8 @@ export function createLiveCalls(now: () => number): LiveCalls {
       if (count >= ((watched.get(publisherId) ?? 0) > now() ? maxOfPublisher : maxUnwatched)) return;
       counts.set(publisherId, count + 1);
       const atMs = now();
-      rows.push({ id: newUuid7(atMs), publisherId, atMs, call: read() });
+      const call = read();
+      rows.push({ id: newUuid7(atMs), publisherId, atMs, refused: isRefused(call), call });
     },
     watch: async (executor, publisherId) => {
       const untilMs = now() + watchMs;
@@ -91,13 +92,15 @@ export function recordLiveCalls(app: App, deps: RecordDeps): void {
 /** Records the refused calls of management, without what they sent: it may be a secret. */
 export function recordRefusedManagement(app: App, deps: RecordDeps): void {
   app.addHook('onSend', (request, { statusCode: status, elapsedTime: ms }, body, done) => {
-    if (status >= 400 && request.url.startsWith(managementPath))
+    if (isRefused({ status }) && request.url.startsWith(managementPath))
       recordLiveCall(request, { status, ms, body: () => body }, deps);
     done(null, body);
   });
 }
 
 const managementPath = '/manage/';
+
+const isRefused = ({ status }: Pick<LiveCall, 'status'>): boolean => status >= 400;
 
 /**
  * Records a call by the key that it presents: any of a watched publisher, a refused one always. Costs two comparisons
@@ -137,7 +140,7 @@ function callOf(request: FastifyRequest, { status, ms, body: payload }: Answered
     query,
     body: body ?? null,
     answer,
-    error: status >= 400 ? (answer?.error ?? null) : null,
+    error: isRefused({ status }) ? (answer?.error ?? null) : null,
     notes: request.notes ?? [],
     sessionId: typeof sessionId === 'string' ? sessionId : null,
   };

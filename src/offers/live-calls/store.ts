@@ -23,7 +23,7 @@ export type LiveCall = {
 /** A call as it is read again. */
 export type KeptCall = { id: string; at: Date; call: LiveCall };
 
-export type RecordedCall = { id: string; publisherId: number; atMs: number; call: LiveCall };
+export type RecordedCall = { id: string; publisherId: number; atMs: number; refused: boolean; call: LiveCall };
 
 /** Calls are kept this long, and refused ones longer, as a page need not be open for them (milliseconds). */
 const keptMs = 10 * minuteMs;
@@ -56,13 +56,11 @@ export async function writeCalls(executor: Executor, rows: readonly RecordedCall
       rows.map(({ publisherId }) => publisherId),
       rows.map(({ atMs }) => new Date(atMs)),
       rows.map(({ call }) => JSON.stringify(call)),
-      rows.map(({ call }) => isRefused(call)),
+      rows.map(({ refused }) => refused),
     ],
   );
   await deleteOldCalls(executor, nowMs);
 }
-
-export const isRefused = ({ status }: Pick<LiveCall, 'status'>): boolean => status >= 400;
 
 export async function deleteOldCalls(executor: Executor, nowMs: number): Promise<void> {
   const before = [new Date(nowMs - keptMs)];

@@ -12,7 +12,7 @@ declare module 'fastify' {
   }
 }
 
-/** What narrows a key beyond its permissions (docs/interface.md#keys). */
+/** The restriction of a key: what narrows it beyond its permissions (docs/interface.md#keys). */
 export type KeyRestrictions = {
   readOnly: boolean;
   /** Whence it may be used; null: from anywhere. */

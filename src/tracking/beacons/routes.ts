@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { eventKinds, kindsWith, type TrackedKind } from '../../catalog/event-kinds.ts';
-import { ownEventPath } from '../../catalog/own-events.ts';
+import { eventKinds, kindsWith, ownEventPath, type TrackedKind } from '../../catalog/event-kinds.ts';
 import type { FailureLimit } from '../../platform/http/failure-limit.ts';
 import { type HotRoutes, hotAnswer, unvalidated } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';

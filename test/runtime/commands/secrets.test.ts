@@ -45,7 +45,7 @@ async function walk(box: (typeof boxes)['old'], reseal: boolean): Promise<Sealed
 test('the list has every sealed column of the schema', async () => {
   const { rows } = await t.pool.query<{ name: string }>(
     `select table_name || '.' || column_name as name from information_schema.columns
-    where table_schema = 'public' and column_name like '%\\_sealed' order by 1`,
+    where table_schema = 'public' and column_name ~ '(^|_)sealed$' order by 1`,
   );
   const others = ['installation.canary', 'webhook_endpoints.headers'];
   expect(sealedColumns.map(({ name }) => name).sort()).toEqual([...rows.map(({ name }) => name), ...others].sort());
