@@ -134,7 +134,7 @@ describe('from an empty database, in the browser only', () => {
     expect(await page.locator('#f-title-count').innerText()).toBe('18 / 90 ideal 40');
     await press('Save');
     await message('Offer saved');
-    await page.getByLabel('File').setInputFiles('demo/images/basilwick-bowl.jpg');
+    await page.locator('#creatives').getByLabel('File').setInputFiles('demo/images/basilwick-bowl.jpg');
     await press('Upload');
     await message('Image saved');
     const isSeen = 'document.querySelector("#creatives img").naturalWidth > 0';
