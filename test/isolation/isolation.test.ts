@@ -39,6 +39,7 @@ const ownOnly = new Set([
   'post /manage/v1/campaigns',
   'post /manage/v1/offers',
   'post /manage/v1/creatives',
+  'post /manage/v1/translations',
   'post /manage/v1/catalogue/import',
   'post /manage/v1/catalogue/apply',
   'post /manage/v1/sequence-rules',
@@ -110,6 +111,7 @@ async function bodyFor(method: string, path: string, owner: Tenant): Promise<obj
   if (path.endsWith('/publishers/{publisher_id}')) return { active: true };
   if (path.endsWith('/answers')) return { delivery_id: owner.ids.deliveries, attempt: 1, took_ms: 1, status: 200 };
   if (path.endsWith('/coupon-codes')) return { shared: 'SAVE10' };
+  if (path.endsWith('/adopt')) return { arm: 'control' };
   if (method === 'post') return {};
   const own = await callAs(
     t,
