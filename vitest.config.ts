@@ -2,6 +2,8 @@ import { fileURLToPath } from 'node:url';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
 
+const pathOf = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
+
 /** Limits only end tests that hang: on a busy machine a condition may take long to come true (milliseconds). */
 const conditionLimitMs = 180_000;
 const testLimitMs = 900_000;
@@ -9,8 +11,15 @@ const testLimitMs = 900_000;
 const pictures = 'test/dashboard/images.test.ts';
 
 export default defineConfig({
-  // The sources of the package, as they are now: its build is for the tests that install it.
-  resolve: { alias: { '@perkwire/client': fileURLToPath(new URL('packages/client/src/index.ts', import.meta.url)) } },
+  resolve: {
+    alias: {
+      // The sources of the package, as they are now: its build is for the tests that install it.
+      '@perkwire/client': pathOf('packages/client/src/index.ts'),
+      // Peers of packages/react-native, which are not installed.
+      'react-native-webview': pathOf('test/react-native/peers/react-native-webview.ts'),
+      'react-native': pathOf('test/react-native/peers/react-native.ts'),
+    },
+  },
   test: {
     include: ['test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...(process.env.UPDATE_IMAGES === undefined ? [pictures] : [])],

@@ -1,0 +1,4 @@
+/** Offers in React Native: `PerkwirePrefetch` before checkout, `PerkwireOffers` at checkout. */
+export { PerkwireOffers, type PerkwireOffersProps } from './offers.ts';
+export { PerkwirePrefetch, type PerkwirePrefetchProps } from './prefetch.ts';
+export type { EventHandlers, PerkwireService, PerkwireUser } from './service.ts';

@@ -1,0 +1,159 @@
+import {
+  type AdCallback,
+  clickedUrlOf,
+  type FetchOffersResponse,
+  injectApiResponse,
+  NavigationGuard,
+  parseAdMessage,
+  renderCheckoutHtml,
+} from '@perkwire/client';
+import { createElement, type ReactElement, useEffect, useMemo, useRef, useState } from 'react';
+import { Linking } from 'react-native';
+import { WebView, type WebViewProps } from 'react-native-webview';
+import {
+  dispatch,
+  type EventHandlers,
+  offersIn,
+  originOf,
+  type PerkwireService,
+  type PerkwireUser,
+  sdkUrlOf,
+} from './service.ts';
+import { checkoutTemplate } from './templates.ts';
+
+export type PerkwireOffersProps = EventHandlers & {
+  service: PerkwireService;
+  user: PerkwireUser;
+  /** What `fetchOffers` answered, or its JSON; absent: prefetched offers, or those that are fetched now. */
+  response?: FetchOffersResponse | string;
+  /** When it becomes true, the selected perks are confirmed: set it when the order is placed. */
+  confirm?: boolean;
+  /** Number of offers; 0: nothing is shown. */
+  onOffersFound?: (count: number) => void;
+  onClosed?: () => void;
+  /** Opens a click-out outside of the app. Default: `Linking.openURL`. */
+  openUrl?: (url: string) => unknown;
+  style?: WebViewProps['style'];
+};
+
+/** Confirms what is selected; a script's last value must be `true`. */
+const confirmScript = 'Ad.confirm(); true;';
+
+/** The web view that shows offers at checkout (docs/interface.md#web-views). Click-outs open outside of the app. */
+export function PerkwireOffers(props: PerkwireOffersProps): ReactElement {
+  const { service, user, response, confirm = false, style } = props;
+  const webView = useRef<WebView>(null);
+  const latest = useRef(props);
+  useEffect(() => {
+    latest.current = props;
+  });
+  const hasResponse = response !== undefined;
+  // Compared by content: objects in props are new ones in each rendering.
+  const key = JSON.stringify([service, user, hasResponse]);
+  const guard = useNavigation(originOf(service), key);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `key` stands for what it holds
+  const page = useMemo(() => {
+    const mode = hasResponse ? 'api' : 'sdk';
+    const options = { sdkId: service.sdkId, sdkCdnUrl: sdkUrlOf(service), mode, user } as const;
+    return { html: renderCheckoutHtml(checkoutTemplate, options), baseUrl: originOf(service) };
+  }, [key]);
+
+  const isThere = useConfirmation(confirm, key, () => webView.current?.injectJavaScript(confirmScript));
+
+  const handle = (event: AdCallback): void => {
+    const { openUrl = (url: string) => Linking.openURL(url), onOffersFound, onClosed } = latest.current;
+    const url = event.event === 'url_clicked' ? clickedUrlOf(event.payload) : null;
+    if (url !== null) {
+      guard.opened(url);
+      void Promise.resolve(openUrl(url)).catch((err: unknown) => {
+        latest.current.onError?.({ kind: 'render_error', message: `${url} cannot be opened: ${String(err)}` });
+      });
+    }
+    dispatch(event, latest.current);
+    const count = offersIn(event);
+    if (count !== null) {
+      isThere(count > 0);
+      onOffersFound?.(count);
+    }
+    if (event.event === 'closed_ads') onClosed?.();
+  };
+
+  return createElement(WebView, {
+    ref: webView,
+    source: guard.visited === null ? page : { uri: guard.visited },
+    style,
+    originWhitelist: ['*'],
+    javaScriptEnabled: true,
+    domStorageEnabled: true,
+    // Links for a new window come to the guard like all others.
+    setSupportMultipleWindows: false,
+    onLoadEnd: () => {
+      if (response !== undefined && guard.visited === null)
+        webView.current?.injectJavaScript(injectApiResponse(response));
+    },
+    onError: ({ nativeEvent }) =>
+      latest.current.onError?.({ kind: 'connection_error', message: nativeEvent.description }),
+    onMessage: ({ nativeEvent }) => {
+      const event = parseAdMessage(nativeEvent.data);
+      if (event !== null) handle(event);
+    },
+    onShouldStartLoadWithRequest: guard.mayLoad,
+  });
+}
+
+type Navigation = {
+  /** A URL that the web view went to in place of its page. */
+  visited: string | null;
+  opened: (url: string) => void;
+  mayLoad: (request: { url: string; isTopFrame: boolean }) => boolean;
+};
+
+/**
+ * A web view decides at once, the guard after a second, because `url_clicked` may come after the navigation: so a
+ * navigation is cancelled, and repeated where it is allowed.
+ */
+function useNavigation(origin: string, key: string): Navigation {
+  const guard = useRef(new NavigationGuard()).current;
+  const present = useRef(key);
+  const [visited, setVisited] = useState<{ key: string; url: string } | null>(null);
+  useEffect(() => {
+    present.current = key;
+    return () => {
+      present.current = '';
+    };
+  }, [key]);
+  const url = visited?.key === key ? visited.url : null;
+  return {
+    visited: url,
+    opened: (opened) => guard.opened(opened),
+    mayLoad: ({ url: wanted, isTopFrame }) => {
+      const isOwnPage = wanted === 'about:blank' || wanted === origin || wanted === `${origin}/`;
+      if (isOwnPage || isTopFrame === false || wanted === url) return true;
+      void guard.decide(wanted).then((decision) => {
+        if (decision === 'allow' && present.current === key) setVisited({ key, url: wanted });
+      });
+      return false;
+    },
+  };
+}
+
+/** Confirms once `confirm` becomes true and the offers are there. @returns what is told whether they are there */
+function useConfirmation(confirm: boolean, key: string, run: () => void): (isThere: boolean) => void {
+  const state = useRef({ key, last: confirm, isThere: false, isPending: false });
+  if (state.current.key !== key) state.current = { key, last: confirm, isThere: false, isPending: false };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: acts on the change of `confirm` alone
+  useEffect(() => {
+    const { last, isThere } = state.current;
+    state.current.last = confirm;
+    if (!confirm || last) return;
+    if (isThere) run();
+    else state.current.isPending = true;
+  }, [confirm]);
+  return (isThere) => {
+    state.current.isThere = isThere;
+    if (!isThere || !state.current.isPending) return;
+    state.current.isPending = false;
+    run();
+  };
+}

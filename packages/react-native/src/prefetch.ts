@@ -1,0 +1,75 @@
+import { parseAdMessage, renderPrefetchHtml } from '@perkwire/client';
+import { createElement, type ReactElement, useEffect, useMemo, useRef } from 'react';
+import { WebView } from 'react-native-webview';
+import {
+  dispatch,
+  type EventHandlers,
+  offersIn,
+  originOf,
+  type PerkwireService,
+  type PerkwireUser,
+  sdkUrlOf,
+} from './service.ts';
+import { prefetchTemplate } from './templates.ts';
+
+export type PerkwirePrefetchProps = Omit<EventHandlers, 'onPerksConfirmed'> & {
+  service: PerkwireService;
+  user: PerkwireUser;
+  /** Called once: how many offers wait for the checkout; 0 means that its offer section can be skipped. */
+  onResult: (count: number) => void;
+  /** When the result is 0 because nothing has arrived (milliseconds). Default 8,000. */
+  timeoutMs?: number;
+};
+
+const hidden = { width: 0, height: 0, flex: 0 };
+
+/**
+ * A hidden web view, which loads offers before checkout and keeps them for `PerkwireOffers`
+ * (docs/interface.md#web-views).
+ * Stays as long as it is rendered.
+ */
+export function PerkwirePrefetch(props: PerkwirePrefetchProps): ReactElement {
+  const { service, user, timeoutMs = 8_000 } = props;
+  const latest = useRef(props);
+  const isAnswered = useRef(false);
+  useEffect(() => {
+    latest.current = props;
+  });
+
+  const answer = (count: number): void => {
+    if (isAnswered.current) return;
+    isAnswered.current = true;
+    latest.current.onResult(count);
+  };
+
+  // Compared by content: objects in props are new ones in each rendering.
+  const key = JSON.stringify([service, user]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `key` stands for what it holds
+  const source = useMemo(() => {
+    const html = renderPrefetchHtml(prefetchTemplate, { sdkId: service.sdkId, sdkCdnUrl: sdkUrlOf(service), user });
+    return { html, baseUrl: originOf(service) };
+  }, [key]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each page answers once
+  useEffect(() => {
+    isAnswered.current = false;
+    const timer = setTimeout(() => answer(0), timeoutMs);
+    return () => clearTimeout(timer);
+  }, [key, timeoutMs]);
+
+  return createElement(WebView, {
+    source,
+    containerStyle: hidden,
+    originWhitelist: ['*'],
+    javaScriptEnabled: true,
+    domStorageEnabled: true,
+    onError: () => answer(0),
+    onMessage: ({ nativeEvent }) => {
+      const event = parseAdMessage(nativeEvent.data);
+      if (event === null) return;
+      dispatch(event, latest.current);
+      const count = offersIn(event);
+      if (count !== null) answer(count);
+    },
+  });
+}

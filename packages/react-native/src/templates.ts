@@ -1,0 +1,146 @@
+/** The pages of the web views, as `assets/html` has them; a test compares them. */
+
+export const checkoutTemplate = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">
+    <meta name="color-scheme" content="light dark">
+    <meta name="robots" content="noindex">
+    <title>Offers</title>
+    <style>
+      :root {
+        color-scheme: light dark;
+        --background: #f6f7f9;
+        --text: #5b6270;
+      }
+      @media (prefers-color-scheme: dark) {
+        :root {
+          --background: #14161b;
+          --text: #a9b0bd;
+        }
+      }
+      html {
+        background: var(--background);
+      }
+      body {
+        box-sizing: border-box;
+        display: grid;
+        margin: 0;
+        min-height: 100vh;
+        min-height: 100dvh;
+        padding: env(safe-area-inset-top) env(safe-area-inset-right) env(safe-area-inset-bottom)
+          env(safe-area-inset-left);
+        color: var(--text);
+        font: 16px/1.5 system-ui, sans-serif;
+      }
+      #waiting {
+        margin: auto;
+        animation: hide 0s 10s forwards;
+      }
+      #waiting:has(~ :not(script)) {
+        display: none;
+      }
+      @keyframes hide {
+        to {
+          visibility: hidden;
+        }
+      }
+    </style>
+  </head>
+  <body>
+    <p id="waiting" role="status">Loading offers…</p>
+    <script>
+      window.AdUser = %%AdUser%%;
+      window.AdConfig = {
+        accountId: '%%SDK_ID%%',
+        %%CONFIG%%,
+        // Without a callback, the SDK calls the app's handler adCallback with every event.
+        autoShow: true
+      };
+    </script>
+    <script data-sdk="%%SDK_CDN_URL%%">
+      // An app may leave this address as it is: then the SDK comes from the service.
+      (function (page) {
+        var service = location.origin;
+        var address = page.getAttribute('data-sdk');
+        var script = document.createElement('script');
+        script.async = false;
+        script.src = /^(%|$)/.test(address) ? service + '/launcher.min.js' : address;
+        // The app need not wait for an SDK that is unreachable or blocked.
+        script.onerror = function () {
+          document.getElementById('waiting').hidden = true;
+          tell('error', { kind: 'connection_error', message: 'The SDK cannot be loaded.' });
+          tell('ads_found', { offerCount: 0, total: 0 });
+        };
+        document.head.appendChild(script);
+        function tell(event, payload) {
+          var native = window.ReactNativeWebView;
+          var flutter = window.flutter_inappwebview;
+          var apple = window.webkit && webkit.messageHandlers && webkit.messageHandlers.adCallback;
+          var message = { name: event };
+          for (var member in payload) message[member] = payload[member];
+          if (native) native.postMessage(JSON.stringify(message));
+          if (flutter && flutter.callHandler) flutter.callHandler('adCallback', event, payload);
+          else if (flutter) addEventListener('flutterInAppWebViewPlatformReady', tell.bind(null, event, payload));
+          else if (apple) apple.postMessage(message);
+          else if (window.Android && Android.adCallback) Android.adCallback(event, JSON.stringify(payload));
+        }
+      })(document.currentScript);
+    </script>
+  </body>
+</html>
+`;
+
+export const prefetchTemplate = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">
+    <meta name="color-scheme" content="light dark">
+    <meta name="robots" content="noindex">
+    <title>Offers</title>
+  </head>
+  <body>
+    <!-- For a hidden web view of size 0×0. Loads offers and keeps them for checkout.html; shows nothing. -->
+    <script>
+      window.AdUser = {};
+      window.AdConfig = {
+        accountId: '%%SDK_ID%%',
+        autoLoad: true,
+        prefetch: true,
+        // Without a callback, the SDK calls the app's handler adCallback with every event.
+        autoShow: false
+      };
+    </script>
+    <script data-sdk="%%SDK_CDN_URL%%">
+      // An app may leave this address as it is: then the SDK comes from the service.
+      (function (page) {
+        var service = location.origin;
+        var address = page.getAttribute('data-sdk');
+        var script = document.createElement('script');
+        script.async = false;
+        script.src = /^(%|$)/.test(address) ? service + '/launcher.min.js' : address;
+        // The app need not wait for an SDK that is unreachable or blocked.
+        script.onerror = function () {
+          tell('error', { kind: 'connection_error', message: 'The SDK cannot be loaded.' });
+          tell('ads_found', { offerCount: 0, total: 0 });
+        };
+        document.head.appendChild(script);
+        function tell(event, payload) {
+          var native = window.ReactNativeWebView;
+          var flutter = window.flutter_inappwebview;
+          var apple = window.webkit && webkit.messageHandlers && webkit.messageHandlers.adCallback;
+          var message = { name: event };
+          for (var member in payload) message[member] = payload[member];
+          if (native) native.postMessage(JSON.stringify(message));
+          if (flutter && flutter.callHandler) flutter.callHandler('adCallback', event, payload);
+          else if (flutter) addEventListener('flutterInAppWebViewPlatformReady', tell.bind(null, event, payload));
+          else if (apple) apple.postMessage(message);
+          else if (window.Android && Android.adCallback) Android.adCallback(event, JSON.stringify(payload));
+        }
+      })(document.currentScript);
+    </script>
+  </body>
+</html>
+`;

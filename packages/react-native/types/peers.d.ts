@@ -1,0 +1,32 @@
+/**
+ * What this package uses of its peers, which are not installed here: React Native alone is larger than all else.
+ * Apps compile against the peers' own types.
+ */
+declare module 'react-native' {
+  export const Linking: { openURL: (url: string) => Promise<unknown> };
+}
+
+declare module 'react-native-webview' {
+  import { Component } from 'react';
+
+  type Event<Native> = { nativeEvent: Native };
+  type Style = { width?: number; height?: number; flex?: number };
+
+  export type WebViewProps = {
+    source?: { html: string; baseUrl?: string } | { uri: string };
+    style?: unknown;
+    containerStyle?: Style;
+    originWhitelist?: string[];
+    javaScriptEnabled?: boolean;
+    domStorageEnabled?: boolean;
+    setSupportMultipleWindows?: boolean;
+    onLoadEnd?: () => void;
+    onMessage?: (event: Event<{ data: string }>) => void;
+    onError?: (event: Event<{ description: string }>) => void;
+    onShouldStartLoadWithRequest?: (request: { url: string; isTopFrame: boolean }) => boolean;
+  };
+
+  export class WebView extends Component<WebViewProps> {
+    injectJavaScript: (script: string) => void;
+  }
+}
