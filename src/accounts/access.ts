@@ -14,6 +14,7 @@ import { csrfFieldName, csrfHeader, formOf, type Viewer } from '../shell/context
 import type { Cookies } from '../shell/cookies.ts';
 import { useLanguageOf } from '../shell/language.ts';
 import { isFragmentRequest, redirect } from '../shell/pages.ts';
+import { chooseMembership } from './memberships.ts';
 import { findSession } from './sessions.ts';
 import { isTwoFactorRequired } from './two-factor.ts';
 
@@ -45,9 +46,9 @@ export function registerSession(
     if (token === null) return;
     const session = await failFast(() => findSession(pool, token, now()));
     if (session === null || !(config.passwordSignIn || session.byProvider)) return;
-    const { user, id: sessionId, byProvider } = session;
-    useLanguageOf(request, user);
-    request.viewer = { user, sessionId, byProvider, sessionToken: token, csrf: csrfTokenOf(token) };
+    const { id: sessionId, ...viewer } = session;
+    useLanguageOf(request, viewer.user);
+    request.viewer = { ...viewer, sessionId, sessionToken: token, csrf: csrfTokenOf(token) };
   });
 }
 
@@ -57,18 +58,25 @@ export function registerSession(
  */
 export function registerAccessControl(
   app: App,
-  { deps: { catalog, config } }: { deps: Pick<AccessDeps, 'catalog' | 'config'> },
+  { deps: { pool, dbHealth, catalog, config } }: { deps: AccessDeps },
 ): void {
+  const failFast = createFailFast(dbHealth);
   app.addHook('onRequest', async (request, reply) => {
     if (request.viewer === null) return toSignIn(request, reply);
     if (mustSetUpTwoFactor(config, request, request.viewer)) return redirect(request, reply, twoFactorPath);
     const { publisherId } = request.params as { publisherId?: string };
     if (publisherId === undefined) return;
-    const { user } = request.viewer;
+    const { viewer } = request;
     const id = /^[1-9]\d{0,9}$/.test(publisherId) ? Number(publisherId) : 0;
-    // Another publisher's pages must look as if they did not exist.
-    if (user.role !== 'operator' && user.publisherId !== id) throw new AppError('not_found');
-    if (user.role === 'operator' && !catalog.current().publishers.has(id)) await catalog.refresh();
+    const isOperator = viewer.user.role === 'operator';
+    if (!isOperator && viewer.user.publisherId !== id) {
+      const isMember = viewer.publisherIds.includes(id);
+      const member = isMember ? await failFast(() => chooseMembership(pool, viewer.sessionId, id)) : null;
+      // Another publisher's pages must look as if they did not exist.
+      if (member === null) throw new AppError('not_found');
+      request.viewer = { ...viewer, user: member };
+    }
+    if (isOperator && !catalog.current().publishers.has(id)) await catalog.refresh();
     request.viewedPublisher = catalog.current().publishers.get(id) ?? null;
     if (request.viewedPublisher === null) throw new AppError('not_found');
   });

@@ -1,11 +1,12 @@
 import { migrate } from '../platform/db/migrate.ts';
 import { createPool, type Executor, transaction } from '../platform/db/pool.ts';
 import type { User } from '../shell/context.ts';
+import { changeMember } from './memberships.ts';
 import { endSessionsOf } from './sessions.ts';
 import { accountView, auditAccount, passwordState, systemActor } from './sign-in/account-audit.ts';
 import { createFirstOperatorLink, linkPath } from './sign-in/one-time-links.ts';
 import { removeTwoFactor } from './two-factor.ts';
-import { changeUser, createUser, findByEmail, hasOperator, setPassword } from './users.ts';
+import { createUser, findByEmail, hasOperator, setPassword } from './users.ts';
 
 type Saved = { email: string; passwordHash: string; dropTwoFactor: boolean };
 
@@ -42,7 +43,7 @@ async function resetOperator(
 ): Promise<void> {
   const user = await findOperator(executor, email);
   await setPassword(executor, user.id, passwordHash);
-  await changeUser(executor, user.id, { role: 'operator', disabled: false });
+  await changeMember(executor, user, { role: 'operator', disabled: false });
   await endSessionsOf(executor, user.id);
   const change = { actor: systemActor('operator:create'), user, action: 'update', nowMs } as const;
   const isDropped = dropTwoFactor && user.hasTwoFactor;

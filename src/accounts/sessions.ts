@@ -5,7 +5,7 @@ import { createToken, hashToken } from '../platform/security/random-token.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { User, Viewer } from '../shell/context.ts';
 import type { SessionClient } from './sign-in/session-client.ts';
-import { type UserRow, userColumns, userOf } from './users.ts';
+import { joinMembership, type UserRow, userColumns, userOf } from './users.ts';
 
 /** Lifetime of a dashboard session, from sign-in (milliseconds). */
 export const sessionLifetimeMs = 7 * dayMs;
@@ -74,14 +74,19 @@ const isLive = 'not s.awaits_code and s.expires_at > $1 and s.last_seen_at > $2'
 const liveAt = (nowMs: number): Date[] => [new Date(nowMs), new Date(nowMs - sessionIdleTimeoutMs)];
 
 /** `byProvider`: signed in at the OpenID provider instead of with a password. */
-type Session = { id: string; byProvider: boolean; user: User };
+type Session = Pick<Viewer, 'user' | 'publisherIds' | 'byProvider'> & { id: string };
 
-/** A session with its user; null: it is unknown or has ended, or the user is disabled. */
+type SessionRow = UserRow & { session_id: string; by_provider: boolean; last_seen_at: Date; publisher_ids: number[] };
+
+/** A session with its user; null: it is unknown or has ended, or the user may open nothing. */
 export async function findSession(executor: Executor, token: string, nowMs: number): Promise<Session | null> {
-  const { rows } = await executor.query<UserRow & { session_id: string; by_provider: boolean; last_seen_at: Date }>(
-    `select ${userColumns}, s.id as session_id, s.id_token_sealed is not null as by_provider, s.last_seen_at
-    from user_sessions s join users u on u.id = s.user_id
-    where ${isLive} and s.token_hash = $3 and not u.disabled`,
+  const { rows } = await executor.query<SessionRow>(
+    `select ${userColumns}, s.id as session_id, s.id_token_sealed is not null as by_provider, s.last_seen_at, array(
+      select o.publisher_id from memberships o
+      where o.user_id = u.id and o.publisher_id is not null and o.joined_at is not null and not o.disabled
+    ) as publisher_ids
+    from user_sessions s join users u on u.id = s.user_id ${joinMembership('s.membership_id')}
+    where ${isLive} and s.token_hash = $3 and m.joined_at is not null and not m.disabled`,
     [...liveAt(nowMs), hashToken(token)],
   );
   const [row] = rows;
@@ -91,58 +96,67 @@ export async function findSession(executor: Executor, token: string, nowMs: numb
       hashToken(token),
       new Date(nowMs),
     ]);
-  return { id: row.session_id, byProvider: row.by_provider, user: userOf(row) };
+  return { id: row.session_id, byProvider: row.by_provider, publisherIds: row.publisher_ids, user: userOf(row) };
 }
 
 /** Session ids that are asked for within this time share one query (milliseconds). */
 const checkTogetherMs = 100;
 
-/** Whether a session is open, and its user has the role and the publisher that the page was opened with. */
+/** Whether a session is open, and its user is still the member that the page was opened as. */
 export type SessionCheck = (viewer: Pick<Viewer, 'sessionId' | 'user'>) => Promise<boolean>;
 
 /** For streams, which outlive the request that opened them: one query for all of a process. */
 export function createSessionCheck(executor: Executor, now: () => number): SessionCheck {
-  let next: { ids: Set<string>; found: Promise<Map<string, OpenSession>> } | null = null;
-  const collect = async (ids: Set<string>): Promise<Map<string, OpenSession>> => {
+  let next: { asked: Map<string, Asked>; found: Promise<Set<string>> } | null = null;
+  const collect = async (asked: Map<string, Asked>): Promise<Set<string>> => {
     await setTimeout(checkTogetherMs);
     next = null;
-    return findOpenSessions(executor, [...ids], now());
+    return findOpen(executor, asked, now());
   };
-  return async ({ sessionId, user }) => {
+  return async (viewer) => {
     if (next === null) {
-      const ids = new Set<string>();
-      next = { ids, found: collect(ids) };
+      const asked = new Map<string, Asked>();
+      next = { asked, found: collect(asked) };
     }
-    next.ids.add(sessionId);
-    const session = (await next.found).get(sessionId);
-    return session !== undefined && session.role === user.role && session.publisherId === user.publisherId;
+    const key = `${viewer.sessionId} ${viewer.user.membershipId}`;
+    next.asked.set(key, viewer);
+    return (await next.found).has(key);
   };
 }
 
-type OpenSession = Pick<User, 'role' | 'publisherId'>;
+type Asked = Pick<Viewer, 'sessionId' | 'user'>;
 
-async function findOpenSessions(
-  executor: Executor,
-  ids: readonly string[],
-  nowMs: number,
-): Promise<Map<string, OpenSession>> {
-  const { rows } = await executor.query<OpenSession & { id: string }>(
-    `select s.id, u.role, u.publisher_id as "publisherId" from user_sessions s join users u on u.id = s.user_id
-    where ${isLive} and s.id = any($3) and not u.disabled`,
-    [...liveAt(nowMs), ids],
+/** The keys of those that are as they were. */
+async function findOpen(executor: Executor, asked: ReadonlyMap<string, Asked>, nowMs: number): Promise<Set<string>> {
+  const viewers = [...asked.values()];
+  const { rows } = await executor.query<{ key: string }>(
+    `select a.key from unnest($3::text[], $4::bigint[], $5::integer[], $6::text[], $7::integer[])
+      as a (key, session_id, membership_id, role, publisher_id)
+    join user_sessions s on s.id = a.session_id
+    join memberships m on m.id = a.membership_id and m.user_id = s.user_id and m.role = a.role
+      and m.publisher_id is not distinct from a.publisher_id
+    where ${isLive} and m.joined_at is not null and not m.disabled`,
+    [
+      ...liveAt(nowMs),
+      [...asked.keys()],
+      viewers.map(({ sessionId }) => sessionId),
+      viewers.map(({ user }) => user.membershipId),
+      viewers.map(({ user }) => user.role),
+      viewers.map(({ user }) => user.publisherId),
+    ],
   );
-  return new Map(rows.map((row) => [row.id, row]));
+  return new Set(rows.map(({ key }) => key));
 }
 
-/** A session that awaits a code; null: it does not, has ended, or the user is disabled. */
+/** A session that awaits a code; null: it does not, has ended, or the user may open nothing. */
 export async function findAwaitingSession(
   executor: Executor,
   token: string,
   nowMs: number,
 ): Promise<{ user: User; idTokenSealed: Buffer | null } | null> {
   const { rows } = await executor.query<UserRow & { id_token_sealed: Buffer | null }>(
-    `select ${userColumns}, s.id_token_sealed from user_sessions s join users u on u.id = s.user_id
-    where s.awaits_code and s.expires_at > $1 and s.token_hash = $2 and not u.disabled`,
+    `select ${userColumns}, s.id_token_sealed from user_sessions s join users u on u.id = s.user_id ${joinMembership()}
+    where s.awaits_code and s.expires_at > $1 and s.token_hash = $2 and m.joined_at is not null and not m.disabled`,
     [new Date(nowMs), hashToken(token)],
   );
   return rows[0] === undefined ? null : { user: userOf(rows[0]), idTokenSealed: rows[0].id_token_sealed };

@@ -5,8 +5,10 @@ import type { Role, User } from '../shell/context.ts';
 export type UserRow = {
   id: number;
   email: string;
+  membership_id: number;
   role: Role;
   publisher_id: number | null;
+  has_joined: boolean;
   has_password: boolean;
   has_two_factor: boolean;
   is_linked: boolean;
@@ -15,16 +17,28 @@ export type UserRow = {
   created_at: Date;
 };
 
-/** Columns of `users u` for `userOf`. */
-export const userColumns = `u.id, u.email, u.role, u.publisher_id, u.password_hash is not null as has_password,
-  u.totp_sealed is not null as has_two_factor, u.oidc_subject is not null as is_linked, u.disabled, u.language,
-  u.created_at`;
+/** Columns of `users u` and `memberships m` for `userOf`. */
+export const userColumns = `u.id, u.email, m.id as membership_id, m.role, m.publisher_id,
+  m.joined_at is not null as has_joined, u.password_hash is not null as has_password,
+  u.totp_sealed is not null as has_two_factor, u.oidc_subject is not null as is_linked, m.disabled, u.language,
+  m.created_at`;
+
+/**
+ * Joins `users u` with the one of its memberships `m` that it acts as where the address names no publisher: that of
+ * an operator, else the chosen one, else the first that it may open, else any.
+ */
+export const joinMembership = (chosenId = 'null', condition = 'true'): string => `join lateral (
+    select * from memberships m where m.user_id = u.id and (${condition})
+    order by m.joined_at is null or m.disabled, m.role <> 'operator', m.id is distinct from ${chosenId}, m.id limit 1
+  ) m on true`;
 
 export const userOf = (row: UserRow): User => ({
   id: row.id,
   email: row.email,
+  membershipId: row.membership_id,
   role: row.role,
   publisherId: row.publisher_id,
+  hasJoined: row.has_joined,
   hasPassword: row.has_password,
   hasTwoFactor: row.has_two_factor,
   isLinked: row.is_linked,
@@ -47,70 +61,48 @@ export function parseEmail(text: string): string | null {
 
 type Credentials = { user: User; passwordHash: string | null };
 
-/** The account of this address that can sign in; else one that was invited. */
+/** The user with this address. */
 export async function findByEmail(executor: Executor, email: string): Promise<Credentials | null> {
   const { rows } = await executor.query<UserRow & { password_hash: string | null }>(
-    `select ${userColumns}, u.password_hash from users u where u.email = $1
-    order by u.password_hash is null and u.oidc_subject is null, u.publisher_id is not null, u.id limit 1`,
+    `select ${userColumns}, u.password_hash from users u ${joinMembership()} where u.email = $1`,
     [email],
   );
   return rows[0] === undefined ? null : { user: userOf(rows[0]), passwordHash: rows[0].password_hash };
 }
 
-/** The open invitations of an address. Several publishers may invite one. */
-export async function findInvitations(executor: Executor, email: string): Promise<User[]> {
-  const { rows } = await executor.query<UserRow>(
-    `select ${userColumns} from users u
-    where u.email = $1 and u.password_hash is null and u.oidc_subject is null and not u.disabled order by u.id`,
-    [email],
-  );
-  return rows.map(userOf);
-}
-
-/** The users of a publisher (null: the operators), by e-mail address. */
-export async function listUsers(executor: Executor, publisherId: number | null): Promise<User[]> {
-  const { rows } = await executor.query<UserRow>(
-    `select ${userColumns} from users u where u.publisher_id is not distinct from $1 order by u.email`,
-    [publisherId],
-  );
-  return rows.map(userOf);
-}
-
-/** A user of this publisher (null: an operator); null: there is none with this id. */
-export async function findUser(executor: Executor, publisherId: number | null, userId: number): Promise<User | null> {
-  const { rows } = await executor.query<UserRow>(
-    `select ${userColumns} from users u where u.id = $2 and u.publisher_id is not distinct from $1`,
-    [publisherId, userId],
-  );
-  return rows[0] === undefined ? null : userOf(rows[0]);
-}
-
 type NewUser = { email: string; role: Role; publisherId: number | null; passwordHash: string | null; nowMs: number };
 
-/** @returns null: the address is taken, by an account of the same publisher or, for one with a password, by any */
+/**
+ * Invites an address, whether or not a user has it already; with a password, makes a user who has joined.
+ * @returns null: the address is invited or a member there or, for one with a password, is taken
+ */
 export async function createUser(
   executor: Executor,
   { email, role, publisherId, passwordHash, nowMs }: NewUser,
 ): Promise<User | null> {
-  const { rows } = await executor.query<UserRow>(
-    `insert into users as u (email, role, publisher_id, password_hash, created_at) values ($1, $2, $3, $4, $5)
-    on conflict do nothing returning ${userColumns}`,
-    [email, role, publisherId, passwordHash, new Date(nowMs)],
+  const now = new Date(nowMs);
+  const created = await executor.query<{ id: number }>(
+    `insert into users (email, password_hash, created_at) values ($1, $2, $3) on conflict do nothing returning id`,
+    [email, passwordHash, now],
   );
-  return rows[0] === undefined ? null : userOf(rows[0]);
+  if (created.rowCount === 0 && passwordHash !== null) return null;
+  const { rows } = await executor.query<{ id: number }>(
+    `insert into memberships (user_id, publisher_id, role, created_at, joined_at)
+    select u.id, $2, $3, $4, $5 from users u where u.email = $1
+    on conflict do nothing returning user_id as id`,
+    [email, publisherId, role, now, passwordHash === null ? null : now],
+  );
+  return rows[0] === undefined ? null : findMember(executor, publisherId, rows[0].id);
 }
 
-/** Sets role and state. Disabling ends the user's sessions and one-time links. */
-export async function changeUser(
-  executor: Executor,
-  userId: number,
-  { role, disabled }: { role: Role; disabled: boolean },
-): Promise<void> {
-  await executor.query('update users set role = $2, disabled = $3 where id = $1', [userId, role, disabled]);
-  if (disabled) {
-    await executor.query('delete from user_sessions where user_id = $1', [userId]);
-    await executor.query('delete from user_links where user_id = $1', [userId]);
-  }
+/** The member of a publisher (null: an operator) with this user id; null: there is none. */
+export async function findMember(executor: Executor, publisherId: number | null, userId: number): Promise<User | null> {
+  const { rows } = await executor.query<UserRow>(
+    `select ${userColumns} from users u join memberships m on m.user_id = u.id
+    where u.id = $2 and m.publisher_id is not distinct from $1`,
+    [publisherId, userId],
+  );
+  return rows[0] === undefined ? null : userOf(rows[0]);
 }
 
 export async function setPassword(executor: Executor, userId: number, passwordHash: string): Promise<void> {
@@ -127,7 +119,7 @@ type Identity = { issuer: string; subject: string };
 /** The user linked to an identity at an OpenID provider. */
 export async function findByIdentity(executor: Executor, { issuer, subject }: Identity): Promise<User | null> {
   const { rows } = await executor.query<UserRow>(
-    `select ${userColumns} from users u where u.oidc_issuer = $1 and u.oidc_subject = $2`,
+    `select ${userColumns} from users u ${joinMembership()} where u.oidc_issuer = $1 and u.oidc_subject = $2`,
     [issuer, subject],
   );
   return rows[0] === undefined ? null : userOf(rows[0]);
@@ -142,35 +134,12 @@ export async function linkIdentity(executor: Executor, userId: number, { issuer,
   ]);
 }
 
-/** Whether an address can sign in as another user than this one, so that this one can never be activated. */
-export async function isTaken(executor: Executor, { id, email }: Pick<User, 'id' | 'email'>): Promise<boolean> {
-  const { rowCount } = await executor.query(
-    `select from users where email = $2 and id <> $1 and (password_hash is not null or oidc_subject is not null)`,
-    [id, email],
-  );
-  return rowCount !== 0;
-}
-
-/** Sets role and publisher; an invitation of the same address there ends. */
-export async function setGrant(
-  executor: Executor,
-  userId: number,
-  { role, publisherId }: Pick<User, 'role' | 'publisherId'>,
-): Promise<void> {
-  await executor.query(
-    `delete from users invited using users u
-    where u.id = $1 and invited.email = u.email and invited.id <> u.id
-      and invited.publisher_id is not distinct from $2`,
-    [userId, publisherId],
-  );
-  await executor.query('update users set role = $2, publisher_id = $3 where id = $1', [userId, role, publisherId]);
-}
-
 /** Whether an operator can sign in. */
 export async function hasOperator(executor: Executor): Promise<boolean> {
   const { rowCount } = await executor.query(
-    `select 1 from users where role = 'operator' and not disabled
-      and (password_hash is not null or oidc_subject is not null) limit 1`,
+    `select 1 from memberships m join users u on u.id = m.user_id
+    where m.role = 'operator' and m.joined_at is not null and not m.disabled
+      and (u.password_hash is not null or u.oidc_subject is not null) limit 1`,
   );
   return rowCount === 1;
 }

@@ -1,3 +1,4 @@
+import { mayOpen } from '../accounts/memberships.ts';
 import type { Config } from '../config.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { isReaderLanguage } from '../platform/i18n/languages.ts';
@@ -53,8 +54,7 @@ with due as (
 select t.*, a.kind, a.data, a.publisher_id, p.name as publisher, p.time_zone, r.url_sealed, u.email, u.language
 from taken t join alerts a on a.id = t.alert_id join alert_rules r on r.id = t.rule_id
 join publishers p on p.id = a.publisher_id
-left join users u on u.id = r.user_id and not u.disabled
-  and (u.role = 'operator' or u.publisher_id = a.publisher_id)`;
+left join users u on u.id = r.user_id and ${mayOpen('u.id', 'a.publisher_id')}`;
 
 /** Sends the messages of alerts, by mail and to Slack-compatible webhooks. @returns how many were due */
 export async function sendAlertMessages(deps: SendDeps): Promise<number> {

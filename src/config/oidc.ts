@@ -17,7 +17,7 @@ export type OidcSetting = {
   emailVerifiedClaim: string;
   /** Claim that decides about roles; null: roles are managed in the dashboard. */
   roleClaim: string | null;
-  /** Values of the claim with what they grant; the first that a user has counts. */
+  /** Values of the claim with what they grant; of several for one publisher the first counts. */
   grants: readonly { value: string; grant: Grant }[];
   /** For users without any of these values; null: they are refused. */
   defaultGrant: Grant | null;

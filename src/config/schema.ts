@@ -109,7 +109,7 @@ export const configSchema = Type.Object({
     default: '',
     description:
       'Values of that claim and their roles: "perks-ops=operator; shop-team=manager:12", 12 being a publisher id. ' +
-      'The first match counts.',
+      'For each publisher the first match counts.',
   }),
   OIDC_DEFAULT_ROLE: Type.String({
     default: '',

@@ -18,17 +18,21 @@ export const isRole = (name: string): name is Role => (roles as readonly string[
 /** Each role includes the ones before it. */
 export const hasRole = (role: Role, required: Role): boolean => roles.indexOf(role) >= roles.indexOf(required);
 
+/** A person with one sign-in, as a member of one publisher. */
 export type User = {
   id: number;
   email: string;
+  membershipId: number;
   role: Role;
   /** null: operator. */
   publisherId: number | null;
-  /** false: invited, no password set yet. */
+  /** false: invited, and the invitation is not accepted yet. */
+  hasJoined: boolean;
   hasPassword: boolean;
   hasTwoFactor: boolean;
   /** Signs in at the OpenID provider, and has no password. */
   isLinked: boolean;
+  /** Of the membership. */
   disabled: boolean;
   /** null: by the browser's. */
   language: ReaderLanguage | null;
@@ -36,7 +40,16 @@ export type User = {
 };
 
 /** The signed-in user with their session. */
-export type Viewer = { user: User; sessionId: string; byProvider: boolean; sessionToken: string; csrf: string };
+export type Viewer = {
+  /** As a member of the publisher in the address, elsewhere of the one that was opened last. */
+  user: User;
+  /** The publishers that the user is a member of. */
+  publisherIds: readonly number[];
+  sessionId: string;
+  byProvider: boolean;
+  sessionToken: string;
+  csrf: string;
+};
 
 /** The publisher in the address of a page. */
 export type ViewedPublisher = { id: number; name: string; timeZone: string };

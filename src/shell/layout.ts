@@ -140,9 +140,11 @@ const topBar = (): Html => html`
 
 function publisherBadge(publisher: ViewedPublisher, viewer: Viewer): Html {
   const name = html`<span><small>${t('layout.publisher')}</small><strong>${publisher.name}</strong></span>`;
-  return viewer.user.role === 'operator'
+  const isOperator = viewer.user.role === 'operator';
+  const others = isOperator ? '/dashboard/operator/publishers' : '/dashboard/account';
+  return isOperator || viewer.publisherIds.length > 1
     ? html`
-      <a class="publisher" href="/dashboard/operator/publishers" title="${t('layout.switchPublisher')}"
+      <a class="publisher" href="${others}" title="${t('layout.switchPublisher')}"
         data-find="publishers">
         ${name}${icon('chevron')}
       </a>`

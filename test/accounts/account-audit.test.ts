@@ -51,6 +51,7 @@ test('every change of an account is in the audit log of its publisher, with its 
   await admin.post(user, { role: 'manager', disabled: 'yes' });
   expect(await logOf(email)).toEqual([
     `user ${who} create password=none role=analyst`,
+    `user ${email} update invitation=accepted`,
     `user ${email} update password=set`,
     `user ${email} sign_in`,
     `user ${who} update role=manager`,

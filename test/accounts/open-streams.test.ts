@@ -94,6 +94,7 @@ describe('the stream of a listener', () => {
 describe('the live page', () => {
   test.each<[string, (userId: number) => Promise<unknown>]>([
     ['user is disabled', (id) => t.pool.query('update users set disabled = true where id = $1', [id])],
+    ['user is removed', (id) => t.pool.query('delete from memberships where user_id = $1', [id])],
     ['session is ended', (id) => t.pool.query('delete from user_sessions where user_id = $1', [id])],
     ['session expires', async () => (nowMs += 8 * 86_400_000)],
     ['user gets another role', (id) => t.pool.query("update users set role = 'manager' where id = $1", [id])],

@@ -2,7 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hashPassword } from '../../src/accounts/passwords.ts';
 import { sessionIdleTimeoutMs, sessionLifetimeMs } from '../../src/accounts/sessions.ts';
 import { createLockout, lockoutWindowMs, maxFailures } from '../../src/accounts/sign-in/lockout.ts';
-import { createFirstOperatorLink, createInvitation, linkPath } from '../../src/accounts/sign-in/one-time-links.ts';
+import {
+  createFirstOperatorLink,
+  createInvitation,
+  createPasswordReset,
+  linkPath,
+} from '../../src/accounts/sign-in/one-time-links.ts';
 import { createUser } from '../../src/accounts/users.ts';
 import { cookieFrom, csrfIn, origin, postForm, signInAs } from '../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
@@ -235,20 +240,21 @@ describe('a one-time link', () => {
       passwordHash: null,
       nowMs,
     });
-    const old = await createInvitation(t.pool, user?.id ?? 0, nowMs);
-    const token = await createInvitation(t.pool, user?.id ?? 0, nowMs);
+    if (user === null) throw new Error('the address is taken');
+    const old = await createInvitation(t.pool, user, nowMs);
+    const token = await createInvitation(t.pool, user, nowMs);
     expect((await start(old, chosen)).statusCode).toBe(400);
     expect((await start(token, { ...chosen, password: 'short', again: 'short' })).statusCode).toBe(422);
     expect((await start(token, { ...chosen, email: 'other@example.com' })).statusCode).toBe(303);
     expect((await signIn('lea@example.com', chosen.password)).statusCode).toBe(303);
-    const late = await createInvitation(t.pool, user?.id ?? 0, nowMs);
+    const late = await createInvitation(t.pool, user, nowMs);
     nowMs += 8 * 86_400_000;
     expect((await t.app.inject(`${linkPath}${late}`)).statusCode).toBe(400);
   });
 
   test('ends all sessions of its user', async () => {
     const person = await signInAs(t, 'analyst');
-    const token = await createInvitation(t.pool, person.userId, nowMs);
+    const token = await createPasswordReset(t.pool, person.userId, nowMs);
     expect((await person.get('/dashboard/account')).statusCode).toBe(200);
     expect((await start(token, chosen)).statusCode).toBe(303);
     expect((await person.get('/dashboard/account')).statusCode).toBe(303);

@@ -99,12 +99,10 @@ export const tables: Record<string, Ownership> = {
   ...owned('coupons', ['coupon_blocks', 'coupon_loads', 'coupon_stock', 'coupons']),
   coupon_pools: { owner: 'coupons', readers: { catalog: 'the snapshot says which offers have codes' } },
   ...owned('alerts', ['alert_messages', 'alert_mutes', 'alert_readers', 'alert_rules', 'alerts']),
+  memberships: { owner: 'accounts', readers: { reports: 'reports are sent to members of the publisher' } },
   users: {
     owner: 'accounts',
-    readers: {
-      alerts: 'mails go to users who still have access to the publisher',
-      reports: 'so do mails of scheduled reports',
-    },
+    readers: { alerts: 'mails go to users', reports: 'so do mails of scheduled reports' },
   },
   conversions: { owner: 'tracking', readers: { audiences: 'rules of audiences count conversions of one name' } },
   events: {

@@ -2,77 +2,54 @@ import type pg from 'pg';
 import type { Grant, OidcSetting } from '../../config/oidc.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import type { User } from '../../shell/context.ts';
+import { changeMember, join, listMemberships, removeMember } from '../memberships.ts';
 import { endSessionsOf } from '../sessions.ts';
 import { accountView, auditAccount, singleSignOnLabel, systemActor } from '../sign-in/account-audit.ts';
 import { deleteLinksOf } from '../sign-in/one-time-links.ts';
-import {
-  createUser,
-  findByEmail,
-  findByIdentity,
-  findInvitations,
-  linkIdentity,
-  parseEmail,
-  setGrant,
-} from '../users.ts';
+import { createUser, findByEmail, findByIdentity, linkIdentity, parseEmail } from '../users.ts';
 import type { Identity } from './provider.ts';
 
 /** Why a user whom the provider vouches for is refused. */
-export type Refusal =
-  | 'unverified email'
-  | 'foreign domain'
-  | 'no account'
-  | 'no role'
-  | 'disabled'
-  | 'other identity'
-  | 'several invitations';
+export type Refusal = 'unverified email' | 'foreign domain' | 'no account' | 'no role' | 'disabled' | 'other identity';
 
 type SignOn = { pool: pg.Pool; setting: OidcSetting; hasPublisher: (id: number) => boolean; now: () => number };
 
 /**
  * The account of an identity: the one linked to it, else the one with its verified e-mail address, which is linked now,
- * else a new one where a role is configured for it. Where a claim decides about roles, the account gets the role.
+ * else a new one where a role is configured for it. Where a claim decides about roles, the account gets its roles, and
+ * keeps no others.
  */
 export async function accountOf(deps: SignOn, identity: Identity): Promise<{ user: User } | { refused: Refusal }> {
   const email = parseEmail(identity.verifiedEmail ?? '');
   if (email === null) return { refused: 'unverified email' };
   if (!deps.setting.allowedDomains.includes(email.slice(email.indexOf('@') + 1))) return { refused: 'foreign domain' };
-  const grant = grantOf(deps, identity);
+  const grants = grantsOf(deps, identity);
   return transaction(deps.pool, async (executor) => {
     const linked = await findByIdentity(executor, identity);
-    const found = linked ?? (await accountWith(executor, email, deps.setting.roleClaim === null ? null : grant));
-    if (found === 'several invitations') return { refused: found };
+    const found = linked ?? (await findByEmail(executor, email))?.user ?? null;
     if (found === null)
-      return grant === null ? { refused: 'no account' } : create(executor, deps, { identity, email, grant });
+      return grants.length === 0 ? { refused: 'no account' } : create(executor, deps, { identity, email, grants });
     if (found.disabled) return { refused: 'disabled' };
     if (linked === null && found.isLinked) return { refused: 'other identity' };
-    if (grant === null && deps.setting.roleClaim !== null) return { refused: 'no role' };
+    const byClaim = deps.setting.roleClaim !== null;
+    if (byClaim && grants.length === 0) return { refused: 'no role' };
     if (linked === null) await link(executor, deps, found, identity);
-    const user = { ...found, isLinked: true };
-    return { user: deps.setting.roleClaim === null || grant === null ? user : await give(executor, deps, user, grant) };
+    if (byClaim) await give(executor, deps, found, grants);
+    else if (!found.hasJoined) await accept(executor, deps, found);
+    const user = await findByIdentity(executor, identity);
+    return user === null || user.disabled ? { refused: 'disabled' } : { user };
   });
 }
 
-/**
- * The account with this address that can sign in, else its invitation. Of several, that of the operators counts, or
- * that of the publisher that a claim grants; else none, as the first one to invite an address must not get its owner.
- */
-async function accountWith(
-  executor: Executor,
-  email: string,
-  granted: Grant | null,
-): Promise<User | 'several invitations' | null> {
-  const user = (await findByEmail(executor, email))?.user ?? null;
-  if (user === null || user.hasPassword || user.isLinked) return user;
-  const open = await findInvitations(executor, email);
-  const wanted = open.find(({ publisherId }) => publisherId === (granted?.publisherId ?? null));
-  if (granted === null && wanted === undefined && open.length > 1) return 'several invitations';
-  return wanted ?? open[0] ?? user;
-}
-
-/** The first configured value that the user has; roles of publishers that do not exist grant nothing. */
-function grantOf({ setting, hasPublisher }: SignOn, { roleValues }: Identity): Grant | null {
-  const grant = setting.grants.find(({ value }) => roleValues.includes(value))?.grant ?? setting.defaultGrant;
-  return grant === null || grant.publisherId === null || hasPublisher(grant.publisherId) ? grant : null;
+/** Of each publisher the first configured value that the user has; publishers that do not exist grant nothing. */
+function grantsOf({ setting, hasPublisher }: SignOn, { roleValues }: Identity): Grant[] {
+  const matching = setting.grants.filter(({ value }) => roleValues.includes(value)).map(({ grant }) => grant);
+  const given = matching.length === 0 && setting.defaultGrant !== null ? [setting.defaultGrant] : matching;
+  return given.filter(
+    ({ publisherId }, index) =>
+      (publisherId === null || hasPublisher(publisherId)) &&
+      given.findIndex((other) => other.publisherId === publisherId) === index,
+  );
 }
 
 const changeOf = ({ now }: SignOn, user: Pick<User, 'email' | 'publisherId'>) => ({
@@ -81,20 +58,23 @@ const changeOf = ({ now }: SignOn, user: Pick<User, 'email' | 'publisherId'>) =>
   nowMs: now(),
 });
 
-type NewAccount = { identity: Identity; email: string; grant: Grant };
+type NewAccount = { identity: Identity; email: string; grants: readonly Grant[] };
 
 async function create(
   executor: Executor,
   deps: SignOn,
-  { identity, email, grant }: NewAccount,
+  { identity, email, grants }: NewAccount,
 ): Promise<{ user: User } | { refused: Refusal }> {
-  const user = await createUser(executor, { email, ...grant, passwordHash: null, nowMs: deps.now() });
+  const [first] = grants as [Grant];
+  const user = await createUser(executor, { email, ...first, passwordHash: null, nowMs: deps.now() });
   // A sign-in in another tab created it at the same time; the next one finds it.
   if (user === null) return { refused: 'no account' };
+  await join(executor, user.membershipId, deps.now());
   await linkIdentity(executor, user.id, identity);
   const change = { ...changeOf(deps, user), action: 'create' } as const;
   await auditAccount(executor, change, null, { ...accountView(user), single_sign_on: 'linked' });
-  return { user: { ...user, isLinked: true } };
+  await give(executor, deps, user, grants);
+  return { user: (await findByIdentity(executor, identity)) ?? user };
 }
 
 /**
@@ -109,11 +89,30 @@ async function link(executor: Executor, deps: SignOn, user: User, identity: Iden
   await auditAccount(executor, change, { single_sign_on: 'none' }, { single_sign_on: 'linked', password: 'removed' });
 }
 
-async function give(executor: Executor, deps: SignOn, user: User, grant: Grant): Promise<User> {
-  if (user.role === grant.role && user.publisherId === grant.publisherId) return user;
-  await setGrant(executor, user.id, grant);
-  const changed = { ...user, ...grant };
-  const viewOf = ({ role, publisherId }: Grant | User) => ({ role, publisher: publisherId });
-  await auditAccount(executor, { ...changeOf(deps, changed), action: 'update' }, viewOf(user), viewOf(grant));
-  return changed;
+/** Invitations that are left are accepted in the dashboard. */
+async function accept(executor: Executor, deps: SignOn, user: User): Promise<void> {
+  await join(executor, user.membershipId, deps.now());
+  await auditAccount(executor, { ...changeOf(deps, user), action: 'update' }, null, { invitation: 'accepted' });
+}
+
+/** Makes the user a member of what is granted, with these roles, and of nothing else. */
+async function give(executor: Executor, deps: SignOn, { id, email }: User, grants: readonly Grant[]): Promise<void> {
+  const before = await listMemberships(executor, id);
+  for (const { role, publisherId } of grants) {
+    const nowMs = deps.now();
+    const created = await createUser(executor, { email, role, publisherId, passwordHash: null, nowMs });
+    const member = created ?? before.find((one) => one.publisherId === publisherId);
+    if (member === undefined) continue;
+    if (created !== null)
+      await auditAccount(executor, { ...changeOf(deps, created), action: 'create' }, null, { role });
+    if (!member.hasJoined) await accept(executor, deps, member);
+    if (member.role === role) continue;
+    await changeMember(executor, member, { role, disabled: member.disabled });
+    await auditAccount(executor, { ...changeOf(deps, member), action: 'update' }, { role: member.role }, { role });
+  }
+  for (const member of before) {
+    if (!member.hasJoined || grants.some(({ publisherId }) => publisherId === member.publisherId)) continue;
+    await removeMember(executor, member);
+    await auditAccount(executor, { ...changeOf(deps, member), action: 'remove' }, accountView(member), null);
+  }
 }

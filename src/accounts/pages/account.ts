@@ -17,6 +17,7 @@ import { createSignIn, type SignIn } from '../sign-in/sign-in.ts';
 import { setLanguage, setPassword } from '../users.ts';
 import { startBrowserSession } from './browser-session.ts';
 import { currentPasswordError, currentPasswordField } from './current-password.ts';
+import { membershipsCard, ownMembershipPages } from './memberships.ts';
 import { newPasswordFields } from './one-time-link.ts';
 import { ownSessionPages, sessionsCard } from './own-sessions.ts';
 import type { PageServices } from './services.ts';
@@ -29,6 +30,7 @@ export function accountPages(app: App, services: PageServices): void {
   pages.get('/account', 'analyst', (context) => accountPage(services, context, []));
   pages.post('/account/password', 'analyst', (context) => changePassword(services, signIn, context));
   pages.post('/account/language', 'analyst', (context, fields) => changeLanguage(services, context, fields));
+  ownMembershipPages(app, services);
   ownSessionPages(app, services);
   twoFactorPages(app, services);
 }
@@ -114,6 +116,7 @@ async function accountPage(services: PageServices, context: PageContext, errors:
           },
         )
       }
+      ${await membershipsCard(services, context)}
       ${languageCard(context)}
       ${await twoFactorCard(services, context)}
       ${await sessionsCard(services, context)}`,

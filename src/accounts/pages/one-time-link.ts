@@ -12,18 +12,29 @@ import { pageHeaders, redirect } from '../../shell/pages.ts';
 import { hashPassword, minPasswordLength, passwordProblem } from '../passwords.ts';
 import { endSessionsOf } from '../sessions.ts';
 import { accountView, auditAccount, passwordState } from '../sign-in/account-audit.ts';
-import { consumeLink, findLink, linkPath } from '../sign-in/one-time-links.ts';
-import { createUser, hasOperator, isTaken, parseEmail, setPassword } from '../users.ts';
+import { consumeLink, type Link as FoundLink, findLink, linkPath } from '../sign-in/one-time-links.ts';
+import { createUser, hasOperator, parseEmail, setPassword } from '../users.ts';
 import { codePath, startBrowserSession } from './browser-session.ts';
+import {
+  acceptInvitation,
+  answerInvitation,
+  declineForm,
+  invitationPage,
+  invitedBy,
+  isAnswer,
+  isForSignedIn,
+} from './invitation.ts';
 import type { PageServices } from './services.ts';
 
 type LinkRoute = { Params: { token: string } };
-/** `user` null: the link creates the first operator. */
-type Link = { token: string; user: User | null };
+type Link = FoundLink & { token: string };
 
 const schema = { hide: true };
 
-/** The page of a one-time link: sets a password and signs in. Opening it does not use up the link. */
+/**
+ * The page of a one-time link: sets a password and signs in; who has a sign-in accepts an invitation with it. Opening
+ * it does not use up the link.
+ */
 export function oneTimeLinkPages(app: App, services: PageServices): void {
   const { deps, asset } = services;
   const headers = pageHeaders(deps.config.publicUrl);
@@ -31,18 +42,20 @@ export function oneTimeLinkPages(app: App, services: PageServices): void {
     renderCard(
       t(link.user === null ? 'account.setUpPerkwire' : 'account.setPassword'),
       asset,
-      passwordForm(link, email, errors),
+      passwordForm(services, link, email, errors),
     );
 
   app.get<LinkRoute>(`${linkPath}:token`, { schema }, async (request, reply) => {
     const link = await linkOf(services, request.params.token, request.ip);
-    return reply.headers(headers).send(page(link));
+    reply.headers(headers);
+    return reply.send(isForSignedIn(link) ? invitationPage(services, link, request.viewer) : page(link));
   });
 
   app.post<LinkRoute>(`${linkPath}:token`, { schema }, async (request, reply) => {
     const link = await linkOf(services, request.params.token, request.ip);
-    const result = await submit(services, link, request, reply);
     reply.headers(headers);
+    if (isAnswer(link, request)) return answerInvitation(services, link, request, reply);
+    const result = await submit(services, link, request, reply);
     if ('to' in result) return redirect(request, reply, result.to);
     return reply.code(422).send(page(link, fieldsOf(formOf(request)).text('email'), result.errors));
   });
@@ -51,7 +64,7 @@ export function oneTimeLinkPages(app: App, services: PageServices): void {
 /** @throws AppError `invalid_token`, counted against the address */
 async function linkOf({ deps }: PageServices, token: string, address: string): Promise<Link> {
   const link = isToken(token) ? await findLink(deps.pool, token, deps.now()) : null;
-  if (link !== null) return { token, user: link.user };
+  if (link !== null) return { token, ...link };
   const message = t('account.linkExpired');
   throw deps.failures.charge(address) ?? new AppError('invalid_token', { message });
 }
@@ -80,29 +93,33 @@ async function submit(
     const user = await useLink(services, executor, link, { email, passwordHash });
     return user && startBrowserSession(services, executor, request, { userId: user.id, awaitsCode });
   });
-  if (session === null)
-    return { errors: [{ path: link.user === null ? '/email' : '/password', message: t('account.addressTaken') }] };
+  if (session === null) return { errors: [{ path: '/email', message: t('account.addressTaken') }] };
   cookies.setSession(reply, session);
   if (awaitsCode) return { to: codePath };
   cookies.setFlash(reply, { kind: 'done', text: t('account.welcome') });
   return { to: '/dashboard' };
 }
 
-/** Consumes the link, sets the password and ends the user's sessions. null: the address is taken; the link stays. */
+/**
+ * Consumes the link, sets the password, joins what it invites to, and ends the user's sessions. null: the address of
+ * the first operator is taken; the link stays.
+ */
 async function useLink(
-  { management, deps }: PageServices,
+  services: PageServices,
   executor: Executor,
   link: Link,
   { email, passwordHash }: { email: string; passwordHash: string },
 ): Promise<User | null> {
+  const { management, deps } = services;
   const nowMs = deps.now();
   if (link.user === null && (await hasOperator(executor)))
     throw new AppError('invalid_token', { message: t('account.linkUsed') });
   const created = { email, role: 'operator', publisherId: null, passwordHash, nowMs } as const;
   const user = link.user ?? (await createUser(executor, created));
-  if (user === null || (await isTaken(executor, user))) return null;
+  if (user === null) return null;
   if (!(await consumeLink(executor, link.token, nowMs)))
     throw new AppError('invalid_token', { message: t('account.linkUsed') });
+  if (link.invites) await acceptInvitation(services, executor, user);
   await setPassword(executor, user.id, passwordHash);
   const change = { actor: management.actorFor(user), user, nowMs };
   if (link.user === null) await auditAccount(executor, { ...change, action: 'create' }, null, accountView(user));
@@ -114,10 +131,12 @@ async function useLink(
   return user;
 }
 
-function passwordForm({ token, user }: Link, email: string, errors: FieldErrors): Html {
+function passwordForm(services: PageServices, link: Link, email: string, errors: FieldErrors): Html {
+  const { token, user } = link;
   const form = createForm({ email }, errors);
   const lead = user === null ? t('account.firstOperatorLead') : tHtml('account.setPasswordLead', { email: user.email });
   return html`
+    ${link.invites && invitedBy(services, link)}
     <p class="lead">${lead}</p>
     <form method="post" action="${linkPath}${token}" class="form">
       ${
@@ -137,7 +156,8 @@ function passwordForm({ token, user }: Link, email: string, errors: FieldErrors)
           ${t(user === null ? 'account.createAccount' : 'account.saveAndSignIn')}
         </button>
       </div>
-    </form>`;
+    </form>
+    ${link.invites && declineForm(token)}`;
 }
 
 /** A new password, typed twice. */

@@ -108,7 +108,6 @@ const refusals: Record<Refusal, MessageKey> = {
   'no role': 'account.ssoNoRole',
   disabled: 'account.ssoDisabled',
   'other identity': 'account.ssoOtherIdentity',
-  'several invitations': 'account.ssoSeveralInvitations',
 };
 
 const failure = (reason: string): Html => html`

@@ -37,6 +37,8 @@ export type UserListState = {
   addedEmail?: string;
   /** Nothing was sent or made: the mails of this hour are used up. */
   tooManyMails?: boolean;
+  /** Nothing was made: other publishers know the user too. */
+  belongsElsewhere?: boolean;
 };
 
 export function usersPage<C extends PageContext>(
@@ -53,6 +55,7 @@ export function usersPage<C extends PageContext>(
     status: tooManyMails ? 429 : errors.length > 0 ? 422 : 200,
     body: html`
       ${tooManyMails && notice('failed', html`<p>${t('account.tooManyMails', { max: maxMailsPerHour })}</p>`)}
+      ${state.belongsElsewhere && notice('failed', html`<p>${t('account.askOperator')}</p>`)}
       ${link?.isUnsent && notice('failed', html`<p>${t('account.mailFailed')}</p>`)}
       ${link !== undefined && linkNotice(link, `${publicUrl}${linkPath}${link.token}`)}
       ${mailedTo !== undefined && notice('done', html`<p>${t('account.mailSent', { email: mailedTo })}</p>`)}
@@ -113,9 +116,9 @@ function userTable<C extends PageContext>(
   return table(t(scope.title), tableColumns(), rows);
 }
 
-function statusBadge({ disabled, hasPassword, hasTwoFactor, isLinked }: User): Html {
+function statusBadge({ disabled, hasJoined, hasTwoFactor, isLinked }: User): Html {
   if (disabled) return badge(t('common.disabled'), 'bad');
-  if (!hasPassword && !isLinked) return badge(t('account.invited'), 'warn');
+  if (!hasJoined) return badge(t('account.invited'), 'warn');
   return html`
     ${badge(t('account.active'), 'good')}
     ${isLinked && badge(t('account.singleSignOn'))}
@@ -124,34 +127,43 @@ function statusBadge({ disabled, hasPassword, hasTwoFactor, isLinked }: User): H
 
 function buttons(context: PageContext, path: string, user: User, passwordSignIn: boolean): Html {
   const to = context.path(`${path}/${user.id}`);
-  const small = true;
-  if (user.disabled)
-    return actionButton(context, { to, text: t('account.enable'), small, values: { role: user.role } });
-  const linkText = t(user.hasPassword ? 'account.resetPassword' : 'account.newInviteLink');
+  const { email, role, hasJoined, disabled } = user;
+  const button = { small: true, kind: 'quiet' } as const;
+  const remove = actionButton(context, {
+    ...button,
+    to: `${to}/remove`,
+    text: t(hasJoined ? 'common.remove' : 'account.withdraw'),
+    confirm: t(hasJoined ? 'account.removeUserQuestion' : 'account.withdrawQuestion', { email }),
+  });
+  if (disabled)
+    return html`
+      ${actionButton(context, { to, text: t('account.enable'), small: true, values: { role } })}
+      ${remove}`;
+  const linkText = t(hasJoined ? 'account.resetPassword' : 'account.newInviteLink');
   return html`
     ${
       passwordSignIn &&
-      !user.isLinked &&
-      actionButton(context, { to: `${to}/link`, text: linkText, small, kind: 'quiet' })
+      !(hasJoined && user.isLinked) &&
+      actionButton(context, { ...button, to: `${to}/link`, text: linkText })
     }
     ${
+      hasJoined &&
       user.hasTwoFactor &&
       actionButton(context, {
+        ...button,
         to: `${to}/two-factor/remove`,
         text: t('account.removeTwoFactor'),
-        small,
-        kind: 'quiet',
-        confirm: t('account.removeTwoFactorQuestion', { email: user.email }),
+        confirm: t('account.removeTwoFactorQuestion', { email }),
       })
     }
     ${actionButton(context, {
+      ...button,
       to,
       text: t('account.disable'),
-      small,
-      kind: 'quiet',
-      values: { role: user.role, disabled: 'yes' },
-      confirm: t('account.disableQuestion', { email: user.email }),
-    })}`;
+      values: { role, disabled: 'yes' },
+      confirm: t('account.disableQuestion', { email }),
+    })}
+    ${remove}`;
 }
 
 function roleForm<C extends PageContext>(context: C, { path, roles }: UserScope<C>, user: User): Html {

@@ -7,13 +7,14 @@ import type { App } from '../../platform/ports.ts';
 import { type Fields, isRole, type PageContext, pathText, type Role, type User } from '../../shell/context.ts';
 import type { Page } from '../../shell/layout.ts';
 import { commonPages, type PageResult } from '../../shell/pages.ts';
+import { belongsElsewhere, changeMember, isLastAdmin, listMembers, removeMember } from '../memberships.ts';
 import { endSessionsOf } from '../sessions.ts';
 import { accountView, auditAccount } from '../sign-in/account-audit.ts';
 import { invitationMail, resetMail, sendMail } from '../sign-in/account-mails.ts';
 import { takeMail } from '../sign-in/mail-limit.ts';
 import { createInvitation, createPasswordReset } from '../sign-in/one-time-links.ts';
 import { removeTwoFactor } from '../two-factor.ts';
-import { changeUser, createUser, findUser, listUsers, parseEmail } from '../users.ts';
+import { createUser, findMember, parseEmail } from '../users.ts';
 import type { PageServices } from './services.ts';
 import { type UserListState, type UserScope, usersPage } from './user-list.ts';
 
@@ -49,6 +50,7 @@ function registerScope<C extends PageContext>(services: PageServices, scope: Use
   pages.post(path, requires, (context, fields) => invite(services, scope, context, fields));
   pages.post(`${path}/:userId/link`, requires, (context) => createLink(services, scope, context));
   pages.post(`${path}/:userId/two-factor/remove`, requires, (context) => removeSecondFactor(services, scope, context));
+  pages.post(`${path}/:userId/remove`, requires, (context) => remove(services, scope, context));
   pages.post(`${path}/:userId`, requires, (context, fields) => change(services, scope, context, fields));
 }
 
@@ -58,7 +60,7 @@ async function show<C extends PageContext>(
   context: C,
   state: UserListState = {},
 ): Promise<Page> {
-  const users = await listUsers(pool, scope.publisherIdOf(context));
+  const users = await listMembers(pool, scope.publisherIdOf(context));
   return usersPage(context, scope, users, { ...state, ...config });
 }
 
@@ -83,7 +85,7 @@ async function invite<C extends PageContext>(
     if (user === null) return null;
     const change = { actor: services.management.actorOf(context), user, action: 'create', nowMs: now() } as const;
     await auditAccount(executor, change, null, accountView(user));
-    return createInvitation(executor, user.id, now());
+    return createInvitation(executor, user, now());
   });
   // The users of other publishers are confidential: an address that has an account there is invited like any other, and
   // only the user of the link learns of it.
@@ -132,22 +134,28 @@ async function createLink<C extends PageContext>(
 ): Promise<Page> {
   const { pool, now } = services.deps;
   const user = await userOf(services, scope, context);
-  if (user.disabled || user.isLinked || !services.deps.config.passwordSignIn) throw new AppError('not_found');
+  const isNew = !user.hasJoined;
+  if (user.disabled || (user.isLinked && !isNew) || !services.deps.config.passwordSignIn)
+    throw new AppError('not_found');
+  if (!isNew && !(await mayHelpSigningIn(services, context, user)))
+    return show(services, scope, context, { belongsElsewhere: true });
   if (!(await mayMail(services, scope, context))) return show(services, scope, context, { tooManyMails: true });
   const token = await transaction(pool, async (executor) => {
     const change = { actor: services.management.actorOf(context), user, action: 'update', nowMs: now() } as const;
     await auditAccount(executor, change, null, { password_link: 'created' });
-    return user.hasPassword
-      ? createPasswordReset(executor, user.id, now())
-      : createInvitation(executor, user.id, now());
+    return isNew ? createInvitation(executor, user, now()) : createPasswordReset(executor, user.id, now());
   });
   return deliver(services, scope, context, {
     email: user.email,
     token,
-    isNew: !user.hasPassword,
-    language: user.language,
+    isNew,
+    language: isNew ? null : user.language,
   });
 }
+
+/** A user who can open another publisher, too, must not lose the sign-in to the admins of one: operators help. */
+const mayHelpSigningIn = async ({ deps }: PageServices, { viewer }: PageContext, user: User): Promise<boolean> =>
+  viewer.user.role === 'operator' || !(await belongsElsewhere(deps.pool, user));
 
 /** For a user who lost phone and recovery codes. */
 async function removeSecondFactor<C extends PageContext>(
@@ -159,6 +167,7 @@ async function removeSecondFactor<C extends PageContext>(
   const user = await userOf(services, scope, context);
   const to = context.path(scope.path);
   if (user.id === context.viewer.user.id) return { to, failed: t('account.ownTwoFactor') };
+  if (!(await mayHelpSigningIn(services, context, user))) return { to, failed: t('account.askOperator') };
   await transaction(pool, async (executor) => {
     await removeTwoFactor(executor, user.id);
     await endSessionsOf(executor, user.id);
@@ -181,13 +190,37 @@ async function change<C extends PageContext>(
   if (user.id === context.viewer.user.id) return { to, failed: t('account.notYourself') };
   const disabled = fields.text('disabled') === 'yes';
   const role = roleOf(fields, scope, user.role);
-  await transaction(pool, async (executor) => {
-    await changeUser(executor, user.id, { role, disabled });
-    if (role === user.role && disabled === user.disabled) return;
+  const isRefused = await transaction(pool, async (executor) => {
+    if ((disabled || role !== user.role) && (await isLastAdmin(executor, user))) return true;
+    await changeMember(executor, user, { role, disabled });
+    if (role === user.role && disabled === user.disabled) return false;
     const change = { actor: services.management.actorOf(context), user, action: 'update', nowMs: now() } as const;
     await auditAccount(executor, change, { role: user.role, disabled: user.disabled }, { role, disabled });
+    return false;
   });
+  if (isRefused) return { to, failed: t('account.lastAdmin') };
   return { to, done: t(disabled ? 'account.userDisabled' : 'account.userUpdated', { email: user.email }) };
+}
+
+/** Removes a member, or withdraws an invitation. */
+async function remove<C extends PageContext>(
+  services: PageServices,
+  scope: UserScope<C>,
+  context: C,
+): Promise<PageResult> {
+  const { pool, now } = services.deps;
+  const user = await userOf(services, scope, context);
+  const to = context.path(scope.path);
+  if (user.id === context.viewer.user.id) return { to, failed: t('account.notYourself') };
+  const isRefused = await transaction(pool, async (executor) => {
+    if (await isLastAdmin(executor, user)) return true;
+    await removeMember(executor, user);
+    const change = { actor: services.management.actorOf(context), user, action: 'remove', nowMs: now() } as const;
+    await auditAccount(executor, change, accountView(user), null);
+    return false;
+  });
+  if (isRefused) return { to, failed: t('account.lastAdmin') };
+  return { to, done: t('account.userRemoved', { email: user.email }) };
 }
 
 /** @throws AppError `not_found`, also for users of other publishers */
@@ -197,7 +230,7 @@ async function userOf<C extends PageContext>(
   context: C,
 ): Promise<User> {
   const id = pathText(context, 'userId');
-  const user = /^[1-9]\d{0,8}$/.test(id) ? await findUser(deps.pool, publisherIdOf(context), Number(id)) : null;
+  const user = /^[1-9]\d{0,8}$/.test(id) ? await findMember(deps.pool, publisherIdOf(context), Number(id)) : null;
   if (user === null) throw new AppError('not_found');
   return user;
 }

@@ -2,7 +2,7 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs, hourMs } from '../../platform/lib/time.ts';
 import { createToken, hashToken } from '../../platform/security/random-token.ts';
 import type { User } from '../../shell/context.ts';
-import { type UserRow, userColumns, userOf } from '../users.ts';
+import { joinMembership, type UserRow, userColumns, userOf } from '../users.ts';
 
 /** Lifetimes (milliseconds). */
 export const invitationLifetimeMs = 7 * dayMs;
@@ -13,12 +13,16 @@ const firstOperatorLifetimeMs = dayMs;
 export const linkPath = '/dashboard/start/';
 
 /**
- * A link with which this user sets a password; it replaces earlier ones.
+ * The link of an invitation; it replaces earlier ones. Who has a sign-in accepts with it, others set a password.
  * @returns its token, which is not stored
  */
-export async function createInvitation(executor: Executor, userId: number, nowMs: number): Promise<string> {
-  await deleteLinksOf(executor, userId);
-  return insert(executor, userId, nowMs + invitationLifetimeMs);
+export async function createInvitation(
+  executor: Executor,
+  { id, membershipId }: Pick<User, 'id' | 'membershipId'>,
+  nowMs: number,
+): Promise<string> {
+  await executor.query('delete from user_links where membership_id = $1', [membershipId]);
+  return insert(executor, { userId: id, membershipId }, nowMs + invitationLifetimeMs);
 }
 
 /**
@@ -27,7 +31,12 @@ export async function createInvitation(executor: Executor, userId: number, nowMs
  */
 export async function createPasswordReset(executor: Executor, userId: number, nowMs: number): Promise<string> {
   await executor.query('delete from user_links where user_id = $1 and expires_at < $2', [userId, new Date(nowMs)]);
-  return insert(executor, userId, nowMs + resetLifetimeMs);
+  return insert(executor, { userId, membershipId: null }, nowMs + resetLifetimeMs);
+}
+
+/** Ends the links with which a user sets a password; invitations stay. */
+export async function deletePasswordResets(executor: Executor, userId: number): Promise<void> {
+  await executor.query('delete from user_links where user_id = $1 and membership_id is null', [userId]);
 }
 
 export async function deleteLinksOf(executor: Executor, userId: number): Promise<void> {
@@ -36,44 +45,48 @@ export async function deleteLinksOf(executor: Executor, userId: number): Promise
 
 /** A link that creates the first operator. */
 export const createFirstOperatorLink = (executor: Executor, nowMs: number): Promise<string> =>
-  insert(executor, null, nowMs + firstOperatorLifetimeMs);
+  insert(executor, { userId: null, membershipId: null }, nowMs + firstOperatorLifetimeMs);
 
-async function insert(executor: Executor, userId: number | null, expiresMs: number): Promise<string> {
+type Target = { userId: number | null; membershipId: number | null };
+
+async function insert(executor: Executor, { userId, membershipId }: Target, expiresMs: number): Promise<string> {
   const token = createToken();
-  await executor.query('insert into user_links (token_hash, user_id, expires_at) values ($1, $2, $3)', [
-    hashToken(token),
-    userId,
-    new Date(expiresMs),
-  ]);
+  await executor.query(
+    'insert into user_links (token_hash, user_id, membership_id, expires_at) values ($1, $2, $3, $4)',
+    [hashToken(token), userId, membershipId, new Date(expiresMs)],
+  );
   return token;
 }
 
-/** The user of a link; `user` null: it creates the first operator. null: used, expired or unknown. */
-export async function findLink(
-  executor: Executor,
-  token: string,
-  nowMs: number,
-): Promise<{ user: User | null } | null> {
-  const { rows } = await executor.query<UserRow & { link_user: number | null }>(
-    `select l.user_id as link_user, ${userColumns} from user_links l left join users u on u.id = l.user_id
-    where l.token_hash = $1 and l.expires_at > $2 and u.disabled is not true`,
+/** `user` null: the link creates the first operator. `invites`: it accepts the invitation of this membership. */
+export type Link = { user: User | null; invites: boolean };
+
+/** What a link is for; null: used, withdrawn, expired or unknown. */
+export async function findLink(executor: Executor, token: string, nowMs: number): Promise<Link | null> {
+  const { rows } = await executor.query<UserRow & { link_user: number | null; invites: boolean }>(
+    `select l.user_id as link_user, l.membership_id is not null as invites, ${userColumns}
+    from user_links l left join users u on u.id = l.user_id
+    left ${joinMembership('l.membership_id', 'l.membership_id is null or m.id = l.membership_id')}
+    where l.token_hash = $1 and l.expires_at > $2 and m.disabled is not true`,
     [hashToken(token), new Date(nowMs)],
   );
   const [row] = rows;
   if (row === undefined) return null;
-  return { user: row.link_user === null ? null : userOf(row) };
+  return { user: row.link_user === null ? null : userOf(row), invites: row.invites };
 }
 
 /**
- * Deletes a link and all others of the same user.
+ * Deletes a link, and of one that sets a password all others of the same user.
  * @returns whether it was still valid: of concurrent uses one succeeds
  */
 export async function consumeLink(executor: Executor, token: string, nowMs: number): Promise<boolean> {
-  const { rows } = await executor.query<{ user_id: number | null }>(
-    'delete from user_links where token_hash = $1 and expires_at > $2 returning user_id',
+  const { rows } = await executor.query<{ user_id: number | null; membership_id: number | null }>(
+    'delete from user_links where token_hash = $1 and expires_at > $2 returning user_id, membership_id',
     [hashToken(token), new Date(nowMs)],
   );
   if (rows[0] === undefined) return false;
-  await executor.query('delete from user_links where user_id is not distinct from $1', [rows[0].user_id]);
+  await executor.query('delete from user_links where user_id is not distinct from $1 and membership_id is null', [
+    rows[0].user_id,
+  ]);
   return true;
 }

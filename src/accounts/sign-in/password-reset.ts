@@ -34,7 +34,7 @@ export function createPasswordResets(deps: ResetDeps, mailer: Mailer): RequestRe
 async function mailReset(deps: ResetDeps, mailer: Mailer, email: string): Promise<void> {
   const { pool, config, now } = deps;
   const user = (await findByEmail(pool, email))?.user;
-  if (user === undefined || user.disabled || user.isLinked) return;
+  if (user === undefined || user.disabled || !user.hasJoined || user.isLinked) return;
   const token = await transaction(pool, async (executor) => {
     const actor = systemActor(resetLabel, user.publisherId);
     const change = { actor, user, action: 'update', nowMs: now() } as const;

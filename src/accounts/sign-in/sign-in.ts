@@ -21,7 +21,7 @@ export function createSignIn(deps: AttemptDeps): SignIn {
     if (locked !== null) return locked;
     const found = await findByEmail(deps.pool, account);
     const isCorrect = await checkPassword(password, found?.passwordHash ?? null, clientSubnet(address));
-    if (!isCorrect || found === null || found.user.disabled) return wrong;
+    if (!isCorrect || found === null || found.user.disabled || !found.user.hasJoined) return wrong;
     await attempts.succeed(account, address);
     return { ok: true, user: found.user };
   };

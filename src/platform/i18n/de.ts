@@ -2,6 +2,31 @@ import type { Messages } from './en.ts';
 
 export const de: Messages = {
   account: {
+    accept: 'Annehmen',
+    decline: 'Ablehnen',
+    accepted: 'Einladung angenommen.',
+    declined: 'Einladung abgelehnt.',
+    invitation: 'Einladung',
+    invites: '<b>{publisher}</b> lädt Sie ein. Ihre Rolle wäre: {role}.',
+    invitesOperator: 'Sie sind als Betreiber eingeladen, mit Zugriff auf alle Publisher.',
+    invitedAddress: 'Die Einladung gilt für <b>{email}</b>.',
+    invitedAddressOnly: 'Melden Sie sich mit der eingeladenen Adresse an.',
+    invitedOther: 'Sie sind als {email} angemeldet. Melden Sie sich ab, und öffnen Sie den Link dann noch einmal.',
+    signInToAccept: 'Zum Annehmen anmelden',
+    memberships: 'Ihre Publisher',
+    membershipsLead: 'Eine Anmeldung gilt für alle. Ohne einen Publisher endet Ihr Konto.',
+    allPublishers: 'Alle Publisher',
+    leave: 'Verlassen',
+    leaveQuestion: 'Sie verlieren den Zugriff sofort. Nur ein Administrator kann Sie wieder einladen.',
+    left: 'Sie haben den Publisher verlassen.',
+    lastAdmin: 'Jemand muss bleiben, der Benutzer verwaltet. Machen Sie zuerst einen anderen zum Administrator.',
+    askOperator:
+      'Dieser Benutzer gehört auch zu anderen Publishern. Nur er selbst oder ein Betreiber kann die Anmeldung ' +
+      'zurücksetzen.',
+    userRemoved: '{email} wurde entfernt.',
+    withdraw: 'Zurückziehen',
+    withdrawQuestion: 'Die Einladung von {email} endet, und mit ihr der Link.',
+    removeUserQuestion: '{email} verliert den Zugriff sofort und muss für eine Rückkehr neu eingeladen werden.',
     changePassword: 'Passwort ändern',
     changePasswordLead: 'Dabei werden Sie in allen anderen Sitzungen abgemeldet.',
     language: 'Sprache',
@@ -77,8 +102,6 @@ export const de: Messages = {
     ssoNoRole: 'Sie haben hier keine Rolle. Bitten Sie einen Administrator darum.',
     ssoDisabled: 'Ihr Konto ist deaktiviert.',
     ssoOtherIdentity: 'Das Konto mit Ihrer E-Mail-Adresse gehört einem anderen Benutzer des Anmeldedienstes.',
-    ssoSeveralInvitations:
-      'Mehrere Publisher haben Sie eingeladen. Der Betreiber kann alle Einladungen bis auf eine deaktivieren.',
     twoFactorRequiredNotice: 'Ihre Organisation verlangt Zwei-Faktor-Authentifizierung.',
     codeHint: 'Die sechs Ziffern, die die App gerade anzeigt.',
     addToApp: '1. Perkwire zur Authenticator-App hinzufügen',
@@ -1628,7 +1651,7 @@ export const de: Messages = {
     invitation: 'Ihre Einladung zu Perkwire',
     invitationText:
       'Sie sind zum Dashboard von Perkwire eingeladen: {dashboard}\n\n' +
-      'Legen Sie hier Ihr Passwort fest:\n' +
+      'Nehmen Sie hier an; wenn Sie noch kein Passwort haben, legen Sie es dabei fest:\n' +
       '{link}\n\n' +
       'Der Link gilt einmal, {days} Tage lang. Falls Sie ihn nicht erwartet haben, ignorieren Sie diese E-Mail.\n',
     reset: 'Neues Passwort für Perkwire festlegen',

@@ -4,6 +4,29 @@
  */
 export const en = {
   account: {
+    accept: 'Accept',
+    decline: 'Decline',
+    accepted: 'Invitation accepted.',
+    declined: 'Invitation declined.',
+    invitation: 'Invitation',
+    invites: '<b>{publisher}</b> invites you. Your role would be: {role}.',
+    invitesOperator: 'You are invited as an operator, with access to all publishers.',
+    invitedAddress: 'The invitation is for <b>{email}</b>.',
+    invitedAddressOnly: 'Sign in with the address that was invited.',
+    invitedOther: 'You are signed in as {email}. Sign out, then open this link again.',
+    signInToAccept: 'Sign in to accept',
+    memberships: 'Your publishers',
+    membershipsLead: 'You sign in once for all of them. Without any, your account ends.',
+    allPublishers: 'All publishers',
+    leave: 'Leave',
+    leaveQuestion: 'You lose access at once. Only an administrator can invite you again.',
+    left: 'You have left.',
+    lastAdmin: 'One user who manages users must stay. Make another one administrator first.',
+    askOperator: 'This user belongs to other publishers too. Only the user, or an operator, can reset the sign-in.',
+    userRemoved: '{email} was removed.',
+    withdraw: 'Withdraw',
+    withdrawQuestion: 'The invitation of {email} ends, and its link with it.',
+    removeUserQuestion: '{email} loses access at once. To come back, the user must be invited again.',
     changePassword: 'Change password',
     changePasswordLead: 'Changing it signs you out of all other sessions.',
     language: 'Language',
@@ -76,7 +99,6 @@ export const en = {
     ssoNoRole: 'You have no role here. Ask an administrator for one.',
     ssoDisabled: 'Your account is disabled.',
     ssoOtherIdentity: 'The account with your e-mail address belongs to another user of the sign-in service.',
-    ssoSeveralInvitations: 'Several publishers have invited you. Ask the operator to disable all invitations but one.',
     twoFactorRequiredNotice: 'Your organisation requires two-factor authentication.',
     codeHint: 'The six digits that the app shows now.',
     addToApp: '1. Add Perkwire to your authenticator app',
@@ -1565,7 +1587,7 @@ export const en = {
     invitation: 'Your invitation to Perkwire',
     invitationText:
       'You are invited to the Perkwire dashboard at {dashboard}\n\n' +
-      'Set your password here:\n' +
+      'Accept here; if you have no password yet, you set one:\n' +
       '{link}\n\n' +
       'The link works once, within {days} days. If you did not expect it, ignore this mail.\n',
     reset: 'Set a new password for Perkwire',

@@ -1,3 +1,4 @@
+import { mayOpen } from '../../accounts/memberships.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { Period } from './due.ts';
 
@@ -17,9 +18,6 @@ export type Schedule = {
 /** Of one publisher (count): as each sends once a day at most, this also limits mails. */
 export const maxSchedules = 50;
 
-/** A user who has access to a publisher, as a join of `u` with a schedule `s`. */
-const mayRead = `not u.disabled and (u.role = 'operator' or u.publisher_id = s.publisher_id)`;
-
 export async function listSchedules(
   executor: Executor,
   { publisherId, reportId }: { publisherId: number; reportId: number },
@@ -38,7 +36,8 @@ export async function listSchedules(
 /** Users of a publisher, whom an admin may have mailed. */
 export async function listReaders(executor: Executor, publisherId: number): Promise<{ id: number; email: string }[]> {
   const { rows } = await executor.query<{ id: number; email: string }>(
-    'select id, email from users where publisher_id = $1 and not disabled order by email limit 200',
+    `select u.id, u.email from users u join memberships m on m.user_id = u.id
+    where m.publisher_id = $1 and m.joined_at is not null and not m.disabled order by u.email limit 200`,
     [publisherId],
   );
   return rows;
@@ -119,7 +118,7 @@ export async function takeDue(executor: Executor, nowMs: number): Promise<DueSch
     select s.id, s.channel_id as "channelId", s.period, s.hour, s.due_at as "dueAt", s.attempts,
       s.publisher_id as "publisherId", r.id as "reportId", r.name, r.query, u.email, u.language
     from taken s join saved_reports r on r.id = s.report_id
-    left join users u on u.id = s.user_id and ${mayRead}`,
+    left join users u on u.id = s.user_id and ${mayOpen('u.id', 's.publisher_id')}`,
     [new Date(nowMs)],
   );
   return rows;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createInvitation, linkPath } from '../../../src/accounts/sign-in/one-time-links.ts';
+import { createInvitation, createPasswordReset, linkPath } from '../../../src/accounts/sign-in/one-time-links.ts';
 import { createUser } from '../../../src/accounts/users.ts';
 import { cookieFrom, csrfIn, origin, postForm, signInAs } from '../../dashboard/support.ts';
 import {
@@ -122,14 +122,15 @@ describe('signing in at the provider', () => {
     expect((await get('/dashboard/operator/users', cookie)).statusCode).toBe(200);
     expect(await rowOf('bo.new@example.com')).toBeUndefined();
     expect(await rowOf('bo@example.com')).toMatchObject({ role: 'operator', publisher_id: null });
-    expect(await logOf('bo@example.com')).toContain('single sign-on update publisher=null role=operator');
+    expect(await logOf('bo@example.com')).toContain('single sign-on create role=operator');
+    expect((await get(`/dashboard/p/${t.publisher.id}/overview`, cookie)).statusCode).toBe(200);
     expect(refusal((await signIn(person('bo', { groups: [] }))).answer)).toContain('You have no role here');
   });
 
   test('links the account with the verified address, and ends its password, links and sessions', async () => {
     const before = await signInAs(t, 'analyst');
     const { email } = (await t.pool.query('select email from users where id = $1', [before.userId])).rows[0];
-    const link = await createInvitation(t.pool, before.userId, nowMs);
+    const link = await createPasswordReset(t.pool, before.userId, nowMs);
     const { answer } = await signIn(person('carl', { email: email.toUpperCase() }));
     expect(answer.statusCode, answer.body).toBe(303);
     expect(await rowOf(email)).toMatchObject({ id: before.userId, password_hash: null, oidc_subject: 'carl' });
@@ -243,7 +244,8 @@ test('with passwords switched off, nothing but the provider signs in', async () 
     passwordHash: null,
     nowMs,
   });
-  const link = `${linkPath}${await createInvitation(t.pool, user?.id ?? 0, nowMs)}`;
+  if (user === null) throw new Error('the address is taken');
+  const link = `${linkPath}${await createInvitation(t.pool, user, nowMs)}`;
   const chosen = { password: 'four tall cranes', again: 'four tall cranes' };
   const set = await postForm(withoutPasswords, link, chosen);
   expect(cookieFrom(set, 'perkwire_session')).toBeNull();
@@ -259,50 +261,71 @@ test('with passwords switched off, nothing but the provider signs in', async () 
   expect(added.body).not.toContain(linkPath);
 });
 
-test('of several publishers that invite one address, none gets its owner until one invitation is left', async () => {
+/** What an address is a member of, by publisher. */
+const membershipsOf = async (email: string) =>
+  (
+    await t.pool.query(
+      `select m.publisher_id, m.role, m.joined_at is not null as joined from memberships m
+      join users u on u.id = m.user_id where u.email = $1 order by m.id`,
+      [email],
+    )
+  ).rows;
+
+async function addPublisher(name: string): Promise<number> {
+  const { rows } = await t.pool.query<{ id: number }>(
+    'insert into publishers (name, sdk_id) values ($1, left(md5($1), 16)) returning id',
+    [name],
+  );
+  return rows[0]?.id ?? 0;
+}
+
+test('of several publishers that invite, one is joined by the sign-in, others when they are accepted', async () => {
   const config = {
     ...t.deps.config,
     requireTwoFactor: 'none' as const,
     oidc: t.deps.config.oidc && { ...t.deps.config.oidc, roleClaim: null, grants: [] },
   };
   const byHand = await createTestApp({ databaseUrl: t.databaseUrl, config });
-  const { rows } = await t.pool.query<{ id: number }>(
-    "insert into publishers (name, sdk_id) values ('First to invite', 'eeeeeeeeeeeeeeee') returning id",
-  );
-  const publishers = [rows[0]?.id ?? 0, t.publisher.id];
+  const publishers = [await addPublisher('First to invite'), await addPublisher('Second'), t.publisher.id];
   for (const publisherId of publishers) {
     await byHand.deps.catalog.refresh();
     const admin = await signInAs(byHand, 'admin', publisherId);
     const fields = { email: 'wanted@example.com', role: 'manager' };
-    // The second one learns nothing of the first.
+    // The others learn nothing of the first.
     expect((await admin.post(`/dashboard/p/${publisherId}/settings/users`, fields)).body).toContain(linkPath);
   }
-  const owner = person('wanted');
-  const refused = await signIn(owner, '', byHand);
-  expect([refused.answer.statusCode, refusal(refused.answer)]).toEqual([
-    403,
-    expect.stringMatching(/^Several publishers/),
-  ]);
-  await t.pool.query("update users set disabled = true where email = 'wanted@example.com' and publisher_id = $1", [
-    publishers[0],
-  ]);
-  expect((await signIn(owner, '', byHand)).answer.statusCode).toBe(303);
-  const { rows: linked } = await t.pool.query(
-    "select publisher_id from users where email = 'wanted@example.com' and oidc_subject is not null",
+  const { answer, cookie } = await signIn(person('wanted'), '', byHand);
+  expect(answer.statusCode).toBe(303);
+  const overview = (id = 0) => get(`/dashboard/p/${id}/overview`, cookie, byHand);
+  const statuses = async () => Promise.all(publishers.map(async (id) => (await overview(id)).statusCode));
+  expect(await statuses()).toEqual([200, 404, 404]);
+  const { body } = await get('/dashboard/account', cookie, byHand);
+  const post = (path: string) => postForm(byHand, path, { _csrf: csrfIn(body) }, { cookie });
+  const accept = [...body.matchAll(/action="(\/dashboard\/account\/memberships\/\d+\/accept)"/g)].map(
+    ([, path]) => path,
   );
-  expect(linked).toEqual([{ publisher_id: t.publisher.id }]);
+  expect(accept).toHaveLength(2);
+  expect((await post(accept[0] ?? '')).statusCode).toBe(303);
+  expect((await post(accept[0] ?? '')).statusCode).toBe(404);
+  expect((await post((accept[1] ?? '').replace('accept', 'decline'))).statusCode).toBe(303);
+  expect(await statuses()).toEqual([200, 200, 404]);
+  expect((await membershipsOf('wanted@example.com')).map((row) => row.publisher_id)).toEqual(publishers.slice(0, 2));
   await byHand.close();
 });
 
-test('a claim decides among the invitations of an address', async () => {
-  const { rows } = await t.pool.query<{ id: number }>(
-    "insert into publishers (name, sdk_id) values ('Also first', 'dddddddddddddddd') returning id",
-  );
-  for (const publisherId of [rows[0]?.id ?? 0, 1])
+test('a claim decides about memberships: what it grants is joined, what it grants no more is left', async () => {
+  const other = await addPublisher('Also first');
+  for (const publisherId of [other, 1])
     await createUser(t.pool, { email: 'both@example.com', role: 'analyst', publisherId, passwordHash: null, nowMs });
-  expect((await signIn(person('both'))).answer.statusCode).toBe(303);
-  const { rows: linked } = await t.pool.query(
-    "select publisher_id, role from users where email = 'both@example.com' and oidc_subject is not null",
-  );
-  expect(linked).toEqual([{ publisher_id: 1, role: 'manager' }]);
+  const { cookie } = await signIn(person('both'));
+  expect(await membershipsOf('both@example.com')).toEqual([
+    { publisher_id: other, role: 'analyst', joined: false },
+    { publisher_id: 1, role: 'manager', joined: true },
+  ]);
+  await signIn(person('both', { groups: ['perks-ops'] }));
+  expect(await membershipsOf('both@example.com')).toEqual([
+    { publisher_id: other, role: 'analyst', joined: false },
+    { publisher_id: null, role: 'operator', joined: true },
+  ]);
+  expect((await get('/dashboard/operator/users', cookie)).statusCode).toBe(200);
 });

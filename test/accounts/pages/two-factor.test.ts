@@ -3,7 +3,7 @@ import { Secret, TOTP, URI } from 'otpauth';
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hashPassword } from '../../../src/accounts/passwords.ts';
-import { createInvitation, linkPath } from '../../../src/accounts/sign-in/one-time-links.ts';
+import { createPasswordReset, linkPath } from '../../../src/accounts/sign-in/one-time-links.ts';
 import { createUser } from '../../../src/accounts/users.ts';
 import type { Role } from '../../../src/shell/context.ts';
 import { cookieFrom, csrfIn, postForm, signInAs } from '../../dashboard/support.ts';
@@ -163,7 +163,7 @@ test('the sixth code in 15 minutes answers 429, also the right one; ten from man
 
 test('a one-time link sets the password, and still asks for the code', async () => {
   const { email, secret, userId } = await withTwoFactor('forgot@example.com');
-  const token = await createInvitation(t.pool, userId, nowMs);
+  const token = await createPasswordReset(t.pool, userId, nowMs);
   const fresh = 'four tall cranes';
   const answer = await postForm(t, `${linkPath}${token}`, { password: fresh, again: fresh });
   expect(answer.headers.location).toBe('/dashboard/sign-in/code');

@@ -69,12 +69,15 @@ const pageGroup = (
     .map((page) => ({ ...page, detail: '' })),
 });
 
-/** For operators: other publishers, at the page that is open now. */
+/** The publishers that the viewer may open, at the page that is open now. */
 function publisherGroup({ deps, navigation }: Scope, context: PageContext, text: string): FoundGroup {
   const section = queryText(context, 'section');
   const page = isSection(navigation, section) ? section : '/overview';
-  const all = context.viewer.user.role === 'operator' ? [...deps.catalog.current().publishers.values()] : [];
-  const found = all.filter(({ id, name, sdkId }) => contains(name, text) || sdkId === text || String(id) === text);
+  const { user, publisherIds } = context.viewer;
+  const all = [...deps.catalog.current().publishers.values()];
+  const mayOpen = ({ id }: { id: number }): boolean => user.role === 'operator' || publisherIds.includes(id);
+  const others = publisherIds.length > 1 || user.role === 'operator' ? all.filter(mayOpen) : [];
+  const found = others.filter(({ id, name, sdkId }) => contains(name, text) || sdkId === text || String(id) === text);
   found.sort((a, b) => a.name.localeCompare(b.name, 'en'));
   return {
     title: t('nav.publishers'),

@@ -1,0 +1,133 @@
+import type { Executor } from '../platform/db/pool.ts';
+import type { Role, User } from '../shell/context.ts';
+import { type UserRow, userColumns, userOf } from './users.ts';
+
+/** A condition of SQL: this user may open the pages of this publisher. */
+export const mayOpen = (userId: string, publisherId: string): string => `exists (
+  select from memberships m where m.user_id = ${userId} and m.joined_at is not null and not m.disabled
+    and (m.role = 'operator' or m.publisher_id = ${publisherId}))`;
+
+/** The members of a publisher (null: the operators), invited ones included, by e-mail address. */
+export async function listMembers(executor: Executor, publisherId: number | null): Promise<User[]> {
+  const { rows } = await executor.query<UserRow>(
+    `select ${userColumns} from memberships m join users u on u.id = m.user_id
+    where m.publisher_id is not distinct from $1 order by u.email`,
+    [publisherId],
+  );
+  return rows.map(userOf);
+}
+
+/** What a user is a member of or invited to, the first joined first. */
+export async function listMemberships(executor: Executor, userId: number): Promise<User[]> {
+  const { rows } = await executor.query<UserRow>(
+    `select ${userColumns} from memberships m join users u on u.id = m.user_id where u.id = $1
+    order by m.joined_at, m.id`,
+    [userId],
+  );
+  return rows.map(userOf);
+}
+
+/**
+ * Lets sessions open with the pages of this membership from now on.
+ * @returns the user as its member; null: it is none, or is disabled there
+ */
+export async function chooseMembership(
+  executor: Executor,
+  sessionId: string,
+  publisherId: number,
+): Promise<User | null> {
+  const { rows } = await executor.query<UserRow>(
+    `with chosen as (
+      update user_sessions s set membership_id = m.id from memberships m
+      where s.id = $1 and m.user_id = s.user_id and m.publisher_id = $2 and m.joined_at is not null and not m.disabled
+      returning m.id
+    )
+    select ${userColumns} from chosen join memberships m on m.id = chosen.id join users u on u.id = m.user_id`,
+    [sessionId, publisherId],
+  );
+  return rows[0] === undefined ? null : userOf(rows[0]);
+}
+
+/** Accepts an invitation. @returns false: it was accepted before, declined or withdrawn */
+export async function join(executor: Executor, membershipId: number, nowMs: number): Promise<boolean> {
+  const { rowCount } = await executor.query(
+    'update memberships set joined_at = $2 where id = $1 and joined_at is null and not disabled',
+    [membershipId, new Date(nowMs)],
+  );
+  return rowCount === 1;
+}
+
+/** Sets role and state. Where a user may open nothing more, sessions and links end. */
+export async function changeMember(
+  executor: Executor,
+  { membershipId, id: userId }: Pick<User, 'membershipId' | 'id'>,
+  { role, disabled }: { role: Role; disabled: boolean },
+): Promise<void> {
+  await executor.query('update memberships set role = $2, disabled = $3 where id = $1', [membershipId, role, disabled]);
+  if (disabled) {
+    await executor.query('delete from user_links where membership_id = $1', [membershipId]);
+    await endAccess(executor, userId);
+  }
+}
+
+/**
+ * Removes a member, or an invitation. Who is a member of nothing has no sign-in any more, and who is not invited
+ * either is forgotten.
+ */
+export async function removeMember(
+  executor: Executor,
+  { membershipId, id: userId }: Pick<User, 'membershipId' | 'id'>,
+): Promise<void> {
+  await executor.query('delete from memberships where id = $1', [membershipId]);
+  await endAccess(executor, userId);
+  await executor.query('delete from users where id = $1 and not exists (select from memberships where user_id = $1)', [
+    userId,
+  ]);
+  await executor.query(
+    `with ended as (
+      update users set password_hash = null, oidc_issuer = null, oidc_subject = null, totp_sealed = null,
+        totp_last_step = null
+      where id = $1 and not exists (select from memberships where user_id = $1 and joined_at is not null) returning id
+    )
+    delete from user_recovery_codes c using ended where c.user_id = ended.id`,
+    [userId],
+  );
+}
+
+/** Ends sessions, and links that set a password, of a user who may open nothing. */
+async function endAccess(executor: Executor, userId: number): Promise<void> {
+  const opensNothing = `not exists (
+    select from memberships where user_id = $1 and joined_at is not null and not disabled)`;
+  await executor.query(`delete from user_sessions where user_id = $1 and ${opensNothing}`, [userId]);
+  await executor.query(`delete from user_links where user_id = $1 and membership_id is null and ${opensNothing}`, [
+    userId,
+  ]);
+}
+
+/**
+ * Whether nobody else can administer a publisher (null: the operators) when this one is gone. Locks those who can, so
+ * that two of them who remove each other do not both succeed.
+ */
+export async function isLastAdmin(
+  executor: Executor,
+  { publisherId, membershipId }: Pick<User, 'publisherId' | 'membershipId'>,
+): Promise<boolean> {
+  const { rows } = await executor.query<{ id: number }>(
+    `select m.id from memberships m where m.publisher_id is not distinct from $1 and m.role in ('admin', 'operator')
+      and m.joined_at is not null and not m.disabled order by m.id for update`,
+    [publisherId],
+  );
+  return rows.length === 1 && rows[0]?.id === membershipId;
+}
+
+/** Whether a user can open something else: then the sign-in is not in the hands of one publisher's admins. */
+export async function belongsElsewhere(
+  executor: Executor,
+  { id, membershipId }: Pick<User, 'id' | 'membershipId'>,
+): Promise<boolean> {
+  const { rowCount } = await executor.query(
+    'select from memberships where user_id = $1 and id <> $2 and joined_at is not null limit 1',
+    [id, membershipId],
+  );
+  return rowCount !== 0;
+}

@@ -1,0 +1,113 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Executor, transaction } from '../../platform/db/pool.ts';
+import { AppError } from '../../platform/errors.ts';
+import { type Html, html } from '../../platform/http/html.ts';
+import { t, tHtml } from '../../platform/i18n/messages.ts';
+import { hiddenField } from '../../shell/actions.ts';
+import { linkButton, notice } from '../../shell/components.ts';
+import { fieldsOf, formOf, publisherPath, type User, type Viewer } from '../../shell/context.ts';
+import { roleName } from '../../shell/language.ts';
+import { renderCard } from '../../shell/layout.ts';
+import { redirect } from '../../shell/pages.ts';
+import { signInPath } from '../access.ts';
+import { chooseMembership, join, removeMember } from '../memberships.ts';
+import { accountView, auditAccount } from '../sign-in/account-audit.ts';
+import { consumeLink, deletePasswordResets, type Link, linkPath } from '../sign-in/one-time-links.ts';
+import type { PageServices } from './services.ts';
+
+/** A link that invites. */
+type Invitation = Link & { token: string };
+
+/** Whether a link invites a user who has a sign-in: then it sets no password. */
+export const isForSignedIn = ({ invites, user }: Link): boolean =>
+  invites && user !== null && (user.hasPassword || user.isLinked);
+
+const answerOf = (request: FastifyRequest): string => fieldsOf(formOf(request)).text('answer');
+
+/** Whether a form accepts or declines, and sets no password. */
+export const isAnswer = (link: Link, request: FastifyRequest): boolean =>
+  link.invites && (isForSignedIn(link) || answerOf(request) === 'decline');
+
+/** Who invites, and to what. */
+export function invitedBy({ deps }: PageServices, { user }: Link): Html {
+  const { role, publisherId } = user as User;
+  if (publisherId === null) return html`<p class="lead">${t('account.invitesOperator')}</p>`;
+  const publisher = deps.catalog.current().publishers.get(publisherId)?.name ?? '';
+  return html`<p class="lead">${tHtml('account.invites', { publisher, role: roleName(role) })}</p>`;
+}
+
+const answerForm = (token: string, answer: 'accept' | 'decline', text: string, kind: string): Html => html`
+  <form method="post" action="${linkPath}${token}" class="form">
+    ${hiddenField('answer', answer)}
+    <div class="form-end"><button class="button ${kind} wide">${text}</button></div>
+  </form>`;
+
+export const declineForm = (token: string): Html => answerForm(token, 'decline', t('account.decline'), 'quiet');
+
+/** Asks who has a sign-in whether to join; only the one who was invited, signed in, can. */
+export function invitationPage(services: PageServices, link: Invitation, viewer: Viewer | null): string {
+  const { id, email } = link.user as User;
+  const next = `${signInPath}?next=${encodeURIComponent(linkPath + link.token)}`;
+  const isOther = viewer !== null && viewer.user.id !== id;
+  return renderCard(
+    t('account.invitation'),
+    services.asset,
+    html`
+      ${invitedBy(services, link)}
+      ${isOther && notice('failed', html`<p>${t('account.invitedOther', { email: viewer.user.email })}</p>`)}
+      <p class="lead">${tHtml('account.invitedAddress', { email })}</p>
+      ${viewer === null && linkButton(next, t('account.signInToAccept'), 'main')}
+      ${viewer?.user.id === id && answerForm(link.token, 'accept', t('account.accept'), 'main')}
+      ${!isOther && declineForm(link.token)}`,
+  );
+}
+
+/** @throws AppError `invalid_token` when the link was used meanwhile, `permission_denied` when it is another's */
+export async function answerInvitation(
+  services: PageServices,
+  { token, user }: Invitation,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { deps, asset } = services;
+  const invited = user as User;
+  const { viewer } = request;
+  const accepts = answerOf(request) === 'accept';
+  if (accepts && viewer?.user.id !== invited.id)
+    throw new AppError('permission_denied', { message: t('account.invitedAddressOnly') });
+  await transaction(deps.pool, async (executor) => {
+    if (!(await consumeLink(executor, token, deps.now())))
+      throw new AppError('invalid_token', { message: t('account.linkUsed') });
+    await (accepts ? acceptInvitation : declineInvitation)(services, executor, invited);
+    if (accepts && viewer !== null && invited.publisherId !== null)
+      await chooseMembership(executor, viewer.sessionId, invited.publisherId);
+  });
+  if (!accepts) return reply.send(renderCard(t('account.invitation'), asset, html`<p>${t('account.declined')}</p>`));
+  const to = invited.publisherId === null ? '/dashboard' : publisherPath(invited.publisherId, '/overview');
+  return redirect(request, reply, to);
+}
+
+/** @throws AppError `invalid_token` when it was withdrawn meanwhile */
+export async function acceptInvitation(
+  { deps, management }: PageServices,
+  executor: Executor,
+  user: User,
+): Promise<void> {
+  const nowMs = deps.now();
+  if (!(await join(executor, user.membershipId, nowMs)))
+    throw new AppError('invalid_token', { message: t('account.linkUsed') });
+  // An admin who made one while the user belonged to nobody else must not get into what is joined now.
+  await deletePasswordResets(executor, user.id);
+  const change = { actor: management.actorFor(user), user, action: 'update', nowMs } as const;
+  await auditAccount(executor, change, null, { invitation: 'accepted' });
+}
+
+export async function declineInvitation(
+  { deps, management }: PageServices,
+  executor: Executor,
+  user: User,
+): Promise<void> {
+  await removeMember(executor, user);
+  const change = { actor: management.actorFor(user), user, action: 'remove', nowMs: deps.now() } as const;
+  await auditAccount(executor, change, accountView(user), null);
+}

@@ -1,0 +1,107 @@
+import { transaction } from '../../platform/db/pool.ts';
+import { AppError } from '../../platform/errors.ts';
+import { type Html, html } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import type { App } from '../../platform/ports.ts';
+import { actionButton } from '../../shell/actions.ts';
+import { badge, card, link, table } from '../../shell/components.ts';
+import { type PageContext, pathText, publisherPath, type User } from '../../shell/context.ts';
+import { roleName } from '../../shell/language.ts';
+import { commonPages, type PageResult } from '../../shell/pages.ts';
+import { isLastAdmin, listMemberships, removeMember } from '../memberships.ts';
+import { accountView, auditAccount } from '../sign-in/account-audit.ts';
+import { acceptInvitation, declineInvitation } from './invitation.ts';
+import type { PageServices } from './services.ts';
+
+const path = '/account/memberships';
+
+/** The user leaves publishers, and answers invitations. */
+export function ownMembershipPages(app: App, services: PageServices): void {
+  const pages = commonPages(app, services);
+  pages.post(`${path}/:id/leave`, 'analyst', (context) => leave(services, context));
+  pages.post(`${path}/:id/accept`, 'analyst', (context) => answer(services, context, acceptInvitation));
+  pages.post(`${path}/:id/decline`, 'analyst', (context) => answer(services, context, declineInvitation));
+}
+
+/**
+ * Invitations are answered here by those whose address the OpenID provider verified; others answer with the link,
+ * which only the owner of the address gets.
+ */
+const shownTo = ({ viewer }: PageContext, memberships: readonly User[]): User[] =>
+  memberships.filter(({ hasJoined, disabled }) => !disabled && (hasJoined || viewer.byProvider));
+
+/** @throws AppError `not_found`, also for memberships of other users */
+async function membershipIn({ deps }: PageServices, context: PageContext, hasJoined: boolean): Promise<User> {
+  const own = shownTo(context, await listMemberships(deps.pool, context.viewer.user.id));
+  const found = own.find((one) => String(one.membershipId) === pathText(context, 'id') && one.hasJoined === hasJoined);
+  if (found === undefined) throw new AppError('not_found');
+  return found;
+}
+
+async function leave(services: PageServices, context: PageContext): Promise<PageResult> {
+  const { deps, management } = services;
+  const user = await membershipIn(services, context, true);
+  const isLast = await transaction(deps.pool, async (executor) => {
+    if (await isLastAdmin(executor, user)) return true;
+    await removeMember(executor, user);
+    const change = { actor: management.actorFor(user), user, action: 'remove', nowMs: deps.now() } as const;
+    await auditAccount(executor, change, accountView(user), null);
+    return false;
+  });
+  const to = context.path('/account');
+  return isLast ? { to, failed: t('account.lastAdmin') } : { to, done: t('account.left') };
+}
+
+async function answer(
+  services: PageServices,
+  context: PageContext,
+  apply: typeof acceptInvitation,
+): Promise<PageResult> {
+  const user = await membershipIn(services, context, false);
+  await transaction(services.deps.pool, (executor) => apply(services, executor, user));
+  const to = context.path('/account');
+  return { to, done: t(apply === acceptInvitation ? 'account.accepted' : 'account.declined') };
+}
+
+/** What the viewer is a member of, and may join. */
+export async function membershipsCard({ deps }: PageServices, context: PageContext): Promise<Html> {
+  const { publishers } = deps.catalog.current();
+  const memberships = shownTo(context, await listMemberships(deps.pool, context.viewer.user.id));
+  const rows = memberships.map((user) => [nameOf(user), roleName(user.role), buttons(context, user)]);
+  const columns = [
+    { text: t('layout.publisher') },
+    { text: t('account.role') },
+    { text: t('common.actions'), hidden: true },
+  ];
+  return card(t('account.memberships'), table(t('account.memberships'), columns, rows), {
+    lead: t('account.membershipsLead'),
+  });
+
+  function nameOf({ publisherId, hasJoined }: User): Html {
+    if (publisherId === null) return html`${t('account.allPublishers')}`;
+    const name = publishers.get(publisherId)?.name ?? '';
+    if (!hasJoined) return html`${name} ${badge(t('account.invited'), 'warn')}`;
+    return html`${link(publisherPath(publisherId, '/overview'), name)}`;
+  }
+}
+
+function buttons(context: PageContext, { membershipId, hasJoined }: User): Html {
+  const to = context.path(`${path}/${membershipId}`);
+  const small = true;
+  if (!hasJoined)
+    return html`
+      <div class="row-actions">
+        ${actionButton(context, { to: `${to}/accept`, text: t('account.accept'), small })}
+        ${actionButton(context, { to: `${to}/decline`, text: t('account.decline'), small, kind: 'quiet' })}
+      </div>`;
+  return html`
+    <div class="row-actions">
+      ${actionButton(context, {
+        to: `${to}/leave`,
+        text: t('account.leave'),
+        small,
+        kind: 'quiet',
+        confirm: t('account.leaveQuestion'),
+      })}
+    </div>`;
+}

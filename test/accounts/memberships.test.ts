@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openAs, postForm, signInAs, type TestUser } from '../dashboard/support.ts';
+import { openBrowser } from '../support/browser.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+
+/* One person, several publishers. */
+
+let t: TestApp;
+let other: number;
+beforeAll(async () => {
+  t = await createTestApp();
+  const { rows } = await t.pool.query<{ id: number }>(
+    "insert into publishers (name, sdk_id) values ('Second Shop', 'ffffffffffffffff') returning id",
+  );
+  other = rows[0]?.id ?? 0;
+  await t.deps.catalog.refresh();
+});
+afterAll(() => t?.close());
+
+const users = (publisherId = t.publisher.id) => `/dashboard/p/${publisherId}/settings/users`;
+const overview = (publisherId: number) => `/dashboard/p/${publisherId}/overview`;
+const linkIn = (body: string): string => /\/dashboard\/start\/[\w-]{43}/.exec(body)?.[0] ?? '';
+
+async function emailOf({ userId }: TestUser): Promise<string> {
+  return (
+    (await t.pool.query<{ email: string }>('select email from users where id = $1', [userId])).rows[0]?.email ?? ''
+  );
+}
+
+/** Invites an address to the second publisher. @returns the link, and the admin who invited */
+async function invite(email: string, role = 'manager') {
+  const admin = await signInAs(t, 'admin', other);
+  const { body } = await admin.post(users(other), { email, role });
+  return { admin, link: linkIn(body) };
+}
+
+const answer = (link: string, given: 'accept' | 'decline', cookie = '') =>
+  postForm(t, link, { answer: given }, { cookie });
+
+/** An admin of the first publisher who is a manager of the second one. */
+async function inBoth() {
+  const user = await signInAs(t, 'admin');
+  const { admin, link } = await invite(await emailOf(user));
+  expect((await answer(link, 'accept', user.cookie)).headers.location).toBe(overview(other));
+  return { user, admin };
+}
+
+const membershipIn = async ({ userId }: TestUser, publisherId: number): Promise<string> =>
+  (
+    await t.pool.query<{ id: string }>('select id from memberships where user_id = $1 and publisher_id = $2', [
+      userId,
+      publisherId,
+    ])
+  ).rows[0]?.id ?? '';
+
+describe('one sign-in', () => {
+  test('opens several publishers, with the role of each, and starts with the one that was opened last', async () => {
+    const { user } = await inBoth();
+    expect((await user.get(users())).statusCode).toBe(200);
+    expect((await user.get('/dashboard')).headers.location).toBe(overview(t.publisher.id));
+    expect((await user.get(users(other))).statusCode).toBe(403);
+    expect((await user.get('/dashboard')).headers.location).toBe(overview(other));
+    expect((await user.get(overview(999_999))).statusCode).toBe(404);
+  });
+
+  test('lists the publishers it opens, and no others, where one searches', async () => {
+    const { user } = await inBoth();
+    const alone = await signInAs(t, 'admin');
+    const found = async (who: TestUser) => {
+      const { body } = await who.get(`/dashboard/p/${t.publisher.id}/find?only=publishers&q=`);
+      return [t.publisher.id, other].map((id) => body.includes(`href="${overview(id)}"`));
+    };
+    expect(await found(user)).toEqual([true, true]);
+    expect(await found(alone)).toEqual([false, false]);
+  });
+
+  test('switches publishers in the browser', async () => {
+    const { user } = await inBoth();
+    const base = await t.app.listen({ port: 0, host: '127.0.0.1' });
+    const browser = await openBrowser();
+    const page = await openAs(browser, user, base, overview(t.publisher.id));
+    await page.locator('[data-find="publishers"]').click();
+    await page
+      .getByRole('option', { name: 'Second Shop' })
+      .or(page.getByRole('link', { name: 'Second Shop' }))
+      .first()
+      .click();
+    await page.waitForURL(`**${overview(other)}`);
+    expect(await page.locator('.publisher strong').textContent()).toBe('Second Shop');
+    await page.context().close();
+  });
+});
+
+describe('an invitation', () => {
+  test('sets no password of somebody who has a sign-in, and is accepted by that one alone', async () => {
+    const user = await signInAs(t, 'analyst');
+    const stranger = await signInAs(t, 'analyst');
+    const { link } = await invite(await emailOf(user));
+    expect((await t.app.inject(link)).body).not.toContain('type="password"');
+    const page = await stranger.get(link);
+    expect([page.body.includes('Sign out, then open this link'), page.body.includes('Accept')]).toEqual([true, false]);
+    expect((await answer(link, 'accept', stranger.cookie)).statusCode).toBe(403);
+    expect((await answer(link, 'accept')).statusCode).toBe(403);
+    const set = await postForm(t, link, { password: 'four tall cranes', again: 'four tall cranes' }, {});
+    expect([set.statusCode, set.cookies]).toEqual([200, []]);
+    expect((await user.get(overview(other))).statusCode).toBe(404);
+  });
+
+  test('is accepted once of two at once, and its link is spent', async () => {
+    const user = await signInAs(t, 'analyst');
+    const { link } = await invite(await emailOf(user));
+    const both = await Promise.all([answer(link, 'accept', user.cookie), answer(link, 'accept', user.cookie)]);
+    expect(both.map(({ statusCode }) => statusCode).sort()).toEqual([303, 400]);
+    expect((await user.get(link)).statusCode).toBe(400);
+    expect((await user.get(overview(other))).statusCode).toBe(200);
+  });
+
+  test('that is declined, or withdrawn, is gone', async () => {
+    const user = await signInAs(t, 'analyst');
+    const email = await emailOf(user);
+    const { link } = await invite(email);
+    expect((await answer(link, 'decline')).body).toContain('Invitation declined.');
+    const { admin, link: second } = await invite(email);
+    await admin.post(`${users(other)}/${user.userId}/remove`);
+    for (const gone of [link, second]) expect((await answer(gone, 'accept', user.cookie)).statusCode).toBe(400);
+    expect((await user.get(overview(other))).statusCode).toBe(404);
+    expect((await user.get('/dashboard/account')).statusCode).toBe(200);
+  });
+
+  test('of an address that two publishers invite binds it to neither', async () => {
+    const email = 'twice@example.com';
+    const first = linkIn((await (await signInAs(t, 'admin')).post(users(), { email, role: 'analyst' })).body);
+    const { link } = await invite(email);
+    const set = await postForm(t, first, { password: 'four tall cranes', again: 'four tall cranes' });
+    const cookie = `${set.cookies[0]?.name}=${set.cookies[0]?.value}`;
+    expect((await t.app.inject({ url: overview(other), headers: { cookie } })).statusCode).toBe(404);
+    expect((await answer(link, 'accept', cookie)).statusCode).toBe(303);
+    for (const id of [t.publisher.id, other])
+      expect((await t.app.inject({ url: overview(id), headers: { cookie } })).statusCode).toBe(200);
+  });
+
+  test('of a new address that is declined leaves nothing of it', async () => {
+    const { link } = await invite('nothing@example.com');
+    expect((await t.app.inject(link)).body).toContain('Second Shop');
+    await answer(link, 'decline');
+    expect((await t.pool.query("select from users where email = 'nothing@example.com'")).rowCount).toBe(0);
+  });
+});
+
+describe('who is removed, or leaves', () => {
+  test('loses that publisher at once, and keeps the others', async () => {
+    const { user, admin } = await inBoth();
+    await admin.post(`${users(other)}/${user.userId}/remove`);
+    expect((await user.get(overview(other))).statusCode).toBe(404);
+    expect((await user.get('/dashboard')).headers.location).toBe(overview(t.publisher.id));
+    const { rows } = await t.pool.query(
+      'select action, resource from audit_log where publisher_id = $1 and resource_id = $2 order by id',
+      [other, await emailOf(user)],
+    );
+    expect(rows.map(({ action }) => action)).toEqual(['create', 'update', 'remove']);
+  });
+
+  test('is disabled at one publisher alone', async () => {
+    const { user, admin } = await inBoth();
+    await admin.post(`${users(other)}/${user.userId}`, { disabled: 'yes' });
+    expect([(await user.get(overview(other))).statusCode, (await user.get(users())).statusCode]).toEqual([404, 200]);
+  });
+
+  test('of the last publisher is signed out, and forgotten', async () => {
+    const user = await signInAs(t, 'analyst');
+    const left = await user.post(`/dashboard/account/memberships/${await membershipIn(user, t.publisher.id)}/leave`);
+    expect(left.statusCode).toBe(303);
+    expect((await user.get('/dashboard/account')).headers.location).toMatch(/sign-in/);
+    expect((await t.pool.query('select from users where id = $1', [user.userId])).rowCount).toBe(0);
+  });
+
+  test('leaves nothing of another user', async () => {
+    const [user, victim] = [await signInAs(t, 'analyst'), await signInAs(t, 'analyst')];
+    const path = `/dashboard/account/memberships/${await membershipIn(victim, t.publisher.id)}/leave`;
+    expect((await user.post(path)).statusCode).toBe(404);
+    expect((await victim.get(overview(t.publisher.id))).statusCode).toBe(200);
+  });
+
+  test('is never the last one who can manage users, also of two who remove each other at once', async () => {
+    const { rows } = await t.pool.query<{ id: number }>(
+      "insert into publishers (name, sdk_id) values ('Third', 'eeeeeeeeeeeeeeee') returning id",
+    );
+    const third = rows[0]?.id ?? 0;
+    await t.deps.catalog.refresh();
+    const [one, two] = [await signInAs(t, 'admin', third), await signInAs(t, 'admin', third)];
+    await Promise.all([
+      one.post(`${users(third)}/${two.userId}/remove`),
+      two.post(`${users(third)}/${one.userId}`, { role: 'analyst' }),
+    ]);
+    const admins = async () =>
+      (await t.pool.query("select from memberships where publisher_id = $1 and role = 'admin'", [third])).rowCount;
+    expect(await admins()).toBe(1);
+    for (const last of [one, two])
+      await last.post(`/dashboard/account/memberships/${await membershipIn(last, third)}/leave`);
+    expect(await admins()).toBe(1);
+  });
+});
+
+test('the admins of one publisher cannot get at a sign-in that opens another one', async () => {
+  const { user, admin } = await inBoth();
+  const at = `${users(other)}/${user.userId}`;
+  const asked = await admin.post(`${at}/link`);
+  expect([linkIn(asked.body), asked.body.includes('belongs to other publishers')]).toEqual(['', true]);
+  await t.pool.query("update users set totp_sealed = '', totp_last_step = 0 where id = $1", [user.userId]);
+  await admin.post(`${at}/two-factor/remove`);
+  expect(
+    (await t.pool.query('select from users where totp_sealed is not null and id = $1', [user.userId])).rowCount,
+  ).toBe(1);
+
+  // A link from before the user joined the other one opens nothing any more.
+  const later = await signInAs(t, 'analyst');
+  const first = await signInAs(t, 'admin');
+  const reset = linkIn((await first.post(`${users()}/${later.userId}/link`)).body);
+  const { link } = await invite(await emailOf(later));
+  expect((await t.app.inject(reset)).statusCode).toBe(200);
+  await answer(link, 'accept', later.cookie);
+  expect((await t.app.inject(reset)).statusCode).toBe(400);
+});
