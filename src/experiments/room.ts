@@ -14,8 +14,12 @@ import { experimentRoutes } from './configuration/routes.ts';
 import { outcomeRoutes } from './outcomes/routes.ts';
 import { createOutcomeWriter } from './outcomes/store.ts';
 import { experimentPages } from './pages/pages.ts';
+import { recordPoints } from './report/over-time.ts';
 import { collectSums } from './sums/collect.ts';
 import { eraseSumsOfSessions, eraseSumsOfUser, exportOutcomes, exportSums } from './sums/user-data.ts';
+
+/** How far the end of a day may lie behind what is written down of it. */
+const pointsEveryMs = 600_000;
 
 type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
 
@@ -31,6 +35,16 @@ export function createExperiments({ platform, catalog, accounts }: Needs) {
       pauseMs: 2000,
       locks: 'an advisory lock: one process adds; rows of experiment_units and experiment_outcomes',
       run: async () => ((await collectSums(pool)) === false ? 0 : 2000),
+    },
+    {
+      name: 'experiment points',
+      roles: ['worker'],
+      pauseMs: pointsEveryMs,
+      locks: 'rows of experiment_points, each by itself: of two that write one, the later stays',
+      run: async () => {
+        await recordPoints(pool, now());
+        return pointsEveryMs;
+      },
     },
   ];
   return {
@@ -67,6 +81,7 @@ const retention: RetentionStep = async (pool, { retentionRawDays }, nowMs) => {
   const outcomes = await pool.query('delete from own_outcomes where at < $1', [before]);
   const ended = 'select id from experiments where least(stopped_at, end_at) < $1';
   const units = await pool.query(`delete from experiment_units where experiment_id in (${ended})`, [before]);
-  await pool.query(`delete from experiment_outcomes where experiment_id in (${ended})`, [before]);
+  for (const table of ['experiment_outcomes', 'experiment_points'])
+    await pool.query(`delete from ${table} where experiment_id in (${ended})`, [before]);
   return { outcomes: outcomes.rowCount ?? 0, experimentUsers: units.rowCount ?? 0 };
 };

@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { recordPoints } from '../../src/experiments/report/over-time.ts';
 import { openAs, signInAs } from '../dashboard/support.ts';
 import { violations } from '../support/axe.ts';
 import { closeContexts, openBrowser } from '../support/browser.ts';
@@ -98,6 +99,28 @@ test('an admin makes an arm permanent by one click, undoes it by another, and bo
   await page.getByText('What was written is as it was before.').waitFor();
   expect((await api.call('GET', '/manage/v1/placements/cart')).body.data.offers_per_response).toBeNull();
   await page.getByText('Undid that b is permanent').waitFor();
+});
+
+test('a report shows its interval day by day, and segments with what many looks mean', async () => {
+  await api.start({ key: 'read', arms: halves({}) });
+  const { rows } = await t.pool.query(
+    "update experiments set started_at = started_at - interval '9 days' where key = 'read' returning id",
+  );
+  await t.pool.query(
+    `insert into experiment_units (experiment_id, version, arm, unit_key, first_at, sessions, would_see, revenue_micros,
+      device)
+    select $1, 1, (array['control', 'b'])[1 + n % 2], gen_random_uuid(), now(), 1, 1, 1000000 * (n % 5), 'mobile'
+    from generate_series(1, 900) n`,
+    [rows[0].id],
+  );
+  for (const ago of [2, 1]) await recordPoints(t.pool, Date.now() - ago * 86_400_000);
+  const page = await open('analyst', '/experiments/read');
+  await page.getByText('b against control: revenue of 1,000 sessions').waitFor();
+  await page.locator('[data-chart] canvas').waitFor();
+  await page.getByRole('link', { name: 'Device' }).click();
+  await page.getByText('Looking at many segments finds differences by chance.').waitFor();
+  await page.getByText('This interval holds with a probability of 95 %.').waitFor();
+  expect(await violations(page)).toEqual([]);
 });
 
 test('an analyst reads, in German too, and changes nothing', async () => {

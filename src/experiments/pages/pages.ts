@@ -12,15 +12,19 @@ import { badge, type Cell, strongLink, type Tone } from '../../shell/components.
 import { type Fields, fieldErrorsOf, hasRole, keyIn } from '../../shell/context.ts';
 import { momentOr } from '../../shell/format.ts';
 import type { Shell } from '../../shell/layout.ts';
+import type { Pages } from '../../shell/pages.ts';
 import { adoptArm, undoAdoption } from '../configuration/adopt.ts';
 import { experiments } from '../configuration/experiments.ts';
 import { startExperiment, stopExperiment } from '../configuration/state.ts';
 import type { ExperimentView } from '../configuration/view.ts';
 import { reportFor } from '../report/find.ts';
+import { segments } from '../report/sums.ts';
 import { errorsToForm, formFields, readForm, toForm } from './form.ts';
 import { historyCard } from './history-card.ts';
+import { overTimeCard } from './over-time-card.ts';
 import { planPanel, typedPlan } from './plan.ts';
 import { reportCard } from './report-card.ts';
+import { segmentsCard } from './segments-card.ts';
 import { daysText, inWords } from './words.ts';
 
 const path = '/experiments';
@@ -78,17 +82,30 @@ export function experimentPages(app: App, shell: Shell, management: ManagementCl
     beside: (context) => planPanel(context),
     figures,
     actions: (context, view) => actions(context, view as ExperimentView),
-    below: async (context, view) => {
-      const experiment = view as ExperimentView;
-      const report = await management.read(context, (work) => reportFor(work, experiment.key, defaults));
-      const href = hrefOf(context, experiment.key);
-      return html`${reportCard(context, report, { experiment, href })} ${historyCard(context, { experiment, href })}`;
-    },
+    assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
+    notice: (context, view) => findings(management, context, view as ExperimentView),
+    below: (context, view) =>
+      historyCard(context, { experiment: view as ExperimentView, href: hrefOf(context, view.key) }),
   });
   pages.post(`${path}/new/plan`, 'admin', async (context, fields) => ({
     fragment: await typedPlan(management, context, fields),
   }));
-  /** Does something with an experiment; what is refused is said on its page. */
+  registerActions(pages, management);
+}
+
+/** What is known so far, above the form; of a draft nothing. */
+async function findings(management: ManagementClient, context: PublisherContext, experiment: ExperimentView) {
+  if (experiment.versions.length === 0) return nothing;
+  const segment = segments.find((by) => by === (context.request.query as { segment?: unknown }).segment) ?? null;
+  const options = { ...defaults, segment };
+  const report = await management.read(context, (work) => reportFor(work, experiment.key, options));
+  const href = hrefOf(context, experiment.key);
+  return html`
+    ${reportCard(context, report, { experiment, href })} ${overTimeCard(report)} ${segmentsCard(report, href)}`;
+}
+
+/** What starts, stops and decides; what is refused is said on the page of the experiment. */
+function registerActions(pages: Pages<PublisherContext>, management: ManagementClient): void {
   const act = (action: string, run: (work: Work, key: string, fields: Fields) => Promise<unknown>, done: Done): void =>
     pages.post(`${path}/:key/${action}`, 'admin', async (context, fields) => {
       const key = keyIn(context);
@@ -121,7 +138,7 @@ function refusalOf(err: unknown): string {
     : [apiText(message), ...details].join(' ');
 }
 
-const defaults = { version: null, population: null };
+const defaults = { version: null, population: null, segment: null };
 
 const hrefOf = (context: PublisherContext, key: unknown): string =>
   context.path(`${path}/${encodeURIComponent(String(key))}`);

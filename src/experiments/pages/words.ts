@@ -1,5 +1,5 @@
 import { t } from '../../platform/i18n/messages.ts';
-import { percent } from '../../shell/format.ts';
+import { momentText, percent, utc } from '../../shell/format.ts';
 import type { ArmInput } from '../configuration/changes.ts';
 import type { ExperimentValues } from '../configuration/view.ts';
 import type { ExperimentReport } from '../report/report.ts';
@@ -45,8 +45,11 @@ export const liftText = (lift: Estimate | null): string =>
     : t('experiments.between', { lift: signed(lift.estimate), low: signed(lift.low), high: signed(lift.high) });
 
 /** Whether there is enough data, or when there will be. */
-export function daysText({ is_enough: isEnough, days_left: days }: ExperimentReport): string {
-  if (isEnough) return t('experiments.enough');
+export function daysText({ is_enough: isEnough, days_left: days, enough_since: since }: ExperimentReport): string {
+  if (isEnough) {
+    const day = since === null ? '' : momentText(utc, Date.parse(since), 'day');
+    return day === '' ? t('experiments.enough') : t('experiments.enoughSince', { day });
+  }
   return days === null ? t('experiments.notEnough') : t('experiments.notEnoughDays', { days });
 }
 
@@ -54,9 +57,15 @@ export function daysText({ is_enough: isEnough, days_left: days }: ExperimentRep
 export function sentenceOf(report: ExperimentReport): string {
   const { arms, sample_ratio: shares, control } = report;
   if (shares.is_wrong) return t('experiments.sharesWrong');
-  const [first] = arms.slice(1);
-  const lift = first?.metrics.revenue_per_1000_sessions?.lift ?? null;
-  if (first === undefined || lift === null) return t('experiments.tooFew');
-  const found = { arm: first.arm, control, lift: liftText(lift) };
+  const candidates = arms.slice(1).flatMap(({ arm, metrics: { revenue_per_1000_sessions: revenue } }) => {
+    const lift = revenue?.lift ?? null;
+    return lift === null ? [] : [{ arm, lift, isCertain: revenue?.is_significant === true }];
+  });
+  // What differs for certain, and of that, or of all, what earns most.
+  const [best] = candidates.sort(
+    (a, b) => Number(b.isCertain) - Number(a.isCertain) || b.lift.estimate - a.lift.estimate,
+  );
+  if (best === undefined) return t('experiments.tooFew');
+  const found = { arm: best.arm, control, lift: liftText(best.lift) };
   return `${t('experiments.found', found)} ${daysText(report)}`;
 }

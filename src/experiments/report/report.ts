@@ -1,16 +1,15 @@
 import { controlOf, holdoutArm } from '../../catalog/experiments.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
-import { dayMs } from '../../platform/lib/time.ts';
+import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import type { ExperimentView } from '../configuration/view.ts';
 import { probabilitiesToBeBest, sampleRatio, usersNeeded } from '../statistics/checks.ts';
 import { compare, type Estimate } from '../statistics/compare.ts';
 import { linearised, type Moments, ratioOf } from '../statistics/moments.ts';
+import { outside, readSegments, type SegmentsReport } from './by-segment.ts';
+import { isAnswered, readPoints, revenueLifts } from './over-time.ts';
 import { alpha } from './plan.ts';
-import { type ArmSums, armSums, type Population, readRows, sessionMetrics } from './sums.ts';
-
-/** Name of those outside, where they are compared with. */
-const outside = 'outside';
+import { type ArmSums, armSums, type Population, readRows, type Segment, sessionMetrics } from './sums.ts';
 
 type MetricReport = {
   /** By 1,000 sessions; an own outcome by user. */
@@ -49,9 +48,15 @@ export type ExperimentReport = {
   days_left: number | null;
   erased_users: number;
   arms: ArmReport[];
+  /** The lift in revenue as it stood at the end of each day, and now. */
+  over_time: { day: string; is_enough: boolean; arms: { arm: string; lift: Estimate | null }[] }[];
+  /** The day since which there is enough data, and was on each day that followed; null: there is not. */
+  enough_since: string | null;
+  /** Where it is asked for. */
+  segments: SegmentsReport | null;
 };
 
-export type ReportOptions = { version: number | null; population: Population | null };
+export type ReportOptions = { version: number | null; population: Population | null; segment: Segment | null };
 
 /** @throws AppError resource_not_found: there is no such version */
 export async function reportOf(
@@ -66,7 +71,9 @@ export async function reportOf(
     throw new AppError('resource_not_found', { message: 'Version not found.' });
   const { arms, holdout, at } = stored ?? { ...experiment, at: null };
   const population = options.population ?? (holdout > 0 ? 'would_have_seen' : 'all');
-  const sums = armSums(await readRows(executor, { experimentId: id, version, segment: null }), population);
+  const asked = { experimentId: id, version };
+  const rows = await readRows(executor, { ...asked, segment: null });
+  const sums = armSums(rows, population);
   const control = controlOf(arms) ?? '';
   const names = [
     control,
@@ -84,7 +91,19 @@ export async function reportOf(
   const counted = names.map((name, at) => ({ users: ordered[at]?.users ?? 0, share: planned.get(name) ?? 0 }));
   const { odds, isWrong } = sampleRatio(counted);
   const { smallest_lift: lift } = experiment;
-  const isEnough = reports.slice(1).length > 0 && reports.slice(1).every((arm) => isAnswered(arm, lift));
+  const each = alpha / Math.max(1, names.length - 1);
+  const today = dayOf(nowMs);
+  const points = (await readPoints(executor, asked)).filter(({ day }) => day !== today);
+  const overTime = [...points, { day: today, rows }].map((point) => {
+    const lifts = revenueLifts(names, armSums(point.rows, population), each);
+    return {
+      day: point.day,
+      is_enough: lifts.length > 0 && lifts.every((one) => isAnswered(one, lift)),
+      arms: lifts.map(({ arm, lift: found }) => ({ arm, lift: found })),
+    };
+  });
+  const isEnough = overTime.at(-1)?.is_enough === true;
+  const { segment } = options;
   const needed = neededOf(ordered[0] ?? null, names.length, lift);
   const pace = { users: counted.reduce((sum, { users }) => sum + users, 0), needed, sinceMs: Date.parse(at ?? '') };
   return {
@@ -96,6 +115,9 @@ export async function reportOf(
     days_left: state !== 'running' ? null : isEnough ? 0 : daysLeft(pace, nowMs),
     erased_users: experiment.erased_users,
     arms: reports,
+    over_time: overTime,
+    enough_since: isEnough ? (overTime[1 + overTime.findLastIndex((point) => !point.is_enough)]?.day ?? null) : null,
+    segments: segment === null ? null : await readSegments(executor, { ...asked, segment, population, names, alpha }),
   };
 }
 
@@ -163,13 +185,6 @@ const none: Moments = { n: 0, x: 0, y: 0, b: 0, xx: 0, yy: 0, bb: 0, xy: 0, xb: 
 const scaled = ({ estimate, low, high }: Estimate, factor: number): Estimate => ({
   ...{ estimate: estimate * factor, low: low * factor, high: high * factor },
 });
-
-function isAnswered({ metrics }: ArmReport, smallestLift: number): boolean {
-  const revenue = metrics.revenue_per_1000_sessions;
-  if (revenue === undefined || revenue.difference === null || revenue.lift === null) return false;
-  const { low, high } = revenue.lift;
-  return revenue.is_significant || Math.max(Math.abs(low), Math.abs(high)) < smallestLift;
-}
 
 /** Of as many users in each arm. */
 function neededOf(control: ArmSums | null, arms: number, smallestLift: number): number | null {

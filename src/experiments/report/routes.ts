@@ -8,7 +8,7 @@ import type { App } from '../../platform/ports.ts';
 import { experiments } from '../configuration/experiments.ts';
 import type { ExperimentView } from '../configuration/view.ts';
 import { planFor, reportFor } from './find.ts';
-import type { Population } from './sums.ts';
+import type { Population, Segment } from './sums.ts';
 
 const estimate = Type.Union(
   [
@@ -53,6 +53,27 @@ const arm = Type.Object(
   { title: 'ExperimentArmReport' },
 );
 
+const segments = Type.Object(
+  {
+    by: Type.String(),
+    comparisons: Type.Integer({
+      description: 'Intervals of the segments, which hold together: each is wider for the others.',
+    }),
+    values: Type.Array(
+      Type.Object({
+        value: Type.String({ description: 'Empty: unknown.' }),
+        arms: Type.Array(
+          Type.Object({
+            ...{ arm: Type.String(), users: Type.Integer(), lift: estimate },
+            value: Type.Number({ description: 'Revenue of 1,000 sessions.' }),
+          }),
+        ),
+      }),
+    ),
+  },
+  { title: 'ExperimentSegments' },
+);
+
 const report = Type.Object(
   {
     key: Type.String(),
@@ -73,6 +94,16 @@ const report = Type.Object(
     }),
     erased_users: Type.Integer({ description: 'Users whose sums were erased, of all versions.' }),
     arms: Type.Array(arm, { description: 'The control first.' }),
+    over_time: Type.Array(
+      Type.Object({
+        day: Type.String({ description: 'UTC; the last one is now.' }),
+        is_enough: Type.Boolean(),
+        arms: Type.Array(Type.Object({ arm: Type.String(), lift: estimate })),
+      }),
+      { description: 'The lift in revenue as it stood at the end of each day, of the last 120.' },
+    ),
+    enough_since: Type.Union([Type.String(), Type.Null()], { description: 'Day; null: there is not enough.' }),
+    segments: Type.Union([segments, Type.Null()], { description: 'Where `segment` asks for it.' }),
   },
   { title: 'ExperimentReport' },
 );
@@ -84,6 +115,7 @@ const querystring = Type.Object({
   population: Type.Optional(
     Type.String({ description: '`all` or `would_have_seen`; default: the latter where there is a hold-out.' }),
   ),
+  segment: Type.Optional(Type.String({ description: '`device` or `country` of the first session of users.' })),
   publisher_id: publisherIdParameter,
 });
 
@@ -115,8 +147,11 @@ export function reportRoutes(app: App, { management, auth }: ManagementHttp): vo
   const preValidation = auth.requireKey('reports', 'configurations', operatorPermission);
   app.get<ReportRoute>('/manage/v1/experiments/:key/report', { schema, preValidation }, async (request, reply) => {
     const { actor, publisherId } = callOf(request);
-    const { version, population } = request.query;
-    const options = { version: readVersion(version), population: readPopulation(population) };
+    const { version, population, segment } = request.query;
+    const options = {
+      ...{ version: readVersion(version), population: readPopulation(population) },
+      segment: readSegment(segment),
+    };
     const data = await management.readMoment(actor, publisherId, (work) =>
       reportFor(work, request.params.key, options),
     );
@@ -156,4 +191,9 @@ function readVersion(given: string | undefined): number | null {
 function readPopulation(given: string | undefined): Population | null {
   if (given === undefined || given === 'all' || given === 'would_have_seen') return given ?? null;
   throw refuse('population', 'must be all or would_have_seen');
+}
+
+function readSegment(given: string | undefined): Segment | null {
+  if (given === undefined || given === 'device' || given === 'country') return given ?? null;
+  throw refuse('segment', 'must be device or country');
 }

@@ -21,7 +21,7 @@ export type ArmSums = {
 };
 
 /** What users have in common: all, the device of their first session, or its country. */
-const segments = ['device', 'country'] as const;
+export const segments = ['device', 'country'] as const;
 export type Segment = (typeof segments)[number];
 
 type Asked = { experimentId: number; version: number; segment: Segment | null };

@@ -1,0 +1,52 @@
+import { type Html, html } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import { type Cell, card, notice, table, tabs } from '../../shell/components.ts';
+import { count, countryName } from '../../shell/format.ts';
+import type { ExperimentReport } from '../report/report.ts';
+import { type Segment, segments } from '../report/sums.ts';
+import { liftText } from './words.ts';
+
+/** Revenue by a property of the users, with what looking at many of them means. */
+export function segmentsCard(report: ExperimentReport, href: string): Html {
+  const chosen = report.segments;
+  const links = tabs(
+    t('experiments.segments'),
+    segments.map((by) => ({
+      ...{ text: t(`experiments.by_${by}`), href: `${href}?segment=${by}#segments` },
+      current: chosen?.by === by,
+    })),
+  );
+  return html`<div id="segments">${card(
+    t('experiments.segments'),
+    chosen === null ? links : html`${links}${valuesOf(chosen)}`,
+    { lead: t('experiments.segmentsLead') },
+  )}</div>`;
+}
+
+function valuesOf({ by, comparisons, values }: NonNullable<ExperimentReport['segments']>): Html {
+  const rows = values.flatMap(({ value, arms }) =>
+    arms.map(({ arm, users, value: revenue, lift }, at): Cell[] => [
+      at === 0 ? html`<strong>${nameOf(by, value)}</strong>` : '',
+      arm,
+      count(users),
+      revenue.toFixed(2),
+      at === 0 ? t('experiments.isControl') : liftText(lift),
+    ]),
+  );
+  const columns = [
+    ...[{ text: t(`experiments.by_${by}`) }, { text: t('experiments.armKey') }],
+    ...[
+      { text: t('experiments.userCount'), numeric: true },
+      { text: t('experiments.revenue'), numeric: true },
+    ],
+    { text: t('experiments.lift') },
+  ];
+  return html`
+    ${notice('warn', html`<p>${t('experiments.manyLooks')} ${t('experiments.together', { count: comparisons })}</p>`)}
+    ${table(t('experiments.segments'), columns, rows)}`;
+}
+
+function nameOf(by: Segment, value: string): string {
+  if (value === '') return t('experiments.unknownValue');
+  return by === 'country' ? countryName(value) : value;
+}

@@ -1,0 +1,64 @@
+import type pg from 'pg';
+import type { Executor } from '../../platform/db/pool.ts';
+import { dayOf } from '../../platform/lib/time.ts';
+import { compare, type Estimate } from '../statistics/compare.ts';
+import { noMoments } from '../statistics/moments.ts';
+import { type ArmSums, readRows, type SumsRow } from './sums.ts';
+
+/** The sums of an experiment as they stood at the end of a day. */
+type Point = { day: string; rows: SumsRow[] };
+
+/** Writes down how the experiments that run stand now, in place of what was written down earlier the same day. */
+export async function recordPoints(pool: pg.Pool, nowMs: number): Promise<void> {
+  const { rows } = await pool.query<{ id: number; version: number }>(
+    `select id, version from experiments where stopped_at is null and coalesce(started_at, start_at) <= $1
+      and (end_at is null or end_at > $1)`,
+    [new Date(nowMs)],
+  );
+  for (const { id, version } of rows) {
+    const sums = await readRows(pool, { experimentId: id, version, segment: null });
+    if (sums.length === 0) continue;
+    // An experiment that was removed meanwhile has no points.
+    await pool.query(
+      `insert into experiment_points (experiment_id, version, day, sums)
+      select id, $2, $3, $4 from experiments where id = $1
+      on conflict (experiment_id, version, day) do update set sums = excluded.sums`,
+      [id, version, dayOf(nowMs), JSON.stringify(sums)],
+    );
+  }
+}
+
+/** Days of a version, the first one first; of many, the last of them. */
+export async function readPoints(
+  executor: Executor,
+  { experimentId, version }: { experimentId: number; version: number },
+): Promise<Point[]> {
+  const { rows } = await executor.query<Point>({
+    name: 'experiment_points',
+    text: `select day::text, sums as rows from experiment_points where experiment_id = $1 and version = $2
+      order by day desc limit ${maxDays}`,
+    values: [experimentId, version],
+  });
+  return rows.toReversed();
+}
+
+const maxDays = 120;
+
+/** What an arm adds to revenue, with the interval; null: too few users. */
+export type ArmLift = { arm: string; lift: Estimate | null; isSignificant: boolean };
+
+/** The lifts in revenue of all arms but the control, which is the first. `alpha`: of each. */
+export function revenueLifts(names: readonly string[], sums: readonly ArmSums[], alpha: number): ArmLift[] {
+  const revenueOf = (name: string) => sums.find(({ arm }) => arm === name)?.metrics.revenue ?? noMoments;
+  const [control = '', ...others] = names;
+  return others.map((arm) => {
+    const found = compare(revenueOf(control), revenueOf(arm), { alpha });
+    return { arm, lift: found?.lift ?? null, isSignificant: found?.isSignificant ?? false };
+  });
+}
+
+/** Whether the data say that the revenue differs, or that it does not by as much as is looked for. */
+export function isAnswered({ lift, isSignificant }: Omit<ArmLift, 'arm'>, smallestLift: number): boolean {
+  if (lift === null) return false;
+  return isSignificant || Math.max(Math.abs(lift.low), Math.abs(lift.high)) < smallestLift;
+}
