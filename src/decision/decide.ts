@@ -108,8 +108,7 @@ function* catalogueRanking(
   const { from, to } = priorityClass;
   for (let at = nextBit(bits, from, to); at !== -1; at = nextBit(bits, at + 1, to)) {
     const candidate = index.candidates[at] as Candidate;
-    const pays = candidate.payout.amountMicros > 0;
-    yield { candidate, score: 0, meanMicros: pays ? expectedRevenueOf(index, priorityClass, candidate, input) : 0 };
+    yield { candidate, score: 0, ...expectedRevenueOf(index, priorityClass, candidate, input) };
   }
 }
 
@@ -156,13 +155,13 @@ function* observed(stream: Iterable<RankedCandidate>, { onRanked }: Observer): G
   }
 }
 
-const decided = ({ candidate, score, meanMicros }: RankedCandidate, at: number): DecidedOffer => ({
+const decided = ({ candidate, score, reserveMicros }: RankedCandidate, at: number): DecidedOffer => ({
   offer: candidate.offer,
   position: at + 1,
   score,
   priority: candidate.priority,
   payout: candidate.payout,
-  reserveMicros: Math.ceil(meanMicros),
+  reserveMicros: Math.ceil(reserveMicros),
 });
 
 /** Settings of the unit at a placement: the placement's, else the theme's, else the publisher's. */

@@ -43,3 +43,26 @@ export function sharesOf({ counts }: Delays): number[] {
     return (before + (at === last ? count : count / 2)) / sum;
   });
 }
+
+/** A share that is assumed before delays are known is worth so many successes. */
+const assumedSuccesses = 10;
+
+/** Successes of the last age are taken to come until it is so many times as old. */
+const lastAge = 4;
+
+/**
+ * The share of successes that come later than an age, as far as delays are known.
+ * @param share assumed where nothing is
+ */
+export function laterThan(kind: keyof typeof ages, counts: readonly number[], ageMs: number, share: number): number {
+  const sum = (list: readonly number[]): number => list.reduce((a, b) => a + b, 0);
+  const seen = Math.max(0, sum(counts) - sum(assumed[kind]));
+  if (seen === 0) return share;
+  const later = counts.map((count, at) => {
+    const from = ages[kind][at] as number;
+    const to = ages[kind][at + 1] ?? from * lastAge;
+    const own = Math.max(0, count - (assumed[kind][at] as number));
+    return own * Math.min(1, Math.max(0, (to - ageMs) / (to - from)));
+  });
+  return (share * assumedSuccesses + sum(later)) / (assumedSuccesses + seen);
+}

@@ -145,6 +145,7 @@ async function takeIn({ executor, catalog, model, progress, nowMs, maxTransactio
   }
   next.traffic = await takeInTraffic(executor, model, progress, { from: String(from), to });
   if (model.traffic.changed?.size) rows += 1;
+  next.delays = { click: model.click.delays.counts, conversion: model.conversion.delays.counts };
   if (next.trials >= nextPriors(progress.trials)) estimateAllPriors(model);
   return { rows, complete: to === end, next };
 }

@@ -12,7 +12,12 @@ export type Progress = {
   trials: number;
   /** Requests of the hour that is running, by publisher id. */
   traffic: Readonly<Record<string, HourCount>>;
+  /** Counts of `Delays`; absent: none are known. */
+  delays?: KnownDelays;
 };
+
+/** By the kind of success. */
+export type KnownDelays = { click: readonly number[]; conversion: readonly number[] };
 
 export async function readProgress(executor: Executor): Promise<Progress> {
   const { rows } = await executor.query<{ progress: Partial<Progress> }>({
@@ -21,6 +26,10 @@ export async function readProgress(executor: Executor): Promise<Progress> {
   });
   return { click: [], conversion: [], marks: [], trials: 0, traffic: {}, ...rows[0]?.progress };
 }
+
+/** How long successes take; null: not known yet. */
+export const readDelays = async (executor: Executor): Promise<KnownDelays | null> =>
+  (await readProgress(executor)).delays ?? null;
 
 export async function writeProgress(executor: Executor, progress: Progress): Promise<void> {
   await executor.query({

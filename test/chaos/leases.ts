@@ -59,9 +59,12 @@ const rulesWith = (limit: number): object => ({ total_caps: [{ metric: 'impressi
 /** Starts (count) before a run gives up: on an overloaded machine one may take longer than the server allows. */
 const maxStarts = 5;
 
-async function start(databaseUrl: string, given?: number): Promise<ServerProcess> {
-  const port = given ?? (await freePort());
-  const env = { ROLES: 'api', LOG_LEVEL: process.env.CHAOS_LOG_LEVEL ?? 'fatal' };
+const start = async (databaseUrl: string, port?: number): Promise<ServerProcess> =>
+  startLeaseServer(databaseUrl, port ?? (await freePort()), 'api');
+
+/** Starts a process, again where that fails. */
+export async function startLeaseServer(databaseUrl: string, port: number, roles: string): Promise<ServerProcess> {
+  const env = { ROLES: roles, LOG_LEVEL: process.env.CHAOS_LOG_LEVEL ?? 'fatal' };
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await startServerProcess({ databaseUrl, port, env });

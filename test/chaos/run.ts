@@ -1,14 +1,16 @@
 import { parseArgs } from 'node:util';
+import { budgetRun } from './budgets.ts';
 import { eventLogRun } from './event-log.ts';
 import { failoverRun } from './failover.ts';
 import { leaseRun } from './leases.ts';
 import { killRun, outageRun, rollingRun } from './scenarios.ts';
 
 /*
- * npm run chaos -- [--scenario kills|rolling|outage|failover|leases|event-log] [--runs 20] [--seed N] [--wraps 2000]
+ * npm run chaos -- [--scenario kills|rolling|outage|failover|leases|budgets|event-log] [--runs 20] [--seed N] [--wraps 2000]
  *   [--endpoints 50] [--kills 20]
  *
- * A run can be had again by its seed, which is printed; only the timing differs. Exits with 1 when a run broke a
+ * `leases` counts its kills twice: of processes that grant total caps, and of those with budgets at their limits
+ * (`budgets` alone). A run can be had again by its seed, which is printed; only the timing differs. Exits with 1 when a run broke a
  * promise.
  */
 const { values } = parseArgs({
@@ -23,12 +25,17 @@ const { values } = parseArgs({
   },
 });
 const size = { wraps: Number(values.wraps), endpoints: Number(values.endpoints) };
+const count = { kills: Number(values.kills) };
 const msOr = (defaultS: number): number => Number(values.seconds ?? defaultS) * 1000;
 const scenarios: Record<string, (seed: number) => Promise<{ ok: boolean }>> = {
   kills: (seed) => killRun(seed, size),
   rolling: (seed) => rollingRun(seed, { ...size, everyMs: 10_000, durationMs: msOr(120) }),
   failover: (seed) => failoverRun(seed, size),
-  leases: (seed) => leaseRun(seed, { kills: Number(values.kills) }),
+  leases: async (seed) => {
+    const [leases, budgets] = [await leaseRun(seed, count), await budgetRun(seed, count)];
+    return { ok: leases.ok && budgets.ok, leases, budgets };
+  },
+  budgets: (seed) => budgetRun(seed, count),
   'event-log': (seed) => eventLogRun(seed, { downMs: msOr(60) }),
   outage: (seed) => outageRun(seed, { ...size, downMs: msOr(30) }),
 };

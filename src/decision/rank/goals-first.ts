@@ -39,9 +39,9 @@ function rankedOf(
   candidate: Candidate,
   input: DecisionInput,
 ): RankedCandidate {
-  const meanMicros = candidate.payout.amountMicros > 0 ? expectedRevenueOf(index, priorityClass, candidate, input) : 0;
-  if (!priorityClass.pays || meanMicros === 0) return { candidate, score: 0, meanMicros, isForGoal: true };
+  const revenue = expectedRevenueOf(index, priorityClass, candidate, input);
+  if (!priorityClass.pays || revenue.meanMicros === 0) return { candidate, score: 0, ...revenue, isForGoal: true };
   const model = revenueModelOf(index, priorityClass, input);
   const score = drawRevenue(model, candidate.index - priorityClass.from, input.seed);
-  return { candidate, score, meanMicros, isForGoal: true };
+  return { candidate, score, ...revenue, isForGoal: true };
 }

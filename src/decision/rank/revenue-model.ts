@@ -24,7 +24,7 @@ export type RevenueModel = {
   offerIds: Int32Array;
   /**
    * Rows of `rowLength`: mean (NaN until the candidate is estimated), then mean and standard deviation of the cube root
-   * of a draw, in units of the cube root of the mean. Rows, because a draw of one in thousands waits for its memory.
+   * of a draw, in units of the cube root of the mean, then what to reserve. Rows, because a draw of one in thousands waits for its memory.
    */
   rows: Float64Array;
   /** null: not made yet. */
@@ -49,9 +49,12 @@ const variancePart = 0.5;
 /** The cube of a normal draw is close to a Gamma distribution up to this relative variance. */
 const maxVariance = 2;
 
-const rowLength = 3;
+const rowLength = 4;
 
-/** Rows that are kept, for one index and one version of the model (count): 24 bytes each. */
+/** What is reserved allows for the rate to be higher than its mean, by so many standard deviations. */
+const reservedDeviations = 2;
+
+/** Rows that are kept, for one index and one version of the model (count): 32 bytes each. */
 const maxRows = 500_000;
 
 type ByScope = { rows: number; models: Map<string, Map<PriorityClass, RevenueModel>> };
@@ -107,27 +110,32 @@ function revenueAt({ rows }: RevenueModel, at: number, z: number): number {
 
 export const meanRevenueOf = ({ rows }: RevenueModel, at: number): number => rows[at * rowLength] as number;
 
+/** What an impression may cost: more than its mean, as long as the rates are little known. */
+export const reserveOf = ({ rows }: RevenueModel, at: number): number => rows[at * rowLength + 3] as number;
+
 /** Fills in the model for the candidate at a place, unless it was. */
 export function ensureEstimated(model: RevenueModel, at: number, input: DecisionInput): void {
   if (!Number.isNaN(meanRevenueOf(model, at))) return;
-  const { mean, relativeVariance } = estimate(
+  const { mean, relativeVariance, reserve } = estimate(
     model.candidates[model.from + at] as Candidate,
     model.scope,
     input.model.sales,
   );
-  model.rows.set([mean, 1 - relativeVariance / 9, Math.sqrt(relativeVariance) / 3], at * rowLength);
+  model.rows.set([mean, 1 - relativeVariance / 9, Math.sqrt(relativeVariance) / 3, reserve], at * rowLength);
 }
 
-/** Mean of the expected revenue of a candidate of a class. */
+/** Mean of the expected revenue of a candidate of a class, and what it may cost; nothing where it does not pay. */
 export function expectedRevenueOf(
   index: EligibilityIndex,
   priorityClass: PriorityClass,
   candidate: Candidate,
   input: DecisionInput,
-): number {
+): { meanMicros: number; reserveMicros: number } {
+  if (candidate.payout.amountMicros === 0) return { meanMicros: 0, reserveMicros: 0 };
   const model = revenueModelOf(index, priorityClass, input);
-  ensureEstimated(model, candidate.index - priorityClass.from, input);
-  return meanRevenueOf(model, candidate.index - priorityClass.from);
+  const at = candidate.index - priorityClass.from;
+  ensureEstimated(model, at, input);
+  return { meanMicros: meanRevenueOf(model, at), reserveMicros: reserveOf(model, at) };
 }
 
 /** Candidates are ordered by their revenue at this draw, at which few are among the best (standard deviations). */
@@ -165,22 +173,25 @@ function fromEnd<T extends Int32Array | Float64Array>(values: T, combine: (a: nu
   return combined;
 }
 
-/** Mean of the expected revenue, and its variance divided by the squared mean. */
+/** Mean of the expected revenue, its variance divided by the squared mean, and what to reserve. */
 function estimate(
   { payout, offer }: Candidate,
   scope: Scope,
   sales: Model['sales'],
-): { mean: number; relativeVariance: number } {
+): { mean: number; relativeVariance: number; reserve: number } {
   const value = payoutValue(payout, sales.get(offer.campaign.id));
-  if (payout.kind === 'cpm' || value === 0) return { mean: value, relativeVariance: 0 };
+  if (payout.kind === 'cpm' || value === 0) return { mean: value, relativeVariance: 0, reserve: value };
   const click = scopedRateOf(scope.click, offer);
   const conversion = payout.kind === 'cpc' ? certain : scopedRateOf(scope.conversion, offer);
   const relativeVariance = (1 + variancePart / click.shape) * (1 + variancePart / conversion.shape) - 1;
   return {
     mean: value * Math.min(1, click.mean) * Math.min(1, conversion.mean),
     relativeVariance: Math.min(maxVariance, relativeVariance),
+    reserve: value * highRateOf(click) * highRateOf(conversion),
   };
 }
+
+const highRateOf = ({ mean, shape }: Rate): number => Math.min(1, mean * (1 + reservedDeviations / Math.sqrt(shape)));
 
 const certain: Rate = { mean: 1, shape: Number.POSITIVE_INFINITY };
 

@@ -4,7 +4,7 @@ import { countBits, nextBit } from '../index/index-filters.ts';
 import { salts, uniform } from '../random.ts';
 import type { DecisionInput } from '../types.ts';
 import { bestDraws, createTop } from './best-draws.ts';
-import { drawRevenue, ensureEstimated, meanRevenueOf, revenueModelOf } from './revenue-model.ts';
+import { drawRevenue, ensureEstimated, meanRevenueOf, reserveOf, revenueModelOf } from './revenue-model.ts';
 
 /** Share of decisions in which one eligible offer, picked uniformly, ranks first whatever its revenue. */
 const explorationShare = 0.01;
@@ -15,6 +15,8 @@ export type RankedCandidate = {
   score: number;
   /** The same without sampling. */
   meanMicros: number;
+  /** What an impression may cost, in the same. */
+  reserveMicros: number;
   /** Whether it comes before others for the sake of its campaign's goal. */
   isForGoal?: true;
 };
@@ -41,6 +43,7 @@ export function* sampledRanking(options: Options): Generator<RankedCandidate, vo
     candidate: index.candidates[priorityClass.from + member] as Candidate,
     score,
     meanMicros: meanRevenueOf(model, member),
+    reserveMicros: reserveOf(model, member),
   });
   const explored = options.mayExplore ? exploredOf(options, count) : -1;
   if (explored !== -1) {

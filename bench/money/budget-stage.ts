@@ -1,0 +1,94 @@
+import pg from 'pg';
+import { buildApp } from '../../src/app.ts';
+import { loadConfig } from '../../src/config.ts';
+import { migrate } from '../../src/platform/db/migrate.ts';
+import { createLogger } from '../../src/platform/logger.ts';
+import type { App } from '../../src/platform/ports.ts';
+import { createRooms, type Rooms } from '../../src/rooms.ts';
+import { createJobMeter } from '../../src/runtime/job-meter.ts';
+import type { House } from '../../src/runtime/room.ts';
+import { jobsOf } from '../../src/runtime/run-jobs.ts';
+
+/** Processes of the real application on one real database, by one simulated clock. Jobs run when they are told to. */
+export type BudgetStage = {
+  pool: pg.Pool;
+  apps: readonly App[];
+  /** Runs jobs of every process once. */
+  run: (...names: string[]) => Promise<void>;
+  refreshCatalog: () => Promise<void>;
+  raiseEvents: () => Promise<void>;
+  close: () => Promise<void>;
+};
+
+/** @param serverUrl of a database on the server; a new one is made beside it */
+export async function openBudgetStage(
+  serverUrl: string,
+  { name, processes, now }: { name: string; processes: number; now: () => number },
+): Promise<BudgetStage> {
+  const url = new URL(serverUrl);
+  const admin = new pg.Client({ connectionString: serverUrl });
+  await admin.connect();
+  await admin.query(`create database ${name}`);
+  // Nothing is simulated of what a disk does.
+  await admin.query(`alter database ${name} set synchronous_commit = off`);
+  await admin.end();
+  url.pathname = `/${name}`;
+  await migrate(url.href);
+  const pool = new pg.Pool({ connectionString: url.href, max: 2 });
+  const config = loadConfig(
+    {
+      DATABASE_URL: url.href,
+      TOKEN_KEYS: `1:${'bench-token-key-'.repeat(3)}`,
+      USER_PEPPER: 'bench-pepper-'.repeat(3),
+      SECRETS_KEY: Buffer.alloc(32, 7).toString('base64'),
+      PUBLIC_URL: 'http://perks.test',
+      LOG_LEVEL: 'silent',
+      IMAGE_CACHE_DISK_MB: '0',
+    },
+    () => {
+      throw new Error('not embedded');
+    },
+  );
+  const opened: { rooms: Rooms; deps: ReturnType<typeof depsOf>; house: House; app: App }[] = [];
+  for (let at = 0; at < processes; at++) {
+    const logger = createLogger(config.logLevel);
+    const options = { config, databaseUrl: url.href, logger, now, queryTimeoutMs: 60_000 };
+    const rooms = await createRooms({ ...options, demo: false, pid: at + 1 });
+    const house = rooms.houseWith();
+    const deps = depsOf(rooms);
+    const app = await buildApp({ house, deps, serveApi: true });
+    await app.ready();
+    opened.push({ rooms, deps, house, app });
+  }
+  const jobs = opened.map(({ deps, house }) => new Map(jobsOf(house, deps).map((job) => [job.name, job])));
+  const run = async (...names: string[]): Promise<void> => {
+    for (const one of names)
+      for (const ofProcess of jobs) {
+        const job = ofProcess.get(one);
+        if (job === undefined || 'start' in job) throw new Error(`there is no job ${one}`);
+        await job.run(() => false);
+      }
+  };
+  return {
+    pool,
+    apps: opened.map(({ app }) => app),
+    run,
+    refreshCatalog: async () => {
+      for (const { rooms } of opened) await rooms.tracking.deps.catalog.refresh();
+    },
+    raiseEvents: () => run('campaign events'),
+    close: async () => {
+      for (const { app, rooms } of opened) {
+        await app.close();
+        await rooms.close();
+      }
+      await pool.end();
+    },
+  };
+}
+
+function depsOf({ tracking, webhooks }: Rooms) {
+  const { sender, activity, dispatcherMetrics } = webhooks;
+  const jobMeter = createJobMeter(tracking.deps.metrics.registry);
+  return { ...tracking.deps, sender, activity, dispatcherMetrics, jobMeter };
+}

@@ -1,0 +1,174 @@
+import type { CampaignRules } from '../../src/catalog/rules.ts';
+import type { Payout } from '../../src/catalog/types.ts';
+
+/** A campaign with a limit among users of whom all is known, on a simulated clock. */
+export type BudgetWorld = {
+  name: string;
+  /** What it is made of, for a reader who wants to doubt it. */
+  what: string;
+  payout: { kind: Payout['kind']; amount: number };
+  rules: (startMs: number) => CampaignRules;
+  goal?: (startMs: number) => object;
+  /** Hours after midnight (UTC) at which the campaign is made, and the first user asks. */
+  startHour: number;
+  seconds: number;
+  /** Seconds between two moments of the simulation: everything of a step happens at once. */
+  stepS: number;
+  /** Processes that answer in turns, on one database. */
+  processes: number;
+  /** Users who ask in a second; parts of one are drawn. */
+  asks: (second: number) => number;
+  clickRate: number;
+  /** Of clicks. */
+  conversionRate: number;
+  /** Seconds until a click, and from there until a conversion, from a uniform number. */
+  clickDelayS: (u: number) => number;
+  conversionDelayS: (u: number) => number;
+  /** Part of the limit that the plan has used by a second; absent: there is no plan. */
+  plan?: (second: number) => number;
+  /** From when on the plan is compared (seconds): before, traffic is learned. */
+  plannedFromS?: number;
+};
+
+const between =
+  (least: number, most: number) =>
+  (u: number): number =>
+    least + (most - least) * u;
+
+const exponential =
+  (meanS: number) =>
+  (u: number): number =>
+    5 - meanS * Math.log(1 - u);
+
+const hourS = 3600;
+const dayS = 24 * hourS;
+
+const worldOf = (over: Pick<BudgetWorld, 'name' | 'what' | 'rules'> & Partial<BudgetWorld>): BudgetWorld => ({
+  payout: { kind: 'cpc', amount: 0.5 },
+  startHour: 9,
+  seconds: 600,
+  stepS: 1,
+  processes: 1,
+  asks: () => 1,
+  clickRate: 1,
+  conversionRate: 0,
+  clickDelayS: between(5, 60),
+  conversionDelayS: between(5, 60),
+  ...over,
+});
+
+const budget =
+  (limit: number, per: 'day' | 'lifetime' = 'lifetime') =>
+  (): CampaignRules => ({
+    total_caps: [{ metric: 'budget', per, limit }],
+  });
+
+/** So many at the first second, then one each second. */
+const burst =
+  (count: number) =>
+  (second: number): number =>
+    second === 0 ? count : 1;
+
+/** Two humps, at 9 and at 20 o'clock, and a dead hour from 3 to 4. */
+const humps = (hour: number): number =>
+  hour >= 3 && hour < 4 ? 0 : 0.01 + 0.09 * (Math.exp(-((hour - 9) ** 2) / 8) + Math.exp(-((hour - 20) ** 2) / 8));
+
+const perDay = Array.from({ length: 24 * 60 }, (_, minute) => humps(minute / 60)).reduce((a, b) => a + b, 0);
+const humpsUntil = (second: number): number => {
+  const minute = Math.floor((second % dayS) / 60);
+  return Array.from({ length: minute }, (_, at) => humps(at / 60)).reduce((a, b) => a + b, 0) / perDay;
+};
+
+const busy = {
+  asks: () => 25,
+  clickRate: 0.1,
+  seconds: 240,
+  clickDelayS: exponential(15),
+} as const;
+
+export const budgetWorlds: readonly BudgetWorld[] = [
+  worldOf({
+    name: 'cpc, 64 at once',
+    what: 'budget 20.00 at 0.50; 64 ask at once, then one a second; all click',
+    rules: budget(20),
+    asks: burst(64),
+  }),
+  worldOf({ name: 'cpc, 200 at once', what: 'the same with 200', rules: budget(20), asks: burst(200) }),
+  worldOf({
+    name: 'cpa, 200 at once',
+    what: 'budget 20.00 at 0.50 a conversion; 200 ask at once, then one a second; all click and convert',
+    ...{ payout: { kind: 'cpa', amount: 0.5 }, rules: budget(20), asks: burst(200), conversionRate: 1 },
+  }),
+  worldOf({ name: 'one after the other', what: 'budget 5.00 at 0.50; one a second, all click', rules: budget(5) }),
+  worldOf({
+    name: '10 % click',
+    what: 'budget 20.00 at 0.50; 25 a second, 10 % click, after 20 s on average',
+    ...busy,
+    rules: budget(20),
+  }),
+  worldOf({
+    name: 'no click at all',
+    what: 'budget 5.00 at 0.50; 10 a second, nobody clicks',
+    rules: budget(5),
+    asks: () => 10,
+    clickRate: 0,
+    seconds: 300,
+  }),
+  worldOf({
+    name: 'budget of a day, 100.00',
+    what: '100.00 a day at 0.50; 25 a second, 10 % click, after 20 s on average',
+    ...{ ...busy, rules: budget(100, 'day'), seconds: 400 },
+  }),
+  worldOf({
+    name: 'budget of a life, 400.00',
+    what: 'budget 400.00 at 0.50; 40 a second, 10 % click, after 20 s on average',
+    ...{ ...busy, asks: () => 40, rules: budget(400), seconds: 500 },
+  }),
+  worldOf({
+    name: 'two processes',
+    what: 'as “10 % click”, answered by two processes in turns',
+    ...busy,
+    rules: budget(20),
+    processes: 2,
+  }),
+  worldOf({ name: 'four processes', what: 'the same with four', ...busy, rules: budget(20), processes: 4 }),
+  worldOf({
+    name: 'conversions after an hour',
+    what: 'budget 50.00 at 2.00 a conversion; one each 4 s for 6 hours, 20 % click, 20 % of them convert after an hour on average',
+    ...{ payout: { kind: 'cpa', amount: 2 }, rules: budget(50), stepS: 20, seconds: 6 * hourS, asks: () => 0.25 },
+    ...{ clickRate: 0.2, conversionRate: 0.2, conversionDelayS: exponential(hourS) },
+  }),
+  worldOf({
+    name: 'even, made at 11:41',
+    what: '600 impressions a day, even; the campaign is made at 11:41 without a start; one each 10 s until midnight',
+    rules: () => ({ pacing: 'even', total_caps: [{ metric: 'impressions', per: 'day', limit: 600 }] }),
+    ...{ startHour: 11 + 41 / 60, seconds: 12 * hourS + 19 * 60, stepS: 20, asks: () => 0.1, clickRate: 0 },
+    plan: (second) => second / (12 * hourS + 19 * 60),
+  }),
+  worldOf({
+    name: 'even, a life with an end',
+    what: '600 impressions in all, even, without a start, until 24 hours after it is made; one each 20 s',
+    rules: (startMs) => ({
+      ...{ pacing: 'even', schedule: { end_at: new Date(startMs + dayS * 1000).toISOString() } },
+      total_caps: [{ metric: 'impressions', per: 'lifetime', limit: 600 }],
+    }),
+    ...{ startHour: 11 + 41 / 60, seconds: dayS, stepS: 60, asks: () => 0.05, clickRate: 0 },
+    plan: (second) => second / dayS,
+  }),
+  worldOf({
+    name: 'even, two humps and a dead hour',
+    what: '400 impressions a day, even; traffic of two humps, none from 3 to 4; the third day is compared',
+    rules: () => ({ pacing: 'even', total_caps: [{ metric: 'impressions', per: 'day', limit: 400 }] }),
+    ...{ startHour: 0, seconds: 3 * dayS, stepS: 120, clickRate: 0, plannedFromS: 2 * dayS },
+    asks: (second) => humps((second % dayS) / hourS) / 3,
+    plan: humpsUntil,
+  }),
+  worldOf({
+    name: 'goal beside a better paid campaign',
+    what: 'goal of 500 clicks in 2 hours, paid 0.01 a click beside one of 10.00 a thousand; one a second, 10 % click',
+    payout: { kind: 'cpc', amount: 0.01 },
+    rules: () => ({}),
+    goal: (startMs) => ({ metric: 'clicks', count: 500, by: new Date(startMs + 2 * hourS * 1000).toISOString() }),
+    ...{ stepS: 5, seconds: 2 * hourS, clickRate: 0.1, plan: (second) => second / (2 * hourS) },
+  }),
+];

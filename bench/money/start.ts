@@ -1,0 +1,7 @@
+/*
+ * npm run bench:money -- [seeds] [world] [ranking]: ranking worlds, and without arguments the budget worlds too
+ * npm run bench:money -- budgets [world]: those alone
+ */
+const [, , first] = process.argv;
+if (first !== 'budgets') await import('./run.ts');
+if (first === undefined || first === 'budgets') await import('./budgets.ts');
