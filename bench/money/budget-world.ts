@@ -134,7 +134,9 @@ export const budgetWorlds: readonly BudgetWorld[] = [
   worldOf({ name: 'four processes', what: 'the same with four', ...busy, rules: budget(20), processes: 4 }),
   worldOf({
     name: 'conversions after an hour',
-    what: 'budget 50.00 at 2.00 a conversion; one each 4 s for 6 hours, 20 % click, 20 % of them convert after an hour on average',
+    what:
+      'budget 50.00 at 2.00 a conversion; one each 4 s for 6 hours, 20 % click, 20 % of them convert after an hour ' +
+      'on average',
     ...{ payout: { kind: 'cpa', amount: 2 }, rules: budget(50), stepS: 20, seconds: 6 * hourS, asks: () => 0.25 },
     ...{ clickRate: 0.2, conversionRate: 0.2, conversionDelayS: exponential(hourS) },
   }),

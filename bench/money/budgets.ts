@@ -14,9 +14,9 @@ const only = process.argv[3] ?? '';
 const amount = (value: number): string => (Number.isInteger(value) ? String(value) : value.toFixed(2));
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
-const rowOf = ({ name, plan }: BudgetWorld, found: BudgetVerdict): string => {
+const rowOf = (world: BudgetWorld, found: BudgetVerdict): string => {
   const { limit, booked, unbilled, shown, shownFirst, silenceS, bookedAtS, offPlan, falseEvents } = found;
-  const isMoney = plan === undefined;
+  const isMoney = world.plan === undefined;
   const late = isMoney ? percent(booked + unbilled === 0 ? 0 : unbilled / (booked + unbilled)) : '–';
   const fastest = bookedAtS === null ? '–' : `${bookedAtS} s`;
   const figures = [
@@ -29,11 +29,13 @@ const rowOf = ({ name, plan }: BudgetWorld, found: BudgetVerdict): string => {
     shownFirst,
     `${silenceS} s`,
   ];
-  return `| ${[name, ...figures, offPlan === null ? '–' : percent(offPlan), isMoney ? falseEvents : '–'].join(' | ')} |`;
+  const plan = world.plan === undefined || offPlan === null ? '–' : percent(offPlan);
+  return `| ${[world.name, ...figures, plan, isMoney ? falseEvents : '–'].join(' | ')} |`;
 };
 
 const lines = [
-  '| World | limit | booked | of the limit | unbilled | 99 % booked after | shown | in the first 30 s | longest silence | farthest from the plan | false `budget_reached` |',
+  '| World | limit | booked | of the limit | unbilled | 99 % booked after | shown | in the first 30 s ' +
+    '| longest silence | farthest from the plan | false `budget_reached` |',
   '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |',
 ];
 const stage = await openStage(undefined, false);

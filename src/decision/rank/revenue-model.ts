@@ -24,7 +24,8 @@ export type RevenueModel = {
   offerIds: Int32Array;
   /**
    * Rows of `rowLength`: mean (NaN until the candidate is estimated), then mean and standard deviation of the cube root
-   * of a draw, in units of the cube root of the mean, then what to reserve. Rows, because a draw of one in thousands waits for its memory.
+   * of a draw, in units of the cube root of the mean, then what to reserve. Rows, because a draw of one in thousands
+   * waits for its memory.
    */
   rows: Float64Array;
   /** null: not made yet. */
