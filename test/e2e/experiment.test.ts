@@ -8,13 +8,14 @@ type Arm = {
   arm: string;
   users: number;
   sessions: number;
+  would_have_seen: { users: number };
   outcomes: Record<string, { lift: Estimate | null; is_significant: boolean }>;
 };
 
 const users = 1200;
 const atOnce = 12;
 
-test('a planted lift is found, and no other: two processes, one of them killed in the middle', async () => {
+test('10 % planted on the unit and 0 % on a campaign are found: two processes, one killed in the middle', async () => {
   const { url: databaseUrl, pool, close } = await clonePool(2);
   const [first, other] = await Promise.all([startServerProcess({ databaseUrl }), startServerProcess({ databaseUrl })]);
   const servers: ServerProcess[] = [first, other];
@@ -39,23 +40,31 @@ test('a planted lift is found, and no other: two processes, one of them killed i
   ];
   expect((await call('POST', '/manage/v1/experiments', { key: 'lift', arms })).status).toBe(201);
   expect((await call('POST', '/manage/v1/experiments/lift/start')).status).toBe(200);
-  const isServed = async (): Promise<boolean> => {
-    const found = await Promise.all(
-      [0, 1].map(() => call('POST', '/native/v4/offers.json', { placement: 'checkout', pub_user_id: 'probe', dev: 1 })),
-    );
-    return found.every(({ json }) => 'experiments' in (json as { data: object }).data);
+  const probe = async (): Promise<{ experiments?: object[]; offers: { campaign_id: number }[] }> => {
+    const body = { placement: 'checkout', pub_user_id: 'probe', dev: 1 };
+    return ((await call('POST', '/native/v4/offers.json', body)).json as { data: Awaited<ReturnType<typeof probe>> })
+      .data;
   };
+  const campaign = (await probe()).offers[0]?.campaign_id as number;
+  const withheld = { key: 'campaign', holdout: 0.5, campaign_id: campaign, arms: [{ ...arms[0] }] };
+  expect((await call('POST', '/manage/v1/experiments', withheld)).status).toBe(201);
+  expect((await call('POST', '/manage/v1/experiments/campaign/start')).status).toBe(200);
+  const isServed = async (): Promise<boolean> =>
+    (await Promise.all([probe(), probe()])).every(({ experiments }) => experiments?.length === 2);
   await expect.poll(isServed).toBe(true);
 
   const draw = createRandom(5);
   const sessions: string[] = [];
   const seen = new Map<string, Set<string>>();
+  const seenOfCampaign = new Map<string, Set<string>>();
   async function visit(user: string): Promise<void> {
     for (const placement of ['checkout', 'checkout']) {
       const { json } = await call('POST', '/native/v4/offers.json', { placement, pub_user_id: user });
-      const { data } = json as { data: { session_id: string; experiments: { arm: string }[] } };
+      const { data } = json as { data: { session_id: string; experiments: { key: string; arm: string }[] } };
       sessions.push(data.session_id);
-      seen.set(user, (seen.get(user) ?? new Set()).add(data.experiments[0]?.arm ?? ''));
+      const armOf = (key: string) => data.experiments.find((one) => one.key === key)?.arm ?? '';
+      seen.set(user, (seen.get(user) ?? new Set()).add(armOf('lift')));
+      seenOfCampaign.set(user, (seenOfCampaign.get(user) ?? new Set()).add(armOf('campaign')));
     }
     const [arm] = seen.get(user) as Set<string>;
     const value = (8 + 4 * draw()) * (arm === 'one' ? 1.1 : 1);
@@ -70,20 +79,26 @@ test('a planted lift is found, and no other: two processes, one of them killed i
     }
   };
   await Promise.all(Array.from({ length: atOnce }, run));
-  expect([...seen.values()].every((found) => found.size === 1)).toBe(true);
+  expect([...seen.values(), ...seenOfCampaign.values()].every((found) => found.size === 1)).toBe(true);
 
   const counted = async () => {
-    const { rows } = await pool.query<{ sessions: number; stored: number; orders: number }>(
-      `select (select sum(sessions)::int from experiment_units) as sessions,
-        (select count(*)::int from sessions where not dev) as stored,
-        (select sum(occurrences)::int from experiment_outcomes where name = 'order') as orders`,
+    const { rows } = await pool.query(
+      `select (select count(*)::int from sessions where not dev) as stored, key,
+        (select sum(sessions)::int from experiment_units u where u.experiment_id = e.id) as sessions,
+        (select sum(occurrences)::int from experiment_outcomes o
+          where o.experiment_id = e.id and name = 'order') as orders
+      from experiments e order by key`,
     );
-    return rows[0];
+    return rows;
   };
   const { rows } = await pool.query<{ stored: number }>('select count(*)::int as stored from sessions where not dev');
   const stored = rows[0]?.stored ?? 0;
   expect(stored).toBeGreaterThanOrEqual(2 * users);
-  await expect.poll(counted).toEqual({ sessions: stored, stored, orders: users });
+  const all = { sessions: stored, stored, orders: users };
+  await expect.poll(counted).toEqual([
+    { key: 'campaign', ...all },
+    { key: 'lift', ...all },
+  ]);
 
   const { json } = await call('GET', '/manage/v1/experiments/lift/report');
   const { data } = json as { data: { arms: Arm[]; sample_ratio: { is_wrong: boolean } } };
@@ -95,6 +110,17 @@ test('a planted lift is found, and no other: two processes, one of them killed i
   expect(lift.low).toBeLessThan(0.1);
   expect(lift.high).toBeGreaterThan(0.1);
   expect(one.outcomes.visit).toMatchObject({ is_significant: false });
+  for (const population of ['all', 'would_have_seen']) {
+    const found = await call('GET', `/manage/v1/experiments/campaign/report?population=${population}`);
+    const [control, held] = (found.json as { data: { arms: Arm[] } }).data.arms as [Arm, Arm];
+    expect([control.arm, held.arm]).toEqual(['control', 'holdout']);
+    for (const arm of [control, held]) expect(arm.would_have_seen.users, arm.arm).toBeGreaterThan(100);
+    expect(held.outcomes.order?.is_significant).toBe(false);
+    const { low = -1, high = 1 } = held.outcomes.order?.lift ?? {};
+    if (population === 'all') expect(Math.max(-low, high)).toBeLessThan(0.05);
+    expect(low).toBeLessThan(0);
+    expect(high).toBeGreaterThan(0);
+  }
   for (const id of sessions.slice(0, 20)) {
     const again = await call('GET', `/manage/v1/sessions/${id}/decision`);
     expect((again.json as { data: { identical: boolean } }).data.identical).toBe(true);

@@ -3,6 +3,7 @@ import type { Values, View } from '../../management/resource.ts';
 import { columnsOf, getRow, viewOf } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
+import { check } from './check.ts';
 import { arrange, experiments } from './experiments.ts';
 import { withEntry } from './history.ts';
 import type { ExperimentView } from './view.ts';
@@ -10,13 +11,16 @@ import type { ExperimentView } from './view.ts';
 /**
  * Starts an experiment now, whatever its `start_at` says. One that runs stays as it is; one that is over runs on as a
  * new version, with the same users in each arm. What was made permanent of it then is so for good.
- * @throws AppError resource_not_found; conflict naming what is in the way; invalid_request: its end has passed
+ * @throws AppError resource_not_found; conflict naming what is in the way; invalid_request: its end has passed, a
+ *   theme of it was removed
  */
 export async function startExperiment(work: Work, key: string): Promise<View> {
   const current = (await getRow(experiments, work, key, 'for update')) as ExperimentView;
   if (current.state === 'running') return current;
   if (current.end_at !== null && Date.parse(current.end_at) <= work.nowMs)
     throw new AppError('invalid_request', { details: [{ path: '/end_at', message: 'has passed' }] });
+  const details = await check(current, work);
+  if (details.length > 0) throw new AppError('invalid_request', { details });
   const { salt = (current as View).salt, ...arranged } = await arrange(current, work, current, 'start');
   const started = { started_at: new Date(work.nowMs), stopped_at: null, adopted: null };
   return saveState(work, current, { ...arranged, salt, ...started });
