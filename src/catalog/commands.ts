@@ -94,7 +94,7 @@ export const catalogueCommands: readonly Command[] = [
     options: {},
     callsService: true,
     examples: ['stop offer 12', 'stop advertiser 3'],
-    load: async () => (await import('./commands/stop.ts')).stop,
+    load: async () => (await import('./commands/controls.ts')).stop,
   },
   {
     name: 'resume',
@@ -103,6 +103,6 @@ export const catalogueCommands: readonly Command[] = [
     options: {},
     callsService: true,
     examples: ['resume offer 12'],
-    load: async () => (await import('./commands/stop.ts')).resume,
+    load: async () => (await import('./commands/controls.ts')).resume,
   },
 ];

@@ -53,8 +53,10 @@ export function translationRoutes(app: App, http: ManagementHttp): void {
       '`original`), a column for each language.',
     tags,
     querystring: exportQuery,
-    response: { 200: Type.String(), ...errorAnswers(400, 401, 403) },
-    produces: ['text/csv'],
+    response: {
+      200: { description: 'The file.', content: { 'text/csv': { schema: Type.String() } } },
+      ...errorAnswers(400, 401, 403),
+    },
   };
   app.get<{ Querystring: Static<typeof exportQuery> }>(
     path,

@@ -21,7 +21,7 @@ export type KeyRestrictions = {
   resources: KeyResources | null;
 };
 
-/** At most one is null: the other alone limits the key. */
+/** The resources of a key. At most one is null: the other alone limits the key. */
 export type KeyResources = {
   /** Ids. */
   campaigns: ReadonlySet<number> | null;

@@ -38,6 +38,7 @@ const stored = async (offerId: number): Promise<string[]> => {
 };
 
 test('offers have no member for own events where none are named', async () => {
+  await manage(`publishers/${t.publisher.id}`, { own_events: [] });
   for (const offer of await fetchOffers()) expect(offer).not.toHaveProperty('events');
 });
 
