@@ -31,8 +31,13 @@ async function fetched(body: object = {}) {
 }
 const shown = async (body: object = {}) => (await fetched(body)).offers.map(({ id }) => id);
 
-const identical = async (session: string) =>
-  (await me.call('GET', `/sessions/${session}/decision`)).body.data.identical;
+const decision = (session: string) => me.call('GET', `/sessions/${session}/decision`);
+
+/** The record of a decision is written soon after its answer. */
+const identical = async (session: string) => {
+  await expect.poll(() => decision(session).then(({ status }) => status)).toBe(200);
+  return (await decision(session)).body.data.identical;
+};
 
 // The histories of capped users come with their attributes in one statement; others are read alone.
 const caps = [{}, { frequency_caps: [{ scope: 'campaign', event: 'click', limit: 5, window_minutes: null }] }];

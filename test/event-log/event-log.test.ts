@@ -185,6 +185,15 @@ describe.skipIf(!hasNats)('the event log', () => {
     await t.pool.query('delete from event_log_rejects');
   });
 
+  test('a consumer that is stopped while it starts ends', async () => {
+    await jobs.stop();
+    for (let time = 0; time < 5; time += 1) {
+      await startConsumer();
+      await jobs.stop();
+    }
+    await startConsumer();
+  });
+
   test('reservations and conversions wait for events that are still in the log', async () => {
     await jobs.stop();
     const offer = await showOffer(t);

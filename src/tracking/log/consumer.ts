@@ -68,6 +68,7 @@ async function consume(
   const idle = setInterval(() => void store.noteIdle().then((isOurs) => isOurs || stop(), stop), idleMs);
   const onAbort = (): void => stop();
   signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) stop(); // while the reader was opened
   try {
     await storeAll(reader, store);
     if (problem !== null) throw problem;
