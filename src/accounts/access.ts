@@ -86,12 +86,12 @@ export function registerAccessControl(
   });
 }
 
-/** Until a required second factor is set up, only its page opens. The OpenID provider asks for its own. */
+/** Until a required second factor is set up, only its pages open. The OpenID provider asks for its own. */
 const mustSetUpTwoFactor = (config: Config, { url }: FastifyRequest, { user, byProvider }: Viewer): boolean =>
   !byProvider &&
   !user.hasTwoFactor &&
   isTwoFactorRequired(config, user) &&
-  !/^\/dashboard\/(account\/two-factor|sign-out)$/.test(url);
+  !/^\/dashboard\/(account\/(two-factor|passkeys)|sign-out)$/.test(url);
 
 const isRead = ({ method }: FastifyRequest): boolean => method === 'GET' || method === 'HEAD';
 

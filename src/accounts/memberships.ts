@@ -88,7 +88,7 @@ export async function removeMember(
       update users set password_hash = null, oidc_issuer = null, oidc_subject = null, totp_sealed = null,
         totp_last_step = null
       where id = $1 and not exists (select from memberships where user_id = $1 and joined_at is not null) returning id
-    )
+    ), keys as (delete from user_passkeys k using ended where k.user_id = ended.id)
     delete from user_recovery_codes c using ended where c.user_id = ended.id`,
     [userId],
   );

@@ -64,9 +64,26 @@ export async function saveTwoFactor(
   ]);
 }
 
+/** Removes authenticator app, passkeys and recovery codes. */
 export async function removeTwoFactor(executor: Executor, userId: number): Promise<void> {
+  await executor.query('delete from user_passkeys where user_id = $1', [userId]);
+  await removeAuthenticatorApp(executor, userId);
+}
+
+/** Recovery codes stay where a passkey is left that they stand in for. */
+export async function removeAuthenticatorApp(executor: Executor, userId: number): Promise<void> {
   await executor.query('update users set totp_sealed = null, totp_last_step = null where id = $1', [userId]);
-  await executor.query('delete from user_recovery_codes where user_id = $1', [userId]);
+  await dropUnusedCodes(executor, userId);
+}
+
+/** Removes the recovery codes of a user without a second factor. */
+export async function dropUnusedCodes(executor: Executor, userId: number): Promise<void> {
+  await executor.query(
+    `delete from user_recovery_codes where user_id = $1
+      and not exists (select from users where id = $1 and totp_sealed is not null)
+      and not exists (select from user_passkeys where user_id = $1)`,
+    [userId],
+  );
 }
 
 /**
@@ -82,8 +99,8 @@ export async function acceptCode(
     'select totp_sealed from users where id = $1 and totp_sealed is not null',
     [userId],
   );
-  if (rows[0] === undefined) return null;
-  const step = stepOf(box.open(rows[0].totp_sealed, contextOf(userId)), code, nowMs);
+  const secret = rows[0] === undefined ? null : box.open(rows[0].totp_sealed, contextOf(userId));
+  const step = secret === null ? null : stepOf(secret, code, nowMs);
   if (step === null) return (await acceptRecoveryCode(executor, userId, code)) ? 'recovery code' : null;
   const { rowCount } = await executor.query(
     'update users set totp_last_step = $2 where id = $1 and totp_last_step < $2',

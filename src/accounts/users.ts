@@ -11,6 +11,7 @@ export type UserRow = {
   has_joined: boolean;
   has_password: boolean;
   has_two_factor: boolean;
+  has_app: boolean;
   is_linked: boolean;
   disabled: boolean;
   language: string | null;
@@ -20,7 +21,8 @@ export type UserRow = {
 /** Columns of `users u` and `memberships m` for `userOf`. */
 export const userColumns = `u.id, u.email, m.id as membership_id, m.role, m.publisher_id,
   m.joined_at is not null as has_joined, u.password_hash is not null as has_password,
-  u.totp_sealed is not null as has_two_factor, u.oidc_subject is not null as is_linked, m.disabled, u.language,
+  u.totp_sealed is not null or exists (select from user_passkeys k where k.user_id = u.id) as has_two_factor,
+  u.totp_sealed is not null as has_app, u.oidc_subject is not null as is_linked, m.disabled, u.language,
   m.created_at`;
 
 /**
@@ -41,6 +43,7 @@ export const userOf = (row: UserRow): User => ({
   hasJoined: row.has_joined,
   hasPassword: row.has_password,
   hasTwoFactor: row.has_two_factor,
+  hasAuthenticatorApp: row.has_app,
   isLinked: row.is_linked,
   disabled: row.disabled,
   language: isReaderLanguage(row.language) ? row.language : null,
@@ -68,6 +71,15 @@ export async function findByEmail(executor: Executor, email: string): Promise<Cr
     [email],
   );
   return rows[0] === undefined ? null : { user: userOf(rows[0]), passwordHash: rows[0].password_hash };
+}
+
+/** The user with this id, as where the address names no publisher. */
+export async function findById(executor: Executor, userId: number): Promise<User | null> {
+  const { rows } = await executor.query<UserRow>(
+    `select ${userColumns} from users u ${joinMembership()} where u.id = $1`,
+    [userId],
+  );
+  return rows[0] === undefined ? null : userOf(rows[0]);
 }
 
 type NewUser = { email: string; role: Role; publisherId: number | null; passwordHash: string | null; nowMs: number };

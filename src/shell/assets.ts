@@ -16,6 +16,7 @@ const files = {
   'finder.js': own('finder.js'),
   'charts.js': own('charts.js'),
   'language.js': own('language.js'),
+  'passkeys.js': own('passkeys.js'),
   'pickers.js': own('pickers.js'),
   'preview.js': own('preview.js'),
   'preview-frame.js': own('preview-frame.js'),

@@ -29,7 +29,9 @@ export type User = {
   /** false: invited, and the invitation is not accepted yet. */
   hasJoined: boolean;
   hasPassword: boolean;
+  /** An authenticator app or a passkey. */
   hasTwoFactor: boolean;
+  hasAuthenticatorApp: boolean;
   /** Signs in at the OpenID provider, and has no password. */
   isLinked: boolean;
   /** Of the membership. */

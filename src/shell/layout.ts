@@ -72,7 +72,7 @@ export function renderPage(page: Page, { viewer, publisher, counts = new Map(), 
 }
 
 /** The document of a user who is not signed in: one card in the middle. */
-export function renderCard(title: string, asset: AssetUrl, body: Html): string {
+export function renderCard(title: string, asset: AssetUrl, body: Html, assets: readonly AssetName[] = []): string {
   const content = html`
     <main class="entrance" id="content">
       <div class="entrance-card">
@@ -81,7 +81,7 @@ export function renderCard(title: string, asset: AssetUrl, body: Html): string {
         ${body}
       </div>
     </main>`;
-  return renderDocument({ title, asset, assets: [], content, csrf: null });
+  return renderDocument({ title, asset, assets, content, csrf: null });
 }
 
 /** The content security policy allows neither eval nor inline styles. */

@@ -386,6 +386,7 @@ describe('for all users', () => {
     '/dashboard/sign-in',
     '/dashboard/account',
     '/dashboard/account/two-factor',
+    '/dashboard/account/passkeys',
     '/dashboard/operator/publishers',
     '/dashboard/operator/users',
     '/dashboard/operator/activity',

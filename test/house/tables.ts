@@ -19,7 +19,14 @@ export const tables: Record<string, Ownership> = {
     owner: 'accounts',
     readers: { catalog: 'the snapshot holds the keys, so that no request queries them' },
   },
-  ...owned('accounts', ['api_key_uses', 'sign_in_failures', 'user_links', 'user_recovery_codes', 'user_sessions']),
+  ...owned('accounts', [
+    'api_key_uses',
+    'sign_in_failures',
+    'user_links',
+    'user_passkeys',
+    'user_recovery_codes',
+    'user_sessions',
+  ]),
   ...owned('audiences', [
     ...['audience_facts', 'audience_growth', 'audience_imports', 'audience_members', 'audience_progress'],
     ...['audience_sizes', 'user_attributes'],

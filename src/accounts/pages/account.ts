@@ -20,6 +20,7 @@ import { currentPasswordError, currentPasswordField } from './current-password.t
 import { membershipsCard, ownMembershipPages } from './memberships.ts';
 import { newPasswordFields } from './one-time-link.ts';
 import { ownSessionPages, sessionsCard } from './own-sessions.ts';
+import { passkeyPages, passkeysCard } from './passkeys.ts';
 import type { PageServices } from './services.ts';
 import { twoFactorCard, twoFactorPages } from './two-factor.ts';
 
@@ -33,6 +34,7 @@ export function accountPages(app: App, services: PageServices): void {
   ownMembershipPages(app, services);
   ownSessionPages(app, services);
   twoFactorPages(app, services);
+  passkeyPages(app, services);
 }
 
 async function changeLanguage({ deps }: PageServices, context: PageContext, fields: Fields): Promise<PageResult> {
@@ -119,6 +121,7 @@ async function accountPage(services: PageServices, context: PageContext, errors:
       ${await membershipsCard(services, context)}
       ${languageCard(context)}
       ${await twoFactorCard(services, context)}
+      ${await passkeysCard(services, context)}
       ${await sessionsCard(services, context)}`,
   };
 }

@@ -3,15 +3,17 @@ import { t } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
 import { hiddenField } from '../../shell/actions.ts';
 import { notice } from '../../shell/components.ts';
-import { fieldsOf, formOf } from '../../shell/context.ts';
+import { type Fields, fieldsOf, formOf, type User } from '../../shell/context.ts';
 import { createForm } from '../../shell/forms.ts';
 import { renderCard } from '../../shell/layout.ts';
 import { pageHeaders, redirect } from '../../shell/pages.ts';
 import { nextPath, signInPath } from '../access.ts';
+import { acceptPasskey, beginSecondFactor } from '../passkeys.ts';
 import { findAwaitingSession } from '../sessions.ts';
 import { createAttempts } from '../sign-in/attempts.ts';
 import { acceptCode } from '../two-factor.ts';
 import { codePath, openSession } from './browser-session.ts';
+import { passkeyForm, passkeyLabel } from './passkey-form.ts';
 import type { PageServices } from './services.ts';
 import { lockedMessage } from './sign-in.ts';
 
@@ -22,15 +24,20 @@ export function secondFactorPages(app: App, services: PageServices): void {
   const { deps, cookies, asset } = services;
   const headers = pageHeaders(deps.config.publicUrl);
   const attempts = createAttempts(deps, 'code');
-  const page = (next: string, error: string | null = null): string =>
-    renderCard(t('account.twoFactor'), asset, codeForm(next, error));
+  const page = async (user: User, next: string, error: string | null = null): Promise<string> => {
+    const ceremony = await beginSecondFactor(deps, deps.pool, user.id);
+    const passkey =
+      ceremony !== null && passkeyForm(codePath, ceremony, t('account.usePasskey'), hiddenField('next', next));
+    return renderCard(t('account.twoFactor'), asset, html`${passkey}${codeForm(next, error)}`, ['passkeys.js']);
+  };
   const findSession = async (token: string | null) =>
     token === null ? null : findAwaitingSession(deps.pool, token, deps.now());
 
   app.get<{ Querystring: { next?: string } }>(codePath, { schema }, async (request, reply) => {
     reply.headers(headers);
-    if ((await findSession(cookies.session(request))) === null) return redirect(request, reply, signInPath);
-    return reply.send(page(nextPath(String(request.query.next ?? ''))));
+    const session = await findSession(cookies.session(request));
+    if (session === null) return redirect(request, reply, signInPath);
+    return reply.send(await page(session.user, nextPath(String(request.query.next ?? ''))));
   });
 
   app.post(codePath, { schema }, async (request, reply) => {
@@ -43,15 +50,23 @@ export function secondFactorPages(app: App, services: PageServices): void {
     const locked = await attempts.begin(user.email, request.ip);
     if (locked !== null) {
       reply.code(429).header('retry-after', String(locked.minutes * 60));
-      return reply.send(page(next, lockedMessage(locked.minutes)));
+      return reply.send(await page(user, next, lockedMessage(locked.minutes)));
     }
-    const given = { userId: user.id, code: fields.text('code'), nowMs: deps.now() };
-    const accepted = await acceptCode(deps.pool, deps.secretBox, given);
-    if (accepted === null) return reply.code(401).send(page(next, t('account.wrongCode')));
+    const accepted = await accept(services, user.id, fields);
+    if (accepted === null) return reply.code(401).send(await page(user, next, t('account.wrongCode')));
     await attempts.succeed(user.email, request.ip);
     await openSession(services, request, reply, { ...session, by: accepted === 'app' ? null : accepted });
     return redirect(request, reply, next);
   });
+}
+
+/** A code, or the answer of a passkey. @returns what was accepted; null: neither */
+async function accept({ deps }: PageServices, userId: number, fields: Fields): Promise<string | null> {
+  const response = fields.text('response');
+  if (response === '')
+    return acceptCode(deps.pool, deps.secretBox, { userId, code: fields.text('code'), nowMs: deps.now() });
+  const found = await acceptPasskey(deps, deps.pool, { userId, sealed: fields.text('sealed'), response });
+  return found === null ? null : passkeyLabel;
 }
 
 function codeForm(next: string, error: string | null): Html {

@@ -3,14 +3,16 @@ import { t, tHtml } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
 import { hiddenField } from '../../shell/actions.ts';
 import { notice } from '../../shell/components.ts';
-import { fieldsOf, formOf } from '../../shell/context.ts';
+import { type Fields, fieldsOf, formOf, type User } from '../../shell/context.ts';
 import { createForm } from '../../shell/forms.ts';
 import { renderCard } from '../../shell/layout.ts';
 import { pageHeaders, redirect } from '../../shell/pages.ts';
 import { nextPath, signInPath } from '../access.ts';
+import { acceptPasskey, beginSignIn } from '../passkeys.ts';
 import { createSignIn } from '../sign-in/sign-in.ts';
-import { hasOperator } from '../users.ts';
-import { passFirstFactor } from './browser-session.ts';
+import { findById, hasOperator } from '../users.ts';
+import { openSession, passFirstFactor } from './browser-session.ts';
+import { passkeyForm, passkeyLabel } from './passkey-form.ts';
 import type { PageServices } from './services.ts';
 
 const schema = { hide: true };
@@ -21,20 +23,26 @@ export function signInPages(app: App, services: PageServices): void {
   const headers = pageHeaders(config.publicUrl);
   const signIn = createSignIn(services.deps);
   const sendsMails = services.deps.mailer !== null;
-  const entries = (email: string, next: string, error: string | null): Html => html`
+  const entries = async (email: string, next: string, error: string | null): Promise<Html> => html`
     ${error !== null && notice('failed', html`<p>${error}</p>`)}
     ${config.oidc !== null && singleSignOnButton(next, config.passwordSignIn ? '' : 'main')}
-    ${config.passwordSignIn && html`${signInForm(email, next)}${forgotPassword(sendsMails)}`}`;
-  const page = (email: string, next: string, error: string | null = null, above: Html = nothing): string =>
-    renderCard(t('account.signInButton'), services.asset, html`${above}${entries(email, next, error)}`);
+    ${
+      config.passwordSignIn &&
+      html`${signInForm(email, next)}
+        ${await passkeyEntry(services, next)}
+        ${forgotPassword(sendsMails)}`
+    }`;
+  const page = async (email: string, next: string, error: string | null = null, above = nothing): Promise<string> => {
+    const body = html`${above}${await entries(email, next, error)}`;
+    return renderCard(t('account.signInButton'), services.asset, body, ['passkeys.js']);
+  };
 
   app.get<{ Querystring: { next?: string } }>(signInPath, { schema }, async (request, reply) => {
     const next = nextPath(String(request.query.next ?? ''));
     reply.headers(headers);
     if (request.viewer !== null) return redirect(request, reply, next);
-    return reply.send(
-      page('', next, null, config.passwordSignIn && !(await hasOperator(pool)) ? noOperatorNotice() : nothing),
-    );
+    const above = config.passwordSignIn && !(await hasOperator(pool)) ? noOperatorNotice() : nothing;
+    return reply.send(await page('', next, null, above));
   });
 
   if (!config.passwordSignIn) return;
@@ -45,10 +53,38 @@ export function signInPages(app: App, services: PageServices): void {
     const result = await signIn({ email, password, address: request.ip });
     reply.headers(headers);
     if (result.ok) return passFirstFactor(services, request, reply, { user: result.user, idTokenSealed: null, next });
-    if (result.reason === 'wrong') return reply.code(401).send(page(email, next, t('account.wrongCredentials')));
+    if (result.reason === 'wrong') return reply.code(401).send(await page(email, next, t('account.wrongCredentials')));
     reply.code(429).header('retry-after', String(result.minutes * 60));
-    return reply.send(page(email, next, lockedMessage(result.minutes)));
+    return reply.send(await page(email, next, lockedMessage(result.minutes)));
   });
+
+  app.post(passkeyPath, { schema }, async (request, reply) => {
+    const fields = fieldsOf(formOf(request));
+    const next = nextPath(fields.text('next'));
+    const user = await userOfPasskey(services, fields);
+    reply.headers(headers);
+    if (user === null) {
+      const limited = services.deps.failures.charge(request.ip);
+      if (limited !== null) throw limited;
+      return reply.code(401).send(await page('', next, t('account.wrongPasskey')));
+    }
+    await openSession(services, request, reply, { user, idTokenSealed: null, by: passkeyLabel });
+    return redirect(request, reply, next);
+  });
+}
+
+/** The answer of a passkey, which signs in alone. */
+const passkeyPath = `${signInPath}/passkey`;
+
+const passkeyEntry = async ({ deps }: PageServices, next: string): Promise<Html> =>
+  passkeyForm(passkeyPath, await beginSignIn(deps), t('account.signInWithPasskey'), hiddenField('next', next));
+
+/** null: the passkey is unknown, or its user may not sign in, or signs in at the OpenID provider alone. */
+async function userOfPasskey({ deps }: PageServices, fields: Fields): Promise<User | null> {
+  const answer = { userId: null, sealed: fields.text('sealed'), response: fields.text('response') };
+  const id = await acceptPasskey(deps, deps.pool, answer);
+  const user = id === null ? null : await findById(deps.pool, id);
+  return user === null || user.disabled || !user.hasJoined || user.isLinked ? null : user;
 }
 
 /** Starts the sign-in at the OpenID provider. */

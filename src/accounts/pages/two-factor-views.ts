@@ -55,6 +55,7 @@ export function setUpPage(context: PageContext, { errors, required, secret, seal
       )}
       ${card(t('account.confirmStep'), saveForm(context, twoFactorPath, fields, { button: t('account.turnOn') }), {
         lead: t('account.turnOnLead'),
+        actions: linkButton('/dashboard/account/passkeys', t('account.addPasskey')),
       })}`,
   };
 }

@@ -7,6 +7,7 @@ import type { FieldErrors, Fields, PageContext } from '../../shell/context.ts';
 import type { Page } from '../../shell/layout.ts';
 import { commonPages, type PageResult } from '../../shell/pages.ts';
 import { twoFactorPath } from '../access.ts';
+import { listPasskeys } from '../passkeys.ts';
 import { endOtherSessions } from '../sessions.ts';
 import { auditAccount } from '../sign-in/account-audit.ts';
 import { type Attempts, createAttempts } from '../sign-in/attempts.ts';
@@ -16,7 +17,7 @@ import {
   countRecoveryCodes,
   createSecret,
   isTwoFactorRequired,
-  removeTwoFactor,
+  removeAuthenticatorApp,
   replaceRecoveryCodes,
   saveTwoFactor,
   stepOf,
@@ -51,7 +52,7 @@ export async function twoFactorCard({ deps }: PageServices, context: PageContext
     : html`<p>${badge(t('common.off'), 'warn')} ${t('account.passwordAlone')}</p>`;
   return card(t('account.twoFactor'), state, {
     lead: t('account.twoFactorLead'),
-    actions: linkButton(twoFactorPath, t(user.hasTwoFactor ? 'account.manage' : 'account.setUp')),
+    actions: linkButton(twoFactorPath, t(user.hasAuthenticatorApp ? 'account.manage' : 'account.setUp')),
   });
 }
 
@@ -61,7 +62,7 @@ const isRequired = ({ deps }: PageServices, { viewer }: PageContext): boolean =>
 function show(services: PageServices, context: PageContext, errors: FieldErrors = [], sealed = ''): Page {
   const required = isRequired(services, context);
   const { user } = context.viewer;
-  if (user.hasTwoFactor) return managePage(context, { errors, required });
+  if (user.hasAuthenticatorApp) return managePage(context, { errors, required });
   const { secretBox } = services.deps;
   const secret = sealed === '' ? createSecret() : openSetUp(services, user.id, sealed);
   const resealed = secretBox.seal(secret, setUpContext(user.id)).toString('base64url');
@@ -85,7 +86,7 @@ async function turnOn(
 ): Promise<PageResult> {
   const { pool, secretBox, now } = services.deps;
   const { user, sessionId } = context.viewer;
-  if (user.hasTwoFactor) return { to: twoFactorPath };
+  if (user.hasAuthenticatorApp) return { to: twoFactorPath };
   const secret = openSetUp(services, user.id, fields.text('setup'));
   const step = stepOf(secret, fields.text('code'), now());
   const error = (await passwordError(guards, context)) ?? (step === null ? wrongCode() : null);
@@ -106,7 +107,7 @@ async function renewCodes(
   fields: Fields,
 ): Promise<PageResult> {
   const { user } = context.viewer;
-  if (!user.hasTwoFactor) return { to: twoFactorPath };
+  if (!user.hasAuthenticatorApp) return { to: twoFactorPath };
   const error = (await passwordError(guards, context)) ?? (await codeError(services, guards, context, fields));
   if (error !== null) return show(services, context, [error]);
   const codes = await transaction(services.deps.pool, async (executor) => {
@@ -123,12 +124,13 @@ async function turnOff(
   fields: Fields,
 ): Promise<PageResult> {
   const { user } = context.viewer;
-  if (!user.hasTwoFactor) return { to: twoFactorPath };
-  if (isRequired(services, context)) return { to: twoFactorPath, failed: t('account.twoFactorRequired') };
+  if (!user.hasAuthenticatorApp) return { to: twoFactorPath };
+  const isLast = (await listPasskeys(services.deps.pool, user.id)).length === 0;
+  if (isLast && isRequired(services, context)) return { to: twoFactorPath, failed: t('account.twoFactorRequired') };
   const error = (await passwordError(guards, context)) ?? (await codeError(services, guards, context, fields));
   if (error !== null) return show(services, context, [error]);
   await transaction(services.deps.pool, async (executor) => {
-    await removeTwoFactor(executor, user.id);
+    await removeAuthenticatorApp(executor, user.id);
     await auditTwoFactor(services, context, executor, 'on', 'off');
   });
   return { to: context.path('/account'), done: t('account.twoFactorOff') };

@@ -27,6 +27,21 @@ export const de: Messages = {
     withdraw: 'Zurückziehen',
     withdrawQuestion: 'Die Einladung von {email} endet, und mit ihr der Link.',
     removeUserQuestion: '{email} verliert den Zugriff sofort und muss für eine Rückkehr neu eingeladen werden.',
+    passkeys: 'Passkeys',
+    passkeysLead:
+      'Ein Schlüssel Ihres Geräts meldet Sie mit Fingerabdruck, Gesicht oder PIN an: allein oder nach dem Passwort.',
+    passkeyCount: '{count, plural, =0 {Noch keiner.} one {# Passkey.} other {# Passkeys.}}',
+    passkeyNameHint: 'Zum Beispiel der Name des Geräts, höchstens 80 Zeichen.',
+    addPasskey: 'Passkey hinzufügen',
+    passkeyAdded: 'Der Passkey {name} wurde hinzugefügt.',
+    passkeyRemoved: 'Der Passkey {name} wurde entfernt.',
+    passkeyRefused:
+      'Dieser Passkey wurde nicht angenommen. Versuchen Sie es noch einmal; möglich sind höchstens {max}, jeder auf ' +
+      'einem anderen Gerät.',
+    passkeyFailed: 'Ihr Gerät hat keinen Passkey geliefert. Versuchen Sie es noch einmal.',
+    usePasskey: 'Passkey verwenden',
+    signInWithPasskey: 'Mit Passkey anmelden',
+    wrongPasskey: 'Mit diesem Passkey ist hier keine Anmeldung möglich.',
     changePassword: 'Passwort ändern',
     changePasswordLead: 'Dabei werden Sie in allen anderen Sitzungen abgemeldet.',
     language: 'Sprache',
