@@ -21,6 +21,20 @@ export type StoredExperiments = {
 export const announcedOf = (arms: StoredExperiments['arms']): { key: string; arm: string }[] =>
   arms.flatMap(([, , key, arm]) => (arm === null ? [] : { key, arm }));
 
+/** Longest name of a custom attribute. */
+const maxNameLength = 64;
+
+/** The arms as custom attributes beside those of the request: so reports, exports and conditions know them. */
+export const withArms = (custom: ReadonlyMap<string, string>, { announced }: Assigned): ReadonlyMap<string, string> =>
+  announced.length === 0
+    ? custom
+    : new Map([
+        ...custom,
+        ...announced
+          .map(({ key, arm }) => [`experiment.${key}`, arm] as const)
+          .filter(([name]) => name.length <= maxNameLength),
+      ]);
+
 /** What the experiments of a request change in its answer. */
 export type Assigned = {
   /** As answers and webhooks have it. */

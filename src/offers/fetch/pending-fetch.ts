@@ -6,7 +6,7 @@ import { findTheme } from '../../catalog/theme-key.ts';
 import type { Publisher, Snapshot, Theme } from '../../catalog/types.ts';
 import { indexOf } from '../../decision/decide.ts';
 import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
-import { type Assigned, assign, type Subject, subjectOf } from '../../experiments/assign.ts';
+import { type Assigned, assign, type Subject, subjectOf, withArms } from '../../experiments/assign.ts';
 import { type Geo, nowhere, type Place } from '../../platform/geo.ts';
 import type { Wanted } from '../../platform/i18n/wanted.ts';
 import { firstTag } from '../../platform/lib/language-tags.ts';
@@ -84,7 +84,7 @@ export function createFetchOpener(
     const identifier = request.adFp ?? request.pubUserId;
     const link = surface.kind === 'offerwall' ? surface.link : null;
     const userKey = link !== null ? link.userKey : identifier === null ? null : userKeys.of(publisher.id, identifier);
-    const earlierKeys = link !== null || identifier === null ? noKeys : userKeys.earlierOf(publisher.id, identifier);
+    const earlierKeys = link !== null || identifier === null ? none : userKeys.earlierOf(publisher.id, identifier);
     const pending: PendingFetch = {
       snapshot,
       publisher,
@@ -98,7 +98,7 @@ export function createFetchOpener(
       profileKeys: hasProfiles(publisher)
         ? profileKeysOf(publisher.id, request, userKey === null ? [] : [userKey, ...earlierKeys], userKeys)
         : noProfileKeys,
-      audiences: noKeys,
+      audiences: none,
       dev: request.dev || publisher.testMode,
       surface,
       assigned: null,
@@ -118,9 +118,8 @@ export function createFetchOpener(
   };
 }
 
-const none: readonly number[] = [];
-const noKeys: readonly string[] = [];
-const noProfileKeys: ProfileKeys = { all: noKeys, email: null };
+const none: readonly never[] = [];
+const noProfileKeys: ProfileKeys = { all: none, email: null };
 
 /** Whether there may be attributes of users, or memberships that matter. */
 const hasProfiles = (publisher: Publisher): boolean =>
@@ -129,7 +128,9 @@ const hasProfiles = (publisher: Publisher): boolean =>
 function applyExperiments(pending: PendingFetch, experiments: Parameters<typeof assign>[0], subject: Subject): void {
   const { publisher, theme, placement, request, dev } = pending;
   pending.assigned = assign(experiments, { ...subject, publisher, theme, placement, named: dev ? request.arms : null });
-  if (pending.assigned !== null) pending.theme = pending.assigned.theme;
+  if (pending.assigned === null) return;
+  pending.theme = pending.assigned.theme;
+  pending.request = { ...request, custom: withArms(request.custom, pending.assigned) };
 }
 
 /** Fetches at further placements, of the same user at the same moment. `given`: the requests, one for each. */
