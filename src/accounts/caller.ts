@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { CatalogStore } from '../catalog/store.ts';
 import type { ApiKey, Publisher, Snapshot } from '../catalog/types.ts';
 import { callOf } from '../management/http.ts';
+import type { Executor } from '../platform/db/pool.ts';
 import {
   type Authenticator,
   createAuthenticator,
@@ -12,7 +13,8 @@ import {
   presentedKey,
 } from '../platform/http/auth.ts';
 import { refusalOf } from '../platform/http/key-restrictions.ts';
-import type { KeyUses } from './key-uses.ts';
+import type { Job } from '../platform/jobs.ts';
+import { minuteMs } from '../platform/lib/time.ts';
 
 /** The owner of the presented key. `snapshot` serves the whole request. `key` null: an SDK id. */
 export type Caller = { publisher: Publisher; snapshot: Snapshot; key: ApiKey | null };
@@ -90,3 +92,40 @@ export const createKeyAuthenticator = (
       if (key !== null) uses.note(key.id);
     },
   });
+
+/** When keys were last used, collected in memory and written once a minute: no request writes for it. */
+export type KeyUses = {
+  note: (keyId: number) => void;
+  /** Writes what was collected. What cannot be written is lost. */
+  write: () => Promise<void>;
+  job: Job;
+};
+
+export function createKeyUses(executor: Executor, now: () => number): KeyUses {
+  let usedAtMs = new Map<number, number>();
+  async function write(): Promise<void> {
+    if (usedAtMs.size === 0) return;
+    const collected = [...usedAtMs].sort(([one], [other]) => one - other);
+    usedAtMs = new Map();
+    await executor.query(
+      `insert into api_key_uses (key_id, used_at)
+      select id, date_trunc('minute', at) from unnest($1::integer[], $2::timestamptz[]) as used (id, at)
+        join api_keys using (id)
+      order by id
+      on conflict (key_id) do update set used_at = excluded.used_at where api_key_uses.used_at < excluded.used_at`,
+      [collected.map(([id]) => id), collected.map(([, atMs]) => new Date(atMs))],
+    );
+  }
+  return {
+    note: (keyId) => void usedAtMs.set(keyId, now()),
+    write,
+    job: {
+      name: 'key uses',
+      roles: ['api'],
+      pauseMs: minuteMs,
+      locks: 'rows of api_key_uses, in the order of their key',
+      run: write,
+      onStop: write,
+    },
+  };
+}

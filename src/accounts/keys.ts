@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { Type } from '@sinclair/typebox';
-import { shownSchema } from '../management/additions.ts';
+import { type Additions, shownSchema } from '../management/additions.ts';
 import { rowAnswer, warningSchema } from '../management/answers.ts';
 import { nameField, text } from '../management/fields.ts';
 import {
@@ -211,4 +211,55 @@ export function keyRoutes(app: App, http: ManagementHttp, keys: Resource): void 
         return { ...answer, body: { ...answer.body, data: { ...answer.body.data, key: secret } } };
       }),
   );
+}
+
+/** What answers show of a key beside its row: a use changes no ETag. */
+export const keyAdditions: Additions = {
+  fields: {
+    last_used_at: orNull(timestamp(), {
+      title: 'LastUsedAt',
+      description: 'To the minute, a minute or two later; null: never. Not part of the ETag; ignored in a body.',
+    }),
+  },
+  read: async ({ executor }, rows) => {
+    const { rows: found } = await executor.query<{ key_id: number; used_at: Date }>(
+      'select key_id, used_at from api_key_uses where key_id = any($1)',
+      [rows.map(({ id }) => id)],
+    );
+    const uses = new Map(found.map(({ key_id, used_at }) => [key_id, used_at.toISOString()]));
+    return ({ id }) => ({ last_used_at: uses.get(id as number) ?? null });
+  },
+  warn: async () => [],
+};
+
+export type ExpiringKey = {
+  id: number;
+  publisherId: number;
+  name: string;
+  expiresAt: Date;
+  lastUsedAt: Date | null;
+  /** The fewest of the given days within which it ends. */
+  days: number;
+};
+
+/** Keys that end within some of these days, unless they were made with less left. */
+export async function findExpiringKeys(
+  executor: Executor,
+  days: readonly number[],
+  nowMs: number,
+): Promise<ExpiringKey[]> {
+  const { rows } = await executor.query<ExpiringKey>(
+    `select k.id, k.publisher_id as "publisherId", k.name, k.expires_at as "expiresAt", u.used_at as "lastUsedAt",
+      within.days
+    from api_keys k left join api_key_uses u on u.key_id = k.id
+      cross join lateral (
+        select min(days) as days from unnest($1::integer[]) as days
+        where k.expires_at <= $2::timestamptz + make_interval(days => days)
+      ) as within
+    where k.revoked_at is null and k.expires_at > $2::timestamptz
+      and k.created_at <= k.expires_at - make_interval(days => within.days)
+    order by k.id`,
+    [days, new Date(nowMs)],
+  );
+  return rows;
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { findExpiringKeys } from '../accounts/expiring-keys.ts';
+import { findExpiringKeys } from '../accounts/keys.ts';
 import type { AccountDeps } from '../accounts/ports.ts';
 import { budgetKey, findReachedBudgets } from '../budgets/reached-budgets.ts';
 import { transaction } from '../platform/db/pool.ts';

@@ -529,7 +529,7 @@ describe('for all users', () => {
     const signIn = async () => {
       await tab.getByLabel('E-mail address').fill('ada@example.com');
       await tab.getByLabel('Password').fill('six calm badgers');
-      await tab.getByRole('button', { name: 'Sign in' }).click();
+      await tab.getByRole('button', { name: 'Sign in', exact: true }).click();
     };
     // A check of the password that the account was made with takes 250 ms.
     const cheap = await hashPassword('six calm badgers', { cost: { logN: 4, r: 8, p: 1 } });

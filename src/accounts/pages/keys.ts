@@ -13,8 +13,7 @@ import { createForm } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
 import { splitList } from '../../shell/list-text.ts';
 import { localToInstant } from '../../shell/local-time.ts';
-import { keyAdditions } from '../key-uses.ts';
-import { createKey, keysOf, mostDaysOf } from '../keys.ts';
+import { createKey, keyAdditions, keysOf, mostDaysOf } from '../keys.ts';
 import type { PageServices } from './services.ts';
 
 type TypedKey = {

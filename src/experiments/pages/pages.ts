@@ -21,9 +21,8 @@ import { reportFor } from '../report/find.ts';
 import { segments } from '../report/sums.ts';
 import { errorsToForm, formFields, readForm, toForm } from './form.ts';
 import { historyCard } from './history-card.ts';
-import { overTimeCard } from './over-time-card.ts';
 import { planPanel, typedPlan } from './plan.ts';
-import { reportCard } from './report-card.ts';
+import { overTimeCard, reportCard } from './report-card.ts';
 import { segmentsCard } from './segments-card.ts';
 import { daysText, inWords } from './words.ts';
 
