@@ -201,13 +201,19 @@ describe.skipIf(!hasNats)('the event log', () => {
     const clickId = await clickIdOf(t, offer.click_url);
     await t.pool.query("update event_log_positions set stored_until = now() - interval '1 minute'");
     await t.deps.eventLog?.refresh(t.pool);
-    const ids = [90_000, 180_000].map((ageMs) => newUuid7(Date.now() - ageMs));
-    await t.pool.query('insert into cap_reservations select id, $2 from unnest($1::uuid[]) as id', [
-      ids,
-      JSON.stringify([['UTC', [[offer.id, offer.campaign_id, 0, 1, 0, 0]]]]),
-    ]);
+    const ages = [90_000, 180_000, 200_000];
+    const [recent, old, first] = ages.map((ageMs) => newUuid7(Date.now() - ageMs)) as [string, string, string];
+    const reserve = (ids: readonly string[]) =>
+      t.pool.query('insert into cap_reservations select id, $2 from unnest($1::uuid[]) as id', [
+        ids,
+        JSON.stringify([['UTC', [[offer.id, offer.campaign_id, 0, 1, 0, 0]]]]),
+      ]);
     const reserved = async () =>
-      (await t.pool.query('select 1 from cap_reservations where session_id = any($1)', [ids])).rowCount;
+      (await t.pool.query('select 1 from cap_reservations where session_id = any($1)', [[recent, old, first]]))
+        .rowCount;
+    await reserve([first]);
+    await expect.poll(reserved).toBe(0); // a release that was under way before the positions moved has ended
+    await reserve([recent, old]);
     await expect.poll(reserved).toBe(1); // the one of before the events that are not stored yet
     expect((await track(t, { click_id: clickId, event: 'sale' })).statusCode).toBe(503);
     await startConsumer();
