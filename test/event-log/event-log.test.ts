@@ -46,6 +46,7 @@ describe.skipIf(!hasNats)('the event log', () => {
   let relay: Awaited<ReturnType<typeof startRelay>>;
   let t: TestApp;
   let jobs: Stoppable;
+  let stoppedAtMs: number | null = null;
   const startConsumer = async (): Promise<void> => {
     jobs = await runJobs(
       jobsOf(t.house, t.deps).filter(({ name }) => name.startsWith('event log')),
@@ -56,7 +57,11 @@ describe.skipIf(!hasNats)('the event log', () => {
     nats = await startNats();
     database = await cloneDatabase();
     relay = await startRelay(database.url);
-    t = await createTestApp({ databaseUrl: relay.url, config: { metricsToken, eventLog: settingOf(nats.url) } });
+    t = await createTestApp({
+      databaseUrl: relay.url,
+      config: { metricsToken, eventLog: settingOf(nats.url) },
+      now: () => stoppedAtMs ?? Date.now(),
+    });
     await startConsumer();
   });
   afterAll(async () => {
@@ -98,7 +103,9 @@ describe.skipIf(!hasNats)('the event log', () => {
   test('events are stored as without it: once each, with what is suspicious about them', async () => {
     const [shown, unseen, fast, bot] = [await showOffer(t), await showOffer(t), await showOffer(t), await showOffer(t)];
     await statusesOf([shown.pixel, shown.pixel, shown.beacons.close, unseen.click_url, unseen.pixel]);
+    stoppedAtMs = Date.now();
     await statusesOf([fast.pixel, fast.click_url]);
+    stoppedAtMs = null;
     await call(t, bot.pixel, { 'user-agent': googlebot });
     await expect.poll(() => storedOf(shown)).toEqual(['close', 'impression']);
     await expect.poll(() => storedOf(unseen)).toEqual(['click: no_impression', 'impression']);
