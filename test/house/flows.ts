@@ -1,4 +1,5 @@
 import { Session } from 'node:inspector';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { buildApp } from '../../src/app.ts';
 import type { App } from '../../src/platform/ports.ts';
 import type { Room } from '../../src/runtime/room.ts';
@@ -11,24 +12,27 @@ import { startHook } from '../webhooks/dispatcher/support.ts';
 /** The four flows of docs/architecture.md, each with the files that it enters, by path. */
 export type Flows = Record<'fetch' | 'beacon' | 'wrap' | 'form', readonly string[]>;
 
-/** A flow is repeated, and what it enters each time counts: what runs beside it by chance is left out. */
+/** A flow is repeated: what runs each time counts, but not what also runs while nothing is asked, as jobs do. */
 const repeats = 10;
 
-/** What runs by the clock, such as the probe of the database: a slow machine meets it each time, a fast one never. */
-const byTheClock: ReadonlySet<string> = new Set(['src/platform/db/health-link.ts', 'src/platform/db/listen.ts']);
+type Functions = ReadonlySet<string>;
 
-/** Files under src of which a function has run since the last call, as V8 counts them. */
-function takeFiles(session: Session): string[] {
-  const files = new Set<string>();
+/** Functions under src that have run since the last call, as V8 counts them, each as `path name offset`. */
+function takeFunctions(session: Session): Functions {
+  const found = new Set<string>();
   session.post('Profiler.takePreciseCoverage', (_err, { result }) => {
     for (const { url, functions } of result) {
       const path = /\/(src\/.*\.ts)/.exec(url)?.[1];
-      if (path === undefined || byTheClock.has(path)) continue;
-      if (functions.some(({ ranges }) => (ranges[0]?.count ?? 0) > 0)) files.add(path);
+      if (path === undefined) continue;
+      for (const { functionName, ranges } of functions)
+        if ((ranges[0]?.count ?? 0) > 0) found.add(`${path} ${functionName} ${ranges[0]?.startOffset}`);
     }
   });
-  return [...files].sort();
+  return found;
 }
+
+const filesOf = (functions: Iterable<string>): string[] =>
+  [...new Set([...functions].map((key) => key.slice(0, key.indexOf(' '))))].sort();
 
 /** Follows each flow from its handler until it is answered, or for a wrap until its webhook has arrived. */
 export async function enteredFiles(): Promise<Flows> {
@@ -37,22 +41,29 @@ export async function enteredFiles(): Promise<Flows> {
   const t = await createTestApp();
   const hook = await startHook();
   const app = await buildApp({
-    house: { ...t.house, rooms: [atHandlers(() => void takeFiles(session)), ...t.house.rooms] },
+    house: { ...t.house, rooms: [atHandlers(() => void takeFunctions(session)), ...t.house.rooms] },
     deps: t.deps,
     serveApi: true,
   });
   const background = await startTestJobs(t, 'webhook dispatcher');
   const always = async (prepare: Prepare): Promise<readonly string[]> => {
-    let found = null as readonly string[] | null;
+    let entered: Functions | null = null;
+    const byTheClock = new Set<string>();
     for (let turn = 0; turn < repeats; turn += 1) {
       const run = await prepare();
       await settled();
-      takeFiles(session);
+      takeFunctions(session);
+      const startedMs = performance.now();
       await run();
-      const files = takeFiles(session);
-      found = found?.filter((path) => files.includes(path)) ?? files;
+      const ran = takeFunctions(session);
+      entered = entered === null ? ran : new Set([...entered].filter((key) => ran.has(key)));
+      const tookMs = performance.now() - startedMs;
+      await settled();
+      takeFunctions(session);
+      await sleep(tookMs);
+      for (const key of takeFunctions(session)) byTheClock.add(key);
     }
-    return found ?? [];
+    return filesOf([...(entered ?? [])].filter((key) => !byTheClock.has(key)));
   };
   session.post('Profiler.enable');
   session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
