@@ -47,7 +47,7 @@ export async function enteredFiles(): Promise<Flows> {
   });
   const background = await startTestJobs(t, 'webhook dispatcher');
   const always = async (prepare: Prepare): Promise<readonly string[]> => {
-    let entered: Functions | null = null;
+    let entered = null as Functions | null;
     const byTheClock = new Set<string>();
     for (let turn = 0; turn < repeats; turn += 1) {
       const run = await prepare();
