@@ -1,40 +1,40 @@
 import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { embeddedDemoIds, loadDemoCatalogue } from '../src/demo/catalogue.ts';
 import { freePort, type ServerProcess, startServerProcess } from '../test/support/server-process.ts';
 import { allocatedBytes } from './allocations.ts';
-import { createPublisher } from './catalogue.ts';
 import { checkOut } from './checkout.ts';
 import { type Costs, costOfEach, createCosts } from './costs.ts';
-import { demoFetch, largeFetch, type Path, paths, receiverUrl, type Side } from './cpu-paths.ts';
-import { fetchBody, prepareCaps } from './fetch.ts';
+import { demoFetch, largeFetch, type Path, paths, receiverUrl, type Side, uncappedName } from './cpu-paths.ts';
+import { fetchBody } from './fetch.ts';
 import { runLoad } from './load.ts';
 import { writeTable } from './report.ts';
 import { openStage, type Stage, startBare } from './stage.ts';
 import { sendWebhooks } from './wrap.ts';
 
 /*
- * npm run bench:cpu -- [commit or folder] [--rounds n] [--seconds s]
+ * npm run bench:cpu -- [commit or folder] [--rounds n] [--requests n]
  *
  * Processor time a request of the working tree, beside that of another commit (default: the last tag, else HEAD~1) and
  * of bare Fastify routes that answer the same bytes. Short rounds in turns, so that a busy machine is as busy for all;
- * medians, and ratios of the same run. A folder is a checkout of the other commit that is built already. `--only caps`:
- * the paths with that text in their names.
+ * medians, and ratios of the same run. Rounds of so many requests, not of so much time: on a busy machine as on a quiet
+ * one all code is compiled before it is measured. A folder is a checkout of the other commit that is built already.
+ * `--only caps`: the paths with that text in their names.
  */
 const { values, positionals } = parseArgs({
   options: {
     rounds: { type: 'string', default: '7' },
-    seconds: { type: 'string', default: '2' },
+    requests: { type: 'string', default: '5000' },
     only: { type: 'string', default: '' },
   },
   allowPositionals: true,
 });
 const rounds = Number(values.rounds);
-const durationMs = Number(values.seconds) * 1000;
-/** How long each path is asked before it is measured (milliseconds). */
-const warmUpMs = 4 * durationMs;
+/** Of a round. */
+const requests = Number(values.requests);
+/** How often each path is asked before it is measured: V8 has compiled nearly all of it by then. */
+const warmUpRequests = Math.max(10_000, 4 * requests);
 
 /** What else is measured, and by which command. */
 const elsewhere = `
@@ -61,6 +61,16 @@ try {
 }
 process.exit();
 
+/** What a version seeds its tables with: those of another may lack columns. */
+type Seeds = Pick<typeof import('../src/demo/catalogue.ts'), 'embeddedDemoIds' | 'loadDemoCatalogue'> &
+  Pick<typeof import('./catalogue.ts'), 'createPublisher'> &
+  Pick<typeof import('./fetch.ts'), 'prepareCaps'>;
+
+async function seedsOf(folder: string): Promise<Seeds> {
+  const files = ['src/demo/catalogue.ts', 'bench/catalogue.ts', 'bench/fetch.ts'];
+  return Object.assign({}, ...(await Promise.all(files.map((file) => import(resolve(folder, file))))));
+}
+
 /** A server with the demo catalogue, which it makes its tables for. */
 async function openServer(stage: Stage, folder: string) {
   const inspectPort = await freePort();
@@ -71,6 +81,7 @@ async function openServer(stage: Stage, folder: string) {
     env: { ROLES: 'api' },
   });
   stops.push(stop);
+  const { loadDemoCatalogue, embeddedDemoIds, createPublisher, prepareCaps } = await seedsOf(folder);
   await loadDemoCatalogue(stage.pool, embeddedDemoIds);
   await createPublisher(stage.pool, { key: 'bench-100', campaigns: 100 });
   await prepareCaps(stage, { histories: 20_000, haveUsers: false });
@@ -106,16 +117,15 @@ async function startBareBeside(port: number): Promise<Awaited<ReturnType<typeof 
 /** What a path took, for each request. */
 type Taken = Costs & { perS: number };
 
-async function measure(side: Side, path: Path, connections: number, forMs: number): Promise<Taken> {
+async function measure(side: Side, path: Path, connections: number, times: number): Promise<Taken> {
   const { port, pid, stage, worker, isBare } = side;
   const costs = createCosts(stage, pid, ...(worker === null ? [] : [worker.child.pid as number]));
-  const ready = Math.ceil((path.perS * forMs) / 1000);
-  const next = isBare && path.bare !== null ? path.bare : await path.next(side, ready);
+  const next = isBare && path.bare !== null ? path.bare : await path.next(side, times);
   const before = await costs();
-  const { requests, failed, perS } = await runLoad({ port, connections, durationMs: forMs, next });
+  const { failed, perS } = await runLoad({ port, connections, requests: times, next });
   if (worker !== null) await untilDelivered(stage);
-  const each = costOfEach(before, await costs(), requests);
-  if (failed > 0) throw new Error(`${failed} of ${requests} requests to ${side.name} failed`);
+  const each = costOfEach(before, await costs(), times);
+  if (failed > 0) throw new Error(`${failed} of ${times} requests to ${side.name} failed`);
   return { ...each, perS };
 }
 
@@ -129,7 +139,7 @@ async function compare(sides: readonly Side[]): Promise<void> {
   const wanted = paths.filter(({ name }) => name.includes(values.only));
   // V8 compiles in threads of its own, whose time would count as well.
   const warmUp = async (path: Path): Promise<void> => {
-    for (const side of sidesOf(path)) await measure(side, path, 64, warmUpMs);
+    for (const side of sidesOf(path)) await measure(side, path, 64, warmUpRequests);
   };
   for (const path of wanted) if (path.delivers !== true) await warmUp(path);
   const measured: { path: Path; connections: number; medians: Map<string, Taken> }[] = [];
@@ -144,7 +154,7 @@ async function compare(sides: readonly Side[]): Promise<void> {
       for (let round = 0; round < rounds; round += 1)
         // Each side is first in turn: what is measured last may find the machine in another state.
         for (const side of [...turns.slice(round % turns.length), ...turns.slice(0, round % turns.length)])
-          taken.get(side.name)?.push(await measure(side, path, connections, durationMs));
+          taken.get(side.name)?.push(await measure(side, path, connections, requests));
       measured.push({ path, connections, medians: new Map([...taken].map(([name, all]) => [name, mediansOf(all)])) });
     }
     for (const side of turns) await side.worker?.stop();
@@ -155,45 +165,59 @@ async function compare(sides: readonly Side[]): Promise<void> {
   for (const { path, connections, medians } of measured) {
     const heap = new Map<string, number>();
     for (const side of sidesOf(path)) if (connections === 64) heap.set(side.name, await heapOfEach(side, path));
-    body.push(...rowsOf(`${path.name}, ${connections} connections`, sidesOf(path), medians, heap));
+    const uncapped = measured.find((one) => one.path.name === uncappedName && one.connections === connections);
+    const beside = path.isCapped === true ? uncapped?.medians : undefined;
+    body.push(...rowsOf({ path, connections, medians, heap, sides: sidesOf(path), uncapped: beside }));
   }
   const columns = ['Path', 'Server', 'server µs', 'PostgreSQL µs', 'reads, writes', 'heap B', 'WAL B', 'per second'];
-  await writeTable('cpu', [...columns, '× bare', `× ${sides[1]?.name}`], body, elsewhere);
+  await writeTable('cpu', [...columns, '× bare', `× ${sides[1]?.name}`, '× uncapped', 'goal'], body, elsewhere);
 }
 
 function startWorker({ stage, folder }: Side): Promise<ServerProcess> {
   return startServerProcess({ databaseUrl: stage.databaseUrl, folder, env: { ROLES: 'worker' } });
 }
 
-/** Bytes that a request allocates in the heap, from a second of load; not of bare Fastify. */
+/** Bytes that a request allocates in the heap; not of bare Fastify. */
 async function heapOfEach(side: Side, path: Path): Promise<number> {
   if (side.isBare) return Number.NaN;
-  let requests = 0;
-  const next = await path.next(side, path.perS);
-  const bytes = await allocatedBytes(side.pid, side.inspectPort, async () => {
-    ({ requests } = await runLoad({ port: side.port, connections: 64, durationMs: 1000, next }));
-  });
-  return bytes / requests;
+  const next = await path.next(side, requests);
+  const load = { port: side.port, connections: 64, requests, next };
+  return (await allocatedBytes(side.pid, side.inspectPort, async () => void (await runLoad(load)))) / requests;
 }
 
+type Medians = ReadonlyMap<string, Taken>;
+
+type Measured = {
+  path: Path;
+  connections: number;
+  sides: readonly Side[];
+  medians: Medians;
+  heap: ReadonlyMap<string, number>;
+  /** Of the path without caps that this one is to be compared with. */
+  uncapped: Medians | undefined;
+};
+
 /** The rows of one path; ratios of the server's processor time. */
-function rowsOf(
-  what: string,
-  sides: readonly Side[],
-  medians: ReadonlyMap<string, Taken>,
-  heap: ReadonlyMap<string, number>,
-): string[][] {
-  const of = (name: string | undefined): Taken | undefined => medians.get(name ?? '');
+function rowsOf({ path, connections, sides, medians, heap, uncapped }: Measured): string[][] {
+  const what = `${path.name}, ${connections} connections`;
   const ratioTo = (us: number, other: Taken | undefined): string =>
     other === undefined ? '' : (us / other.serverUs).toFixed(2);
   const before = sides.find(({ isBare }) => !isBare);
-  return sides.map(({ name, isBare }) => {
-    const { serverUs, databaseUs, systemCalls, walBytes, perS } = of(name) as Taken;
-    const head = [what, name, serverUs.toFixed(1)];
-    if (isBare) return [...head, '', systemCalls.toFixed(1), '', '', perS.toFixed(0), '', ''];
-    const kept = [systemCalls.toFixed(1), heap.get(name)?.toFixed(0) ?? '', walBytes.toFixed(0), perS.toFixed(0)];
-    const ratios = [ratioTo(serverUs, of('bare')), ratioTo(serverUs, of(before?.name))];
-    return [...head, databaseUs.toFixed(0), ...kept, ...ratios];
+  return sides.map((side) => {
+    const { serverUs, databaseUs, systemCalls, walBytes, perS } = medians.get(side.name) as Taken;
+    const head = [what, side.name, serverUs.toFixed(1)];
+    if (side.isBare) return [...head, '', systemCalls.toFixed(1), '', '', perS.toFixed(0), '', '', '', ''];
+    const kept = [heap.get(side.name)?.toFixed(0) ?? '', walBytes.toFixed(0), perS.toFixed(0)];
+    const others = [medians.get('bare'), medians.get(before?.name ?? ''), uncapped?.get(side.name)];
+    const ratios = others.map((other) => ratioTo(serverUs, other));
+    return [
+      ...head,
+      databaseUs.toFixed(0),
+      systemCalls.toFixed(1),
+      ...kept,
+      ...ratios,
+      path.goals?.[connections] ?? '',
+    ];
   });
 }
 

@@ -17,7 +17,9 @@ export type LoadResult = {
 export type LoadOptions = {
   port: number;
   connections: number;
-  durationMs: number;
+  /** Which comes first ends it. */
+  durationMs?: number;
+  requests?: number;
   /** The next request as it goes over the wire; each is sent once. */
   next: () => string | Buffer;
 };
@@ -30,9 +32,16 @@ const readBytes = 128 * 1024;
  * cheap enough to leave the machine to the server that is measured. Every connection finishes its last request, so that
  * answers can be counted against rows.
  */
-export async function runLoad({ port, connections, durationMs, next }: LoadOptions): Promise<LoadResult> {
+export async function runLoad({
+  port,
+  connections,
+  durationMs = Number.POSITIVE_INFINITY,
+  requests = Number.POSITIVE_INFINITY,
+  next,
+}: LoadOptions): Promise<LoadResult> {
   const latencies: number[] = [];
   let ok = 0;
+  let sent = 0;
   const startMs = performance.now();
   const endMs = startMs + durationMs;
   const drive = (): Promise<void> =>
@@ -48,7 +57,8 @@ export async function runLoad({ port, connections, durationMs, next }: LoadOptio
       });
       function send(): void {
         sentMs = performance.now();
-        if (sentMs < endMs) socket.write(next());
+        sent += 1;
+        if (sentMs < endMs && sent <= requests) socket.write(next());
         else socket.end(resolve);
       }
       function take(count: number, read: Uint8Array): boolean {
