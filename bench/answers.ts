@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { embeddedDemoIds, loadDemoCatalogue } from '../src/demo/catalogue.ts';
 import { startServerProcess } from '../test/support/server-process.ts';
-import { checkOut } from './checkout.ts';
+import { checkOut, seedsOf } from './checkout.ts';
 import { openStage } from './stage.ts';
 
 /*
@@ -110,6 +109,7 @@ async function record(folder: string): Promise<string[]> {
     execArgv: ['--import', `data:text/javascript,${encodeURIComponent(seeded)}`],
     env: { ROLES: 'api', PUBLIC_URL: 'http://perks.test' },
   });
+  const { loadDemoCatalogue, embeddedDemoIds } = await seedsOf(folder);
   await loadDemoCatalogue(stage.pool, embeddedDemoIds);
   while (!(await ask(port, post(offersUrl, { placement: 'x' }))).startsWith('HTTP/1.1 200')) await sleep(100);
   const answers: string[] = [];

@@ -31,3 +31,14 @@ export async function checkOut(parent: string, given: string | undefined): Promi
   await run('npm', ['run', '--silent', 'build'], { cwd: checkout });
   return { name: commit, folder: checkout };
 }
+
+/** What a version seeds its tables with: those of another may lack columns. */
+type Seeds = Pick<typeof import('../src/demo/catalogue.ts'), 'embeddedDemoIds' | 'loadDemoCatalogue'> &
+  Pick<typeof import('./catalogue.ts'), 'createPublisher'> &
+  Pick<typeof import('./fetch.ts'), 'prepareCaps'>;
+
+/** Of the sources in a folder. */
+export async function seedsOf(folder: string): Promise<Seeds> {
+  const files = ['src/demo/catalogue.ts', 'bench/catalogue.ts', 'bench/fetch.ts'];
+  return Object.assign({}, ...(await Promise.all(files.map((file) => import(resolve(folder, file))))));
+}

@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { freePort, type ServerProcess, startServerProcess } from '../test/support/server-process.ts';
 import { allocatedBytes } from './allocations.ts';
-import { checkOut } from './checkout.ts';
+import { checkOut, seedsOf } from './checkout.ts';
 import { type Costs, costOfEach, createCosts } from './costs.ts';
 import { demoFetch, largeFetch, type Path, paths, receiverUrl, type Side, uncappedName } from './cpu-paths.ts';
 import { fetchBody } from './fetch.ts';
@@ -60,16 +60,6 @@ try {
   for (const stage of stages) await stage.close();
 }
 process.exit();
-
-/** What a version seeds its tables with: those of another may lack columns. */
-type Seeds = Pick<typeof import('../src/demo/catalogue.ts'), 'embeddedDemoIds' | 'loadDemoCatalogue'> &
-  Pick<typeof import('./catalogue.ts'), 'createPublisher'> &
-  Pick<typeof import('./fetch.ts'), 'prepareCaps'>;
-
-async function seedsOf(folder: string): Promise<Seeds> {
-  const files = ['src/demo/catalogue.ts', 'bench/catalogue.ts', 'bench/fetch.ts'];
-  return Object.assign({}, ...(await Promise.all(files.map((file) => import(resolve(folder, file))))));
-}
 
 /** A server with the demo catalogue, which it makes its tables for. */
 async function openServer(stage: Stage, folder: string) {
@@ -155,7 +145,14 @@ async function compare(sides: readonly Side[]): Promise<void> {
         // Each side is first in turn: what is measured last may find the machine in another state.
         for (const side of [...turns.slice(round % turns.length), ...turns.slice(0, round % turns.length)])
           taken.get(side.name)?.push(await measure(side, path, connections, requests));
-      measured.push({ path, connections, medians: new Map([...taken].map(([name, all]) => [name, mediansOf(all)])) });
+      const medians = new Map([...taken].map(([name, all]) => [name, mediansOf(all)]));
+      measured.push({ path, connections, medians });
+      const soFar = [...medians].map(([name, { serverUs, databaseUs }]) =>
+        [name, serverUs.toFixed(1), databaseUs.toFixed(0)].join(' '),
+      );
+      process.stderr.write(
+        `${path.name}, ${connections} connections (server and PostgreSQL µs): ${soFar.join(', ')}\n`,
+      );
     }
     for (const side of turns) await side.worker?.stop();
     for (const side of turns) side.worker = null;
