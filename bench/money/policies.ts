@@ -1,6 +1,7 @@
 import type { Publisher } from '../../src/catalog/types.ts';
 import { decide } from '../../src/decision/decide.ts';
 import { mix } from '../../src/decision/random.ts';
+import type { DecisionInput } from '../../src/decision/types.ts';
 import { noteDelay, sharesOf } from '../../src/learning/delays.ts';
 import { createModel, estimateAllPriors, learn, type Model, placeOf, type Shown } from '../../src/learning/model.ts';
 import { propertiesOf } from '../../src/learning/properties.ts';
@@ -23,11 +24,14 @@ export type Policy = {
   learn: (notices: readonly Notice[], nowMs: number) => void;
 };
 
+/** What the engine decides of, for the same answer as `choose`. */
+type InputOf = (...asked: Parameters<Policy['choose']>) => DecisionInput;
+
 /** How often policies learn (milliseconds). */
 export const learnEveryMs = 2000;
 
 /** The engine: its own code decides and learns; only the database is left out. */
-export function engine(world: World, seed: number): Policy {
+export function engine(world: World, seed: number): Policy & { inputOf: InputOf } {
   const publishers = new Map<number, Publisher>();
   const publisherOf = (isPresent: (offer: number) => boolean): Publisher => {
     const present = world.offers.filter((_, at) => isPresent(at));
@@ -57,13 +61,15 @@ export function engine(world: World, seed: number): Policy {
     position,
     properties: propertiesOf(inputOf(publisher, { context: { ...asker, nowMs: atMs } }).context, publisher),
   });
+  const inputAt: InputOf = (asker, isPresent, at, nowMs) =>
+    inputOf(publisherOf(isPresent), {
+      context: { ...asker, nowMs, count: world.positions },
+      model,
+      seed: mix(seed, at),
+    });
   return {
-    choose: (asker, isPresent, at, nowMs) => {
-      const context = { ...asker, nowMs, count: world.positions };
-      return decide(inputOf(publisherOf(isPresent), { context, model, seed: mix(seed, at) })).offers.map(
-        ({ offer }) => offer.id - 1,
-      );
-    },
+    inputOf: inputAt,
+    choose: (...asked) => decide(inputAt(...asked)).offers.map(({ offer }) => offer.id - 1),
     learn: (notices, nowMs) => {
       const tick = Math.floor(nowMs / learnEveryMs);
       for (const [at, list] of due) {

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { noonMs } from '../../test/decision/support.ts';
+import { notice } from './noticing.ts';
 import { best, engine, learnEveryMs, type Notice, type Policy, uniform, type View, valuesOf } from './policies.ts';
 import { rankingWorlds } from './ranking-worlds.ts';
 import { greedy, logisticPerOffer, withoutContext } from './rivals.ts';
@@ -63,29 +64,6 @@ function play(world: World, policy: Policy, seed: number): Run {
     }
   }
   return run;
-}
-
-type Noticing = {
-  world: World;
-  view: View;
-  at: number;
-  chance: (salt: number) => number;
-  later: (atMs: number, notice: Notice) => void;
-};
-
-/** What comes of an offer that is shown. */
-function notice({ world, view, at, chance, later }: Noticing): void {
-  const { offer, position, asker, atMs } = view;
-  later(atMs, { what: 'seen', view, atMs, delayMs: 0 });
-  const rate = world.clickRate(offer, asker, at) * (world.examination[position - 1] as number);
-  const isClick = chance(1) < rate;
-  const delayMs = 1000 * world.clickDelayS(chance(2));
-  later(atMs + delayMs, { what: 'outcome', view, isClick });
-  if (!isClick) return;
-  later(atMs + delayMs, { what: 'clicked', view, atMs: atMs + delayMs, delayMs });
-  if (chance(3) >= world.conversionRate(offer)) return;
-  const untilMs = 1000 * world.conversionDelayS(chance(4));
-  later(atMs + delayMs + untilMs, { what: 'converted', view, atMs: atMs + delayMs + untilMs, delayMs: untilMs });
 }
 
 const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);

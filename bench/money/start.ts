@@ -1,7 +1,9 @@
 /*
  * npm run bench:money -- [seeds] [world] [ranking]: ranking worlds, and without arguments the budget worlds too
  * npm run bench:money -- budgets [world]: those alone
+ * npm run bench:money -- off-policy [seeds]: estimates of other rankings alone
  */
 const [, , first] = process.argv;
-if (first !== 'budgets') await import('./run.ts');
+if (first === 'off-policy') await import('./off-policy.ts');
+else if (first !== 'budgets') await import('./run.ts');
 if (first === undefined || first === 'budgets') await import('./budgets.ts');

@@ -70,3 +70,51 @@ export async function deleteOldVersions(executor: Executor, nowMs: number): Prom
   );
   return rowCount ?? 0;
 }
+
+/** Models of versions that are asked for in their order, each read from what changed since the one before. */
+export function createVersionReader(executor: Executor): (version: number) => Promise<Model | null> {
+  let model: Model | null = null;
+  return async (version) => {
+    const isNear = model !== null && model.version <= version && version - model.version < fullEvery;
+    if (model === null || !isNear) model = await loadVersion(executor, version);
+    while (model !== null && model.version < version) {
+      const before: number = model.version;
+      for (const row of await versionsAfter(executor, before))
+        if (Number(row.version) <= version) model = takeOver(model, Number(row.version), await unpackVersion(row.body));
+      if (model.version === before) model = null;
+    }
+    return model;
+  };
+}
+
+/** Versions that follow one another, and the time in which they were the newest (epoch milliseconds). */
+export type Stretch = { first: number; last: number; fromMs: number; toMs: number };
+
+/** A long time is told by stretches of so many versions (count), at most so many of them. */
+const stretchLength = 32;
+const maxStretches = 20;
+
+/** The versions since a time, or, where they are many, stretches of them at even distances. Each begins whole. */
+export async function findStretches(executor: Executor, sinceMs: number, nowMs: number): Promise<Stretch[]> {
+  const { rows } = await executor.query<{ first: number; last: number; from_ms: number; to_ms: number }>(
+    `with whole as (
+      select version, made_at, lead(version) over (order by version) as next from (
+        select version, made_at from model_versions where is_full union all select 0, '-infinity'
+      ) as known
+    ), since as (
+      select *, count(*) over () as total, row_number() over (order by version) as place from whole
+      where coalesce((select made_at from model_versions where version = next), 'infinity') > $1::timestamptz
+    ), stretches as (
+      select version as first, made_at,
+        case when total > ${maxStretches} then version + ${stretchLength} else next end as after
+      from since where total <= ${maxStretches} or place % ceil(total / ${maxStretches}.0)::bigint = 0
+    )
+    select first::float8, coalesce(after - 1, 9e15)::float8 as last,
+      extract(epoch from greatest(made_at, $1::timestamptz))::float8 * 1000 as from_ms,
+      coalesce(extract(epoch from (select made_at from model_versions where version = after))::float8 * 1000,
+        $2::float8) as to_ms
+    from stretches order by first`,
+    [new Date(sinceMs), nowMs],
+  );
+  return rows.map((row) => ({ first: row.first, last: row.last, fromMs: row.from_ms, toMs: row.to_ms }));
+}

@@ -18,6 +18,15 @@ export const offerCommands: readonly Command[] = [
     load: async () => (await import('./commands/explain.ts')).explain,
   },
   {
+    name: 'ranking check',
+    args: 'RANKING',
+    about: 'Says what another ranking would have earned: weights, no_context or without_campaign',
+    options: { campaign: text('ID', 'the campaign of without_campaign') },
+    callsService: true,
+    examples: ['ranking check no_context', 'ranking check without_campaign --campaign 7'],
+    load: async () => (await import('./commands/ranking.ts')).checkRanking,
+  },
+  {
     name: 'logs tail',
     about: 'Shows calls to the service as they come, with what was refused or ignored of them',
     options: {

@@ -1,7 +1,9 @@
 import type { UserHistory } from '../budgets/caps.ts';
+import type { Snapshot } from '../catalog/types.ts';
 import { decide } from '../decision/decide.ts';
 import { estimatePropensities, type Propensity } from '../decision/propensity.ts';
 import type { DecidedOffer, Decision, DecisionContext, DecisionInput } from '../decision/types.ts';
+import type { Model } from '../learning/model.ts';
 import { loadVersion } from '../learning/versions.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
@@ -110,11 +112,15 @@ export const toContext = (row: ContextRow, inputs: StoredInputs): DecisionContex
 
 /** The inputs of a stored decision; null when its catalogue or model is no longer, or not yet, stored. */
 export async function inputOf(executor: Executor, stored: StoredDecision): Promise<DecisionInput | null> {
-  const { inputs, context, seed } = stored;
   const catalogue = await findState(executor, catalogueIdOf(stored));
-  const model = await loadVersion(executor, inputs.modelVersion ?? 0);
-  if (catalogue === null || model === null) return null;
-  const publisher = (await unpackCatalogue(catalogue)).publishers.get(stored.publisherId);
+  const model = await loadVersion(executor, stored.inputs.modelVersion ?? 0);
+  return catalogue === null || model === null ? null : inputWith(stored, await unpackCatalogue(catalogue), model);
+}
+
+/** The inputs of a stored decision; null: the catalogue is without its publisher. */
+export function inputWith(stored: StoredDecision, catalogue: Snapshot, model: Model): DecisionInput | null {
+  const { inputs, context, seed } = stored;
+  const publisher = catalogue.publishers.get(stored.publisherId);
   if (publisher === undefined) return null;
   const history: UserHistory = { optOuts: inputs.optOuts ?? {}, exposures: inputs.exposures ?? [] };
   return {

@@ -31,6 +31,8 @@ import { createLiveCalls, recordLiveCalls, recordRefusedManagement } from './liv
 import { liveCallRoutes } from './live-calls/routes.ts';
 import { createFetchMeter, createOutcomeSampler } from './metrics.ts';
 import { createNotices } from './notices/notices.ts';
+import { createRankingCheck } from './off-policy/ranking-check.ts';
+import { rankingCheckRoutes } from './off-policy/routes.ts';
 import { untrackedView } from './offer-view.ts';
 import { offerwallPageRoutes } from './offerwall/page-routes.ts';
 import { linkedWallRoutes, offerwallRoutes } from './offerwall/routes.ts';
@@ -39,6 +41,7 @@ import { createReach } from './pages/campaigns/estimate.ts';
 import { outcomesCard } from './pages/campaigns/outcomes.ts';
 import { createRecentSessions, createSeenValues } from './pages/campaigns/recent-sessions.ts';
 import { livePages } from './pages/live/live.ts';
+import { rankingPages } from './pages/ranking.ts';
 import { whyPages } from './pages/why/why.ts';
 import type { OfferDeps } from './ports.ts';
 import { applyOfferRetention } from './retention.ts';
@@ -67,6 +70,7 @@ export function createOffers({ platform, catalog, accounts, eventLog, learning, 
     eventsStoredUntil: eventLog.storedUntil,
   };
   const service = createOfferService(deps);
+  const check = createRankingCheck(deps);
   registerGoalMetrics(metrics.registry, deps);
   extendCatalogue(catalog, deps);
   return {
@@ -92,12 +96,14 @@ export function createOffers({ platform, catalog, accounts, eventLog, learning, 
     routes: async (app: App) => {
       await app.register(offerwallPageRoutes, deps);
       await app.register(decisionLogRoutes, deps);
+      await app.register(rankingCheckRoutes, { ...deps, check });
       await app.register(liveCallRoutes, { ...deps, checkKey: accounts.checkKey });
       await app.register(explainRoutes, { ...deps, offers: service });
     },
     pages: (app: App, shell: Shell) => {
       livePages(app, shell, { ...deps, checkSession: accounts.checkSession });
       whyPages(app, shell, deps);
+      rankingPages(app, shell, { ...deps, check });
     },
     jobs: () => jobsOf(deps),
   };
@@ -176,6 +182,10 @@ const permissions: readonly PermissionEntry[] = [
 ];
 
 const navigation: readonly NavEntry[] = [
+  {
+    ...{ group: 'main', rank: 45, key: 'ranking', text: 'ranking.title' },
+    ...{ path: '/ranking', icon: 'activity', role: 'analyst' },
+  },
   { group: 'main', rank: 40, key: 'why', text: 'nav.why', path: '/why', icon: 'search', role: 'analyst' },
   { group: 'developers', rank: 20, key: 'live', text: 'nav.live', path: '/live', icon: 'system', role: 'analyst' },
 ];

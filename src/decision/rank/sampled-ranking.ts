@@ -7,7 +7,7 @@ import { bestDraws, createTop } from './best-draws.ts';
 import { drawRevenue, ensureEstimated, meanRevenueOf, reserveOf, revenueModelOf } from './revenue-model.ts';
 
 /** Share of decisions in which one eligible offer, picked uniformly, ranks first whatever its revenue. */
-const explorationShare = 0.01;
+export const explorationShare = 0.01;
 
 export type RankedCandidate = {
   candidate: Candidate;
@@ -59,8 +59,11 @@ export function* sampledRanking(options: Options): Generator<RankedCandidate, vo
   }
 }
 
+/** Whether a decision of a seed explores. */
+export const isExploring = (seed: number): boolean => uniform(seed, salts.isExploration) < explorationShare;
+
 /** Place in the class of the candidate that this decision explores; -1: none. */
 function exploredOf({ bits, input: { seed }, priorityClass: { from, to } }: Options, count: number): number {
-  if (count === 0 || uniform(seed, salts.isExploration) >= explorationShare) return -1;
+  if (count === 0 || !isExploring(seed)) return -1;
   return nextBit(bits, from, to, Math.floor(uniform(seed, salts.exploredOffer) * count)) - from;
 }

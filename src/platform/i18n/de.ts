@@ -1964,6 +1964,30 @@ export const de: Messages = {
     'last-month': 'Letzter Monat',
     '365d': 'Letzte 12 Monate',
   },
+  ranking: {
+    actual: 'Verdient, je 1.000 Sitzungen',
+    answer: 'Sie hätte <strong>{lift}</strong> verdient ({low} bis {high}, mit 95 % Sicherheit).',
+    ask: 'Schätzen',
+    campaign: 'Kampagne',
+    campaignHint: 'Für „Ohne eine Kampagne“.',
+    coverage: 'Anteil dessen, was sie zeigt, das ab und zu gezeigt wurde',
+    effective: 'Sitzungen der anderen Reihenfolge, die ebenso viel aussagen',
+    estimated: 'Sie hätte verdient, je 1.000 Sitzungen',
+    how: 'Woraus die Schätzung besteht',
+    howLead: 'Jede Sitzung zählt so viel, wie die andere Reihenfolge das Gezeigte wahrscheinlicher zeigt.',
+    lead:
+      'Was eine andere Reihenfolge in den letzten 7 Tagen verdient hätte, aus gespeicherten Entscheidungen, ohne sie ' +
+      'jemandem zu zeigen.',
+    no_context: 'Gelernt, aber blind für Nutzer',
+    other: 'Andere Reihenfolge',
+    sessions: 'Sitzungen, die neu entschieden wurden',
+    takes: 'Einige Sekunden, mit vielen Angeboten länger. Antworten gelten 10 Minuten.',
+    title: 'Andere Reihenfolgen',
+    tooLittle:
+      'Zu wenig Daten: Was die andere Reihenfolge zeigt, wurde zu selten gezeigt, oder es wurde zu wenig verdient.',
+    weights: 'Nur nach Gewicht',
+    without_campaign: 'Ohne eine Kampagne',
+  },
   reasons: {
     influence: '{property} {value}: {change} {direction, select, more {mehr} other {weniger}} Umsatz erwartet',
     and: '{left} und {right}',

@@ -1,0 +1,140 @@
+import { writeFileSync } from 'node:fs';
+import { decide } from '../../src/decision/decide.ts';
+import { type SampledDecisions, sampleDecisions } from '../../src/decision/propensity.ts';
+import { isExploring } from '../../src/decision/rank/sampled-ranking.ts';
+import type { DecisionInput } from '../../src/decision/types.ts';
+import { type Alternative, otherwise } from '../../src/offers/off-policy/alternatives.ts';
+import { estimateOther, intervalOf, type Observed } from '../../src/offers/off-policy/estimate.ts';
+import { getOrInsert } from '../../src/platform/lib/get-or-insert.ts';
+import { noonMs } from '../../test/decision/support.ts';
+import { notice } from './noticing.ts';
+import { engine, learnEveryMs, type Notice, type View, valuesOf } from './policies.ts';
+import { type Asker, cpcOffers, uniforms, type World, worldOf } from './world.ts';
+
+/**
+ * What another ranking would have earned, as estimated from decisions and clicks, beside the truth:
+ * `npm run bench:money -- off-policy`.
+ */
+const rates = [0.36, 0.33, 0.3];
+
+/** Phones and desktops prefer other offers, so little that learning takes a while. */
+const worldWith = (seed: number): World => {
+  const u = uniforms(seed);
+  return worldOf({
+    name: 'what another ranking would have earned',
+    what: '3 offers; phones click 36, 33 and 30 %, desktops the other way round',
+    answers: 60_000,
+    offers: cpcOffers(3),
+    asker: (at): Asker =>
+      u(1, at) < 0.5
+        ? { device: 'mobile', os: 'android', platform: 'android', custom: new Map() }
+        : { device: 'desktop', os: 'windows', platform: 'web', custom: new Map() },
+    clickRate: (offer, { device }) => rates[device === 'mobile' ? offer : 2 - offer] as number,
+  });
+};
+
+const others: readonly Alternative[] = [
+  { ranking: 'weights', campaignId: null },
+  { ranking: 'no_context', campaignId: null },
+  { ranking: 'without_campaign', campaignId: 1 },
+];
+
+function sampled(input: DecisionInput): SampledDecisions {
+  const work = sampleDecisions(input, { salt: input.seed });
+  let step = work.next();
+  while (step.done !== true) step = work.next();
+  return step.value;
+}
+
+/** What a ranking shows depends on the model's version and the device alone. */
+function createSampled(): (input: DecisionInput, ranking: string) => SampledDecisions {
+  const known = new Map<string, SampledDecisions>();
+  let version = -1;
+  return (input, ranking) => {
+    if (input.model.version !== version) known.clear();
+    version = input.model.version;
+    return getOrInsert(known, `${ranking} ${input.context.device} ${isExploring(input.seed)}`, () => sampled(input));
+  };
+}
+
+type Found = { observed: Observed[]; actual: number; other: number };
+
+/** Plays a world with the engine; of each answer, what was shown, clicked, and what each other ranking would show. */
+function play(world: World, seed: number): Found[] {
+  const u = uniforms(seed + 77);
+  const policy = engine(world, seed);
+  const notices = new Map<number, Notice[]>();
+  const later = (atMs: number, one: Notice): void => {
+    const tick = Math.floor(atMs / learnEveryMs) + 1;
+    notices.set(tick, [...(notices.get(tick) ?? []), one]);
+  };
+  const sample = createSampled();
+  const found: Found[] = others.map(() => ({ observed: [], actual: 0, other: 0 }));
+  let tick = Math.floor(noonMs / learnEveryMs);
+  for (let at = 0; at < world.answers; at++) {
+    const nowMs = noonMs + (at * 1000) / world.perSecond;
+    for (; tick < Math.floor(nowMs / learnEveryMs); tick++) {
+      policy.learn(notices.get(tick + 1) ?? [], (tick + 1) * learnEveryMs);
+      notices.delete(tick + 1);
+    }
+    const asker = world.asker(at);
+    const input = policy.inputOf(asker, () => true, at, nowMs);
+    const offer = (decide(input).offers[0]?.offer.id ?? 0) - 1;
+    const values = valuesOf(world, asker, at);
+    const asItWas = sample(input, '');
+    let isClicked = false;
+    const view: View = { offer, position: 1, asker, atMs: nowMs };
+    notice({
+      ...{ world, view, at, chance: (salt) => u(salt + 1000 * offer, at) },
+      later: (atMs, one) => {
+        if (one.what === 'clicked') isClicked = true;
+        later(atMs, one);
+      },
+    });
+    for (const [index, other] of others.entries()) {
+      const ofOther = sample(otherwise(input, other), other.ranking);
+      const own = found[index] as Found;
+      own.actual += values[offer] as number;
+      own.other += values.reduce((sum, value, one) => sum + value * ofOther.ofAny(one + 1, 1), 0);
+      const ratio = ofOther.ofAny(offer + 1, 1) / asItWas.ofShown(offer + 1, 1);
+      own.observed.push({
+        weight: 1,
+        shown: [{ ratio, revenueMicros: isClicked ? 1e6 : 0 }],
+        filled: [ofOther.filled(1)],
+      });
+    }
+  }
+  return found;
+}
+
+const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+const lines = [
+  '| World | Other ranking | truth | estimate | 95 % interval | off by | effective sessions | coverage | claims |',
+  '| --- | --- | --- | --- | --- | --- | --- | --- | --- |',
+];
+const seeds = Number(process.argv[3] ?? 3);
+for (let seed = 1; seed <= seeds; seed++) {
+  const world = worldWith(seed);
+  for (const [index, { observed, actual, other }] of play(world, seed).entries()) {
+    const truth = other / actual - 1;
+    const found = estimateOther(observed);
+    const { estimate, low, high } = intervalOf(found);
+    const offBy = Math.abs((1 + estimate) / (1 + truth) - 1);
+    const figures = [percent(truth), percent(estimate), `${percent(low)} to ${percent(high)}`, percent(offBy)];
+    const sample = [Math.round(found.effectiveSessions), percent(found.coverage), found.isEnough ? 'yes' : 'no'];
+    lines.push(`| seed ${seed} | ${[others[index]?.ranking, ...figures, ...sample].join(' | ')} |`);
+    process.stdout.write(`${lines.at(-1)}\n`);
+  }
+}
+const { what, answers } = worldWith(1);
+writeFileSync(
+  'bench/results/off-policy.md',
+  `# off-policy
+
+What another ranking would have earned, more or less than the one in use, as estimated from decisions and clicks
+(src/offers/off-policy), beside the truth (bench/money/off-policy.ts). World: ${what}; ${answers} answers from the first on.
+Where it claims nothing, the dashboard says “too little data”.
+
+${lines.join('\n')}
+`,
+);

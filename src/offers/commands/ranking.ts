@@ -1,0 +1,34 @@
+import { createApi } from '../../command-line/api.ts';
+import { exitCodes, idOption, type Run, usageError } from '../../command-line/command.ts';
+
+type Check = {
+  sessions: number;
+  effective_sessions: number;
+  is_enough: boolean;
+  actual: number | null;
+  estimated: number | null;
+  lift: { estimate: number; low: number; high: number } | null;
+};
+
+/** Says what another ranking would have earned in the last 7 days. Exits with 1 where there is too little data. */
+export const checkRanking: Run = async (call) => {
+  const { args, out } = call;
+  const [ranking, ...rest] = args;
+  if (ranking === undefined || rest.length > 0) throw usageError('Name one ranking.');
+  const campaign = idOption(call, 'campaign');
+  const query = new URLSearchParams({ ranking, ...(campaign !== null && { campaign_id: String(campaign) }) });
+  const { data, message } = (await createApi(call).call('GET', `/manage/v1/ranking-check?${query}`)) as {
+    message: string;
+    data: Check;
+  };
+  out.data(data);
+  const { lift, actual, estimated } = data;
+  if (lift === null) {
+    out.line(`${message} Of ${data.sessions} sessions, ${data.effective_sessions} say something of ${ranking}.`);
+    return exitCodes.problem;
+  }
+  const percent = (share: number): string => `${share > 0 ? '+' : ''}${(100 * share).toFixed(1)} %`;
+  out.line(`${percent(lift.estimate)} (95 %: ${percent(lift.low)} to ${percent(lift.high)})`);
+  out.line(`${estimated} instead of ${actual} of 1,000 sessions, by ${data.effective_sessions} effective sessions.`);
+  return exitCodes.ok;
+};

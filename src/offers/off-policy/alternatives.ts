@@ -1,0 +1,33 @@
+import type { DecisionInput } from '../../decision/types.ts';
+import type { Model, RateModel } from '../../learning/model.ts';
+import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
+
+/** Rankings that the one in use can be compared with. */
+export const alternatives = ['weights', 'no_context', 'without_campaign'] as const;
+export type Alternative = { ranking: (typeof alternatives)[number]; campaignId: number | null };
+
+/** A decision as another ranking would make it: by weights alone, blind to users, or without a campaign. */
+export function otherwise(input: DecisionInput, { ranking, campaignId }: Alternative): DecisionInput {
+  const { context, model } = input;
+  if (ranking === 'no_context') return { ...input, model: withoutEffects(model) };
+  const arm =
+    ranking === 'weights'
+      ? { ...context.arm, ranking: 'fixed' as const }
+      : { ...context.arm, withheld: [...(context.arm?.withheld ?? []), ...(campaignId === null ? [] : [campaignId])] };
+  return { ...input, context: { ...context, arm } };
+}
+
+const blind = new WeakMap<Model, Model>();
+
+/** What a model says of users is left out; what it says of offers and positions stays. */
+const withoutEffects = (model: Model): Model =>
+  getOrInsert(blind, model, () => ({
+    ...model,
+    click: withoutPriors(model.click),
+    conversion: withoutPriors(model.conversion),
+  }));
+
+const withoutPriors = (rate: RateModel): RateModel => ({
+  ...rate,
+  effects: { ...rate.effects, priors: new Map() },
+});

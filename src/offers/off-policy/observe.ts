@@ -1,0 +1,96 @@
+import type { Snapshot } from '../../catalog/types.ts';
+import { sampleDecisions } from '../../decision/propensity.ts';
+import type { DecidedOffer, DecisionInput } from '../../decision/types.ts';
+import { createVersionReader, findStretches, type Stretch } from '../../learning/versions.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+import { runInSlices } from '../../platform/lib/slices.ts';
+import { catalogueIdOf, findState, unpackCatalogue } from '../decision-log/states.ts';
+import { withLinkedFirst } from '../fetch/decide-session.ts';
+import { findDecision, inputWith, type StoredDecision } from '../re-decide.ts';
+import { type Alternative, otherwise } from './alternatives.ts';
+import type { Observed } from './estimate.ts';
+import { type SampledSession, sampleDecided } from './sessions.ts';
+
+/** Sessions that are decided again (count), as far as that takes no longer (milliseconds). */
+const most = { sessions: 2000, ms: 10_000 };
+/** Sessions of each kind by which is measured how long one takes, and fewest of a stretch (count). */
+const fewest = 4;
+
+type Asked = { publisherId: number; other: Alternative; sinceMs: number; nowMs: number };
+
+/** Decides sessions of the last days again, as they were and by another ranking. */
+export async function observe(executor: Executor, { publisherId, other, sinceMs, nowMs }: Asked): Promise<Observed[]> {
+  const stretches = await findStretches(executor, sinceMs, nowMs);
+  const again = createAgain(executor, publisherId, other);
+  const observeStretch = async (stretch: Stretch, count: number): Promise<Observed[]> =>
+    again(stretch, await sampleDecided(executor, publisherId, stretch, count));
+  const last = stretches.at(-1);
+  if (last === undefined) return [];
+  const begunMs = performance.now();
+  const tried = await observeStretch(last, fewest);
+  const eachMs = (performance.now() - begunMs) / Math.max(1, tried.length);
+  const sessions = Math.min(most.sessions, most.ms / eachMs);
+  const count = Math.max(fewest, Math.ceil(sessions / 2 / stretches.length));
+  const observed: Observed[] = [];
+  for (const stretch of stretches) observed.push(...(await observeStretch(stretch, count)));
+  return observed;
+}
+
+/** Catalogues that are kept (count): most sessions of a stretch have one in common. */
+const maxCatalogues = 2;
+
+function createAgain(executor: Executor, publisherId: number, other: Alternative) {
+  const catalogues = new Map<string, Snapshot | null>();
+  async function catalogueOf(stored: StoredDecision): Promise<Snapshot | null> {
+    const id = catalogueIdOf(stored);
+    const known = catalogues.get(id);
+    if (known !== undefined) return known;
+    const packed = await findState(executor, id);
+    const found = packed === null ? null : await unpackCatalogue(packed);
+    for (const oldest of catalogues.keys()) if (catalogues.size >= maxCatalogues) catalogues.delete(oldest);
+    catalogues.set(id, found);
+    return found;
+  }
+
+  /** A model holds until the next version is read: sessions are decided again one by one, in their versions' order. */
+  return async ({ first, last }: Stretch, sessions: readonly SampledSession[]): Promise<Observed[]> => {
+    const modelAt = createVersionReader(executor);
+    const versionOf = ({ stored }: { stored: StoredDecision }): number => stored.inputs.modelVersion ?? 0;
+    const found: { session: SampledSession; stored: StoredDecision }[] = [];
+    for (const session of sessions) {
+      const stored = await findDecision(executor, publisherId, session.id);
+      // Those of a wall are pages of one list.
+      if (stored.context.surface === 'unit') found.push({ session, stored });
+    }
+    const observed: Observed[] = [];
+    for (const one of found.sort((a, b) => versionOf(a) - versionOf(b))) {
+      const version = versionOf(one);
+      const [catalogue, model] = [
+        await catalogueOf(one.stored),
+        version < first || version > last ? null : await modelAt(version),
+      ];
+      const input = catalogue === null || model === null ? null : inputWith(one.stored, catalogue, model);
+      if (input !== null) observed.push(await observeOne(one.stored, one.session, input, other));
+    }
+    return observed;
+  };
+}
+
+async function observeOne(
+  { offerIds, inputs }: StoredDecision,
+  { weight, revenueByOffer }: SampledSession,
+  input: DecisionInput,
+  other: Alternative,
+): Promise<Observed> {
+  const arrange = (offers: readonly DecidedOffer[]) => withLinkedFirst(offers, inputs.linkedOfferId ?? null);
+  const sampling = { arrange, salt: input.seed };
+  const asItWas = await runInSlices(sampleDecisions(input, sampling));
+  const ofOther = await runInSlices(sampleDecisions(otherwise(input, other), sampling));
+  const shown = offerIds.map((id, at) => ({
+    ratio: ofOther.ofAny(id, at + 1) / asItWas.ofShown(id, at + 1),
+    revenueMicros: revenueByOffer.get(id) ?? 0,
+  }));
+  const filled: number[] = [];
+  for (let share = ofOther.filled(1); share > 0; share = ofOther.filled(filled.length + 1)) filled.push(share);
+  return { weight, shown, filled };
+}

@@ -1,0 +1,97 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { callOf, publisherIdParameter } from '../../management/http.ts';
+import { createFailFast } from '../../platform/db/health.ts';
+import { AppError } from '../../platform/errors.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import type { App } from '../../platform/ports.ts';
+import type { OfferDeps } from '../ports.ts';
+import { type Alternative, alternatives } from './alternatives.ts';
+import { intervalOf } from './estimate.ts';
+import type { CheckRanking, RankingCheck } from './ranking-check.ts';
+
+const query = Type.Object({
+  publisher_id: publisherIdParameter,
+  ranking: Type.Union(
+    alternatives.map((name) => Type.Literal(name)),
+    {
+      description:
+        '`weights`: by weights alone; `no_context`: by what is learned of offers, blind to users; ' +
+        '`without_campaign`: without the campaign `campaign_id`.',
+    },
+  ),
+  campaign_id: Type.Optional(Type.Integer({ minimum: 1, description: 'For `without_campaign`.' })),
+});
+
+const orNull = (description: string) => Type.Union([Type.Number(), Type.Null()], { description });
+
+const answer = Type.Object({
+  message: Type.String(),
+  data: Type.Object({
+    ranking: Type.String(),
+    campaign_id: Type.Union([Type.Integer(), Type.Null()]),
+    from: Type.String({ format: 'date-time' }),
+    to: Type.String({ format: 'date-time' }),
+    sessions: Type.Integer({ description: 'Sessions that were decided again, a random sample.' }),
+    effective_sessions: Type.Integer({
+      description: 'As many sessions of the other ranking would say as much (effective sample size).',
+    }),
+    coverage: Type.Number({ description: 'Share of what the other ranking shows that was shown now and then.' }),
+    is_enough: Type.Boolean({ description: 'False: too little data, and nothing is said of the other ranking.' }),
+    actual: orNull('Revenue of 1,000 sessions as they were decided; null: there were none.'),
+    estimated: orNull('The same of the other ranking; null: too little data.'),
+    lift: Type.Union(
+      [
+        Type.Object(
+          { estimate: Type.Number(), low: Type.Number(), high: Type.Number() },
+          { title: 'RankingLift', description: 'What the other earns more, with its 95 % interval; 0.1 is 10 % more.' },
+        ),
+        Type.Null(),
+      ],
+      { description: 'null: too little data.' },
+    ),
+  }),
+});
+
+type Deps = Pick<OfferDeps, 'dbHealth' | 'auth'> & { check: CheckRanking };
+
+/** What another ranking would have earned (docs/guides/how-a-decision-is-made.md#another-ranking). */
+export async function rankingCheckRoutes(app: App, { dbHealth, auth, check }: Deps): Promise<void> {
+  const failFast = createFailFast(dbHealth);
+  const schema = {
+    operationId: 'checkRanking',
+    summary: 'Estimate what another ranking would have earned',
+    description: 'Of the last 7 days, from stored decisions, without showing it to anybody. Kept for 10 minutes.',
+    tags: ['Decisions'],
+    querystring: query,
+    response: { 200: answer, ...errorAnswers(400, 401, 403) },
+  };
+  const preValidation = auth.requireKey('reports', 'configurations');
+  app.get('/manage/v1/ranking-check', { schema, preValidation }, async (request) => {
+    const { publisherId } = callOf(request);
+    const other = alternativeOf(request.query);
+    return viewOf(other, await failFast(() => check(publisherId, other)));
+  });
+}
+
+function alternativeOf({ ranking, campaign_id: campaignId }: Static<typeof query>): Alternative {
+  if ((ranking === 'without_campaign') === (campaignId !== undefined))
+    return { ranking, campaignId: campaignId ?? null };
+  throw new AppError('invalid_request', { message: 'campaign_id goes with ranking=without_campaign, and only there.' });
+}
+
+const thousandSessions = (micros: number): number => Math.round(micros / 10) / 100;
+
+const viewOf = ({ ranking, campaignId }: Alternative, check: RankingCheck) => ({
+  message: check.isEnough ? 'Estimated.' : 'Too little data.',
+  data: {
+    ...{ ranking, campaign_id: campaignId },
+    ...{ from: new Date(check.fromMs).toISOString(), to: new Date(check.toMs).toISOString() },
+    sessions: check.sessions,
+    effective_sessions: Math.round(check.effectiveSessions),
+    coverage: check.coverage,
+    is_enough: check.isEnough,
+    actual: check.sessions === 0 ? null : thousandSessions(check.actualMicros),
+    estimated: check.isEnough ? thousandSessions(check.otherMicros) : null,
+    lift: check.isEnough ? intervalOf(check) : null,
+  },
+});
