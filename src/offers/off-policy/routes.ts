@@ -19,7 +19,7 @@ const query = Type.Object({
         '`without_campaign`: without the campaign `campaign_id`.',
     },
   ),
-  campaign_id: Type.Optional(Type.Integer({ minimum: 1, description: 'For `without_campaign`.' })),
+  campaign_id: Type.Optional(Type.String({ pattern: '^[1-9]\\d{0,9}$', description: 'For `without_campaign`.' })),
 });
 
 const orNull = (description: string) => Type.Union([Type.Number(), Type.Null()], { description });
@@ -75,7 +75,7 @@ export async function rankingCheckRoutes(app: App, { dbHealth, auth, check }: De
 
 function alternativeOf({ ranking, campaign_id: campaignId }: Static<typeof query>): Alternative {
   if ((ranking === 'without_campaign') === (campaignId !== undefined))
-    return { ranking, campaignId: campaignId ?? null };
+    return { ranking, campaignId: campaignId === undefined ? null : Number(campaignId) };
   throw new AppError('invalid_request', { message: 'campaign_id goes with ranking=without_campaign, and only there.' });
 }
 
