@@ -3,7 +3,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
 import { callOf, fieldsOf, type ManagementHttp, publisherQuery, requirePermission, send } from '../management/http.ts';
 import { openManagementScope } from '../management/resource-routes.ts';
-import { AppError } from '../platform/errors.ts';
+import { readBytes } from '../platform/http/read-bytes.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import type { App } from '../platform/ports.ts';
 import { poolInput, poolView } from './pools.ts';
@@ -69,15 +69,15 @@ function codeRoutes(app: App, { http, service }: RouteDeps): void {
       operationId: 'addCouponCodes',
       summary: 'Add coupon codes',
       description:
-        'JSON, or a file with one code a line as `text/csv`, up to 64 MB a call. All are added or, where one cannot ' +
-        'be a code, none. Codes that the pool has or had are left out and named.',
+        'JSON of up to 1 MB, or a file with one code a line as `text/csv`, up to 64 MB a call. All are added or, where ' +
+        'one cannot be a code, none. Codes that the pool has or had are left out and named.',
       consumes: ['application/json', 'text/csv'],
       body: codesBody,
       response: { 201: loadedAnswer, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
     };
-    uploads.post<OfferRoute>(codesPath, { schema, bodyLimit: maxUploadBytes, ...hooks }, async (request, reply) => {
+    uploads.post<OfferRoute>(codesPath, { schema, ...hooks }, async (request, reply) => {
       const { actor, publisherId } = callOf(request);
-      const given = isFile(request) ? await readFile(request.body as Readable) : fieldsOf(request);
+      const given = isFile(request) ? await readBytes(request.body as Readable, limits) : fieldsOf(request);
       const data = await service.add(actor, publisherId, request.params.id, given);
       return send(reply, { status: 201, body: { message: 'Codes added.', data }, headers: {} });
     });
@@ -156,17 +156,6 @@ function poolRoutes(app: App, { http, service }: RouteDeps): void {
   });
 }
 
-const isFile = ({ headers }: FastifyRequest): boolean => /^text\//i.test(headers['content-type'] ?? '');
+const limits = { maxBytes: maxUploadBytes, tooLarge: 'A call takes 64 MB; send a larger file in parts.' };
 
-/** @throws AppError body_too_large */
-async function readFile(payload: Readable): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of payload) {
-    length += (chunk as Buffer).length;
-    if (length > maxUploadBytes)
-      throw new AppError('body_too_large', { message: 'A call takes 64 MB; send a larger file in parts.' });
-    chunks.push(chunk as Buffer);
-  }
-  return Buffer.concat(chunks);
-}
+const isFile = ({ headers }: FastifyRequest): boolean => /^text\//i.test(headers['content-type'] ?? '');

@@ -61,7 +61,7 @@ export function findUnreadable(value: unknown, path: string): ErrorDetail[] {
 /** Appends to one list: a body has up to half a million values. */
 function addUnreadable(details: ErrorDetail[], value: unknown, path: string, depth: number): void {
   if (typeof value === 'string') {
-    if (value.includes('\0') || /\p{Surrogate}/u.test(value))
+    if (value.includes('\0') || !value.isWellFormed())
       details.push({ path, message: 'holds characters that cannot be stored' });
   } else if (typeof value === 'object' && value !== null) {
     if (depth > 32) details.push({ path, message: 'is nested too deep' });
@@ -101,7 +101,14 @@ function problemsOfUnion({ path, schema, errors, value }: ValueError): ErrorDeta
   );
 }
 
-const charactersIn = (value: unknown): number => [...String(value)].length;
+/** Surrogate pairs are one character. Counted in place: a list of the characters of a text of 4 MB takes 300 ms. */
+function charactersIn(value: unknown): number {
+  const text = String(value);
+  let count = text.length;
+  for (let at = 1; at < text.length; at++)
+    if ((text.charCodeAt(at) & 0xfc00) === 0xdc00 && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800) count -= 1;
+  return count;
+}
 
 const fitsInCharacters = ({ type, schema, value }: ValueError): boolean =>
   type === ValueErrorType.StringMaxLength && charactersIn(value) <= schema.maxLength;

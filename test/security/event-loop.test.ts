@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { csrfTokenOf } from '../../src/accounts/access.ts';
 import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
@@ -6,11 +7,27 @@ import { longestTurnMs } from '../support/longest-turn.ts';
 import { routesOf } from '../support/routes.ts';
 
 /**
- * The longest turn that a call may cause (milliseconds of processor time). The goal is 50, which a quiet machine
- * keeps; a turn also holds the collector's work and the test's own, and a busy machine computes at half its speed.
+ * The longest turn that a call may cause (milliseconds of processor time). A turn also holds the collector's work and
+ * the test's own, and a busy machine computes at half its speed: what is over it is called once more.
  * Before files were read in slices, turns of an import took 7,000.
  */
-const maxTurnMs = 250;
+const maxTurnMs = 100;
+const calls = 4;
+
+/** The longest turn of a call: of the first of some that keeps within the bound, or the best of them. */
+async function turnOf(call: () => Promise<unknown>): Promise<number> {
+  let bestMs = Number.POSITIVE_INFINITY;
+  for (let made = 0; made < calls && bestMs >= maxTurnMs; made++) bestMs = Math.min(bestMs, await longestTurnMs(call));
+  return bestMs;
+}
+
+/** A body as it comes over a network: a piece a turn. */
+const piecesOf = (body: Buffer): Readable =>
+  Readable.from(
+    (function* () {
+      for (let at = 0; at < body.length; at += 64 * 1024) yield body.subarray(at, at + 64 * 1024);
+    })(),
+  );
 
 const mb = 1024 * 1024;
 
@@ -65,8 +82,8 @@ const files: readonly [string, () => Buffer][] = [
 async function importing(who: Caller, file: Buffer, query = '?dry_run=true', headers: Record<string, string> = {}) {
   let status = 0;
   let text = '';
-  const turnMs = await longestTurnMs(async () => {
-    const reply = await who.call('POST', `/catalogue/import${query}`, file, headers);
+  const turnMs = await turnOf(async () => {
+    const reply = await who.call('POST', `/catalogue/import${query}`, piecesOf(file), headers);
     ({ status } = reply);
     text = JSON.stringify(reply.body);
   });
@@ -98,7 +115,7 @@ describe('other requests are served while', () => {
     const { status, turnMs, text: reply } = await importing(empty, file, '', { 'idempotency-key': 'largest' });
     expect(status, reply).toBe(201);
     expect(turnMs).toBeLessThan(maxTurnMs);
-    const reading = await longestTurnMs(async () => {
+    const reading = await turnOf(async () => {
       const answer = await t.app.inject({
         url: '/manage/v1/catalogue/export',
         headers: { authorization: `Bearer ${empty.key}` },
@@ -106,8 +123,8 @@ describe('other requests are served while', () => {
       expect(answer.rawPayload.length).toBeGreaterThan(3 * mb);
     });
     expect(reading).toBeLessThan(maxTurnMs);
-    const comparing = await longestTurnMs(async () => {
-      const { body } = await empty.call('POST', '/catalogue/apply?dry_run=true&prune=true', file);
+    const comparing = await turnOf(async () => {
+      const { body } = await empty.call('POST', '/catalogue/apply?dry_run=true&prune=true', piecesOf(file));
       expect(body.data.changes).toEqual([]);
     });
     expect(comparing).toBeLessThan(maxTurnMs);
@@ -142,17 +159,75 @@ describe('other requests are served while', () => {
       const body = make(bytes);
       for (const { method, path } of routes) {
         const named = path.slice('/manage/v1'.length).replace(/:\w+/g, () => String(ids.campaign));
-        const turnMs = await longestTurnMs(() => full.call(method as 'POST', named, body));
+        const turnMs = await turnOf(() => full.call(method as 'POST', named, piecesOf(body)));
         expect(turnMs, `${method} ${path}, ${bytes} bytes`).toBeLessThan(maxTurnMs);
       }
     }
+  });
+
+  const pub_user_id = (index: number): string => `user-${index}`;
+  const rows = <Row>(count: number, row: (index: number) => Row): Row[] =>
+    Array.from({ length: count }, (_, index) => row(index));
+  const attributes = (name: (index: number) => string) =>
+    Object.fromEntries(rows(50, (index) => [name(index), `value ${index}`]));
+  /** Right or nearly so, as large as a call takes them. */
+  const largest: readonly [string, string, (offer: number) => string, () => string | object, string?][] = [
+    [
+      'attributes of 1,000 users',
+      'POST',
+      () => '/users',
+      () => ({
+        users: rows(1000, (id) => ({ pub_user_id: pub_user_id(id), attributes: attributes((at) => `a${at}`) })),
+      }),
+    ],
+    [
+      'attributes with 50,000 names',
+      'POST',
+      () => '/users',
+      () => rows(1000, (id) => ({ pub_user_id: pub_user_id(id), attributes: attributes((at) => `a${id}_${at}`) })),
+    ],
+    ['10,000 members', 'PUT', () => '/audiences/vip/members', () => ({ ids: rows(10_000, pub_user_id) })],
+    [
+      '700,000 coupon codes',
+      'POST',
+      (offer) => `/offers/${offer}/coupon-codes`,
+      () => rows(700_000, (id) => `C${String(id * 7919).padStart(12, '0')}`).join('\n'),
+      'text/csv',
+    ],
+    [
+      '40,000 more coupon codes',
+      'POST',
+      (offer) => `/offers/${offer}/coupon-codes`,
+      () => ({ codes: rows(40_000, (id) => `J${id}`) }),
+    ],
+    [
+      'a file of 100,000 translations',
+      'POST',
+      () => '/translations',
+      () => `offer_id,text,de\n${rows(100_000, (id) => `${id + 1},title,"Titel, ${id}"`).join('\n')}`,
+      'text/csv',
+    ],
+    ['a URL of 4 MB', 'POST', () => '/creatives', () => ({ url: `https://a.example/${'x'.repeat(4 * mb)}` })],
+  ];
+
+  test.each(largest)('%s are read', async (_what, method, pathOf, make, type = 'application/json') => {
+    await full.call('POST', '/audiences', { key: 'vip', name: 'VIP' });
+    const made = make();
+    const body = Buffer.from(typeof made === 'string' ? made : JSON.stringify(made));
+    let status = 0;
+    const turnMs = await turnOf(async () => {
+      const headers = { 'content-type': type };
+      ({ status } = await full.call(method as 'POST', pathOf(ids.offer as number), piecesOf(body), headers));
+    });
+    expect([200, 201, 400]).toContain(status);
+    expect(turnMs).toBeLessThan(maxTurnMs);
   });
 
   test('a theme is previewed with the largest form', async () => {
     const user: TestUser = await signInAs(t, 'admin', full.publisherId);
     const fields = Array.from({ length: 40_000 }, (_, id) => `f${id}=%C3%A4`);
     const payload = [`_csrf=${csrfTokenOf(user.cookie.split('=')[1] ?? '')}`, ...fields].join('&');
-    const turnMs = await longestTurnMs(() =>
+    const turnMs = await turnOf(() =>
       t.app.inject({
         method: 'POST',
         url: `/dashboard/p/${full.publisherId}/preview`,
@@ -174,7 +249,7 @@ describe('other requests are served while', () => {
   ])('the widest range is reported by %s', async (path) => {
     const to = new Date().toISOString().slice(0, 10);
     const from = new Date(Date.now() - 365 * 86_400_000).toISOString().slice(0, 10);
-    const turnMs = await longestTurnMs(() =>
+    const turnMs = await turnOf(() =>
       t.app.inject({ url: `${path}&from=${from}&to=${to}`, headers: { authorization: `Bearer ${full.key}` } }),
     );
     expect(turnMs).toBeLessThan(maxTurnMs);

@@ -1,7 +1,10 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { attributeNamePattern, maxAttributeLength, maxAttributes, refusedAttributeNames } from '../../catalog/names.ts';
+import { withoutApiKey } from '../../management/http.ts';
+import { checkValue } from '../../management/schema-errors.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { exactNumber, noNul } from '../../platform/http/schemas.ts';
+import { createPacer } from '../../platform/lib/slices.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
 import { refusalOfId } from '../user-ids.ts';
 
@@ -42,7 +45,6 @@ export const usersBody = Type.Union([usersList, Type.Object({ users: usersList }
 });
 
 export type UserBody = Static<typeof userBody>;
-export type UsersBody = Static<typeof usersBody>;
 
 /** A change of the attributes of one user; `path`: where in the body it stands. */
 export type AttributesChange = {
@@ -68,16 +70,50 @@ export function readChange(id: string | number, body: UserBody, nowMs: number): 
   return orThrow(change, details);
 }
 
-/** @throws AppError as `readPubUserId` */
-export function readChanges(body: UsersBody, nowMs: number): AttributesChange[] {
-  const isList = Array.isArray(body);
+/**
+ * The changes of a body as `usersBody` describes it, checked and read a user at a time: 50,000 attributes keep no other
+ * request waiting.
+ * @throws AppError as `readPubUserId`
+ */
+export async function readChanges(body: unknown, nowMs: number): Promise<AttributesChange[]> {
+  const given = withoutApiKey(body ?? {});
+  const users = usersIn(given);
+  const prefix = Array.isArray(given) ? '' : '/users';
   const details: ErrorDetail[] = [];
-  const changes = (isList ? body : body.users).map((user, index) => {
-    const path = `${isList ? '' : '/users'}/${index}`;
-    return changeOf(readPubUserId(user.pub_user_id, `${path}/pub_user_id`), user, { path, nowMs, details });
-  });
+  const changes: AttributesChange[] = [];
+  const pace = createPacer();
+  for (const [index, user] of users.entries()) {
+    const path = `${prefix}/${index}`;
+    const wrong = checkValue(userOfBatch, user);
+    details.push(...wrong.map((one) => ({ ...one, path: `${path}${one.path}` })));
+    if (wrong.length === 0) {
+      const { pub_user_id, ...change } = user as Static<typeof userOfBatch>;
+      const pubUserId = readPubUserId(pub_user_id, `${path}/pub_user_id`);
+      changes.push(changeOf(pubUserId, change, { path, nowMs, details }));
+    }
+    if (details.length >= maxDetails) break;
+    await pace();
+  }
   return orThrow(changes, details);
 }
+
+/** The users of a body, which are looked at one by one later. @throws AppError invalid_request */
+function usersIn(given: unknown): unknown[] {
+  const isList = Array.isArray(given);
+  const { users } = (isList ? { users: given } : given) as { users?: unknown };
+  const rest = isList ? {} : (given as object);
+  const details = checkValue(batchShape, Array.isArray(users) ? { ...rest, users: users.map(() => null) } : given);
+  if (details.length > 0)
+    throw new AppError('invalid_request', {
+      details: isList ? details.map((one) => ({ ...one, path: '/' })) : details,
+    });
+  return users as unknown[];
+}
+
+const batchShape = Type.Object(
+  { users: Type.Array(Type.Null(), { minItems: 1, maxItems: maxUsers }) },
+  { additionalProperties: false },
+);
 
 function orThrow<Read>(read: Read, details: readonly ErrorDetail[]): Read {
   if (details.length > 0) throw new AppError('invalid_request', { details: details.slice(0, maxDetails) });

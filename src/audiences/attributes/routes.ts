@@ -4,6 +4,7 @@ import { callOf, type ManagementHttp, publisherQuery, requirePermission } from '
 import { strictBody } from '../../management/strict-body.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
+import { readJsonInSlices } from '../../platform/http/json-slices.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
@@ -14,7 +15,6 @@ import {
   readChanges,
   readPubUserId,
   type UserBody,
-  type UsersBody,
   userBody,
   usersBody,
 } from './read.ts';
@@ -42,8 +42,16 @@ const usersAnswer = Type.Object(
 
 /** A body of 1,000 users may hold this much (bytes). */
 const batchBytes = 4 * 1024 * 1024;
+const batchLimits = { rows: 1100, rowBytes: () => 64 * 1024, otherwise: 'send several calls' };
+
+/** The body is checked as it is read, a user at a time. */
+const uncheckedBody: typeof strictBody = {
+  validatorCompiler: (part) =>
+    part.httpPart === 'body' ? (value: unknown) => ({ value }) : strictBody.validatorCompiler(part),
+};
 
 type UserRoute = { Params: Static<typeof params> };
+type Awaitable<Value> = Value | Promise<Value>;
 type AttributeRoutes = { http: ManagementHttp; userKeys: UserKeys };
 
 /** Attributes of users (docs/interface.md#users). */
@@ -54,11 +62,11 @@ export async function attributeRoutes(app: App, { http, userKeys }: AttributeRou
     reply.header('cache-control', 'no-store');
   });
 
-  async function save(request: Parameters<typeof callOf>[0], read: (nowMs: number) => AttributesChange[]) {
+  async function save(request: Parameters<typeof callOf>[0], read: (nowMs: number) => Awaitable<AttributesChange[]>) {
     const { actor, publisherId } = callOf(request);
     let isFirst = false;
     const saved = await management.write(actor, publisherId, async ({ executor, nowMs }: Work) => {
-      const changes = read(nowMs);
+      const changes = await read(nowMs);
       isFirst = await keepAttributes(executor, publisherId);
       return saveAttributes(executor, changes, { publisherId, userKeys, nowMs });
     });
@@ -93,9 +101,16 @@ export async function attributeRoutes(app: App, { http, userKeys }: AttributeRou
     body: usersBody,
     response: { 200: usersAnswer, ...errorAnswers(400, 401, 403, 404) },
   };
-  app.post<{ Body: UsersBody }>(path, { schema: postSchema, bodyLimit: batchBytes, ...hooks }, async (request) => {
-    const saved = await save(request, (nowMs) => readChanges(request.body, nowMs));
-    return { message: 'Attributes saved.', data: { users: saved.length } };
+  await app.register(async (batches: App) => {
+    batches.removeContentTypeParser('application/json');
+    batches.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) =>
+      body.length === 0 ? undefined : readJsonInSlices(body, batchLimits),
+    );
+    const options = { schema: postSchema, bodyLimit: batchBytes, ...hooks, ...uncheckedBody };
+    batches.post(path, options, async (request) => {
+      const saved = await save(request, (nowMs) => readChanges(request.body, nowMs));
+      return { message: 'Attributes saved.', data: { users: saved.length } };
+    });
   });
 
   const getSchema = {

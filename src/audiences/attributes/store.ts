@@ -1,6 +1,7 @@
 import { maxAttributes } from '../../catalog/names.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
+import { createPacer } from '../../platform/lib/slices.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import { type StoredAttributes, withoutEnded } from '../profile.ts';
 import type { AttributesChange } from './read.ts';
@@ -47,18 +48,26 @@ export async function saveAttributes(
   const known = new Map(rows.map(({ user_key, attributes }) => [user_key, withoutEnded(attributes, nowMs)]));
   for (const { pubUserId } of changes) await takeEarlier(executor, known, { publisherId, userKeys, nowMs }, pubUserId);
   const details: ErrorDetail[] = [];
-  const after = changes.map((change, index) => {
+  const after: StoredAttributes[] = [];
+  const pace = createPacer();
+  for (const [index, change] of changes.entries()) {
     const key = keys[index] as string;
     const changed = changedBy(known.get(key) ?? {}, change, details);
     known.set(key, changed);
-    return changed;
-  });
+    after.push(changed);
+    await pace();
+  }
   if (details.length > 0) throw new AppError('invalid_request', { details: details.slice(0, maxDetails) });
   const ends = distinct.map((key) => endOf(known.get(key) ?? {}));
+  const texts: string[] = [];
+  for (const key of distinct) {
+    texts.push(JSON.stringify(known.get(key)));
+    await pace();
+  }
   await executor.query({
     name: 'save_user_attributes',
     text: saveSql,
-    values: [distinct, distinct.map((key) => JSON.stringify(known.get(key))), ends],
+    values: [distinct, texts, ends],
   });
   return after;
 }

@@ -10,17 +10,48 @@ export type CodeSet = {
 
 const maxLoad = 0.6;
 
+/** A set of many parts grows a part at a time, so that no turn of the event loop holds all its codes (count). */
+const parts = 256;
+
 /**
  * A set of 64-bit hashes in typed arrays: ten million codes take 128 MB and two seconds, as a `Set` of texts they take
  * 1 GB. The hashes are keyed at random, and two of ten million codes have the same one in 1 of 300,000 cases.
  */
 export function createCodeSet(): CodeSet {
   const seeds = [randomInt(2 ** 32), randomInt(2 ** 32)] as const;
-  let capacity = 1 << 16;
+  const puts = Array.from({ length: parts }, createPart);
+  let count = 0;
+
+  return {
+    size: () => count,
+    add: (bytes, start, end) => {
+      let a = seeds[0] ^ (end - start);
+      let b = seeds[1];
+      for (let at = start; at < end; at += 1) {
+        const byte = bytes[at] as number;
+        a = Math.imul(a ^ byte, 2654435761);
+        a = (a << 13) | (a >>> 19);
+        b = Math.imul(b ^ byte, 1597334677);
+        b = (b << 17) | (b >>> 15);
+      }
+      a = Math.imul(a ^ (a >>> 16), 2246822507) ^ Math.imul(b ^ (b >>> 13), 3266489909);
+      b = Math.imul(b ^ (b >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909);
+      // 0 marks a free slot.
+      const isNew = (puts[(b >>> 24) % parts] as Put)(a >>> 0 || 1, b >>> 0);
+      if (isNew) count += 1;
+      return isNew;
+    },
+  };
+}
+
+/** @returns whether the hash is new */
+type Put = (high: number, low: number) => boolean;
+
+function createPart(): Put {
+  let capacity = 1 << 8;
   let slots = new Uint32Array(2 * capacity);
   let count = 0;
 
-  /** @returns whether it is new */
   function put(high: number, low: number): boolean {
     for (let at = low & (capacity - 1); ; at = (at + 1) & (capacity - 1)) {
       const found = slots[2 * at] as number;
@@ -40,25 +71,10 @@ export function createCodeSet(): CodeSet {
     for (let at = 0; at < old.length; at += 2) if (old[at] !== 0) put(old[at] as number, old[at + 1] as number);
   }
 
-  return {
-    size: () => count,
-    add: (bytes, start, end) => {
-      let a = seeds[0] ^ (end - start);
-      let b = seeds[1];
-      for (let at = start; at < end; at += 1) {
-        const byte = bytes[at] as number;
-        a = Math.imul(a ^ byte, 2654435761);
-        a = (a << 13) | (a >>> 19);
-        b = Math.imul(b ^ byte, 1597334677);
-        b = (b << 17) | (b >>> 15);
-      }
-      a = Math.imul(a ^ (a >>> 16), 2246822507) ^ Math.imul(b ^ (b >>> 13), 3266489909);
-      b = Math.imul(b ^ (b >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909);
-      // 0 marks a free slot.
-      if (!put(a >>> 0 || 1, b >>> 0)) return false;
-      count += 1;
-      if (count > capacity * maxLoad) grow();
-      return true;
-    },
+  return (high, low) => {
+    if (!put(high, low)) return false;
+    count += 1;
+    if (count > capacity * maxLoad) grow();
+    return true;
   };
 }

@@ -23,22 +23,19 @@ export type CsvRecord = { line: number; cells: string[] };
  * The records of a file as `csvLine` writes it, or as spreadsheets save it: also with semicolons or tabs, a byte order
  * mark and any line ends. Empty lines are skipped; an apostrophe before a formula is taken off.
  */
-export function readCsv(text: string): CsvRecord[] {
+export function* readCsv(text: string): Generator<CsvRecord, void> {
   const body = text.startsWith(byteOrderMark) ? text.slice(1) : text;
-  const records: CsvRecord[] = [];
-  const pattern = patterns[separatorOf(body)];
+  const pattern = patternOf(separatorOf(body)); // of this call alone: it knows how far it has come
   let [cells, line, start]: [string[], number, number] = [[], 1, 1];
-  pattern.lastIndex = 0;
   for (let found = pattern.exec(body); found !== null && found[0] !== ''; found = pattern.exec(body)) {
     const [whole, quoted, plain = '', end = ''] = found;
     cells.push(cellOf(quoted === undefined ? plain : quoted.replaceAll('""', '"')));
     line += whole.match(/\r\n|\r|\n/g)?.length ?? 0;
     if (end !== '' && !/[\r\n]/.test(end)) continue;
-    if (cells.some((cell) => cell !== '')) records.push({ line: start, cells });
+    if (cells.some((cell) => cell !== '')) yield { line: start, cells };
     [cells, start] = [[], line];
   }
-  if (cells.some((cell) => cell !== '')) records.push({ line: start, cells });
-  return records;
+  if (cells.some((cell) => cell !== '')) yield { line: start, cells };
 }
 
 type Separator = ',' | ';' | '\t';
@@ -46,12 +43,6 @@ type Separator = ',' | ';' | '\t';
 /** A cell and what ends it; a quote that is never closed is text. */
 const patternOf = (separator: Separator): RegExp =>
   new RegExp(`(?:"([^"]*(?:""[^"]*)*)"[ ]*|([^${separator}\\r\\n]*))(${separator}|\\r\\n|\\r|\\n|$)`, 'y');
-
-const patterns: Readonly<Record<Separator, RegExp>> = {
-  ',': patternOf(','),
-  ';': patternOf(';'),
-  '\t': patternOf('\t'),
-};
 
 /** The separator that the first line has most of. */
 function separatorOf(text: string): Separator {

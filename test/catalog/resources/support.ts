@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { hashKey, type Permission } from '../../../src/platform/http/auth.ts';
 import { createTestApp, type TestApp, type TestAppOptions } from '../../support/test-app.ts';
 
@@ -56,7 +57,7 @@ const callWith =
   (t: TestApp, key: string): Caller['call'] =>
   async (method, path, body, headers = {}) => {
     addresses += 1;
-    const isText = typeof body === 'string' || Buffer.isBuffer(body);
+    const isText = typeof body === 'string' || Buffer.isBuffer(body) || body instanceof Readable;
     const answer = await t.app.inject({
       method,
       url: `/manage/v1${path}`,

@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
+import type { FastifyRequest } from 'fastify';
 import type { Alone } from '../../../management/alone.ts';
 import { warningSchema } from '../../../management/answers.ts';
 import {
@@ -7,19 +8,17 @@ import {
   publisherIdParameter,
   requirePermission,
   send,
-  withoutApiKey,
 } from '../../../management/http.ts';
 import { operatorOnly } from '../../../management/resource-routes.ts';
-import type { Actor, Work } from '../../../management/unit-of-work.ts';
+import type { Work } from '../../../management/unit-of-work.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { errorAnswers } from '../../../platform/http/schemas.ts';
 import type { App } from '../../../platform/ports.ts';
 import type { ImageStore } from '../../images/image-store.ts';
 import { type Applied, applyCatalogue, previewApply } from './apply.ts';
-import { file, maxBytes, requireBoth } from './calls.ts';
+import { bytesOfFile, file, maxBytes, readCatalogueFile, requireBoth } from './calls.ts';
 import { checkPictures } from './import.ts';
 import { type Catalogue, parseForPublisher } from './parse.ts';
-import { readCatalogueFile } from './read-file.ts';
 
 /** Rows that one call changes (count): each is written as a call of its own would. Beyond it the command is the way. */
 const maxChanges = 2000;
@@ -79,12 +78,13 @@ const schema = {
 
 type ApplyDeps = { http: ManagementHttp; store: ImageStore | null; alone: Alone };
 
-/** @param scope gives bodies as bytes: a file is read once it is known that it may be applied */
+/** @param scope hands bodies on unread: a file is read once it is known that it may be applied */
 export function applyRoute(scope: App, { http, store, alone }: ApplyDeps): void {
   const { management } = http;
   const options = { schema, bodyLimit: maxBytes, ...requirePermission(http, 'configurations') };
-  const read = async (actor: Actor, publisherId: number, body: unknown): Promise<Catalogue> => {
-    const content = withoutApiKey(await readCatalogueFile(Buffer.isBuffer(body) ? body : Buffer.alloc(0)));
+  const read = async (request: FastifyRequest): Promise<Catalogue> => {
+    const { actor, publisherId } = callOf(request);
+    const content = await readCatalogueFile(await bytesOfFile(request));
     const parsed = await management.read(actor, publisherId, (work) => parseForPublisher(content, work));
     if ('details' in parsed) throw new AppError('invalid_request', { details: parsed.details });
     await checkPictures(parsed.catalogue);
@@ -96,7 +96,7 @@ export function applyRoute(scope: App, { http, store, alone }: ApplyDeps): void 
     const { dry_run, plan: expected = null } = request.query;
     const prune = request.query.prune === 'true';
     return alone(publisherId, async () => {
-      const catalogue = await read(actor, publisherId, request.body);
+      const catalogue = await read(request);
       const data =
         dry_run === 'true'
           ? await management.readMoment(actor, publisherId, (work) =>

@@ -1,8 +1,11 @@
+import { Readable } from 'node:stream';
 import { Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
-import { callOf } from '../../../management/http.ts';
+import { callOf, withoutApiKey } from '../../../management/http.ts';
 import { isOperator } from '../../../management/unit-of-work.ts';
 import { AppError } from '../../../platform/errors.ts';
+import { readJsonInSlices } from '../../../platform/http/json-slices.ts';
+import { readBytes } from '../../../platform/http/read-bytes.ts';
 
 /*
  * What calls with a catalogue file have in common.
@@ -10,6 +13,25 @@ import { AppError } from '../../../platform/errors.ts';
 
 /** Beyond this the command is the way (bytes of a file). */
 export const maxBytes = 32 * 1024 * 1024;
+
+const mb = 1024 * 1024;
+const limits = {
+  rows: 50_000,
+  rowBytes: (list: string): number => (list === 'creatives' ? 8 * mb : mb),
+  otherwise: 'use the command `catalogue import`',
+};
+
+/** @throws AppError malformed_json, body_too_large */
+export async function readCatalogueFile(bytes: Buffer): Promise<unknown> {
+  const content = await readJsonInSlices(bytes, limits);
+  if (Array.isArray(content)) throw new AppError('malformed_json', { message: 'The body must be an object.' });
+  return withoutApiKey(content);
+}
+
+/** The file that a call sends, which nobody has read so far. @throws AppError as `readCatalogueFile` */
+export async function bytesOfFile({ body }: FastifyRequest): Promise<Buffer> {
+  return body instanceof Readable ? await readBytes(body, { maxBytes }) : Buffer.alloc(0);
+}
 
 export const file = Type.Object(
   {},

@@ -12,7 +12,6 @@ import {
   publisherIdParameter,
   publisherQuery,
   requirePermission,
-  withoutApiKey,
 } from '../../../management/http.ts';
 import { idempotencyKey, operatorOnly } from '../../../management/resource-routes.ts';
 import type { Work } from '../../../management/unit-of-work.ts';
@@ -22,11 +21,10 @@ import type { App } from '../../../platform/ports.ts';
 import { createImageStore } from '../../image-storage.ts';
 import type { ImageStore } from '../../images/image-store.ts';
 import { applyRoute } from './apply-route.ts';
-import { file, maxBytes, requireBoth } from './calls.ts';
+import { bytesOfFile, file, maxBytes, readCatalogueFile, requireBoth } from './calls.ts';
 import { exportCatalogue } from './export.ts';
 import { checkPictures, findKeptSettings, importCatalogue, requireEmpty } from './import.ts';
 import { parseCatalogue } from './parse.ts';
-import { readCatalogueFile } from './read-file.ts';
 
 /** An export is encoded in pieces of about this length (UTF-16 units). */
 const chunkLength = 64 * 1024;
@@ -94,7 +92,7 @@ export function catalogueRoutes(app: App, http: ManagementHttp, imageStore: Imag
   app.register(async (scope) => {
     // A file is read once it is known that it may be imported.
     scope.removeContentTypeParser('application/json');
-    scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+    scope.addContentTypeParser('application/json', (_request, payload, done) => done(null, payload));
     scope.post(
       '/manage/v1/catalogue/import',
       { schema: importSchema, bodyLimit: maxBytes, ...hooks },
@@ -115,8 +113,8 @@ async function importFile({ http, store }: ImportDeps, request: FastifyRequest, 
   // A repeat by Idempotency-Key is answered though the publisher has the catalogue by now.
   if (isDryRun || request.headers['idempotency-key'] === undefined)
     await http.management.read(actor, publisherId, requireEmpty);
-  const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-  const file = withoutApiKey(await readCatalogueFile(bytes));
+  const bytes = await bytesOfFile(request);
+  const file = await readCatalogueFile(bytes);
   const parsed = await http.management.read(actor, publisherId, (work) => parseCatalogue(file, work));
   if ('details' in parsed) throw new AppError('invalid_request', { details: parsed.details });
   const { catalogue } = parsed;

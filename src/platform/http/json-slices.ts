@@ -1,55 +1,60 @@
-import type { Values } from '../../../management/resource.ts';
-import { AppError } from '../../../platform/errors.ts';
-import { createPacer, runInSlices } from '../../../platform/lib/slices.ts';
+import { AppError } from '../errors.ts';
+import { createPacer, runInSlices } from '../lib/slices.ts';
 
-/** Rows of a file that a call takes, and its members (count). Beyond this the command is the way. */
-const maxRows = 50_000;
-const maxMembers = 100;
-/** A row, and one with a picture (bytes); the values of a row, however short (count); their nesting (count). */
-const maxRowBytes = 1024 * 1024;
-const maxPictureRowBytes = 8 * 1024 * 1024;
+/** What a body that is read in slices may hold. */
+export type SliceLimits = {
+  /** Rows of all its lists (count). */
+  rows: number;
+  /** A row, or another member, by the name of its member (bytes). */
+  rowBytes: (name: string) => number;
+  /** What to do with more than that: the end of the sentence that refuses it. */
+  otherwise: string;
+};
+
+/** Members at the top (count); values and members of a row, however short (count); their nesting (count). */
+const maxTopMembers = 100;
 const maxValues = 50_000;
+const maxMembers = 5_000;
 const maxDepth = 64;
 
 /** Bytes that are looked at in one turn (count): about a millisecond. */
 const sliceBytes = 256 * 1024;
 
 type Span = { start: number; end: number };
-/** A member of the file: its value, or the rows of its list. */
+/** A member of the body: its value, or the rows of its list. */
 type Member = { name: string; value: Span | Span[] };
 
 /**
- * Reads a catalogue file as `JSON.parse` does, but in slices: a row a time, so that other requests do not wait.
- * @throws AppError malformed_json; body_too_large where the file has more than a call takes
+ * Reads an object, or a list of rows, as `JSON.parse` does, but in slices: a row a time, so that other requests do not
+ * wait.
+ * @throws AppError malformed_json; body_too_large where the body has more than the limits allow
  */
-export async function readCatalogueFile(bytes: Buffer): Promise<unknown> {
-  const members = await runInSlices(splitFile(bytes));
+export async function readJsonInSlices(bytes: Buffer, limits: SliceLimits): Promise<unknown> {
+  const split = await runInSlices(splitBody(bytes, limits));
   const pace = createPacer();
-  const file: Values = {};
-  const add = (name: string, value: unknown): void => {
-    if (name === '__proto__' || Object.hasOwn(file, name)) throw malformed();
-    file[name] = value;
-  };
-  for (const { name, value } of members) {
-    if (!Array.isArray(value)) {
-      add(name, parse(bytes, value));
-      continue;
-    }
+  const readRows = async (spans: readonly Span[]): Promise<unknown[]> => {
     const rows: unknown[] = [];
-    for (const span of value) {
+    for (const span of spans) {
       rows.push(parse(bytes, span));
       await pace();
     }
-    add(name, rows);
+    return rows;
+  };
+  if ('rows' in split) return readRows(split.rows);
+  const body: Record<string, unknown> = {};
+  for (const { name, value } of split.members) {
+    if (name === '__proto__' || Object.hasOwn(body, name)) throw malformed();
+    body[name] = Array.isArray(value) ? await readRows(value) : parse(bytes, value);
+    await pace();
   }
-  return file;
+  return body;
 }
 
 const malformed = (message?: string): AppError =>
   new AppError('malformed_json', message === undefined ? {} : { message });
 
-const tooLarge = (what: string): AppError =>
-  new AppError('body_too_large', { message: `${what}; use the command \`catalogue import\`.` });
+const tooLarge = (what: string, { otherwise }: SliceLimits): AppError =>
+  new AppError('body_too_large', { message: `${what}; ${otherwise}.` });
 
 function parse(bytes: Buffer, { start, end }: Span): unknown {
   try {
@@ -71,48 +76,55 @@ const [quote, backslash, comma, colon, openBrace, closeBrace, openBracket, close
 
 const isSpace = (byte: number | undefined): boolean => byte === 32 || byte === 10 || byte === 13 || byte === 9;
 
-/** Finds the members of a file and the rows of its lists, without reading what they hold. */
-function* splitFile(bytes: Buffer): Generator<void, Member[]> {
+/** Finds the members of a body and the rows of its lists, without reading what they hold. */
+function* splitBody(bytes: Buffer, limits: SliceLimits): Generator<void, { rows: Span[] } | { members: Member[] }> {
+  const start = yield* skipSpace(bytes, 0);
+  if (bytes[start] === openBracket) {
+    const { spans, end } = yield* splitList(bytes, start, { limits, name: '', known: 0 });
+    if ((yield* skipSpace(bytes, end)) !== bytes.length) throw malformed();
+    return { rows: spans };
+  }
+  if (bytes[start] !== openBrace) throw malformed('The body must be an object.');
   const members: Member[] = [];
   let rows = 0;
-  let at = yield* skipSpace(bytes, 0);
-  if (bytes[at] !== openBrace) throw malformed('The body must be an object.');
-  for (at = yield* skipSpace(bytes, at + 1); bytes[at] !== closeBrace; ) {
+  let at = yield* skipSpace(bytes, start + 1);
+  while (bytes[at] !== closeBrace) {
     if (bytes[at] !== quote) throw malformed();
-    const nameEnd = yield* endOfValue(bytes, at, maxRowBytes);
+    const nameEnd = yield* endOfValue(bytes, at, { limits, name: '' });
     const name = parse(bytes, { start: at, end: nameEnd }) as string;
     at = yield* skipSpace(bytes, nameEnd);
     if (bytes[at] !== colon) throw malformed();
-    const start = yield* skipSpace(bytes, at + 1);
-    const most = name === 'creatives' ? maxPictureRowBytes : maxRowBytes;
-    if (bytes[start] === openBracket) {
-      const list = yield* splitList(bytes, start, { most, mostRows: maxRows - rows });
+    const valueAt = yield* skipSpace(bytes, at + 1);
+    if (bytes[valueAt] === openBracket) {
+      const list = yield* splitList(bytes, valueAt, { limits, name, known: rows });
       rows += list.spans.length;
       members.push({ name, value: list.spans });
       at = list.end;
     } else {
-      at = yield* endOfValue(bytes, start, most);
-      members.push({ name, value: { start, end: at } });
+      at = yield* endOfValue(bytes, valueAt, { limits, name });
+      members.push({ name, value: { start: valueAt, end: at } });
     }
-    if (members.length > maxMembers) throw malformed(`A file has at most ${maxMembers} members.`);
+    if (members.length > maxTopMembers) throw malformed(`The body has at most ${maxTopMembers} members.`);
     at = yield* nextOf(bytes, at, closeBrace);
   }
   if ((yield* skipSpace(bytes, at + 1)) !== bytes.length) throw malformed();
-  return members;
+  return { members };
 }
 
-type Limits = { most: number; mostRows: number };
+/** The member that is looked at, and the rows that were found before it. */
+type Place = { limits: SliceLimits; name: string };
 
 function* splitList(
   bytes: Buffer,
   start: number,
-  { most, mostRows }: Limits,
+  { known, ...place }: Place & { known: number },
 ): Generator<void, { spans: Span[]; end: number }> {
   const spans: Span[] = [];
   let at = yield* skipSpace(bytes, start + 1);
   while (bytes[at] !== closeBracket) {
-    const end = yield* endOfValue(bytes, at, most);
-    if (spans.length === mostRows) throw tooLarge(`A call takes at most ${maxRows} rows`);
+    const end = yield* endOfValue(bytes, at, place);
+    const { limits } = place;
+    if (known + spans.length === limits.rows) throw tooLarge(`A call takes at most ${limits.rows} rows`, limits);
     spans.push({ start: at, end });
     if (spans.length % 1000 === 0) yield;
     at = yield* nextOf(bytes, end, closeBracket);
@@ -140,18 +152,21 @@ function* skipSpace(bytes: Buffer, start: number): Generator<void, number> {
 }
 
 /** The place after a value. What is no JSON may end anywhere: it is refused when it is read. */
-function* endOfValue(bytes: Buffer, start: number, most: number): Generator<void, number> {
+function* endOfValue(bytes: Buffer, start: number, { limits, name }: Place): Generator<void, number> {
+  const most = limits.rowBytes(name);
   let depth = 0;
   let values = 0;
+  let members = 0;
   let seenAt = start;
   for (let at = start; at < bytes.length; at++) {
-    if (at - start > most) throw tooLarge(`A row may have at most ${most} bytes`);
+    if (at - start > most) throw tooLarge(`A row may have at most ${most} bytes`, limits);
     const byte = bytes[at] as number;
     if (byte === quote) {
       at = endOfString(bytes, at);
       if (depth === 0) return at + 1;
     } else if (byte === openBrace || byte === openBracket) {
       depth += 1;
+      values += 1;
       if (depth > maxDepth) throw malformed(`The body is nested deeper than ${maxDepth}.`);
     } else if (byte === closeBrace || byte === closeBracket) {
       if (depth === 0) return at;
@@ -160,8 +175,10 @@ function* endOfValue(bytes: Buffer, start: number, most: number): Generator<void
     } else if (byte === comma) {
       if (depth === 0) return at;
       values += 1;
-      if (values > maxValues) throw tooLarge(`A row may have at most ${maxValues} values`);
-    } else if (depth === 0 && isSpace(byte)) return at;
+    } else if (byte === colon) members += 1;
+    else if (depth === 0 && isSpace(byte)) return at;
+    if (values > maxValues) throw tooLarge(`A row may have at most ${maxValues} values`, limits);
+    if (members > maxMembers) throw tooLarge(`A row may have at most ${maxMembers} members`, limits);
     if (at - seenAt >= sliceBytes) {
       seenAt = at;
       yield;
