@@ -61,7 +61,9 @@ const numberKinds: Record<string, Intl.NumberFormatOptions> = {
   whole: { maximumFractionDigits: 0 },
   compact: { notation: 'compact', maximumFractionDigits: 1 },
   share: { style: 'percent', maximumFractionDigits: 2 },
+  change: { style: 'percent', maximumFractionDigits: 1, signDisplay: 'exceptZero' },
   tenths: { maximumFractionDigits: 1 },
+  hundredths: { minimumFractionDigits: 2, maximumFractionDigits: 2 },
 };
 
 const numberFormat = perLocale((locale, kind) => new Intl.NumberFormat(locale, numberKinds[kind]));
@@ -69,8 +71,13 @@ const regionNames = perLocale((locale) => new Intl.DisplayNames([locale], { type
 
 export const count = (value: number): string =>
   numberFormat(Math.abs(value) >= 100_000 ? 'compact' : 'whole').format(value);
+/** With two decimals, such as an amount without its currency. */
+export const decimal = (value: number): string => numberFormat('hundredths').format(value);
 /** `value` 0–1. */
 export const percent = (value: number): string => numberFormat('share').format(value);
+
+/** A change, such as `+4.1 %`. `value`: 0.041. */
+export const change = (value: number): string => numberFormat('change').format(value);
 
 /** A duration (milliseconds). */
 export const milliseconds = (value: number): string => `${numberFormat('tenths').format(value)} ms`;

@@ -83,7 +83,7 @@ test('a marketer makes an experiment, starts it, reads its report and stops it',
   await page.getByText('Experiment stopped.').waitFor();
   await page.goto(page.url().replace('/one-offer', ''));
   await page.getByText('Stopped', { exact: true }).first().waitFor();
-  await page.getByText('40% one offer').or(page.getByText('40%: one offer')).first().waitFor();
+  await page.getByText('40% of users get one offer.').first().waitFor();
   expect(await violations(page)).toEqual([]);
 });
 
@@ -92,7 +92,7 @@ test('an admin makes an arm permanent by one click, undoes it by another, and bo
   const page = await open('admin', '/experiments/decide');
   await page.getByRole('button', { name: 'Make b permanent' }).click();
   await page.getByText('b is permanent, and the experiment has stopped.').waitFor();
-  await page.getByText('offers_per_response: – → 1').waitFor();
+  await page.getByText(': – → 1').waitFor();
   expect((await api.call('GET', '/manage/v1/placements/cart')).body.data.offers_per_response).toBe(1);
   expect(await violations(page)).toEqual([]);
   await page.getByRole('button', { name: 'Undo' }).first().click();
@@ -121,6 +121,81 @@ test('a report shows its interval day by day, and segments with what many looks 
   await page.getByText('Looking at many segments finds differences by chance.').waitFor();
   await page.getByText('This interval holds with a probability of 95 %.').waitFor();
   expect(await violations(page)).toEqual([]);
+});
+
+/** Presses Tab until the control is reached: one that it never reaches is none for those without a mouse. */
+async function tabTo(page: Page, selector: string): Promise<void> {
+  for (let presses = 0; presses < 150; presses += 1) {
+    if (await page.evaluate((wanted) => document.activeElement?.matches(wanted) === true, selector)) return;
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`Tab does not reach ${selector}`);
+}
+
+test('an experiment is made, started, read, ended and made permanent by keyboard alone', async () => {
+  const page = await open('admin', '/experiments/new');
+  const type = async (name: string, text: string): Promise<void> => {
+    await tabTo(page, `[name="${name}"]`);
+    await page.keyboard.press('Control+A');
+    await page.keyboard.type(text);
+  };
+  await type('name', 'By keyboard');
+  await type('key', 'keys');
+  await type('arm1.key', 'one');
+  await type('arm1.share', '50');
+  await type('arm1.offers_per_response', '1');
+  await page.getByText('50% of users get one offer.').first().waitFor();
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/experiments\/keys/);
+  await tabTo(page, 'form[action$="/start"] button');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor();
+  await tabTo(page, 'dialog .button.main, dialog button[value="confirm"]');
+  await page.keyboard.press('Enter');
+  await page.getByText('Experiment started.').waitFor();
+  await tabTo(page, '.tabs a[href*="population=all"]');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/population=all/);
+  await tabTo(page, '.table[role="region"]');
+  await tabTo(page, 'form[action$="/stop"] button');
+  await page.keyboard.press('Enter');
+  await page.getByText('Experiment stopped.').waitFor();
+  await tabTo(page, 'form[action$="/adopt"] button');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Undo' }).first().waitFor();
+  expect((await api.manage('GET', '/keys')).body.data).toMatchObject({ state: 'stopped', adopted: { arm: 'control' } });
+});
+
+test('texts of the unit are fields, and are kept beside other settings', async () => {
+  const page = await open('admin', '/experiments/new');
+  const field = (name: string) => page.locator(`[name="${name}"]`);
+  await field('name').fill('Texts');
+  await field('key').fill('texts');
+  await field('arm1.key').fill('b');
+  await field('arm1.share').fill('50');
+  for (const summary of ['Texts of the unit', 'Other settings of the unit'])
+    await page.getByText(summary).first().click();
+  await field('arm1.labels.close').fill('Not now');
+  await field('arm1.texts').fill('{"settings":{"delay":5}}');
+  await save(page);
+  await page.getByRole('button', { name: 'Start', exact: true }).waitFor();
+  expect((await api.manage('GET', '/texts')).body.data.arms[1].changes).toEqual({
+    settings: { delay: 5 },
+    labels: { close: 'Not now' },
+  });
+  expect(await field('arm1.labels.close').inputValue()).toBe('Not now');
+});
+
+test('a report that is not to be trusted says so first, and why', async () => {
+  await api.start({ key: 'wrong', arms: halves({}) });
+  await t.pool.query(
+    `insert into experiment_units (experiment_id, version, arm, unit_key, first_at, sessions, would_see, before_clicks)
+    select e.id, 1, (array['control', 'b'])[1 + n % 2], gen_random_uuid(), now(), 1, 1, n / 2 % 7 + 3 * (n % 2)
+    from experiments e, generate_series(1, 900) n`,
+  );
+  const page = await open('analyst', '/experiments/wrong');
+  await page.getByText('Do not decide by these numbers').waitFor();
+  await page.getByText('Users of b differed from the control').waitFor();
 });
 
 test('an analyst reads, in German too, and changes nothing', async () => {

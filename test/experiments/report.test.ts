@@ -80,7 +80,7 @@ test('the report counts users, sessions, clicks, revenue and outcomes by arm, ex
       expect(one.would_have_seen.users, one.arm).toBe(users);
       expect((one.metrics.clicks_per_1000_sessions?.value ?? 0) * one.sessions, one.arm).toBeCloseTo(clicks * 1000, 6);
       expect((one.metrics.revenue_per_1000_sessions?.value ?? 0) * one.sessions).toBeCloseTo(clicks * 1000, 6);
-      expect(one.outcomes.order?.value, one.arm).toBeCloseTo(20, 9);
+      expect(one.outcomes['order EUR']?.value, one.arm).toBeCloseTo(20, 9);
     }
     expect(arms.reduce((sum, one) => sum + one.sessions, 0)).toBe(61);
   }

@@ -64,7 +64,9 @@ export const report: Run = async (call) => {
     `${data.key}: ${data.state}, version ${data.version}; ${data.is_enough ? 'enough' : 'not enough'} data`,
   );
   if (!data.is_enough && data.days_left !== null) call.out.line(`About ${data.days_left} more days, at this pace.`);
-  if (data.sample_ratio.is_wrong) call.out.line('The numbers of users do not fit the shares: do not trust the rest.');
+  if (data.users_needed !== null && !data.is_enough)
+    call.out.line(`${data.users_counted} of about ${data.users_needed} users.`);
+  for (const warning of warningsOf(data)) call.out.line(warning);
   for (const arm of data.arms) {
     call.out.line(`  ${arm.arm}: ${arm.users} users, ${arm.sessions} sessions`);
     for (const [name, { value, lift }] of Object.entries({ ...arm.metrics, ...arm.outcomes })) {
@@ -74,6 +76,18 @@ export const report: Run = async (call) => {
   }
   return exitCodes.ok;
 };
+
+const warningsOf = ({
+  sample_ratio: shares,
+  seen_ratio: seen,
+  before_exposure: before,
+}: ExperimentReport): string[] => [
+  ...(shares.is_wrong ? ['The numbers of users do not fit the shares: do not trust the rest.'] : []),
+  ...(before.is_wrong
+    ? [`Users of ${before.arms.join(', ')} differed before the experiment: do not trust the rest.`]
+    : []),
+  ...(seen?.is_wrong ? ['An arm changes who sees an offer: read the population "all".'] : []),
+];
 
 export const plan: Run = async (call) => {
   const { data } = (await createApi(call).call('GET', pathOf(call, '/plan'))) as { data: ExperimentPlan };

@@ -6,7 +6,7 @@ import { problem } from '../../management/schema-errors.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 
 /** Of the web SDK (docs/guides/web.md#languages). */
-const labelNames = ['offers', 'close', 'done', 'back', 'terms', 'progress', 'saved', 'newTab'] as const;
+export const labelNames = ['offers', 'close', 'done', 'back', 'terms', 'progress', 'saved', 'newTab'] as const;
 
 /** Settings that follow from the publisher and from other fields of the theme: an arm cannot change them. */
 const derived = new Set([

@@ -6,7 +6,7 @@ import { t } from '../../platform/i18n/messages.ts';
 import type { FieldErrors, Fields } from '../../shell/context.ts';
 import { columns, fieldGroup, moreFields } from '../../shell/field-groups.ts';
 import type { FormBuilder, FormValues } from '../../shell/forms.ts';
-import { type ArmInput, maxArms } from '../configuration/changes.ts';
+import { type ArmInput, labelNames, maxArms } from '../configuration/changes.ts';
 import type { RampStep } from '../configuration/ramp.ts';
 
 /** The control is a field of its own; the others have these prefixes. */
@@ -36,7 +36,7 @@ export function toForm({ arms = [], holdout, placements, ramp, smallest_lift, ..
 }
 
 function armToForm({ key, share, changes }: ArmInput, name: string): FormValues {
-  const { offers_per_response, theme_id, ranking, floor, ...texts } = changes;
+  const { offers_per_response, theme_id, ranking, floor, labels = {}, ...texts } = changes;
   return {
     [`${name}.key`]: key,
     [`${name}.share`]: percentOf(share),
@@ -44,6 +44,7 @@ function armToForm({ key, share, changes }: ArmInput, name: string): FormValues 
     [`${name}.theme_id`]: theme_id === undefined ? '' : String(theme_id),
     [`${name}.ranking`]: ranking ?? '',
     [`${name}.floor`]: floor === undefined ? '' : String(floor),
+    ...Object.fromEntries(Object.entries(labels).map(([label, text]) => [`${name}.labels.${label}`, text])),
     [`${name}.texts`]: Object.keys(texts).length === 0 ? '' : JSON.stringify(texts, null, 2),
   };
 }
@@ -83,6 +84,11 @@ function readArm(fields: Fields, name: string): Values {
     const given = fields.text(`${name}.${field}`);
     if (given !== '') changes[field] = Number(given.replace(',', '.'));
   }
+  const labels = labelNames.flatMap((label) => {
+    const text = fields.text(`${name}.labels.${label}`);
+    return text === '' ? [] : [[label, text] as const];
+  });
+  if (labels.length > 0) changes.labels = { ...(changes.labels as object | undefined), ...Object.fromEntries(labels) };
   if (fields.text(`${name}.ranking`) !== '') changes.ranking = fields.text(`${name}.ranking`);
   return { key: fields.text(`${name}.key`), share: shareOf(fields, `${name}.share`), changes };
 }
@@ -110,7 +116,7 @@ export function errorsToForm(errors: FieldErrors, fields: Fields): FieldErrors {
     if (rest === '' || name === undefined) return { path, message };
     if (name === 'control') return { path: '/control', message };
     const field = rest.replace(/^changes\//, '');
-    return { path: `/${name}.${/^(settings|labels)/.test(field) ? 'texts' : field}`, message };
+    return { path: `/${name}.${/^settings/.test(field) ? 'texts' : field.replaceAll('/', '.')}`, message };
   });
 }
 
@@ -139,7 +145,7 @@ export function formFields(form: FormBuilder, context: PublisherContext, isNew: 
     })}
     ${fieldGroup(
       t('experiments.compared'),
-      html`<p class="hint">${t('experiments.comparedHint')}</p>`,
+      html`<p class="hint">${t('experiments.comparedHint')} ${t('experiments.unitHint')}</p>`,
       columns([
         form.input('control', { label: t('experiments.control'), type: 'number', min: 0, max: 100, step: '0.01' }),
         form.input('holdout', {
@@ -191,7 +197,17 @@ const armFields = (form: FormBuilder, name: string, themes: readonly { value: st
     }),
     form.input(`${name}.floor`, { label: t('experiments.floor'), type: 'number', min: 0, step: '0.01' }),
   ])}
-  ${form.textarea(`${name}.texts`, {
-    ...{ label: t('experiments.texts'), hint: t('experiments.textsHint') },
-    ...{ code: true, rows: 3 },
-  })}`;
+  ${moreFields(t('experiments.labels'), columns(labelNames.map((label) => labelField(form, name, label))), {
+    isOpen: labelNames.some((label) => String(form.values[`${name}.labels.${label}`] ?? '') !== ''),
+  })}
+  ${moreFields(
+    t('experiments.texts'),
+    form.textarea(`${name}.texts`, {
+      ...{ label: t('experiments.texts'), hint: t('experiments.textsHint') },
+      ...{ code: true, rows: 3 },
+    }),
+    { isOpen: String(form.values[`${name}.texts`] ?? '') !== '' },
+  )}`;
+
+const labelField = (form: FormBuilder, name: string, label: (typeof labelNames)[number]): Html =>
+  form.input(`${name}.labels.${label}`, { label: t(`experiments.label_${label}`), maxLength: 200 });

@@ -4,6 +4,7 @@ import { t } from '../../platform/i18n/messages.ts';
 import { actionButton } from '../../shell/actions.ts';
 import { card, table } from '../../shell/components.ts';
 import { hasRole } from '../../shell/context.ts';
+import { fieldName } from '../../shell/field-names.ts';
 import { moment } from '../../shell/format.ts';
 import type { HistoryEntry } from '../configuration/history.ts';
 import type { ExperimentView } from '../configuration/view.ts';
@@ -48,6 +49,6 @@ const writtenList = ({ written }: NonNullable<ExperimentView['adopted']>): Html 
           }</li>`,
       )}</ul>`;
 
-/** Such as `offers_per_response: 3 → 1`. */
+/** Such as `Offers per response: 3 → 1`. */
 const changeText = ([name, { old, new: now }]: [string, { old: unknown; new: unknown }]): string =>
-  typeof now === 'object' && now !== null ? name : `${name}: ${old ?? '–'} → ${now ?? '–'}`;
+  typeof now === 'object' && now !== null ? fieldName(name) : `${fieldName(name)}: ${old ?? '–'} → ${now ?? '–'}`;

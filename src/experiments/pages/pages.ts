@@ -10,7 +10,7 @@ import { actionButton } from '../../shell/actions.ts';
 import { apiText } from '../../shell/api-text.ts';
 import { badge, type Cell, strongLink, type Tone } from '../../shell/components.ts';
 import { type Fields, fieldErrorsOf, hasRole, keyIn } from '../../shell/context.ts';
-import { momentOr } from '../../shell/format.ts';
+import { moment } from '../../shell/format.ts';
 import type { Shell } from '../../shell/layout.ts';
 import type { Pages } from '../../shell/pages.ts';
 import { adoptArm, undoAdoption } from '../configuration/adopt.ts';
@@ -18,6 +18,7 @@ import { experiments } from '../configuration/experiments.ts';
 import { startExperiment, stopExperiment } from '../configuration/state.ts';
 import type { ExperimentView } from '../configuration/view.ts';
 import { reportFor } from '../report/find.ts';
+import type { ReportOptions } from '../report/report.ts';
 import { segments } from '../report/sums.ts';
 import { errorsToForm, formFields, readForm, toForm } from './form.ts';
 import { historyCard } from './history-card.ts';
@@ -95,12 +96,20 @@ export function experimentPages(app: App, shell: Shell, management: ManagementCl
 /** What is known so far, above the form; of a draft nothing. */
 async function findings(management: ManagementClient, context: PublisherContext, experiment: ExperimentView) {
   if (experiment.versions.length === 0) return nothing;
-  const segment = segments.find((by) => by === (context.request.query as { segment?: unknown }).segment) ?? null;
-  const options = { ...defaults, segment };
+  const options = readOptions(context.request.query as Record<string, unknown>, experiment);
   const report = await management.read(context, (work) => reportFor(work, experiment.key, options));
   const href = hrefOf(context, experiment.key);
   return html`
     ${reportCard(context, report, { experiment, href })} ${overTimeCard(report)} ${segmentsCard(report, href)}`;
+}
+
+/** What is shown of a report by its address; what is none is not looked at. */
+function readOptions(query: Record<string, unknown>, { versions }: ExperimentView): ReportOptions {
+  return {
+    version: versions.find(({ version }) => String(version) === query.version)?.version ?? null,
+    population: (['all', 'would_have_seen'] as const).find((one) => one === query.population) ?? null,
+    segment: segments.find((by) => by === query.segment) ?? null,
+  };
 }
 
 /** What starts, stops and decides; what is refused is said on the page of the experiment. */
@@ -148,7 +157,7 @@ const cells = (context: PublisherContext, row: ExperimentView): Cell[] => [
   row.adopted === null
     ? badge(t(`experiments.${row.state}State`), tones[row.state])
     : badge(t('experiments.isPermanent', { arm: row.adopted.arm }), 'info'),
-  momentOr(context.publisher, row.versions.at(-1)?.at ?? null),
+  row.versions.length === 0 ? '–' : moment(context.publisher, row.versions.at(-1)?.at ?? ''),
 ];
 
 function actions(context: PublisherContext, view: ExperimentView): Html {

@@ -5,9 +5,11 @@ import { t, tHtml } from '../../platform/i18n/messages.ts';
 import { card } from '../../shell/components.ts';
 import { type Fields, hasRole } from '../../shell/context.ts';
 import { count, percent } from '../../shell/format.ts';
+import type { ExperimentValues } from '../configuration/view.ts';
 import { type PlannedDesign, planFor } from '../report/find.ts';
 import type { ExperimentPlan } from '../report/plan.ts';
 import { readForm } from './form.ts';
+import { inWords } from './words.ts';
 
 /** Beside the form: how long what is typed takes, asked again with each edit. */
 export const planPanel = ({ path, viewer }: PublisherContext): Html =>
@@ -31,7 +33,8 @@ export async function typedPlan(management: ManagementClient, context: Publisher
   const isComplete = shares.every((share) => share >= 0) && total <= 1 + 1e-9 && design.smallest_lift > 0;
   if (!isComplete || (design.arms.length < 2 && total === 0))
     return html`<p class="hint">${t('experiments.planIncomplete')}</p>`;
-  return planText(await management.read(context, (work) => planFor(work, design)));
+  const plan = await management.read(context, (work) => planFor(work, design));
+  return html`<p>${inWords(design as ExperimentValues)}</p>${planText(plan)}`;
 }
 
 function planText({ lift, days, users_needed: needed, users_per_day: perDay }: ExperimentPlan): Html {

@@ -3,80 +3,120 @@ import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { actionButton } from '../../shell/actions.ts';
 import { drawnChart } from '../../shell/chart.ts';
-import { type Cell, card, table } from '../../shell/components.ts';
+import { type Cell, card, notice, table, tabs } from '../../shell/components.ts';
 import { hasRole } from '../../shell/context.ts';
-import { count, momentText, percent, utc } from '../../shell/format.ts';
+import { moreFields } from '../../shell/field-groups.ts';
+import { count, decimal, momentText, percent, utc } from '../../shell/format.ts';
 import { adoptableArms } from '../configuration/adopt.ts';
 import type { ExperimentView } from '../configuration/view.ts';
 import type { ExperimentReport } from '../report/report.ts';
-import { liftText, sentenceOf } from './words.ts';
+import type { Population } from '../report/sums.ts';
+import { metricsTable } from './metrics-table.ts';
+import { daysText, liftText, sentenceOf, warningsOf } from './words.ts';
 
 type OfExperiment = { experiment: ExperimentView; href: string };
 
 /** What each arm does, and for admins what makes it permanent. */
 export function reportCard(context: PublisherContext, report: ExperimentReport, of: OfExperiment): Html {
-  const adoptable = canAdopt(context, of.experiment) ? adoptableArms(of.experiment) : [];
-  const names = Object.keys(report.arms[0]?.metrics ?? {});
-  const outcomes = [...new Set(report.arms.flatMap((arm) => Object.keys(arm.outcomes)))];
-  const rows = report.arms.flatMap((arm, at) => [
-    [
-      html`<strong>${arm.arm}</strong>`,
-      t('experiments.users', { users: count(arm.users), sessions: count(arm.sessions) }),
-      t('experiments.wouldSee', { users: count(arm.would_have_seen.users) }),
-      adoptable.includes(arm.arm) ? adoptButton(context, arm.arm, of) : '',
-      '',
-    ],
-    ...[
-      ...names.map((name) => [name, arm.metrics[name]] as const),
-      ...outcomes.map((name) => [name, arm.outcomes[name]] as const),
-    ].map(([name, found]): Cell[] => [
-      '',
-      metricName(name),
-      found === undefined ? '–' : found.value.toFixed(2),
-      at === 0 ? t('experiments.isControl') : liftText(found?.lift ?? null),
-      found === undefined ? '–' : percent(found.probability_best),
-    ]),
-  ]);
-  const columns = [
-    ...[
-      { text: t('experiments.armKey') },
-      { text: t('experiments.metric') },
-      { text: t('experiments.value'), numeric: true },
-    ],
-    ...[
-      { text: t('experiments.against', { control: report.control }) },
-      { text: t('experiments.best'), numeric: true },
-    ],
-  ];
-  const needed = report.users_needed;
   return card(
     t('experiments.report'),
     html`
-      <p><strong>${sentenceOf(report)}</strong></p>
-      <p class="hint">
-        ${t(report.population === 'all' ? 'experiments.ofAll' : 'experiments.ofThose')} ${t('experiments.intervals')}
-        ${needed !== null && t('experiments.needed', { users: count(needed), lift: percent(report.smallest_lift) })}
-        ${report.erased_users > 0 && t('experiments.erased', { count: report.erased_users })}
-      </p>
-      ${table(t('experiments.report'), columns, rows)}`,
+      <div class="findings">
+        <div class="verdict"><p><strong>${sentenceOf(report)}</strong></p></div>
+        ${warningsOf(report).map((text) => notice('warn', html`<p>${text}</p>`))}
+        ${tiles(report)}
+        ${versionTabs(report, of)} ${populationTabs(report, of)}
+        ${armsTable(report)}
+        ${decisions(context, of)}
+        <p class="hint">
+          ${t('experiments.intervals')} ${t('experiments.capped')}
+          ${report.erased_users > 0 && t('experiments.erased', { count: report.erased_users })}
+        </p>
+        ${moreFields(t('experiments.allMetrics'), metricsTable(report))}
+      </div>`,
+  );
+}
+
+/** How far it is. */
+function tiles(report: ExperimentReport): Html {
+  const { users_counted: users, users_needed: needed, smallest_lift: lift, explained_by_history: explained } = report;
+  const tile = (label: string, value: string, hint: string): Html =>
+    html`<div class="stat"><span>${label}</span><strong>${value}</strong><small class="hint">${hint}</small></div>`;
+  const goal = needed === null ? '' : t('experiments.needed', { users: count(needed), lift: percent(lift) });
+  const daysLeft = report.days_left === null ? '–' : count(report.days_left);
+  return html`
+    <div class="stats">
+      ${tile(t('experiments.userCount'), count(users), goal)}
+      ${tile(t('experiments.daysLeft'), daysLeft, daysText(report))}
+      ${tile(t('experiments.historyShare'), percent(Math.round(explained * 100) / 100), t('experiments.historyHint'))}
+    </div>`;
+}
+
+/** Each version has numbers of its own. */
+function versionTabs({ version, population }: ExperimentReport, { experiment, href }: OfExperiment): Html {
+  if (experiment.versions.length < 2) return nothing;
+  const entries = experiment.versions.slice(-maxVersionTabs).map((one) => ({
+    ...{ text: t('experiments.version', { version: one.version }), current: one.version === version },
+    href: `${href}?version=${one.version}&population=${population}`,
+  }));
+  return tabs(t('experiments.versions'), entries);
+}
+
+const maxVersionTabs = 6;
+
+function populationTabs({ version, population }: ExperimentReport, { href }: OfExperiment): Html {
+  const entry = (one: Population, text: string) => ({
+    ...{ text, href: `${href}?version=${version}&population=${one}`, current: population === one },
+  });
+  return tabs(t('experiments.population'), [
+    entry('would_have_seen', t('experiments.ofThose')),
+    entry('all', t('experiments.ofAll')),
+  ]);
+}
+
+function armsTable(report: ExperimentReport): Html {
+  const rows = report.arms.map((arm, at): Cell[] => {
+    const revenue = arm.metrics.revenue_per_1000_sessions;
+    return [
+      html`<strong>${arm.arm}</strong>`,
+      html`<span title="${t('experiments.wouldSee', { users: count(arm.would_have_seen.users) })}">${count(
+        arm.users,
+      )}</span>`,
+      revenue === undefined ? '–' : decimal(revenue.value),
+      at === 0 ? t('experiments.isControl') : liftText(revenue?.lift ?? null),
+      revenue === undefined ? '–' : percent(revenue.probability_best),
+    ];
+  });
+  return table(
+    t('experiments.report'),
+    [
+      { text: t('experiments.armKey') },
+      { text: t('experiments.userCount'), numeric: true },
+      { text: t('experiments.revenue'), numeric: true },
+      { text: t('experiments.against', { control: report.control }) },
+      { text: t('experiments.best'), numeric: true, hint: t('experiments.bestHint') },
+    ],
+    rows,
   );
 }
 
 const canAdopt = ({ viewer }: PublisherContext, { adopted, versions, state }: ExperimentView): boolean =>
   hasRole(viewer.user.role, 'admin') && adopted === null && versions.length > 0 && state !== 'scheduled';
 
+/** What ends the experiment with an arm for everybody. */
+function decisions(context: PublisherContext, of: OfExperiment): Html {
+  if (!canAdopt(context, of.experiment)) return nothing;
+  return html`
+    <div class="actions" role="group" aria-label="${t('experiments.decision')}">
+      ${adoptableArms(of.experiment).map((arm) => adoptButton(context, arm, of))}
+    </div>`;
+}
+
 const adoptButton = (context: PublisherContext, arm: string, { href }: OfExperiment): Html =>
   actionButton(context, {
     ...{ to: `${href}/adopt`, values: { arm }, small: true },
     text: t('experiments.makePermanent', { arm }),
   });
-
-const metricNames = ['revenue', 'perks', 'clicks', 'conversions'] as const;
-
-function metricName(name: string): string {
-  const known = metricNames.find((metric) => name === `${metric}_per_1000_sessions`);
-  return known === undefined ? name : t(`experiments.${known}`);
-}
 
 /** The lift in revenue of each arm as it stood day by day, between the ends of its interval. */
 export function overTimeCard({ over_time: days, arms }: ExperimentReport): Html {

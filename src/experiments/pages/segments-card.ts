@@ -1,7 +1,7 @@
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { type Cell, card, notice, table, tabs } from '../../shell/components.ts';
-import { count, countryName } from '../../shell/format.ts';
+import { count, countryName, decimal } from '../../shell/format.ts';
 import type { ExperimentReport } from '../report/report.ts';
 import { type Segment, segments } from '../report/sums.ts';
 import { liftText } from './words.ts';
@@ -12,7 +12,10 @@ export function segmentsCard(report: ExperimentReport, href: string): Html {
   const links = tabs(
     t('experiments.segments'),
     segments.map((by) => ({
-      ...{ text: t(`experiments.by_${by}`), href: `${href}?segment=${by}#segments` },
+      ...{
+        text: t(`experiments.by_${by}`),
+        href: `${href}?version=${report.version}&population=${report.population}&segment=${by}#segments`,
+      },
       current: chosen?.by === by,
     })),
   );
@@ -29,7 +32,7 @@ function valuesOf({ by, comparisons, values }: NonNullable<ExperimentReport['seg
       at === 0 ? html`<strong>${nameOf(by, value)}</strong>` : '',
       arm,
       count(users),
-      revenue.toFixed(2),
+      decimal(revenue),
       at === 0 ? t('experiments.isControl') : liftText(lift),
     ]),
   );

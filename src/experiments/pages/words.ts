@@ -1,15 +1,17 @@
 import { t } from '../../platform/i18n/messages.ts';
-import { momentText, percent, utc } from '../../shell/format.ts';
-import type { ArmInput } from '../configuration/changes.ts';
+import { fieldName } from '../../shell/field-names.ts';
+import { change, momentText, percent, utc } from '../../shell/format.ts';
+import { type ArmInput, labelNames } from '../configuration/changes.ts';
 import type { ExperimentValues } from '../configuration/view.ts';
 import type { ExperimentReport } from '../report/report.ts';
 import type { Estimate } from '../statistics/compare.ts';
 
 /** What an experiment does, in words. */
 export function inWords({ arms, holdout, campaign_id: campaignId }: ExperimentValues): string {
-  const parts = arms.flatMap((arm) => {
+  const parts = arms.map((arm) => {
     const changes = changesInWords(arm);
-    return changes === '' ? [] : [t('experiments.armDoes', { share: percent(arm.share), changes })];
+    const share = percent(arm.share);
+    return changes === '' ? t('experiments.armKeeps', { share }) : t('experiments.armDoes', { share, changes });
   });
   if (holdout > 0)
     parts.push(
@@ -29,20 +31,17 @@ function changesInWords({ changes }: ArmInput): string {
     floor === undefined ? '' : t('experiments.doesFloor', { floor: String(floor) }),
     settings === undefined && labels === undefined
       ? ''
-      : t('experiments.doesTexts', { names: Object.keys({ ...settings, ...labels }).join(', ') }),
+      : t('experiments.doesTexts', { names: textNames(changes).join(', ') }),
   ]
     .filter((text) => text !== '')
     .join(', ');
 }
 
-/** Such as `+4.1 %`. */
-const signed = (value: number): string => `${value > 0 ? '+' : ''}${percent(value)}`;
-
 /** Such as `+4.1 %, between +1.2 % and +7 %`. */
 export const liftText = (lift: Estimate | null): string =>
   lift === null
     ? '–'
-    : t('experiments.between', { lift: signed(lift.estimate), low: signed(lift.low), high: signed(lift.high) });
+    : t('experiments.between', { lift: change(lift.estimate), low: change(lift.low), high: change(lift.high) });
 
 /** Whether there is enough data, or when there will be. */
 export function daysText({ is_enough: isEnough, days_left: days, enough_since: since }: ExperimentReport): string {
@@ -53,10 +52,28 @@ export function daysText({ is_enough: isEnough, days_left: days, enough_since: s
   return days === null ? t('experiments.notEnough') : t('experiments.notEnoughDays', { days });
 }
 
+/** What an arm changes of texts and settings, as the form calls it. */
+const textNames = ({ settings, labels }: Pick<ArmInput['changes'], 'settings' | 'labels'>): string[] => [
+  ...Object.keys(settings ?? {}).map(fieldName),
+  ...labelNames.filter((name) => labels?.[name] !== undefined).map((name) => t(`experiments.label_${name}`)),
+];
+
+const isTrusted = ({ sample_ratio: shares, before_exposure: before }: ExperimentReport): boolean =>
+  !shares.is_wrong && !before.is_wrong;
+
+/** What speaks against the numbers of a report. */
+export function warningsOf({ sample_ratio: shares, seen_ratio: seen, before_exposure: before }: ExperimentReport) {
+  return [
+    ...(shares.is_wrong ? [t('experiments.sharesWrong')] : []),
+    ...(before.is_wrong ? [t('experiments.differBefore', { arms: before.arms.join(', ') })] : []),
+    ...(seen?.is_wrong ? [t('experiments.seenWrong')] : []),
+  ];
+}
+
 /** The one sentence on top of a report. */
 export function sentenceOf(report: ExperimentReport): string {
-  const { arms, sample_ratio: shares, control } = report;
-  if (shares.is_wrong) return t('experiments.sharesWrong');
+  const { arms, control } = report;
+  if (!isTrusted(report)) return t('experiments.notTrusted');
   const candidates = arms.slice(1).flatMap(({ arm, metrics: { revenue_per_1000_sessions: revenue } }) => {
     const lift = revenue?.lift ?? null;
     return lift === null ? [] : [{ arm, lift, isCertain: revenue?.is_significant === true }];

@@ -37,22 +37,27 @@ const mostSessions = 20_000;
 export async function planOf(executor: Executor, asked: Asked): Promise<ExperimentPlan> {
   const { shares, lift } = asked;
   const { moments, usersPerDay } = await sampleUsers(executor, asked);
-  const arms = shares.filter((share) => share > 0);
-  const all = arms.reduce((sum, share) => sum + share, 0);
-  // The smallest arm decides: the others are found by then.
-  const [control = 0, ...others] = arms;
-  const arm = Math.min(...others, 1);
-  const found =
-    others.length === 0 || moments.y <= 0
-      ? Number.POSITIVE_INFINITY
-      : usersNeeded({
-          ...{ mean: ratioOf(moments), variance: linearised(moments).z, lift },
-          ...{ shares: [control, arm] as const, alpha: alpha / others.length },
-        });
-  const needed = Number.isFinite(found) ? Math.ceil((found * all) / (control + arm)) : null;
+  const all = shares.reduce((sum, share) => sum + share, 0);
+  const needed = usersOfAllArms({ mean: ratioOf(moments), variance: linearised(moments).z, lift, shares });
   const perDay = Math.round(usersPerDay);
   const days = needed === null || usersPerDay === 0 ? null : Math.ceil(needed / (usersPerDay * all));
   return { lift, users_per_day: perDay, users_needed: needed, days };
+}
+
+type Design = { mean: number; variance: number; lift: number; shares: readonly number[] };
+
+/** Users of all arms by whom the lift of each is found. `shares`: the control's first. @returns null: never */
+export function usersOfAllArms({ mean, variance, lift, shares }: Design): number | null {
+  const [control = 0, ...others] = shares.filter((share) => share > 0);
+  if (others.length === 0 || mean <= 0) return null;
+  // The smallest arm decides: the others are found by then.
+  const arm = Math.min(...others);
+  const found = usersNeeded({
+    ...{ mean, variance, lift, shares: [control, arm] as const },
+    alpha: alpha / others.length,
+  });
+  const all = others.reduce((sum, share) => sum + share, control);
+  return Number.isFinite(found) ? Math.ceil((found * all) / (control + arm)) : null;
 }
 
 type SampleRow = Pick<Moments, 'n' | 'x' | 'y' | 'xx' | 'yy' | 'xy'> & { days: number };

@@ -1,15 +1,17 @@
 import { controlOf, holdoutArm } from '../../catalog/experiments.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
-import { dayMs, dayOf } from '../../platform/lib/time.ts';
+import { dayOf } from '../../platform/lib/time.ts';
 import type { ExperimentView } from '../configuration/view.ts';
-import { probabilitiesToBeBest, sampleRatio, usersNeeded } from '../statistics/checks.ts';
+import { probabilitiesToBeBest } from '../statistics/checks.ts';
 import { compare, type Estimate } from '../statistics/compare.ts';
-import { linearised, type Moments, ratioOf } from '../statistics/moments.ts';
+import { type Moments, noMoments, ratioOf } from '../statistics/moments.ts';
 import { outside, readSegments, type SegmentsReport } from './by-segment.ts';
 import { isAnswered, readPoints, revenueLifts } from './over-time.ts';
 import { alpha } from './plan.ts';
+import { progressOf } from './progress.ts';
 import { type ArmSums, armSums, type Population, readRows, type Segment, sessionMetrics } from './sums.ts';
+import { type Validity, validityOf } from './validity.ts';
 
 type MetricReport = {
   /** By 1,000 sessions; an own outcome by user. */
@@ -31,18 +33,21 @@ type ArmReport = {
   outcomes: Record<string, MetricReport>;
 };
 
-export type ExperimentReport = {
+export type ExperimentReport = Validity & {
   key: string;
   state: string;
   version: number;
   from: string | null;
   control: string;
   population: Population;
-  sample_ratio: { is_wrong: boolean; odds: number };
   /** The data answer the question: the difference in revenue is not 0, or smaller than what was looked for. */
   is_enough: boolean;
   /** Users of all arms that are needed to see the smallest lift that is looked for; null: unknown as yet. */
   users_needed: number | null;
+  /** Of them, those who are there. */
+  users_counted: number;
+  /** How much of the variance of revenue is explained by what users did before, 0 to 1. */
+  explained_by_history: number;
   smallest_lift: number;
   /** Until then, at the pace so far, of one that runs; 0: there is enough; null: unknown as yet. */
   days_left: number | null;
@@ -88,8 +93,7 @@ export async function reportOf(
     allocation: experiment.allocation,
     isCurrent: version === experiment.version,
   });
-  const counted = names.map((name, at) => ({ users: ordered[at]?.users ?? 0, share: planned.get(name) ?? 0 }));
-  const { odds, isWrong } = sampleRatio(counted);
+  const shares = names.map((name) => planned.get(name) ?? 0);
   const { smallest_lift: lift } = experiment;
   const each = alpha / Math.max(1, names.length - 1);
   const today = dayOf(nowMs);
@@ -104,15 +108,17 @@ export async function reportOf(
   });
   const isEnough = overTime.at(-1)?.is_enough === true;
   const { segment } = options;
-  const needed = neededOf(ordered[0] ?? null, names.length, lift);
-  const pace = { users: counted.reduce((sum, { users }) => sum + users, 0), needed, sinceMs: Date.parse(at ?? '') };
+  const startMs = Date.parse(experiment.started_at ?? experiment.start_at ?? at ?? '');
+  const progress = progressOf(ordered, { shares, lift, sinceMs: Math.max(startMs, Date.parse(at ?? '')), nowMs });
   return {
     ...{ key, state, version, from: at, control: control || outside, population },
-    sample_ratio: { is_wrong: isWrong, odds: Math.min(odds, 1e12) },
+    ...validityOf(armSums(rows, 'all'), { names, shares, population }),
     is_enough: isEnough,
-    users_needed: needed,
+    users_needed: progress.needed,
+    users_counted: progress.users,
+    explained_by_history: progress.explained,
     smallest_lift: lift,
-    days_left: state !== 'running' ? null : isEnough ? 0 : daysLeft(pace, nowMs),
+    days_left: state !== 'running' ? null : isEnough ? 0 : progress.daysLeft,
     erased_users: experiment.erased_users,
     arms: reports,
     over_time: overTime,
@@ -148,11 +154,11 @@ function armReports(names: readonly string[], sums: readonly (ArmSums | null)[])
   const each = alpha / Math.max(1, names.length - 1);
   const metric = (pick: (arm: ArmSums) => Moments | undefined, factor: number): MetricReport[] => {
     const moments = sums.map((arm) => (arm === null ? undefined : pick(arm)));
-    const best = probabilitiesToBeBest(moments.map((one) => one ?? none));
+    const best = probabilitiesToBeBest(moments.map((one) => one ?? noMoments));
     return moments.map((own, at) => {
-      const found = at === 0 ? null : compare(moments[0] ?? none, own ?? none, { alpha: each });
+      const found = at === 0 ? null : compare(moments[0] ?? noMoments, own ?? noMoments, { alpha: each });
       return {
-        value: ratioOf(own ?? none) * factor,
+        value: ratioOf(own ?? noMoments) * factor,
         difference: found === null ? null : scaled(found.difference, factor),
         lift: found?.lift ?? null,
         is_significant: found?.isSignificant ?? false,
@@ -180,28 +186,6 @@ function armReports(names: readonly string[], sums: readonly (ArmSums | null)[])
   }));
 }
 
-const none: Moments = { n: 0, x: 0, y: 0, b: 0, xx: 0, yy: 0, bb: 0, xy: 0, xb: 0, yb: 0 };
-
 const scaled = ({ estimate, low, high }: Estimate, factor: number): Estimate => ({
   ...{ estimate: estimate * factor, low: low * factor, high: high * factor },
 });
-
-/** Of as many users in each arm. */
-function neededOf(control: ArmSums | null, arms: number, smallestLift: number): number | null {
-  const revenue = control?.metrics.revenue;
-  if (revenue === undefined || revenue.n < 100 || revenue.y <= 0) return null;
-  const users = usersNeeded({
-    ...{ mean: ratioOf(revenue), variance: linearised(revenue).z, lift: smallestLift },
-    ...{ shares: [0.5, 0.5], alpha: alpha / Math.max(1, arms - 1) },
-  });
-  return Number.isFinite(users) ? Math.ceil((users / 2) * arms) : null;
-}
-
-type Pace = { users: number; needed: number | null; sinceMs: number };
-
-/** At the pace since the version began; at least 1. */
-function daysLeft({ users, needed, sinceMs }: Pace, nowMs: number): number | null {
-  if (needed === null || users === 0 || Number.isNaN(sinceMs)) return null;
-  const days = Math.max(1 / 24, (nowMs - sinceMs) / dayMs);
-  return Math.max(1, Math.ceil((needed - users) / (users / days)));
-}

@@ -74,6 +74,14 @@ const segments = Type.Object(
   { title: 'ExperimentSegments' },
 );
 
+const ratio = Type.Object(
+  {
+    is_wrong: Type.Boolean({ description: 'Users were lost or counted twice in some arm: the numbers mislead.' }),
+    odds: Type.Number({ description: 'Against the planned shares; 1,000 is the alarm.' }),
+  },
+  { title: 'ExperimentShares' },
+);
+
 const report = Type.Object(
   {
     key: Type.String(),
@@ -82,12 +90,21 @@ const report = Type.Object(
     from: Type.Union([Type.String(), Type.Null()]),
     control: Type.String(),
     population: Type.String({ description: '`all` or `would_have_seen`.' }),
-    sample_ratio: Type.Object({
-      is_wrong: Type.Boolean({ description: 'Users were lost or counted twice in some arm: the numbers mislead.' }),
-      odds: Type.Number({ description: 'Against the planned shares; 1,000 is the alarm.' }),
+    sample_ratio: ratio,
+    seen_ratio: Type.Union([ratio, Type.Null()], {
+      description:
+        'The same of those who saw an offer, or would have: an arm changes who does; null: all are compared.',
     }),
+    before_exposure: Type.Object(
+      { is_wrong: Type.Boolean(), arms: Type.Array(Type.String()) },
+      { description: 'Arms whose users differed from those of the control before they were in the experiment.' },
+    ),
     is_enough: Type.Boolean({ description: 'The data answer whether revenue differs by `smallest_lift` at least.' }),
     users_needed: Type.Union([Type.Integer(), Type.Null()], { description: 'Of all arms, to see `smallest_lift`.' }),
+    users_counted: Type.Integer({ description: 'Of the population, in all arms.' }),
+    explained_by_history: Type.Number({
+      description: 'Part of the variance of revenue that is explained by what users did before, 0 to 1.',
+    }),
     smallest_lift: Type.Number(),
     days_left: Type.Union([Type.Integer(), Type.Null()], {
       description: 'Of one that runs, until there is enough, at the pace so far; null: unknown as yet.',

@@ -1,9 +1,13 @@
 import { normalQuantile, uniform } from '../../decision/random.ts';
-import { alwaysValidWidth } from './compare.ts';
-import { linearised, type Moments, ratioOf } from './moments.ts';
+import { adjust } from './adjust.ts';
+import { alwaysValidWidth, compare } from './compare.ts';
+import type { Moments } from './moments.ts';
 
-/** Odds against the shares from which on users must have been lost (1 in 1,000 false alarms, over all looks). */
-const alarmOdds = 1000;
+/** How often a check may alarm without a cause, over all looks. */
+const falseAlarms = 0.001;
+
+/** Odds against the shares from which on users must have been lost. */
+const alarmOdds = 1 / falseAlarms;
 
 /** How many users the priors count for: shares that are wrong by about 2 %, and by about 0.2 %. */
 const priors = [600, 60_000];
@@ -30,6 +34,31 @@ export function sampleRatio(arms: readonly { users: number; share: number }[]): 
   const odds = priors.reduce((sum, prior) => sum + oddsOf(prior), 0) / priors.length;
   return { odds, isWrong: odds >= alarmOdds };
 }
+
+/**
+ * Whether users of an arm differed from the control's before they were in the experiment. Chance alone spreads them
+ * evenly; else something else chose them, or an earlier experiment still works in them.
+ * @param measures for each arm, the control first, the sums of each thing that is known from before
+ * @returns the places of such arms
+ */
+export function differBefore(measures: readonly (readonly Moments[])[]): number[] {
+  const [control = [], ...others] = measures;
+  const alpha = falseAlarms / Math.max(1, others.length * control.length);
+  return others.flatMap((arm, at) =>
+    arm.some((own, index) => {
+      const found = compare(historyOf(control[index] ?? own), historyOf(own), { alpha });
+      return found?.isSignificant === true;
+    })
+      ? [at + 1]
+      : [],
+  );
+}
+
+/** What is known from before as what is measured, by user. */
+const historyOf = ({ n, b, bb }: Moments): Moments => ({
+  ...{ n, x: n, xx: n, y: b, yy: bb, xy: b },
+  ...{ b: 0, bb: 0, xb: 0, yb: 0 },
+});
 
 /** The logarithm of the gamma function (Stirling's series; error below 1e-10 from 10 on, and lifted up to there). */
 function logGamma(value: number): number {
@@ -76,10 +105,7 @@ const draws = 10_000;
  * its estimate.
  */
 export function probabilitiesToBeBest(arms: readonly Moments[]): number[] {
-  const posteriors = arms.map((moments) => ({
-    mean: ratioOf(moments),
-    sd: moments.n === 0 ? 0 : Math.sqrt(linearised(moments).z / moments.n),
-  }));
+  const posteriors = adjust(arms).arms.map(({ mean, variance }) => ({ mean, sd: Math.sqrt(variance) }));
   const wins = arms.map(() => 0);
   for (let draw = 0; draw < draws; draw += 1) {
     let best = { at: 0, value: Number.NEGATIVE_INFINITY };

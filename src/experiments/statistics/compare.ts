@@ -1,4 +1,5 @@
-import { linearised, type Moments, ratioOf } from './moments.ts';
+import { type Adjusted, adjust } from './adjust.ts';
+import type { Moments } from './moments.ts';
 
 /** An estimate with the interval that holds the truth. */
 export type Estimate = { estimate: number; low: number; high: number };
@@ -7,7 +8,7 @@ export type Comparison = {
   difference: Estimate;
   /** The arm's by the control's, less 1: 0.04 is 4 % more. null: the control has none. */
   lift: Estimate | null;
-  /** The difference is not 0. */
+  /** The intervals of difference and lift leave out 0. */
   isSignificant: boolean;
   /** How much of the variance the history of users explains, 0 to 1. */
   explained: number;
@@ -48,40 +49,29 @@ export function compare(
   { alpha, width = alwaysValidWidth }: Options,
 ): Comparison | null {
   if (control.n < fewestUsers || arm.n < fewestUsers || control.x === 0 || arm.x === 0) return null;
-  const [c, a] = [linearised(control), linearised(arm)];
-  // Pooled over the arms: the slope must not depend on what the arm does.
-  const bb = c.b / control.n + a.b / arm.n;
-  const theta = bb === 0 ? 0 : (c.zb / control.n + a.zb / arm.n) / bb;
-  const adjusted = (own: typeof c): number => Math.max(0, own.z - 2 * theta * own.zb + theta * theta * own.b);
-  const variances = { control: adjusted(c) / control.n, arm: adjusted(a) / arm.n };
-  const plain = c.z / control.n + a.z / arm.n;
-  const shift = theta * (arm.b / arm.n - control.b / control.n);
+  const {
+    arms: [base, value],
+    explained,
+  } = adjust([control, arm]) as { arms: [Adjusted, Adjusted]; explained: number };
   const factor = width(control.n + arm.n, alpha);
-  const base = ratioOf(control);
-  const value = ratioOf(arm) - shift;
-  const half = factor * Math.sqrt(variances.control + variances.arm);
-  const difference = { estimate: value - base, low: value - base - half, high: value - base + half };
-  return {
-    difference,
-    lift: liftOf(base, value, variances, factor),
-    isSignificant: half > 0 && (difference.low > 0 || difference.high < 0),
-    explained: plain === 0 ? 0 : 1 - (variances.control + variances.arm) / plain,
-  };
+  const half = factor * Math.sqrt(base.variance + value.variance);
+  const estimate = value.mean - base.mean;
+  const difference = { estimate, low: estimate - half, high: estimate + half };
+  const lift = liftOf(base, value, factor);
+  const isCertain = ({ low, high }: Estimate): boolean => low > 0 || high < 0;
+  const isSignificant = half > 0 && isCertain(difference) && (lift === null || isCertain(lift));
+  return { difference, lift, isSignificant, explained };
 }
 
 /** On the scale of logarithms, on which a ratio is nearer to normal; by the delta method where the arm has none. */
-function liftOf(
-  base: number,
-  value: number,
-  variances: { control: number; arm: number },
-  factor: number,
-): Estimate | null {
+function liftOf(control: Adjusted, arm: Adjusted, factor: number): Estimate | null {
+  const [base, value] = [control.mean, arm.mean];
   if (base <= 0) return null;
   const estimate = value / base - 1;
   if (value <= 0) {
-    const half = (factor * Math.sqrt(variances.arm + (value / base) ** 2 * variances.control)) / base;
+    const half = (factor * Math.sqrt(arm.variance + (value / base) ** 2 * control.variance)) / base;
     return { estimate, low: estimate - half, high: estimate + half };
   }
-  const half = factor * Math.sqrt(variances.control / base ** 2 + variances.arm / value ** 2);
+  const half = factor * Math.sqrt(control.variance / base ** 2 + arm.variance / value ** 2);
   return { estimate, low: (value / base) * Math.exp(-half) - 1, high: (value / base) * Math.exp(half) - 1 };
 }

@@ -17,7 +17,7 @@ const key = 'experiment_id, version, arm, unit_key';
 
 /**
  * Users who came into an experiment, and their sessions in it. Of those who are new, what they did in the fortnight
- * before is read: nothing that the experiment did can have changed it.
+ * before is read: nothing that the experiment did can have changed it, in no version.
  */
 export const addSessionsSql = `
 with given as (
@@ -50,6 +50,10 @@ select ${key
   .join(', ')}, c.first_at, coalesce(c.device, ''), coalesce(c.country, ''), c.sessions, c.would_see,
   coalesce(b.clicks, 0), coalesce(b.revenue_micros, 0)
 from counted c
+cross join lateral (
+  select least(c.first_at, min(p.first_at)) as at from experiment_units p
+  where p.experiment_id = c.experiment_id and p.unit_key = c.unit_key
+) entered
 left join lateral (
   select sum(clicks)::int as clicks, sum(revenue_micros) as revenue_micros from sessions s
   cross join lateral (
@@ -59,8 +63,8 @@ left join lateral (
     union all
     select 0, coalesce(sum(k.revenue_micros), 0) from bookings k where k.day = s.day and k.session_id = s.id
   ) happened
-  where s.user_key = c.unit_key and not s.dev and s.created_at < c.first_at
-    and s.day between (c.first_at - interval '14 days')::date and c.first_at::date
+  where s.user_key = c.unit_key and not s.dev and s.created_at < entered.at
+    and s.day between (entered.at - interval '14 days')::date and entered.at::date
 ) b on true
 where not exists (
   select from known k where (k.experiment_id, k.version, k.arm, k.unit_key)
@@ -113,13 +117,19 @@ export const addBookingsSql = addSql(
   ['conversions', 'revenue_micros'],
 );
 
-/** The publishers' own outcomes, of users who were in an experiment by then. */
+/**
+ * The publishers' own outcomes, of users who were in an experiment by then: for the version that ran, whenever it is
+ * told. Values of two currencies are never added up.
+ */
 export const addOutcomesSql = `
 insert into experiment_outcomes as o (${key}, sees, name, occurrences, value_micros)
-select u.experiment_id, u.version, u.arm, u.unit_key, u.would_see > 0, t.name, count(*), sum(t.value_micros)
+select u.experiment_id, u.version, u.arm, u.unit_key, u.would_see > 0, concat_ws(' ', t.name, t.currency), count(*),
+  sum(t.value_micros)
 from own_outcomes t join experiment_units u on u.unit_key = t.user_key and t.at >= u.first_at
 join experiments e on e.id = u.experiment_id and e.publisher_id = t.publisher_id
-where ${isNew} and (e.stopped_at is null or t.at <= e.stopped_at) and u.version = e.version
+where ${isNew} and (least(e.stopped_at, e.end_at) is null or t.at <= least(e.stopped_at, e.end_at))
+  and u.version = (select max((v ->> 'version')::int) from jsonb_array_elements(e.versions) v
+    where (v ->> 'at')::timestamptz <= t.at)
 group by 1, 2, 3, 4, 5, 6
 on conflict (experiment_id, version, name, arm, unit_key) do update
 set occurrences = o.occurrences + excluded.occurrences, value_micros = o.value_micros + excluded.value_micros`;

@@ -1,0 +1,35 @@
+import { dayMs } from '../../platform/lib/time.ts';
+import { compare } from '../statistics/compare.ts';
+import { linearised, noMoments, ratioOf } from '../statistics/moments.ts';
+import { alpha, usersOfAllArms } from './plan.ts';
+import type { ArmSums } from './sums.ts';
+
+type Design = { shares: readonly number[]; lift: number; sinceMs: number; nowMs: number };
+
+type Progress = {
+  /** Users of all arms that are needed; null: unknown as yet. */
+  needed: number | null;
+  /** Who are there. */
+  users: number;
+  /** At the pace since the version began, at least 1; null: unknown as yet. */
+  daysLeft: number | null;
+  /** Of the variance, by what users did before: in the arm where it is least. */
+  explained: number;
+};
+
+/** Users of the control from which on its spread is known (count). */
+const fewestUsers = 100;
+
+/** How far an experiment is from seeing the smallest lift in revenue. @param arms the control first */
+export function progressOf(arms: readonly (ArmSums | null)[], { shares, lift, sinceMs, nowMs }: Design): Progress {
+  const [control = noMoments, ...others] = arms.map((arm) => arm?.metrics.revenue ?? noMoments);
+  const users = others.reduce((sum, { n }) => sum + n, control.n);
+  const found = others.flatMap((arm) => compare(control, arm, { alpha })?.explained ?? []);
+  const explained = found.length === 0 ? 0 : Math.max(0, Math.min(...found));
+  const variance = linearised(control).z * (1 - explained);
+  const needed = control.n < fewestUsers ? null : usersOfAllArms({ mean: ratioOf(control), variance, lift, shares });
+  const days = Math.max(1 / 24, (nowMs - sinceMs) / dayMs);
+  const isKnown = needed !== null && users > 0 && !Number.isNaN(sinceMs);
+  const daysLeft = isKnown ? Math.max(1, Math.ceil(((needed - users) * days) / users)) : null;
+  return { needed, users, daysLeft, explained };
+}

@@ -1,0 +1,32 @@
+import { linearised, type Moments, ratioOf } from './moments.ts';
+
+/** A ratio as it would be if the users of all arms had done the same before, and the variance of that estimate. */
+export type Adjusted = { mean: number; variance: number };
+
+/**
+ * What users did before the experiment cannot have been changed by it, so what it explains of a difference is chance,
+ * and is taken off (CUPED). The slope is pooled over the arms: it must not depend on what an arm does.
+ */
+export function adjust(arms: readonly Moments[]): { arms: Adjusted[]; explained: number } {
+  const counted = arms.filter(({ n }) => n > 0);
+  const sumOf = (of: (arm: Moments) => number): number => counted.reduce((sum, arm) => sum + of(arm), 0);
+  const bb = sumOf((arm) => linearised(arm).b / arm.n);
+  const theta = bb === 0 ? 0 : sumOf((arm) => linearised(arm).zb / arm.n) / bb;
+  const history =
+    sumOf(({ b }) => b) /
+    Math.max(
+      1,
+      sumOf(({ n }) => n),
+    );
+  const adjusted = arms.map((arm): Adjusted => {
+    if (arm.n === 0) return { mean: 0, variance: 0 };
+    const { z, b, zb } = linearised(arm);
+    return {
+      mean: ratioOf(arm) - theta * (arm.b / arm.n - history),
+      variance: Math.max(0, z - 2 * theta * zb + theta * theta * b) / arm.n,
+    };
+  });
+  const plain = sumOf((arm) => linearised(arm).z / arm.n);
+  const left = adjusted.reduce((sum, { variance }) => sum + variance, 0);
+  return { arms: adjusted, explained: plain === 0 ? 0 : 1 - left / plain };
+}
