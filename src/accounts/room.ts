@@ -15,9 +15,11 @@ import { keyAdditions, keyRoutes, keysOf } from './keys.ts';
 import { createOidcProvider, type OidcProvider } from './oidc/provider.ts';
 import { accountPages } from './pages/account.ts';
 import { activityPages } from './pages/activity/activity-log.ts';
+import { registerConfirmation } from './pages/confirmation.ts';
 import { forgotPasswordPages } from './pages/forgot-password.ts';
 import { keyPages } from './pages/keys.ts';
 import { oneTimeLinkPages } from './pages/one-time-link.ts';
+import { providerSignOut } from './pages/provider-sign-out.ts';
 import { secondFactorPages } from './pages/second-factor.ts';
 import { signInPages } from './pages/sign-in.ts';
 import { callbackPath, singleSignOnPages } from './pages/single-sign-on.ts';
@@ -61,13 +63,16 @@ export function createAccounts({ platform, catalog }: { platform: Platform; cata
       const services = servicesOf(shell, house.management);
       signInPages(app, services);
       secondFactorPages(app, services);
-      if (config.oidc !== null && provider !== null)
+      if (config.oidc !== null && provider !== null) {
         singleSignOnPages(app, services, { setting: config.oidc, provider });
+        providerSignOut(app, services, provider);
+      }
       if (config.passwordSignIn) oneTimeLinkPages(app, services);
       if (config.passwordSignIn && mailer !== null) forgotPasswordPages(app, services, mailer);
     },
     pages: (app: App, shell: Shell, house: { management: ManagementClient }) => {
       const services = servicesOf(shell, house.management);
+      registerConfirmation(app, services);
       for (const register of [accountPages, activityPages, keyPages, userPages]) register(app, services);
     },
   };

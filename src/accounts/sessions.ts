@@ -11,6 +11,8 @@ import { joinMembership, type UserRow, userColumns, userOf } from './users.ts';
 export const sessionLifetimeMs = 7 * dayMs;
 /** A session ends after this long without a request (milliseconds). */
 export const sessionIdleTimeoutMs = dayMs;
+/** How long a proof of who is there counts for sensitive actions (minutes). */
+export const confirmedMinutes = 15;
 /** Time to give the code of the second factor (milliseconds). */
 const codeTimeoutMs = 10 * minuteMs;
 /** `last_seen_at` is written at most this often (milliseconds). */
@@ -35,13 +37,15 @@ export type NewSession = {
   awaitsCode?: boolean;
   /** Sealed ID token of a sign-in at the OpenID provider; null: signed in with a password. */
   idTokenSealed?: Buffer | null;
+  /** When the user last proved who they are; null: now. */
+  confirmedMs?: number | null;
   nowMs: number;
 };
 
 /** @returns the value of the session cookie */
 export async function startSession(
   executor: Executor,
-  { userId, client, previous, awaitsCode = false, idTokenSealed = null, nowMs }: NewSession,
+  { userId, client, previous, awaitsCode = false, idTokenSealed = null, confirmedMs = null, nowMs }: NewSession,
 ): Promise<string> {
   const token = createToken();
   await executor.query('delete from user_sessions where expires_at < $1 or last_seen_at < $2', [
@@ -52,8 +56,8 @@ export async function startSession(
   await executor.query(
     `insert into user_sessions
       (token_hash, user_id, created_at, last_seen_at, expires_at, device, network, country, awaits_code,
-        id_token_sealed)
-    values ($1, $2, $3, $3, $4, $5, $6, $7, $8, $9)`,
+        id_token_sealed, confirmed_at)
+    values ($1, $2, $3, $3, $4, $5, $6, $7, $8, $9, $10)`,
     [
       hashToken(token),
       userId,
@@ -64,6 +68,7 @@ export async function startSession(
       client.country,
       awaitsCode,
       idTokenSealed,
+      confirmedMs === null ? null : new Date(confirmedMs),
     ],
   );
   return token;
@@ -74,14 +79,21 @@ const isLive = 'not s.awaits_code and s.expires_at > $1 and s.last_seen_at > $2'
 const liveAt = (nowMs: number): Date[] => [new Date(nowMs), new Date(nowMs - sessionIdleTimeoutMs)];
 
 /** `byProvider`: signed in at the OpenID provider instead of with a password. */
-type Session = Pick<Viewer, 'user' | 'publisherIds' | 'byProvider'> & { id: string };
+type Session = Pick<Viewer, 'user' | 'publisherIds' | 'byProvider' | 'confirmedMs'> & { id: string };
 
-type SessionRow = UserRow & { session_id: string; by_provider: boolean; last_seen_at: Date; publisher_ids: number[] };
+type SessionRow = UserRow & {
+  session_id: string;
+  by_provider: boolean;
+  last_seen_at: Date;
+  confirmed_at: Date;
+  publisher_ids: number[];
+};
 
 /** A session with its user; null: it is unknown or has ended, or the user may open nothing. */
 export async function findSession(executor: Executor, token: string, nowMs: number): Promise<Session | null> {
   const { rows } = await executor.query<SessionRow>(
-    `select ${userColumns}, s.id as session_id, s.id_token_sealed is not null as by_provider, s.last_seen_at, array(
+    `select ${userColumns}, s.id as session_id, s.id_token_sealed is not null as by_provider, s.last_seen_at,
+      coalesce(s.confirmed_at, s.created_at) as confirmed_at, array(
       select o.publisher_id from memberships o
       where o.user_id = u.id and o.publisher_id is not null and o.joined_at is not null and not o.disabled
     ) as publisher_ids
@@ -96,7 +108,13 @@ export async function findSession(executor: Executor, token: string, nowMs: numb
       hashToken(token),
       new Date(nowMs),
     ]);
-  return { id: row.session_id, byProvider: row.by_provider, publisherIds: row.publisher_ids, user: userOf(row) };
+  return {
+    id: row.session_id,
+    byProvider: row.by_provider,
+    confirmedMs: row.confirmed_at.getTime(),
+    publisherIds: row.publisher_ids,
+    user: userOf(row),
+  };
 }
 
 /** Session ids that are asked for within this time share one query (milliseconds). */
@@ -195,6 +213,29 @@ export async function endSession(executor: Executor, token: string): Promise<Buf
 /** Ends all sessions of a user but one. */
 export async function endOtherSessions(executor: Executor, userId: number, keptId: string): Promise<void> {
   await executor.query('delete from user_sessions where user_id = $1 and id <> $2', [userId, keptId]);
+}
+
+/** The user has proved within the session who they are. */
+export async function confirmSession(executor: Executor, id: string, nowMs: number): Promise<void> {
+  await executor.query('update user_sessions set confirmed_at = $2 where id = $1', [id, new Date(nowMs)]);
+}
+
+/** Sessions that were started at the OpenID provider, of one of its subjects; null: of any. */
+export async function listProviderSessions(
+  executor: Executor,
+  { issuer, subject }: { issuer: string; subject: string | null },
+): Promise<{ id: string; idTokenSealed: Buffer; createdAt: Date }[]> {
+  const { rows } = await executor.query<{ id: string; idTokenSealed: Buffer; createdAt: Date }>(
+    `select s.id, s.id_token_sealed as "idTokenSealed", s.created_at as "createdAt"
+    from user_sessions s join users u on u.id = s.user_id
+    where s.id_token_sealed is not null and u.oidc_issuer = $1 and ($2::text is null or u.oidc_subject = $2)`,
+    [issuer, subject],
+  );
+  return rows;
+}
+
+export async function endSessions(executor: Executor, ids: readonly string[]): Promise<void> {
+  await executor.query('delete from user_sessions where id = any($1::bigint[])', [ids]);
 }
 
 /** Signs a user out everywhere. @returns how many sessions ended */

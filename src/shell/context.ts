@@ -48,6 +48,8 @@ export type Viewer = {
   /** The publishers that the user is a member of. */
   publisherIds: readonly number[];
   sessionId: string;
+  /** When the session was last proved to be the user's: its start, or a sensitive action (epoch milliseconds). */
+  confirmedMs: number;
   byProvider: boolean;
   sessionToken: string;
   csrf: string;

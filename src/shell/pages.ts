@@ -35,8 +35,19 @@ export type Pages<C extends PageContext> = {
     path: string,
     role: Role,
     act: (context: C, fields: Fields, upload: Upload | null) => Promise<PageResult>,
+    options?: PostOptions,
   ) => void;
 };
+
+/** `isSensitive`: asks once more who is there, where that was not asked within the last minutes. */
+type PostOptions = { isSensitive?: boolean };
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Of a page: see `PostOptions`. */
+    isSensitive?: boolean;
+  }
+}
 
 const schema = { hide: true };
 
@@ -73,8 +84,8 @@ function pagesOf<C extends PageContext>(
         return send(context, await show(context), shell);
       });
     },
-    post: (path, role, act) => {
-      app.post(prefix + path, { schema }, async (request, reply) => {
+    post: (path, role, act, { isSensitive = false } = {}) => {
+      app.post(prefix + path, { schema, config: { isSensitive } }, async (request, reply) => {
         const context = contextOf(request, reply);
         requireRole(context.viewer, role);
         return send(context, await act(context, fieldsOf(formOf(request)), request.upload), shell);

@@ -13,6 +13,8 @@ export type TestProvider = {
   user: ProviderUser;
   /** Changes the claims of ID tokens before they are signed, as a hostile or broken provider does; null: none. */
   tamper: ((claims: Claims) => Claims) | null;
+  /** What it tells a client when sessions end, signed. */
+  logoutToken: (claims: Claims) => string;
   /** Signs in like a browser without a session; returns where the provider sends it. */
   signIn: (authorizationUrl: string) => Promise<URL>;
   close: () => Promise<void>;
@@ -30,10 +32,16 @@ export async function startOidcProvider(redirectUri: string, signedOutUri: strin
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const keyId = createHash('sha256').update(issuer).digest('hex');
+  const signed = (claims: Claims): string => {
+    const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const text = `${encode({ alg: 'RS256', kid: keyId })}.${encode(claims)}`;
+    return `${text}.${sign('sha256', Buffer.from(text), privateKey).toString('base64url')}`;
+  };
   const test: TestProvider = {
     issuer,
     user: { sub: 'nobody' },
     tamper: null,
+    logoutToken: (claims) => signed({ iss: issuer, aud: clientId, ...claims }),
     signIn: (url) => follow(url, issuer),
     close: () => new Promise((resolve) => server.close(() => resolve())),
   };
@@ -67,11 +75,6 @@ export async function startOidcProvider(redirectUri: string, signedOutUri: strin
     },
   });
   const serve = provider.callback();
-  const signed = (claims: Claims): string => {
-    const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-    const text = `${encode({ alg: 'RS256', kid: keyId })}.${encode(claims)}`;
-    return `${text}.${sign('sha256', Buffer.from(text), privateKey).toString('base64url')}`;
-  };
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     if (request.url?.startsWith('/finish/'))
       return void provider.interactionFinished(request, response, { login: { accountId: test.user.sub } });

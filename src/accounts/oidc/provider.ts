@@ -1,3 +1,4 @@
+import { createRemoteJWKSet, type JWTPayload, jwtVerify } from 'jose';
 import * as oidc from 'openid-client';
 import { isLoopbackUrl, type OidcSetting } from '../../config/oidc.ts';
 import { hourMs } from '../../platform/lib/time.ts';
@@ -13,13 +14,21 @@ export type Identity = {
   verifiedEmail: string | null;
   /** Values of the claim that decides about roles. */
   roleValues: readonly string[];
+  /** When the user proved who they are to the provider (epoch milliseconds); null: it does not say. */
+  authMs: number | null;
   idToken: string;
 };
 
+/** What has ended at the provider: the session `sid`, or all of `subject`; one of them is named. */
+export type ProviderLogout = { issuer: string; subject: string | null; sid: string | null; atMs: number };
+
 /** Sign-in at an OpenID provider: authorization code with PKCE, state and nonce. */
 export type OidcProvider = {
-  /** @throws Error when the provider cannot be reached */
-  begin: () => Promise<{ url: string; pending: PendingSignIn }>;
+  /**
+   * @param maxAgeS the provider asks again who is there, where it asked longer ago (seconds)
+   * @throws Error when the provider cannot be reached
+   */
+  begin: (maxAgeS: number) => Promise<{ url: string; pending: PendingSignIn }>;
   /**
    * @param query of the callback, without a question mark
    * @throws Error when the response is not the one to `pending`, or its token is not for us, expired or not signed
@@ -27,6 +36,11 @@ export type OidcProvider = {
   finish: (query: string, pending: PendingSignIn) => Promise<Identity>;
   /** Where the session at the provider is ended; null: it offers none. */
   endSessionUrl: (idToken: string) => Promise<string | null>;
+  /**
+   * Reads the token by which the provider says that a session has ended (OpenID Connect Back-Channel Logout).
+   * @throws Error when it is not signed by the provider, not for us, too old, or none
+   */
+  readLogoutToken: (token: string) => Promise<ProviderLogout>;
 };
 
 /** The provider's metadata is read again after this time (milliseconds). */
@@ -38,8 +52,13 @@ type ProviderOptions = { setting: OidcSetting; callbackUrl: string; signedOutUrl
 
 export function createOidcProvider({ setting, callbackUrl, signedOutUrl, now }: ProviderOptions): OidcProvider {
   const metadata = cachedFor(metadataLifetimeMs, now, () => discover(setting));
+  const keySet = cachedFor(metadataLifetimeMs, now, async () => {
+    const { jwks_uri: url } = (await metadata()).serverMetadata();
+    if (url === undefined) throw new Error('the provider names no keys');
+    return createRemoteJWKSet(new URL(url), { timeoutDuration: timeoutS * 1000 });
+  });
   return {
-    begin: async () => {
+    begin: async (maxAgeS) => {
       const config = await metadata();
       const pending = {
         state: oidc.randomState(),
@@ -49,6 +68,7 @@ export function createOidcProvider({ setting, callbackUrl, signedOutUrl, now }: 
       const url = oidc.buildAuthorizationUrl(config, {
         redirect_uri: callbackUrl,
         scope: setting.scopes,
+        max_age: String(maxAgeS),
         state: pending.state,
         nonce: pending.nonce,
         code_challenge: await oidc.calculatePKCECodeChallenge(pending.verifier),
@@ -82,7 +102,32 @@ export function createOidcProvider({ setting, callbackUrl, signedOutUrl, now }: 
       const parameters = { id_token_hint: idToken, post_logout_redirect_uri: signedOutUrl };
       return oidc.buildEndSessionUrl(config, parameters).href;
     },
+    readLogoutToken: async (token) => {
+      const { payload } = await jwtVerify(token, await keySet(), {
+        issuer: (await metadata()).serverMetadata().issuer,
+        audience: setting.clientId,
+        maxTokenAge: logoutTokenLifetimeS,
+        clockTolerance: clockToleranceS,
+        currentDate: new Date(now()),
+      });
+      return logoutOf(payload);
+    },
   };
+}
+
+const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
+/** A logout token is taken within this time after it was made (seconds). */
+const logoutTokenLifetimeS = 120;
+/** Of its clock (seconds). */
+const clockToleranceS = 30;
+
+/** @throws Error when it is no logout token */
+function logoutOf({ iss, sub, sid, iat, events, nonce }: JWTPayload): ProviderLogout {
+  const isLogout = typeof events === 'object' && events !== null && logoutEvent in events && nonce === undefined;
+  const session = typeof sid === 'string' ? sid : null;
+  if (!isLogout || iss === undefined || iat === undefined || (sub === undefined && session === null))
+    throw new Error('the token is no logout token');
+  return { issuer: iss, subject: sub ?? null, sid: session, atMs: iat * 1000 };
 }
 
 function discover(setting: OidcSetting): Promise<oidc.Configuration> {
@@ -116,6 +161,7 @@ function identityOf(claims: Record<string, unknown>, setting: OidcSetting, idTok
     subject: String(claims.sub),
     verifiedEmail: isVerified && typeof claims.email === 'string' ? claims.email : null,
     roleValues: roles.filter((value) => typeof value === 'string'),
+    authMs: typeof claims.auth_time === 'number' ? claims.auth_time * 1000 : null,
     idToken,
   };
 }

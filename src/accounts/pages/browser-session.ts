@@ -3,7 +3,7 @@ import { type Executor, transaction } from '../../platform/db/pool.ts';
 import type { User } from '../../shell/context.ts';
 import { redirect } from '../../shell/pages.ts';
 import { signInPath } from '../access.ts';
-import { startSession } from '../sessions.ts';
+import { type NewSession, startSession } from '../sessions.ts';
 import { auditAccount, singleSignOnLabel } from '../sign-in/account-audit.ts';
 import { describeClient } from '../sign-in/session-client.ts';
 import type { PageServices } from './services.ts';
@@ -11,7 +11,7 @@ import type { PageServices } from './services.ts';
 /** Path of the form for the second factor. */
 export const codePath = `${signInPath}/code`;
 
-type BrowserSession = { userId: number; awaitsCode?: boolean; idTokenSealed?: Buffer | null };
+type BrowserSession = Pick<NewSession, 'userId' | 'awaitsCode' | 'idTokenSealed' | 'confirmedMs'>;
 
 /**
  * Starts a session for the browser of a request, and ends its previous one.
@@ -34,6 +34,8 @@ type SignedIn = {
   user: User;
   /** Sealed ID token of a sign-in at the OpenID provider; null: signed in with a password. */
   idTokenSealed: Buffer | null;
+  /** When the provider last asked who is there; absent or null: now. */
+  confirmedMs?: number | null;
 };
 
 /**
@@ -44,14 +46,14 @@ export async function openSession(
   services: PageServices,
   request: FastifyRequest,
   reply: FastifyReply,
-  { user, idTokenSealed, by }: SignedIn & { by: string | null },
+  { user, idTokenSealed, confirmedMs = null, by }: SignedIn & { by: string | null },
 ): Promise<void> {
   const { pool, now } = services.deps;
   const token = await transaction(pool, async (executor) => {
     const change = { actor: services.management.actorFor(user), user, action: 'sign_in', nowMs: now() } as const;
     const how = by ?? (idTokenSealed === null ? null : singleSignOnLabel);
     await auditAccount(executor, change, null, how === null ? null : { by: how });
-    return startBrowserSession(services, executor, request, { userId: user.id, idTokenSealed });
+    return startBrowserSession(services, executor, request, { userId: user.id, idTokenSealed, confirmedMs });
   });
   services.cookies.setSession(reply, token);
 }
@@ -61,10 +63,10 @@ export async function passFirstFactor(
   services: PageServices,
   request: FastifyRequest,
   reply: FastifyReply,
-  { user, idTokenSealed, next }: SignedIn & { next: string },
+  { user, idTokenSealed, confirmedMs = null, next }: SignedIn & { next: string },
 ): Promise<FastifyReply> {
   if (!user.hasTwoFactor) {
-    await openSession(services, request, reply, { user, idTokenSealed, by: null });
+    await openSession(services, request, reply, { user, idTokenSealed, confirmedMs, by: null });
     return redirect(request, reply, next);
   }
   const session = { userId: user.id, awaitsCode: true, idTokenSealed };

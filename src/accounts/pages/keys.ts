@@ -33,14 +33,17 @@ const keysPerPage = 50;
 export function keyPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
   pages.get('/settings/keys', 'admin', (context) => show(services, context));
-  pages.post('/settings/keys', 'admin', (context, fields) => create(services, context, fields));
-  pages.post('/settings/keys/:key/revoke', 'admin', async (context) => {
+  pages.post('/settings/keys', 'admin', (context, fields) => create(services, context, fields), {
+    isSensitive: true,
+  });
+  const revoke = async (context: PublisherContext) => {
     const view = await services.management.remove(context, keysOf(services.management.permissions), keyIn(context));
     return {
       to: context.path('/settings/keys'),
       done: t('settings.keyRevoked', { name: String(view.name) }),
     };
-  });
+  };
+  pages.post('/settings/keys/:key/revoke', 'admin', revoke, { isSensitive: true });
 }
 
 async function create(services: PageServices, context: PublisherContext, fields: Fields): Promise<Page> {

@@ -16,6 +16,7 @@ import { endOtherSessions } from '../sessions.ts';
 import { auditAccount } from '../sign-in/account-audit.ts';
 import { createSignIn, type SignIn } from '../sign-in/sign-in.ts';
 import { countRecoveryCodes, dropUnusedCodes, isTwoFactorRequired, replaceRecoveryCodes } from '../two-factor.ts';
+import { isConfirmed } from './confirmation.ts';
 import { currentPasswordError, currentPasswordField } from './current-password.ts';
 import { passkeyFields } from './passkey-form.ts';
 import type { PageServices } from './services.ts';
@@ -101,9 +102,15 @@ function listCard(context: PageContext, passkeys: readonly Passkey[]): Html {
   );
 }
 
-/** Users without a password, who sign in at a provider or by passkey alone, are asked for none. */
-const passwordError = (signIn: SignIn, context: PageContext): Promise<FieldErrors[number] | null> | null =>
-  context.viewer.user.hasPassword ? currentPasswordError(signIn, context) : null;
+/** Users without a password, who sign in at a provider or by passkey alone, have proved who they are of late. */
+async function proofError(
+  { deps }: PageServices,
+  signIn: SignIn,
+  context: PageContext,
+): Promise<FieldErrors[number] | null> {
+  if (context.viewer.user.hasPassword) return currentPasswordError(signIn, context);
+  return isConfirmed(context.viewer, deps.now()) ? null : { path: '/name', message: t('account.confirmFirst') };
+}
 
 async function add(services: PageServices, signIn: SignIn, context: PageContext, fields: Fields): Promise<PageResult> {
   const { deps } = services;
@@ -111,7 +118,7 @@ async function add(services: PageServices, signIn: SignIn, context: PageContext,
   const name = fields.text('name');
   const nameError = { path: '/name', message: t('account.passkeyNameHint') };
   const wrongName = name === '' || name.length > maxNameLength ? nameError : null;
-  const error = wrongName ?? (await passwordError(signIn, context));
+  const error = wrongName ?? (await proofError(services, signIn, context));
   if (error !== null) return show(services, context, [error], name);
   const given = { userId: user.id, name, sealed: fields.text('sealed'), response: fields.text('response') };
   const codes = await transaction(deps.pool, async (executor) => {
@@ -137,7 +144,7 @@ async function remove(services: PageServices, signIn: SignIn, context: PageConte
   if (passkey === undefined) throw new AppError('not_found');
   const isLast = passkeys.length === 1 && !user.hasAuthenticatorApp;
   if (isLast && isTwoFactorRequired(deps.config, user)) return { to, failed: t('account.twoFactorRequired') };
-  const error = await passwordError(signIn, context);
+  const error = await proofError(services, signIn, context);
   if (error !== null) return { to, failed: error.message };
   await transaction(deps.pool, async (executor) => {
     if ((await removePasskey(executor, user.id, passkey.id)) === null) throw new AppError('not_found');

@@ -10,7 +10,7 @@ import { pageHeaders, redirect } from '../../shell/pages.ts';
 import { nextPath, signInPath } from '../access.ts';
 import { accountOf, type Refusal } from '../oidc/account.ts';
 import type { Identity, OidcProvider, PendingSignIn } from '../oidc/provider.ts';
-import { idTokenContext } from '../sessions.ts';
+import { confirmedMinutes, idTokenContext, sessionLifetimeMs } from '../sessions.ts';
 import { passFirstFactor } from './browser-session.ts';
 import type { PageServices } from './services.ts';
 import { singleSignOnPath } from './sign-in.ts';
@@ -42,9 +42,11 @@ export function singleSignOnPages(
       .send(renderCard(t('account.ssoFailed'), asset, failure(reason)));
   };
 
-  app.get<{ Querystring: { next?: string } }>(singleSignOnPath, { schema }, async (request, reply) => {
+  app.get<{ Querystring: { next?: string; again?: string } }>(singleSignOnPath, { schema }, async (request, reply) => {
     try {
-      const { url, pending } = await provider.begin();
+      const { url, pending } = await provider.begin(
+        'again' in request.query ? confirmedMinutes * 60 : sessionLifetimeMs / 1000,
+      );
       const next = nextPath(String(request.query.next ?? ''));
       const kept: Pending = { ...pending, next, expiresMs: now() + pendingLifetimeMs };
       cookies.setPending(reply, secretBox.seal(JSON.stringify(kept), pendingContext).toString('base64url'));
@@ -69,7 +71,13 @@ export function singleSignOnPages(
     }
     const idTokenSealed = secretBox.seal(identity.idToken, idTokenContext);
     reply.headers(headers);
-    return passFirstFactor(services, request, reply, { user: found.user, idTokenSealed, next: pending.next });
+    const { authMs: confirmedMs } = identity;
+    return passFirstFactor(services, request, reply, {
+      user: found.user,
+      idTokenSealed,
+      confirmedMs,
+      next: pending.next,
+    });
   });
 }
 

@@ -47,11 +47,13 @@ export function userPages(app: App, services: PageServices): void {
 function registerScope<C extends PageContext>(services: PageServices, scope: UserScope<C>): void {
   const { pages, path, requires } = scope;
   pages.get(path, requires, (context) => show(services, scope, context));
-  pages.post(path, requires, (context, fields) => invite(services, scope, context, fields));
-  pages.post(`${path}/:userId/link`, requires, (context) => createLink(services, scope, context));
-  pages.post(`${path}/:userId/two-factor/remove`, requires, (context) => removeSecondFactor(services, scope, context));
-  pages.post(`${path}/:userId/remove`, requires, (context) => remove(services, scope, context));
-  pages.post(`${path}/:userId`, requires, (context, fields) => change(services, scope, context, fields));
+  const post = (rest: string, act: (context: C, fields: Fields) => Promise<PageResult>): void =>
+    pages.post(path + rest, requires, act, { isSensitive: true });
+  post('', (context, fields) => invite(services, scope, context, fields));
+  post('/:userId/link', (context) => createLink(services, scope, context));
+  post('/:userId/two-factor/remove', (context) => removeSecondFactor(services, scope, context));
+  post('/:userId/remove', (context) => remove(services, scope, context));
+  post('/:userId', (context, fields) => change(services, scope, context, fields));
 }
 
 async function show<C extends PageContext>(

@@ -77,6 +77,7 @@ export function deskPages(app: App, services: Services): void {
       await management.write(context, (work) => desk.erase(work, subject));
       return { to: context.path(path), done: t('privacyDesk.eraseAsked') };
     }),
+    { isSensitive: true },
   );
 }
 

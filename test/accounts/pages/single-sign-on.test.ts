@@ -173,6 +173,97 @@ test('signing out ends the session here, although its ID token was sealed with a
   expect((await get('/dashboard/account', cookie)).statusCode).toBe(303);
 });
 
+describe('a sign-out that the provider tells of', () => {
+  const logoutEvent = { 'http://schemas.openid.net/event/backchannel-logout': {} };
+  const tell = (claims: Record<string, unknown>) => {
+    const iat = Math.floor(nowMs / 1000);
+    const token = provider.logoutToken({ iat, exp: iat + 120, jti: 'one', events: logoutEvent, ...claims });
+    return tellToken(token);
+  };
+  const tellToken = (token: string) =>
+    t.app.inject({
+      ...{ method: 'POST', url: `${start}/logout`, payload: new URLSearchParams({ logout_token: token }).toString() },
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    });
+  const isOpen = async (cookie: string): Promise<boolean> =>
+    (await get('/dashboard/account', cookie)).statusCode === 200;
+
+  test('ends all sessions of the user, and nobody else’s', async () => {
+    const [first, second] = [await signIn(person('gina')), await signIn(person('gina'))];
+    const other = await signIn(person('hugo'));
+    expect((await tell({ sub: 'gina' })).statusCode).toBe(200);
+    expect([await isOpen(first.cookie), await isOpen(second.cookie), await isOpen(other.cookie)]).toEqual([
+      ...[false, false, true],
+    ]);
+  });
+
+  test('ends the session that it names alone', async () => {
+    const sidIs = (sid: string) => {
+      provider.tamper = (claims) => ({ ...claims, sid });
+    };
+    sidIs('one');
+    const first = await signIn(person('iris'));
+    sidIs('two');
+    const second = await signIn(person('iris'));
+    expect((await tell({ sid: 'one' })).statusCode).toBe(200);
+    expect([await isOpen(first.cookie), await isOpen(second.cookie)]).toEqual([false, true]);
+    expect((await tell({ sub: 'iris', sid: 'two' })).statusCode).toBe(200);
+    expect(await isOpen(second.cookie)).toBe(false);
+  });
+
+  test('400: for another client, of another provider, too old, with a nonce, no logout, of nobody, or altered', async () => {
+    const { cookie } = await signIn(person('jack'));
+    const old = Math.floor(nowMs / 1000) - 3600;
+    for (const claims of [
+      { sub: 'jack', aud: 'another' },
+      { sub: 'jack', iss: 'https://login.example' },
+      { sub: 'jack', iat: old, exp: old + 7200 },
+      { sub: 'jack', nonce: 'x' },
+      { sub: 'jack', events: {} },
+      {},
+    ])
+      expect((await tell(claims)).statusCode, JSON.stringify(claims)).toBe(400);
+    const iat = Math.floor(nowMs / 1000);
+    const token = provider.logoutToken({ sub: 'jack', iat, exp: iat + 120, events: logoutEvent });
+    const [head, , signature] = token.split('.');
+    const payload = Buffer.from(JSON.stringify({ sub: 'jack', iat, events: logoutEvent })).toString('base64url');
+    for (const altered of [`${head}.${payload}.${signature}`, token.slice(0, -8), ''])
+      expect((await tellToken(altered)).statusCode).toBe(400);
+    expect(await isOpen(cookie)).toBe(true);
+  });
+
+  test('ends no session that began after it', async () => {
+    const iat = Math.floor(nowMs / 1000);
+    nowMs += 60_000;
+    const { cookie } = await signIn(person('kim'));
+    expect((await tell({ sub: 'kim', iat, exp: iat + 600 })).statusCode).toBe(200);
+    expect(await isOpen(cookie)).toBe(true);
+  });
+});
+
+test('a sensitive action sends a user of the provider there once more; a proof of late is enough', async () => {
+  const { cookie } = await signIn(person('lena', { groups: ['perks-ops'] }));
+  const csrf = csrfIn((await get('/dashboard/operator/users', cookie)).body);
+  const invite = (email: string, as: string, token: string) =>
+    postForm(t, '/dashboard/operator/users', { _csrf: token, email, role: 'operator' }, { cookie: as });
+  expect((await invite('one@example.com', cookie, csrf)).statusCode).toBe(200);
+  nowMs += 16 * 60_000;
+  const asked = await invite('two@example.com', cookie, csrf);
+  expect(asked.statusCode).toBe(403);
+  expect(asked.body).toContain(`href="${start}?again"`);
+  expect(await rowOf('two@example.com')).toBeUndefined();
+  const begun = await get(`${start}?again`);
+  expect(new URL(String(begun.headers.location)).searchParams.get('max_age')).toBe('900');
+  provider.tamper = (claims) => ({ ...claims, auth_time: Math.floor(nowMs / 1000) - 1000 });
+  const stale = await signIn(person('lena', { groups: ['perks-ops'] }));
+  const staleCsrf = csrfIn((await get('/dashboard/operator/users', stale.cookie)).body);
+  expect((await invite('two@example.com', stale.cookie, staleCsrf)).statusCode).toBe(403);
+  provider.tamper = (claims) => ({ ...claims, auth_time: Math.floor(nowMs / 1000) - 5 });
+  const fresh = await signIn(person('lena', { groups: ['perks-ops'] }));
+  const freshCsrf = csrfIn((await get('/dashboard/operator/users', fresh.cookie)).body);
+  expect((await invite('two@example.com', fresh.cookie, freshCsrf)).statusCode).toBe(200);
+});
+
 describe('is refused', () => {
   test.each<[string, Partial<ProviderUser>, string]>([
     ['an address that is not verified', { email_verified: false }, 'not verified'],

@@ -58,12 +58,13 @@ export function webhookPages(app: App, services: PageServices): void {
   pages.get(endpointPath, 'analyst', (context) => show(scope, context));
   pages.post(endpointPath, 'admin', (context, fields) => save(scope, context, fields));
   pages.post(`${endpointPath}/test`, 'admin', (context, fields) => test(scope, context, fields));
-  pages.post(`${endpointPath}/rotate`, 'admin', async (context) => {
+  const rotate = async (context: PublisherContext): Promise<Page> => {
     const { secret } = await change(scope, context, (executor, key) =>
       rotateSecret(executor, services.deps.secretBox, key, secretOverlapS),
     );
     return show(scope, context, { secret });
-  });
+  };
+  pages.post(`${endpointPath}/rotate`, 'admin', rotate, { isSensitive: true });
   pages.post(`${endpointPath}/remove`, 'admin', async (context) => {
     await change(scope, context, removeEndpoint);
     return { to: context.path(`${basePath}/all`), done: t('webhooks.removed') };

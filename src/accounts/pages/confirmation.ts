@@ -1,0 +1,129 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Html, html } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import { minuteMs } from '../../platform/lib/time.ts';
+import type { App } from '../../platform/ports.ts';
+import { csrfField, hiddenField } from '../../shell/actions.ts';
+import { linkButton, notice } from '../../shell/components.ts';
+import { csrfFieldName, fieldsOf, formOf, type Viewer } from '../../shell/context.ts';
+import { createForm } from '../../shell/forms.ts';
+import { renderCard } from '../../shell/layout.ts';
+import { pageHeaders } from '../../shell/pages.ts';
+import { acceptPasskey, beginSecondFactor } from '../passkeys.ts';
+import { confirmedMinutes, confirmSession } from '../sessions.ts';
+import { createAttempts } from '../sign-in/attempts.ts';
+import { createSignIn } from '../sign-in/sign-in.ts';
+import { acceptCode } from '../two-factor.ts';
+import { passkeyForm } from './passkey-form.ts';
+import type { PageServices } from './services.ts';
+import { lockedMessage, singleSignOnPath } from './sign-in.ts';
+
+export const isConfirmed = ({ confirmedMs }: Viewer, nowMs: number): boolean =>
+  nowMs - confirmedMs < confirmedMinutes * minuteMs;
+
+/** Fields of the proof; they travel with the form that waits for it. */
+const passwordField = '_password';
+const codeField = '_code';
+const ownFields: ReadonlySet<string> = new Set([csrfFieldName, passwordField, codeField, 'sealed', 'response']);
+
+/** Answers a sensitive form with the question for password, passkey or code, and acts once one of them is given. */
+export function registerConfirmation(app: App, services: PageServices): void {
+  const { deps, asset } = services;
+  const prove = createProof(services);
+  app.addHook('preHandler', async (request, reply) => {
+    const { viewer } = request;
+    if (viewer === null || request.routeOptions.config.isSensitive !== true) return;
+    if (isConfirmed(viewer, deps.now())) return;
+    const result = await prove(request, viewer);
+    if (result === 'proved') return confirmSession(deps.pool, viewer.sessionId, deps.now());
+    const body = await question(services, request, viewer, result);
+    return sendCard(
+      reply.code(result === null ? 403 : 401),
+      renderCard(t('account.confirmTitle'), asset, body, ['passkeys.js']),
+    );
+  });
+  const sendCard = (reply: FastifyReply, page: string): FastifyReply =>
+    reply.headers(pageHeaders(deps.config.publicUrl)).send(page);
+}
+
+/** What came of it: the proof holds, nothing was given (null), or why it does not hold. */
+type Proof = 'proved' | null | { refused: string };
+
+/** Counts guesses like those at sign-in, so that a stolen session cannot try passwords or codes. */
+function createProof({ deps }: PageServices) {
+  const signIn = createSignIn(deps);
+  const attempts = createAttempts(deps, 'code');
+  const byCode = async ({ user }: Viewer, code: string, address: string): Promise<Proof> => {
+    const locked = await attempts.begin(user.email, address);
+    if (locked !== null) return { refused: lockedMessage(locked.minutes) };
+    const accepted = await acceptCode(deps.pool, deps.secretBox, { userId: user.id, code, nowMs: deps.now() });
+    if (accepted === null) return { refused: t('account.wrongCode') };
+    await attempts.succeed(user.email, address);
+    return 'proved';
+  };
+  const byPassword = async ({ user }: Viewer, password: string, address: string): Promise<Proof> => {
+    const result = await signIn({ email: user.email, password, address });
+    if (result.ok) return 'proved';
+    return { refused: result.reason === 'locked' ? lockedMessage(result.minutes) : t('account.wrongPassword') };
+  };
+  return async (request: FastifyRequest, viewer: Viewer): Promise<Proof> => {
+    const form = formOf(request);
+    const fields = fieldsOf(form);
+    const password = form.get(passwordField) ?? '';
+    if (password !== '' && viewer.user.hasPassword) return byPassword(viewer, password, request.ip);
+    if (fields.text(codeField) !== '' && viewer.user.hasTwoFactor)
+      return byCode(viewer, fields.text(codeField), request.ip);
+    const response = fields.text('response');
+    if (response === '') return null;
+    const answer = { userId: viewer.user.id, sealed: fields.text('sealed'), response };
+    return (await acceptPasskey(deps, deps.pool, answer)) === null ? { refused: t('account.wrongPasskey') } : 'proved';
+  };
+}
+
+async function question(
+  { deps }: PageServices,
+  request: FastifyRequest,
+  viewer: Viewer,
+  result: null | { refused: string },
+): Promise<Html> {
+  const { user } = viewer;
+  const waiting = [...formOf(request)].filter(([name]) => !ownFields.has(name));
+  const fields = html`${csrfField(viewer)}${waiting.map(([name, value]) => hiddenField(name, value))}`;
+  const passkey = await beginSecondFactor(deps, deps.pool, user.id);
+  const canProve = user.hasPassword || user.hasTwoFactor;
+  return html`
+    ${result !== null && notice('failed', html`<p>${result.refused}</p>`)}
+    <p>${t('account.confirmLead', { minutes: confirmedMinutes })}</p>
+    ${passkey !== null && passkeyForm(request.url, passkey, t('account.usePasskey'), fields)}
+    ${canProve && proofForm(request.url, viewer, fields)}
+    ${!canProve && html`<p>${t('account.confirmAtProvider')}</p>`}
+    ${!canProve && linkButton(`${singleSignOnPath}?again`, t('account.signInWithSso'))}
+    <p class="hint"><a href="/dashboard">${t('common.cancel')}</a></p>`;
+}
+
+function proofForm(action: string, { user }: Viewer, fields: Html): Html {
+  const form = createForm({});
+  return html`
+    <form method="post" action="${action}" class="form">
+      ${fields}
+      ${
+        user.hasPassword
+          ? form.input(passwordField, {
+              label: t('account.currentPassword'),
+              type: 'password',
+              autocomplete: 'current-password',
+              required: true,
+              autofocus: true,
+            })
+          : form.input(codeField, {
+              label: t('account.code'),
+              autocomplete: 'one-time-code',
+              hint: t('account.codeOrRecoveryHint'),
+              required: true,
+              autofocus: true,
+              code: true,
+            })
+      }
+      <div class="form-end"><button class="button main wide">${t('account.confirmButton')}</button></div>
+    </form>`;
+}

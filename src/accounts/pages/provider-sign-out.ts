@@ -1,0 +1,60 @@
+import type { FastifyRequest } from 'fastify';
+import { decodeJwt } from 'jose';
+import type { App } from '../../platform/ports.ts';
+import { formOf } from '../../shell/context.ts';
+import type { OidcProvider, ProviderLogout } from '../oidc/provider.ts';
+import { endSessions, idTokenContext, listProviderSessions } from '../sessions.ts';
+import type { PageServices } from './services.ts';
+import { singleSignOnPath } from './sign-in.ts';
+
+const schema = { hide: true };
+
+/** The OpenID provider tells that sessions ended there; they end here, too (OpenID Connect Back-Channel Logout 1.0). */
+export function providerSignOut(app: App, services: PageServices, provider: OidcProvider): void {
+  const { deps } = services;
+  const read = async (request: FastifyRequest): Promise<ProviderLogout | null> => {
+    try {
+      return await provider.readLogoutToken(formOf(request).get('logout_token') ?? '');
+    } catch (err) {
+      const { code } = err as { code?: string };
+      request.log.warn({ code }, 'a sign-out of the OpenID provider was refused');
+      return null;
+    }
+  };
+  app.post(`${singleSignOnPath}/logout`, { schema }, async (request, reply) => {
+    reply.header('cache-control', 'no-store');
+    const ended = await read(request);
+    if (ended === null) {
+      const limited = deps.failures.charge(request.ip);
+      if (limited !== null) throw limited;
+      return reply.code(400).send({ error: 'invalid_request' });
+    }
+    await endSessions(deps.pool, await findEnded(services, ended));
+    return reply.code(200).send();
+  });
+}
+
+/** The sessions that are meant. One that began after the token was made is not: tokens that come again end nothing new. */
+async function findEnded(
+  { deps: { pool, secretBox } }: PageServices,
+  { issuer, subject, sid, atMs }: ProviderLogout,
+): Promise<string[]> {
+  /** Of an ID token; null: what sealed it is gone. */
+  const sidOf = (sealed: Buffer): unknown => {
+    try {
+      return decodeJwt(secretBox.open(sealed, idTokenContext)).sid;
+    } catch {
+      return null;
+    }
+  };
+  const sessions = await listProviderSessions(pool, { issuer, subject });
+  return sessions
+    .filter(({ createdAt }) => createdAt.getTime() < atMs + 1000)
+    .filter(({ idTokenSealed }) => {
+      if (sid === null) return true;
+      const own = sidOf(idTokenSealed);
+      // What cannot be told apart ends, where the user is named.
+      return own === sid || (typeof own !== 'string' && subject !== null);
+    })
+    .map(({ id }) => id);
+}
