@@ -6,11 +6,15 @@ type Operation = {
   operationId: string;
   /** Whether an API key authorises it. */
   takesKey: boolean;
+  /** Whether its body is a CSV file. */
+  takesCsv: boolean;
 };
 
 const methodNames: ReadonlySet<string> = new Set(['get', 'post', 'put', 'patch', 'delete']);
 
-type Described = { operationId: string; security?: unknown[] };
+type Described = { operationId: string; security?: unknown[]; requestBody?: { content: Record<string, unknown> } };
+
+const isCsv = ([type, ...others]: string[]): boolean => type === 'text/csv' && others.length === 0;
 
 /** The operations of the API reference. */
 export function readOperations(): Operation[] {
@@ -26,6 +30,7 @@ export function readOperations(): Operation[] {
         path,
         operationId: operation.operationId,
         takesKey: (operation.security ?? security).length > 0,
+        takesCsv: isCsv(Object.keys(operation.requestBody?.content ?? {})),
       })),
   );
 }

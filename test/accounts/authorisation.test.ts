@@ -1,0 +1,230 @@
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { csrfTokenOf } from '../../src/accounts/access.ts';
+import type { Role } from '../../src/shell/context.ts';
+import { type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
+import { origin, signInAs } from '../dashboard/support.ts';
+import { routesOf } from '../support/routes.ts';
+import { readOperations } from './open-api.ts';
+
+/*
+ * Who may do what: every operation of the API reference by every kind of key, and every page by every role, of two
+ * publishers. The tables are in the snapshot; whoever adds an operation or a page reads there who may use it.
+ */
+
+const permissions = [
+  ...['accounts', 'ads/offers', 'configurations', 'offers/management', 'reports', 'wallet'],
+] as const;
+const unknownId = '999999';
+const minutesMs = 120_000;
+
+let t: ManagementApp;
+let ann: Caller;
+let bob: Caller;
+beforeAll(async () => {
+  t = await createManagementApp();
+  ann = await t.caller(await t.addPublisher());
+  bob = await t.caller(await t.addPublisher());
+});
+afterAll(() => t?.close());
+
+type Answer = { status: number; text: string; location: string };
+
+let addresses = 0;
+
+/** Each call from an address of its own: the limit on failures is not what is tested here. */
+async function ask(
+  method: string,
+  url: string,
+  headers: Record<string, string>,
+  body?: object | string,
+): Promise<Answer> {
+  const remoteAddress = `10.${++addresses >> 16}.${(addresses >> 8) & 255}.${addresses & 255}`;
+  const answer = await t.app.inject({
+    ...{ method: method as 'GET', url, headers, remoteAddress, payloadAsStream: true },
+    ...(body !== undefined && { payload: body }),
+  });
+  const stream = answer.stream();
+  // An event stream has no end.
+  const isEndless = String(answer.headers['content-type']).startsWith('text/event-stream');
+  const read = isEndless ? '' : await text(stream);
+  stream.destroy();
+  return { status: answer.statusCode, text: read, location: String(answer.headers.location ?? '') };
+}
+
+const withIds = (path: string, publisherId: number): string =>
+  path.replace('/p/:publisherId', `/p/${publisherId}`).replaceAll(/\{[^}]*\}|:\w+/g, unknownId);
+
+describe('an operation', () => {
+  const operations = readOperations().filter(({ takesKey }) => takesKey);
+  const call = (key: string | null, { method, path, takesCsv }: (typeof operations)[number], query = '') => {
+    const given = takesCsv ? 'id\n' : {};
+    const headers = {
+      ...(key !== null && { authorization: `Bearer ${key}` }),
+      ...(takesCsv && { 'content-type': 'text/csv' }),
+    };
+    return ask(method, withIds(path, ann.publisherId) + query, headers, method === 'GET' ? undefined : given);
+  };
+  async function keyWith(body: object, caller = ann): Promise<string> {
+    const made = await t.operator.call('POST', `/keys?publisher_id=${caller.publisherId}`, { name: 'x', ...body });
+    expect(made.status, JSON.stringify(made.body)).toBe(201);
+    return made.body.data.key as string;
+  }
+
+  test(
+    '401: is closed to no key, and to keys that are unknown, revoked or expired',
+    async () => {
+      const revoked = await keyWith({ permissions: ['reports', 'configurations'] });
+      const expired = await keyWith({ permissions: ['reports', 'configurations'] });
+      const stop =
+        "update api_keys set revoked_at = now() where name = 'x' and id = (select max(id) - 1 from api_keys)";
+      await t.pool.query(stop);
+      await t.pool.query('update api_keys set expires_at = now() where id = (select max(id) from api_keys)');
+      await t.deps.catalog.refresh();
+      const open: string[] = [];
+      for (const operation of operations)
+        for (const key of [null, 'pk_unknown', revoked, expired])
+          if ((await call(key, operation)).status !== 401) open.push(operation.operationId);
+      expect(open).toEqual([]);
+    },
+    minutesMs,
+  );
+
+  test(
+    '403: is open to the permissions of the table, and to no other',
+    async () => {
+      const admitted = new Map<string, string[]>(operations.map(({ operationId }) => [operationId, []]));
+      for (const permission of permissions) {
+        const key = await keyWith({ permissions: [permission] });
+        for (const operation of operations) {
+          const { status, text: body } = await call(key, operation);
+          expect(status, `${operation.operationId} by ${permission}`).not.toBe(401);
+          expect(status, `${operation.operationId} by ${permission}: ${body}`).not.toBe(500);
+          const isRefused = status === 403 && /lacks the permission|operator/.test(body);
+          if (!isRefused) admitted.get(operation.operationId)?.push(permission);
+        }
+      }
+      const table = [...admitted].map(([operationId, by]) => `${operationId}: ${by.join(', ') || 'nobody'}`);
+      expect(table.sort()).toMatchSnapshot();
+    },
+    minutesMs,
+  );
+
+  test(
+    '403: changes nothing by a key that may only read',
+    async () => {
+      const key = await keyWith({ permissions: permissions.slice(1), read_only: true });
+      const table: string[] = [];
+      for (const operation of operations) {
+        const { status, text: body } = await call(key, operation);
+        const isOpen = !(status === 403 && body.includes('may only read'));
+        // What its method does not tell.
+        if (isOpen !== (operation.method === 'GET'))
+          table.push(`${operation.operationId}: ${isOpen ? 'reads' : 'writes'}`);
+      }
+      expect(table.sort()).toMatchSnapshot();
+    },
+    minutesMs,
+  );
+
+  test(
+    '404: acts for no other publisher, and does not tell whether there is one',
+    async () => {
+      const managed = operations.filter(({ path }) => path.startsWith('/manage/'));
+      const differing: string[] = [];
+      for (const operation of managed) {
+        const [theirs, nobodys] = [
+          await call(ann.key, operation, `?publisher_id=${bob.publisherId}`),
+          await call(ann.key, operation, `?publisher_id=${unknownId}`),
+        ];
+        const withoutId = ({ status, text: body }: Answer): string =>
+          `${status} ${body.replace(/"request_id":"[^"]*"/, '').replaceAll(String(bob.publisherId), unknownId)}`;
+        if (withoutId(theirs) !== withoutId(nobodys) || theirs.status < 400) differing.push(operation.operationId);
+      }
+      expect(differing).toEqual([]);
+    },
+    minutesMs,
+  );
+});
+
+describe('a page', () => {
+  const roles = ['analyst', 'manager', 'admin', 'operator'] as const satisfies readonly Role[];
+  const pages = () => routesOf(t.app).filter(({ path, method }) => isPage(path) && /^(GET|POST)$/.test(method));
+  const isPage = (path: string): boolean => /^\/dashboard(\/|$)/.test(path) && !path.includes('*');
+  const roleDenied = 'Your role does not allow this';
+
+  const submit = (url: string, cookie: string, csrf = ''): Promise<Answer> => {
+    const headers = { cookie, origin, 'content-type': 'application/x-www-form-urlencoded' };
+    return ask('POST', url, headers, new URLSearchParams({ _csrf: csrf }).toString());
+  };
+
+  /** A session of its own for each request: some of them end it. */
+  async function visit(role: Role, publisherId: number | null, { method, path }: { method: string; path: string }) {
+    const user = await signInAs(t, role, role === 'operator' ? null : publisherId);
+    const url = withIds(path, ann.publisherId);
+    if (method === 'GET') return ask('GET', url, { cookie: user.cookie });
+    return submit(url, user.cookie, csrfTokenOf(user.cookie.split('=')[1] ?? ''));
+  }
+
+  test(
+    '303: leads to the sign-in without a session; the others are named',
+    async () => {
+      const open: string[] = [];
+      for (const { method, path } of pages()) {
+        const url = withIds(path, ann.publisherId);
+        const { location } = method === 'GET' ? await ask('GET', url, {}) : await submit(url, '');
+        if (!location.startsWith('/dashboard/sign-in')) open.push(`${method} ${path}`);
+      }
+      expect(open.sort()).toMatchSnapshot();
+    },
+    minutesMs,
+  );
+
+  test(
+    '403: opens for the roles of the table; each role may what those below it may',
+    async () => {
+      const table: string[] = [];
+      for (const page of pages()) {
+        const may: boolean[] = [];
+        for (const role of roles) {
+          const { status, text: body } = await visit(role, ann.publisherId, page);
+          expect(status, `${page.method} ${page.path} by ${role}: ${body.slice(0, 400)}`).not.toBe(500);
+          may.push(!(status === 403 && body.includes(roleDenied)));
+        }
+        const first = may.indexOf(true);
+        expect(may.slice(first), `${page.method} ${page.path}`).not.toContain(false);
+        table.push(`${page.method} ${page.path}: ${roles[first] ?? 'nobody'}`);
+      }
+      expect(table.sort()).toMatchSnapshot();
+    },
+    4 * minutesMs,
+  );
+
+  test(
+    '404: of another publisher does not exist for an admin',
+    async () => {
+      const open: string[] = [];
+      for (const page of pages().filter(({ path }) => path.startsWith('/dashboard/p/'))) {
+        const { status } = await visit('admin', bob.publisherId, page);
+        if (status !== 404) open.push(`${page.method} ${page.path}`);
+      }
+      expect(open).toEqual([]);
+    },
+    minutesMs,
+  );
+
+  test(
+    '403: takes no form without the token of the session',
+    async () => {
+      const { cookie } = await signInAs(t, 'operator');
+      const open: string[] = [];
+      for (const { method, path } of pages()) {
+        if (method !== 'POST' || /^\/dashboard\/(sign-in|start)/.test(path)) continue;
+        const { status } = await submit(withIds(path, ann.publisherId), cookie);
+        if (status !== 403) open.push(path);
+      }
+      expect(open).toEqual([]);
+    },
+    minutesMs,
+  );
+});
