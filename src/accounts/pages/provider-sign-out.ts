@@ -34,7 +34,7 @@ export function providerSignOut(app: App, services: PageServices, provider: Oidc
   });
 }
 
-/** The sessions that are meant. One that began after the token was made is not: tokens that come again end nothing new. */
+/** The sessions that are meant; none that began after the token was made, so that an old one ends nothing new. */
 async function findEnded(
   { deps: { pool, secretBox } }: PageServices,
   { issuer, subject, sid, atMs }: ProviderLogout,

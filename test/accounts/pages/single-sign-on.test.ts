@@ -211,7 +211,7 @@ describe('a sign-out that the provider tells of', () => {
     expect(await isOpen(second.cookie)).toBe(false);
   });
 
-  test('400: for another client, of another provider, too old, with a nonce, no logout, of nobody, or altered', async () => {
+  test('400: for another client, of another provider, too old, no logout, of nobody, or altered', async () => {
     const { cookie } = await signIn(person('jack'));
     const old = Math.floor(nowMs / 1000) - 3600;
     for (const claims of [
