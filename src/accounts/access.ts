@@ -86,6 +86,17 @@ export function registerAccessControl(
   });
 }
 
+/** Adds a check before the handlers of sensitive forms, after those of session and token. */
+export function beforeSensitive(
+  app: App,
+  check: (request: FastifyRequest, reply: FastifyReply, viewer: Viewer) => Promise<FastifyReply | undefined>,
+): void {
+  app.addHook('preHandler', async (request, reply) => {
+    if (request.viewer !== null && request.routeOptions.config.isSensitive === true)
+      return check(request, reply, request.viewer);
+  });
+}
+
 /** Until a required second factor is set up, only its pages open. The OpenID provider asks for its own. */
 const mustSetUpTwoFactor = (config: Config, { url }: FastifyRequest, { user, byProvider }: Viewer): boolean =>
   !byProvider &&

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { minuteMs } from '../../platform/lib/time.ts';
@@ -9,6 +9,7 @@ import { csrfFieldName, fieldsOf, formOf, type Viewer } from '../../shell/contex
 import { createForm } from '../../shell/forms.ts';
 import { renderCard } from '../../shell/layout.ts';
 import { pageHeaders } from '../../shell/pages.ts';
+import { beforeSensitive } from '../access.ts';
 import { acceptPasskey, beginSecondFactor } from '../passkeys.ts';
 import { confirmedMinutes, confirmSession } from '../sessions.ts';
 import { createAttempts } from '../sign-in/attempts.ts';
@@ -29,21 +30,23 @@ const ownFields: ReadonlySet<string> = new Set([csrfFieldName, passwordField, co
 /** Answers a sensitive form with the question for password, passkey or code, and acts once one of them is given. */
 export function registerConfirmation(app: App, services: PageServices): void {
   const { deps, asset } = services;
+  const headers = pageHeaders(deps.config.publicUrl);
   const prove = createProof(services);
-  app.addHook('preHandler', async (request, reply) => {
-    const { viewer } = request;
-    if (viewer === null || request.routeOptions.config.isSensitive !== true) return;
+  beforeSensitive(app, async (request, reply, viewer) => {
     if (isConfirmed(viewer, deps.now())) return;
     const result = await prove(request, viewer);
-    if (result === 'proved') return confirmSession(deps.pool, viewer.sessionId, deps.now());
-    const body = await question(services, request, viewer, result);
-    return sendCard(
-      reply.code(result === null ? 403 : 401),
-      renderCard(t('account.confirmTitle'), asset, body, ['passkeys.js']),
-    );
+    if (result === 'proved') {
+      await confirmSession(deps.pool, viewer.sessionId, deps.now());
+      return;
+    }
+    const page = renderCard(t('account.confirmTitle'), asset, await question(services, request, viewer, result), [
+      'passkeys.js',
+    ]);
+    return reply
+      .code(result === null ? 403 : 401)
+      .headers(headers)
+      .send(page);
   });
-  const sendCard = (reply: FastifyReply, page: string): FastifyReply =>
-    reply.headers(pageHeaders(deps.config.publicUrl)).send(page);
 }
 
 /** What came of it: the proof holds, nothing was given (null), or why it does not hold. */
