@@ -9,6 +9,7 @@ import { offerCommands } from './offers/commands.ts';
 import { privacyCommands } from './privacy/commands.ts';
 import { reportCommands } from './reports/commands.ts';
 import { doctorCommands, secretsCommands } from './runtime/commands.ts';
+import { sourceCommands } from './sources/commands.ts';
 import { webhookCommands } from './webhooks/commands.ts';
 
 /** The module is the server: it runs until a signal, and ends the process itself. */
@@ -44,6 +45,7 @@ export const commands: readonly Command[] = [
   ...offerCommands,
   ...catalogueCommands,
   ...audienceCommands,
+  ...sourceCommands,
   ...couponCommands,
   ...doctorCommands,
   ...accountCommands,

@@ -20,6 +20,7 @@ import { createReference } from './reference/room.ts';
 import { createReports } from './reports/room.ts';
 import { assemble } from './runtime/assemble.ts';
 import type { House, Room } from './runtime/room.ts';
+import { createSources } from './sources/room.ts';
 import { createTracking } from './tracking/room.ts';
 import { createWebhooks } from './webhooks/room.ts';
 
@@ -53,6 +54,7 @@ export async function createRooms({ demo, pid, ...options }: RoomOptions) {
   const webhooks = add(createWebhooks({ platform, catalog, accounts }));
   const reports = add(createReports({ platform, catalog, accounts }));
   add(createExperiments({ platform, catalog, accounts }));
+  add(createSources({ platform, catalog, accounts }));
   const messages = add(createMessages({ platform, catalog, accounts }));
   const coupons = add(createCoupons({ platform, catalog, accounts }));
   add(createBrowser({ platform }));

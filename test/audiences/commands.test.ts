@@ -48,3 +48,17 @@ test('block rules are printed as they are set, and checked first where that is a
   await writeFile(file, '{');
   expect((await runCommand(['controls', 'set', publisher, file], env)).code).toBe(2);
 });
+
+test('what becomes of events of Segment is set from a file, shown, and events are listed', async () => {
+  const file = join(folder, 'segment.json');
+  await writeFile(file, JSON.stringify({ traits: { plan: 'plan' } }));
+  expect(await runCommand(['sources', 'set', file], env)).toMatchObject({ code: 0, out: 'Source saved.\n' });
+  expect(JSON.parse((await runCommand(['sources', 'show'], env)).out)).toMatchObject({ traits: { plan: 'plan' } });
+  const event = { type: 'identify', messageId: 'm1', userId: 'u1', traits: { plan: 'gold' } };
+  await me.call('POST', '/sources/segment', event);
+  expect((await runCommand(['sources', 'events'], env)).out).toMatch(
+    /Z {2}identify {2}applied {2}attribute plan: done\n$/,
+  );
+  await writeFile(file, 'no JSON');
+  expect((await runCommand(['sources', 'set', file], env)).code).toBe(2);
+});

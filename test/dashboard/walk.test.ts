@@ -358,6 +358,7 @@ describe('for all users', () => {
     '/settings/placements/checkout',
     '/settings/controls',
     '/audiences',
+    '/settings/sources',
     '/settings/sequence-rules',
     '/settings/sequence-rules/new',
     '/settings/keys',

@@ -35,6 +35,7 @@ export const tables: Record<string, Ownership> = {
     owner: 'audiences',
     readers: { catalog: 'the snapshot has their ids by the keys that campaigns name' },
   },
+  ...owned('sources', ['segment_sources', 'source_events', 'source_moments']),
   ...owned('experiments', [
     ...['experiment_moments', 'experiment_outcomes', 'experiment_points', 'experiment_progress', 'experiment_units'],
     'own_outcomes',

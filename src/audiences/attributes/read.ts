@@ -141,7 +141,8 @@ function changeOf(
   return { pubUserId, set, remove, untilMs, path };
 }
 
-function refusalOf(name: string, value: unknown): string | null {
+/** Why an attribute cannot be kept; null: it can. */
+export function refusalOf(name: string, value: unknown): string | null {
   if (refusedAttributeNames.has(name)) return 'is a refused name';
   if (!attributeNamePattern.test(name)) return 'must have a name of 1 to 64 characters of A–Z a–z 0–9 _ . -';
   if (value === null || typeof value === 'boolean') return null;

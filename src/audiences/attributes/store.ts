@@ -26,17 +26,27 @@ with given as (
 update user_attributes known set attributes = given.attributes, expires_at = given.expires_at
 from given where known.user_key = given.user_key and given.attributes <> '{}'`;
 
-type Saving = { publisherId: number; userKeys: Pick<UserKeys, 'of' | 'earlierOf'>; nowMs: number };
+type Saving = {
+  publisherId: number;
+  userKeys: Pick<UserKeys, 'of' | 'earlierOf'>;
+  nowMs: number;
+  /** Is told of what cannot be saved, which is passed over; absent: nothing of the call is saved then. */
+  refuse?: Refuse;
+};
+
+/** `name` of the attribute; null: all of the change, which would make too many. */
+type Refuse = (change: AttributesChange, name: string | null, message: string) => void;
 
 /**
  * Changes attributes of users, one after the other. What is stored under keys of earlier peppers moves to the present.
  * @returns the attributes that each user has then, in the order of the changes
- * @throws AppError invalid_request: an attribute changes its type, or there are too many; nothing is written
+ * @throws AppError invalid_request: an attribute changes its type, or there are too many; nothing is written. With
+ *   `refuse` it is told of them instead
  */
 export async function saveAttributes(
   executor: Executor,
   changes: readonly AttributesChange[],
-  { publisherId, userKeys, nowMs }: Saving,
+  { publisherId, userKeys, nowMs, refuse }: Saving,
 ): Promise<StoredAttributes[]> {
   const keys = changes.map(({ pubUserId }) => userKeys.of(publisherId, pubUserId));
   const distinct = [...new Set(keys)];
@@ -48,11 +58,13 @@ export async function saveAttributes(
   const known = new Map(rows.map(({ user_key, attributes }) => [user_key, withoutEnded(attributes, nowMs)]));
   for (const { pubUserId } of changes) await takeEarlier(executor, known, { publisherId, userKeys, nowMs }, pubUserId);
   const details: ErrorDetail[] = [];
+  const note: Refuse = ({ path }, name, message) =>
+    details.push({ path: `${path}/attributes${name === null ? '' : `/${name}`}`, message });
   const after: StoredAttributes[] = [];
   const pace = createPacer();
   for (const [index, change] of changes.entries()) {
     const key = keys[index] as string;
-    const changed = changedBy(known.get(key) ?? {}, change, details);
+    const changed = changedBy(known.get(key) ?? {}, change, refuse ?? note);
     known.set(key, changed);
     after.push(changed);
     await pace();
@@ -75,7 +87,7 @@ export async function saveAttributes(
 async function takeEarlier(
   executor: Executor,
   known: Map<string, StoredAttributes>,
-  { publisherId, userKeys, nowMs }: Saving,
+  { publisherId, userKeys, nowMs }: Omit<Saving, 'refuse'>,
   pubUserId: string,
 ): Promise<void> {
   const earlierKeys = userKeys.earlierOf(publisherId, pubUserId);
@@ -88,25 +100,20 @@ async function takeEarlier(
   for (const { attributes } of rows) known.set(key, { ...withoutEnded(attributes, nowMs), ...known.get(key) });
 }
 
-function changedBy(
-  known: StoredAttributes,
-  { set, remove, untilMs, path }: AttributesChange,
-  details: ErrorDetail[],
-): StoredAttributes {
+function changedBy(known: StoredAttributes, change: AttributesChange, refuse: Refuse): StoredAttributes {
+  const { set, remove, untilMs } = change;
   const changed: StoredAttributes = { ...known };
   for (const name of remove) delete changed[name];
   for (const [name, value] of set) {
     const before = typeof changed[name]?.value;
-    if (before !== 'undefined' && before !== typeof value)
-      details.push({
-        path: `${path}/attributes/${name}`,
-        message: `is a ${before} of this user; remove it with null before it becomes a ${typeof value}`,
-      });
-    changed[name] = untilMs === null ? { value } : { value, until: untilMs };
+    if (before !== 'undefined' && before !== typeof value) {
+      const message = `is a ${before} of this user; remove it with null before it becomes a ${typeof value}`;
+      refuse(change, name, message);
+    } else changed[name] = untilMs === null ? { value } : { value, until: untilMs };
   }
-  if (Object.keys(changed).length > maxAttributes)
-    details.push({ path: `${path}/attributes`, message: `a user has at most ${maxAttributes} attributes` });
-  return changed;
+  if (Object.keys(changed).length <= maxAttributes) return changed;
+  refuse(change, null, `a user has at most ${maxAttributes} attributes`);
+  return known;
 }
 
 /** When the last attribute ends; null: one has no end. */

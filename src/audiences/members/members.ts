@@ -18,15 +18,24 @@ export async function addMembers(
   userKeys: readonly string[],
   expiresAt: Date | null,
 ): Promise<number> {
+  const count = await insertMembers(executor, audienceId, userKeys, expiresAt);
+  await changeSizes(executor, new Map([[audienceId, count]]));
+  return count;
+}
+
+async function insertMembers(
+  executor: Executor,
+  audienceId: number,
+  userKeys: readonly string[],
+  expiresAt: Date | null,
+): Promise<number> {
   const distinct = [...new Set(userKeys)];
   const { rows } = await executor.query<{ count: number }>({
     name: 'add_members',
     text: addSql,
     values: [uuids(distinct, (key) => key), audienceId, expiresAt],
   });
-  const count = rows[0]?.count ?? 0;
-  await changeSizes(executor, new Map([[audienceId, count]]));
-  return count;
+  return rows[0]?.count ?? 0;
 }
 
 const removeSql = `
@@ -42,15 +51,49 @@ export async function removeMembers(
   audienceId: number | null,
   userKeys: readonly string[],
 ): Promise<number> {
+  const removed = await deleteMembers(executor, audienceId, userKeys);
+  await changeSizes(executor, countsOf(removed));
+  return removed.length;
+}
+
+/** @returns the audience of each membership that there was */
+async function deleteMembers(
+  executor: Executor,
+  audienceId: number | null,
+  userKeys: readonly string[],
+): Promise<number[]> {
   const { rows } = await executor.query<{ audience_id: number }>({
     name: 'remove_members',
     text: removeSql,
     values: [uuids(userKeys, (key) => key), audienceId],
   });
+  return rows.map(({ audience_id: id }) => id);
+}
+
+/** What the removal of memberships takes from sizes. */
+function countsOf(audienceIds: readonly number[]): Map<number, number> {
   const changes = new Map<number, number>();
-  for (const { audience_id: id } of rows) changes.set(id, (changes.get(id) ?? 0) - 1);
-  await changeSizes(executor, changes);
-  return rows.length;
+  for (const id of audienceIds) changes.set(id, (changes.get(id) ?? 0) - 1);
+  return changes;
+}
+
+/** The keys of users who join an audience or leave it; of one who joins, the present key comes first. */
+export type MemberChange = { join: readonly (readonly string[])[]; leave: readonly (readonly string[])[] };
+
+/** Changes members of several lists, in one transaction. */
+export async function changeMembers(executor: Executor, changes: ReadonlyMap<number, MemberChange>): Promise<void> {
+  const sizes = new Map<number, number>();
+  for (const [id, { join, leave }] of [...changes].sort(([a], [b]) => a - b)) {
+    const gone = await deleteMembers(executor, id, [...leave.flat(), ...join.flatMap((keys) => keys.slice(1))]);
+    const added = await insertMembers(
+      executor,
+      id,
+      join.flatMap(([key]) => key ?? []),
+      null,
+    );
+    sizes.set(id, added - gone.length);
+  }
+  await changeSizes(executor, sizes);
 }
 
 /** Must come last in a transaction: changes of one audience wait for each other here. */
@@ -79,9 +122,7 @@ delete from audience_members where (user_key, audience_id) in (
 /** Deletes memberships that have ended. @returns whether there may be more */
 export async function deleteEndedMembers(executor: Executor, nowMs: number): Promise<boolean> {
   const { rows } = await executor.query<{ audience_id: number }>(endedSql, [new Date(nowMs)]);
-  const changes = new Map<number, number>();
-  for (const { audience_id: id } of rows) changes.set(id, (changes.get(id) ?? 0) - 1);
-  await changeSizes(executor, changes);
+  await changeSizes(executor, countsOf(rows.map(({ audience_id: id }) => id)));
   return rows.length === sliceSize;
 }
 

@@ -5,15 +5,11 @@ import { strictBody } from '../../management/strict-body.ts';
 import type { Batcher } from '../../platform/db/batcher.ts';
 import { AppError, databaseUnavailable } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import { dayMs, hourMs } from '../../platform/lib/time.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
 import type { App } from '../../platform/ports.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import { keySchema } from '../configuration/changes.ts';
-import type { Outcome } from './store.ts';
-
-/** Of one outcome, in either direction: what is beyond is a mistake, such as cents for euros many times over. */
-const maxValue = 1_000_000;
+import { maxOutcomeValue, type Outcome, timeProblemOf } from '../outcome-store.ts';
 
 const text = (maxLength: number, description: string) =>
   Type.String({ minLength: 1, maxLength, pattern: '^[^\\u0000]*$', description });
@@ -22,7 +18,9 @@ const body = Type.Object(
   {
     pub_user_id: Type.Union([text(256, "The publisher's non-PII user id, as in a fetch."), Type.Integer()]),
     name: { ...keySchema, description: 'What happened, such as `order`.' },
-    value: Type.Optional(Type.Number({ minimum: -maxValue, maximum: maxValue, description: 'Default 1.' })),
+    value: Type.Optional(
+      Type.Number({ minimum: -maxOutcomeValue, maximum: maxOutcomeValue, description: 'Default 1.' }),
+    ),
     currency: Type.Optional(Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 4217, of a value that is money.' })),
     at: Type.Optional(text(40, 'RFC 3339; default: now. At most 30 days ago.')),
     id: text(128, 'Names the outcome: a repeat counts once.'),
@@ -34,10 +32,6 @@ const answer = Type.Object(
   { message: Type.String({ description: '`recorded`, or `duplicate` where the id was there before.' }) },
   { title: 'OutcomeAnswer' },
 );
-
-/** How far back an outcome may be, and how far a clock may be ahead (milliseconds). */
-const oldestMs = 30 * dayMs;
-const aheadMs = hourMs;
 
 type Deps = {
   http: ManagementHttp;
@@ -81,13 +75,7 @@ function read(
   const identifier = String(pub_user_id);
   if (isPii(identifier)) throw new AppError('pub_user_id_is_pii');
   const atMs = timeOf(at) ?? nowMs;
-  const problem = Number.isNaN(atMs)
-    ? 'must be a time such as 2030-01-31T12:00:00Z'
-    : atMs < nowMs - oldestMs
-      ? 'must be of the last 30 days'
-      : atMs > nowMs + aheadMs
-        ? 'must not be in the future'
-        : null;
+  const problem = timeProblemOf(atMs, nowMs);
   if (problem !== null) throw new AppError('invalid_request', { details: [{ path: '/at', message: problem }] });
   const userKey = userKeys.of(publisherId, identifier);
   return {

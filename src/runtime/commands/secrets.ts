@@ -18,6 +18,7 @@ import { type SealedColumn, type SealedCounts, walkSealed } from '../../platform
 import { createSecretBox, type SecretBox } from '../../platform/security/secret-box.ts';
 import { pepperMark } from '../../platform/security/user-key.ts';
 import { sealedSubjects } from '../../privacy/erasure-job.ts';
+import { sealedSourceSecrets } from '../../sources/settings.ts';
 import { sealedEndpointColumns } from '../../webhooks/endpoint-store.ts';
 import { embeddedSecrets } from '../secrets.ts';
 
@@ -26,6 +27,7 @@ export const sealedColumns: readonly SealedColumn[] = [
   ...sealedEndpointColumns,
   sealedAlertUrls,
   sealedConversionSecrets,
+  sealedSourceSecrets,
   ...sealedCodes,
   sealedMessages,
   sealedTwoFactor,

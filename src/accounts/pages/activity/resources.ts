@@ -40,6 +40,7 @@ export const publisherResources: LoggedResources = {
     pathOf: (id) => `/audiences/${encodeURIComponent(id)}`,
   },
   controls: { title: 'controls.title', singular: 'controls.title', pathOf: () => '/settings/controls' },
+  sources: { title: 'sources.title', singular: 'sources.title', pathOf: () => '/settings/sources' },
   erasures: { title: 'activity.erasures', singular: 'activity.erasure', pathOf: () => '/settings/privacy' },
   exports: { title: 'activity.exports', singular: 'activity.export', pathOf: () => '/settings/privacy' },
   catalogue: { title: 'activity.imports', singular: 'activity.import', pathOf: null },

@@ -1,0 +1,52 @@
+import { readFile } from 'node:fs/promises';
+import { text as readAll } from 'node:stream/consumers';
+import { createApi } from '../../command-line/api.ts';
+import { CommandError, exitCodes, type Run, usageError } from '../../command-line/command.ts';
+
+const path = '/manage/v1/sources/segment';
+
+export const show: Run = async (call) => {
+  if (call.args.length > 0) throw usageError('This command takes no arguments.');
+  const { data } = (await createApi(call).call('GET', path)) as { data: Record<string, unknown> };
+  const { has_secret: _secret, ...settings } = data;
+  call.out.data(settings);
+  call.out.line(JSON.stringify(settings, null, 1));
+  return exitCodes.ok;
+};
+
+export const set: Run = async (call) => {
+  const [file = '', ...rest] = call.args;
+  if (file === '' || rest.length > 0) throw usageError('Name one file.');
+  const json = file === '-' ? await readAll(call.stdin) : await readFile(file, 'utf8');
+  let body: unknown;
+  try {
+    body = JSON.parse(json);
+  } catch {
+    throw new CommandError(exitCodes.usage, `${file} is no JSON.`);
+  }
+  const { message, data } = (await createApi(call).call('PUT', path, { body })) as { message: string; data: object };
+  call.out.data(data);
+  call.out.line(message);
+  return exitCodes.ok;
+};
+
+type Event = {
+  received_at: string;
+  type: string;
+  name: string;
+  result: string;
+  refusal: string | null;
+  effects: { kind: string; name: string; result: string }[];
+};
+
+export const events: Run = async (call) => {
+  if (call.args.length > 0) throw usageError('This command takes no arguments.');
+  const { data } = (await createApi(call).call('GET', `${path}/events`)) as { data: Event[] };
+  for (const event of data) {
+    call.out.data(event);
+    const { received_at: at, type, name, result, refusal, effects } = event;
+    const what = effects.map((one) => `${one.kind} ${one.name}: ${one.result}`).join(', ');
+    call.out.line(`${at}  ${[type, name].filter(Boolean).join(' ')}  ${result}  ${refusal ?? what}`.trimEnd());
+  }
+  return exitCodes.ok;
+};

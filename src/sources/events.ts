@@ -1,0 +1,157 @@
+import type { Executor } from '../platform/db/pool.ts';
+import { dayMs } from '../platform/lib/time.ts';
+import { newUuid7 } from '../platform/lib/uuid7.ts';
+import type { Effect, Message, Refusal } from './message.ts';
+
+/** Repeats of an event are known for this long (milliseconds); Segment tries for four hours. */
+const eventsKeptMs = 7 * dayMs;
+
+/** What came late is known as such for this long after the last word (milliseconds). */
+const momentsKeptMs = 180 * dayMs;
+
+/** Events that the page and the API show (count). */
+const shownEvents = 100;
+
+/** What became of one thing that an event asks for. */
+export type EffectResult =
+  | 'done'
+  | 'superseded'
+  | 'invalid'
+  | 'type_changed'
+  | 'too_many'
+  | 'unknown'
+  | 'has_rule'
+  | 'refused'
+  | 'too_old';
+
+/** Without its value. */
+export type StoredEffect = { kind: Effect['kind']; name: string; result: EffectResult };
+
+/** `ignored`: nothing in the settings names what it holds. `superseded`: something newer was said before. */
+export type EventResult = 'applied' | 'partly' | 'ignored' | 'superseded' | 'refused';
+
+export type SourceEvent = {
+  messageId: string;
+  receivedAt: Date;
+  sentAt: Date;
+  type: string;
+  name: string;
+  result: EventResult;
+  refusal: Refusal | null;
+  effects: StoredEffect[];
+  times: number;
+};
+
+/** An event with the key of its user; null: it names none. */
+export type Keyed = { message: Message; userKey: string | null };
+
+/**
+ * Notes events that came, in the order of their ids; what is there already is counted once more.
+ * @returns which of them are new
+ */
+export async function noteEvents(
+  executor: Executor,
+  publisherId: number,
+  events: readonly Keyed[],
+  nowMs: number,
+): Promise<Keyed[]> {
+  const counts = new Map<string, { first: Keyed; times: number }>();
+  for (const event of events) {
+    const id = event.message.messageId ?? `none ${newUuid7(nowMs)}`;
+    const known = counts.get(id);
+    if (known === undefined) counts.set(id, { first: event, times: 1 });
+    else known.times += 1;
+  }
+  const rows = [...counts].map(
+    ([
+      messageId,
+      {
+        first: { message, userKey },
+        times,
+      },
+    ]) => ({
+      message_id: messageId,
+      user_key: userKey,
+      sent_at: new Date(message.atMs),
+      ...{ type: message.type, name: message.name, refusal: message.refusal, times },
+      result: message.refusal === null ? 'ignored' : 'refused',
+    }),
+  );
+  const { rows: noted } = await executor.query<{ message_id: string; is_new: boolean }>(
+    `insert into source_events as known
+      (publisher_id, message_id, user_key, received_at, sent_at, type, name, result, refusal, times)
+    select $1::integer, message_id, user_key, $2::timestamptz, sent_at, type, name, result, refusal, times
+    from jsonb_to_recordset($3::jsonb) as given (message_id text, user_key uuid, sent_at timestamptz, type text,
+      name text, result text, refusal text, times integer)
+    order by message_id
+    on conflict (publisher_id, message_id) do update set times = known.times + excluded.times
+    returning message_id, xmax = 0 as is_new`,
+    [publisherId, new Date(nowMs), JSON.stringify(rows)],
+  );
+  return noted.flatMap(({ message_id: id, is_new: isNew }) => {
+    const first = counts.get(id)?.first;
+    return isNew && first !== undefined ? [first] : [];
+  });
+}
+
+/** Notes what became of events. */
+export async function noteResults(
+  executor: Executor,
+  publisherId: number,
+  results: readonly { messageId: string; result: EventResult; effects: readonly StoredEffect[] }[],
+): Promise<void> {
+  if (results.length === 0) return;
+  await executor.query(
+    `update source_events known set result = given.result, effects = given.effects
+    from jsonb_to_recordset($2::jsonb) as given ("messageId" text, result text, effects jsonb)
+    where known.publisher_id = $1 and known.message_id = given."messageId"`,
+    [publisherId, JSON.stringify(results)],
+  );
+}
+
+/** Something said of a user at a moment; `subject`: the attribute or audience it is about. */
+export type Said = { userKey: string; subject: string; atMs: number };
+
+/** @returns what of it is not older than what was said of the same before, as keys of `saidKey` */
+export async function takeNewest(executor: Executor, said: readonly Said[], nowMs: number): Promise<Set<string>> {
+  if (said.length === 0) return new Set();
+  const { rows } = await executor.query<{ user_key: string; subject: string }>(
+    `insert into source_moments as known (user_key, subject, at, written_at)
+    select user_key, subject, to_timestamp(at_ms / 1000), $2::timestamptz
+    from jsonb_to_recordset($1::jsonb) as given ("userKey" uuid, subject text, "atMs" float8),
+      lateral (select "userKey" as user_key, "atMs" as at_ms) named
+    order by user_key, subject
+    on conflict (user_key, subject) do update set at = excluded.at, written_at = excluded.written_at
+      where known.at <= excluded.at
+    returning user_key, subject`,
+    [JSON.stringify(said), new Date(nowMs)],
+  );
+  return new Set(rows.map(({ user_key: userKey, subject }) => saidKey({ userKey, subject })));
+}
+
+export const saidKey = ({ userKey, subject }: Pick<Said, 'userKey' | 'subject'>): string => `${userKey} ${subject}`;
+
+/** The latest events of a publisher's source, the newest first. */
+export async function listEvents(executor: Executor, publisherId: number): Promise<SourceEvent[]> {
+  const { rows } = await executor.query<SourceEvent>(
+    `select message_id as "messageId", received_at as "receivedAt", sent_at as "sentAt", type, name, result, refusal,
+      effects, times
+    from source_events where publisher_id = $1 order by received_at desc, sent_at desc, message_id limit ${shownEvents}`,
+    [publisherId],
+  );
+  return rows;
+}
+
+export async function deleteOldEvents(executor: Executor, nowMs: number): Promise<number> {
+  await executor.query('delete from source_moments where written_at < $1', [new Date(nowMs - momentsKeptMs)]);
+  const { rowCount } = await executor.query('delete from source_events where received_at < $1', [
+    new Date(nowMs - eventsKeptMs),
+  ]);
+  return rowCount ?? 0;
+}
+
+/** What is kept of users: their events lose them, so that repeats of these change nothing. */
+export async function eraseEvents(executor: Executor, userKeys: readonly string[]): Promise<void> {
+  await executor.query('update source_events set user_key = null where user_key = any($1::uuid[])', [userKeys]);
+  await executor.query('delete from source_moments where user_key = any($1::uuid[])', [userKeys]);
+}

@@ -1,0 +1,102 @@
+import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
+import type { ManagementClient } from '../../management/page-client.ts';
+import { checkValue } from '../../management/schema-errors.ts';
+import { type Html, html } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import type { App } from '../../platform/ports.ts';
+import type { SecretBox } from '../../platform/security/secret-box.ts';
+import { saveForm } from '../../shell/actions.ts';
+import { badge, type Cell, card, type Tone, table } from '../../shell/components.ts';
+import { type FieldErrors, type Fields, formOf } from '../../shell/context.ts';
+import { moment } from '../../shell/format.ts';
+import { createForm, type FormValues } from '../../shell/forms.ts';
+import type { Page, Shell } from '../../shell/layout.ts';
+import type { PageResult } from '../../shell/pages.ts';
+import { typedValues } from '../../shell/row-list.ts';
+import { type EventResult, listEvents, type SourceEvent, type StoredEffect } from '../events.ts';
+import { readSource, saveSource, sourceInput } from '../settings.ts';
+import { inWords, readSettings, settingsFields, settingsToForm } from './mapping.ts';
+
+const path = '/settings/sources';
+
+type Services = Shell & { management: ManagementClient; secretBox: SecretBox };
+
+/** What Segment and RudderStack tell of users: what becomes of it, and what became of the last events. */
+export function sourcePages(app: App, services: Services): void {
+  const pages = publisherPages(app, services);
+  pages.get(path, 'admin', (context) => sourcesPage(services, context));
+  pages.post(path, 'admin', (context, fields) => save(services, context, fields));
+}
+
+async function save(services: Services, context: PublisherContext, fields: Fields): Promise<PageResult> {
+  const { settings, secret } = readSettings(fields);
+  const errors = checkValue(sourceInput, { ...settings, ...(secret !== undefined && { secret }) });
+  if (errors.length > 0) {
+    const shown = errors.map(({ path: at, message }) => {
+      const [, name = '', entry] = at.split('/');
+      return { path: `/${name}`, message: entry === undefined ? message : `${entry}: ${message}` };
+    });
+    return sourcesPage(services, context, { typed: typedValues(formOf(context.request)), errors: shown });
+  }
+  await services.management.write(context, (work) => saveSource(work, services.secretBox, settings, secret));
+  return { to: context.path(path), done: t('sources.saved') };
+}
+
+type Refused = { typed?: FormValues; errors?: FieldErrors };
+
+async function sourcesPage(
+  { management, secretBox, publicUrl }: Services,
+  context: PublisherContext,
+  { typed, errors = [] }: Refused = {},
+): Promise<Page> {
+  const { source, events } = await management.read(context, async (work) => ({
+    source: await readSource(work, secretBox),
+    events: await listEvents(work.executor, work.publisherId),
+  }));
+  const form = createForm(typed ?? settingsToForm(source.settings), errors);
+  const fields = html`${form.summary()}${settingsFields(form, source.secret !== null)}`;
+  return {
+    title: t('sources.title'),
+    lead: t('sources.lead'),
+    nav: 'sources',
+    status: errors.length > 0 ? 422 : 200,
+    body: html`
+      ${card(
+        t('sources.connect'),
+        html`
+          <p>${t('sources.connectText')}</p>
+          <p><code>POST ${publicUrl}/manage/v1/sources/segment</code></p>
+          <p><code>authorization: Bearer …</code></p>`,
+      )}
+      ${card(t('sources.becomes'), html`${inWords(source.settings)}${saveForm(context, context.path(path), fields)}`)}
+      ${card(t('sources.latest'), eventsTable(context, events), { lead: t('sources.eventsLead') })}`,
+  };
+}
+
+function eventsTable({ publisher }: PublisherContext, events: readonly SourceEvent[]): Html {
+  if (events.length === 0) return html`<p class="hint">${t('sources.noEvents')}</p>`;
+  const columns = [
+    ...[{ text: t('sources.received') }, { text: t('sources.event') }, { text: t('sources.became') }],
+    { text: t('sources.times'), numeric: true },
+  ];
+  return table(
+    t('sources.latest'),
+    columns,
+    events.map((event): Cell[] => [
+      moment(publisher, event.receivedAt),
+      html`<code>${event.type}</code> ${event.name}`,
+      html`${badge(t(`sources.result_${event.result}`), tones[event.result])} ${whyOf(event)}`,
+      event.times,
+    ]),
+  );
+}
+
+const tones: Record<EventResult, Tone> = {
+  ...{ applied: 'good', partly: 'warn', ignored: 'plain', superseded: 'info', refused: 'bad' },
+};
+
+const whyOf = ({ refusal, effects }: SourceEvent): string =>
+  refusal === null ? effects.map(effectText).join('; ') : t(`sources.refusal_${refusal}`);
+
+const effectText = ({ kind, name, result }: StoredEffect): string =>
+  t('sources.effect', { kind: t(`sources.kind_${kind}`), name, result: t(`sources.effect_${result}`) });

@@ -1,0 +1,48 @@
+import type { Accounts } from '../accounts/room.ts';
+import type { Catalog } from '../catalog/room.ts';
+import type { ManagementClient } from '../management/page-client.ts';
+import type { RetentionStep } from '../platform/db/retention.ts';
+import type { App } from '../platform/ports.ts';
+import type { Platform } from '../platform/room.ts';
+import { createUserKeys } from '../platform/security/user-key.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry } from '../shell/navigation.ts';
+import { sourceCommands } from './commands.ts';
+import { deleteOldEvents } from './events.ts';
+import { sourcePages } from './pages/sources.ts';
+import { sourceRoutes } from './routes.ts';
+import { eraseEventsOfSessions, eraseEventsOfUser, exportEvents } from './user-data.ts';
+
+type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
+
+/** Sources of events that exist elsewhere: what Segment and RudderStack tell of users. */
+export function createSources({ platform, catalog, accounts }: Needs) {
+  const { config, secretBox } = platform.deps;
+  const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
+  const http = catalog.managementHttp(accounts.auth);
+  return {
+    name: 'sources',
+    commands: sourceCommands,
+    navigation: [entry],
+    retention,
+    userData: {
+      eraseBeforeSessions: eraseEventsOfSessions,
+      eraseOfUser: [eraseEventsOfUser],
+      exports: { source_events: exportEvents },
+    },
+    routes: async (app: App) => {
+      await app.register(sourceRoutes, { http, userKeys });
+    },
+    pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>
+      sourcePages(app, { ...shell, management, secretBox }),
+  };
+}
+
+const entry: NavEntry = {
+  ...{ group: 'developers', rank: 35, key: 'sources', text: 'sources.title' },
+  ...{ path: '/settings/sources', icon: 'activity', role: 'admin' },
+};
+
+const retention: RetentionStep = async (pool, _days, nowMs) => ({
+  source_events: await deleteOldEvents(pool, nowMs),
+});

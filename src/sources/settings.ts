@@ -1,0 +1,127 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { attributeNamePattern } from '../catalog/names.ts';
+import { audit } from '../management/audit.ts';
+import { problem } from '../management/schema-errors.ts';
+import type { Work } from '../management/unit-of-work.ts';
+import { sealedColumn } from '../platform/security/sealed-column.ts';
+import type { SecretBox } from '../platform/security/secret-box.ts';
+
+/** Entries of each part of the mapping (count). */
+const maxEntries = 100;
+
+const given = Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000]*$' });
+const attributeName = Type.String({
+  pattern: attributeNamePattern.source,
+  [problem]: 'must have 1 to 64 characters of A–Z a–z 0–9 _ . -',
+});
+const audienceKey = Type.String({ minLength: 1, maxLength: 64 });
+const outcome = Type.Object(
+  {
+    name: { ...attributeName, description: 'Name of the outcome.' },
+    value: Type.Optional({
+      ...given,
+      description: 'The property with its value, such as `revenue`; absent: 1. `currency` is read with it.',
+    }),
+  },
+  { title: 'OutcomeOfEvent', additionalProperties: false },
+);
+
+const record = <Value extends typeof attributeName | typeof outcome>(value: Value, description: string) =>
+  Type.Record(given, value, { maxProperties: maxEntries, default: {}, description });
+
+/** What becomes of events (docs/interface.md#sources). What it does not name is ignored. */
+export const sourceSettings = Type.Object(
+  {
+    traits: record(attributeName, 'Of `identify`: trait → attribute.'),
+    group_traits: record(attributeName, 'Of `group`: trait, or `groupId` → attribute of the user.'),
+    events: record(outcome, 'Of `track`: name of the event → outcome.'),
+    audiences: record(
+      audienceKey as typeof attributeName,
+      'Trait that is true for members, or key of an audience of the source → key of a list here. ' +
+        'Audiences of Segment that it does not name go by their own key, with hyphens for underscores.',
+    ),
+    create_audiences: Type.Boolean({
+      default: true,
+      description: 'Whether an audience of the source that is unknown here becomes a list.',
+    }),
+  },
+  { title: 'SourceSettings', additionalProperties: false },
+);
+
+/** The settings with the secret that signs calls. */
+export const sourceInput = Type.Object(
+  {
+    ...sourceSettings.properties,
+    secret: Type.Optional(
+      Type.Union([Type.String({ minLength: 8, maxLength: 200, pattern: '^[^\\u0000]*$' }), Type.Null()], {
+        description: 'The shared secret that `x-signature` is made with; absent: stays as it is; null: none.',
+      }),
+    ),
+  },
+  { title: 'SourceInput', additionalProperties: false },
+);
+
+export type SourceSettings = Static<typeof sourceSettings>;
+
+const initial: SourceSettings = { traits: {}, group_traits: {}, events: {}, audiences: {}, create_audiences: true };
+
+const context = (publisherId: unknown): string => `segment-source ${publisherId}`;
+
+export const sealedSourceSecrets = sealedColumn({
+  table: 'segment_sources',
+  column: 'secret_sealed',
+  key: ['publisher_id'],
+  context: ([publisherId]) => context(publisherId),
+});
+
+/** The settings of a publisher's source. `secret` null: its calls are not signed. */
+export type Source = { settings: SourceSettings; secret: string | null };
+
+export async function readSource(
+  { executor, publisherId }: Pick<Work, 'executor' | 'publisherId'>,
+  box: SecretBox,
+): Promise<Source> {
+  const { rows } = await executor.query<{ settings: SourceSettings; sealed: Buffer | null }>(
+    'select settings, secret_sealed as sealed from segment_sources where publisher_id = $1',
+    [publisherId],
+  );
+  const [row] = rows;
+  const sealed = row?.sealed ?? null;
+  return {
+    settings: { ...initial, ...row?.settings },
+    secret: sealed === null ? null : box.open(sealed, context(publisherId)),
+  };
+}
+
+/** @param secret undefined: stays; null: calls are no longer signed */
+export async function saveSource(
+  work: Work,
+  box: SecretBox,
+  settings: SourceSettings,
+  secret: string | null | undefined,
+): Promise<Source> {
+  const { executor, publisherId, nowMs } = work;
+  const before = await readSource(work, box);
+  const kept = secret === undefined ? before.secret : secret;
+  await executor.query(
+    `insert into segment_sources (publisher_id, settings, secret_sealed, updated_at) values ($1, $2, $3, $4)
+    on conflict (publisher_id) do update set settings = excluded.settings, secret_sealed = excluded.secret_sealed,
+      updated_at = excluded.updated_at`,
+    [
+      publisherId,
+      JSON.stringify(settings),
+      kept === null ? null : box.seal(kept, context(publisherId)),
+      new Date(nowMs),
+    ],
+  );
+  const after = { settings, secret: kept };
+  const resource = { name: 'sources', key: 'id', ownerOf: () => publisherId } as const;
+  const changed = before.secret === kept ? {} : { secret: kept === null ? null : 'changed' };
+  await audit(work, {
+    resource,
+    action: 'update',
+    before: { id: publisherId, ...before.settings },
+    after: { id: publisherId, ...settings, ...changed },
+  });
+  return after;
+}
