@@ -1,8 +1,9 @@
 import type { Figures } from '../management/crud-definition.ts';
 import type { Values, View } from '../management/resource.ts';
 import type { Html } from '../platform/http/html.ts';
+import type { ControlsCost, ControlsEffect } from './controls-rules.ts';
 import type { PublisherContext } from './publisher-pages.ts';
-import type { Publisher } from './types.ts';
+import type { Publisher, StoredControls } from './types.ts';
 
 /** What requests had that nobody lists: offered where a form asks for one of them. */
 export type SeenKind = 'regions' | 'cities' | 'postal_codes' | 'os' | 'browsers' | 'attributes';
@@ -26,6 +27,13 @@ export type PageExtensions = {
     panel: (context: PublisherContext, readOnly: Values | null) => Promise<Html>;
     /** Of what is typed, which may be incomplete. */
     ofTyped: (context: PublisherContext, typed: Values) => Promise<Html>;
+  };
+  /** What block rules change of the decisions of the last days. @throws AppError too_many_requests: it runs already */
+  controlsEffects?: {
+    /** Of each of the present rules. */
+    cost: (publisher: Publisher) => Promise<ControlsCost>;
+    /** Of other rules in place of the present ones. */
+    of: (publisher: Publisher, other: StoredControls) => Promise<ControlsEffect>;
   };
   /** Values of recent requests, each once, in any order. */
   seenValues?: (publisherId: number, kind: SeenKind) => Promise<readonly string[]>;

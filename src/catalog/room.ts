@@ -70,7 +70,7 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
     routes: async (app: App, { auth }: { auth: Authenticator<unknown> }) => {
       const http = managementHttp(auth);
       await app.register(conversionSecretRoutes, http);
-      await app.register(managementRoutes, { http, imageStore: config.imageStore, store });
+      await app.register(managementRoutes, { http, imageStore: config.imageStore, store, extensions });
     },
     pages: (app: App, shell: Shell, { management: client }: { management: ManagementClient }) =>
       registerPages(app, { ...shell, deps, management: client, extensions, additions }),

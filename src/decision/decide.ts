@@ -155,10 +155,11 @@ function* observed(stream: Iterable<RankedCandidate>, { onRanked }: Observer): G
   }
 }
 
-const decided = ({ candidate, score, reserveMicros }: RankedCandidate, at: number): DecidedOffer => ({
+const decided = ({ candidate, score, meanMicros, reserveMicros }: RankedCandidate, at: number): DecidedOffer => ({
   offer: candidate.offer,
   position: at + 1,
   score,
+  meanMicros,
   priority: candidate.priority,
   payout: candidate.payout,
   reserveMicros: Math.ceil(reserveMicros),

@@ -75,6 +75,8 @@ export type DecidedOffer = {
   position: number;
   /** Sampled expected revenue of one impression, in millionths of the payout's currency. */
   score: number;
+  /** The same without sampling. */
+  meanMicros: number;
   priority: number;
   payout: Payout;
   /** Expected cost of the impression for the campaign's budget, to be reserved, in millionths. */

@@ -1,5 +1,5 @@
 import type { UserHistory } from '../budgets/caps.ts';
-import type { Snapshot } from '../catalog/types.ts';
+import type { Publisher } from '../catalog/types.ts';
 import { decide } from '../decision/decide.ts';
 import { estimatePropensities, type Propensity } from '../decision/propensity.ts';
 import type { DecidedOffer, Decision, DecisionContext, DecisionInput } from '../decision/types.ts';
@@ -40,7 +40,8 @@ export type ContextRow = {
   created_ms: number;
 };
 
-type Row = ContextRow & {
+/** What a stored decision is read from. */
+export type DecisionRow = ContextRow & {
   publisher_id: number;
   theme_id: number | null;
   offer_ids: number[];
@@ -49,22 +50,28 @@ type Row = ContextRow & {
   empty_reason: string | null;
 };
 
+/** Columns of sessions that a `DecisionRow` has. */
+export const decisionColumns = `publisher_id, placement, theme_id, user_key, country, device, os, custom, language, dev,
+  offer_ids, campaign_ids, decision, empty_reason, round(extract(epoch from created_at) * 1000)::float8 as created_ms`;
+
 /** @throws AppError session_not_found: the publisher has no such session; decision_not_kept: its user was erased */
 export async function findDecision(
   executor: Executor,
   publisherId: number,
   sessionId: string,
 ): Promise<StoredDecision> {
-  const { rows } = await executor.query<Row>({
+  const { rows } = await executor.query<DecisionRow>({
     name: 'find_decision',
-    text: `select publisher_id, placement, theme_id, user_key, country, device, os, custom, language, dev,
-        offer_ids, campaign_ids, decision, empty_reason,
-        round(extract(epoch from created_at) * 1000)::float8 as created_ms
-      from sessions where day = $1::date and id = $2::uuid and publisher_id = $3`,
+    text: `select ${decisionColumns} from sessions where day = $1::date and id = $2::uuid and publisher_id = $3`,
     values: [dayOfUuid7(sessionId), sessionId, publisherId],
   });
   const [row] = rows;
   if (row === undefined) throw new AppError('session_not_found');
+  return toStoredDecision(row, sessionId);
+}
+
+/** @throws AppError decision_not_kept: the user was erased */
+export function toStoredDecision(row: DecisionRow, sessionId: string): StoredDecision {
   if (row.decision === null) throw new AppError('decision_not_kept');
   const record = readDecisionRecord(row.decision);
   return {
@@ -114,14 +121,14 @@ export const toContext = (row: ContextRow, inputs: StoredInputs): DecisionContex
 export async function inputOf(executor: Executor, stored: StoredDecision): Promise<DecisionInput | null> {
   const catalogue = await findState(executor, catalogueIdOf(stored));
   const model = await loadVersion(executor, stored.inputs.modelVersion ?? 0);
-  return catalogue === null || model === null ? null : inputWith(stored, await unpackCatalogue(catalogue), model);
+  if (catalogue === null || model === null) return null;
+  const publisher = (await unpackCatalogue(catalogue)).publishers.get(stored.publisherId);
+  return publisher === undefined ? null : inputWith(stored, publisher, model);
 }
 
-/** The inputs of a stored decision; null: the catalogue is without its publisher. */
-export function inputWith(stored: StoredDecision, catalogue: Snapshot, model: Model): DecisionInput | null {
+/** The inputs of a stored decision, with the publisher of its catalogue and its model. */
+export function inputWith(stored: StoredDecision, publisher: Publisher, model: Model): DecisionInput {
   const { inputs, context, seed } = stored;
-  const publisher = catalogue.publishers.get(stored.publisherId);
-  if (publisher === undefined) return null;
   const history: UserHistory = { optOuts: inputs.optOuts ?? {}, exposures: inputs.exposures ?? [] };
   return {
     publisher,

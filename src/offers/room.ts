@@ -2,10 +2,12 @@ import type { Accounts } from '../accounts/room.ts';
 import { activeCapsOf } from '../budgets/caps.ts';
 import type { Budgets } from '../budgets/room.ts';
 import { findStandings } from '../budgets/standing.ts';
+import { noControls } from '../catalog/controls.ts';
 import type { Catalog } from '../catalog/room.ts';
 import { indexOf } from '../decision/decide.ts';
 import type { EventLogRoom } from '../event-log/room.ts';
 import type { Learning } from '../learning/room.ts';
+import { createAlone } from '../management/alone.ts';
 import type { PermissionEntry } from '../management/unit-of-work.ts';
 import { createFailFast } from '../platform/db/health.ts';
 import type { HotRoutes } from '../platform/http/hot-routes.ts';
@@ -20,6 +22,8 @@ import { offerSchemas } from './answer-schemas.ts';
 import { campaignAdditions } from './campaign-additions.ts';
 import { catalogueRoutes } from './catalogue-feed/routes.ts';
 import { offerCommands } from './commands.ts';
+import { costOf, effectOf } from './decision-log/controls-effects.ts';
+import { sampleDecisions } from './decision-log/decision-sample.ts';
 import { decisionLogRoutes } from './decision-log/routes.ts';
 import { countRoutes } from './fetch/count-routes.ts';
 import { explainRoutes } from './fetch/explain-routes.ts';
@@ -139,6 +143,13 @@ function extendCatalogue(
         ${await outcomesCard(pool, context, id, nowMs)}`;
     });
   extensions.reach = createReach(recent);
+  const alone = createAlone('calculation of what block rules cost');
+  const sampled = (id: number) => failFast(() => sampleDecisions(pool, id, now()));
+  extensions.controlsEffects = {
+    cost: ({ id, controls }) => alone(id, async () => costOf(await sampled(id), controls?.stored ?? noControls)),
+    of: ({ id, controls }, other) =>
+      alone(id, async () => effectOf(await sampled(id), controls?.stored ?? noControls, other)),
+  };
   extensions.seenValues = createSeenValues(recent);
   // The first offers of a publisher, in the order in which they compete.
   extensions.sampleOffers = (publisher, { exceptId, count }) =>

@@ -13,21 +13,52 @@ import { ifMatch } from '../../management/resource-routes.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
+import type { ControlsEffect } from '../controls-rules.ts';
+import type { PageExtensions } from '../page-extensions.ts';
 import type { CatalogStore } from '../store.ts';
-import { controlsInput, controlsView, getControls, setControls } from './controls.ts';
+import { controlsInput, controlsView, getControls, setControls, storedOf } from './controls.ts';
 import { publishers } from './publishers.ts';
 
 const path = '/manage/v1/publishers/:id/controls';
 const tags = ['Publishers'];
 const params = Type.Object({ id: Type.String() });
+const share = (description: string) => Type.Number({ minimum: 0, maximum: 1, description });
+const effectFields = {
+  changed: share('Share of the decisions that would have shown something else.'),
+  emptied: share('Share of those that would have shown nothing.'),
+  revenue: Type.Array(Type.Object({ currency: Type.String(), amount: Type.Number() }), {
+    description: 'By how much the expected revenue of all of them would have been another.',
+  }),
+};
+const sampleFields = {
+  days: Type.Integer({ description: 'How far back decisions are looked at.' }),
+  sessions: Type.Integer({ description: 'How many there were, about.' }),
+  sampled: Type.Integer({ description: 'How many of them, chosen by chance, were made again.' }),
+};
+const effectView = Type.Object({ ...sampleFields, ...effectFields }, { title: 'ControlsEffect' });
+const costView = Type.Object(
+  {
+    ...sampleFields,
+    rules: Type.Array(
+      Type.Object({ by: Type.String(), value: Type.String(), ...effectFields }, { title: 'ControlsRuleCost' }),
+      { description: 'What would have been without each rule that was in force; 0 where it made no difference.' },
+    ),
+    rest: Type.Integer({ description: 'Rules that were not looked at, of more than a hundred.' }),
+  },
+  { title: 'ControlsCost' },
+);
 const answer = Type.Object(
-  { message: Type.String(), data: controlsView, warnings: warningSchema },
+  { message: Type.String(), data: controlsView, warnings: warningSchema, effect: Type.Optional(effectView) },
   { title: 'ControlsAnswer' },
 );
 type ControlsRoute = { Params: Static<typeof params>; Querystring: { dry_run?: unknown } };
 
 /** What a publisher never shows, keeps apart, and shows only from a price on. */
-export function controlsRoutes(app: App, http: ManagementHttp, store: Pick<CatalogStore, 'current'>): void {
+export function controlsRoutes(
+  app: App,
+  http: ManagementHttp,
+  { store, extensions }: { store: Pick<CatalogStore, 'current'>; extensions: PageExtensions },
+): void {
   const hooks = requirePermission(http, publishers.permission);
   const find = (id: number) => store.current().publishers.get(id);
 
@@ -54,7 +85,8 @@ export function controlsRoutes(app: App, http: ManagementHttp, store: Pick<Catal
     summary: "Set a publisher's block rules",
     description:
       'Replaces all of them; what is left out is empty. Effective in every process within about a second. `warnings` ' +
-      'says where they block every offer; `dry_run=true` only checks, and says what they would block.',
+      'says where they block every offer; `dry_run=true` only checks, and says what they would block, and what share ' +
+      'of the answers of the last days they would change (`effect`).',
     tags,
     params,
     querystring: Type.Object({
@@ -76,7 +108,55 @@ export function controlsRoutes(app: App, http: ManagementHttp, store: Pick<Catal
     const { view, warnings, etag } = await http.management.write(actor, publisherId, (work) =>
       setControls(work, request.params.id, fieldsOf(request), mode, find),
     );
-    const message = mode.dryRun ? 'Controls checked. Nothing was saved.' : 'Controls saved.';
-    return send(reply, { status: 200, body: { message, data: view, warnings }, headers: { etag } });
+    if (!mode.dryRun)
+      return send(reply, {
+        status: 200,
+        body: { message: 'Controls saved.', data: view, warnings },
+        headers: { etag },
+      });
+    const publisher = find(view.publisher_id);
+    const effect = publisher && (await extensions.controlsEffects?.of(publisher, storedOf(view)));
+    const message = 'Controls checked. Nothing was saved.';
+    const body = { message, data: view, warnings, ...(effect !== undefined && { effect: effectOf(effect) }) };
+    return send(reply, { status: 200, body, headers: { etag } });
+  });
+
+  const costSchema = {
+    operationId: 'getControlsCost',
+    summary: 'Show what each block rule costs',
+    description: 'Decisions of the last seven days, chosen by chance, are made again without each rule.',
+    tags,
+    params,
+    querystring: publisherQuery,
+    response: {
+      200: Type.Object({ message: Type.String(), data: costView }, { title: 'ControlsCostAnswer' }),
+      ...errorAnswers(401, 403, 404, 429),
+    },
+  };
+  app.get<ControlsRoute>(`${path}/cost`, { schema: costSchema, ...hooks }, async (request) => {
+    const { actor, publisherId } = callOf(request);
+    const { view } = await http.management.read(actor, publisherId, (work) =>
+      getControls(work, request.params.id, find),
+    );
+    const publisher = find(view.publisher_id);
+    const cost = publisher && (await extensions.controlsEffects?.cost(publisher));
+    if (cost === undefined) throw new AppError('resource_not_found');
+    const { days, sessions, sampled, rules, rest } = cost;
+    const data = {
+      ...{ days, sessions, sampled, rest },
+      rules: rules.map(({ by, value, effect }) => ({ by, value, ...changesOf(effect) })),
+    };
+    return { message: 'Decisions made again.', data };
   });
 }
+
+const changesOf = ({ changed, emptied, revenue }: ControlsEffect) => ({
+  changed,
+  emptied,
+  revenue: revenue.map(({ currency, micros }) => ({ currency, amount: micros / 1_000_000 })),
+});
+
+const effectOf = (effect: ControlsEffect) => {
+  const { days, sessions, sampled } = effect;
+  return { days, sessions, sampled, ...changesOf(effect) };
+};

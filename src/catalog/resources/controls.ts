@@ -79,6 +79,13 @@ export const controlsView = Type.Object(
 
 export type ControlsView = StoredControls & { publisher_id: number; offers: { total: number; blocked: number } };
 
+/** The rules of a view alone. */
+export const storedOf = ({ blocked, separate, floors }: ControlsView): StoredControls => ({
+  blocked,
+  separate,
+  floors,
+});
+
 /** `etag`: of the rules alone, since what they block changes with the catalogue. */
 type Answer = { view: ControlsView; warnings: Warning[]; etag: string };
 type Find = (publisherId: number) => Publisher | undefined;

@@ -6,6 +6,7 @@ import { isOperator } from '../../management/unit-of-work.ts';
 import type { RetentionStep } from '../../platform/db/retention.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/ports.ts';
+import type { PageExtensions } from '../page-extensions.ts';
 import type { CatalogStore } from '../store.ts';
 import { advertisers } from './advertisers.ts';
 import { campaigns } from './campaigns.ts';
@@ -27,7 +28,12 @@ const all = ['list', 'create', 'get', 'update', 'remove'] as const;
 /** REST over the configuration: `/manage/v1`. */
 export async function managementRoutes(
   app: App,
-  { http, imageStore, store }: { http: ManagementHttp; imageStore: ImageStoreSetting; store: CatalogStore },
+  {
+    http,
+    imageStore,
+    store,
+    extensions,
+  }: { http: ManagementHttp; imageStore: ImageStoreSetting; store: CatalogStore; extensions: PageExtensions },
 ): Promise<void> {
   openManagementScope(app);
   await app.register(async (operators: App) => {
@@ -37,7 +43,7 @@ export async function managementRoutes(
     });
     resourceRoutes(operators, http, publishers, ['list', 'create', 'get', 'update']);
   });
-  controlsRoutes(app, http, store);
+  controlsRoutes(app, http, { store, extensions });
   resourceRoutes(app, http, placements, all);
   for (const resource of [themes, advertisers, campaigns, offers, sequenceRules])
     resourceRoutes(app, http, resource, [...all, 'restore']);

@@ -11,7 +11,7 @@ import type { App } from '../../platform/ports.ts';
 import { queryLiveMinutes } from '../../reports/activity.ts';
 import { breakdown, charts, maxGroups, metricTiles, todayTiles } from '../../reports/metric-tiles.ts';
 import { metricNames, sumOf } from '../../reports/metrics.ts';
-import { moneyFormat } from '../../reports/money.ts';
+import { moneyFormat } from '../../shell/money.ts';
 import { createReportService, currencyOf } from '../../reports/service.ts';
 import { type MetricsView, metricsView } from '../../reports/view.ts';
 import { emptyState, link, linkButton, notice, tabs } from '../../shell/components.ts';

@@ -39,7 +39,8 @@ function* toContexts(rows: readonly (ContextRow & { decision: string })[]): Gene
   return contexts;
 }
 
-async function shareOfPages(executor: Executor): Promise<number> {
+/** How much of all sessions is read by a sample. */
+export async function shareOfPages(executor: Executor): Promise<number> {
   const { rows } = await executor.query<{ pages: number }>(
     `select coalesce(sum(pg_relation_size(relid) / 8192), 0)::float8 as pages
     from pg_partition_tree('sessions') where isleaf`,

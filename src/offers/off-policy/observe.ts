@@ -69,8 +69,9 @@ function createAgain(executor: Executor, publisherId: number, other: Alternative
         await catalogueOf(one.stored),
         version < first || version > last ? null : await modelAt(version),
       ];
-      const input = catalogue === null || model === null ? null : inputWith(one.stored, catalogue, model);
-      if (input !== null) observed.push(await observeOne(one.stored, one.session, input, other));
+      const publisher = catalogue?.publishers.get(publisherId);
+      if (publisher === undefined || model === null) continue;
+      observed.push(await observeOne(one.stored, one.session, inputWith(one.stored, publisher, model), other));
     }
     return observed;
   };

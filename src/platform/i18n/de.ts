@@ -1052,6 +1052,23 @@ export const de: Messages = {
     readOnly: 'Sie können diese Seite lesen; zum Ändern braucht es die Rolle {role}.',
   },
   controls: {
+    check: 'Prüfen, was sie ändern würden',
+    noSample: 'Es gibt keine Antworten der letzten Tage, an denen Regeln erprobt werden können.',
+    effect:
+      'Von {sampled} Antworten, zufällig gewählt aus rund {sessions} der letzten {days, number} Tage, wären {changed} andere gewesen und {emptied} leer.',
+    effectRevenue: 'Erwarteter Umsatz aller dieser Antworten: {amount}.',
+    cost: 'Was die Regeln kosten',
+    costLead: 'Gespeicherte Entscheidungen der letzten sieben Tage werden ohne jede Regel noch einmal getroffen.',
+    countCost: 'Noch einmal treffen',
+    rule: 'Regel',
+    changed: 'Geänderte Antworten',
+    emptied: 'Geleerte Antworten',
+    costs: 'Umsatz ohne sie',
+    sample:
+      '{sampled} Antworten, zufällig gewählt aus rund {sessions} der letzten {days, number} Tage. Regeln, die damals nicht galten, änderten nichts.',
+    rest: '{rest, plural, one {# weitere Regel wurde} other {# weitere Regeln wurden}} nicht betrachtet.',
+    ruleName:
+      '{by, select, category {Kategorie {value}} brand {Marke {value}} advertiser {Werbetreibender {value}} domain {Domain {value}} offer {Angebot {value}} competitor {Wettbewerber {value}} word {Wort „{value}“} separation {Kategorien getrennt} other {Mindestpreis von {value}}}',
     title: 'Sperrregeln',
     lead: 'Was dieser Publisher nie zeigt, was auch immer ihm bereitgestellt ist.',
     saved: 'Sperrregeln gespeichert. Sie gelten binnen etwa einer Sekunde.',

@@ -1015,6 +1015,23 @@ export const en = {
     readOnly: 'You can read this page; changing it takes the role {role}.',
   },
   controls: {
+    check: 'Check what they would change',
+    noSample: 'There are no answers of the last days to try rules on.',
+    effect:
+      'Of {sampled} answers, chosen by chance from about {sessions} of the last {days, number} days, {changed} would have been others, and {emptied} empty.',
+    effectRevenue: 'Expected revenue of all of these answers: {amount}.',
+    cost: 'What the rules cost',
+    costLead: 'Stored decisions of the last seven days are made again without each rule.',
+    countCost: 'Make them again',
+    rule: 'Rule',
+    changed: 'Answers changed',
+    emptied: 'Answers emptied',
+    costs: 'Revenue without it',
+    sample:
+      '{sampled} answers, chosen by chance from about {sessions} of the last {days, number} days. Rules that were not in force then changed nothing.',
+    rest: '{rest, plural, one {# more rule was} other {# more rules were}} not looked at.',
+    ruleName:
+      '{by, select, category {Category {value}} brand {Brand {value}} advertiser {Advertiser {value}} domain {Domain {value}} offer {Offer {value}} competitor {Competitor {value}} word {Word “{value}”} separation {Categories apart} other {Floor of {value}}}',
     title: 'Block rules',
     lead: 'What this publisher never shows, whatever is provisioned to it.',
     saved: 'Block rules saved. They are effective within about a second.',

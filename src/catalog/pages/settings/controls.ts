@@ -14,12 +14,16 @@ import { joinList, splitList } from '../../../shell/list-text.ts';
 import type { PageResult } from '../../../shell/pages.ts';
 import { typedValues } from '../../../shell/row-list.ts';
 import { type PublisherContext, publisherPages } from '../../publisher-pages.ts';
-import { type ControlsView, getControls, setControls } from '../../resources/controls.ts';
+import { type ControlsView, getControls, setControls, storedOf } from '../../resources/controls.ts';
 import { createPicker, type Picker } from '../campaigns/options.ts';
 import type { PageServices } from '../services.ts';
+import { costCard, effectNotice } from './controls-effects.ts';
 
 const path = '/settings/controls';
 const writes = 'admin';
+
+/** The button that checks what is typed and saves nothing. */
+const checkField = '_check';
 
 /** Ticked to save rules that block every offer. */
 const confirmedField = '_confirmed';
@@ -32,7 +36,7 @@ export function controlsPages(app: App, services: PageServices): void {
 }
 
 type Shown = Awaited<ReturnType<typeof stored>>;
-type Refused = { typed?: FormValues; errors?: FieldErrors; mustConfirm?: boolean };
+type Refused = { typed?: FormValues; errors?: FieldErrors; mustConfirm?: boolean; effect?: Html };
 
 const finder =
   ({ deps }: PageServices) =>
@@ -50,7 +54,11 @@ async function save(services: PageServices, context: PublisherContext, fields: F
     });
   const typed = typedValues(formOf(context.request));
   try {
-    const { warnings } = await set(true);
+    const { view, warnings } = await set(true);
+    if (fields.checked(checkField)) {
+      const effect = await effectNotice(services, context, storedOf(view));
+      return controlsPage(services, context, await stored(services, context), { typed, effect });
+    }
     if (warnings.length > 0 && !fields.checked(confirmedField))
       return controlsPage(services, context, await stored(services, context), { typed, mustConfirm: true });
     await set(false);
@@ -62,12 +70,12 @@ async function save(services: PageServices, context: PublisherContext, fields: F
   }
 }
 
-function controlsPage(
+async function controlsPage(
   services: PageServices,
   context: PublisherContext,
   { view, warnings, etag }: Shown,
-  { typed, errors = [], mustConfirm = false }: Refused = {},
-): Page {
+  { typed, errors = [], mustConfirm = false, effect = nothing }: Refused = {},
+): Promise<Page> {
   const form = createForm(typed ?? controlsToForm(view), errors);
   const fields = controlsFields(form, createPicker(services.deps, context));
   const { total, blocked } = view.offers;
@@ -75,7 +83,7 @@ function controlsPage(
     ${notice('warn', html`<p>${t('controls.blocksAll')}</p>`)}
     ${form.checkbox(confirmedField, { label: t('controls.confirm') })}`;
   const to = context.path(path);
-  const body = html`${hiddenField(versionField, etag)}${form.summary()}${fields}${mustConfirm ? confirm : nothing}`;
+  const body = html`${hiddenField(versionField, etag)}${form.summary()}${effect}${fields}${mustConfirm ? confirm : nothing}`;
   return {
     title: t('controls.title'),
     lead: t('controls.lead'),
@@ -86,10 +94,14 @@ function controlsPage(
       ${!mustConfirm && warnings.length > 0 && notice('warn', html`<p>${t('controls.blocksAll')}</p>`)}
       <section class="card">
         <p>${t('controls.blockedNow', { blocked, total })}</p>
-        ${hasRole(context.viewer.user.role, writes) ? saveForm(context, to, body) : readOnlyFields(fields)}
-      </section>`,
+        ${hasRole(context.viewer.user.role, writes) ? saveForm(context, to, body, { extra: checkButton() }) : readOnlyFields(fields)}
+      </section>
+      ${await costCard(services, context, view)}`,
   };
 }
+
+const checkButton = (): Html =>
+  html`<button class="button" name="${checkField}" value="1">${t('controls.check')}</button>`;
 
 function controlsFields(form: FormBuilder, picker: Picker): Html {
   const picked = (kind: 'categories' | 'advertisers' | 'offers', label: string, hint?: string): Html => {

@@ -6,9 +6,9 @@ import type { DecisionContext, DecisionInput } from '../../../decision/types.ts'
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { dayMs, minuteMs } from '../../../platform/lib/time.ts';
-import { moneyFormat } from '../../../reports/money.ts';
 import { badge, descriptionList, link, notice, strongLink, table } from '../../../shell/components.ts';
 import { moment, momentText, perLocale } from '../../../shell/format.ts';
+import { moneyFormat } from '../../../shell/money.ts';
 import type { UserDecision } from '../../decision-log/user-decisions.ts';
 import { influenceText, type ReasonFormat, reasonText } from '../../fetch/reason-text.ts';
 import type { FoundDecision } from './find-decision.ts';

@@ -1,4 +1,4 @@
-import { perLocale } from '../shell/format.ts';
+import { perLocale } from './format.ts';
 
 const format = perLocale(
   (locale, currency) =>

@@ -1,0 +1,69 @@
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t, tHtml } from '../../../platform/i18n/messages.ts';
+import { type Cell, card, linkButton, notice, table } from '../../../shell/components.ts';
+import { count, percent } from '../../../shell/format.ts';
+import { moneyFormat } from '../../../shell/money.ts';
+import { type ControlsEffect, rulesOf } from '../../controls-rules.ts';
+import type { PublisherContext } from '../../publisher-pages.ts';
+import type { StoredControls } from '../../types.ts';
+import type { PageServices } from '../services.ts';
+
+/** In the query of the page: what each rule costs is to be shown. */
+const costAsked = 'cost';
+
+/** What the rules that were typed would change of the answers of the last days. */
+export async function effectNotice(
+  { extensions }: Pick<PageServices, 'extensions'>,
+  { publisher }: PublisherContext,
+  typed: StoredControls,
+): Promise<Html> {
+  const effect = await extensions.controlsEffects?.of(publisher, typed);
+  if (effect === undefined || effect.sampled === 0) return notice('info', html`<p>${t('controls.noSample')}</p>`);
+  const { changed, emptied, revenue, ...sample } = effect;
+  const shares = { changed: percent(changed), emptied: percent(emptied) };
+  return notice(
+    emptied > 0 ? 'warn' : 'info',
+    html`
+      <p>${tHtml('controls.effect', { ...shares, ...sampleText(sample) })}</p>
+      ${revenue.length > 0 && html`<p>${tHtml('controls.effectRevenue', { amount: amountText(revenue) })}</p>`}`,
+  );
+}
+
+const sampleText = ({ days, sessions, sampled }: Pick<ControlsEffect, 'days' | 'sessions' | 'sampled'>) => ({
+  days,
+  sessions: count(sessions),
+  sampled: count(sampled),
+});
+
+const amountText = (revenue: ControlsEffect['revenue']): string =>
+  revenue.map(({ currency, micros }) => moneyFormat(currency)(micros / 1_000_000)).join(' + ') || '–';
+
+/** What each rule cost: counted when it is asked for, since all decisions of the sample are made again for each. */
+export async function costCard(
+  { extensions }: Pick<PageServices, 'extensions'>,
+  context: PublisherContext,
+  stored: StoredControls,
+): Promise<Html> {
+  if (rulesOf(stored).length === 0 || extensions.controlsEffects === undefined) return nothing;
+  const { query } = context.request as { query: Readonly<Record<string, unknown>> };
+  if (query[costAsked] === undefined) {
+    const button = linkButton(`?${costAsked}=1#cost`, t('controls.countCost'));
+    return card(t('controls.cost'), button, { lead: t('controls.costLead') });
+  }
+  const { rules, rest, ...sample } = await extensions.controlsEffects.cost(context.publisher);
+  const columns = [
+    { text: t('controls.rule') },
+    ...[t('controls.changed'), t('controls.emptied'), t('controls.costs')].map((text) => ({ text, numeric: true })),
+  ];
+  const rows = rules.map(({ by, value, effect: { changed, emptied, revenue } }): Cell[] => [
+    tHtml('controls.ruleName', { by, value }),
+    ...[percent(changed), percent(emptied), amountText(revenue)],
+  ]);
+  const body = html`
+    <p class="hint" id="cost">${t('controls.sample', sampleText(sample))}</p>
+    ${table(t('controls.cost'), columns, rows)}
+    ${rest > 0 && html`<p class="hint">${t('controls.rest', { rest })}</p>`}`;
+  return card(t('controls.cost'), sample.sampled === 0 ? html`<p>${t('controls.noSample')}</p>` : body, {
+    lead: t('controls.costLead'),
+  });
+}

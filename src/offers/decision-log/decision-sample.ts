@@ -1,0 +1,70 @@
+import type { Publisher, Snapshot } from '../../catalog/types.ts';
+import type { DecisionInput } from '../../decision/types.ts';
+import type { Model } from '../../learning/model.ts';
+import { loadVersion } from '../../learning/versions.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
+import { dayMs, dayOf } from '../../platform/lib/time.ts';
+import { type DecisionRow, decisionColumns, inputWith, type StoredDecision, toStoredDecision } from '../re-decide.ts';
+import { shareOfPages } from './session-sample.ts';
+import { catalogueIdOf, findState, unpackCatalogue } from './states.ts';
+
+/** How far back it looks (days): as long as decisions can be made again. */
+const days = 7;
+
+/** Decisions made again, and the catalogues and models they are made with (counts): both take long to read. */
+const maxDecisions = 200;
+const maxCatalogues = 3;
+const maxModels = 10;
+
+/** Decisions to choose from (count). */
+const maxRows = 2000;
+
+/** A stored decision that can be made again, and the publishers of then. */
+export type SampledDecision = { input: DecisionInput; publishers: ReadonlyMap<number, Publisher> };
+
+/** Stored decisions of a publisher, chosen by chance, and how many there were in the last days (about). */
+export type DecisionSample = { decisions: readonly SampledDecision[]; sessions: number; days: number };
+
+/** Without those of testers, of erased users, and of fetches that were too late or held out. */
+export async function sampleDecisions(executor: Executor, publisherId: number, nowMs: number): Promise<DecisionSample> {
+  const share = await shareOfPages(executor);
+  const sinceMs = nowMs - days * dayMs;
+  const { rows } = await executor.query<DecisionRow & { id: string; found: number }>(
+    `select id, ${decisionColumns}, count(*) over ()::float8 as found
+    from sessions tablesample system ($4)
+    where day >= $2::date and created_at >= $3 and publisher_id = $1 and decision is not null and not dev
+      and coalesce(empty_reason, '') not in ('deadline', 'held_out')
+    order by random() limit ${maxRows}`,
+    [publisherId, dayOf(sinceMs), new Date(sinceMs), share * 100],
+  );
+  const stored = rows.map((row) => toStoredDecision(row, row.id));
+  const decisions: SampledDecision[] = [];
+  for (const [id, ofCatalogue] of largestBy(stored, catalogueIdOf, maxCatalogues)) {
+    const publishers = await publishersOf(executor, id);
+    const publisher = publishers?.get(publisherId);
+    if (publishers === null || publisher === undefined) continue;
+    for (const [version, ofModel] of largestBy(ofCatalogue, modelVersionOf, maxModels)) {
+      const model: Model | null = await loadVersion(executor, version);
+      if (model === null) continue;
+      for (const one of ofModel) decisions.push({ input: inputWith(one, publisher, model), publishers });
+      if (decisions.length >= maxDecisions) break;
+    }
+    if (decisions.length >= maxDecisions) break;
+  }
+  return { decisions: decisions.slice(0, maxDecisions), sessions: Math.round((rows[0]?.found ?? 0) / share), days };
+}
+
+async function publishersOf(executor: Executor, catalogueId: string): Promise<Snapshot['publishers'] | null> {
+  const packed = await findState(executor, catalogueId);
+  return packed === null ? null : (await unpackCatalogue(packed)).publishers;
+}
+
+const modelVersionOf = ({ inputs }: StoredDecision): number => inputs.modelVersion ?? 0;
+
+/** Groups of items by a key, the largest ones first. */
+function largestBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key, count: number): [Key, Item[]][] {
+  const groups = new Map<Key, Item[]>();
+  for (const item of items) getOrInsert(groups, keyOf(item), () => []).push(item);
+  return [...groups].sort(([, a], [, b]) => b.length - a.length).slice(0, count);
+}

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../../catalog/resources/support.ts';
+import { signInAs } from '../../dashboard/support.ts';
+
+let t: ManagementApp;
+let me: Caller;
+let ids: Record<string, number>;
+let path: string;
+beforeAll(async () => {
+  t = await createManagementApp();
+});
+afterAll(() => t?.close());
+beforeEach(async () => {
+  me = await t.caller(await t.addPublisher());
+  ids = await addCatalogue(me);
+  path = `/publishers/${me.publisherId}/controls`;
+});
+
+async function fetchOffers(times: number): Promise<number[]> {
+  const sessions: string[] = [];
+  let shown: number[] = [];
+  for (let at = 0; at < times; at++) {
+    const answer = await t.app.inject({
+      method: 'POST',
+      url: `/native/v4/offers.json?api_key=${me.key}`,
+      payload: { placement: 'checkout', ip: '203.0.113.9' },
+    });
+    const { session_id: id, offers } = answer.json().data;
+    sessions.push(id);
+    shown = offers.map((offer: { id: number }) => offer.id);
+  }
+  // What decisions were made with is written soon after their answers.
+  const kept = async () => (await me.call('GET', `/sessions/${sessions.at(-1)}/decision`)).status;
+  await expect.poll(kept).toBe(200);
+  return shown;
+}
+
+const brand = { blocked: { brands: ['Farm'] } };
+type Effect = { sampled: number; sessions: number; changed: number; emptied: number; revenue: object[] };
+const checked = async (rules: object) => {
+  const { status, body } = await me.call('PUT', `${path}?dry_run=true`, rules);
+  expect(status).toBe(200);
+  return (body as unknown as { effect: Effect }).effect;
+};
+
+test('before rules are saved, the answers say what share of the last ones they would change', async () => {
+  expect(await checked(brand)).toMatchObject({ sampled: 0, changed: 0 });
+  expect(await fetchOffers(4)).toEqual([ids.offer]);
+  const advertiser = { blocked: { advertisers: [ids.advertiser] } };
+  expect(await checked(advertiser)).toMatchObject({ days: 7, sessions: 4, sampled: 4, changed: 1, emptied: 1 });
+  expect(await checked({ blocked: { words: ['never written'] } })).toMatchObject({
+    sampled: 4,
+    changed: 0,
+    emptied: 0,
+  });
+  expect(await checked({ floors: { checkout: 1_000_000 } })).toMatchObject({ changed: 1, emptied: 1 });
+  expect(await checked({ floors: { elsewhere: 1_000_000 } })).toMatchObject({ changed: 0 });
+  expect((await me.call('GET', path)).body.data.blocked).toMatchObject({ advertisers: [] });
+});
+
+test('what a rule cost is what decisions that it bound would have shown without it', async () => {
+  await fetchOffers(2);
+  const rules = { blocked: { advertisers: [ids.advertiser], words: ['never written'] }, floors: { elsewhere: 5 } };
+  await me.call('PUT', path, rules);
+  expect(await fetchOffers(3)).toEqual([]);
+  const cost = await me.call('GET', `${path}/cost`);
+  expect(cost.body.data).toMatchObject({
+    ...{ days: 7, sessions: 5, sampled: 5, rest: 0 },
+    rules: [
+      // The two decisions before the rule are as they were.
+      { by: 'advertiser', value: String(ids.advertiser), changed: 0.6, emptied: 0 },
+      { by: 'word', value: 'never written', changed: 0, revenue: [] },
+      { by: 'floor', value: 'elsewhere', changed: 0, revenue: [] },
+    ],
+  });
+  const [{ revenue } = { revenue: [] }] = cost.body.data.rules as { revenue: { amount: number }[] }[];
+  expect(revenue[0]?.amount).toBeGreaterThan(0);
+  // An offer that two rules block is blocked without either of them.
+  await me.call('PUT', path, { blocked: { advertisers: [ids.advertiser], offers: [ids.offer] } });
+  await fetchOffers(1);
+  const both = (await me.call('GET', `${path}/cost`)).body.data.rules as { by: string; changed: number }[];
+  expect(both.find(({ by }) => by === 'offer')).toMatchObject({ changed: 0 });
+});
+
+test('the page checks what is typed without saving it, and counts what each rule cost', async () => {
+  await me.call('PUT', path, { blocked: { advertisers: [ids.advertiser] } });
+  await fetchOffers(2);
+  const admin = await signInAs(t, 'admin', me.publisherId);
+  const page = `/dashboard/p/${me.publisherId}/settings/controls`;
+  const check = await admin.post(page, { 'blocked.words': 'typed', _check: '1' });
+  expect([check.statusCode, check.body]).toEqual([
+    200,
+    expect.stringContaining('<strong>100%</strong> would have been'),
+  ]);
+  expect(check.body).toContain('typed');
+  expect((await me.call('GET', path)).body.data.blocked).toMatchObject({ words: [] });
+  expect((await admin.get(page)).body).toContain('?cost=1');
+  expect((await admin.get(`${page}?cost=1`)).body).toMatch(
+    /Advertiser <strong>\d+<\/strong><\/td><td class="numeric">100%/,
+  );
+});
+
+test('another publisher and a key without the permission see nothing of it', async () => {
+  const stranger = await t.caller(await t.addPublisher());
+  expect((await stranger.call('GET', `${path}/cost`)).status).toBe(404);
+  const weak = await t.caller(me.publisherId, ['reports']);
+  expect((await weak.call('GET', `${path}/cost`)).status).toBe(403);
+});
