@@ -4,6 +4,7 @@ import { catalogueCommands } from './catalog/commands.ts';
 import { type Command, exitCodes, type Run } from './command-line/command.ts';
 import { couponCommands } from './coupons/commands.ts';
 import { demoCommands } from './demo/commands.ts';
+import { draftCommands } from './drafts/commands.ts';
 import { experimentCommands } from './experiments/commands.ts';
 import { offerCommands } from './offers/commands.ts';
 import { privacyCommands } from './privacy/commands.ts';
@@ -47,6 +48,7 @@ export const commands: readonly Command[] = [
   ...audienceCommands,
   ...sourceCommands,
   ...couponCommands,
+  ...draftCommands,
   ...doctorCommands,
   ...accountCommands,
   ...secretsCommands,

@@ -8,6 +8,7 @@ import { createCoupons } from './coupons/room.ts';
 import { createDashboard } from './dashboard/room.ts';
 import { buildIndex } from './decision/build-index.ts';
 import { createDemo } from './demo/room.ts';
+import { createDrafts } from './drafts/room.ts';
 import { createEventLog } from './event-log/room.ts';
 import { createExperiments } from './experiments/room.ts';
 import { createLearning } from './learning/room.ts';
@@ -52,6 +53,7 @@ export async function createRooms({ demo, pid, ...options }: RoomOptions) {
   const learning = add(createLearning({ platform, catalog }));
   const budgets = add(createBudgets({ platform, catalog, eventLog }));
   const webhooks = add(createWebhooks({ platform, catalog, accounts }));
+  add(createDrafts({ platform, catalog, accounts }));
   const reports = add(createReports({ platform, catalog, accounts }));
   add(createExperiments({ platform, catalog, accounts }));
   add(createSources({ platform, catalog, accounts }));

@@ -44,6 +44,12 @@ export function describe({ kind, data }: Pick<Alert, 'kind' | 'data'>, timeZone:
       reason: t('alerts.campaignEndedReason', { time: timeIn(timeZone, data.ended_at) }),
       path,
     };
+  if (kind === 'draft.waiting')
+    return {
+      title: t('alerts.draftWaiting', { name }),
+      reason: t('alerts.draftWaitingReason', { subject: text(data.subject), by: text(data.proposed_by) }),
+      path: `/drafts/${Number(data.draft_id)}`,
+    };
   if (kind === 'goal.behind') return { ...describeGoal(data, timeZone), path };
   const used = { limit: amount(data.limit, data.currency), per: text(data.per) };
   if (kind === 'budget.80')

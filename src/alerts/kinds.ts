@@ -10,6 +10,7 @@ export const alertKinds = {
   'budget.100': 'alerts.kindBudget100',
   'goal.behind': 'alerts.kindGoalBehind',
   'campaign.ended': 'alerts.kindCampaignEnded',
+  'draft.waiting': 'alerts.kindDraftWaiting',
   'key.expires': 'alerts.kindKeyExpires',
   'placement.fill_rate': 'alerts.kindFillRate',
   'placement.revenue': 'alerts.kindRevenue',
@@ -27,6 +28,7 @@ export const kindOfEvent: Partial<Record<OperationalEvent, AlertKind>> = {
   'campaign.budget_reached': 'budget.100',
   'campaign.goal_behind': 'goal.behind',
   'campaign.ended': 'campaign.ended',
+  'draft.waiting': 'draft.waiting',
 };
 
 /** Something to tell of: `subject` is what it is about, `cause` tells one occurrence from the next. */

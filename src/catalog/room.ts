@@ -10,6 +10,7 @@ import type { Platform } from '../platform/room.ts';
 import { createSigner } from '../platform/security/tracking-token.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
+import { approvalPermission } from './approval.ts';
 import { catalogueCommands } from './commands.ts';
 import { imageRoutes } from './images/routes.ts';
 import type { PageExtensions } from './page-extensions.ts';
@@ -26,6 +27,7 @@ import { themePages } from './pages/themes/themes.ts';
 import { advertisers } from './resources/advertisers.ts';
 import { campaigns } from './resources/campaigns.ts';
 import { conversionSecretRoutes } from './resources/conversion-secret-routes.ts';
+import { creatives } from './resources/creatives.ts';
 import { offers } from './resources/offers.ts';
 import { placements } from './resources/placements.ts';
 import { applyCatalogRetention, managementRoutes } from './resources/routes.ts';
@@ -61,6 +63,8 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
     extensions,
     /** What later rooms show beside rows of a kind; each sets its part when it is made. */
     additions,
+    /** Kinds of rows whose material changes a publisher may approve before they are live. */
+    kinds: { offers, creatives, campaigns },
     /** Kinds of rows whose changes can be undone from the audit log. */
     revertible: [advertisers, campaigns, offers, placements, sequenceRules, themes] as readonly Resource[],
     permissions,
@@ -80,6 +84,7 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
 
 const permissions: readonly PermissionEntry[] = [
   { name: 'configurations', role: 'admin', text: 'settings.permissionSettings' },
+  { name: approvalPermission, role: 'admin', text: 'settings.permissionApproval' },
   { name: 'offers/management', role: 'manager', text: 'settings.permissionManagement' },
 ];
 

@@ -11,7 +11,14 @@ const demoFolder = new URL('../../demo/', import.meta.url);
 export type DemoIds = { key: string; sdkId: string };
 
 /** All that a key may do for its own publisher. */
-const publisherPermissions = ['ads/offers', 'reports', 'configurations', 'offers/management', 'wallet'];
+const publisherPermissions = [
+  'ads/offers',
+  'reports',
+  'configurations',
+  'offers/management',
+  'offers/approval',
+  'wallet',
+];
 
 /** The fixed key and SDK id of the embedded demo; neither exists anywhere else. */
 export const embeddedDemoIds: DemoIds = { key: 'demo-key', sdkId: '0123456789abcdef' };

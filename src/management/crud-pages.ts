@@ -12,6 +12,7 @@ import {
 import type { PageResult, Pages } from '../shell/pages.ts';
 import { typedValues, withRowChange } from '../shell/row-list.ts';
 import type { Upload } from '../shell/uploads.ts';
+import { ApprovalRequired } from './approval.ts';
 import { changeSelected } from './crud/bulk.ts';
 import { listPage } from './crud/list.ts';
 import { removedPage, restore } from './crud/removed.ts';
@@ -65,6 +66,7 @@ async function create<C extends PageContext>(
     const saved = { to: rowPath(crud, context, view), done: t('crud.saved', { name: crud.nameOf(view) }) };
     return crud.afterCreate?.(context, view) ?? saved;
   } catch (err) {
+    if (err instanceof ApprovalRequired) return proposed(management, context, err);
     const refused = { errors: errorsIn(crud, err, fields), typed: typedValues(form) };
     return newRowPage(crud, context, values, refused);
   }
@@ -86,6 +88,7 @@ async function update<C extends PageContext>(
     const view = await management.update(context, crud.resource, keyIn(context), values, version || null);
     return { to: rowPath(crud, context, view), done: t('crud.saved', { name: crud.nameOf(view) }) };
   } catch (err) {
+    if (err instanceof ApprovalRequired) return proposed(management, context, err);
     if (err instanceof PreconditionFailed) {
       const view = err.current;
       const conflict = conflictNotice(view, values);
@@ -101,6 +104,16 @@ async function update<C extends PageContext>(
     const refused = { errors, version, typed: typedValues(form) };
     return editorPage(crud, context, { view, values: { ...view, ...values } }, refused);
   }
+}
+
+/** What was typed waits as a draft; what is live stays as it is. */
+async function proposed(
+  management: ManagementClient,
+  context: PageContext,
+  refused: ApprovalRequired,
+): Promise<PageResult> {
+  const { id } = await management.propose(context, refused);
+  return { to: context.path(`/drafts/${id}`), done: t('drafts.proposed') };
 }
 
 async function duplicate<C extends PageContext>({ crud, management }: CrudPages<C>, context: C): Promise<PageResult> {

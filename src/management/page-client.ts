@@ -1,6 +1,7 @@
 import type { Signer } from '../platform/security/tracking-token.ts';
 import { type PageContext, type User, viewerOf } from '../shell/context.ts';
 import type { Choice } from '../shell/forms.ts';
+import type { ApprovalRequired, Proposal } from './approval.ts';
 import { type Page as ListPage, type ListQuery, listRows } from './list.ts';
 import type { Resource, Values, View } from './resource.ts';
 import { restoreRow } from './restore.ts';
@@ -31,6 +32,8 @@ export type ManagementClient = {
   ) => Promise<View>;
   remove: (context: PageContext, resource: Resource, key: RowKey) => Promise<View>;
   restore: (context: PageContext, resource: Resource, key: RowKey) => Promise<View>;
+  /** What was to be saved and needs approval becomes a draft. @throws ApprovalRequired where there are none */
+  propose: (context: PageContext, refused: ApprovalRequired) => Promise<{ id: number; state: string }>;
 };
 
 type ClientDeps = {
@@ -38,9 +41,16 @@ type ClientDeps = {
   permissions: readonly PermissionEntry[];
   cursors: Signer;
   now: () => number;
+  propose: ((work: Work, proposal: Proposal) => Promise<{ id: number; state: string }>) | null;
 };
 
-export function createManagementClient({ management, permissions, cursors, now }: ClientDeps): ManagementClient {
+export function createManagementClient({
+  management,
+  permissions,
+  cursors,
+  now,
+  propose,
+}: ClientDeps): ManagementClient {
   /** The permissions bound what keys the user may create; roles are checked before. */
   const actorFor = ({ id, email, role, publisherId }: User): Actor => ({
     kind: 'user',
@@ -72,6 +82,10 @@ export function createManagementClient({ management, permissions, cursors, now }
       return write(context, (work) => updateRow(resource, work, String(key), given, options));
     },
     remove: (context, resource, key) => write(context, (work) => removeRow(resource, work, String(key), null)),
+    propose: (context, refused) => {
+      if (propose === null) throw refused;
+      return write(context, (work) => propose(work, refused.proposal));
+    },
     restore: (context, resource, key) => write(context, (work) => restoreRow(resource, work, String(key))),
   };
 }

@@ -48,6 +48,8 @@ export type Work = {
   actor: Actor;
   publisherId: number;
   nowMs: number;
+  /** Saves what was approved: no further approval is asked for. */
+  approved?: true;
 };
 
 /** Operators see all publishers. */

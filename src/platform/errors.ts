@@ -22,6 +22,10 @@ export const errorCatalogue = {
   unknown_key: { status: 401, message: 'The API key is unknown, expired or revoked.' },
   invalid_signature: { status: 401, message: 'The signature is missing or wrong.' },
   permission_denied: { status: 403, message: 'The key lacks the permission for this call.' },
+  approval_required: {
+    status: 403,
+    message: 'The publisher approves such changes before they are live: propose it as a draft.',
+  },
   wallet_not_enabled: { status: 403, message: 'The wallet is not enabled here.' },
   offerwall_not_enabled: { status: 403, message: 'The offerwall is not enabled here.' },
   usp_not_enabled: { status: 403, message: 'User Selected Perks is not enabled here.' },

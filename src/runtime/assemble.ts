@@ -24,7 +24,10 @@ export function assemble(rooms: readonly Room[], { auth, management, cursors, no
     userData: userDataOf(rooms.flatMap((room) => room.userData ?? [])),
     examples: rooms.find((room) => room.examples !== undefined)?.examples ?? null,
     auth,
-    management: createManagementClient({ management, permissions, cursors, now }),
+    management: createManagementClient({
+      ...{ management, permissions, cursors, now },
+      propose: rooms.find((room) => room.propose !== undefined)?.propose ?? null,
+    }),
   };
 }
 

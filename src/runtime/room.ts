@@ -1,7 +1,8 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { Command } from '../command-line/command.ts';
+import type { Proposal } from '../management/approval.ts';
 import type { ManagementClient } from '../management/page-client.ts';
-import type { PermissionEntry } from '../management/unit-of-work.ts';
+import type { PermissionEntry, Work } from '../management/unit-of-work.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import type { Authenticator } from '../platform/http/auth.ts';
 import type { HotRoutes } from '../platform/http/hot-routes.ts';
@@ -24,6 +25,8 @@ export type Room = {
   navigation?: readonly NavEntry[];
   /** Of `perkwire`. src/commands.ts lists them as well: its help must not make rooms. */
   commands?: readonly Command[];
+  /** Keeps what was to be saved and needs approval, for pages. One room has it. */
+  propose?: (work: Work, proposal: Proposal) => Promise<{ id: number; state: string }>;
   /** What it owes to erasures and exports. */
   userData?: UserDataPart;
   /** Deletes what its tables keep no longer. */

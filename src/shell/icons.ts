@@ -6,6 +6,7 @@ const outlines = {
   reports: '<path d="M3 3v14h14M6.5 12l3-4 3 2.5L17 5"/>',
   alerts: '<path d="M5 14V9a5 5 0 0 1 10 0v5l1.5 1.5h-13zM8.5 17.5h3"/>',
   offers: '<path d="M3 8.5V4a1 1 0 0 1 1-1h4.5L17 11.5 11.5 17z"/><circle cx="6.7" cy="6.7" r="1"/>',
+  drafts: '<path d="M5 3h7l3 3v11H5zM12 3v3h3M7.5 12.5l1.8 1.8 3.4-4"/>',
   campaigns: '<path d="M3 8v4h3l7 4V4L6 8zM16 8a3 3 0 0 1 0 4"/>',
   advertisers: '<path d="M3 8l1.5-5h11L17 8M3 8v9h14V8M3 8h14M8 17v-5h4v5"/>',
   integration: '<path d="M7 6l-4 4 4 4M13 6l4 4-4 4"/>',

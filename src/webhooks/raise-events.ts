@@ -9,6 +9,8 @@ export const operationalEvents = [
   'campaign.budget_reached',
   'campaign.goal_behind',
   'campaign.ended',
+  'draft.waiting',
+  'draft.decided',
 ] as const;
 export type OperationalEvent = (typeof operationalEvents)[number];
 

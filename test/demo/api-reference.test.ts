@@ -106,6 +106,15 @@ test('every operation, called with its example and with ids that exist, answers 
   await demo.t.pool.query("insert into audiences (publisher_id, key, name) values ($1, 'lapsed', 'Lapsed')", [
     demo.t.publisher.id,
   ]);
+  // What the examples decide about.
+  await demo.t.pool.query(
+    `insert into drafts (publisher_id, campaign_id, resource, row_id, subject, changes, base, note, state,
+      proposer_kind, proposer_id, proposed_by, created_at, updated_at)
+    select o.publisher_id, o.campaign_id, 'offers', o.id, o.title, jsonb_build_object(field, 'Two months free'),
+      jsonb_build_object(field, to_jsonb(o)->>field), '', 'waiting', 'key', 1, 'Demo key', now(), now()
+    from offers o, unnest(array['title', 'description', 'short_headline', 'mini_text', 'short_description']) field
+    where o.id = 1`,
+  );
   const found: Record<string, unknown> = {};
   const wrong: string[] = [];
   for (const one of operationsById(document).values()) {

@@ -51,10 +51,18 @@ export const tables: Record<string, Ownership> = {
   ...owned('platform', ['installation', 'space_probe']),
   ...owned('catalog', [...['catalog_changes', 'creative_images', 'creatives', 'placements', 'sequence_rules']]),
   themes: { owner: 'catalog', readers: { experiments: 'arms name themes that exist' } },
-  advertisers: { owner: 'catalog', readers: { tracking: conversionOfClick, coupons: codeOfAdvertiser } },
+  advertisers: {
+    owner: 'catalog',
+    readers: {
+      ...{ tracking: conversionOfClick, coupons: codeOfAdvertiser },
+      drafts: 'drafts of trusted advertisers are approved by themselves',
+    },
+  },
+  ...owned('drafts', ['drafts']),
   campaigns: {
     owner: 'catalog',
     readers: {
+      drafts: 'a draft names its campaign; an advertiser proposes for its own alone',
       coupons: codeOfAdvertiser,
       tracking: conversionOfClick,
       audiences: 'an audience that a campaign names is not removed; rules count by advertiser and category',
@@ -62,12 +70,16 @@ export const tables: Record<string, Ownership> = {
   },
   campaign_publishers: {
     owner: 'catalog',
-    readers: { tracking: conversionOfClick, experiments: 'a campaign that is held out is served to the publisher' },
+    readers: {
+      drafts: 'drafts of campaigns that other publishers serve are approved by operators',
+      ...{ tracking: conversionOfClick, experiments: 'a campaign that is held out is served to the publisher' },
+    },
   },
   catalog_version: { owner: 'catalog', readers: { dashboard: 'the system page compares it with each process' } },
   offers: {
     owner: 'catalog',
     readers: {
+      drafts: 'a draft of a picture is named by its offer',
       coupons: 'a pool belongs to an offer of the publisher',
       tracking: conversionOfClick,
       demo: 'the demo shop names the offers of its activity',
@@ -77,6 +89,7 @@ export const tables: Record<string, Ownership> = {
   publishers: {
     owner: 'catalog',
     readers: {
+      drafts: 'proposing locks the row of the publisher, which bounds how many drafts wait',
       messages: 'messages name the publisher',
       accounts: 'a key lives no longer than its publisher allows',
       alerts: 'messages name the publisher, in its time zone',

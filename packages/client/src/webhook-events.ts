@@ -164,7 +164,21 @@ export type OperationalPayloads = {
     }
   >;
   'campaign.ended': OperationalPayload<'campaign.ended', CampaignFields & { ended_at: string }>;
+  'draft.waiting': OperationalPayload<'draft.waiting', CampaignFields & DraftFields & { proposed_by: string }>;
+  'draft.decided': OperationalPayload<
+    'draft.decided',
+    DraftFields & {
+      campaign_id: number;
+      /** The row that it changed or made; null: none. */
+      row_id: number | null;
+      state: 'scheduled' | 'live' | 'refused' | 'withdrawn' | 'undone';
+      /** Why it was refused. */
+      reason: string;
+    }
+  >;
 };
+
+type DraftFields = { draft_id: number; resource: 'offers' | 'creatives' | 'campaigns'; subject: string };
 
 /** Events whose payload names them in `event`. */
 export const namedEvents: ReadonlySet<string> = new Set<keyof WebhookPayloads>([
@@ -177,6 +191,8 @@ export const namedEvents: ReadonlySet<string> = new Set<keyof WebhookPayloads>([
   'campaign.budget_reached',
   'campaign.goal_behind',
   'campaign.ended',
+  'draft.waiting',
+  'draft.decided',
 ]);
 
 /** The payload of each webhook event. */

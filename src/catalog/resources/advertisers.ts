@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
-import { nameField } from '../../management/fields.ts';
+import { flag, nameField } from '../../management/fields.ts';
 import { type Resource, removal, stamps, stopExpressions, stopFields } from '../../management/resource.ts';
+import { mayApprove } from '../approval.ts';
 import { ownEventsField } from '../event-kinds.ts';
 
 export const advertisers: Resource = {
@@ -12,6 +13,7 @@ export const advertisers: Resource = {
   input: Type.Object(
     {
       name: nameField('Shown with every offer.'),
+      trusted: flag(false, 'Drafts of its accounts are approved by themselves; set with `offers/approval`.'),
       own_events: ownEventsField('Names of events of its own: each of its offers has a beacon for each of them.'),
     },
     { additionalProperties: false },
@@ -23,4 +25,8 @@ export const advertisers: Resource = {
   sorts: { id: 'integer', name: 'text', created_at: 'timestamptz', updated_at: 'timestamptz' },
   filters: ['name', 'stopped'],
   searched: ['name'],
+  check: ({ trusted }, { actor }, current) =>
+    trusted === (current?.trusted ?? false) || mayApprove(actor)
+      ? []
+      : [{ path: '/trusted', message: 'needs the permission offers/approval' }],
 };

@@ -19,6 +19,7 @@ import { problem } from '../../management/schema-errors.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
+import { requireApproval } from '../approval.ts';
 import { normaliseName } from '../names.ts';
 import { campaignLimits } from '../offer-limits.ts';
 import { type CampaignRules, campaignGoal, campaignRules, payoutKinds } from '../rules.ts';
@@ -140,6 +141,7 @@ export const campaigns: Resource = {
     ...(await checkAudiences(values.rules, work)),
   ],
   warn: async (view, work) => [...(await warnOfCurrencies(view, work)), ...(await warnOfPlacements(view, work))],
+  beforeSave: (work, values, current) => requireApproval('campaigns', work, values, current),
   // Its offers are paused with it, and resume with it.
   beforeRemove: (work, { id }) => setOffersActive(work, id, false, 'active'),
   afterRestore: (work, { id, deleted_at }) =>

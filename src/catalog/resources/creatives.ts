@@ -12,6 +12,7 @@ import { idSchema, orNull, type Resource, removal, stamps, type Values, type Vie
 import { columnsOf, createRow, viewOf } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
+import { requireApproval } from '../approval.ts';
 import { saveOriginal } from '../image-storage.ts';
 import type { Upload } from '../image-upload.ts';
 import type { ImageStore } from '../images/image-store.ts';
@@ -81,6 +82,7 @@ export const creatives: Resource = {
   prepare: withCanonicalLanguage,
   initial: ({ actor }) => ({ user_id: actor.kind === 'user' ? actor.id : 0 }),
   beforeSave: async (work, values, current) => {
+    await requireApproval('creatives', work, values, current);
     // Writers of one offer's pictures wait for each other.
     await work.executor.query('select 1 from offers where id = $1 for no key update', [values.offer_id]);
     if (current === null && !(await hasPrimary(work, values.offer_id))) values.is_primary = true;

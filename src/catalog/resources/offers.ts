@@ -20,6 +20,7 @@ import {
   type Values,
 } from '../../management/resource.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
+import { requireApproval } from '../approval.ts';
 import { idealLengthOf, type LimitedText, offerLimits } from '../offer-limits.ts';
 import {
   checkTranslations,
@@ -97,6 +98,7 @@ export const offers: Resource = {
     ...checkTranslations(values),
   ],
   warn: warnOfOffer,
+  beforeSave: (work, values, current) => requireApproval('offers', work, values, current),
 };
 
 function warnOfOffer(offer: Values): ErrorDetail[] {

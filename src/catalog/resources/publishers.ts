@@ -89,6 +89,11 @@ export const publishers: Resource = {
         default: null,
         description: 'Placement of fetches that name none; null: they are refused.',
       }),
+      approval_required: flag(
+        false,
+        'Material changes by who lacks the permission `offers/approval` are drafts until they are approved.',
+      ),
+      dates_approved: flag(false, 'Drafts of advertisers that change only dates are approved by themselves.'),
       learning_excluded_keys: Type.Array(Type.String({ minLength: 1, maxLength: 100 }), {
         maxItems: 100,
         uniqueItems: true,

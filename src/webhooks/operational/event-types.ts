@@ -28,6 +28,13 @@ const sampleEndpoint = { endpoint_id: 1, url: 'https://shop.example/webhooks', d
 const campaignFields = { campaign_id: Type.Integer(), name: Type.String() };
 const sampleCampaign = { campaign_id: 1, name: 'Example campaign' };
 
+const draftFields = {
+  draft_id: Type.Integer(),
+  resource: Type.Union(['offers', 'creatives', 'campaigns'].map((kind) => Type.Literal(kind))),
+  subject: Type.String({ description: 'Title of the offer, name of the campaign.' }),
+};
+const sampleDraft = { draft_id: 1, resource: 'offers', subject: 'Example offer' };
+
 type Parts = {
   title: string;
   description: string;
@@ -132,5 +139,28 @@ export const operationalEventTypes: readonly EventType[] = [
     description: 'Sent when the end of a campaign’s schedule has come.',
     fields: { ...campaignFields, ended_at: dateTime },
     sample: (nowMs) => ({ ...sampleCampaign, ended_at: new Date(nowMs).toISOString() }),
+  }),
+  operational('draft.waiting', {
+    title: 'Draft waiting',
+    description: 'Sent when a draft waits to be approved, for the drafts of a campaign once an hour.',
+    fields: { ...campaignFields, ...draftFields, proposed_by: Type.String() },
+    sample: () => ({ ...sampleCampaign, ...sampleDraft, proposed_by: 'ann@advertiser.example' }),
+  }),
+  operational('draft.decided', {
+    title: 'Draft decided',
+    description: 'Sent when a draft is approved, scheduled, refused, withdrawn or, once it was live, taken back.',
+    fields: {
+      ...{ campaign_id: Type.Integer(), ...draftFields },
+      row_id: Type.Union([Type.Integer(), Type.Null()], { description: 'The row that it changed or made.' }),
+      state: Type.Union(['scheduled', 'live', 'refused', 'withdrawn', 'undone'].map((state) => Type.Literal(state))),
+      reason: Type.String({ description: 'Why it was refused.' }),
+    },
+    sample: () => ({
+      campaign_id: 1,
+      ...sampleDraft,
+      row_id: 1,
+      state: 'refused',
+      reason: 'The price is out of date.',
+    }),
   }),
 ];

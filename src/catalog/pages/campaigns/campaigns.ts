@@ -13,6 +13,7 @@ import { moment, percent, perLocale } from '../../../shell/format.ts';
 import { type Choice, type FormValue, filterSelect } from '../../../shell/forms.ts';
 import { joinList, splitList } from '../../../shell/list-text.ts';
 import type { Pages } from '../../../shell/pages.ts';
+import { mayApprove } from '../../approval.ts';
 import { type PublisherContext, publisherPages } from '../../publisher-pages.ts';
 import { advertisers } from '../../resources/advertisers.ts';
 import { campaigns } from '../../resources/campaigns.ts';
@@ -274,8 +275,16 @@ export function advertiserPages(app: App, services: PageServices): void {
       to: path(`/campaigns/new?advertiser_id=${view.id}`),
       done: t('campaigns.advertiserSavedNext', { name: String(view.name) }),
     }),
-    read: (fields) => ({ name: fields.text('name') }),
-    fields: (form) =>
-      form.input('name', { label: t('common.name'), required: true, hint: t('campaigns.advertiserNameHint') }),
+    read: (fields, context) => ({
+      name: fields.text('name'),
+      ...(mayApprove(services.management.actorOf(context)) && { trusted: fields.checked('trusted') }),
+    }),
+    fields: (form, context) => html`
+      ${form.input('name', { label: t('common.name'), required: true, hint: t('campaigns.advertiserNameHint') })}
+      ${
+        mayApprove(services.management.actorOf(context)) &&
+        form.checkbox('trusted', { label: t('settings.trustedAdvertiser'), hint: t('settings.trustedAdvertiserHint') })
+      }`,
+    below: async (context, view) => services.extensions.advertiserCard?.(context, Number(view.id)) ?? nothing,
   });
 }

@@ -52,6 +52,14 @@ export const publisherFields = (form: FormBuilder, asOperator: boolean): Html =>
       hint: t('settings.keyMaxDaysHint'),
     }),
   )}
+  ${fieldGroup(
+    t('settings.approvals'),
+    form.checkbox('approval_required', {
+      label: t('settings.approvalRequired'),
+      hint: t('settings.approvalRequiredHint'),
+    }),
+    form.checkbox('dates_approved', { label: t('settings.datesApproved'), hint: t('settings.datesApprovedHint') }),
+  )}
   ${
     asOperator &&
     fieldGroup(
@@ -126,6 +134,8 @@ export function readPublisher(fields: Fields, asOperator: boolean): Values {
     unit_enabled: fields.checked('unit_enabled'),
     test_mode: fields.checked('test_mode'),
     key_max_days: fields.text('key_max_days') === '' ? null : fields.number('key_max_days'),
+    approval_required: fields.checked('approval_required'),
+    dates_approved: fields.checked('dates_approved'),
     time_zone: timeZoneNamed(fields.text('time_zone')),
     currency_name: fields.text('currency_name'),
     currency_multiplier: fields.number('currency_multiplier'),

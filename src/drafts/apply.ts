@@ -1,0 +1,98 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ReviewedKind } from '../catalog/approval.ts';
+import type { Resource, Values, View } from '../management/resource.ts';
+import { createRow, getRow, removeRow, updateRow } from '../management/rows.ts';
+import type { Work } from '../management/unit-of-work.ts';
+import { AppError, type ErrorDetail } from '../platform/errors.ts';
+import type { Draft } from './draft.ts';
+
+export type ReviewedKinds = Readonly<Record<ReviewedKind, Resource>>;
+
+type Row = Pick<Draft, 'resource' | 'row_id'>;
+
+/**
+ * A field of a row as drafts know it. `schedule` is when a campaign begins and ends, a part of its rules of its own, so
+ * that neither a change of other rules is in its way nor it in theirs.
+ */
+export function fieldOf(view: Values, name: string): unknown {
+  if (name !== 'schedule') return view[name];
+  const { start_at = null, end_at = null } = scheduleOf(view);
+  return { start_at, end_at };
+}
+
+type Dates = { start_at?: unknown; end_at?: unknown };
+const rulesOf = ({ rules }: Values): Values => (rules ?? {}) as Values;
+const scheduleOf = (view: Values): Dates & Values => (rulesOf(view).schedule ?? {}) as Dates & Values;
+
+/** Changes in the fields of the row. */
+function rowFields({ schedule, ...changes }: Values, current: View | null): Values {
+  if (schedule === undefined || current === null) return schedule === undefined ? changes : { ...changes, schedule };
+  const { start_at: _start, end_at: _end, ...kept } = scheduleOf(current);
+  const dates = Object.entries((schedule ?? {}) as Values).filter(([, value]) => value !== null);
+  const merged = { ...kept, ...Object.fromEntries(dates) };
+  const { schedule: _schedule, ...rules } = rulesOf(current);
+  return { ...changes, rules: { ...rules, ...(Object.keys(merged).length > 0 && { schedule: merged }) } };
+}
+
+/** The row as it is; null: it is a new one. */
+export const currentRow = async (kinds: ReviewedKinds, work: Work, { resource, row_id }: Row): Promise<View | null> =>
+  row_id === null ? null : getRow(kinds[resource], work, String(row_id));
+
+/** Saves a draft's changes as they are. */
+export async function save(kinds: ReviewedKinds, work: Work, row: Row, changes: Values): Promise<View> {
+  const approved: Work = { ...work, approved: true };
+  const kind = kinds[row.resource];
+  if (row.row_id === null) return createRow(kind, approved, changes);
+  const current = await getRow(kind, approved, String(row.row_id), 'for update');
+  const mode = { ifMatch: null, replace: false };
+  return updateRow(kind, approved, String(row.row_id), rowFields(changes, current), mode);
+}
+
+/** The row as it would be saved. Nothing is left of it. @throws AppError as the change would */
+export async function trySave(kinds: ReviewedKinds, work: Work, row: Row, changes: Values): Promise<View> {
+  await work.executor.query('savepoint draft');
+  try {
+    return await save(kinds, work, row, changes);
+  } finally {
+    await work.executor.query('rollback to savepoint draft');
+  }
+}
+
+/** A field that was changed since the draft was made. */
+export type Difference = { field: string; before: unknown; now: unknown; proposed: unknown };
+
+export function differencesOf({ changes, base }: Pick<Draft, 'changes' | 'base'>, current: View | null): Difference[] {
+  if (current === null) return [];
+  return Object.keys(base)
+    .map((field) => ({ field, before: base[field], now: fieldOf(current, field), proposed: changes[field] }))
+    .filter(({ before, now, proposed }) => !isDeepStrictEqual(now, before) && !isDeepStrictEqual(now, proposed));
+}
+
+/** The row was changed meanwhile. */
+export class DraftConflict extends AppError {
+  readonly differences: readonly Difference[];
+  constructor(differences: readonly Difference[]) {
+    super('conflict', { message: 'What the draft changes was changed meanwhile.', details: differences.map(inWords) });
+    this.differences = differences;
+  }
+}
+
+const shown = (value: unknown): string => JSON.stringify(value ?? null).slice(0, 500);
+
+const inWords = ({ field, before, now, proposed }: Difference): ErrorDetail => ({
+  path: `/${field}`,
+  message: `was ${shown(before)} when it was proposed, is now ${shown(now)}; proposed is ${shown(proposed)}`,
+});
+
+/** Takes back what a draft has changed. @throws DraftConflict where it was changed again since */
+export async function takeBack(kinds: ReviewedKinds, work: Work, draft: Draft): Promise<void> {
+  const { resource, row_id, changes, base } = draft;
+  const current = await getRow(kinds[resource], work, String(row_id), 'for update');
+  if (Object.keys(base).length === 0) {
+    await removeRow(kinds[resource], work, String(row_id), null);
+    return;
+  }
+  const differences = differencesOf({ changes: base, base: changes }, current);
+  if (differences.length > 0) throw new DraftConflict(differences);
+  await save(kinds, work, draft, base);
+}

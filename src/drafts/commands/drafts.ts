@@ -1,0 +1,95 @@
+import { readFile } from 'node:fs/promises';
+import { text as readAll } from 'node:stream/consumers';
+import { createApi } from '../../command-line/api.ts';
+import { type Call, CommandError, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
+import type { Decided } from '../bulk.ts';
+import type { Draft } from '../draft.ts';
+
+const path = '/manage/v1/drafts';
+
+/** @throws CommandError */
+function idsOf({ args }: Call): number[] {
+  if (args.length === 0 || !args.every((id) => /^[1-9]\d{0,8}$/.test(id)))
+    throw usageError('Name drafts by their ids.');
+  return args.map(Number);
+}
+
+function oneOf(call: Call): number {
+  const [id, ...rest] = idsOf(call);
+  if (id === undefined || rest.length > 0) throw usageError('Name one draft by its id.');
+  return id;
+}
+
+export const listDrafts: Run = async (call) => {
+  const state = textOption(call, 'state') || 'waiting';
+  const api = createApi(call);
+  const found: Draft[] = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const query = { state, limit: '100', ...(cursor !== '' && { cursor }) };
+    const page = (await api.call('GET', path, { query })) as { data: Draft[]; next_cursor: string | null };
+    found.push(...page.data);
+    cursor = page.next_cursor;
+  }
+  call.out.data(found);
+  for (const { id, resource, row_id, subject, proposed_by } of found)
+    call.out.line(`${id}  ${resource} ${row_id ?? 'new'}  ${subject}  ${proposed_by}`);
+  return found.length > 0 && state === 'waiting' ? exitCodes.problem : exitCodes.ok;
+};
+
+export const showDraft: Run = async (call) => {
+  const { data } = (await createApi(call).call('GET', `${path}/${oneOf(call)}`)) as { data: Draft };
+  call.out.data(data);
+  call.out.line(`${data.resource} ${data.row_id ?? 'new'}  ${data.subject}  ${data.state}`);
+  if (data.reason !== '') call.out.line(data.reason);
+  for (const [name, value] of Object.entries(data.changes)) {
+    const before = Object.hasOwn(data.base, name) ? `${JSON.stringify(data.base[name])} → ` : '';
+    call.out.line(`  ${name}: ${before}${JSON.stringify(value)}`);
+  }
+  return exitCodes.ok;
+};
+
+export const proposeDraft: Run = async (call) => {
+  const [resource = '', ...rest] = call.args;
+  const file = rest.pop();
+  const [row, ...more] = rest;
+  if (file === undefined || more.length > 0 || (row !== undefined && !/^[1-9]\d{0,8}$/.test(row)))
+    throw usageError('Name the kind, the id of the row where one changes, and a file.');
+  const json = file === '-' ? await readAll(call.stdin) : await readFile(file, 'utf8');
+  const note = textOption(call, 'note');
+  const body = { resource, row_id: row === undefined ? null : Number(row), changes: parse(json, file), note };
+  const { message, data } = (await createApi(call).call('POST', path, { body })) as { message: string; data: Draft };
+  call.out.data(data);
+  call.out.line(`${message} ${data.id} ${data.state}`);
+  return exitCodes.ok;
+};
+
+function parse(json: string, file: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw new CommandError(exitCodes.usage, `${file} is no JSON.`);
+  }
+}
+
+async function decide(call: Call, given: object): Promise<number> {
+  const body = { ids: idsOf(call), ...given };
+  const { data } = (await createApi(call).call('POST', `${path}/decide`, { body })) as { data: Decided[] };
+  call.out.data(data);
+  for (const { id, state, error } of data) call.out.line(`${id}  ${state ?? error?.message}`);
+  return data.some(({ error }) => error !== null) ? exitCodes.problem : exitCodes.ok;
+}
+
+export const approveDrafts: Run = (call) => {
+  const at = textOption(call, 'at');
+  return decide(call, { action: 'approve', ...(at !== '' && { live_at: at }) });
+};
+
+export const refuseDrafts: Run = (call) => decide(call, { action: 'refuse', reason: textOption(call, 'reason') });
+
+export const undoDraft: Run = async (call) => {
+  const answer = await createApi(call).call('POST', `${path}/${oneOf(call)}/undo`);
+  const { message, data } = answer as { message: string; data: Draft };
+  call.out.data(data);
+  call.out.line(message);
+  return exitCodes.ok;
+};

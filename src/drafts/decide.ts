@@ -1,0 +1,166 @@
+import { mayPublish } from '../catalog/approval.ts';
+import { audit } from '../management/audit.ts';
+import { etagOf } from '../management/rows.ts';
+import type { Actor, Work } from '../management/unit-of-work.ts';
+import { AppError } from '../platform/errors.ts';
+import { dayMs } from '../platform/lib/time.ts';
+import { timeOf } from '../platform/lib/time-zone.ts';
+import { raiseFacts } from '../webhooks/raise-events.ts';
+import { currentRow, DraftConflict, differencesOf, type ReviewedKinds, save, takeBack } from './apply.ts';
+import { type Draft, type DraftState, lockDraft } from './draft.ts';
+
+/** How far ahead a draft can be scheduled (milliseconds). */
+const maxAheadMs = 366 * dayMs;
+
+const maxReasonLength = 2000;
+
+/** `liveAt`: when it goes live, as RFC 3339; null: now. `rowEtag`: the row that was compared, where it differs. */
+export type Approval = { liveAt?: unknown; rowEtag?: unknown };
+
+/**
+ * Approves a draft that waits: it is live, or is at its time. Approving one that is scheduled changes its time.
+ * @throws AppError conflict where it is decided already; DraftConflict; permission_denied
+ */
+export async function approve(kinds: ReviewedKinds, work: Work, id: string, given: Approval = {}): Promise<Draft> {
+  const draft = await lockDraft(work, id);
+  await requireMay(work, draft);
+  requireState(draft, ['waiting', 'scheduled']);
+  const liveAt = readTime(given.liveAt, work.nowMs);
+  await requireUnchanged(kinds, work, draft, given.rowEtag);
+  if (liveAt === null) return goLive(kinds, work, draft, work.actor);
+  return settle(work, draft, { state: 'scheduled', by: work.actor, liveAt });
+}
+
+/** @throws AppError invalid_request without a reason; conflict; permission_denied */
+export async function refuse(work: Work, id: string, reason: unknown): Promise<Draft> {
+  if (typeof reason !== 'string' || reason.trim() === '' || reason.length > maxReasonLength)
+    throw new AppError('invalid_request', {
+      details: [{ path: '/reason', message: `must be a text of 1 to ${maxReasonLength} characters` }],
+    });
+  const draft = await lockDraft(work, id);
+  await requireMay(work, draft);
+  requireState(draft, ['waiting', 'scheduled']);
+  return settle(work, draft, { state: 'refused', by: work.actor, reason: reason.replaceAll('\0', '').trim() });
+}
+
+/** By who proposed it, or who may approve it. */
+export async function withdraw(work: Work, id: string, resource?: Parameters<typeof lockDraft>[2]): Promise<Draft> {
+  const draft = await lockDraft(work, id, resource);
+  requireState(draft, ['waiting', 'scheduled']);
+  return settle(work, draft, { state: 'withdrawn', by: work.actor });
+}
+
+/**
+ * Takes back the last decision: what is live is as it was before, what was refused or scheduled waits again.
+ * @throws AppError conflict; DraftConflict where what is live was changed since; permission_denied
+ */
+export async function undo(kinds: ReviewedKinds, work: Work, id: string): Promise<Draft> {
+  const draft = await lockDraft(work, id);
+  await requireMay(work, draft);
+  requireState(draft, ['live', 'refused', 'scheduled']);
+  if (draft.state !== 'live') return settle(work, draft, { state: 'waiting', by: null });
+  await takeBack(kinds, work, draft);
+  return settle(work, draft, { state: 'undone', by: work.actor });
+}
+
+/** Approves what a rule of the publisher lets through; of shared campaigns nothing. */
+export async function approveByRule(kinds: ReviewedKinds, work: Work, draft: Draft): Promise<Draft> {
+  if (draft.advertiser_id === null) return draft;
+  const { rows } = await work.executor.query<{ trusted: boolean; dates_approved: boolean }>(
+    `select a.trusted, p.dates_approved from advertisers a join publishers p on p.id = a.publisher_id
+    where a.id = $1 and not exists (
+      select from campaign_publishers s where s.campaign_id = $2 and s.active and s.publisher_id <> p.id)`,
+    [draft.advertiser_id, draft.campaign_id],
+  );
+  const onlyDates = Object.keys(draft.changes).every((name) => name === 'schedule');
+  if (rows[0]?.trusted === true) return goLive(kinds, work, draft, ruleActor(work, 'rule: trusted advertiser'));
+  if (rows[0]?.dates_approved === true && onlyDates)
+    return goLive(kinds, work, draft, ruleActor(work, 'rule: only dates'));
+  return draft;
+}
+
+/** Makes a draft live whose time has come. What changed meanwhile lets it wait again. */
+export async function goLiveAtItsTime(kinds: ReviewedKinds, work: Work, id: number): Promise<Draft> {
+  const draft = await lockDraft(work, String(id));
+  if (draft.state !== 'scheduled' || Date.parse(String(draft.live_at)) > work.nowMs) return draft;
+  const actor = ruleActor(work, draft.decided_by ?? 'schedule');
+  await work.executor.query('savepoint due');
+  try {
+    await requireUnchanged(kinds, work, draft, undefined);
+    return await goLive(kinds, work, draft, actor);
+  } catch (err) {
+    if (!(err instanceof AppError) || err.status >= 500) throw err;
+    await work.executor.query('rollback to savepoint due');
+    const details = (err.details ?? []).map(({ path, message }) => `${path} ${message}`);
+    return settle(work, draft, { state: 'waiting', by: null, reason: [err.message, ...details].join(' ') });
+  }
+}
+
+const ruleActor = ({ publisherId, actor }: Work, label: string): Actor => ({
+  ...{ ...actor, kind: 'system', id: 0, label, restrictions: null, publisherId },
+});
+
+async function goLive(kinds: ReviewedKinds, work: Work, draft: Draft, by: Actor): Promise<Draft> {
+  const { id } = await save(kinds, { ...work, actor: by }, draft, draft.changes);
+  return settle(work, draft, { state: 'live', by, rowId: id as number });
+}
+
+async function requireMay(work: Work, { campaign_id }: Draft): Promise<void> {
+  if (await mayPublish(work, campaign_id)) return;
+  const message = 'Drafts are approved with the permission offers/approval; those of shared campaigns by an operator.';
+  throw new AppError('permission_denied', { message });
+}
+
+function requireState({ state, decided_by }: Draft, allowed: readonly DraftState[]): void {
+  if (allowed.includes(state)) return;
+  const by = decided_by === null ? '' : ` by ${decided_by}`;
+  throw new AppError('conflict', { message: `The draft is ${state}${by}.` });
+}
+
+async function requireUnchanged(kinds: ReviewedKinds, work: Work, draft: Draft, rowEtag: unknown): Promise<void> {
+  const current = await currentRow(kinds, work, draft);
+  const differences = differencesOf(draft, current);
+  if (differences.length > 0 && (current === null || rowEtag !== etagOf(current))) throw new DraftConflict(differences);
+}
+
+function readTime(given: unknown, nowMs: number): Date | null {
+  if (given === undefined || given === null) return null;
+  const ms = typeof given === 'string' ? timeOf(given) : null;
+  if (ms === null || Number.isNaN(ms) || ms > nowMs + maxAheadMs)
+    throw new AppError('invalid_request', {
+      details: [{ path: '/live_at', message: 'must be a time with its offset, within a year' }],
+    });
+  return ms <= nowMs ? null : new Date(ms);
+}
+
+type Settled = { state: DraftState; by: Actor | null; reason?: string; liveAt?: Date; rowId?: number };
+
+async function settle(work: Work, draft: Draft, { state, by, reason = '', liveAt, rowId }: Settled): Promise<Draft> {
+  const now = new Date(work.nowMs);
+  const decidedBy = by === null ? null : by.publisherId === null ? 'Operator' : by.label;
+  await work.executor.query(
+    `update drafts set state = $2, reason = $3, decided_by = $4, decided_at = $5, live_at = $6,
+      row_id = coalesce($7, row_id), updated_at = $8
+    where id = $1`,
+    [draft.id, state, reason, decidedBy, by === null ? null : now, liveAt ?? null, rowId ?? null, now],
+  );
+  const { id, campaign_id, resource, subject } = draft;
+  await audit(by === null ? work : { ...work, actor: by }, {
+    ...{ resource: { name: 'drafts', key: 'id' }, action: 'update' },
+    ...{ before: { id, state: draft.state, reason: draft.reason }, after: { id, state, reason } },
+  });
+  const row_id = rowId ?? draft.row_id;
+  if (state !== 'waiting')
+    await raiseFacts(work.executor, 'draft.decided', [
+      {
+        publisherId: work.publisherId,
+        subject: `draft ${id} ${work.nowMs}`,
+        data: { draft_id: id, campaign_id, resource, row_id, subject, state, reason },
+      },
+    ]);
+  const decided_at = by === null ? null : now.toISOString();
+  return {
+    ...{ ...draft, state, reason, row_id, decided_by: decidedBy, decided_at },
+    ...{ live_at: liveAt?.toISOString() ?? null, updated_at: now.toISOString() },
+  };
+}

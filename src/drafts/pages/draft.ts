@@ -1,0 +1,108 @@
+import { mayApprove } from '../../catalog/approval.ts';
+import type { View } from '../../management/resource.ts';
+import { etagOf } from '../../management/rows.ts';
+import type { Actor } from '../../management/unit-of-work.ts';
+import { type Html, html } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import { actionButton, hiddenField, saveForm } from '../../shell/actions.ts';
+import { card, descriptionList, notice } from '../../shell/components.ts';
+import type { FieldErrors, PageContext } from '../../shell/context.ts';
+import { moment, utc } from '../../shell/format.ts';
+import { createForm } from '../../shell/forms.ts';
+import type { Page } from '../../shell/layout.ts';
+import type { Difference } from '../apply.ts';
+import type { Draft } from '../draft.ts';
+import { changesTable, differencesTable, preview } from './comparison.ts';
+import { kindText, stateBadge } from './list.ts';
+
+export type DraftView = {
+  draft: Draft;
+  /** The row as it is; null: there is none yet, or no more. */
+  current: View | null;
+  actor: Actor;
+  /** Of a refused approval. */
+  differences?: readonly Difference[];
+  errors?: FieldErrors;
+  typed?: Readonly<Record<string, string>>;
+};
+
+/** One draft: what it changes, what it looks like, and what can be done with it. */
+export function draftPage(context: PageContext, view: DraftView): Page {
+  const { draft, current, differences = [], errors = [] } = view;
+  const path = context.path(`/drafts/${draft.id}`);
+  return {
+    title: draft.subject || `#${draft.id}`,
+    lead: html`${kindText(draft)} ${stateBadge(draft.state)}`,
+    nav: 'drafts',
+    trail: [{ text: t('nav.drafts'), href: context.path('/drafts') }],
+    status: errors.length > 0 ? 422 : differences.length > 0 ? 409 : 200,
+    body: html`
+      ${draft.reason !== '' && notice(draft.state === 'refused' ? 'failed' : 'warn', html`<p>${draft.reason}</p>`)}
+      ${differences.length > 0 && conflictCard(context, path, differences, current)}
+      ${card(t('drafts.changes'), changesTable(draft))}
+      ${preview(draft, current)}
+      ${factsCard(context, draft)}
+      ${decisionCards(context, path, view)}`,
+  };
+}
+
+function factsCard(context: PageContext, draft: Draft): Html {
+  const { note, proposed_by, created_at, decided_by, decided_at, live_at, campaign_id } = draft;
+  const at = (time: string): Html => html`${moment(utc, new Date(time), 'minute')}`;
+  return card(
+    t('drafts.about'),
+    descriptionList([
+      [t('drafts.proposedBy'), html`${proposed_by}, ${at(created_at)}`],
+      ...(note === '' ? [] : ([[t('drafts.note'), note]] as const)),
+      ...(decided_by === null || decided_at === null
+        ? []
+        : ([[t('drafts.decidedBy'), html`${decided_by}, ${at(decided_at)}`]] as const)),
+      ...(live_at === null ? [] : ([[t('drafts.liveAt'), at(live_at)]] as const)),
+      [t('dimensions.campaign'), html`<a href="${context.path(`/campaigns/${campaign_id}`)}">#${campaign_id}</a>`],
+    ]),
+  );
+}
+
+const conflictCard = (
+  context: PageContext,
+  path: string,
+  differences: readonly Difference[],
+  current: View | null,
+): Html => html`
+  ${notice('failed', html`<p>${t('drafts.changedMeanwhile')}</p>`)}
+  ${card(
+    t('crud.differences'),
+    html`${differencesTable(differences)}
+      ${
+        current !== null &&
+        actionButton(context, {
+          ...{ to: `${path}/approve`, text: t('drafts.approveAnyway'), kind: 'danger' },
+          values: { row_etag: etagOf(current) },
+        })
+      }`,
+  )}`;
+
+function decisionCards(context: PageContext, path: string, { draft, actor, errors, typed = {} }: DraftView): Html {
+  const decides = mayApprove(actor);
+  const isOpen = draft.state === 'waiting' || draft.state === 'scheduled';
+  const form = createForm(typed, errors);
+  const approval = html`${form.input('live_at', { label: t('drafts.liveAt'), hint: t('drafts.liveAtHint') })}`;
+  const reason = html`${form.textarea('reason', { label: t('drafts.reason'), hint: t('drafts.reasonHint') })}`;
+  return html`
+    ${
+      decides &&
+      isOpen &&
+      html`<div class="cards two">
+        ${card(t('drafts.approve'), saveForm(context, `${path}/approve`, approval, { button: t('drafts.approve'), page: path }))}
+        ${card(t('drafts.refuse'), saveForm(context, `${path}/refuse`, html`${reason}${hiddenField('one', 'yes')}`, { button: t('drafts.refuse'), page: path }))}
+      </div>`
+    }
+    <div class="actions">
+      ${isOpen && actionButton(context, { to: `${path}/withdraw`, text: t('drafts.withdraw'), kind: 'quiet' })}
+      ${
+        decides &&
+        (draft.state === 'live' || draft.state === 'refused' || draft.state === 'scheduled') &&
+        actionButton(context, { to: `${path}/undo`, text: t('common.undo'), kind: 'quiet' })
+      }
+    </div>`;
+}

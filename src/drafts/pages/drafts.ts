@@ -1,0 +1,147 @@
+import { mayApprove } from '../../catalog/approval.ts';
+import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
+import type { ManagementClient } from '../../management/page-client.ts';
+import type { View } from '../../management/resource.ts';
+import { AppError } from '../../platform/errors.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import type { App } from '../../platform/ports.ts';
+import { type Fields, fieldErrorsOf, keyIn, queryText } from '../../shell/context.ts';
+import type { Page, Shell } from '../../shell/layout.ts';
+import type { PageResult } from '../../shell/pages.ts';
+import { currentRow, DraftConflict, type ReviewedKinds } from '../apply.ts';
+import { decideAll } from '../bulk.ts';
+import { approve, refuse, undo, withdraw } from '../decide.ts';
+import { type Draft, type DraftState, draftStates, drafts, getDraft } from '../draft.ts';
+import { type DraftView, draftPage } from './draft.ts';
+import { draftList } from './list.ts';
+
+type Services = Shell & { management: ManagementClient; kinds: ReviewedKinds };
+
+const path = '/drafts';
+const rowsPerPage = 50;
+
+/** The drafts of a publisher: looked at, approved and refused. */
+export function draftPages(app: App, services: Services): void {
+  const pages = publisherPages(app, services);
+  const { management, kinds } = services;
+  pages.get(path, 'analyst', (context) => listPage(services, context));
+  pages.get(`${path}/:key`, 'analyst', async (context) => draftPage(context, await read(services, context)));
+  pages.post(`${path}/decide`, 'admin', (context, fields) => decideMany(services, context, fields));
+  pages.post(`${path}/:key/approve`, 'admin', (context, fields) => approveOne(services, context, fields));
+  pages.post(`${path}/:key/refuse`, 'admin', async (context, fields) => {
+    try {
+      await management.write(context, (work) => refuse(work, keyIn(context), fields.text('reason')));
+      return decided(context, t('drafts.refusedDone'));
+    } catch (err) {
+      return shownAgain(services, context, fields, err);
+    }
+  });
+  pages.post(`${path}/:key/withdraw`, 'manager', async (context, fields) => {
+    try {
+      await management.write(context, (work) => withdraw(work, keyIn(context)));
+      return { to: context.path(path), done: t('drafts.withdrawnDone') };
+    } catch (err) {
+      return shownAgain(services, context, fields, err);
+    }
+  });
+  pages.post(`${path}/:key/undo`, 'admin', async (context, fields) => {
+    try {
+      await management.write(context, (work) => undo(kinds, work, keyIn(context)));
+      return { to: context.path(`${path}/${keyIn(context)}`), done: t('drafts.undoneDone') };
+    } catch (err) {
+      return shownAgain(services, context, fields, err);
+    }
+  });
+}
+
+async function listPage({ management }: Services, context: PublisherContext): Promise<Page> {
+  const asked = queryText(context, 'state');
+  const state: DraftState = draftStates.find((one) => one === asked) ?? 'waiting';
+  const cursor = queryText(context, 'cursor');
+  const query = { state, limit: String(rowsPerPage), ...(cursor !== '' && { cursor }) };
+  const { rows, nextCursor } = await management.list(context, drafts, query);
+  const to = context.path(path);
+  return {
+    title: t('nav.drafts'),
+    lead: t('drafts.lead'),
+    nav: 'drafts',
+    body: draftList(context, {
+      ...{ path: to, state, rows: rows as Draft[], decides: mayApprove(management.actorOf(context)) },
+      previous: cursor === '' ? null : `${to}?state=${state}`,
+      next: nextCursor === null ? null : `${to}?${new URLSearchParams({ state, cursor: nextCursor })}`,
+    }),
+  };
+}
+
+async function read({ management, kinds }: Services, context: PublisherContext): Promise<DraftView> {
+  return management.read(context, async (work) => {
+    const draft = await getDraft(work, keyIn(context));
+    return { draft, current: await rowOf(draft), actor: work.actor };
+    async function rowOf(found: Draft): Promise<View | null> {
+      try {
+        return await currentRow(kinds, work, found);
+      } catch (err) {
+        if (err instanceof AppError && err.status === 404) return null; // removed meanwhile
+        throw err;
+      }
+    }
+  });
+}
+
+const decided = (context: PublisherContext, done: string): PageResult => ({
+  to: context.path(path),
+  done,
+  undo: { to: context.path(`${path}/${keyIn(context)}/undo`) },
+});
+
+async function approveOne(services: Services, context: PublisherContext, fields: Fields): Promise<PageResult> {
+  const { management, kinds } = services;
+  const liveAt = fields.text('live_at') || null;
+  const rowEtag = fields.text('row_etag') || undefined;
+  try {
+    const draft = await management.write(context, (work) =>
+      approve(kinds, work, keyIn(context), { liveAt, ...(rowEtag !== undefined && { rowEtag }) }),
+    );
+    return decided(context, t(draft.state === 'live' ? 'drafts.liveDone' : 'drafts.scheduledDone'));
+  } catch (err) {
+    return shownAgain(services, context, fields, err);
+  }
+}
+
+/** The draft with why it could not be decided. */
+async function shownAgain(
+  services: Services,
+  context: PublisherContext,
+  fields: Fields,
+  err: unknown,
+): Promise<PageResult> {
+  if (err instanceof DraftConflict)
+    return draftPage(context, { ...(await read(services, context)), differences: err.differences });
+  if (err instanceof AppError && err.status === 403)
+    return { to: context.path(`${path}/${keyIn(context)}`), failed: t('drafts.notYours') };
+  const errors = fieldErrorsOf(err);
+  if (err instanceof AppError && err.code === 'conflict')
+    return { to: context.path(`${path}/${keyIn(context)}`), failed: t('drafts.decidedAlready') };
+  const typed = { live_at: fields.text('live_at'), reason: fields.text('reason') };
+  return draftPage(context, { ...(await read(services, context)), errors, typed });
+}
+
+async function decideMany(
+  { management, kinds }: Services,
+  context: PublisherContext,
+  fields: Fields,
+): Promise<PageResult> {
+  const ids = fields.all('key').filter((key) => /^[1-9]\d{0,8}$/.test(key));
+  const to = context.path(path);
+  const action = fields.text('action') === 'approve' ? 'approve' : 'refuse';
+  const reason = fields.text('reason');
+  if (ids.length === 0) return { to, failed: t('drafts.selectFirst') };
+  if (action === 'refuse' && reason === '') return { to, failed: t('drafts.reasonMissing') };
+  const results = await management.write(context, (work) =>
+    decideAll(kinds, work, ids.map(Number), { action, reason }),
+  );
+  const failed = results.filter(({ error }) => error !== null).map(({ id }) => `#${id}`);
+  const count = results.length - failed.length;
+  if (failed.length > 0) return { to, failed: t('drafts.someNotDecided', { count, failed: failed.join(', ') }) };
+  return { to, done: t(action === 'approve' ? 'drafts.manyLive' : 'drafts.manyRefused', { count }) };
+}

@@ -1,0 +1,91 @@
+import { type Html, html } from '../../platform/http/html.ts';
+import { type MessageKey, t } from '../../platform/i18n/messages.ts';
+import { csrfField } from '../../shell/actions.ts';
+import { badge, emptyState, pager, strongLink, type Tone, table, tabs } from '../../shell/components.ts';
+import type { PageContext } from '../../shell/context.ts';
+import { moment, utc } from '../../shell/format.ts';
+import { createForm } from '../../shell/forms.ts';
+import { type Draft, type DraftState, draftStates } from '../draft.ts';
+
+const stateTexts: Readonly<Record<DraftState, [MessageKey, Tone]>> = {
+  waiting: ['drafts.waiting', 'warn'],
+  scheduled: ['drafts.scheduled', 'info'],
+  live: ['drafts.live', 'good'],
+  refused: ['drafts.refused', 'bad'],
+  withdrawn: ['drafts.withdrawn', 'plain'],
+  undone: ['drafts.undone', 'plain'],
+};
+
+export function stateBadge(state: DraftState): Html {
+  const [text, tone] = stateTexts[state];
+  return badge(t(text), tone);
+}
+
+const kindTexts: Readonly<Record<Draft['resource'], MessageKey>> = {
+  offers: 'dimensions.offer',
+  creatives: 'drafts.creative',
+  campaigns: 'dimensions.campaign',
+};
+
+/** What a draft is of, such as "New offer" or "Campaign". */
+export const kindText = ({ resource, base }: Draft): string =>
+  Object.keys(base).length === 0 ? t('crud.new', { noun: t(kindTexts[resource]) }) : t(kindTexts[resource]);
+
+const formId = 'decide';
+
+type Shown = {
+  path: string;
+  state: DraftState;
+  rows: readonly Draft[];
+  /** Pages before and after; null: there is none. */
+  previous: string | null;
+  next: string | null;
+  /** Whether the viewer decides about them. */
+  decides: boolean;
+};
+
+export function draftList(context: PageContext, { path, state, rows, previous, next, decides }: Shown): Html {
+  const selectable = decides && (state === 'waiting' || state === 'scheduled');
+  const states = draftStates.map((one) => ({
+    ...{ text: t(stateTexts[one][0]), href: `${path}?state=${one}`, current: one === state },
+  }));
+  return html`
+    ${tabs(t('common.status'), states)}
+    ${rows.length === 0 && emptyState('drafts', t('drafts.noneOf'), t('drafts.lead'))}
+    ${rows.length > 0 && selectable && decideForm(context, path)}
+    ${rows.length > 0 && draftTable(path, rows, selectable)}
+    ${pager(previous, next)}`;
+}
+
+function draftTable(path: string, rows: readonly Draft[], selectable: boolean): Html {
+  const columns = [
+    ...(selectable ? [{ text: t('common.select'), hidden: true }] : []),
+    ...[t('drafts.subject'), t('drafts.kind'), t('drafts.proposedBy'), t('drafts.proposedAt'), t('common.status')].map(
+      (text) => ({ text }),
+    ),
+  ];
+  const cells = rows.map((draft) => [
+    ...(selectable ? [selectBox(draft)] : []),
+    strongLink(`${path}/${draft.id}`, draft.subject || `#${draft.id}`),
+    kindText(draft),
+    draft.proposed_by,
+    moment(utc, new Date(draft.created_at), 'minute'),
+    html`${stateBadge(draft.state)} ${draft.live_at !== null && moment(utc, new Date(draft.live_at), 'minute')}`,
+  ]);
+  return table(t('nav.drafts'), columns, cells);
+}
+
+const selectBox = ({ id, subject }: Draft): Html => html`
+  <input type="checkbox" name="key" value="${id}" form="${formId}"
+    aria-label="${t('common.selectLabel', { name: subject || `#${id}` })}">`;
+
+function decideForm(context: PageContext, path: string): Html {
+  return html`
+    <form class="bulk" id="${formId}" method="post" action="${path}/decide" data-keep>
+      ${csrfField(context.viewer)}
+      <label><input type="checkbox" data-select-all="key"> ${t('crud.selectAll')}</label>
+      <button class="button small" name="action" value="approve">${t('drafts.approve')}</button>
+      <span>${createForm({}).input('reason', { label: t('drafts.reason') })}
+        <button class="button small" name="action" value="refuse">${t('drafts.refuse')}</button></span>
+    </form>`;
+}

@@ -1,0 +1,178 @@
+import { isDeepStrictEqual } from 'node:util';
+import { campaignOf, isReviewedKind, materialFields, type ReviewedKind } from '../catalog/approval.ts';
+import type { Proposal } from '../management/approval.ts';
+import { audit } from '../management/audit.ts';
+import type { Values, View } from '../management/resource.ts';
+import { type Actor, isOperator, type Work } from '../management/unit-of-work.ts';
+import { AppError, type ErrorDetail } from '../platform/errors.ts';
+import { hourMs } from '../platform/lib/time.ts';
+import { raiseFacts } from '../webhooks/raise-events.ts';
+import { currentRow, fieldOf, type ReviewedKinds, trySave } from './apply.ts';
+import { approveByRule } from './decide.ts';
+import { type Draft, getDraft } from './draft.ts';
+
+/** Drafts that may wait at once, of an advertiser and of a publisher's own people and keys (count). */
+export const maxWaiting = { advertiser: 1000, publisher: 10_000 } as const;
+
+const maxNoteLength = 2000;
+
+/** What advertisers may propose beside what is material. */
+const proposable: Readonly<Record<ReviewedKind, readonly string[]>> = {
+  offers: ['campaign_id', ...materialFields.offers],
+  creatives: ['offer_id', ...materialFields.creatives],
+  campaigns: [...materialFields.campaigns, 'schedule'],
+};
+
+/**
+ * Proposes a new row or changes of one. An earlier draft of the same author for the same row is withdrawn.
+ * @param advertiserId whose account proposes; null: the publisher's own people
+ * @throws AppError as the change itself would; conflict where too many wait
+ */
+export async function propose(
+  kinds: ReviewedKinds,
+  work: Work,
+  given: Proposal,
+  advertiserId: number | null = null,
+): Promise<Draft> {
+  const { kind, changes, note } = checked(given, advertiserId !== null);
+  const row = { resource: kind, row_id: given.rowId };
+  const current = await currentRow(kinds, work, row);
+  if (advertiserId !== null) await requireOwn(work, kind, changes, current, advertiserId);
+  const after = await trySave(kinds, work, row, changes);
+  const differing = current === null ? Object.keys(kinds[kind].input.properties) : Object.keys(changes);
+  const changed = differing.filter(
+    (name) => !isDeepStrictEqual(fieldOf(after, name), current && fieldOf(current, name)),
+  );
+  if (changed.length === 0) throw invalid([{ path: '/changes', message: 'change nothing' }]);
+  const pick = (view: View): Values => Object.fromEntries(changed.map((name) => [name, fieldOf(view, name)]));
+  const campaignId = await campaignOf(kind, work, after, after);
+  await requireRoom(work, advertiserId);
+  await withdrawEarlier(work, row, advertiserId);
+  const id = await insert(work, {
+    ...{ campaignId, advertiserId, kind, rowId: given.rowId, note },
+    ...{
+      subject: await subjectOf(work, kind, after),
+      changes: pick(after),
+      base: current === null ? {} : pick(current),
+    },
+  });
+  const draft = await getDraft(work, String(id));
+  const made = { id, campaign_id: campaignId, resource: kind, row_id: given.rowId, state: 'waiting' };
+  await audit(work, { resource: { name: 'drafts', key: 'id' }, action: 'create', before: null, after: made });
+  const decided = await approveByRule(kinds, work, draft);
+  if (decided.state === 'waiting') await tell(work, decided);
+  return decided;
+}
+
+function checked({ resource, changes, note = '' }: Proposal, byAdvertiser: boolean) {
+  if (!isReviewedKind(resource))
+    throw invalid([{ path: '/resource', message: `must be one of ${Object.keys(materialFields).join(', ')}` }]);
+  if (typeof changes !== 'object' || changes === null || Array.isArray(changes))
+    throw invalid([{ path: '/changes', message: 'must be an object' }]);
+  if (typeof note !== 'string' || note.length > maxNoteLength)
+    throw invalid([{ path: '/note', message: `must be a text of up to ${maxNoteLength} characters` }]);
+  const denied = byAdvertiser ? Object.keys(changes).filter((name) => !proposable[resource].includes(name)) : [];
+  if (denied.length > 0)
+    throw invalid(denied.map((name) => ({ path: `/changes/${name}`, message: 'is for the publisher to set' })));
+  return { kind: resource, changes, note: note.replaceAll('\0', '') };
+}
+
+/** Another advertiser's rows are as unknown ones. */
+async function requireOwn(
+  work: Work,
+  kind: ReviewedKind,
+  changes: Values,
+  current: View | null,
+  advertiserId: number,
+): Promise<void> {
+  const unknown = new AppError('resource_not_found', { message: 'Campaign not found.' });
+  if (kind === 'campaigns' && current === null) throw invalid([{ path: '/row_id', message: 'is required' }]);
+  const parent = { ...current, ...changes };
+  if (!Number.isSafeInteger(parent[kind === 'creatives' ? 'offer_id' : 'campaign_id'] ?? current?.id)) throw unknown;
+  const campaignId = await campaignOf(kind, work, parent, current);
+  const { rowCount } = await work.executor.query(
+    `select from campaigns where id = $1 and publisher_id = $2 and advertiser_id = $3 and deleted_at is null`,
+    [campaignId, work.publisherId, advertiserId],
+  );
+  if (rowCount === 0) throw unknown;
+}
+
+async function requireRoom({ executor, publisherId }: Work, advertiserId: number | null): Promise<void> {
+  // Proposals of a publisher take turns: the count holds.
+  await executor.query('select from publishers where id = $1 for no key update', [publisherId]);
+  const { rows } = await executor.query<{ count: number }>(
+    `select count(*)::integer as count from drafts
+    where publisher_id = $1 and state = 'waiting' and advertiser_id is not distinct from $2`,
+    [publisherId, advertiserId],
+  );
+  const max = advertiserId === null ? maxWaiting.publisher : maxWaiting.advertiser;
+  if ((rows[0]?.count ?? 0) >= max)
+    throw new AppError('conflict', { message: `${max} drafts are waiting already: withdraw some first.` });
+}
+
+async function withdrawEarlier(
+  { executor, publisherId, actor, nowMs }: Work,
+  { resource, row_id }: Pick<Draft, 'resource' | 'row_id'>,
+  advertiserId: number | null,
+): Promise<void> {
+  if (row_id === null) return;
+  await executor.query(
+    `update drafts set state = 'withdrawn', decided_by = $6, decided_at = $7, updated_at = $7
+    where publisher_id = $1 and state = 'waiting' and resource = $2 and row_id = $3 and proposer_kind = $4
+      and proposer_id = $5 and advertiser_id is not distinct from $8`,
+    [publisherId, resource, row_id, actor.kind, actor.id, nameOf(actor), new Date(nowMs), advertiserId],
+  );
+}
+
+type NewDraft = {
+  campaignId: number;
+  advertiserId: number | null;
+  kind: ReviewedKind;
+  rowId: number | null;
+  subject: string;
+  changes: Values;
+  base: Values;
+  note: string;
+};
+
+async function insert({ executor, publisherId, actor, nowMs }: Work, draft: NewDraft): Promise<number> {
+  const { campaignId, advertiserId, kind, rowId, subject, changes, base, note } = draft;
+  const { rows } = await executor.query<{ id: number }>(
+    `insert into drafts (publisher_id, campaign_id, advertiser_id, resource, row_id, subject, changes, base, note,
+      state, proposer_kind, proposer_id, proposed_by, created_at, updated_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'waiting', $10, $11, $12, $13, $13) returning id`,
+    [
+      ...[publisherId, campaignId, advertiserId, kind, rowId, subject, changes, base, note],
+      ...[actor.kind, actor.id, nameOf(actor), new Date(nowMs)],
+    ],
+  );
+  return (rows[0] as { id: number }).id;
+}
+
+/** Which operator it was is not for publishers. */
+export const nameOf = (actor: Actor): string =>
+  actor.publisherId === null && isOperator(actor) ? 'Operator' : actor.label;
+
+async function subjectOf({ executor }: Work, kind: ReviewedKind, view: View): Promise<string> {
+  if (kind === 'campaigns') return String(view.name);
+  if (kind === 'offers') return String(view.title || view.short_headline || view.description || '');
+  const { rows } = await executor.query<{ title: string }>('select title from offers where id = $1', [view.offer_id]);
+  return rows[0]?.title ?? '';
+}
+
+/** Once an hour for a campaign: many drafts are told of once. */
+async function tell(work: Work, draft: Draft): Promise<void> {
+  const { rows } = await work.executor.query<{ name: string }>('select name from campaigns where id = $1', [
+    draft.campaign_id,
+  ]);
+  const { campaign_id, id, resource, subject, proposed_by } = draft;
+  await raiseFacts(work.executor, 'draft.waiting', [
+    {
+      publisherId: work.publisherId,
+      subject: `${campaign_id} ${Math.floor(work.nowMs / hourMs)}`,
+      data: { ...{ campaign_id, name: rows[0]?.name ?? '' }, ...{ draft_id: id, resource, subject, proposed_by } },
+    },
+  ]);
+}
+
+const invalid = (details: ErrorDetail[]): AppError => new AppError('invalid_request', { details });

@@ -1,0 +1,183 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { approvalPermission } from '../catalog/approval.ts';
+import { answerOf, rowAnswer } from '../management/answers.ts';
+import type { Proposal } from '../management/approval.ts';
+import { forLimitedKeys, type ManagementHttp, post, publisherQuery, requirePermission } from '../management/http.ts';
+import type { Values, View } from '../management/resource.ts';
+import { idempotencyKey, openManagementScope, resourceRoutes } from '../management/resource-routes.ts';
+import { refuseFields, strictBody } from '../management/strict-body.ts';
+import type { Work } from '../management/unit-of-work.ts';
+import type { Permission } from '../platform/http/auth.ts';
+import { errorAnswers } from '../platform/http/schemas.ts';
+import type { App } from '../platform/ports.ts';
+import type { ReviewedKinds } from './apply.ts';
+import { decideAll, maxDecided } from './bulk.ts';
+import { approve, refuse, undo, withdraw } from './decide.ts';
+import { type Draft, drafts } from './draft.ts';
+import { propose } from './propose.ts';
+
+const tags = ['Drafts'];
+const path = '/manage/v1/drafts';
+const text = (description: string) => Type.String({ description });
+const liveAt = Type.Union([Type.String(), Type.Null()], {
+  description: 'RFC 3339 time from which it is live, such as `2026-11-27T00:00:00+01:00`; null: at once.',
+});
+
+const proposalBody = Type.Object(
+  {
+    resource: Type.Union(['offers', 'creatives', 'campaigns'].map((kind) => Type.Literal(kind))),
+    row_id: Type.Optional(
+      Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description: 'The row to change; null: a new one.' }),
+    ),
+    changes: Type.Record(Type.String(), Type.Unknown(), {
+      description:
+        'Fields as they are saved. Of campaigns also `schedule`, with `start_at` and `end_at`, which leaves the other ' +
+        'rules as they are.',
+    }),
+    note: Type.Optional(text('For those who approve it.')),
+  },
+  { title: 'DraftInput', additionalProperties: false },
+);
+
+const approvalBody = Type.Object(
+  {
+    live_at: Type.Optional(liveAt),
+    row_etag: Type.Optional(text('ETag of the row that the draft was compared with, where it changed meanwhile.')),
+  },
+  { title: 'DraftApproval', additionalProperties: false },
+);
+
+const decisionBody = Type.Object(
+  {
+    ids: Type.Array(Type.Integer(), { minItems: 1, maxItems: maxDecided }),
+    action: Type.Union([Type.Literal('approve'), Type.Literal('refuse')]),
+    reason: Type.Optional(text('Of a refusal; the advertiser sees it.')),
+    live_at: Type.Optional(liveAt),
+  },
+  { title: 'DraftDecision', additionalProperties: false },
+);
+
+const decisionAnswer = Type.Object({
+  message: Type.String(),
+  data: Type.Array(
+    Type.Object({
+      id: Type.Integer(),
+      state: Type.Union([Type.String(), Type.Null()], { description: 'null: it could not be decided, see `error`.' }),
+      error: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()]),
+    }),
+  ),
+});
+
+/** Drafts (docs/interface.md#drafts). */
+export async function draftRoutes(app: App, { http, kinds }: { http: ManagementHttp; kinds: ReviewedKinds }) {
+  openManagementScope(app);
+  resourceRoutes(app, http, drafts, ['list', 'get']);
+  proposeRoute(app, http, kinds);
+  decisionRoute(app, http, kinds);
+  const one = oneRoute(app, http);
+  one('approve', {
+    summary: 'Approve a draft',
+    description:
+      'It is live, or will be at its time. Where the fields that it changes were changed meanwhile the answer is 409 ' +
+      'with the difference; `row_etag` approves it all the same.',
+    permission: approvalPermission,
+    body: approvalBody,
+    act: (work, id, { live_at, row_etag }) => approve(kinds, work, id, { liveAt: live_at, rowEtag: row_etag }),
+  });
+  one('refuse', {
+    summary: 'Refuse a draft',
+    description: 'Its author sees the reason. What is live stays as it is.',
+    permission: approvalPermission,
+    body: Type.Object({ reason: Type.String() }, { title: 'DraftRefusal', additionalProperties: false }),
+    act: (work, id, { reason }) => refuse(work, id, reason),
+  });
+  one('withdraw', {
+    summary: 'Withdraw a draft',
+    description: 'It waits no longer.',
+    permission: drafts.permission,
+    act: (work, id) => withdraw(work, id),
+  });
+  one('undo', {
+    summary: 'Undo a decision about a draft',
+    description: 'What went live is as it was before, or removed where it was new; what was refused waits again.',
+    permission: approvalPermission,
+    act: (work, id) => undo(kinds, work, id),
+  });
+}
+
+function proposeRoute(app: App, http: ManagementHttp, kinds: ReviewedKinds): void {
+  const schema = {
+    operationId: 'createDraft',
+    summary: 'Propose a change',
+    description: 'Is checked as the change itself would be, and live once it is approved.',
+    tags,
+    querystring: publisherQuery,
+    headers: idempotencyKey,
+    body: proposalBody,
+    response: { 201: answerOf(http, drafts), ...errorAnswers(400, 401, 403, 404, 409, 422) },
+  };
+  const hooks = { ...requirePermission(http, drafts.permission), ...forLimitedKeys };
+  app.post<{ Body: Static<typeof proposalBody> }>(path, { schema, ...strictBody, ...hooks }, (request, reply) =>
+    post(http, request, reply, async (work) => {
+      const { row_id: rowId = null, ...given } = request.body;
+      const proposal: Proposal = { ...given, rowId };
+      return answer(http, work, await propose(kinds, work, proposal), { message: 'Draft created.', status: 201 });
+    }),
+  );
+}
+
+function decisionRoute(app: App, http: ManagementHttp, kinds: ReviewedKinds): void {
+  const schema = {
+    operationId: 'decideDrafts',
+    summary: 'Approve or refuse several drafts',
+    description: 'Each by itself: one that cannot be decided keeps no other from it.',
+    tags,
+    querystring: publisherQuery,
+    headers: idempotencyKey,
+    body: decisionBody,
+    response: { 200: decisionAnswer, ...errorAnswers(400, 401, 403, 404, 409, 422) },
+  };
+  const hooks = { ...requirePermission(http, approvalPermission), ...forLimitedKeys };
+  type Decide = { Body: Static<typeof decisionBody> };
+  app.post<Decide>(`${path}/decide`, { schema, ...strictBody, ...hooks }, (request, reply) =>
+    post(http, request, reply, async (work) => {
+      const { ids, action, reason, live_at: liveAt } = request.body;
+      const data = await decideAll(kinds, work, ids, { action, reason, liveAt });
+      return { status: 200, body: { message: 'Drafts decided.', data }, headers: {} };
+    }),
+  );
+}
+
+type OneCall = {
+  summary: string;
+  description: string;
+  permission: Permission;
+  body?: ReturnType<typeof Type.Object>;
+  act: (work: Work, id: string, given: Values) => Promise<Draft>;
+};
+
+const oneRoute =
+  (app: App, http: ManagementHttp) =>
+  (name: string, { permission, body, act, ...texts }: OneCall): void => {
+    const schema = {
+      operationId: `${name}Draft`,
+      ...texts,
+      tags,
+      params: Type.Object({ id: Type.String() }),
+      querystring: publisherQuery,
+      headers: idempotencyKey,
+      ...(body !== undefined && { body }),
+      response: { 200: answerOf(http, drafts), ...errorAnswers(400, 401, 403, 404, 409, 422) },
+    };
+    const checks = body === undefined ? { preHandler: refuseFields } : strictBody;
+    const hooks = { ...requirePermission(http, permission), ...forLimitedKeys, ...checks };
+    app.post<{ Params: { id: string } }>(`${path}/:id/${name}`, { schema, ...hooks }, (request, reply) =>
+      post(http, request, reply, async (work) => {
+        const draft = await act(work, request.params.id, (request.body ?? {}) as Values);
+        return answer(http, work, draft, { message: `Draft ${draft.state}.` });
+      }),
+    );
+  };
+
+const answer = (http: ManagementHttp, work: Work, draft: Draft, said: Parameters<typeof rowAnswer>[4]) =>
+  rowAnswer(http, drafts, work, draft as unknown as View, said);

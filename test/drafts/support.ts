@@ -1,0 +1,31 @@
+import type { TestApp } from '../support/test-app.ts';
+
+type Detail = { path: string; message: string };
+export type Answer = {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: answers of many calls
+  body: any;
+  code: string | undefined;
+  details: readonly Detail[];
+};
+
+/** Calls of the management API with a key. */
+export const callsOf =
+  ({ app }: TestApp, key = 'demo-key') =>
+  async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, payload?: object): Promise<Answer> => {
+    const answer = await app.inject({
+      method,
+      url: `/manage/v1/${path}`,
+      headers: { authorization: `Bearer ${key}` },
+      ...(payload !== undefined && { payload }),
+    });
+    const body = answer.body === '' ? null : answer.json();
+    return { status: answer.statusCode, body, code: body?.error?.code, details: body?.error?.details ?? [] };
+  };
+
+/** A key of the publisher with these permissions alone. */
+export async function keyWith(t: TestApp, permissions: readonly string[], more: object = {}): Promise<string> {
+  const made = await callsOf(t)('POST', 'keys', { name: permissions.join(' '), permissions, ...more });
+  if (made.status !== 201) throw new Error(JSON.stringify(made.body));
+  return made.body.data.key as string;
+}
