@@ -111,7 +111,7 @@ test('every operation, called with its example and with ids that exist, answers 
     `insert into drafts (publisher_id, campaign_id, resource, row_id, subject, changes, base, note, state,
       proposer_kind, proposer_id, proposed_by, created_at, updated_at)
     select o.publisher_id, o.campaign_id, 'offers', o.id, o.title, jsonb_build_object(field, 'Two months free'),
-      jsonb_build_object(field, to_jsonb(o)->>field), '', 'waiting', 'key', 1, 'Demo key', now(), now()
+      jsonb_build_object(field, to_jsonb(o)->>field), '', 'waiting', 'user', 0, 'ann@advertiser.example', now(), now()
     from offers o, unnest(array['title', 'description', 'short_headline', 'mini_text', 'short_description']) field
     where o.id = 1`,
   );

@@ -141,7 +141,7 @@ describe('a draft', () => {
   test('goes live at its time, and waits again where it no longer fits', async () => {
     const run = async () => {
       const job = jobsOf(t.house, t.deps).find(({ name }) => name === 'scheduled drafts');
-      await job?.run({} as never);
+      if (job !== undefined && 'run' in job) await job.run(() => false);
     };
     const [fits, late] = [await proposeTitle('On Friday'), await proposeTitle('Later', admin)];
     const at = new Date(clock + 3_600_000).toISOString();
