@@ -68,12 +68,6 @@ export const drafts: Resource = {
   searched: ['subject', 'note'],
 };
 
-/** What only an advertiser's accounts see of the drafts of its campaigns. */
-export const draftsOfAdvertiser = (advertiserId: number): Resource => ({
-  ...drafts,
-  scope: () => `publisher_id = $1 and advertiser_id = ${advertiserId}`,
-});
-
 export const getDraft = async (work: Work, id: string, resource = drafts): Promise<Draft> =>
   (await getRow(resource, work, id)) as Draft;
 

@@ -12,7 +12,7 @@ import { approveByRule } from './decide.ts';
 import { type Draft, getDraft } from './draft.ts';
 
 /** Drafts that may wait at once, of an advertiser and of a publisher's own people and keys (count). */
-export const maxWaiting = { advertiser: 1000, publisher: 10_000 } as const;
+const maxWaiting = { advertiser: 1000, publisher: 10_000 } as const;
 
 const maxNoteLength = 2000;
 
@@ -150,7 +150,7 @@ async function insert({ executor, publisherId, actor, nowMs }: Work, draft: NewD
 }
 
 /** Which operator it was is not for publishers. */
-export const nameOf = (actor: Actor): string =>
+const nameOf = (actor: Actor): string =>
   actor.publisherId === null && isOperator(actor) ? 'Operator' : actor.label;
 
 async function subjectOf({ executor }: Work, kind: ReviewedKind, view: View): Promise<string> {

@@ -16,8 +16,6 @@ import { draftPages } from './pages/drafts.ts';
 import { propose } from './propose.ts';
 import { draftRoutes } from './routes.ts';
 
-export type Drafts = ReturnType<typeof createDrafts>;
-
 type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
 
 /** Changes of offers and campaigns that are proposed, and live once they are approved. */

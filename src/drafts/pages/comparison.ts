@@ -9,7 +9,7 @@ import type { Difference } from '../apply.ts';
 import type { Draft } from '../draft.ts';
 
 /** A value as a reader of the draft sees it. */
-export function shownValue(name: string, value: unknown): Html | string {
+function shownValue(name: string, value: unknown): Html | string {
   if (value === null || value === undefined || value === '') return html`<span class="hint">${t('drafts.none')}</span>`;
   if (name === 'schedule') {
     const { start_at: from, end_at: to } = value as { start_at: string | null; end_at: string | null };
