@@ -6,6 +6,7 @@ import { couponCommands } from './coupons/commands.ts';
 import { demoCommands } from './demo/commands.ts';
 import { draftCommands } from './drafts/commands.ts';
 import { experimentCommands } from './experiments/commands.ts';
+import { messageCommands } from './messages/commands.ts';
 import { offerCommands } from './offers/commands.ts';
 import { privacyCommands } from './privacy/commands.ts';
 import { reportCommands } from './reports/commands.ts';
@@ -49,6 +50,7 @@ export const commands: readonly Command[] = [
   ...sourceCommands,
   ...couponCommands,
   ...draftCommands,
+  ...messageCommands,
   ...doctorCommands,
   ...accountCommands,
   ...secretsCommands,

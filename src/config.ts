@@ -2,7 +2,14 @@ import { join } from 'node:path';
 import { type EventLogSetting, parseEventLog } from './config/event-log.ts';
 import { type ImageStoreSetting, parseImageStore } from './config/image-store.ts';
 import { type OidcSetting, parseOidc } from './config/oidc.ts';
-import { type HttpProxy, type MailSetting, parseHttpProxy, parseMail } from './config/outgoing.ts';
+import {
+  type HttpProxy,
+  type MailFeedback,
+  type MailSetting,
+  parseHttpProxy,
+  parseMail,
+  parseMailFeedback,
+} from './config/outgoing.ts';
 import {
   parseDatabaseUrl,
   parsePeppers,
@@ -48,6 +55,8 @@ export type Config = {
   requireTwoFactor: 'none' | 'operators' | 'all';
   /** null: no mails are sent. */
   mail: MailSetting | null;
+  /** Who reports bounces, with what shows that it is them. */
+  mailFeedback: MailFeedback;
   /** null: no single sign-on. */
   oidc: OidcSetting | null;
   /** false: dashboard users sign in at the OpenID provider only. */
@@ -129,6 +138,7 @@ export function loadConfig(
     earlierSecretsKeys: [],
     requireTwoFactor: raw.REQUIRE_TWO_FACTOR as Config['requireTwoFactor'],
     mail: parseMail({ url: raw.SMTP_URL, from: raw.MAIL_FROM }, problems),
+    mailFeedback: parseMailFeedback(raw.MAIL_FEEDBACK, problems),
     oidc: parseOidc(raw, problems),
     passwordSignIn: raw.PASSWORD_SIGN_IN,
     logLevel: raw.LOG_LEVEL,

@@ -57,8 +57,8 @@ export async function createRooms({ demo, pid, ...options }: RoomOptions) {
   const reports = add(createReports({ platform, catalog, accounts }));
   add(createExperiments({ platform, catalog, accounts }));
   add(createSources({ platform, catalog, accounts }));
-  const messages = add(createMessages({ platform, catalog, accounts }));
   const coupons = add(createCoupons({ platform, catalog, accounts }));
+  const messages = add(createMessages({ platform, catalog, accounts }));
   add(createBrowser({ platform }));
   const offers = add(createOffers({ platform, catalog, accounts, eventLog, learning, budgets }));
   const tracking = add(createTracking({ platform, eventLog, offers }));

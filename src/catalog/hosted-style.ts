@@ -16,6 +16,21 @@ export function hostedStyle(publisher: Publisher, theme: Theme | null, rules: st
   return `:root{color-scheme:light;${light}}${darkRule(styles, appearance)}${common}${rules}`;
 }
 
+type BrandColours = Record<'surface' | 'text' | 'action' | 'on-action' | 'tile' | 'tile-edge', string>;
+
+/** The colours of a publisher's default theme, for what has no style sheet of its own: mails. */
+export function brandColours(publisher: Publisher): Record<'light' | 'dark', BrandColours> {
+  const theme = publisher.defaultTheme;
+  const styles = buildStyles(publisher, theme, '');
+  const appearance = buildAppearance(theme);
+  const dark = overlay(styles, appearance?.dark ?? defaultAppearance.dark);
+  const colours = {
+    light: palette(styles, defaultStyles) as BrandColours,
+    dark: palette(dark, overlay(defaultStyles, defaultAppearance.dark)) as BrandColours,
+  };
+  return appearance?.color_scheme === 'dark' ? { light: colours.dark, dark: colours.dark } : colours;
+}
+
 /** The CSP source of a style sheet within a page. */
 export const styleSource = (style: string): string => `'sha256-${hash('sha256', style, 'base64')}'`;
 

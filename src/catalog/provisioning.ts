@@ -20,6 +20,9 @@ export function phaseOf({ rules: { schedule = {} } }: Campaign, nowMs: number): 
   return (timeOf(schedule.start_at) ?? Number.NEGATIVE_INFINITY) > nowMs ? 'ahead' : 'running';
 }
 
+/** When a campaign ends (epoch milliseconds); null: it has no end. */
+export const endMsOf = ({ rules: { schedule = {} } }: Campaign): number | null => timeOf(schedule.end_at) ?? null;
+
 /** Priority of a campaign at a publisher; lower is shown first. */
 export const priorityOf = (campaign: Campaign, publisherId: number): number =>
   campaign.provisions.get(publisherId)?.priority ?? campaign.priority;

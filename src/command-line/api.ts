@@ -13,7 +13,7 @@ type Asked = {
 export type Api = {
   url: string;
   /** @returns the JSON of the answer @throws CommandError in the service's words */
-  call: (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, asked?: Asked) => Promise<unknown>;
+  call: (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, asked?: Asked) => Promise<unknown>;
   /** An answer that goes on. */
   stream: (path: string, signal: AbortSignal) => Promise<AsyncIterable<Uint8Array>>;
 };

@@ -1,3 +1,5 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+
 /** An HTTP proxy that webhook calls go through, by CONNECT. */
 export type HttpProxy = {
   host: string;
@@ -80,3 +82,38 @@ function credentialsOf({ username, password }: URL): { user: string; password: s
     return null;
   }
 }
+
+const mailProviders = ['sendgrid', 'mailgun', 'postmark', 'ses'] as const;
+
+/** What shows that a provider reports bounces: key, password, or the ARN of its topic. Absent: none is listened to. */
+export type MailFeedback = { readonly [Provider in (typeof mailProviders)[number]]?: string };
+
+/**
+ * Reads MAIL_FEEDBACK: `sendgrid=KEY mailgun=KEY postmark=PASSWORD ses=TOPIC_ARN`.
+ * @param problems gets what is wrong, without the secrets
+ */
+export function parseMailFeedback(text: string, problems: string[]): MailFeedback {
+  const feedback: Record<string, string> = {};
+  for (const part of text.split(/\s+/).filter((one) => one !== '')) {
+    const [name = '', secret = ''] = [part.split('=', 1)[0], part.slice(part.indexOf('=') + 1)];
+    if (!mailProviders.some((one) => one === name) || !part.includes('='))
+      problems.push(`MAIL_FEEDBACK has an entry that does not begin with one of: ${mailProviders.join('=, ')}=`);
+    else if (!isFeedbackSecret(name, secret)) problems.push(`MAIL_FEEDBACK has no usable value for ${name}`);
+    else feedback[name] = secret;
+  }
+  return feedback;
+}
+
+function isFeedbackSecret(provider: string, secret: string): boolean {
+  if (provider === 'ses') return /^arn:aws[\w-]*:sns:[\w-]+:\d{12}:[\w.-]+$/.test(secret);
+  if (provider !== 'sendgrid') return secret.length >= 16;
+  try {
+    return sendGridKey(secret).type === 'public';
+  } catch {
+    return false;
+  }
+}
+
+/** The key as SendGrid shows it: base64 of its DER. @throws Error for what is none */
+export const sendGridKey = (text: string): KeyObject =>
+  createPublicKey({ key: Buffer.from(text, 'base64'), format: 'der', type: 'spki' });

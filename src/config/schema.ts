@@ -82,6 +82,12 @@ export const configSchema = Type.Object({
     default: '',
     description: 'Sender of mails, such as Perkwire <perkwire@example.com>; required with SMTP_URL.',
   }),
+  MAIL_FEEDBACK: Type.String({
+    default: '',
+    description:
+      'Who reports bounces and complaints, with what shows that it is them: sendgrid=KEY mailgun=KEY ' +
+      'postmark=PASSWORD ses=TOPIC_ARN, separated by spaces.',
+  }),
   OIDC_ISSUER: Type.String({
     default: '',
     description: 'OpenID provider for single sign-on, by its issuer URL (https). Empty: none.',

@@ -3,24 +3,30 @@ import type { Executor } from '../platform/db/pool.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
-import { contentContext, insertMessages, type MessageContent, type MessagePerk } from './store.ts';
+import { allPublishers, type Reader } from './addresses.ts';
+import type { Recipient } from './recipient.ts';
+import { contentContext, insertMessages, type MessageContent, type MessagePerk, type NewMessage } from './store.ts';
 
-/** Whom perks are mailed to, in a language whose words are here. */
-export type Recipient = { email: string; language: string };
+type Addressed = {
+  sessionId: string;
+  publisherId: number;
+  pubUserId: string;
+  recipient: Recipient;
+  nowMs: number;
+};
 
 /** A wrapped session whose user asked for the mail. `payload`: that of its webhook. */
-type MailedSession = {
+type MailedSession = Omit<Addressed, 'sessionId' | 'pubUserId'> & {
   id: string;
-  publisherId: number;
   pubUserId: string | null;
-  recipient: Recipient;
   payload: () => Buffer;
-  nowMs: number;
 };
 
 export type MessageOutbox = {
   /** Stores messages in the transaction of their wraps; none without perks, or of a publisher that sends none. */
   add: (executor: Executor, sessions: readonly MailedSession[]) => Promise<void>;
+  /** Stores the reminder of a saved offer, where its publisher sends such. */
+  remind: (executor: Executor, saved: Addressed & NonNullable<NewMessage['reminder']>) => Promise<void>;
 };
 
 type Payload = {
@@ -36,26 +42,34 @@ type Payload = {
   };
 };
 
-export function createMessageOutbox({
-  secretBox,
-  config,
-}: {
-  secretBox: SecretBox;
-  config: Pick<Config, 'userPepper' | 'earlierPeppers'>;
-}): MessageOutbox {
+type Peppers = Pick<Config, 'userPepper' | 'earlierPeppers'>;
+
+export function createMessageOutbox({ secretBox, config }: { secretBox: SecretBox; config: Peppers }): MessageOutbox {
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
+  const readerKeys = createReaderKeys(config);
+  const toMessage = (to: Addressed, perks: MessagePerk[], reminder: NewMessage['reminder']): NewMessage => {
+    const { sessionId, publisherId, pubUserId, recipient, nowMs } = to;
+    const id = newUuid7(nowMs);
+    const content: MessageContent = { ...recipient, pubUserId, perks };
+    return {
+      ...{ id, publisherId, sessionId, userKey: userKeys.of(publisherId, pubUserId) },
+      addressKey: readerKeys(publisherId, content)[0].addressKey,
+      hasAddress: recipient.email !== null,
+      sealed: secretBox.seal(JSON.stringify(content), contentContext(id)),
+      ...{ nowMs, reminder },
+    };
+  };
   return {
     add: async (executor, sessions) => {
-      const messages = sessions.flatMap(({ id: sessionId, publisherId, pubUserId, recipient, payload, nowMs }) => {
+      const messages = sessions.flatMap(({ id: sessionId, pubUserId, payload, ...rest }) => {
         const perks = perksOf(JSON.parse(payload().toString()) as Payload);
         if (perks.length === 0 || pubUserId === null) return [];
-        const id = newUuid7(nowMs);
-        const content: MessageContent = { ...recipient, perks };
-        const sealed = secretBox.seal(JSON.stringify(content), contentContext(id));
-        return [{ id, publisherId, sessionId, userKey: userKeys.of(publisherId, pubUserId), sealed, nowMs }];
+        return [toMessage({ sessionId, pubUserId, ...rest }, perks, null)];
       });
       if (messages.length > 0) await insertMessages(executor, messages);
     },
+    remind: (executor, { offerId, endsAtMs, ...to }) =>
+      insertMessages(executor, [toMessage(to, [], { offerId, endsAtMs })]),
   };
 }
 
@@ -64,9 +78,21 @@ const perksOf = ({ body }: Payload): MessagePerk[] =>
     ...{ title: title || short_headline, description, advertiser, url, coupon },
   }));
 
-/** The keyed hashes of an address at a publisher, the present one first. */
-export function createAddressKeys(config: Pick<Config, 'userPepper' | 'earlierPeppers'>) {
+/** Those that an address is suppressed by: of a publisher, the present key first, and of all. */
+export type ReaderKeys = (
+  publisherId: number,
+  content: Pick<MessageContent, 'email' | 'pubUserId'>,
+) => readonly [Reader, ...Reader[]];
+
+export function createReaderKeys(config: Peppers): ReaderKeys {
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
-  // A blank begins no pub_user_id, so no user has the key of an address.
-  return (publisherId: number, email: string): readonly string[] => userKeys.allOf(publisherId, ` mail ${email}`);
+  return (publisherId, { email, pubUserId = '' }) => {
+    // A blank begins no pub_user_id, so no user has the key of an address.
+    const name = email === null ? ` user ${pubUserId}` : ` mail ${email}`;
+    const scopes = email === null ? [publisherId] : [publisherId, allPublishers];
+    const readers = scopes.flatMap((scope) =>
+      userKeys.allOf(scope, name).map((addressKey) => ({ publisherId: scope, addressKey })),
+    );
+    return readers as [Reader, ...Reader[]];
+  };
 }

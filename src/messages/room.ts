@@ -1,82 +1,74 @@
 import type { Accounts } from '../accounts/room.ts';
 import type { Catalog } from '../catalog/room.ts';
-import type { RetentionStep } from '../platform/db/retention.ts';
+import type { ManagementClient } from '../management/page-client.ts';
 import type { Job } from '../platform/jobs.ts';
-import { dayMs } from '../platform/lib/time.ts';
-import { firstUuid7After } from '../platform/lib/uuid7.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
 import { createSigner } from '../platform/security/tracking-token.ts';
-import type { EraseOfUser, EraseWithSessions, ExportRows } from '../platform/user-data.ts';
-import { createAddressKeys, createMessageOutbox } from './outbox.ts';
+import type { Shell } from '../shell/layout.ts';
+import type { NavEntry } from '../shell/navigation.ts';
+import { messageCommands } from './commands.ts';
+import { perkMessage } from './event-types.ts';
+import { feedbackRoutes } from './feedback/routes.ts';
+import { createMessageOutbox, createReaderKeys } from './outbox.ts';
+import { messagePages } from './pages/messages.ts';
+import { readerRoutes } from './reader-routes.ts';
+import { createReaderTokens } from './reader-tokens.ts';
 import { messageRoutes } from './routes.ts';
-import { sendDueMessages } from './send.ts';
-import { createUnsubscribeTokens } from './unsubscribe-links.ts';
-import { unsubscribeRoutes } from './unsubscribe-routes.ts';
+import { type SendDeps, sendDueMessages } from './send.ts';
+import { suppressionRoutes } from './suppression-routes.ts';
+import { applyMessageRetention, eraseMessagesOfSessions, eraseMessagesOfUser, exportMessages } from './user-data.ts';
 
 export type Messages = ReturnType<typeof createMessages>;
 
 type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
 
-/** E-mails to users with the perks that they confirmed, where they asked for it. */
+/** E-mails to users with the perks that they confirmed, or saved, where they asked for it. */
 export function createMessages({ platform, catalog, accounts }: Needs) {
   const { deps } = platform;
-  const unsubscribeTokens = createUnsubscribeTokens(createSigner(deps.config.tokenKeys, 'message-unsubscribe'));
-  const sendDeps = { ...deps, addressKeys: createAddressKeys(deps.config), unsubscribeTokens };
+  const tokensOf = (purpose: string) => createReaderTokens(createSigner(deps.config.tokenKeys, purpose));
+  /** Set by the room of wallets. */
+  const saved: Pick<SendDeps, 'findSavedPerk'> = { findSavedPerk: async () => null };
+  const sendDeps = {
+    ...{ ...deps, catalog: catalog.store, readerKeys: createReaderKeys(deps.config) },
+    ...{ unsubscribeTokens: tokensOf('message-unsubscribe'), confirmTokens: tokensOf('message-confirm') },
+  };
   const sending: Job = {
     name: 'perk messages',
     roles: ['worker'],
     pauseMs: 1000,
-    locks: 'a lease on the message (skip locked)',
-    run: () => sendDueMessages(sendDeps),
+    locks: 'a lease on the message (skip locked); rows of message_confirmations; then as all webhooks',
+    run: () => sendDueMessages({ ...sendDeps, ...saved }),
   };
   return {
     name: 'messages',
+    commands: messageCommands,
+    eventTypes: [perkMessage],
+    navigation,
     outbox: createMessageOutbox(deps),
-    retention,
+    saved,
+    retention: applyMessageRetention,
     userData: {
-      eraseWithSessions,
-      eraseOfUser: [eraseOfUser],
+      eraseWithSessions: eraseMessagesOfSessions,
+      eraseOfUser: [eraseMessagesOfUser],
       exports: { perk_messages: exportMessages },
     },
     routes: async (app: App) => {
-      await app.register(messageRoutes, catalog.managementHttp(accounts.auth));
-      await app.register(unsubscribeRoutes, sendDeps);
+      const http = catalog.managementHttp(accounts.auth);
+      await app.register(messageRoutes, { http, deps: sendDeps });
+      await app.register(suppressionRoutes, { http, readerKeys: sendDeps.readerKeys });
+      await app.register(readerRoutes, sendDeps);
+      await app.register(feedbackRoutes, sendDeps);
     },
+    pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>
+      messagePages(app, { ...shell, management, deps: sendDeps }),
     jobs: () => [sending],
   };
 }
 
-/** The log is kept as long as that of webhooks. */
-const retention: RetentionStep = async (pool, { retentionDeliveryDays }, nowMs) => {
-  const { rowCount } = await pool.query('delete from perk_messages where created_at < $1', [
-    new Date(nowMs - retentionDeliveryDays * dayMs),
-  ]);
-  return { perkMessages: rowCount ?? 0 };
-};
-
-/** What is not sent yet is never sent. */
-const eraseOfUser: EraseOfUser = async (pool, { subject, until }, onErased) => {
-  await pool.query('delete from perk_messages where user_key = any($1::uuid[]) and session_id < $2::uuid', [
-    subject.userKeys,
-    firstUuid7After(until),
-  ]);
-  await onErased({});
-};
-
-const eraseWithSessions: EraseWithSessions = async (executor, sessions) => {
-  await executor.query('delete from perk_messages where user_key = any($1::uuid[]) and session_id = any($2::uuid[])', [
-    [...new Set(sessions.flatMap(({ pubUserKeys }) => pubUserKeys))],
-    sessions.map(({ id }) => id),
-  ]);
-  return {};
-};
-
-const exportMessages: ExportRows = async (executor, { subject, pubUserKeys, sessionIds }) => {
-  const { rows } = await executor.query(
-    `select id, session_id, state, created_at, finished_at from perk_messages
-    where user_key = any($1::uuid[]) and (not $3 or session_id = any($2::uuid[])) order by id`,
-    [pubUserKeys, sessionIds, subject.namedBy === 'ad_fp'],
-  );
-  return rows;
-};
+const navigation: readonly NavEntry[] = [
+  {
+    ...{ group: 'settings', rank: 32, key: 'perk-messages', text: 'messages.title' },
+    ...{ path: '/settings/perk-messages', icon: 'mail', role: 'analyst' },
+  },
+];

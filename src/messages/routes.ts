@@ -1,27 +1,37 @@
 import { Type } from '@sinclair/typebox';
+import type pg from 'pg';
 import { callOf, fieldsOf, type ManagementHttp, publisherQuery, requirePermission, send } from '../management/http.ts';
 import { openManagementScope } from '../management/resource-routes.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import { AppError } from '../platform/errors.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import type { App } from '../platform/ports.ts';
+import type { ComposeDeps } from './compose.ts';
+import { preview } from './preview.ts';
 import { getSettings, setSettings, settingsInput } from './settings.ts';
+import { sendAgain } from './store.ts';
 
-const tags = ['Perk messages'];
-const settingsPath = '/manage/v1/perk-messages/settings';
-const listPath = '/manage/v1/perk-messages';
+export const tags = ['Perk messages'];
+export const listPath = '/manage/v1/perk-messages';
+const settingsPath = `${listPath}/settings`;
 
 /** The newest messages of a list (count). */
 const maxListed = 200;
 
+const time = Type.Union([Type.String({ format: 'date-time' }), Type.Null()]);
+export const messageStates = ['pending', 'unconfirmed', 'sent', 'failed', 'suppressed', 'dropped'] as const;
 const messageView = Type.Object(
   {
     id: Type.String({ format: 'uuid', description: 'The first part of its Message-ID.' }),
     session_id: Type.String({ format: 'uuid' }),
-    state: Type.Union(['pending', 'sent', 'failed', 'suppressed'].map((one) => Type.Literal(one))),
+    kind: Type.Union([Type.Literal('perks'), Type.Literal('reminder')]),
+    state: Type.Union(messageStates.map((one) => Type.Literal(one))),
     attempts: Type.Integer(),
     error: Type.Union([Type.String(), Type.Null()]),
     created_at: Type.String({ format: 'date-time' }),
-    next_attempt_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
-    finished_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+    next_attempt_at: time,
+    finished_at: time,
+    can_retry: Type.Boolean({ description: 'It waits, or failed within the last seven days.' }),
   },
   { title: 'PerkMessage' },
 );
@@ -30,9 +40,37 @@ const settingsAnswer = Type.Object(
   { message: Type.String(), data: settingsInput },
   { title: 'PerkMessageSettingsAnswer' },
 );
+const previewAnswer = Type.Object({
+  data: Type.Object({ language: Type.String(), subject: Type.String(), html: Type.String(), text: Type.String() }),
+});
+
+export type MessageRow = {
+  id: string;
+  session_id: string;
+  kind: 'perks' | 'reminder';
+  state: (typeof messageStates)[number];
+  attempts: number;
+  error: string | null;
+  created_at: Date;
+  next_attempt_at: Date | null;
+  finished_at: Date | null;
+  can_retry: boolean;
+};
+
+export async function listMessages(executor: Executor, publisherId: number): Promise<MessageRow[]> {
+  const { rows } = await executor.query<MessageRow>(
+    `select id, session_id, kind, state, attempts, error, created_at, due_at as next_attempt_at, finished_at,
+      content_sealed is not null and state in ('pending', 'failed') as can_retry
+    from perk_messages where publisher_id = $1 order by id desc limit ${maxListed}`,
+    [publisherId],
+  );
+  return rows;
+}
+
+type RouteDeps = { http: ManagementHttp; deps: ComposeDeps & { pool: pg.Pool; now: () => number } };
 
 /** E-mails with confirmed perks: whether they are sent, and what became of them. */
-export async function messageRoutes(app: App, http: ManagementHttp): Promise<void> {
+export async function messageRoutes(app: App, { http, deps }: RouteDeps): Promise<void> {
   openManagementScope(app);
   const hooks = requirePermission(http, 'configurations');
   const shared = { tags, querystring: publisherQuery };
@@ -41,7 +79,7 @@ export async function messageRoutes(app: App, http: ManagementHttp): Promise<voi
     ...shared,
     operationId: 'getPerkMessageSettings',
     summary: 'Show the settings of perk messages',
-    description: 'Whether users who ask for it get their confirmed perks by e-mail, and from whom.',
+    description: 'Whether users who ask for it get their perks by e-mail, how, and from whom.',
     response: { 200: settingsAnswer, ...errorAnswers(401, 403, 404) },
   };
   app.get(settingsPath, { schema: getSchema, ...hooks }, async (request, reply) => {
@@ -73,13 +111,48 @@ export async function messageRoutes(app: App, http: ManagementHttp): Promise<voi
   };
   app.get(listPath, { schema: listSchema, ...hooks }, async (request, reply) => {
     const { actor, publisherId } = callOf(request);
-    const { rows } = await http.management.read(actor, publisherId, ({ executor }) =>
-      executor.query(
-        `select id, session_id, state, attempts, error, created_at, due_at as next_attempt_at, finished_at
-        from perk_messages where publisher_id = $1 order by id desc limit ${maxListed}`,
-        [publisherId],
-      ),
-    );
-    return send(reply, { status: 200, body: { data: rows }, headers: {} });
+    const data = await http.management.read(actor, publisherId, ({ executor }) => listMessages(executor, publisherId));
+    return send(reply, { status: 200, body: { data }, headers: {} });
   });
+
+  const previewSchema = {
+    tags,
+    operationId: 'previewPerkMessage',
+    summary: 'Preview a perk message',
+    description: 'With invented perks, in a language, as it would be sent.',
+    querystring: Type.Object({
+      ...publisherQuery.properties,
+      language: Type.Optional(Type.String({ maxLength: 35, description: 'BCP 47; default: that of the publisher.' })),
+    }),
+    response: { 200: previewAnswer, ...errorAnswers(401, 403, 404) },
+  };
+  app.get(`${listPath}/preview`, { schema: previewSchema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const settings = await http.management.read(actor, publisherId, getSettings);
+    const data = preview(deps, { publisherId, settings, language: request.query.language ?? null }, deps.now());
+    return send(reply, { status: 200, body: { data }, headers: {} });
+  });
+
+  const retrySchema = {
+    ...shared,
+    operationId: 'retryPerkMessage',
+    summary: 'Send a perk message again',
+    description: 'One that failed within the last seven days, or that waits for its next attempt: it is sent at once.',
+    params: Type.Object({ id: Type.String({ format: 'uuid' }) }),
+    response: { 202: Type.Object({ message: Type.String() }), ...errorAnswers(400, 401, 403, 404) },
+  };
+  app.post(`${listPath}/:id/retry`, { schema: retrySchema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const { id } = request.params;
+    await http.management.write(actor, publisherId, (work) => retry(work, id));
+    return send(reply, { status: 202, body: { message: 'It is sent at once.' }, headers: {} });
+  });
+}
+
+type Retry = { executor: Executor; publisherId: number; nowMs: number };
+
+/** @throws AppError resource_not_found */
+export async function retry({ executor, publisherId, nowMs }: Retry, id: string): Promise<void> {
+  if (!(await sendAgain(executor, publisherId, id, nowMs)))
+    throw new AppError('resource_not_found', { message: 'No such message that can be sent again.' });
 }

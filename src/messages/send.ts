@@ -1,29 +1,40 @@
-import type { Config } from '../config.ts';
-import { languageOf } from '../platform/i18n/languages.ts';
-import { inLanguage } from '../platform/i18n/reader.ts';
+import { transaction } from '../platform/db/pool.ts';
 import { hourMs, minuteMs } from '../platform/lib/time.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
+import { enqueue } from '../webhooks/outbox.ts';
+import {
+  allPublishers,
+  claimQuestion,
+  confirmAddress,
+  findSuppression,
+  type Reader,
+  readAddress,
+  suppress,
+} from './addresses.ts';
+import { type ComposeDeps, type Composed, composeMessage, composeQuestion } from './compose.ts';
+import { buildMessagePayload } from './event-types.ts';
+import type { ReaderKeys } from './outbox.ts';
 import {
   contentContext,
   type DueMessage,
-  isSuppressed,
   type MessageContent,
+  type MessagePerk,
+  type Outcome,
+  removeOldContents,
   settle,
-  suppress,
   takeDue,
 } from './store.ts';
-import { oneLine, renderMessage } from './template.ts';
-import type { Unsubscriber } from './unsubscribe-links.ts';
 
-export type SendDeps = Pick<PlatformDeps, 'pool' | 'mailer' | 'secretBox' | 'now'> & {
-  config: Pick<Config, 'publicUrl'>;
-  addressKeys: (publisherId: number, email: string) => readonly string[];
-  unsubscribeTokens: { mint: (who: Unsubscriber) => string };
-};
+/** A saved offer as its user would be reminded of it. */
+export type SavedPerk = { perk: MessagePerk; endsAtMs: number };
+
+/** @returns null: the user has not saved it any more, or it is not served any more, or has no end */
+export type FindSavedPerk = (publisherId: number, pubUserId: string, offerId: number) => Promise<SavedPerk | null>;
+
+export type SendDeps = Pick<PlatformDeps, 'pool' | 'mailer' | 'secretBox' | 'now'> &
+  ComposeDeps & { readerKeys: ReaderKeys; findSavedPerk: FindSavedPerk };
 
 const secondMs = 1000;
-
-export const unsubscribePath = '/messages/unsubscribe';
 
 /** Waits after each attempt that failed (milliseconds): about two days in all. */
 const waitsMs = [
@@ -45,77 +56,140 @@ const pauseMs = secondMs;
 
 /** Sends what is due. @returns the pause until the next run (milliseconds): long while no mail server answers */
 export async function sendDueMessages(deps: SendDeps): Promise<number> {
-  if (deps.mailer === null) return breakMs;
+  await removeOldContents(deps.pool, deps.now());
   const due = await takeDue(deps.pool, deps.now(), maxBatch);
   const reached = await Promise.all(due.map((message) => sendOne(deps, message)));
   return reached.includes(false) ? breakMs : pauseMs;
 }
 
+type Sending = { message: DueMessage; content: MessageContent; readers: readonly [Reader, ...Reader[]] };
+
 /** @returns false: the server could not be reached */
 async function sendOne(deps: SendDeps, message: DueMessage): Promise<boolean> {
-  const { pool, mailer, secretBox, now } = deps;
+  const { pool, secretBox, now } = deps;
   const { id, publisher_id: publisherId, content_sealed: sealed, attempts } = message;
   const content = JSON.parse(secretBox.open(sealed, contentContext(id))) as MessageContent;
-  const addressKeys = deps.addressKeys(publisherId, content.email);
-  if (await isSuppressed(pool, publisherId, addressKeys)) {
-    await settle(pool, message, { state: 'suppressed' }, now());
-    return true;
-  }
-  const who = { publisherId, addressKey: addressKeys[0] as string };
+  const sending = { message, content, readers: deps.readerKeys(publisherId, content) };
+  const record = (outcome: Outcome): Promise<boolean> => settle(pool, message, outcome, now());
   try {
-    await mailer?.send(mailOf(deps, message, content, who));
-    await settle(pool, message, { state: 'sent' }, now());
+    const outcome = await attempt(deps, sending);
+    if (outcome !== null) await record(outcome);
     return true;
   } catch (err) {
     const failure = failureOf(err);
-    const waitMs = waitsMs[attempts - 1];
-    if (failure.isRefusedAddress) await suppress(pool, who, 'bounced', now());
-    const isOver = failure.isFinal || waitMs === undefined;
     const { error } = failure;
-    await settle(
-      pool,
-      message,
-      isOver ? { state: 'failed', error } : { state: 'pending', error, dueMs: now() + (waitMs ?? 0) },
-      now(),
+    const waitMs = waitsMs[attempts - 1];
+    if (failure.isRefusedAddress) await suppress(pool, readersOfAll(sending), 'bounced', now());
+    const isOver = failure.isFinal || waitMs === undefined;
+    await record(
+      isOver
+        ? { state: 'failed', error, isKept: !failure.isRefusedAddress }
+        : { state: 'pending', error, dueMs: now() + waitMs },
     );
     return !failure.isUnreachable;
   }
 }
 
-function mailOf(
-  { config, unsubscribeTokens }: SendDeps,
-  message: DueMessage,
-  content: MessageContent,
-  who: Unsubscriber,
-) {
-  const unsubscribeUrl = `${config.publicUrl}${unsubscribePath}?t=${unsubscribeTokens.mint(who)}`;
-  const publisher = oneLine(message.from_name || message.publisher);
-  const { subject, text, html } = inLanguage(languageOf(content.language), () =>
-    renderMessage({ publisher, perks: content.perks, unsubscribeUrl }),
-  );
-  return {
-    ...{ to: content.email, fromName: publisher, subject, text, html },
-    ...(message.reply_to === null ? {} : { replyTo: message.reply_to }),
-    messageId: `<${message.id}@${new URL(config.publicUrl).hostname}>`,
-    headers: {
-      'list-unsubscribe': `<${unsubscribeUrl}>`,
-      'list-unsubscribe-post': 'List-Unsubscribe=One-Click',
-    },
-  };
+const readersOfAll = ({ readers }: Sending): Reader[] =>
+  readers.filter(({ publisherId }) => publisherId === allPublishers).slice(0, 1);
+
+/** @returns what became of it; null: it is recorded. @throws Error of the mail server */
+async function attempt(deps: SendDeps, sending: Sending): Promise<Outcome | null> {
+  const { pool, now } = deps;
+  const { message, content, readers } = sending;
+  if ((await findSuppression(pool, readers)) !== null) return { state: 'suppressed' };
+  const { isConfirmed, isFull } = await readAddress(pool, readers[0], now());
+  if (isFull) return { state: 'dropped', error: 'the address had its messages of the day' };
+  const found = await findPerks(deps, sending);
+  if ('state' in found) return found;
+  if (message.delivery === 'webhook') return handOver(deps, sending, found.perks);
+  if (content.email === null) return { state: 'dropped', error: 'there is no address' };
+  if (deps.mailer === null) return { state: 'pending', error: 'there is no mail server', dueMs: now() + 5 * minuteMs };
+  const about = aboutOf(deps, sending);
+  if (about === null) return { state: 'dropped', error: 'the publisher was removed' };
+  if (message.double_opt_in && !isConfirmed) return ask(deps, sending);
+  await mail(deps, sending, composeMessage(deps, about, { kind: message.kind, perks: found.perks }), message.id);
+  return { state: 'sent' };
+}
+
+function aboutOf({ catalog }: SendDeps, { message, content, readers: [reader] }: Sending) {
+  const publisher = catalog.current().publishers.get(message.publisher_id);
+  return publisher === undefined
+    ? null
+    : { publisher, fromName: message.from_name, language: content.language, reader };
+}
+
+const messageIdOf = ({ config }: SendDeps, name: string): string => `<${name}@${new URL(config.publicUrl).hostname}>`;
+
+async function mail(deps: SendDeps, { message, content }: Sending, composed: Composed, name: string): Promise<void> {
+  const replyTo = message.reply_to === null ? {} : { replyTo: message.reply_to };
+  const to = content.email as string;
+  await deps.mailer?.send({ ...composed, ...replyTo, to, messageId: messageIdOf(deps, name) });
+}
+
+/** The perks of a message. A reminder follows the offer: it comes later, or not at all, where its end has changed. */
+async function findPerks(
+  { findSavedPerk, now }: SendDeps,
+  { message, content: { perks, pubUserId = '' } }: Sending,
+): Promise<{ perks: readonly MessagePerk[] } | Outcome> {
+  const { kind, offer_id: offerId, publisher_id: publisherId, reminder_hours: hours } = message;
+  if (kind === 'perks' || offerId === null) return { perks };
+  if (!message.enabled || hours === null) return { state: 'dropped', error: 'reminders are switched off' };
+  const saved = await findSavedPerk(publisherId, pubUserId, offerId);
+  if (saved === null || saved.endsAtMs <= now()) return { state: 'dropped', error: 'the offer is not there any more' };
+  const dueMs = saved.endsAtMs - hours * hourMs;
+  if (dueMs > now() + minuteMs) return { state: 'pending', error: null, dueMs, attempts: 0 };
+  return { perks: [saved.perk] };
+}
+
+/** To the publisher's own mailer: it is sent once the webhook is stored, which is then tried like all webhooks. */
+async function handOver(deps: SendDeps, sending: Sending, perks: readonly MessagePerk[]): Promise<Outcome | null> {
+  const { message, content } = sending;
+  const about = aboutOf(deps, sending);
+  if (about === null) return { state: 'dropped', error: 'the publisher was removed' };
+  const { id, publisher_id: publisherId, session_id: sessionId, kind } = message;
+  const { pubUserId = '', language } = content;
+  const composed = composeMessage(deps, about, { kind, perks });
+  const ids = { messageId: messageIdOf(deps, id), pubUserId, sessionId };
+  const nowMs = deps.now();
+  return transaction(deps.pool, async (executor) => {
+    if (!(await settle(executor, message, { state: 'sent' }, nowMs))) return null;
+    const payload = (): Buffer => buildMessagePayload({ ...ids, kind, language, composed, perks });
+    const event = { publisherId, event: 'perk_message', sessionId, pubUserId, dev: false, payload, nowMs, id };
+    const deliveries = await enqueue(executor, [event]);
+    if (deliveries.length > 0) return null;
+    throw new NoEndpoint();
+  });
+}
+
+class NoEndpoint extends Error {}
+
+/** Asks the owner of the address, once for all messages that wait for the answer. */
+async function ask(deps: SendDeps, sending: Sending): Promise<Outcome | null> {
+  const { pool, now } = deps;
+  const { message, readers } = sending;
+  const about = aboutOf(deps, sending);
+  if (about !== null && (await claimQuestion(pool, readers[0], message.id, now())))
+    await mail(deps, sending, composeQuestion(deps, about), `${message.id}.confirm`);
+  await settle(pool, message, { state: 'unconfirmed' }, now());
+  // It may have been confirmed meanwhile, because of another message.
+  if ((await readAddress(pool, readers[0], now())).isConfirmed) await confirmAddress(pool, readers[0], now());
+  return null;
 }
 
 /** Words of the log: the server's own may name the address. */
 function failureOf(err: unknown) {
   const {
     responseCode = 0,
+    response = '',
     command = '',
     code = '',
-  } = (err ?? {}) as {
-    responseCode?: number;
-    command?: string;
-    code?: string;
-  };
-  const isRefusedAddress = responseCode >= 550 && responseCode <= 553 && command === 'RCPT TO';
+  } = (err ?? {}) as { responseCode?: number; response?: string; command?: string; code?: string };
+  if (err instanceof NoEndpoint)
+    return { error: 'no webhook endpoint takes perk_message', isRefusedAddress: false, isFinal: true };
+  // 5.7: what is refused is the sender, for any address.
+  const isRefusedAddress =
+    responseCode >= 550 && responseCode <= 553 && command === 'RCPT TO' && !/\b5\.7\.\d/.test(response);
   const isFinal = isRefusedAddress || (responseCode >= 500 && code === 'EMESSAGE');
   const isUnreachable = ['ECONNECTION', 'ESOCKET', 'EDNS', 'ETIMEDOUT', 'EAUTH'].includes(code) && responseCode < 400;
   const error =

@@ -7,23 +7,42 @@ import { checkValue } from '../management/schema-errors.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import { AppError } from '../platform/errors.ts';
 
-/** Whether and as whom a publisher sends messages. */
+/** Whether, how and as whom a publisher sends messages. */
 export const settingsInput = Type.Object(
   {
     enabled: Type.Boolean({ description: 'Whether users who ask for it get their confirmed perks by e-mail.' }),
     from_name: text(100, { description: 'The sender that readers see; empty: the name of the publisher.' }),
     reply_to: orNull(Type.String({ maxLength: 254, description: 'Where answers go; null: to the sender.' })),
+    delivery: Type.Union([Type.Literal('smtp'), Type.Literal('webhook')], {
+      description: 'By the mail server of the service, or by your own: as the webhook event `perk_message`.',
+    }),
+    double_opt_in: Type.Boolean({
+      description: 'Whether the owner of an address confirms it, once, before messages go there.',
+    }),
+    reminder_hours: orNull(
+      Type.Integer({
+        minimum: 1,
+        maximum: 720,
+        description: 'How long before a saved offer ends its user is reminded of it; null: not at all.',
+      }),
+    ),
   },
   { title: 'PerkMessageSettings', additionalProperties: false },
 );
 
 type Settings = Static<typeof settingsInput>;
+export type Delivery = Settings['delivery'];
 
-const noSettings: Settings = { enabled: false, from_name: '', reply_to: null };
+const noSettings: Settings = {
+  ...{ enabled: false, from_name: '', reply_to: null },
+  ...{ delivery: 'smtp', double_opt_in: false, reminder_hours: null },
+};
 
-export async function getSettings({ executor, publisherId }: Work): Promise<Settings> {
+const names = Object.keys(noSettings);
+
+export async function getSettings({ executor, publisherId }: Pick<Work, 'executor' | 'publisherId'>) {
   const { rows } = await executor.query<Settings>(
-    'select enabled, from_name, reply_to from perk_message_settings where publisher_id = $1',
+    `select ${names.join(', ')} from perk_message_settings where publisher_id = $1`,
     [publisherId],
   );
   return rows[0] ?? noSettings;
@@ -33,7 +52,7 @@ export async function getSettings({ executor, publisherId }: Work): Promise<Sett
 export async function setSettings(work: Work, given: unknown): Promise<Settings> {
   const details = checkValue(Type.Partial(settingsInput, { additionalProperties: false }), given ?? {});
   const before = await getSettings(work);
-  const after = { ...before, ...(given as Partial<Settings>) };
+  const after: Settings = { ...before, ...(given as Partial<Settings>) };
   if (details.length === 0 && after.reply_to !== null && parseEmail(after.reply_to) === null)
     details.push({ path: '/reply_to', message: 'must be one e-mail address' });
   if (details.length === 0 && /\p{Cc}/u.test(after.from_name))
@@ -41,11 +60,11 @@ export async function setSettings(work: Work, given: unknown): Promise<Settings>
   if (details.length > 0) throw new AppError('invalid_request', { details });
   const { executor, publisherId, nowMs } = work;
   await executor.query(
-    `insert into perk_message_settings (publisher_id, enabled, from_name, reply_to, updated_at)
-    values ($1, $2, $3, $4, $5)
-    on conflict (publisher_id) do update set enabled = excluded.enabled, from_name = excluded.from_name,
-      reply_to = excluded.reply_to, updated_at = excluded.updated_at`,
-    [publisherId, after.enabled, after.from_name, after.reply_to, new Date(nowMs)],
+    `insert into perk_message_settings (publisher_id, updated_at, ${names.join(', ')})
+    values ($1, $2, ${names.map((_, index) => `$${index + 3}`).join(', ')})
+    on conflict (publisher_id) do update
+    set ${['updated_at', ...names].map((name) => `${name} = excluded.${name}`).join(', ')}`,
+    [publisherId, new Date(nowMs), ...names.map((name) => after[name as keyof Settings])],
   );
   const resource = { name: 'perk-messages', key: 'id' } as const;
   const viewOf = (settings: Settings) => ({ id: publisherId, ...settings });

@@ -1,6 +1,8 @@
+import type { Coupon } from '../coupons/coupon.ts';
 import type { Executor } from '../platform/db/pool.ts';
-import { minuteMs } from '../platform/lib/time.ts';
+import { dayMs, minuteMs } from '../platform/lib/time.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
+import type { Delivery } from './settings.ts';
 
 /** A perk in a message: texts as the user was shown them. */
 export type MessagePerk = {
@@ -10,11 +12,15 @@ export type MessagePerk = {
   /** Where the perk is used; '': nowhere. */
   url: string;
   /** null: the offer has codes, and none was left; undefined: it has none. */
-  coupon?: { code: string; expires_at: string | null; terms: string } | null | undefined;
+  coupon?: Coupon | undefined;
+  /** When the offer ends (ISO 8601), in a reminder. */
+  endsAt?: string;
 };
 
-/** What is sealed of a message until it is sent. */
-export type MessageContent = { email: string; language: string; perks: MessagePerk[] };
+export type MessageKind = 'perks' | 'reminder';
+
+/** What is sealed of a message until it is sent. A reminder has its perk from the wallet. */
+export type MessageContent = { email: string | null; language: string; pubUserId?: string; perks: MessagePerk[] };
 
 export const contentContext = (id: string): string => `perk-message ${id}`;
 
@@ -30,26 +36,44 @@ export type NewMessage = {
   publisherId: number;
   sessionId: string;
   userKey: string;
+  addressKey: string;
+  hasAddress: boolean;
   sealed: Buffer;
   nowMs: number;
+  /** The saved offer and its end, of a reminder. */
+  reminder: { offerId: number; endsAtMs: number } | null;
 };
 
-/** Stores messages of publishers that send some. */
+/** Stores messages of publishers that send such. A user is reminded of an offer once, and not of one that ends now. */
 export async function insertMessages(executor: Executor, messages: readonly NewMessage[]): Promise<void> {
+  const timeOrNull = (ms: number | undefined): Date | null => (ms === undefined ? null : new Date(ms));
   await executor.query({
     name: 'insert_perk_messages',
-    text: `insert into perk_messages (id, publisher_id, session_id, user_key, content_sealed, created_at, due_at, state)
-select m.*, m.created_at, 'pending'
-from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::uuid[], $5::bytea[], $6::timestamptz[])
-  as m (id, publisher_id, session_id, user_key, content_sealed, created_at)
-join perk_message_settings s on s.publisher_id = m.publisher_id and s.enabled`,
+    text: `insert into perk_messages (
+  id, publisher_id, session_id, user_key, address_key, content_sealed, created_at, kind, offer_id, due_at, state
+)
+select m.id, m.publisher_id, m.session_id, m.user_key, m.address_key, m.content_sealed, m.created_at,
+  case when m.ends_at is null then 'perks' else 'reminder' end, m.offer_id, due.at, 'pending'
+from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::uuid[], $5::uuid[], $6::bytea[], $7::timestamptz[],
+  $8::boolean[], $9::integer[], $10::timestamptz[]
+) as m (id, publisher_id, session_id, user_key, address_key, content_sealed, created_at, has_address, offer_id, ends_at)
+join perk_message_settings s on s.publisher_id = m.publisher_id and s.enabled
+cross join lateral (
+  select case when m.ends_at is null then m.created_at else m.ends_at - s.reminder_hours * interval '1 hour' end as at
+) due
+where (m.has_address or s.delivery = 'webhook') and due.at >= m.created_at
+on conflict do nothing`,
     values: [
       messages.map(({ id }) => id),
       messages.map(({ publisherId }) => publisherId),
       messages.map(({ sessionId }) => sessionId),
       messages.map(({ userKey }) => userKey),
+      messages.map(({ addressKey }) => addressKey),
       messages.map(({ sealed }) => sealed),
       messages.map(({ nowMs }) => new Date(nowMs)),
+      messages.map(({ hasAddress }) => hasAddress),
+      messages.map(({ reminder }) => reminder?.offerId ?? null),
+      messages.map(({ reminder }) => timeOrNull(reminder?.endsAtMs)),
     ],
   });
 }
@@ -60,11 +84,18 @@ const leaseMs = 2 * minuteMs;
 export type DueMessage = {
   id: string;
   publisher_id: number;
+  session_id: string;
+  kind: MessageKind;
+  offer_id: number | null;
   content_sealed: Buffer;
   attempts: number;
   publisher: string;
+  enabled: boolean;
   from_name: string;
   reply_to: string | null;
+  delivery: Delivery;
+  double_opt_in: boolean;
+  reminder_hours: number | null;
 };
 
 /** Takes messages that are due; a process that dies with one leaves it to another when the lease is over. */
@@ -75,9 +106,11 @@ export async function takeDue(executor: Executor, nowMs: number, limit: number):
   select id from perk_messages where due_at <= $1 order by due_at limit $3 for update skip locked
 ), taken as (
   update perk_messages m set attempts = m.attempts + 1, due_at = $2 from due where m.id = due.id
-  returning m.id, m.publisher_id, m.content_sealed, m.attempts
+  returning m.id, m.publisher_id, m.session_id, m.kind, m.offer_id, m.content_sealed, m.attempts
 )
-select t.*, p.name as publisher, coalesce(s.from_name, '') as from_name, s.reply_to
+select t.*, p.name as publisher, coalesce(s.enabled, false) as enabled, coalesce(s.from_name, '') as from_name,
+  s.reply_to, coalesce(s.delivery, 'smtp') as delivery, coalesce(s.double_opt_in, false) as double_opt_in,
+  s.reminder_hours
 from taken t join publishers p on p.id = t.publisher_id
 left join perk_message_settings s on s.publisher_id = t.publisher_id`,
     values: [new Date(nowMs), new Date(nowMs + leaseMs), limit],
@@ -87,20 +120,31 @@ left join perk_message_settings s on s.publisher_id = t.publisher_id`,
 
 export type Outcome =
   | { state: 'sent' | 'suppressed' }
-  | { state: 'failed'; error: string }
-  | { state: 'pending'; error: string; dueMs: number };
+  /** Not sent, because there is nothing to say any more. */
+  | { state: 'dropped'; error: string }
+  /** `isKept`: its content, so that it can be sent again. */
+  | { state: 'failed'; error: string; isKept: boolean }
+  | { state: 'unconfirmed' }
+  | { state: 'pending'; error: string | null; dueMs: number; attempts?: number };
 
-/** Records what became of an attempt, unless another process took the message meanwhile. */
+/** How long the content of a message is kept that failed, or whose address is not confirmed (milliseconds). */
+export const keepMs = 7 * dayMs;
+
+/**
+ * Records what became of an attempt, unless another process took the message meanwhile.
+ * @returns whether it was recorded
+ */
 export async function settle(
   executor: Executor,
   { id, attempts }: Pick<DueMessage, 'id' | 'attempts'>,
   outcome: Outcome,
   nowMs: number,
-): Promise<void> {
+): Promise<boolean> {
   const isPending = outcome.state === 'pending';
-  await executor.query(
-    `update perk_messages set state = $3, error = $4, due_at = $5, finished_at = $6,
-      content_sealed = case when $7 then content_sealed end
+  const isHeld = outcome.state === 'unconfirmed' || (outcome.state === 'failed' && outcome.isKept);
+  const { rowCount } = await executor.query(
+    `update perk_messages set state = $3, error = $4, due_at = $5, finished_at = $6, attempts = $7, keep_until = $8,
+      content_sealed = case when $9 then content_sealed end
     where id = $1 and attempts = $2 and state = 'pending'`,
     [
       id,
@@ -108,31 +152,32 @@ export async function settle(
       outcome.state,
       'error' in outcome ? outcome.error : null,
       isPending ? new Date(outcome.dueMs) : null,
-      isPending ? null : new Date(nowMs),
-      isPending,
+      isPending || outcome.state === 'unconfirmed' ? null : new Date(nowMs),
+      isPending ? (outcome.attempts ?? attempts) : attempts,
+      isHeld ? new Date(nowMs + keepMs) : null,
+      isPending || isHeld,
     ],
   );
+  return rowCount === 1;
 }
 
-export async function isSuppressed(executor: Executor, publisherId: number, addressKeys: readonly string[]) {
-  const { rowCount } = await executor.query(
-    'select from message_suppressions where publisher_id = $1 and address_key = any($2::uuid[])',
-    [publisherId, addressKeys],
-  );
-  return (rowCount ?? 0) > 0;
-}
-
-export type SuppressionReason = 'unsubscribed' | 'bounced' | 'complained';
-
-export async function suppress(
-  executor: Executor,
-  { publisherId, addressKey }: { publisherId: number; addressKey: string },
-  reason: SuppressionReason,
-  nowMs: number,
-): Promise<void> {
+/** Removes the contents whose time is over; a message whose address was not confirmed is dropped. */
+export async function removeOldContents(executor: Executor, nowMs: number): Promise<void> {
   await executor.query(
-    `insert into message_suppressions (publisher_id, address_key, reason, created_at) values ($1, $2, $3, $4)
-    on conflict do nothing`,
-    [publisherId, addressKey, reason, new Date(nowMs)],
+    `update perk_messages set content_sealed = null, keep_until = null, finished_at = coalesce(finished_at, $1),
+      error = case state when 'unconfirmed' then 'the address was not confirmed' else error end,
+      state = case state when 'unconfirmed' then 'dropped' else state end
+    where keep_until <= $1`,
+    [new Date(nowMs)],
   );
+}
+
+/** Sends one again that failed, or one that waits at once. @returns false: there is none with a content */
+export async function sendAgain(executor: Executor, publisherId: number, id: string, nowMs: number): Promise<boolean> {
+  const { rowCount } = await executor.query(
+    `update perk_messages set state = 'pending', due_at = $3, attempts = 0, keep_until = null, finished_at = null
+    where publisher_id = $1 and id = $2 and content_sealed is not null and state in ('pending', 'failed')`,
+    [publisherId, id, new Date(nowMs)],
+  );
+  return rowCount === 1;
 }

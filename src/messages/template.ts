@@ -1,71 +1,131 @@
+import type { brandColours } from '../catalog/hosted-style.ts';
 import { type Html, html, nothing, plainText, trusted } from '../platform/http/html.ts';
 import { languages } from '../platform/i18n/languages.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
-import type { MessagePerk } from './store.ts';
+import type { MessageKind, MessagePerk } from './store.ts';
 
-type Message = { publisher: string; perks: readonly MessagePerk[]; unsubscribeUrl: string };
+type Brand = ReturnType<typeof brandColours>;
+
+/** A mail as it is sent, without its headers. */
+export type Written = { subject: string; html: string; text: string };
+
+/** `publisher`: its name as readers see it. */
+type Message = {
+  publisher: string;
+  brand: Brand;
+  kind: MessageKind;
+  perks: readonly MessagePerk[];
+  unsubscribeUrl: string;
+};
 
 /** Mail clients that know dark mode; the others show the inline styles. */
-const darkStyle = `:root{color-scheme:light dark}@media (prefers-color-scheme:dark){
-.page{background:#16181d!important}.card{background:#23262d!important;border-color:#3a3f4a!important}
-.text{color:#f2f3f5!important}.quiet{color:#b5bac4!important}.code{background:#16181d!important;color:#fff!important}
-.button{background:#f2f3f5!important;color:#16181d!important}}`;
+const darkStyle = ({ dark }: Brand): string => `:root{color-scheme:light dark}@media (prefers-color-scheme:dark){
+.page{background:${dark.surface}!important}
+.card{background:${dark.tile}!important;border-color:${dark['tile-edge']}!important}
+.text,.quiet{color:${dark.text}!important}
+.button{background:${dark.action}!important;color:${dark['on-action']}!important}}`;
 
 const font = 'font-family:-apple-system,Segoe UI,Roboto,Helvetica,Arial,sans-serif';
+/** Secondary text: of the same colour, as mail clients do not mix any. */
+const small = 'font-size:13px;line-height:1.5;opacity:.85';
 
-/** The mail in the language of the reader. Tables and inline styles: what mail clients keep. */
-export function renderMessage({ publisher, perks, unsubscribeUrl }: Message) {
-  const { language } = reader();
-  const { direction } = languages[language];
-  const title = t('endUser.message.title', { count: perks.length });
+/** The mail in the language of the reader. */
+export function renderMessage({ publisher, brand, kind, perks, unsubscribeUrl }: Message): Written {
+  const title =
+    kind === 'reminder' ? t('endUser.message.reminder') : t('endUser.message.title', { count: perks.length });
   const why = t('endUser.message.why', { publisher });
-  const body = html`<!doctype html>
-<html lang="${language}" dir="${direction}">
+  const unsubscribe = t('endUser.message.unsubscribe');
+  return {
+    subject: oneLine(`${publisher}: ${title}`),
+    html: frame({
+      ...{ publisher, brand, title, rows: html`${perks.map((perk) => perkRow(perk, brand))}` },
+      foot: html`${why}<br><a class="quiet" href="${unsubscribeUrl}" style="color:${brand.light.text}">${unsubscribe}</a>`,
+    }),
+    text: [title, ...perks.map(perkText), `${why}\n${unsubscribe}: ${unsubscribeUrl}`].join('\n\n'),
+  };
+}
+
+/** The mail that asks whether an address may get messages. */
+export function renderQuestion({
+  publisher,
+  brand,
+  confirmUrl,
+}: Pick<Message, 'publisher' | 'brand'> & { confirmUrl: string }): Written {
+  const title = t('endUser.message.confirmTitle');
+  const body = t('endUser.message.confirmText', { publisher });
+  const rows = cardRow(
+    html`<p style="margin:0">${body}</p>${button(confirmUrl, t('endUser.message.confirm'), brand)}`,
+    brand,
+  );
+  return {
+    subject: oneLine(`${publisher}: ${title}`),
+    html: frame({ publisher, brand, title, rows, foot: nothing }),
+    text: [title, body, `${t('endUser.message.confirm')}: ${confirmUrl}`].join('\n\n'),
+  };
+}
+
+type Frame = { publisher: string; brand: Brand; title: string; rows: Html; foot: Html };
+
+/** Tables and inline styles: what mail clients keep. */
+function frame({ publisher, brand, title, rows, foot }: Frame): string {
+  const { language } = reader();
+  const { surface, text } = brand.light;
+  return html`<!doctype html>
+<html lang="${language}" dir="${languages[language].direction}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="supported-color-schemes" content="light dark">
 <title>${title}</title>
-<style>${trusted(darkStyle)}</style>
+<style>${trusted(darkStyle(brand))}</style>
 </head>
-<body class="page" style="margin:0;padding:0;background:#f2f3f5">
-<table role="presentation" class="page" width="100%" cellpadding="0" cellspacing="0" style="background:#f2f3f5">
+<body class="page" style="margin:0;padding:0;background:${surface}">
+<table role="presentation" class="page" width="100%" cellpadding="0" cellspacing="0" style="background:${surface}">
 <tr><td align="center" style="padding:16px 8px">
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="max-width:600px">
-<tr><td class="text" style="${font};padding:8px 8px 16px;color:#16181d">
+<tr><td class="text" style="${font};padding:8px 8px 16px;color:${text}">
 <h1 style="margin:0;font-size:22px;line-height:1.3">${title}</h1>
-<p class="quiet" style="margin:4px 0 0;color:#545b68;font-size:14px"><bdi>${publisher}</bdi></p></td></tr>
-${perks.map(perkRow)}
-<tr><td class="quiet" style="${font};padding:16px 8px;color:#545b68;font-size:13px;line-height:1.5">${why}<br>
-<a class="quiet" href="${unsubscribeUrl}" style="color:#545b68">${t('endUser.message.unsubscribe')}</a></td></tr>
+<p style="margin:4px 0 0;${small}"><bdi>${publisher}</bdi></p></td></tr>
+${rows}
+<tr><td class="quiet" style="${font};padding:16px 8px;color:${text};${small}">${foot}</td></tr>
 </table>
 </td></tr>
 </table>
 </body>
 </html>
 `.markup;
-  return { subject: oneLine(`${publisher}: ${title}`), html: body, text: textOf({ publisher, perks, unsubscribeUrl }) };
 }
 
-function perkRow({ title, description, advertiser, url, coupon }: MessagePerk): Html {
-  const link =
-    url === ''
-      ? nothing
-      : html`<p style="margin:16px 0 0"><a class="button" href="${url}" style="display:inline-block;padding:12px 20px;
-border-radius:8px;background:#16181d;color:#ffffff;text-decoration:none;font-weight:600">${t('endUser.message.use')}</a>
-</p>`;
+function cardRow(body: Html, { light }: Brand): Html {
+  const box = `background:${light.tile};border:1px solid ${light['tile-edge']};border-radius:12px`;
   return html`<tr><td style="padding:0 0 12px">
-<table role="presentation" class="card" width="100%" cellpadding="0" cellspacing="0"
-style="background:#ffffff;border:1px solid #dfe2e8;border-radius:12px">
-<tr><td class="text" style="${font};padding:20px;color:#16181d;font-size:15px;line-height:1.5">
-<p class="quiet" dir="auto" style="margin:0;color:#545b68;font-size:13px">${advertiser}</p>
-<h2 dir="auto" style="margin:2px 0 6px;font-size:18px;line-height:1.3">${plainText(title)}</h2>
-<p dir="auto" style="margin:0">${plainText(description)}</p>
-${coupon == null ? nothing : codePart(coupon)}${link}
+<table role="presentation" class="card" width="100%" cellpadding="0" cellspacing="0" style="${box}">
+<tr><td class="text" style="${font};padding:20px;color:${light.text};font-size:15px;line-height:1.5">
+${body}
 </td></tr></table></td></tr>`;
 }
+
+function button(url: string, text: string, { light }: Brand): Html {
+  const colours = `background:${light.action};color:${light['on-action']}`;
+  return html`<p style="margin:16px 0 0"><a class="button" href="${url}" style="display:inline-block;padding:12px 20px;
+border-radius:8px;${colours};text-decoration:none;font-weight:600">${text}</a></p>`;
+}
+
+function perkRow({ title, description, advertiser, url, coupon, endsAt }: MessagePerk, brand: Brand): Html {
+  return cardRow(
+    html`<p dir="auto" style="margin:0;${small}">${advertiser}</p>
+<h2 dir="auto" style="margin:2px 0 6px;font-size:18px;line-height:1.3">${plainText(title)}</h2>
+<p dir="auto" style="margin:0">${plainText(description)}</p>
+${noteRow(untilOf(endsAt ?? null))}${coupon == null ? nothing : codePart(coupon, brand)}
+${url === '' ? nothing : button(url, t('endUser.message.use'), brand)}`,
+    brand,
+  );
+}
+
+const noteRow = (text: string): Html =>
+  text === '' ? nothing : html`<p dir="auto" style="margin:4px 0 0;${small}">${plainText(text)}</p>`;
 
 const untilOf = (expiresAt: string | null): string =>
   expiresAt === null ? '' : t('endUser.coupon.until', { date: dayOf(expiresAt) });
@@ -73,34 +133,19 @@ const untilOf = (expiresAt: string | null): string =>
 const dayOf = (at: string): string =>
   new Intl.DateTimeFormat(reader().locale, { dateStyle: 'long', timeZone: 'UTC' }).format(new Date(at));
 
-function codePart({ code, expires_at: expiresAt, terms }: NonNullable<MessagePerk['coupon']>): Html {
-  const notes = [untilOf(expiresAt), terms].filter((text) => text !== '');
-  return html`<p class="quiet" style="margin:16px 0 4px;color:#545b68;font-size:13px">${t('endUser.coupon.code')}</p>
-<p class="code" dir="ltr" style="margin:0;padding:10px 14px;border-radius:8px;background:#f2f3f5;color:#16181d;
-font:600 18px/1.3 Consolas,Menlo,monospace;word-break:break-all">${code}</p>
-${notes.map(
-  (text) =>
-    html`<p class="quiet" dir="auto" style="margin:4px 0 0;color:#545b68;font-size:13px">${plainText(text)}</p>`,
-)}`;
+function codePart({ code, expires_at: expiresAt, terms }: NonNullable<MessagePerk['coupon']>, brand: Brand): Html {
+  const box = `padding:10px 14px;border:1px dashed ${brand.light['tile-edge']};border-radius:8px`;
+  return html`<p style="margin:16px 0 4px;${small}">${t('endUser.coupon.code')}</p>
+<p class="card" dir="ltr" style="margin:0;${box};font:600 18px/1.3 Consolas,Menlo,monospace;word-break:break-all">
+${code}</p>
+${noteRow(untilOf(expiresAt))}${noteRow(terms)}`;
 }
 
-function textOf({ publisher, perks, unsubscribeUrl }: Message): string {
-  const perkText = ({ title, description, advertiser, url, coupon }: MessagePerk): string =>
-    [
-      `${plainText(title)} (${advertiser})`,
-      plainText(description),
-      ...(coupon == null
-        ? []
-        : [`${t('endUser.coupon.code')}: ${coupon.code}`, untilOf(coupon.expires_at), coupon.terms]),
-      url,
-    ]
-      .filter((line) => line !== '')
-      .join('\n');
-  return [
-    t('endUser.message.title', { count: perks.length }),
-    ...perks.map(perkText),
-    `${t('endUser.message.why', { publisher })}\n${t('endUser.message.unsubscribe')}: ${unsubscribeUrl}`,
-  ].join('\n\n');
+function perkText({ title, description, advertiser, url, coupon, endsAt }: MessagePerk): string {
+  const code =
+    coupon == null ? [] : [`${t('endUser.coupon.code')}: ${coupon.code}`, untilOf(coupon.expires_at), coupon.terms];
+  const lines = [`${plainText(title)} (${advertiser})`, plainText(description), untilOf(endsAt ?? null), ...code, url];
+  return lines.filter((line) => line !== '').join('\n');
 }
 
 /** A header has one line, whatever a name holds. */

@@ -10,6 +10,7 @@ import { uspSelection } from './usp-selection.ts';
 import { applyPerksRetention, exportSelections } from './usp-sessions.ts';
 import { offerRemoved, offerSaved } from './wallet/event-types.ts';
 import { walletPageRoutes } from './wallet/page-routes.ts';
+import { createSavedPerkFinder } from './wallet/reminders.ts';
 import { walletRoutes } from './wallet/routes.ts';
 import { eraseWalletOfSessions, eraseWalletOfUser, exportWallet } from './wallet-items.ts';
 
@@ -19,6 +20,7 @@ type Needs = { tracking: Tracking; reports: Reports; coupons: Coupons; messages:
 export function createPerks({ tracking, reports, coupons, messages }: Needs) {
   const deps = { ...tracking.deps, coupons: coupons.issuer, messages: messages.outbox };
   reports.addPerkStages(countPerkStages);
+  messages.saved.findSavedPerk = createSavedPerkFinder(deps);
   return {
     name: 'perks',
     permissions,

@@ -31,6 +31,8 @@ const schemaOf = (type: EventType, publicUrl: string) => ({
 /** Samples are the same at all times, so that a description does not differ from itself. */
 const sampleAtMs = Date.UTC(2026, 0, 1);
 const sampleSettings = {
+  name: 'Example Shop',
+  defaultTheme: null,
   walletEnabled: true,
   offerwallEnabled: true,
   language: wantedOf('en'),

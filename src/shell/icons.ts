@@ -10,6 +10,7 @@ const outlines = {
   campaigns: '<path d="M3 8v4h3l7 4V4L6 8zM16 8a3 3 0 0 1 0 4"/>',
   advertisers: '<path d="M3 8l1.5-5h11L17 8M3 8v9h14V8M3 8h14M8 17v-5h4v5"/>',
   integration: '<path d="M7 6l-4 4 4 4M13 6l4 4-4 4"/>',
+  mail: '<rect x="2.5" y="4.5" width="15" height="11" rx="1.5"/><path d="M3 6l7 5 7-5"/>',
   deliveries: '<path d="M17 3L9 11M17 3l-5 14-3-6-6-3z"/>',
   settings: '<path d="M3 6h8M15 6h2M3 14h2M9 14h8"/><circle cx="13" cy="6" r="2"/><circle cx="7" cy="14" r="2"/>',
   languages:

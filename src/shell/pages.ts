@@ -19,12 +19,13 @@ import { countsFor } from './navigation.ts';
 import type { Upload } from './uploads.ts';
 
 /**
- * The result of a request: a page; a fragment of one, for htmx; a redirect with a message for the next page; or a
- * file. A refused form is the page again with status 422 and what was typed. `undo`: a button in the message.
+ * The result of a request: a page; a fragment of one, for htmx; a document for a frame of a page, whose styles are in
+ * it; a redirect with a message for the next page; or a file. A refused form is the page again with status 422 and what was typed. `undo`: a button in the message.
  */
 export type PageResult =
   | Page
   | { fragment: Html; status?: number }
+  | { framed: string }
   | { to: string; done?: string; failed?: string; undo?: Undo }
   | { download: string; type: string; name: string };
 
@@ -122,6 +123,12 @@ export const pageHeaders = (publicUrl: string, framedBy: "'none'" | "'self'" = "
   'x-robots-tag': 'noindex, nofollow',
 });
 
+const framedHeaders = (publicUrl: string): Record<string, string> => ({
+  ...pageHeaders(publicUrl, "'self'"),
+  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'self'",
+  'x-frame-options': 'SAMEORIGIN',
+});
+
 /** Redirects the browser. htmx would follow a 303 by itself and put the whole page where a fragment belongs. */
 export const redirect = (request: FastifyRequest, reply: FastifyReply, to: string): FastifyReply =>
   isFragmentRequest(request)
@@ -142,6 +149,7 @@ async function send({ request, reply, viewer }: PageContext, result: PageResult,
       .header('content-disposition', `attachment; filename="${result.name}"`)
       .type(result.type)
       .send(result.download);
+  if ('framed' in result) return reply.headers(framedHeaders(publicUrl)).send(result.framed);
   if ('fragment' in result) return reply.code(result.status ?? 200).send(result.fragment.markup);
   const flash = cookies.takeFlash(request, reply);
   const publisher = request.viewedPublisher;

@@ -90,6 +90,7 @@ describe('the type of an event is read from what is signed, not from a header', 
   test.each([
     ['offer_saved', { event: 'offer_saved', offer_id: 1 }],
     ['offer_removed', { event: 'offer_removed', offer_id: 1 }],
+    ['perk_message', { event: 'perk_message', kind: 'perks' }],
     ['conversion', { conversion_id: 'c-1', event: 'offer_saved' }],
     ['endpoint.failing', { event: 'endpoint.failing', endpoint_id: 1 }],
     ['usp.selection', selection],

@@ -358,6 +358,7 @@ describe('for all users', () => {
     '/settings/placements',
     '/settings/placements/checkout',
     '/settings/controls',
+    '/settings/perk-messages',
     '/audiences',
     '/settings/sources',
     '/settings/sequence-rules',

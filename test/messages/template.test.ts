@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { renderMessage } from '../../src/messages/template.ts';
-import type { Language } from '../../src/platform/i18n/languages.ts';
+import { brandColours } from '../../src/catalog/hosted-style.ts';
+import { renderMessage, renderQuestion } from '../../src/messages/template.ts';
 import { inLanguage } from '../../src/platform/i18n/reader.ts';
+import { publisherWith } from '../decision/support.ts';
 import { violations } from '../support/axe.ts';
 import { closeContexts, newContext, openBrowser } from '../support/browser.ts';
 
@@ -18,42 +19,53 @@ const perk = {
   url: 'https://perks.test/sdk/offer-click?t=1',
   coupon: { code: 'A-VERY-LONG-CODE-'.repeat(6), expires_at: '2031-01-31T12:00:00.000Z', terms: 'Once a person' },
 };
-const perks = [perk, { ...perk, coupon: null }, { ...perk, coupon: undefined, url: '' }];
-const write = (language: Language) =>
-  inLanguage(language, () =>
-    renderMessage({ publisher: 'Shop\r\nBcc: x', perks, unsubscribeUrl: 'https://perks.test/messages/unsubscribe' }),
-  );
+const perks = [
+  perk,
+  { ...perk, coupon: null },
+  { ...perk, coupon: undefined, url: '', endsAt: '2031-01-31T12:00:00Z' },
+];
+const brand = brandColours(publisherWith([]));
+const about = { publisher: 'Shop\r\nBcc: x', brand, kind: 'perks' as const };
+const unsubscribeUrl = 'https://perks.test/messages/unsubscribe';
+const mails = {
+  perks: () => renderMessage({ ...about, perks, unsubscribeUrl }),
+  reminder: () => renderMessage({ ...about, kind: 'reminder', perks: perks.slice(2), unsubscribeUrl }),
+  question: () => renderQuestion({ ...about, confirmUrl: 'https://perks.test/messages/confirm?t=1' }),
+};
+
+/** `rgb(…)` of a computed style as `#rrggbb`. */
+const hexOf = (rgb: string): string =>
+  `#${(rgb.match(/\d+/g) ?? []).map((one) => Number(one).toString(16).padStart(2, '0')).join('')}`;
 
 const looks = (['en', 'ar'] as const).flatMap((language) =>
   ([320, 600] as const).flatMap((width) => (['light', 'dark'] as const).map((scheme) => ({ language, width, scheme }))),
 );
 
-test.each(looks)('in $language at $width px, $scheme: all of it can be seen and read', async (look) => {
+test.each(looks)('mails in $language at $width px, $scheme: all of it can be seen and read', async (look) => {
   const { language, width, scheme } = look;
   const context = await newContext(browser, { viewport: { width, height: 900 }, colorScheme: scheme });
   const page = await context.newPage();
-  await page.setContent(write(language).html);
-  const sizes = await page.evaluate(() => ({
-    width: document.documentElement.scrollWidth,
-    background: getComputedStyle(document.body).backgroundColor,
-    direction: getComputedStyle(document.body).direction,
-  }));
-  expect(sizes.width).toBe(width);
-  expect(sizes.background === 'rgb(22, 24, 29)').toBe(scheme === 'dark');
-  expect(sizes.direction).toBe(language === 'ar' ? 'rtl' : 'ltr');
-  expect(await violations(page, ['color-contrast', 'html-has-lang', 'link-name', 'image-alt'])).toEqual([]);
-  const folder = process.env.SCREENSHOTS;
-  if (folder !== undefined) await page.screenshot({ path: `${folder}/mail-${language}-${width}-${scheme}.png` });
+  for (const [kind, write] of Object.entries(mails)) {
+    await page.setContent(inLanguage(language, write).html);
+    const sizes = await page.evaluate(() => ({
+      width: document.documentElement.scrollWidth,
+      background: getComputedStyle(document.body).backgroundColor,
+      direction: getComputedStyle(document.body).direction,
+    }));
+    expect(sizes.width).toBe(width);
+    expect(hexOf(sizes.background)).toBe(brand[scheme].surface.toLowerCase());
+    expect(sizes.direction).toBe(language === 'ar' ? 'rtl' : 'ltr');
+    expect(await violations(page, ['color-contrast', 'html-has-lang', 'link-name', 'image-alt'])).toEqual([]);
+    const folder = process.env.SCREENSHOTS;
+    if (folder !== undefined)
+      await page.screenshot({ path: `${folder}/mail-${kind}-${language}-${width}-${scheme}.png` });
+  }
   await context.close();
 });
 
 test('a mail of ten perks stays below 100 kB, in one line of a subject, with a text part', () => {
   const many = Array.from({ length: 10 }, () => perk);
-  const { subject, html, text } = renderMessage({
-    publisher: 'Shop\r\nBcc: x',
-    perks: many,
-    unsubscribeUrl: 'https://x',
-  });
+  const { subject, html, text } = renderMessage({ ...about, perks: many, unsubscribeUrl: 'https://x' });
   expect(html.length + text.length).toBeLessThan(100_000);
   expect(subject).toBe('Shop Bcc: x: Your 10 perks');
   expect(text).toContain('Two nights by the sea & breakfast (Tidewander <Stays>)');

@@ -81,6 +81,35 @@ export type WalletPayload<Event extends 'offer_saved' | 'offer_removed' = 'offer
   coupon?: Coupon | null;
 };
 
+/** An e-mail that your own mailer sends to the user (docs/interface.md#perk-messages). */
+export type PerkMessagePayload = {
+  event: 'perk_message';
+  /** `Message-ID` of the mail; the same on every attempt. */
+  message_id: string;
+  /** `reminder`: a saved offer ends soon. */
+  kind: 'perks' | 'reminder';
+  pub_user_id: string;
+  session_id: string;
+  language: string;
+  from_name: string;
+  subject: string;
+  html: string;
+  text: string;
+  /** To be sent with the mail. */
+  headers: Record<string, string>;
+  perks: {
+    title: string;
+    description: string;
+    advertiser_name: string;
+    /** "": the perk is used nowhere. */
+    click_url: string;
+    /** Of offers with codes; null: none was left. */
+    coupon?: Coupon | null;
+    /** ISO 8601; of a reminder. */
+    ends_at?: string;
+  }[];
+};
+
 /** The postback of a conversion (docs/interface.md#events-and-macros). Times are ISO 8601. */
 export type ConversionPayload = {
   conversion_id: string;
@@ -184,6 +213,7 @@ type DraftFields = { draft_id: number; resource: 'offers' | 'creatives' | 'campa
 export const namedEvents: ReadonlySet<string> = new Set<keyof WebhookPayloads>([
   'offer_saved',
   'offer_removed',
+  'perk_message',
   'endpoint.failing',
   'endpoint.disabled',
   'endpoint.recovered',
@@ -201,6 +231,7 @@ export type WebhookPayloads = OperationalPayloads & {
   offer_saved: WalletPayload<'offer_saved'>;
   offer_removed: WalletPayload<'offer_removed'>;
   conversion: ConversionPayload;
+  perk_message: PerkMessagePayload;
 };
 
 export type WebhookType = keyof WebhookPayloads;

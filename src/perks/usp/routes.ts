@@ -1,13 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Caller, callerOf } from '../../accounts/caller.ts';
-import { parseEmail } from '../../accounts/users.ts';
 import { forLimitedKeys } from '../../management/http.ts';
-import type { Recipient } from '../../messages/outbox.ts';
+import { recipientOf } from '../../messages/recipient.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
 import { emptyBodyByDefault, textOrNull } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import { requestLanguage } from '../../platform/i18n/reader.ts';
 import type { App } from '../../platform/ports.ts';
 import type { SelectionChange, UspSession } from '../usp-sessions.ts';
 import { actionBody, campaignParams, changesBody, sessionParams, sessionView, userBody, uspQuery } from './schemas.ts';
@@ -100,20 +98,6 @@ function callOf(request: FastifyRequest, sessionId: string): UspCall {
   // Normalised as in fetch-offers, so that the same text is the same user.
   const pubUserId = textOrNull(body.pub_user_id) ?? textOrNull(query.pub_user_id);
   return { caller: callerOf(request), sessionId, pubUserId, trace: request.trace };
-}
-
-type Consented = { consent?: boolean; email?: string; language?: string };
-
-/** Whom the confirmed perks are mailed to: only with consent. @throws AppError invalid_request */
-function recipientOf(
-  { consent, email, language }: Consented,
-  headers: { 'accept-language'?: string | undefined },
-): Recipient | null {
-  if (consent !== true || email === undefined) return null;
-  const address = parseEmail(email);
-  if (address === null)
-    throw new AppError('invalid_request', { details: [{ path: '/email', message: 'must be one e-mail address' }] });
-  return { email: address, language: requestLanguage({ language }, headers['accept-language']) };
 }
 
 /** @throws AppError invalid_request, campaign_not_in_session */

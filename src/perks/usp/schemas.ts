@@ -52,7 +52,8 @@ export const actionBody = Type.Object({
   email: Type.Optional(
     Type.String({
       maxLength: 254,
-      description: 'Where they are sent to, with `consent` true; kept sealed until then.',
+      description:
+        'Where they are sent to, with `consent` true; kept sealed until then. Not needed where your own mailer delivers.',
     }),
   ),
   language: Type.Optional(Type.String({ maxLength: 35, description: 'Of the e-mail, BCP 47.' })),

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { type Caller, callerOf } from '../../accounts/caller.ts';
+import { recipientOf } from '../../messages/recipient.ts';
 import { offerSchema } from '../../offers/answer-schemas.ts';
 import { createQrCodes } from '../../offers/qr.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -70,10 +71,42 @@ const unvalidated = { validatorCompiler: () => () => true, config: { errorPages:
 /** Web pages call DELETE as well, after a preflight (docs/interface.md#fetch-offers). */
 const corsMethods = ['GET', 'DELETE', 'OPTIONS'];
 
+const reminderBody = Type.Partial(
+  Type.Object(
+    {
+      consent: Type.Boolean({ description: 'true: the user has asked to be reminded by e-mail; see `email`.' }),
+      email: Type.String({ maxLength: 254, description: 'Where the reminder goes; kept sealed until then.' }),
+      language: Type.String({ maxLength: 35, description: 'Of the e-mail, BCP 47.' }),
+    },
+    { title: 'Reminder' },
+  ),
+);
+
+function jsonOrNothing(body: string | Buffer): unknown {
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    return undefined;
+  }
+}
+
+/** The members of a body that ask for a reminder; others, and those of other types, are ignored. */
+function askedOf(body: unknown) {
+  const { consent, email, language } = (typeof body === 'object' && body !== null ? body : {}) as Record<
+    string,
+    unknown
+  >;
+  return {
+    ...(consent === true ? { consent } : {}),
+    ...(typeof email === 'string' ? { email } : {}),
+    ...(typeof language === 'string' ? { language } : {}),
+  };
+}
+
 async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Promise<void> {
-  // Any body is accepted and ignored.
+  // Any body is accepted; what is no JSON says nothing.
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined));
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, jsonOrNothing(body)));
   const querystring = Type.Object({
     t: Type.Optional(Type.String({ description: 'Signed token of the offer in its session.' })),
   });
@@ -83,13 +116,17 @@ async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Prom
     operationId: 'saveOffer',
     security: [],
     summary: 'Save an offer',
-    description: 'Keeps the offer that the token names for the user it was shown to. A repeat answers the same.',
+    description:
+      'Keeps the offer that the token names for the user it was shown to. A repeat answers the same. The body, which ' +
+      'may be absent, asks for a reminder before the offer ends.',
     tags,
     querystring,
+    body: reminderBody,
     response: { 200: saveAnswer, ...errorAnswers(400, 403, 413) },
   };
   app.post(savePath, { schema: postSchema, ...unvalidated }, async (request) => {
-    const walletUrl = await wallet.save(tokenOf(request.query), request.trace);
+    const recipient = recipientOf(askedOf(request.body), request.headers);
+    const walletUrl = await wallet.save(tokenOf(request.query), request.trace, recipient);
     return { message: 'Offer saved successfully', data: { saved: true, wallet_url: walletUrl } };
   });
 

@@ -1,8 +1,11 @@
 import type pg from 'pg';
 import type { CatalogStore } from '../../catalog/store.ts';
 import type { Config } from '../../config.ts';
+import type { Coupon } from '../../coupons/coupon.ts';
 import type { CouponIssuer } from '../../coupons/issuer.ts';
 import { perkEvent } from '../../event-log/tracked-event.ts';
+import type { MessageOutbox } from '../../messages/outbox.ts';
+import type { Recipient } from '../../messages/recipient.ts';
 import type { DatabaseHealth } from '../../platform/db/health.ts';
 import { createFailFast } from '../../platform/db/health.ts';
 import { transaction } from '../../platform/db/pool.ts';
@@ -18,6 +21,7 @@ import { deleteItem, findMovedOwner, insertItem, listItems, moveItems } from '..
 import { createChangeNotifier } from './changes.ts';
 import { createWalletLinks, openPurpose } from './links.ts';
 import { createSavedOffers, type SavedOffer, withCoupons } from './saved-offers.ts';
+import { savedUntilMs } from './saved-until.ts';
 import { createSaveTokenVerifier, type VerifySaveToken } from './verify-save-token.ts';
 
 /** A wallet: all of it belongs to one user of one publisher. */
@@ -32,16 +36,17 @@ export type WalletDeps = {
   config: Config;
   eventMeter: EventMeter;
   coupons: CouponIssuer;
+  messages: MessageOutbox;
   now: () => number;
 };
 
 /** The calls of the wallet (docs/interface.md#wallet). All reject with `unavailable` (503) while the database is. */
 export type WalletService = {
   /**
-   * Saves the offer of a tracking token. @returns the URL of the wallet page. Errors: invalid_token,
-   * wallet_not_enabled
+   * Saves the offer of a tracking token; `recipient` is reminded of it before it ends. @returns the URL of the wallet
+   * page. Errors: invalid_token, wallet_not_enabled
    */
-  save: (token: unknown, trace: Trace | null) => Promise<string>;
+  save: (token: unknown, trace: Trace | null, recipient?: Recipient | null) => Promise<string>;
   /** The URL of the wallet page of the token's user; nothing is saved. Errors as `save`. */
   pageOf: (token: unknown) => Promise<string>;
   /** Verifies a token; nothing is saved. Errors as `save`. */
@@ -88,15 +93,21 @@ export function createWalletService(deps: WalletDeps): WalletService {
     return `${config.publicUrl}${walletPagePath}?t=${token}${inLanguage}`;
   }
 
-  async function save(token: unknown, trace: Trace | null): Promise<string> {
+  async function save(token: unknown, trace: Trace | null, recipient: Recipient | null): Promise<string> {
     const { item, offer, recorded } = await verify(token, 'save');
     await transaction(pool, async (executor) => {
       const isNew = !recorded || (await insertItem(executor, item));
-      if (!isNew) return;
       const atMs = item.savedAt.getTime();
+      const remind = async (coupon: Coupon | undefined): Promise<void> => {
+        const endsAtMs = savedUntilMs(offer, coupon);
+        if (recipient === null || !recorded || endsAtMs === null) return;
+        await deps.messages.remind(executor, { ...item, recipient, nowMs: atMs, endsAtMs });
+      };
+      if (!isNew) return remind(undefined);
       const isGiven = offer.coupon?.giveAt === 'save';
       const wants = isGiven ? [{ ...item, offer, dev: !recorded }] : [];
       const [coupon] = wants.length === 0 ? [] : await deps.coupons.give(executor, wants, atMs);
+      await remind(coupon);
       await notify(executor, { event: 'offer_saved', item, atMs, dev: !recorded, trace, coupon });
       if (!recorded) return;
       await insertEvents(executor, [perkEvent('save', { ...item, dev: false }, atMs)]);
@@ -119,7 +130,7 @@ export function createWalletService(deps: WalletDeps): WalletService {
     });
 
   return {
-    save: (token, trace) => failFast(() => save(token, trace)),
+    save: (token, trace, recipient = null) => failFast(() => save(token, trace, recipient)),
     pageOf: (token) => failFast(() => pageOf(token)),
     verify: (token, use) => failFast(() => verify(token, use)),
     list: ({ publisherId, userKey }) =>

@@ -51,6 +51,12 @@ export const ar: EndUserMessages = {
       goneTitle: 'لا مزيد من الرسائل',
       gone: 'لن تصلك هذه الرسائل بعد الآن.',
       question: 'هل تريد إيقاف هذه الرسائل؟',
+      reminder: 'عرض حفظته ينتهي قريبًا',
+      confirmTitle: 'تأكيد عنوانك',
+      confirmText:
+        'يرسل إليك {publisher} مزاياك بالبريد الإلكتروني بعد تأكيد هذا العنوان. إذا لم تطلبها فلا تفعل شيئًا.',
+      confirm: 'تأكيد',
+      confirmed: 'تم التأكيد. مزاياك في الطريق إليك.',
     },
     coupon: { code: 'الرمز الخاص بك', until: 'صالح حتى {date}' },
     wallet: {

@@ -51,6 +51,13 @@ export const es: EndUserMessages = {
       goneTitle: 'No más correos',
       gone: 'Ya no recibirás estos correos.',
       question: '¿No quieres recibir más estos correos?',
+      reminder: 'Una oferta guardada termina pronto',
+      confirmTitle: 'Confirma tu dirección',
+      confirmText:
+        '{publisher} te enviará tus ventajas por correo cuando confirmes esta dirección. Si no las pediste, ' +
+        'no hagas nada.',
+      confirm: 'Confirmar',
+      confirmed: 'Confirmado. Tus ventajas están en camino.',
     },
     coupon: { code: 'Tu código', until: 'Válido hasta el {date}' },
     wallet: {

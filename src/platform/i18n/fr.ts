@@ -51,6 +51,13 @@ export const fr: EndUserMessages = {
       goneTitle: 'Plus d’e-mails',
       gone: 'Vous ne recevrez plus ces e-mails.',
       question: 'Ne plus recevoir ces e-mails ?',
+      reminder: 'Une offre enregistrée se termine bientôt',
+      confirmTitle: 'Confirmez votre adresse',
+      confirmText:
+        '{publisher} vous enverra vos avantages par e-mail dès que vous aurez confirmé cette adresse. Si ' +
+        'vous ne les avez pas demandés, ne faites rien.',
+      confirm: 'Confirmer',
+      confirmed: 'Adresse confirmée. Vos avantages arrivent.',
     },
     coupon: { code: 'Votre code', until: 'Valable jusqu’au {date}' },
     wallet: {

@@ -51,6 +51,11 @@ export const he: EndUserMessages = {
       goneTitle: 'לא יישלחו עוד הודעות',
       gone: 'לא תקבל/י עוד הודעות כאלה.',
       question: 'להפסיק לקבל הודעות כאלה?',
+      reminder: 'הצעה ששמרת מסתיימת בקרוב',
+      confirmTitle: 'אישור הכתובת',
+      confirmText: '{publisher} ישלח לך את ההטבות במייל לאחר אישור הכתובת הזו. אם לא ביקשת אותן, אין צורך לעשות דבר.',
+      confirm: 'אישור',
+      confirmed: 'הכתובת אושרה. ההטבות בדרך אליך.',
     },
     coupon: { code: 'הקוד שלך', until: 'בתוקף עד {date}' },
     wallet: {

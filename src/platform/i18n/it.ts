@@ -51,6 +51,13 @@ export const it: EndUserMessages = {
       goneTitle: 'Nessun’altra e-mail',
       gone: 'Non riceverai più queste e-mail.',
       question: 'Non vuoi più ricevere queste e-mail?',
+      reminder: 'Un’offerta salvata sta per terminare',
+      confirmTitle: 'Conferma il tuo indirizzo',
+      confirmText:
+        '{publisher} ti invierà i vantaggi via e-mail dopo la conferma di questo indirizzo. Se non li hai ' +
+        'richiesti, non fare nulla.',
+      confirm: 'Conferma',
+      confirmed: 'Confermato. I tuoi vantaggi sono in arrivo.',
     },
     coupon: { code: 'Il tuo codice', until: 'Valido fino al {date}' },
     wallet: {

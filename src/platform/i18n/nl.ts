@@ -51,6 +51,13 @@ export const nl: EndUserMessages = {
       goneTitle: 'Geen e-mails meer',
       gone: 'Je krijgt deze e-mails niet meer.',
       question: 'Wil je deze e-mails niet meer ontvangen?',
+      reminder: 'Een bewaarde aanbieding eindigt binnenkort',
+      confirmTitle: 'Bevestig je adres',
+      confirmText:
+        '{publisher} mailt je je voordelen zodra je dit adres hebt bevestigd. Heb je er niet om gevraagd? ' +
+        'Dan hoef je niets te doen.',
+      confirm: 'Bevestigen',
+      confirmed: 'Bevestigd. Je voordelen zijn onderweg.',
     },
     coupon: { code: 'Je code', until: 'Geldig tot en met {date}' },
     wallet: {

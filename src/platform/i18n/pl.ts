@@ -53,6 +53,12 @@ export const pl: EndUserMessages = {
       goneTitle: 'Koniec wiadomości',
       gone: 'Nie będziesz już otrzymywać tych wiadomości.',
       question: 'Czy nie chcesz już otrzymywać tych wiadomości?',
+      reminder: 'Zapisana oferta wkrótce się kończy',
+      confirmTitle: 'Potwierdź swój adres',
+      confirmText:
+        '{publisher} wyśle Ci korzyści e-mailem, gdy potwierdzisz ten adres. Jeśli nie prosisz o nie, nic nie rób.',
+      confirm: 'Potwierdź',
+      confirmed: 'Potwierdzono. Twoje korzyści są w drodze.',
     },
     coupon: { code: 'Twój kod', until: 'Ważny do {date}' },
     wallet: {

@@ -51,6 +51,13 @@ export const pt: EndUserMessages = {
       goneTitle: 'Sem mais e-mails',
       gone: 'Você não receberá mais estes e-mails.',
       question: 'Não quer mais receber estes e-mails?',
+      reminder: 'Uma oferta guardada termina em breve',
+      confirmTitle: 'Confirme o seu endereço',
+      confirmText:
+        '{publisher} enviará as suas vantagens por e-mail depois que este endereço for confirmado. Se não as ' +
+        'pediu, não faça nada.',
+      confirm: 'Confirmar',
+      confirmed: 'Confirmado. As suas vantagens estão a caminho.',
     },
     coupon: { code: 'Seu código', until: 'Válido até {date}' },
     wallet: {

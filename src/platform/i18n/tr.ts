@@ -51,6 +51,13 @@ export const tr: EndUserMessages = {
       goneTitle: 'Artık e-posta gelmeyecek',
       gone: 'Bu e-postaları artık almayacaksınız.',
       question: 'Bu e-postaları artık almak istemiyor musunuz?',
+      reminder: 'Kaydettiğiniz bir teklif yakında sona eriyor',
+      confirmTitle: 'Adresinizi onaylayın',
+      confirmText:
+        'Bu adresi onayladığınızda {publisher} avantajlarınızı e-postayla gönderir. Talep etmediyseniz ' +
+        'hiçbir şey yapmanız gerekmez.',
+      confirm: 'Onayla',
+      confirmed: 'Onaylandı. Avantajlarınız yolda.',
     },
     coupon: { code: 'Kodunuz', until: 'Son geçerlilik tarihi: {date}' },
     wallet: {

@@ -48,6 +48,11 @@ export const zhHans: EndUserMessages = {
       goneTitle: '已退订',
       gone: '您将不再收到此类邮件。',
       question: '您不想再收到此类邮件吗？',
+      reminder: '您保存的优惠即将结束',
+      confirmTitle: '确认您的邮箱地址',
+      confirmText: '确认此地址后，{publisher} 会通过邮件向您发送福利。如果您没有提出请求，请忽略此邮件。',
+      confirm: '确认',
+      confirmed: '已确认。您的福利即将送达。',
     },
     coupon: { code: '您的优惠码', until: '有效期至 {date}' },
     wallet: {

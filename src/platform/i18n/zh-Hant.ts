@@ -48,6 +48,11 @@ export const zhHant: EndUserMessages = {
       goneTitle: '已取消訂閱',
       gone: '您將不會再收到這類郵件。',
       question: '您不想再收到這類郵件嗎？',
+      reminder: '您儲存的優惠即將結束',
+      confirmTitle: '確認您的電子郵件地址',
+      confirmText: '確認此地址後，{publisher} 會以電子郵件寄送您的好禮。如果您沒有提出要求，請忽略此郵件。',
+      confirm: '確認',
+      confirmed: '已確認。您的好禮即將送達。',
     },
     coupon: { code: '您的優惠碼', until: '有效期限至 {date}' },
     wallet: {

@@ -1,0 +1,81 @@
+import { createApi } from '../../command-line/api.ts';
+import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
+
+const path = '/manage/v1/perk-messages';
+
+type Message = { id: string; kind: string; state: string; attempts: number; error: string | null; created_at: string };
+type State = { suppressed: boolean; reason: string | null };
+
+function refuseArguments({ args }: Call): void {
+  if (args.length > 0) throw usageError('This command takes no arguments.');
+}
+
+export const list: Run = async (call) => {
+  refuseArguments(call);
+  const { data } = (await createApi(call).call('GET', path)) as { data: Message[] };
+  const isShown = ({ state }: Message): boolean =>
+    call.options.failed !== true || state === 'failed' || state === 'pending';
+  for (const message of data.filter(isShown)) {
+    call.out.data(message);
+    const { id, kind, state, attempts, error, created_at: at } = message;
+    call.out.line(`${at}  ${id}  ${kind}  ${state}  ${attempts}${error === null ? '' : `  ${error}`}`);
+  }
+  return exitCodes.ok;
+};
+
+export const set: Run = async (call) => {
+  refuseArguments(call);
+  const api = createApi(call);
+  const hours = textOption(call, 'reminder-hours');
+  const delivery = textOption(call, 'delivery');
+  const body = {
+    ...choice(call, 'enabled', 'enabled'),
+    ...choice(call, 'double-opt-in', 'double_opt_in'),
+    ...(delivery === '' ? {} : { delivery }),
+    ...(hours === '' ? {} : { reminder_hours: hours === 'no' ? null : Number(hours) }),
+  };
+  const isChange = Object.keys(body).length > 0;
+  const answer = isChange ? api.call('PATCH', `${path}/settings`, { body }) : api.call('GET', `${path}/settings`);
+  const { data } = (await answer) as { data: Record<string, unknown> };
+  call.out.data(data);
+  for (const [name, value] of Object.entries(data)) call.out.line(`${name.padEnd(16)}${value ?? ''}`);
+  return exitCodes.ok;
+};
+
+function choice(call: Call, option: string, name: string): Record<string, boolean> {
+  const given = textOption(call, option);
+  if (given === '') return {};
+  if (given !== 'yes' && given !== 'no') throw usageError(`--${option} is yes or no.`);
+  return { [name]: given === 'yes' };
+}
+
+export const retry: Run = async (call) => {
+  const [id = '', ...rest] = call.args;
+  if (id === '' || rest.length > 0) throw usageError('Name one message by its id.');
+  const { message } = (await createApi(call).call('POST', `${path}/${encodeURIComponent(id)}/retry`)) as {
+    message: string;
+  };
+  call.out.line(message);
+  return exitCodes.ok;
+};
+
+export const suppress: Run = async (call) => {
+  const { args: emails, options } = call;
+  if (emails.length === 0) throw usageError('Name addresses.');
+  const api = createApi(call);
+  if (options.check !== true && options.lift !== true) {
+    const { data } = (await api.call('POST', `${path}/suppressions`, { body: { emails } })) as {
+      data: { added: number };
+    };
+    call.out.data(data);
+    call.out.line(`${data.added} more suppressed.`);
+    return exitCodes.ok;
+  }
+  const action = options.lift === true ? 'remove' : 'check';
+  for (const email of emails) {
+    const { data } = (await api.call('POST', `${path}/suppressions/${action}`, { body: { email } })) as { data: State };
+    call.out.data({ email, ...data });
+    call.out.line(`${email}  ${data.suppressed ? `suppressed (${data.reason})` : 'not suppressed'}`);
+  }
+  return exitCodes.ok;
+};

@@ -1,0 +1,59 @@
+import { brandColours } from '../catalog/hosted-style.ts';
+import type { CatalogStore } from '../catalog/store.ts';
+import type { Publisher } from '../catalog/types.ts';
+import type { Config } from '../config.ts';
+import { languageOf } from '../platform/i18n/languages.ts';
+import { inLanguage } from '../platform/i18n/reader.ts';
+import type { Reader } from './addresses.ts';
+import type { MessageKind, MessagePerk } from './store.ts';
+import { oneLine, renderMessage, renderQuestion, type Written } from './template.ts';
+
+/** Where links of messages lead. */
+export const readerPaths = { unsubscribe: '/messages/unsubscribe', confirm: '/messages/confirm' } as const;
+
+type MintToken = { mint: (reader: Reader) => string };
+
+export type ComposeDeps = {
+  config: Pick<Config, 'publicUrl'>;
+  catalog: CatalogStore;
+  unsubscribeTokens: MintToken;
+  confirmTokens: MintToken;
+};
+
+type About = { publisher: Publisher; fromName: string; language: string; reader: Reader };
+
+/** A message with its headers (RFC 8058), and the name of its sender. */
+export type Composed = Written & { fromName: string; headers: Record<string, string> };
+
+export const senderName = (fromName: string, { name }: Publisher): string => oneLine(fromName || name);
+
+export function composeMessage(
+  { config, unsubscribeTokens }: Pick<ComposeDeps, 'config' | 'unsubscribeTokens'>,
+  { publisher, fromName, language, reader }: About,
+  { kind, perks }: { kind: MessageKind; perks: readonly MessagePerk[] },
+): Composed {
+  const unsubscribeUrl = `${config.publicUrl}${readerPaths.unsubscribe}?t=${unsubscribeTokens.mint(reader)}`;
+  const name = senderName(fromName, publisher);
+  const brand = brandColours(publisher);
+  const written = inLanguage(languageOf(language), () =>
+    renderMessage({ publisher: name, brand, kind, perks, unsubscribeUrl }),
+  );
+  const headers = {
+    'list-unsubscribe': `<${unsubscribeUrl}>`,
+    'list-unsubscribe-post': 'List-Unsubscribe=One-Click',
+  };
+  return { ...written, fromName: name, headers };
+}
+
+/** The question whether an address may get messages. */
+export function composeQuestion(
+  { config, confirmTokens }: ComposeDeps,
+  { publisher, fromName, language, reader }: About,
+): Composed {
+  const name = senderName(fromName, publisher);
+  const confirmUrl = `${config.publicUrl}${readerPaths.confirm}?t=${confirmTokens.mint(reader)}`;
+  const written = inLanguage(languageOf(language), () =>
+    renderQuestion({ publisher: name, brand: brandColours(publisher), confirmUrl }),
+  );
+  return { ...written, fromName: name, headers: {} };
+}

@@ -1,0 +1,90 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type pg from 'pg';
+import { sendGridKey } from '../../config/outgoing.ts';
+import type { Config } from '../../config.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { App } from '../../platform/ports.ts';
+import { allPublishers, suppress } from '../addresses.ts';
+import type { ReaderKeys } from '../outbox.ts';
+import { type AddressReport, readMailgun, readPostmark, readSendGrid, readSes } from './reports.ts';
+import { createSnsReader, type FetchText, fetchFromAmazon, type SnsMessage } from './sns.ts';
+import { isFromMailgun, isFromPostmark, isFromSendGrid } from './verify.ts';
+
+type FeedbackDeps = {
+  pool: pg.Pool;
+  config: Pick<Config, 'mailFeedback'>;
+  readerKeys: ReaderKeys;
+  now: () => number;
+  /** Of certificates of Amazon. */
+  fetchText?: FetchText;
+};
+
+type Received = { body: Buffer; headers: FastifyRequest['headers'] };
+
+/** @returns what a call reports; null: it is not from the provider. @throws SyntaxError for what is no JSON */
+type ReadCall = (received: Received) => Promise<AddressReport[] | null>;
+
+export const feedbackPath = '/messages/feedback';
+
+/** A call with hundreds of events (bytes). */
+const bodyLimit = 1024 * 1024;
+
+/**
+ * What mail providers tell of addresses (docs/interface.md#bounces-and-complaints): those that bounce or complain get
+ * messages of no publisher any more. Providers without a secret in MAIL_FEEDBACK have no route.
+ */
+export async function feedbackRoutes(app: App, deps: FeedbackDeps): Promise<void> {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit }, (_request, body, done) => done(null, body));
+  for (const [provider, read] of Object.entries(readersOf(deps))) {
+    const answer = async (request: FastifyRequest, reply: FastifyReply) => {
+      const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+      const reports = await read({ body, headers: request.headers }).catch(refuse);
+      if (reports === null) throw new AppError('invalid_signature');
+      await suppressAll(deps, reports);
+      return reply.header('cache-control', 'no-store').send({ message: 'Taken.' });
+    };
+    app.post(`${feedbackPath}/${provider}`, { schema: { hide: true } }, answer);
+  }
+}
+
+function refuse(err: unknown): never {
+  if (err instanceof SyntaxError)
+    throw new AppError('invalid_request', { details: [{ path: '/', message: 'must be JSON' }] });
+  throw err;
+}
+
+function readersOf({ config: { mailFeedback: secrets }, now, fetchText }: FeedbackDeps): Record<string, ReadCall> {
+  const json = ({ body }: Received): unknown => JSON.parse(body.toString());
+  const readers: Record<string, ReadCall> = {};
+  const { sendgrid, mailgun, postmark, ses } = secrets;
+  if (sendgrid !== undefined) {
+    const key = sendGridKey(sendgrid);
+    readers.sendgrid = async (call) => (isFromSendGrid(key, call.headers, call.body) ? readSendGrid(json(call)) : null);
+  }
+  if (mailgun !== undefined)
+    readers.mailgun = async (call) => {
+      const body = json(call);
+      return isFromMailgun(mailgun, body, now()) ? readMailgun(body) : null;
+    };
+  if (postmark !== undefined)
+    readers.postmark = async (call) => (isFromPostmark(postmark, call.headers) ? readPostmark(json(call)) : null);
+  if (ses !== undefined) {
+    const read = createSnsReader(ses, fetchText ?? fetchFromAmazon);
+    readers.ses = async (call) => {
+      const text = await read((json(call) ?? {}) as SnsMessage);
+      if (text === null) return null;
+      return text === '' ? [] : readSes(JSON.parse(text));
+    };
+  }
+  return readers;
+}
+
+/** Of all publishers: an address that does not work works for none, and who complains of one complains of the sender. */
+async function suppressAll({ pool, readerKeys, now }: FeedbackDeps, reports: readonly AddressReport[]): Promise<void> {
+  for (const reason of new Set(reports.map((one) => one.reason))) {
+    const emails = reports.filter((one) => one.reason === reason).map(({ email }) => email);
+    const readers = [...new Set(emails)].flatMap((email) => readerKeys(allPublishers, { email }).slice(0, 1));
+    await suppress(pool, readers, reason, now());
+  }
+}

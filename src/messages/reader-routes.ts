@@ -1,0 +1,85 @@
+import type pg from 'pg';
+import { AppError } from '../platform/errors.ts';
+import { html, pageOf } from '../platform/http/html.ts';
+import { type MessageKey, t } from '../platform/i18n/messages.ts';
+import { inRequestLanguage } from '../platform/i18n/reader.ts';
+import type { App } from '../platform/ports.ts';
+import { confirmAddress, type Reader, suppress } from './addresses.ts';
+import { readerPaths } from './compose.ts';
+
+type ReadToken = { read: (token: unknown) => Reader | null };
+
+type RouteDeps = {
+  pool: pg.Pool;
+  unsubscribeTokens: ReadToken;
+  confirmTokens: ReadToken;
+  now: () => number;
+};
+
+const options = { schema: { hide: true } };
+const headers = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'x-robots-tag': 'noindex, nofollow',
+};
+
+/**
+ * What readers do by the links of messages: one click ends them (RFC 8058: mail clients post), another confirms an
+ * address. Readers see a page with a button. A GET does nothing, because scanners of mails follow links.
+ */
+export async function readerRoutes(app: App, deps: RouteDeps): Promise<void> {
+  const { pool, now, unsubscribeTokens, confirmTokens } = deps;
+  app.removeAllContentTypeParsers();
+  // Its body says `List-Unsubscribe=One-Click`, as a form or in parts: there is nothing to read in it.
+  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: 4096 }, (_request, _body, done) =>
+    done(null, undefined),
+  );
+
+  const addLink = (path: string, tokens: ReadToken, link: Link): void => {
+    const readerOf = (query: unknown): Reader => {
+      const reader = tokens.read((query as { t?: unknown }).t);
+      if (reader === null) throw new AppError('invalid_token');
+      return reader;
+    };
+    app.get(path, options, async (request, reply) => {
+      readerOf(request.query);
+      const page = inRequestLanguage(request, () =>
+        pageOf({
+          title: t(link.button),
+          style: '',
+          body: html`<main><h1>${t(link.question)}</h1>
+<form method="post"><button>${t(link.button)}</button></form></main>`,
+        }),
+      );
+      return reply.headers(headers).send(page);
+    });
+    app.post(path, options, async (request, reply) => {
+      await link.act(readerOf(request.query));
+      const page = inRequestLanguage(request, () =>
+        pageOf({
+          title: t(link.doneTitle),
+          style: '',
+          body: html`<main><h1>${t(link.doneTitle)}</h1><p>${t(link.done)}</p></main>`,
+        }),
+      );
+      return reply.headers(headers).send(page);
+    });
+  };
+
+  addLink(readerPaths.unsubscribe, unsubscribeTokens, {
+    ...{ question: 'endUser.message.question', button: 'endUser.message.unsubscribe' },
+    ...{ doneTitle: 'endUser.message.goneTitle', done: 'endUser.message.gone' },
+    act: async (reader) => void (await suppress(pool, [reader], 'unsubscribed', now())),
+  });
+  addLink(readerPaths.confirm, confirmTokens, {
+    ...{ question: 'endUser.message.confirmTitle', button: 'endUser.message.confirm' },
+    ...{ doneTitle: 'endUser.message.confirmTitle', done: 'endUser.message.confirmed' },
+    act: (reader) => confirmAddress(pool, reader, now()),
+  });
+}
+
+type Link = Record<'question' | 'button' | 'doneTitle' | 'done', MessageKey> & {
+  act: (reader: Reader) => Promise<void>;
+};

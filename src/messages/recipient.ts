@@ -1,0 +1,20 @@
+import { parseEmail } from '../accounts/users.ts';
+import { AppError } from '../platform/errors.ts';
+import { requestLanguage } from '../platform/i18n/reader.ts';
+
+/** Whom perks are mailed to, in a language whose words are here. `email` null: the publisher's mailer knows the user. */
+export type Recipient = { email: string | null; language: string };
+
+type Consented = { consent?: boolean; email?: string; language?: string };
+
+/** Who asked for a mail: only with consent. @throws AppError invalid_request */
+export function recipientOf(
+  { consent, email, language }: Consented,
+  headers: { 'accept-language'?: string | undefined },
+): Recipient | null {
+  if (consent !== true) return null;
+  const address = email === undefined ? null : parseEmail(email);
+  if (email !== undefined && address === null)
+    throw new AppError('invalid_request', { details: [{ path: '/email', message: 'must be one e-mail address' }] });
+  return { email: address, language: requestLanguage({ language }, headers['accept-language']) };
+}

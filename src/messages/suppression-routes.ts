@@ -1,0 +1,165 @@
+import { Type } from '@sinclair/typebox';
+import { parseEmail } from '../accounts/users.ts';
+import { audit } from '../management/audit.ts';
+import { callOf, fieldsOf, type ManagementHttp, publisherQuery, requirePermission, send } from '../management/http.ts';
+import { openManagementScope } from '../management/resource-routes.ts';
+import { checkValue } from '../management/schema-errors.ts';
+import { isOperator, type Work } from '../management/unit-of-work.ts';
+import { AppError } from '../platform/errors.ts';
+import { errorAnswers } from '../platform/http/schemas.ts';
+import type { App } from '../platform/ports.ts';
+import { findSuppression, type Reader, suppress, suppressionReasons, unsuppress } from './addresses.ts';
+import type { ReaderKeys } from './outbox.ts';
+import { listPath, tags } from './routes.ts';
+
+const path = `${listPath}/suppressions`;
+
+/** Addresses of a call (count). */
+const maxAddresses = 1000;
+
+const counts = Type.Object(
+  Object.fromEntries(suppressionReasons.map((reason) => [reason, Type.Integer()])) as Record<
+    (typeof suppressionReasons)[number],
+    ReturnType<typeof Type.Integer>
+  >,
+);
+const addresses = Type.Object(
+  { emails: Type.Array(Type.String({ maxLength: 254 }), { minItems: 1, maxItems: maxAddresses }) },
+  { additionalProperties: false },
+);
+const address = Type.Object({ email: Type.String({ maxLength: 254 }) }, { additionalProperties: false });
+const state = Type.Object({
+  suppressed: Type.Boolean(),
+  reason: Type.Union([...suppressionReasons.map((one) => Type.Literal(one)), Type.Null()]),
+  since: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+});
+
+/** Who gets no messages. Addresses come in bodies, so that no log of URLs has them; kept are keyed hashes. */
+export async function suppressionRoutes(
+  app: App,
+  { http, readerKeys }: { http: ManagementHttp; readerKeys: ReaderKeys },
+): Promise<void> {
+  openManagementScope(app);
+  const hooks = requirePermission(http, 'configurations');
+  const shared = { tags, querystring: publisherQuery };
+  const readersOf = (publisherId: number, email: string) => readerKeys(publisherId, { email });
+
+  const countSchema = {
+    ...shared,
+    operationId: 'countSuppressions',
+    summary: 'Count suppressed addresses',
+    description: 'Of the publisher, by reason. Addresses are kept as keyed hashes, so they cannot be listed.',
+    response: { 200: Type.Object({ data: counts }), ...errorAnswers(401, 403, 404) },
+  };
+  app.get(path, { schema: countSchema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const data = await http.management.read(actor, publisherId, countSuppressions);
+    return send(reply, { status: 200, body: { data }, headers: {} });
+  });
+
+  const addSchema = {
+    ...shared,
+    operationId: 'addSuppressions',
+    summary: 'Suppress addresses',
+    description: `Up to ${maxAddresses}, such as those that another mailer has suppressed.`,
+    body: addresses,
+    response: { 200: Type.Object({ data: Type.Object({ added: Type.Integer() }) }), ...errorAnswers(400, 401, 403) },
+  };
+  app.post(path, { schema: addSchema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const emails = emailsOf(fieldsOf(request));
+    const readers = emails.map((email) => readersOf(publisherId, email)[0]);
+    const added = await http.management.write(actor, publisherId, async (work) => {
+      const count = await suppress(work.executor, readers, 'added', work.nowMs);
+      await auditSuppressions(work, { added: count });
+      return count;
+    });
+    return send(reply, { status: 200, body: { data: { added } }, headers: {} });
+  });
+
+  const oneSchema = { ...shared, body: address, response: { 200: Type.Object({ data: state }) } };
+  const checkSchema = {
+    ...oneSchema,
+    operationId: 'checkSuppression',
+    summary: 'Look whether an address is suppressed',
+    description: 'By this publisher, or because it bounced or complained, whoever wrote to it.',
+    response: { ...oneSchema.response, ...errorAnswers(400, 401, 403, 404) },
+  };
+  app.post(`${path}/check`, { schema: checkSchema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const readers = readersOf(publisherId, emailOf(fieldsOf(request)));
+    const data = await http.management.read(actor, publisherId, (work) => stateOf(work, readers));
+    return send(reply, { status: 200, body: { data }, headers: {} });
+  });
+
+  const removeSchema = {
+    ...oneSchema,
+    operationId: 'removeSuppression',
+    summary: 'Let an address get messages again',
+    description:
+      'At the request of its owner. One that bounced or complained stays suppressed, as the answer says: it is so for ' +
+      'all publishers, and an operator lifts that.',
+    response: { ...oneSchema.response, ...errorAnswers(400, 401, 403, 404) },
+  };
+  app.post(`${path}/remove`, { schema: removeSchema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const readers = readersOf(publisherId, emailOf(fieldsOf(request)));
+    const data = await http.management.write(actor, publisherId, async (work) => {
+      const lifted = isOperator(actor) ? readers : readers.filter((reader) => reader.publisherId === publisherId);
+      if (await unsuppress(work.executor, lifted)) await auditSuppressions(work, { removed: 1 });
+      return stateOf(work, readers);
+    });
+    return send(reply, { status: 200, body: { data }, headers: {} });
+  });
+}
+
+/** @throws AppError invalid_request */
+function emailsOf(given: unknown): string[] {
+  const details = checkValue(addresses, given ?? {});
+  const { emails = [] } = (given ?? {}) as { emails?: string[] };
+  const parsed = details.length > 0 ? [] : emails.map(parseEmail);
+  for (const [index, one] of parsed.entries())
+    if (one === null) details.push({ path: `/emails/${index}`, message: 'must be one e-mail address' });
+  if (details.length > 0) throw new AppError('invalid_request', { details: details.slice(0, 100) });
+  return [...new Set(parsed as string[])];
+}
+
+/** @throws AppError invalid_request */
+function emailOf(given: unknown): string {
+  const details = checkValue(address, given ?? {});
+  const email = details.length > 0 ? null : parseEmail((given as { email: string }).email);
+  if (details.length === 0 && email === null) details.push({ path: '/email', message: 'must be one e-mail address' });
+  if (email === null) throw new AppError('invalid_request', { details });
+  return email;
+}
+
+async function stateOf({ executor }: Pick<Work, 'executor'>, readers: readonly Reader[]) {
+  const found = await findSuppression(executor, readers);
+  return {
+    suppressed: found !== null,
+    reason: found?.reason ?? null,
+    since: found?.createdAt.toISOString() ?? null,
+  };
+}
+
+export async function countSuppressions({ executor, publisherId }: Pick<Work, 'executor' | 'publisherId'>) {
+  const { rows } = await executor.query<{ reason: (typeof suppressionReasons)[number]; count: number }>(
+    `select reason, count(*)::integer as count from message_suppressions where publisher_id = $1 group by reason`,
+    [publisherId],
+  );
+  const found = new Map(rows.map(({ reason, count }) => [reason, count]));
+  return Object.fromEntries(suppressionReasons.map((reason) => [reason, found.get(reason) ?? 0])) as Record<
+    (typeof suppressionReasons)[number],
+    number
+  >;
+}
+
+/** How many, not which. */
+export async function auditSuppressions(work: Work, change: { added?: number; removed?: number }): Promise<void> {
+  const resource = { name: 'message-suppressions', key: 'id' } as const;
+  const before = Object.fromEntries(Object.keys(change).map((name) => [name, 0]));
+  await audit(work, {
+    ...{ resource, action: 'update', before: { id: work.publisherId, ...before } },
+    after: { id: work.publisherId, ...change },
+  });
+}

@@ -1,0 +1,45 @@
+import type { RetentionStep } from '../platform/db/retention.ts';
+import { dayMs } from '../platform/lib/time.ts';
+import { firstUuid7After } from '../platform/lib/uuid7.ts';
+import type { EraseOfUser, EraseWithSessions, ExportRows } from '../platform/user-data.ts';
+
+/** The log is kept as long as that of webhooks. */
+export const applyMessageRetention: RetentionStep = async (pool, { retentionDeliveryDays }, nowMs) => {
+  const { rowCount } = await pool.query(
+    'delete from perk_messages where created_at < $1 and due_at is null and keep_until is null',
+    [new Date(nowMs - retentionDeliveryDays * dayMs)],
+  );
+  return { perkMessages: rowCount ?? 0 };
+};
+
+/** What is not sent yet is never sent. Who unsubscribed stays unsubscribed. */
+const eraseSql = (where: string): string => `with gone as (
+  delete from perk_messages where ${where} returning publisher_id, address_key
+)
+delete from message_confirmations c using gone
+where c.publisher_id = gone.publisher_id and c.address_key = gone.address_key`;
+
+export const eraseMessagesOfUser: EraseOfUser = async (pool, { subject, until }, onErased) => {
+  await pool.query(eraseSql('user_key = any($1::uuid[]) and session_id < $2::uuid'), [
+    subject.userKeys,
+    firstUuid7After(until),
+  ]);
+  await onErased({});
+};
+
+export const eraseMessagesOfSessions: EraseWithSessions = async (executor, sessions) => {
+  await executor.query(eraseSql('user_key = any($1::uuid[]) and session_id = any($2::uuid[])'), [
+    [...new Set(sessions.flatMap(({ pubUserKeys }) => pubUserKeys))],
+    sessions.map(({ id }) => id),
+  ]);
+  return {};
+};
+
+export const exportMessages: ExportRows = async (executor, { subject, pubUserKeys, sessionIds }) => {
+  const { rows } = await executor.query(
+    `select id, session_id, kind, state, created_at, finished_at from perk_messages
+    where user_key = any($1::uuid[]) and (not $3 or session_id = any($2::uuid[])) order by id`,
+    [pubUserKeys, sessionIds, subject.namedBy === 'ad_fp'],
+  );
+  return rows;
+};

@@ -1,0 +1,206 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { saveUrlOf, showOneTo } from '../perks/wallet/support.ts';
+import { erase, tablesWith } from '../privacy/support.ts';
+import { startTestJobs } from '../support/jobs.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { headOf, type Logged, messageCalls, openMailServer, partOf } from './support.ts';
+
+let t: TestApp & { clock: { ms: number } };
+let smtp: Awaited<ReturnType<typeof openMailServer>>;
+let calls: ReturnType<typeof messageCalls>;
+let job: Awaited<ReturnType<typeof startTestJobs>>;
+beforeAll(async () => {
+  smtp = await openMailServer();
+  const clock = { ms: Date.now() };
+  t = { ...(await createTestApp({ now: () => clock.ms, config: { mail: smtp.mail } })), clock };
+  calls = messageCalls(t);
+  job = await startTestJobs(t, 'perk messages');
+});
+afterAll(async () => {
+  await job.stop();
+  await t.close();
+  await smtp.close();
+});
+const defaults = { enabled: true, from_name: '', reply_to: null, delivery: 'smtp', double_opt_in: false };
+beforeEach(() => calls.settings({ ...defaults, reminder_hours: null }));
+afterEach(() => {
+  smtp.mood = 'takes';
+  smtp.received.length = 0;
+});
+
+const hourMs = 3_600_000;
+const consented = (email: string) => ({ consent: true, email });
+const linkIn = (raw: string, path: string): string =>
+  new RegExp(`http://perks\\.test(/messages/${path}\\?t=[\\w-]+)`).exec(partOf(raw, 'text/plain'))?.[1] ?? '';
+const post = (url: string) => t.app.inject({ method: 'POST', url, headers: { 'content-type': 'text/plain' } });
+
+test('with double opt-in an address gets one question, and its messages once its owner has answered', async () => {
+  await calls.settings({ double_opt_in: true });
+  const sessions = [];
+  for (const user of ['asked-1', 'asked-2']) {
+    const { id } = await calls.wrap(user, consented('owner@example.com'));
+    await calls.untilState(id, 'unconfirmed');
+    sessions.push(id);
+  }
+  expect(smtp.received).toHaveLength(1);
+  const [question] = smtp.received;
+  expect(partOf(question?.raw ?? '', 'text/html')).not.toContain('/sdk/offer-click');
+  const url = linkIn(question?.raw ?? '', 'confirm');
+  expect((await t.app.inject({ url })).statusCode).toBe(200);
+  expect((await calls.logOf(sessions[0] ?? ''))?.state).toBe('unconfirmed');
+  expect((await post(url)).statusCode).toBe(200);
+  for (const id of sessions) await calls.untilState(id, 'sent');
+  const { id: later } = await calls.wrap('asked-1', consented('owner@example.com'));
+  await calls.untilState(later, 'sent');
+  expect(smtp.received).toHaveLength(4);
+  expect((await post(url.replace('confirm', 'unsubscribe'))).statusCode).toBe(400);
+});
+
+test('an own mailer gets what would be sent as a webhook, without any address', async () => {
+  await calls.settings({ delivery: 'webhook' });
+  const { id: lonely } = await calls.wrap('own-0', { consent: true });
+  await expect.poll(async () => (await calls.logOf(lonely))?.error).toBe('no webhook endpoint takes perk_message');
+  const endpoint = await t.app.inject({
+    method: 'POST',
+    url: '/manage/v1/webhook-endpoints',
+    headers: { authorization: 'Bearer demo-key' },
+    payload: { url: 'https://mailer.example.com/perks', events: ['perk_message'] },
+  });
+  expect(endpoint.statusCode, endpoint.body).toBe(201);
+  const logged = (await calls.logOf(lonely)) as Logged;
+  expect((await calls.call('POST', `/${logged.id}/retry`)).statusCode).toBe(202);
+  await calls.untilState(lonely, 'sent');
+  const { id } = await calls.wrap('own-1', consented('own@example.com'));
+  await calls.untilState(id, 'sent');
+  const { rows } = await t.pool.query<{ payload: Buffer }>(
+    "select payload from deliveries where event = 'perk_message' order by created_at",
+  );
+  const bodies = rows.map(({ payload }) => JSON.parse(payload.toString()));
+  expect(bodies.map((body) => [body.pub_user_id, body.session_id])).toEqual([
+    ['own-0', lonely],
+    ['own-1', id],
+  ]);
+  expect(bodies[1]).toMatchObject({ kind: 'perks', event: 'perk_message', perks: [{ title: expect.any(String) }] });
+  expect(bodies[1].message_id).toMatch(/^<[\da-f-]{36}@perks\.test>$/);
+  expect(bodies[1].headers['list-unsubscribe-post']).toBe('List-Unsubscribe=One-Click');
+  expect(bodies[1].html).toContain('<table role="presentation"');
+  expect(await tablesWith(t, 'own@example.com')).toEqual([]);
+  expect(smtp.received).toEqual([]);
+});
+
+test('who saves an offer with consent is reminded of it once, before it ends', async () => {
+  await calls.settings({ reminder_hours: 1 });
+  const offer = await showOneTo(t, 'saver-1');
+  const endsAtMs = t.clock.ms + 2 * hourMs;
+  await setEnd(offer.campaign_id, endsAtMs);
+  const url = saveUrlOf(offer);
+  for (let time = 0; time < 2; time++) {
+    const saved = await t.app.inject({ method: 'POST', url, payload: consented('saver@example.com') });
+    expect(saved.statusCode, saved.body).toBe(200);
+  }
+  const refused = await t.app.inject({ method: 'POST', url, payload: consented('no address') });
+  expect(refused.statusCode).toBe(400);
+  const log = await calls.logOf(offer.sessionId);
+  expect(log).toMatchObject({ kind: 'reminder', state: 'pending' });
+  expect(Date.parse(log?.next_attempt_at ?? '')).toBe(endsAtMs - hourMs);
+  expect(await tablesWith(t, 'saver@example.com')).toEqual([]);
+  t.clock.ms += 1.1 * hourMs;
+  await calls.untilState(offer.sessionId, 'sent');
+  expect(smtp.received).toHaveLength(1);
+  expect(headOf(smtp.received[0]?.raw ?? '')).toMatch(/^Subject: .*An offer that you saved ends soon/m);
+  expect(partOf(smtp.received[0]?.raw ?? '', 'text/plain')).toContain('Valid until');
+});
+
+test('there is no reminder of an offer that was removed from the wallet, or when none was asked for', async () => {
+  await calls.settings({ reminder_hours: 1 });
+  const [kept, plain] = [await showOneTo(t, 'saver-2'), await showOneTo(t, 'saver-3')];
+  for (const { campaign_id: id } of [kept, plain]) await setEnd(id, t.clock.ms + 2 * hourMs);
+  await t.app.inject({ method: 'POST', url: saveUrlOf(plain) });
+  expect(await calls.logOf(plain.sessionId)).toBeUndefined();
+  await t.app.inject({ method: 'POST', url: saveUrlOf(kept), payload: consented('gone@example.com') });
+  await t.app.inject({
+    method: 'DELETE',
+    url: `/wallet/v1/offers/${kept.id}.json?pub_user_id=saver-2`,
+    headers: { authorization: 'Bearer demo-key' },
+  });
+  t.clock.ms += 1.1 * hourMs;
+  await calls.untilState(kept.sessionId, 'dropped');
+  expect(smtp.received).toEqual([]);
+});
+
+test('a sender that the mail server refuses suppresses no reader; what failed can be sent again', async () => {
+  smtp.mood = 'refuses the sender';
+  const { id } = await calls.wrap('relay', consented('relay@example.com'));
+  await expect.poll(async () => (await calls.logOf(id))?.attempts).toBe(1);
+  smtp.mood = 'takes';
+  const { id: message } = (await calls.logOf(id)) as Logged;
+  expect((await calls.call('POST', `/${message}/retry`, undefined, 'other-key')).statusCode).not.toBe(202);
+  expect((await calls.call('POST', `/${message}/retry`)).statusCode).toBe(202);
+  await calls.untilState(id, 'sent');
+  expect((await calls.call('POST', `/${message}/retry`)).statusCode).toBe(404);
+});
+
+test('suppressed addresses are looked up, added and lifted by their text, of which only a hash is kept', async () => {
+  const email = 'Listed@Example.com';
+  const look = async () => (await calls.call('POST', '/suppressions/check', { email })).json().data;
+  expect(await look()).toEqual({ suppressed: false, reason: null, since: null });
+  const added = await calls.call('POST', '/suppressions', { emails: [email, 'listed@example.com'] });
+  expect(added.json().data).toEqual({ added: 1 });
+  expect(await look()).toMatchObject({ suppressed: true, reason: 'added' });
+  expect(await tablesWith(t, 'listed@example.com')).toEqual([]);
+  const { id } = await calls.wrap('listed', consented('listed@example.com'));
+  await calls.untilState(id, 'suppressed');
+  expect((await calls.call('POST', '/suppressions/remove', { email })).json().data.suppressed).toBe(false);
+  const { id: later } = await calls.wrap('listed', consented('listed@example.com'));
+  await calls.untilState(later, 'sent');
+  expect((await calls.call('POST', '/suppressions', { emails: ['nobody'] })).statusCode).toBe(400);
+  expect((await calls.call('GET', '/suppressions')).json().data.added).toBe(0);
+});
+
+test('an address gets at most twenty messages a day, whoever types it in', async () => {
+  const sessions: string[] = [];
+  for (let time = 0; time < 21; time++) sessions.push((await calls.wrap('many', consented('many@example.com'))).id);
+  for (const id of sessions.slice(0, 20))
+    await expect.poll(async () => (await calls.logOf(id))?.state).not.toBe('pending');
+  const { id } = await calls.wrap('many', consented('many@example.com'));
+  await calls.untilState(id, 'dropped');
+  expect(smtp.received.length).toBeLessThanOrEqual(21);
+});
+
+test('the confirmation of an address is forgotten with its user', async () => {
+  await calls.settings({ double_opt_in: true });
+  const { id } = await calls.wrap('forgotten', consented('forgotten@example.com'));
+  await calls.untilState(id, 'unconfirmed');
+  const count = async () => (await t.pool.query('select count(*)::int from message_confirmations')).rows[0]?.count;
+  const before = await count();
+  await erase(t, { pub_user_id: 'forgotten' });
+  expect(await count()).toBe(before - 1);
+});
+
+test('the preview is the mail in the colours of the publisher and in any language', async () => {
+  const answer = await calls.call('GET', '/preview?language=ar');
+  expect(answer.json().data).toMatchObject({ language: 'ar', subject: expect.stringContaining('مزاياك') });
+  expect(answer.json().data.html).toContain('dir="rtl"');
+});
+
+// The last one: no session is stored of a day so far ahead.
+test('a question that nobody answers ends after a week, and the address with it', async () => {
+  await calls.settings({ double_opt_in: true });
+  const { id } = await calls.wrap('silent', consented('silent@example.com'));
+  await calls.untilState(id, 'unconfirmed');
+  t.clock.ms += 7 * 24 * hourMs;
+  await calls.untilState(id, 'dropped');
+  const { rows } = await t.pool.query('select content_sealed from perk_messages where session_id = $1', [id]);
+  expect(rows).toEqual([{ content_sealed: null }]);
+});
+
+/** Ends a campaign, and waits until the process knows it. */
+async function setEnd(campaignId: number, endsAtMs: number): Promise<void> {
+  const answer = await t.app.inject({
+    method: 'PATCH',
+    url: `/manage/v1/campaigns/${campaignId}`,
+    headers: { authorization: 'Bearer demo-key' },
+    payload: { rules: { schedule: { end_at: new Date(endsAtMs).toISOString() } } },
+  });
+  expect(answer.statusCode, answer.body).toBe(200);
+}
