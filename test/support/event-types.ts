@@ -1,3 +1,4 @@
+import { perkMessage } from '../../src/messages/event-types.ts';
 import { uspSelection } from '../../src/perks/usp-selection.ts';
 import { offerRemoved, offerSaved } from '../../src/perks/wallet/event-types.ts';
 import { conversionEvent } from '../../src/tracking/conversions/event-type.ts';
@@ -9,6 +10,7 @@ export const eventTypes = registerEventTypes([
   uspSelection,
   offerSaved,
   offerRemoved,
+  perkMessage,
   conversionEvent,
   ...operationalEventTypes,
 ]);

@@ -9,12 +9,27 @@ FormatRegistry.Set('date-time', (text) => !Number.isNaN(Date.parse(text)));
 
 const language = { key: 'en', chain: ['en'], unit: 'en' };
 const enabled = { walletEnabled: true, offerwallEnabled: true };
-const publisher = { id: 7, ...enabled, language, ownEvents: [] } as unknown as Publisher;
+const publisher = {
+  id: 7,
+  name: 'Shop',
+  defaultTheme: null,
+  ...enabled,
+  language,
+  ownEvents: [],
+} as unknown as Publisher;
 const context = { publisher, publicUrl: 'https://perks.example', nowMs: Date.UTC(2026, 10, 21) };
 
 test('the event types are registered by name', () => {
   expect([...eventTypes.keys()]).toEqual([
-    ...['usp.selection', 'offer_saved', 'offer_removed', 'conversion', 'endpoint.failing', 'endpoint.disabled'],
+    ...[
+      'usp.selection',
+      'offer_saved',
+      'offer_removed',
+      'perk_message',
+      'conversion',
+      'endpoint.failing',
+      'endpoint.disabled',
+    ],
     ...['endpoint.recovered', 'delivery.exhausted', 'campaign.budget_reached', 'campaign.goal_behind'],
     'campaign.ended',
   ]);

@@ -81,6 +81,7 @@ export {
 export type {
   ConversionPayload,
   OperationalPayloads,
+  PerkMessagePayload,
   SelectedCampaign,
   UspSelectionPayload,
   WalletPayload,

@@ -1104,7 +1104,8 @@ export const en = {
     settings: 'Settings',
     enabled: 'Send perk messages',
     delivery: 'Sent by',
-    deliveryChoice: '{by, select, smtp {the mail server of this service} other {your own mailer: webhook perk_message}}',
+    deliveryChoice:
+      '{by, select, smtp {the mail server of this service} other {your own mailer: webhook perk_message}}',
     noServer: 'This service has no mail server (SMTP_URL), so nothing is sent by it.',
     fromName: 'Name of the sender',
     fromNameHint: 'Empty: the name of the publisher.',

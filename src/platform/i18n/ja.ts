@@ -53,7 +53,8 @@ export const ja: EndUserMessages = {
       question: 'このメールの配信を停止しますか？',
       reminder: '保存した特典の期限が近づいています',
       confirmTitle: 'メールアドレスの確認',
-      confirmText: 'このアドレスを確認すると、{publisher} から特典をメールでお送りします。お心当たりがない場合は、何もする必要はありません。',
+      confirmText:
+        'このアドレスを確認すると、{publisher} から特典をメールでお送りします。お心当たりがない場合は、何もする必要はありません。',
       confirm: '確認する',
       confirmed: '確認しました。特典をまもなくお送りします。',
     },

@@ -53,7 +53,8 @@ export const ko: EndUserMessages = {
       question: '이 메일을 더 이상 받지 않으시겠습니까?',
       reminder: '저장한 혜택이 곧 종료됩니다',
       confirmTitle: '이메일 주소 확인',
-      confirmText: '이 주소를 확인하시면 {publisher}에서 혜택을 이메일로 보내 드립니다. 요청하지 않으셨다면 아무것도 하지 않으셔도 됩니다.',
+      confirmText:
+        '이 주소를 확인하시면 {publisher}에서 혜택을 이메일로 보내 드립니다. 요청하지 않으셨다면 아무것도 하지 않으셔도 됩니다.',
       confirm: '확인',
       confirmed: '확인되었습니다. 혜택을 곧 보내 드립니다.',
     },
