@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { findExpiringKeys } from '../accounts/keys.ts';
 import type { AccountDeps } from '../accounts/ports.ts';
 import { budgetKey, findReachedBudgets } from '../budgets/reached-budgets.ts';
+import { readStock } from '../coupons/stock.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { hourMs } from '../platform/lib/time.ts';
 import { findPlacementDrops, type PlacementDrop } from '../reports/placement-drops.ts';
@@ -42,6 +43,24 @@ export async function checkKeys({ pool, now }: Pick<CheckDeps, 'pool' | 'now'>):
     return { publisherId, kind: 'key.expires', subject: String(id), cause, data };
   });
   await recordAlerts(pool, facts, now());
+}
+
+/**
+ * Records the offers whose codes run low, by share or at today's rate, and those that are paused without any: each
+ * once, until codes are added or removed.
+ */
+export async function checkCoupons({ pool, catalog, now }: CheckDeps): Promise<void> {
+  const [{ offers }, nowMs] = [catalog.current(), now()];
+  const facts = (await readStock(pool, null, nowMs)).flatMap(({ offerId, publisherId, paused, view }): AlertFact[] => {
+    const offer = offers.get(offerId);
+    // A pool without a code ever is one that is being filled.
+    if (offer === undefined || view.total === 0 || !(paused || view.low)) return [];
+    const { left, hours_left: hoursLeft, total } = view;
+    const data = { offer_id: offerId, name: offer.copy.title, left, hours_left: hoursLeft };
+    const kind = paused ? 'coupons.empty' : 'coupons.low';
+    return [{ publisherId, kind, subject: String(offerId), cause: `of ${total}`, data }];
+  });
+  await recordAlerts(pool, facts, nowMs);
 }
 
 /** Hours that are compared with those of last week (count). */

@@ -1,5 +1,6 @@
 import type { HoldBack } from '../offers/goals.ts';
 import { outcomeText } from '../offers/outcome-text.ts';
+import { plainText } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
 import type { Alert } from './kinds.ts';
@@ -35,6 +36,7 @@ const percent = (value: number): string =>
 export function describe({ kind, data }: Pick<Alert, 'kind' | 'data'>, timeZone: string): AlertText {
   if (kind.startsWith('endpoint.')) return describeEndpoint(kind, data, timeZone);
   if (kind.startsWith('placement.')) return describePlacement(kind, data, timeZone);
+  if (kind.startsWith('coupons.')) return describeCoupons(kind, data);
   if (kind === 'key.expires') return describeKey(data, timeZone);
   const path = `/campaigns/${Number(data.campaign_id)}`;
   const name = text(data.name);
@@ -93,6 +95,16 @@ function describeEndpoint(kind: string, data: Alert['data'], timeZone: string): 
     reason: t('alerts.endpointFailingReason', { failures: Number(data.failures), since }),
     path,
   };
+}
+
+function describeCoupons(kind: string, data: Alert['data']): AlertText {
+  const [name, path] = [plainText(text(data.name)), `/offers/${Number(data.offer_id)}`];
+  if (kind === 'coupons.empty')
+    return { title: t('alerts.couponsEmpty', { name }), reason: t('alerts.couponsEmptyReason'), path };
+  const isTimed = data.hours_left !== null;
+  const hours = isTimed ? Number(data.hours_left) : 0;
+  const left = { left: Number(data.left), isTimed: String(isTimed), hours };
+  return { title: t('alerts.couponsLow', { name }), reason: t('alerts.couponsLowReason', left), path };
 }
 
 function describeKey(data: Alert['data'], timeZone: string): AlertText {

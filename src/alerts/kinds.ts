@@ -11,6 +11,8 @@ export const alertKinds = {
   'goal.behind': 'alerts.kindGoalBehind',
   'campaign.ended': 'alerts.kindCampaignEnded',
   'draft.waiting': 'alerts.kindDraftWaiting',
+  'coupons.low': 'alerts.kindCouponsLow',
+  'coupons.empty': 'alerts.kindCouponsEmpty',
   'key.expires': 'alerts.kindKeyExpires',
   'placement.fill_rate': 'alerts.kindFillRate',
   'placement.revenue': 'alerts.kindRevenue',
