@@ -56,7 +56,7 @@ export async function unsuppress(executor: Executor, readers: readonly Reader[])
 }
 
 /** Messages that an address gets of a publisher in a day (count): anyone may type in the address of another. */
-export const maxADay = 20;
+const maxADay = 20;
 
 /** Whether the owner confirmed the address, and whether it has had as many messages as it gets in a day. */
 export async function readAddress(executor: Executor, { publisherId, addressKey }: Reader, nowMs: number) {

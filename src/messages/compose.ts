@@ -25,7 +25,7 @@ type About = { publisher: Publisher; fromName: string; language: string; reader:
 /** A message with its headers (RFC 8058), and the name of its sender. */
 export type Composed = Written & { fromName: string; headers: Record<string, string> };
 
-export const senderName = (fromName: string, { name }: Publisher): string => oneLine(fromName || name);
+const senderName = (fromName: string, { name }: Publisher): string => oneLine(fromName || name);
 
 export function composeMessage(
   { config, unsubscribeTokens }: Pick<ComposeDeps, 'config' | 'unsubscribeTokens'>,

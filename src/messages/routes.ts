@@ -19,7 +19,7 @@ const settingsPath = `${listPath}/settings`;
 const maxListed = 200;
 
 const time = Type.Union([Type.String({ format: 'date-time' }), Type.Null()]);
-export const messageStates = ['pending', 'unconfirmed', 'sent', 'failed', 'suppressed', 'dropped'] as const;
+const messageStates = ['pending', 'unconfirmed', 'sent', 'failed', 'suppressed', 'dropped'] as const;
 const messageView = Type.Object(
   {
     id: Type.String({ format: 'uuid', description: 'The first part of its Message-ID.' }),

@@ -26,7 +26,7 @@ import {
 } from './store.ts';
 
 /** A saved offer as its user would be reminded of it. */
-export type SavedPerk = { perk: MessagePerk; endsAtMs: number };
+type SavedPerk = { perk: MessagePerk; endsAtMs: number };
 
 /** @returns null: the user has not saved it any more, or it is not served any more, or has no end */
 export type FindSavedPerk = (publisherId: number, pubUserId: string, offerId: number) => Promise<SavedPerk | null>;

@@ -6,7 +6,7 @@ import { uspCalls } from '../perks/usp/calls.ts';
 import type { TestApp } from '../support/test-app.ts';
 
 /** What a mail server does with the next mails. */
-export type Mood = 'takes' | 'takes and hangs up' | 'refuses the address' | 'refuses the sender' | 'is busy';
+type Mood = 'takes' | 'takes and hangs up' | 'refuses the address' | 'refuses the sender' | 'is busy';
 export type Received = { to: string; raw: string; messageId: string };
 
 /** A mail server that counts. */

@@ -24,7 +24,7 @@ type Received = { body: Buffer; headers: FastifyRequest['headers'] };
 /** @returns what a call reports; null: it is not from the provider. @throws SyntaxError for what is no JSON */
 type ReadCall = (received: Received) => Promise<AddressReport[] | null>;
 
-export const feedbackPath = '/messages/feedback';
+const feedbackPath = '/messages/feedback';
 
 /** A call with hundreds of events (bytes). */
 const bodyLimit = 1024 * 1024;

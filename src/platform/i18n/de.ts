@@ -318,6 +318,14 @@ export const de: Messages = {
     kindBudget100: 'Ein Budget ist aufgebraucht',
     kindGoalBehind: 'Ein Ziel fällt hinter seinen Plan',
     kindCampaignEnded: 'Eine Kampagne ist beendet',
+    kindCouponsLow: 'Gutscheincodes werden knapp',
+    kindCouponsEmpty: 'Ein Angebot pausiert ohne Gutscheincodes',
+    couponsLow: 'Wenige Gutscheincodes sind übrig: {name}',
+    couponsLowReason:
+      '{left, plural, =1 {1 Code ist} other {{left, number} Codes sind}} übrig' +
+      '{isTimed, select, true {, beim heutigen Tempo für {hours, number} Stunden} other {}}.',
+    couponsEmpty: 'Kein Gutscheincode ist übrig: {name}',
+    couponsEmptyReason: 'Das Angebot wird niemandem gezeigt, bis Codes dazukommen.',
     kindKeyExpires: 'Ein API-Schlüssel läuft bald ab',
     kindFillRate: 'Füllrate einer Platzierung um die Hälfte gesunken',
     kindRevenue: 'Umsatz einer Platzierung um die Hälfte gesunken',

@@ -301,6 +301,14 @@ export const en = {
     kindBudget100: 'A budget is used up',
     kindGoalBehind: 'A goal falls behind its plan',
     kindCampaignEnded: 'A campaign has ended',
+    kindCouponsLow: 'Coupon codes run low',
+    kindCouponsEmpty: 'An offer is paused without coupon codes',
+    couponsLow: 'Few coupon codes are left: {name}',
+    couponsLowReason:
+      '{left, plural, =1 {1 code is} other {{left, number} codes are}} left' +
+      '{isTimed, select, true {, at today’s rate for {hours, number} hours} other {}}.',
+    couponsEmpty: 'No coupon code is left: {name}',
+    couponsEmptyReason: 'The offer is shown to nobody until codes are added.',
     kindKeyExpires: 'An API key is about to expire',
     kindFillRate: 'Fill rate of a placement down by half',
     kindRevenue: 'Revenue of a placement down by half',
