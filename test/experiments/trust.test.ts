@@ -13,7 +13,7 @@ afterAll(() => t.close());
 
 const arm = (key: string, share: number) => ({ key, share, changes: {} });
 
-/** Starts an experiment and gives it users: even ones in the control, odd ones in `b`. SQL of `n` says what they did. */
+/** An experiment with users: even ones in the control, odd ones in `b`. SQL of `n` says what they did. */
 async function withUsers(columns: Record<string, string>, users = 4000, shares = [0.5, 0.5]): Promise<void> {
   await api.start({ key: 'trust', arms: [arm('control', shares[0] ?? 0), arm('b', shares[1] ?? 0)] });
   const all: Record<string, string> = { would_see: '1', revenue_micros: '1000000 * (n / 2 % 5)', ...columns };
@@ -81,7 +81,7 @@ const outcome = async (id: string, fields: object) => {
 const outcomes = async (query = '') =>
   Object.fromEntries((await report(query)).arms.flatMap((one: { outcomes: object }) => Object.entries(one.outcomes)));
 
-test('an outcome that is told late counts for the version that ran when it happened, each currency by itself', async () => {
+test('an outcome that is told late counts for the version that ran then, each currency by itself', async () => {
   await api.start({ key: 'trust', arms: [arm('b', 1)] });
   await t.pool.query(
     `update experiments set started_at = now() - interval '1 day',

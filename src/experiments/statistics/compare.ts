@@ -63,12 +63,13 @@ export function compare(
   return { difference, lift, isSignificant, explained };
 }
 
-/** On the scale of logarithms, on which a ratio is nearer to normal; by the delta method where the arm has none. */
+/** On the scale of logarithms, where a ratio is nearer to normal; by the delta method where the arm may have none. */
 function liftOf(control: Adjusted, arm: Adjusted, factor: number): Estimate | null {
   const [base, value] = [control.mean, arm.mean];
   if (base <= 0) return null;
   const estimate = value / base - 1;
-  if (value <= 0) {
+  // Where it may be 0, as of a hold-out, its logarithm may be anything.
+  if (value <= factor * Math.sqrt(arm.variance)) {
     const half = (factor * Math.sqrt(arm.variance + (value / base) ** 2 * control.variance)) / base;
     return { estimate, low: estimate - half, high: estimate + half };
   }

@@ -1603,7 +1603,8 @@ export const de: Messages = {
     didStop: 'Gestoppt',
     didUndo: '{arm} ist nicht mehr dauerhaft',
     differBefore:
-      'Nutzer von {arms} unterschieden sich von der Kontrolle, bevor sie im Experiment waren: Nicht der Zufall hat sie gewählt, oder ein früheres Experiment wirkt nach.',
+      'Nutzer von {arms} unterschieden sich von der Kontrolle, bevor sie im Experiment waren: Nicht der Zufall ' +
+      'hat sie gewählt, oder ein früheres Experiment wirkt nach.',
     does: 'Was es tut',
     doesFloor: 'einen Mindesterlös von {floor}',
     doesOffers: '{count, plural, one {ein Angebot} other {# Angebote}}',
@@ -1711,7 +1712,8 @@ export const de: Messages = {
     undo: 'Rückgängig machen',
     undone: 'Was geschrieben wurde, ist wieder wie zuvor.',
     unitHint:
-      'Ein Nutzer wird auf allen Geräten an pub_user_id erkannt. Ohne sie zählt jede Sitzung als eigener Nutzer, was weniger aussagt.',
+      'Ein Nutzer wird auf allen Geräten an pub_user_id erkannt. Ohne sie zählt jede Sitzung als eigener ' +
+      'Nutzer, was weniger aussagt.',
     unknownValue: 'Unbekannt',
     userCount: 'Nutzer',
     value: 'Wert',

@@ -1551,7 +1551,8 @@ export const en = {
     didStop: 'Stopped',
     didUndo: 'Undid that {arm} is permanent',
     differBefore:
-      'Users of {arms} differed from the control before they were in the experiment: something else than chance chose them, or an earlier experiment still works in them.',
+      'Users of {arms} differed from the control before they were in the experiment: something else than chance ' +
+      'chose them, or an earlier experiment still works in them.',
     does: 'What it does',
     doesFloor: 'a floor of {floor}',
     doesOffers: '{count, plural, one {one offer} other {# offers}}',
@@ -1657,7 +1658,8 @@ export const en = {
     undo: 'Undo',
     undone: 'What was written is as it was before.',
     unitHint:
-      'A user is told by pub_user_id, on all devices. Without one each session counts as a user of its own, which is less telling.',
+      'A user is told by pub_user_id, on all devices. Without one each session counts as a user of its own, ' +
+      'which is less telling.',
     unknownValue: 'Unknown',
     userCount: 'Users',
     value: 'Value',

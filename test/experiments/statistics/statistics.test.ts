@@ -72,6 +72,24 @@ test('few users have no interval, and arms without any variance are not told apa
   expect(compare(many(200), many(200), { alpha: 0.05 })).toMatchObject({ isSignificant: false, lift: null });
 });
 
+test('an arm that earns nothing is told apart, by a lift within reason, whatever its users did before', () => {
+  const arm = (earns: (at: number) => number) =>
+    Array.from({ length: 900 }).reduce<typeof noMoments>(
+      (sum, _, at) => addMoments(sum, momentsOf(1, earns(at), (at * 7) % 11)),
+      noMoments,
+    );
+  const found = compare(
+    arm((at) => 1 + ((at * 7) % 11) / 100 + (at % 3) / 10),
+    arm((at) => (at === 0 ? 1 : 0)),
+    {
+      alpha: 0.05,
+    },
+  );
+  expect(found?.isSignificant).toBe(true);
+  expect(found?.lift?.estimate).toBeCloseTo(-1, 1);
+  expect(found?.lift?.high).toBeLessThan(-0.9);
+});
+
 test('the interval is wider than that of one look, and widens slowly', () => {
   expect(alwaysValidWidth(10_000, 0.05)).toBeGreaterThan(1.96);
   expect(alwaysValidWidth(1_000_000, 0.05)).toBeLessThan(4);
