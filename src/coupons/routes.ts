@@ -69,8 +69,8 @@ function codeRoutes(app: App, { http, service }: RouteDeps): void {
       operationId: 'addCouponCodes',
       summary: 'Add coupon codes',
       description:
-        'JSON of up to 1 MB, or a file with one code a line as `text/csv`, up to 64 MB a call. All are added or, where ' +
-        'one cannot be a code, none. Codes that the pool has or had are left out and named.',
+        'JSON of up to 1 MB, or a file with one code a line as `text/csv`, up to 64 MB a call. All are added or, ' +
+        'where one cannot be a code, none. Codes that the pool has or had are left out and named.',
       consumes: ['application/json', 'text/csv'],
       body: codesBody,
       response: { 201: loadedAnswer, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },

@@ -29,6 +29,12 @@ test('a body that is nested thousands deep is a bad request, in whatever it is w
   }
 });
 
+test('a body with more members than any call asks for is too large', async () => {
+  const answer = await fetchOffers(`{${'"":1,'.repeat(11_000)}"a":1}`);
+  expect(answer.statusCode).toBe(413);
+  expect(answer.json().error).toMatchObject({ code: 'body_too_large', message: expect.stringContaining('10000') });
+});
+
 test('brackets within texts are texts, and a few levels are fine', async () => {
   for (const note of [`"${'['.repeat(400)}"`, `"\\"${'[{'.repeat(200)}\\\\"`, nested(60, `"${'\\\\\\"['.repeat(60)}"`)])
     expect((await fetchOffers(note)).statusCode, note.slice(0, 40)).toBe(200);
