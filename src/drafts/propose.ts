@@ -150,8 +150,7 @@ async function insert({ executor, publisherId, actor, nowMs }: Work, draft: NewD
 }
 
 /** Which operator it was is not for publishers. */
-const nameOf = (actor: Actor): string =>
-  actor.publisherId === null && isOperator(actor) ? 'Operator' : actor.label;
+const nameOf = (actor: Actor): string => (actor.publisherId === null && isOperator(actor) ? 'Operator' : actor.label);
 
 async function subjectOf({ executor }: Work, kind: ReviewedKind, view: View): Promise<string> {
   if (kind === 'campaigns') return String(view.name);

@@ -11,13 +11,13 @@ import type { App } from '../../platform/ports.ts';
 import { queryLiveMinutes } from '../../reports/activity.ts';
 import { breakdown, charts, maxGroups, metricTiles, todayTiles } from '../../reports/metric-tiles.ts';
 import { metricNames, sumOf } from '../../reports/metrics.ts';
-import { moneyFormat } from '../../shell/money.ts';
 import { createReportService, currencyOf } from '../../reports/service.ts';
 import { type MetricsView, metricsView } from '../../reports/view.ts';
 import { emptyState, link, linkButton, notice, tabs } from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';
 import { count } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
+import { moneyFormat } from '../../shell/money.ts';
 import type { PageServices } from './services.ts';
 import { checklistPages, setupChecklist } from './setup/checklist.ts';
 
