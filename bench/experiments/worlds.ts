@@ -1,4 +1,4 @@
-import { differBefore, sampleRatio } from '../../src/experiments/statistics/checks.ts';
+import { sampleRatio } from '../../src/experiments/statistics/checks.ts';
 import { compare } from '../../src/experiments/statistics/compare.ts';
 import { addMoments, type Moments, noMoments } from '../../src/experiments/statistics/moments.ts';
 
@@ -25,14 +25,10 @@ export type World = {
   lift: number;
   /** How much of the variance the history explains. */
   explained: number;
-  /** The part of the users who buy anything; default: all. */
-  paying?: number;
 };
 
-type OneUser = Pick<World, 'lift' | 'explained' | 'paying'>;
-
-/** One user: one to three sessions; some buy, and what they buy is skewed. The mean of all is 1. */
-function addUser(into: Moments, random: () => number, { lift, explained, paying = 1 }: OneUser): Moments {
+/** One user: one to three sessions; some buy, and what they buy is skewed. */
+function addUser(into: Moments, random: () => number, { lift, explained }: Pick<World, 'lift' | 'explained'>): Moments {
   const x = 1 + Math.floor(random() ** 2 * 3);
   // Both of mean 1: what stays the same in a user, and what does not.
   const spread = 0.8;
@@ -40,8 +36,7 @@ function addUser(into: Moments, random: () => number, { lift, explained, paying 
   const taste = normalFrom(random);
   const habit = value(taste);
   const mixed = explained * habit + (1 - explained) * value(normalFrom(random));
-  const buys = paying === 1 || random() < paying;
-  const y = buys ? (x * mixed * (1 + lift)) / paying : 0;
+  const y = x * mixed * (1 + lift);
   const b = explained === 0 ? 0 : habit;
   return {
     ...{ n: into.n + 1, x: into.x + x, y: into.y + y, b: into.b + b },
@@ -53,7 +48,7 @@ function addUser(into: Moments, random: () => number, { lift, explained, paying 
 export type Run = {
   /** On any day. */
   wasSignificant: boolean;
-  /** The intervals that may be looked at always held the true difference and the true lift, on every day. */
+  /** The interval that may be looked at always held the true difference, on every day. */
   alwaysCovered: boolean;
   /** The interval of the last day alone, by the normal distribution, did. */
   coveredAtTheEnd: boolean;
@@ -74,43 +69,14 @@ export function runWorld(world: World, seed: number, alpha = 0.05): Run {
     }
     const found = compare(control, arm, { alpha });
     if (found === null) continue;
+    const { low, high } = found.difference;
     run.wasSignificant ||= found.isSignificant;
-    for (const { low, high } of [found.difference, found.lift ?? found.difference])
-      run.alwaysCovered &&= low <= world.lift && world.lift <= high;
+    run.alwaysCovered &&= low <= world.lift && world.lift <= high;
     run.explained = found.explained;
   }
   const last = compare(control, arm, { alpha, width: normalWidth })?.difference;
   run.coveredAtTheEnd = last !== undefined && last.low <= world.lift && world.lift <= last.high;
   return run;
-}
-
-/** Whether any of several arms, which do nothing, ever wins against one control. */
-export function anyWins({ arms, ...world }: Omit<World, 'lift'> & { arms: number }, seed: number): boolean {
-  const random = randomFrom(seed);
-  let all = Array.from({ length: arms + 1 }, () => noMoments);
-  for (let day = 0; day < world.days; day += 1) {
-    for (let user = 0; user < world.usersPerDay; user += 1)
-      all = all.map((arm) => addUser(arm, random, { ...world, lift: 0 }));
-    const [control = noMoments, ...others] = all;
-    if (others.some((arm) => compare(control, arm, { alpha: 0.05 / arms })?.isSignificant === true)) return true;
-  }
-  return false;
-}
-
-/** Whether users of an arm are ever called different before. `more`: of their history; 0: chance alone. */
-export function isCalledDifferent(world: Omit<World, 'lift'> & { more: number }, seed: number): boolean {
-  const random = randomFrom(seed);
-  let [control, arm] = [noMoments, noMoments];
-  for (let day = 0; day < world.days; day += 1) {
-    for (let user = 0; user < world.usersPerDay; user += 1) {
-      control = addUser(control, random, { ...world, lift: 0 });
-      arm = addUser(arm, random, { ...world, lift: 0 });
-    }
-    const { b, bb } = arm;
-    const chosen = { ...arm, b: b * (1 + world.more), bb: bb * (1 + world.more) ** 2 };
-    if (differBefore([[control], [chosen]]).length > 0) return true;
-  }
-  return false;
 }
 
 /** The moments of many users without an experiment, to plan with. */
