@@ -36,6 +36,7 @@ create table source_moments (
   written_at timestamptz not null,
   primary key (user_key, subject)
 );
-comment on table source_moments is 'When sources last said something of a user, so that what comes late changes nothing.';
+comment on table source_moments is
+  'When sources last said something of a user, so that what comes late changes nothing.';
 comment on column source_moments.subject is 'An attribute or an audience.';
 create index source_moments_written on source_moments (written_at);

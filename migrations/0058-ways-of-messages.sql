@@ -23,7 +23,8 @@ alter table perk_messages
 create index perk_messages_kept on perk_messages (keep_until) where keep_until is not null;
 create index perk_messages_address on perk_messages (publisher_id, address_key);
 create unique index perk_messages_reminder on perk_messages (user_key, offer_id) where kind = 'reminder';
-comment on table perk_messages is 'One e-mail for a wrap with consent, or before a saved offer ends, and what became of it.';
+comment on table perk_messages is
+  'One e-mail for a wrap with consent, or before a saved offer ends, and what became of it.';
 comment on column perk_messages.offer_id is 'Of a reminder.';
 comment on column perk_messages.address_key is 'Keyed hash of the address, or of the user where there is none.';
 comment on column perk_messages.keep_until is 'When the content of one that is not sent is removed.';
@@ -36,7 +37,8 @@ create table message_confirmations (
   confirmed_at timestamptz,
   primary key (publisher_id, address_key)
 );
-comment on table message_confirmations is 'Addresses whose owners were asked whether they want messages, and when they said yes.';
+comment on table message_confirmations is
+  'Addresses whose owners were asked whether they want messages, and when they said yes.';
 comment on column message_confirmations.asked_by is 'The message that asked.';
 
 alter table message_suppressions

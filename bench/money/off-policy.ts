@@ -132,7 +132,8 @@ writeFileSync(
   `# off-policy
 
 What another ranking would have earned, more or less than the one in use, as estimated from decisions and clicks
-(src/offers/off-policy), beside the truth (bench/money/off-policy.ts). World: ${what}; ${answers} answers from the first on.
+(src/offers/off-policy), beside the truth (bench/money/off-policy.ts). World: ${what}; ${answers} answers from the first
+on.
 Where it claims nothing, the dashboard says “too little data”.
 
 ${lines.join('\n')}

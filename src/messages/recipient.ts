@@ -2,7 +2,7 @@ import { parseEmail } from '../accounts/users.ts';
 import { AppError } from '../platform/errors.ts';
 import { requestLanguage } from '../platform/i18n/reader.ts';
 
-/** Whom perks are mailed to, in a language whose words are here. `email` null: the publisher's mailer knows the user. */
+/** Whom perks are mailed to, in a language that messages have. `email` null: the publisher's mailer knows the user. */
 export type Recipient = { email: string | null; language: string };
 
 type Consented = { consent?: boolean; email?: string; language?: string };

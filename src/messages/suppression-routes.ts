@@ -82,7 +82,7 @@ export async function suppressionRoutes(
     ...oneSchema,
     operationId: 'checkSuppression',
     summary: 'Look whether an address is suppressed',
-    description: 'By this publisher, or because it bounced or complained, whoever wrote to it.',
+    description: 'By this publisher, or because it bounced or complained, wherever the message came from.',
     response: { ...oneSchema.response, ...errorAnswers(400, 401, 403, 404) },
   };
   app.post(`${path}/check`, { schema: checkSchema, ...hooks }, async (request, reply) => {
@@ -97,7 +97,8 @@ export async function suppressionRoutes(
     operationId: 'removeSuppression',
     summary: 'Let an address get messages again',
     description:
-      'At the request of its owner. One that bounced or complained stays suppressed, as the answer says: it is so for ' +
+      'At the request of its owner. One that bounced or complained stays suppressed, as the answer says: it is so ' +
+      'for ' +
       'all publishers, and an operator lifts that.',
     response: { ...oneSchema.response, ...errorAnswers(400, 401, 403, 404) },
   };

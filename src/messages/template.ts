@@ -40,7 +40,8 @@ export function renderMessage({ publisher, brand, kind, perks, unsubscribeUrl }:
     subject: oneLine(`${publisher}: ${title}`),
     html: frame({
       ...{ publisher, brand, title, rows: html`${perks.map((perk) => perkRow(perk, brand))}` },
-      foot: html`${why}<br><a class="quiet" href="${unsubscribeUrl}" style="color:${brand.light.text}">${unsubscribe}</a>`,
+      foot: html`${why}<br>
+        <a class="quiet" href="${unsubscribeUrl}" style="color:${brand.light.text}">${unsubscribe}</a>`,
     }),
     text: [title, ...perks.map(perkText), `${why}\n${unsubscribe}: ${unsubscribeUrl}`].join('\n\n'),
   };

@@ -20,7 +20,8 @@ import type { Upload } from './uploads.ts';
 
 /**
  * The result of a request: a page; a fragment of one, for htmx; a document for a frame of a page, whose styles are in
- * it; a redirect with a message for the next page; or a file. A refused form is the page again with status 422 and what was typed. `undo`: a button in the message.
+ * it; a redirect with a message for the next page; or a file. A refused form is the page again with status 422 and what
+ * was typed. `undo`: a button in the message.
  */
 export type PageResult =
   | Page

@@ -136,7 +136,8 @@ export async function listEvents(executor: Executor, publisherId: number): Promi
   const { rows } = await executor.query<SourceEvent>(
     `select message_id as "messageId", received_at as "receivedAt", sent_at as "sentAt", type, name, result, refusal,
       effects, times
-    from source_events where publisher_id = $1 order by received_at desc, sent_at desc, message_id limit ${shownEvents}`,
+    from source_events where publisher_id = $1
+    order by received_at desc, sent_at desc, message_id limit ${shownEvents}`,
     [publisherId],
   );
   return rows;

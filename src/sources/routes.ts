@@ -128,7 +128,8 @@ async function receiveRoute(scope: App, { http, userKeys }: Deps): Promise<void>
     summary: 'Take events of Segment or RudderStack',
     description:
       '`identify`, `track` and `group` calls as both send them, alone, as a list or as `batch`, and memberships as ' +
-      'audiences of Segment send them. Each is taken once by its `messageId`, and nothing that comes late undoes what ' +
+      'audiences of Segment send them. Each is taken once by its `messageId`, and nothing that comes late undoes ' +
+      'what ' +
       'is newer. Where the source has a secret, `x-signature` must be the HMAC-SHA1 of the body.',
     tags,
     querystring: publisherQuery,

@@ -118,7 +118,8 @@ test('every operation, called with its example and with ids that exist, answers 
   // One that failed, which the example sends again.
   await demo.t.pool.query(
     `insert into perk_messages (id, publisher_id, session_id, user_key, content_sealed, state, keep_until, created_at)
-    values ('019b7609-c800-7000-8000-000000000001', $1, gen_random_uuid(), gen_random_uuid(), '', 'failed', now(), now())`,
+    values ('019b7609-c800-7000-8000-000000000001', $1, gen_random_uuid(), gen_random_uuid(), '', 'failed', now(),
+      now())`,
     [demo.t.publisher.id],
   );
   const found: Record<string, unknown> = {};

@@ -91,7 +91,7 @@ describe('a draft', () => {
     expect(await titleOf(live.row_id)).toBe('New');
   });
 
-  test('of what was changed meanwhile answers 409 with the difference, and is approved by who has seen it', async () => {
+  test('of what was changed meanwhile answers 409 with the difference, and is approved once that was seen', async () => {
     const draft = await proposeTitle('Better');
     await admin('PATCH', `offers/${offer}`, { title: 'Changed since' });
     const refused = await admin('POST', `drafts/${draft.id}/approve`, {});
@@ -183,7 +183,8 @@ describe('a draft', () => {
   test('of another publisher is unknown', async () => {
     const draft = await proposeTitle('Better');
     const { rows } = await t.pool.query(
-      "insert into publishers (name, sdk_id, created_at, updated_at) values ('Other', 'ffffffffffffffff', now(), now()) returning id",
+      `insert into publishers (name, sdk_id, created_at, updated_at)
+      values ('Other', 'ffffffffffffffff', now(), now()) returning id`,
     );
     await t.pool.query('update drafts set publisher_id = $1', [rows[0].id]);
     for (const [method, path] of [
@@ -211,7 +212,8 @@ test('several drafts are decided each by itself', async () => {
 test('a campaign that other publishers serve is approved by an operator alone', async () => {
   const draft = await proposeTitle('Better');
   const other = await t.pool.query(
-    "insert into publishers (name, sdk_id, created_at, updated_at) values ('Carrier', 'eeeeeeeeeeeeeeee', now(), now()) returning id",
+    `insert into publishers (name, sdk_id, created_at, updated_at)
+    values ('Carrier', 'eeeeeeeeeeeeeeee', now(), now()) returning id`,
   );
   await t.pool.query('insert into campaign_publishers (campaign_id, publisher_id) values ($1, $2)', [
     ...[draft.campaign_id, other.rows[0].id],

@@ -86,6 +86,8 @@ function picture(kind: ReviewedKind, view: Values): Html {
     <h3>${text('title') || text('short_headline')}</h3>
     <p>${text('description') || text('short_description')}</p>
     ${text('mini_text') !== '' && html`<p class="hint">${text('mini_text')}</p>`}
-    <p>${[text('cta_yes'), text('cta_no')].filter((one) => one !== '').map((one) => html`<span class="button small">${one}</span> `)}</p>
-    ${text('terms_and_conditions') !== '' && html`<details><summary>${t('offers.terms')}</summary><p>${text('terms_and_conditions')}</p></details>`}`;
+    <p>${[text('cta_yes'), text('cta_no')]
+      .filter((one) => one !== '')
+      .map((one) => html`<span class="button small">${one}</span> `)}</p>
+    ${terms !== '' && html`<details><summary>${t('offers.terms')}</summary><p>${terms}</p></details>`}`;
 }

@@ -93,8 +93,8 @@ function decisionCards(context: PageContext, path: string, { draft, actor, error
       decides &&
       isOpen &&
       html`<div class="cards two">
-        ${card(t('drafts.approve'), saveForm(context, `${path}/approve`, approval, { button: t('drafts.approve'), page: path }))}
-        ${card(t('drafts.refuse'), saveForm(context, `${path}/refuse`, html`${reason}${hiddenField('one', 'yes')}`, { button: t('drafts.refuse'), page: path }))}
+        ${decision('approve', approval)}
+        ${decision('refuse', html`${reason}${hiddenField('one', 'yes')}`)}
       </div>`
     }
     <div class="actions">

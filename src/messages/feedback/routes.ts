@@ -80,7 +80,7 @@ function readersOf({ config: { mailFeedback: secrets }, now, fetchText }: Feedba
   return readers;
 }
 
-/** Of all publishers: an address that does not work works for none, and who complains of one complains of the sender. */
+/** Of all publishers: an address that does not work works for none, and a complaint is of the sender. */
 async function suppressAll({ pool, readerKeys, now }: FeedbackDeps, reports: readonly AddressReport[]): Promise<void> {
   for (const reason of new Set(reports.map((one) => one.reason))) {
     const emails = reports.filter((one) => one.reason === reason).map(({ email }) => email);

@@ -53,7 +53,8 @@ export const actionBody = Type.Object({
     Type.String({
       maxLength: 254,
       description:
-        'Where they are sent to, with `consent` true; kept sealed until then. Not needed where your own mailer delivers.',
+        'Where they are sent to, with `consent` true; kept sealed until then. Not needed where your own mailer ' +
+        'delivers.',
     }),
   ),
   language: Type.Optional(Type.String({ maxLength: 35, description: 'Of the e-mail, BCP 47.' })),

@@ -589,7 +589,8 @@ export const de: Messages = {
     lead: 'Was Segment und RudderStack über Ihre Nutzer wissen, entscheidet mit, welche Angebote sie sehen.',
     connect: 'Anschließen',
     connectText:
-      'Fügen Sie in Segment oder RudderStack einen Webhook als Ziel Ihrer Quelle oder Zielgruppe hinzu, mit dieser Adresse und einem Schlüssel mit configurations als Header.',
+      'Fügen Sie in Segment oder RudderStack einen Webhook als Ziel Ihrer Quelle oder Zielgruppe hinzu, mit dieser ' +
+      'Adresse und einem Schlüssel mit configurations als Header.',
     becomes: 'Was aus Ereignissen wird',
     mapping: 'Zuordnung',
     mappingHint: 'Je Zeile eine: Name in der Quelle = was hier daraus wird. Ein Name allein bleibt gleich.',
@@ -1066,7 +1067,8 @@ export const de: Messages = {
     check: 'Prüfen, was sie ändern würden',
     noSample: 'Es gibt keine Antworten der letzten Tage, an denen Regeln erprobt werden können.',
     effect:
-      'Von {sampled} Antworten, zufällig gewählt aus rund {sessions} der letzten {days, number} Tage, wären {changed} andere gewesen und {emptied} leer.',
+      'Von {sampled} Antworten, zufällig gewählt aus rund {sessions} der letzten {days, number} Tage, wären ' +
+      '{changed} andere gewesen und {emptied} leer.',
     effectRevenue: 'Erwarteter Umsatz aller dieser Antworten: {amount}.',
     cost: 'Was die Regeln kosten',
     costLead: 'Gespeicherte Entscheidungen der letzten sieben Tage werden ohne jede Regel noch einmal getroffen.',
@@ -1076,10 +1078,13 @@ export const de: Messages = {
     emptied: 'Geleerte Antworten',
     costs: 'Umsatz ohne sie',
     sample:
-      '{sampled} Antworten, zufällig gewählt aus rund {sessions} der letzten {days, number} Tage. Regeln, die damals nicht galten, änderten nichts.',
+      '{sampled} Antworten, zufällig gewählt aus rund {sessions} der letzten {days, number} Tage. Regeln, die ' +
+      'damals nicht galten, änderten nichts.',
     rest: '{rest, plural, one {# weitere Regel wurde} other {# weitere Regeln wurden}} nicht betrachtet.',
     ruleName:
-      '{by, select, category {Kategorie {value}} brand {Marke {value}} advertiser {Werbetreibender {value}} domain {Domain {value}} offer {Angebot {value}} competitor {Wettbewerber {value}} word {Wort „{value}“} separation {Kategorien getrennt} other {Mindestpreis von {value}}}',
+      '{by, select, category {Kategorie {value}} brand {Marke {value}} advertiser {Werbetreibender {value}} domain ' +
+      '{Domain {value}} offer {Angebot {value}} competitor {Wettbewerber {value}} word {Wort „{value}“} separation ' +
+      '{Kategorien getrennt} other {Mindestpreis von {value}}}',
     title: 'Sperrregeln',
     lead: 'Was dieser Publisher nie zeigt, was auch immer ihm bereitgestellt ist.',
     saved: 'Sperrregeln gespeichert. Sie gelten binnen etwa einer Sekunde.',
@@ -1368,7 +1373,8 @@ export const de: Messages = {
     scheduledDone: 'Freigegeben: Er geht zu seiner Zeit live.',
     selectFirst: 'Wählen Sie zuerst Entwürfe aus.',
     someNotDecided:
-      '{count, plural, one {# Entwurf} other {# Entwürfe}} entschieden; nicht entschieden: {failed}. Öffnen Sie diese, um ' +
+      '{count, plural, one {# Entwurf} other {# Entwürfe}} entschieden; nicht entschieden: {failed}. Öffnen Sie ' +
+      'diese, um ' +
       'den Grund zu sehen.',
     subject: 'Entwurf',
     undone: 'Zurückgenommen',
@@ -2479,7 +2485,8 @@ export const de: Messages = {
     approvals: 'Freigabe von Änderungen',
     approvalRequired: 'Wesentliche Änderungen brauchen eine Freigabe',
     approvalRequiredHint:
-      'Neue Angebote und Bilder sowie Änderungen an Texten, Zielseiten und Bedingungen sind Entwürfe, bis ein Admin sie ' +
+      'Neue Angebote und Bilder sowie Änderungen an Texten, Zielseiten und Bedingungen sind Entwürfe, bis ein ' +
+      'Admin sie ' +
       'freigibt. Aus: Was gespeichert wird, ist sofort live.',
     datesApproved: 'Freigeben, was nur die Laufzeit ändert',
     datesApprovedHint: 'Bei dem, was Werbekunden vorschlagen.',

@@ -569,7 +569,8 @@ export const en = {
     lead: 'What Segment and RudderStack know of your users decides which offers they see.',
     connect: 'Connect',
     connectText:
-      'In Segment or RudderStack, add a webhook as a destination of your source or audience, with this address and a key with configurations as a header.',
+      'In Segment or RudderStack, add a webhook as a destination of your source or audience, with this address and ' +
+      'a key with configurations as a header.',
     becomes: 'What becomes of events',
     mapping: 'Mapping',
     mappingHint: 'One a line: what the source calls it = what it becomes here. A name alone keeps it.',
@@ -1029,7 +1030,8 @@ export const en = {
     check: 'Check what they would change',
     noSample: 'There are no answers of the last days to try rules on.',
     effect:
-      'Of {sampled} answers, chosen by chance from about {sessions} of the last {days, number} days, {changed} would have been others, and {emptied} empty.',
+      'Of {sampled} answers, chosen by chance from about {sessions} of the last {days, number} days, {changed} ' +
+      'would have been others, and {emptied} empty.',
     effectRevenue: 'Expected revenue of all of these answers: {amount}.',
     cost: 'What the rules cost',
     costLead: 'Stored decisions of the last seven days are made again without each rule.',
@@ -1039,10 +1041,13 @@ export const en = {
     emptied: 'Answers emptied',
     costs: 'Revenue without it',
     sample:
-      '{sampled} answers, chosen by chance from about {sessions} of the last {days, number} days. Rules that were not in force then changed nothing.',
+      '{sampled} answers, chosen by chance from about {sessions} of the last {days, number} days. Rules that were ' +
+      'not in force then changed nothing.',
     rest: '{rest, plural, one {# more rule was} other {# more rules were}} not looked at.',
     ruleName:
-      '{by, select, category {Category {value}} brand {Brand {value}} advertiser {Advertiser {value}} domain {Domain {value}} offer {Offer {value}} competitor {Competitor {value}} word {Word “{value}”} separation {Categories apart} other {Floor of {value}}}',
+      '{by, select, category {Category {value}} brand {Brand {value}} advertiser {Advertiser {value}} domain ' +
+      '{Domain {value}} offer {Offer {value}} competitor {Competitor {value}} word {Word “{value}”} separation ' +
+      '{Categories apart} other {Floor of {value}}}',
     title: 'Block rules',
     lead: 'What this publisher never shows, whatever is provisioned to it.',
     saved: 'Block rules saved. They are effective within about a second.',
@@ -2391,7 +2396,8 @@ export const en = {
     approvals: 'Approval of changes',
     approvalRequired: 'Material changes need approval',
     approvalRequiredHint:
-      'New offers and pictures, and changes of texts, landing pages and terms are drafts until an admin approves them. ' +
+      'New offers and pictures, and changes of texts, landing pages and terms are drafts until an admin approves ' +
+      'them. ' +
       'Off: what is saved is live at once.',
     datesApproved: 'Approve by itself what changes only dates',
     datesApprovedHint: 'Of what advertisers propose.',

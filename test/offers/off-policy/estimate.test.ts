@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { uniform } from '../../../src/decision/random.ts';
 import { estimateOther, intervalOf, type Observed } from '../../../src/offers/off-policy/estimate.ts';
 
-/** Two offers: the first is shown to 80 %, and pays 1 in 10 times; the second 1 in 5 times. The other ranks it first. */
+/** Two offers: the first is shown to 80 %, and pays 1 in 10 times; the second, which the other ranks first, 1 in 5. */
 function sessionsOf(seed: number, count: number, { firstShare = 0.8, weight = 1 } = {}): Observed[] {
   return Array.from({ length: count }, (_, at) => {
     const isFirst = uniform(seed, 2 * at) < firstShare;

@@ -35,7 +35,7 @@ const check = async (query: string) => {
   return { status, data: body.data as unknown as Record<string, unknown> };
 };
 
-test('a ranking that shows the same would have earned the same; sessions are decided again by their own models', async () => {
+test('a ranking that shows the same would have earned the same; sessions keep their own models', async () => {
   const { status, data } = await check('ranking=no_context');
   expect(status).toBe(200);
   expect(data).toMatchObject({ ranking: 'no_context', campaign_id: null, actual: 10 });
@@ -45,7 +45,7 @@ test('a ranking that shows the same would have earned the same; sessions are dec
   expect(data).toMatchObject({ is_enough: false, estimated: null, lift: null });
 });
 
-test('without the campaign that is nearly always first, hardly anything of it was shown: it claims nothing', async () => {
+test('without the campaign that is nearly always first, hardly any was shown: it claims nothing', async () => {
   const { data } = await check(`ranking=without_campaign&campaign_id=${shown[0]}`);
   expect(data).toMatchObject({ campaign_id: shown[0], is_enough: false, lift: null });
   expect(data.effective_sessions).toBeLessThan(0.5 * Number(data.sessions));
