@@ -1,4 +1,5 @@
 import { createAccounts } from './accounts/room.ts';
+import { createAdvertisers } from './advertisers/room.ts';
 import { createAlerts } from './alerts/room.ts';
 import { createAudiences } from './audiences/room.ts';
 import { createBrowser } from './browser/room.ts';
@@ -65,6 +66,7 @@ export async function createRooms({ demo, pid, ...options }: RoomOptions) {
   add(createAlerts({ platform, catalog, accounts, webhooks, reports }));
   add(createPrivacy({ platform, catalog, accounts }));
   add(createPerks({ tracking, reports, coupons, messages }));
+  add(createAdvertisers({ catalog, reports, tracking }));
   add(createReference({ platform }));
   if (demo) add(createDemo({ platform, catalog, accounts }));
   add(createDashboard({ catalog, offers, pid }));

@@ -10,13 +10,28 @@ import { AppError } from '../platform/errors.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { parseUrl } from '../platform/lib/url.ts';
 import type { App } from '../platform/ports.ts';
-import { csrfFieldName, csrfHeader, formOf, type Viewer } from '../shell/context.ts';
+import {
+  advertiserPath,
+  csrfFieldName,
+  csrfHeader,
+  formOf,
+  publisherPath,
+  type User,
+  type Viewer,
+} from '../shell/context.ts';
 import type { Cookies } from '../shell/cookies.ts';
 import { useLanguageOf } from '../shell/language.ts';
 import { isFragmentRequest, redirect } from '../shell/pages.ts';
+import { findAdvertiser } from './advertisers.ts';
 import { chooseMembership } from './memberships.ts';
 import { findSession } from './sessions.ts';
 import { isTwoFactorRequired } from './two-factor.ts';
+
+/** Where the pages of a membership begin. */
+export const homeOf = ({ publisherId, advertiserId }: Pick<User, 'publisherId' | 'advertiserId'>): string => {
+  if (advertiserId !== null) return advertiserPath(advertiserId);
+  return publisherId === null ? '/dashboard' : publisherPath(publisherId, '/overview');
+};
 
 export const signInPath = '/dashboard/sign-in';
 /** Page on which users set up two-factor authentication. */
@@ -40,6 +55,7 @@ export function registerSession(
   const failFast = createFailFast(dbHealth);
   app.decorateRequest('viewer', null);
   app.decorateRequest('viewedPublisher', null);
+  app.decorateRequest('viewedAdvertiser', null);
   app.addHook('onRequest', async (request) => {
     if (!isRead(request) && !isSameOrigin(request.headers, config.publicUrl)) throw csrfError();
     const token = cookies.session(request);
@@ -64,14 +80,17 @@ export function registerAccessControl(
   app.addHook('onRequest', async (request, reply) => {
     if (request.viewer === null) return toSignIn(request, reply);
     if (mustSetUpTwoFactor(config, request, request.viewer)) return redirect(request, reply, twoFactorPath);
-    const { publisherId } = request.params as { publisherId?: string };
+    const { publisherId, advertiserId } = request.params as { publisherId?: string; advertiserId?: string };
+    if (advertiserId !== undefined) await failFast(() => openAdvertiser(pool, request, idIn(advertiserId)));
     if (publisherId === undefined) return;
     const { viewer } = request;
-    const id = /^[1-9]\d{0,9}$/.test(publisherId) ? Number(publisherId) : 0;
+    const id = idIn(publisherId);
     const isOperator = viewer.user.role === 'operator';
     if (!isOperator && viewer.user.publisherId !== id) {
       const isMember = viewer.publisherIds.includes(id);
-      const member = isMember ? await failFast(() => chooseMembership(pool, viewer.sessionId, id)) : null;
+      const member = isMember
+        ? await failFast(() => chooseMembership(pool, viewer.sessionId, { publisherId: id }))
+        : null;
       // Another publisher's pages must look as if they did not exist.
       if (member === null) throw new AppError('not_found');
       request.viewer = { ...viewer, user: member };
@@ -95,6 +114,25 @@ export function beforeSensitive(
     if (request.viewer !== null && request.routeOptions.config.isSensitive === true)
       return check(request, reply, request.viewer);
   });
+}
+
+/** 0: no id. */
+const idIn = (text: string): number => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0);
+
+/**
+ * For pages of an advertiser: its accounts open them, and operators.
+ * @throws AppError `not_found`: another advertiser's pages must look as if they did not exist
+ */
+async function openAdvertiser(pool: pg.Pool, request: FastifyRequest, id: number): Promise<void> {
+  const viewer = request.viewer as Viewer;
+  if (viewer.user.role !== 'operator' && viewer.user.advertiserId !== id) {
+    const isMember = viewer.advertiserIds.includes(id);
+    const member = isMember ? await chooseMembership(pool, viewer.sessionId, { advertiserId: id }) : null;
+    if (member === null) throw new AppError('not_found');
+    request.viewer = { ...viewer, user: member };
+  }
+  request.viewedAdvertiser = await findAdvertiser(pool, id);
+  if (request.viewedAdvertiser === null) throw new AppError('not_found');
 }
 
 /** Until a required second factor is set up, only its pages open. The OpenID provider asks for its own. */

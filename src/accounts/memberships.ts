@@ -7,12 +7,16 @@ export const mayOpen = (userId: string, publisherId: string): string => `exists 
   select from memberships m where m.user_id = ${userId} and m.joined_at is not null and not m.disabled
     and (m.role = 'operator' or m.publisher_id = ${publisherId}))`;
 
-/** The members of a publisher (null: the operators), invited ones included, by e-mail address. */
-export async function listMembers(executor: Executor, publisherId: number | null): Promise<User[]> {
+/** The members of a publisher, an advertiser or, where both are null, the operators, by e-mail address. */
+export async function listMembers(
+  executor: Executor,
+  publisherId: number | null,
+  advertiserId: number | null = null,
+): Promise<User[]> {
   const { rows } = await executor.query<UserRow>(
     `select ${userColumns} from memberships m join users u on u.id = m.user_id
-    where m.publisher_id is not distinct from $1 order by u.email`,
-    [publisherId],
+    where m.publisher_id is not distinct from $1 and m.advertiser_id is not distinct from $2 order by u.email`,
+    [publisherId, advertiserId],
   );
   return rows.map(userOf);
 }
@@ -34,16 +38,17 @@ export async function listMemberships(executor: Executor, userId: number): Promi
 export async function chooseMembership(
   executor: Executor,
   sessionId: string,
-  publisherId: number,
+  { publisherId = null, advertiserId = null }: { publisherId?: number | null; advertiserId?: number | null },
 ): Promise<User | null> {
   const { rows } = await executor.query<UserRow>(
     `with chosen as (
       update user_sessions s set membership_id = m.id from memberships m
-      where s.id = $1 and m.user_id = s.user_id and m.publisher_id = $2 and m.joined_at is not null and not m.disabled
+      where s.id = $1 and m.user_id = s.user_id and (m.publisher_id = $2 or m.advertiser_id = $3)
+        and m.joined_at is not null and not m.disabled
       returning m.id
     )
     select ${userColumns} from chosen join memberships m on m.id = chosen.id join users u on u.id = m.user_id`,
-    [sessionId, publisherId],
+    [sessionId, publisherId, advertiserId],
   );
   return rows[0] === undefined ? null : userOf(rows[0]);
 }

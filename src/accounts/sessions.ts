@@ -79,7 +79,9 @@ const isLive = 'not s.awaits_code and s.expires_at > $1 and s.last_seen_at > $2'
 const liveAt = (nowMs: number): Date[] => [new Date(nowMs), new Date(nowMs - sessionIdleTimeoutMs)];
 
 /** `byProvider`: signed in at the OpenID provider instead of with a password. */
-type Session = Pick<Viewer, 'user' | 'publisherIds' | 'byProvider' | 'confirmedMs'> & { id: string };
+type Session = Pick<Viewer, 'user' | 'publisherIds' | 'advertiserIds' | 'byProvider' | 'confirmedMs'> & {
+  id: string;
+};
 
 type SessionRow = UserRow & {
   session_id: string;
@@ -87,6 +89,7 @@ type SessionRow = UserRow & {
   last_seen_at: Date;
   confirmed_at: Date;
   publisher_ids: number[];
+  advertiser_ids: number[];
 };
 
 /** A session with its user; null: it is unknown or has ended, or the user may open nothing. */
@@ -96,7 +99,10 @@ export async function findSession(executor: Executor, token: string, nowMs: numb
       coalesce(s.confirmed_at, s.created_at) as confirmed_at, array(
       select o.publisher_id from memberships o
       where o.user_id = u.id and o.publisher_id is not null and o.joined_at is not null and not o.disabled
-    ) as publisher_ids
+    ) as publisher_ids, array(
+      select o.advertiser_id from memberships o
+      where o.user_id = u.id and o.advertiser_id is not null and o.joined_at is not null and not o.disabled
+    ) as advertiser_ids
     from user_sessions s join users u on u.id = s.user_id ${joinMembership('s.membership_id')}
     where ${isLive} and s.token_hash = $3 and m.joined_at is not null and not m.disabled`,
     [...liveAt(nowMs), hashToken(token)],
@@ -113,6 +119,7 @@ export async function findSession(executor: Executor, token: string, nowMs: numb
     byProvider: row.by_provider,
     confirmedMs: row.confirmed_at.getTime(),
     publisherIds: row.publisher_ids,
+    advertiserIds: row.advertiser_ids,
     user: userOf(row),
   };
 }

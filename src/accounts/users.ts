@@ -8,6 +8,7 @@ export type UserRow = {
   membership_id: number;
   role: Role;
   publisher_id: number | null;
+  advertiser_id: number | null;
   has_joined: boolean;
   has_password: boolean;
   has_two_factor: boolean;
@@ -19,7 +20,7 @@ export type UserRow = {
 };
 
 /** Columns of `users u` and `memberships m` for `userOf`. */
-export const userColumns = `u.id, u.email, m.id as membership_id, m.role, m.publisher_id,
+export const userColumns = `u.id, u.email, m.id as membership_id, m.role, m.publisher_id, m.advertiser_id,
   m.joined_at is not null as has_joined, u.password_hash is not null as has_password,
   u.totp_sealed is not null or exists (select from user_passkeys k where k.user_id = u.id) as has_two_factor,
   u.totp_sealed is not null as has_app, u.oidc_subject is not null as is_linked, m.disabled, u.language,
@@ -40,6 +41,7 @@ export const userOf = (row: UserRow): User => ({
   membershipId: row.membership_id,
   role: row.role,
   publisherId: row.publisher_id,
+  advertiserId: row.advertiser_id,
   hasJoined: row.has_joined,
   hasPassword: row.has_password,
   hasTwoFactor: row.has_two_factor,
@@ -82,7 +84,15 @@ export async function findById(executor: Executor, userId: number): Promise<User
   return rows[0] === undefined ? null : userOf(rows[0]);
 }
 
-type NewUser = { email: string; role: Role; publisherId: number | null; passwordHash: string | null; nowMs: number };
+type NewUser = {
+  email: string;
+  role: Role;
+  publisherId: number | null;
+  /** Of an account of an advertiser. */
+  advertiserId?: number | null;
+  passwordHash: string | null;
+  nowMs: number;
+};
 
 /**
  * Invites an address, whether or not a user has it already; with a password, makes a user who has joined.
@@ -90,7 +100,7 @@ type NewUser = { email: string; role: Role; publisherId: number | null; password
  */
 export async function createUser(
   executor: Executor,
-  { email, role, publisherId, passwordHash, nowMs }: NewUser,
+  { email, role, publisherId, advertiserId = null, passwordHash, nowMs }: NewUser,
 ): Promise<User | null> {
   const now = new Date(nowMs);
   const created = await executor.query<{ id: number }>(
@@ -99,20 +109,25 @@ export async function createUser(
   );
   if (created.rowCount === 0 && passwordHash !== null) return null;
   const { rows } = await executor.query<{ id: number }>(
-    `insert into memberships (user_id, publisher_id, role, created_at, joined_at)
-    select u.id, $2, $3, $4, $5 from users u where u.email = $1
+    `insert into memberships (user_id, publisher_id, role, created_at, joined_at, advertiser_id)
+    select u.id, $2, $3, $4, $5, $6 from users u where u.email = $1
     on conflict do nothing returning user_id as id`,
-    [email, publisherId, role, now, passwordHash === null ? null : now],
+    [email, publisherId, role, now, passwordHash === null ? null : now, advertiserId],
   );
-  return rows[0] === undefined ? null : findMember(executor, publisherId, rows[0].id);
+  return rows[0] === undefined ? null : findMember(executor, publisherId, rows[0].id, advertiserId);
 }
 
-/** The member of a publisher (null: an operator) with this user id; null: there is none. */
-export async function findMember(executor: Executor, publisherId: number | null, userId: number): Promise<User | null> {
+/** The member of a publisher, an advertiser or, where both are null, the operators with this user id; null: none. */
+export async function findMember(
+  executor: Executor,
+  publisherId: number | null,
+  userId: number,
+  advertiserId: number | null = null,
+): Promise<User | null> {
   const { rows } = await executor.query<UserRow>(
     `select ${userColumns} from users u join memberships m on m.user_id = u.id
-    where u.id = $2 and m.publisher_id is not distinct from $1`,
-    [publisherId, userId],
+    where u.id = $2 and m.publisher_id is not distinct from $1 and m.advertiser_id is not distinct from $3`,
+    [publisherId, userId, advertiserId],
   );
   return rows[0] === undefined ? null : userOf(rows[0]);
 }

@@ -19,8 +19,6 @@ export type PageExtensions = {
   placementCard?: (context: PublisherContext, name: string) => Html;
   /** A card on the page of a campaign. */
   campaignCard?: (context: PublisherContext, campaignId: number) => Promise<Html>;
-  /** A card on the page of an advertiser. */
-  advertiserCard?: (context: PublisherContext, advertiserId: number) => Promise<Html>;
   /** A card on the page of an offer. */
   offerCard?: (context: PublisherContext, offerId: number) => Promise<Html>;
   /** How many recent requests a campaign could have been shown to. */

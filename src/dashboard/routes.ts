@@ -1,4 +1,4 @@
-import { type AccessDeps, registerAccessControl, registerSession } from '../accounts/access.ts';
+import { type AccessDeps, homeOf, registerAccessControl, registerSession } from '../accounts/access.ts';
 import { sessionLifetimeMs } from '../accounts/sessions.ts';
 import { maxUploadBytes } from '../catalog/image-upload.ts';
 import type { CatalogStore } from '../catalog/store.ts';
@@ -51,10 +51,12 @@ export async function dashboardRoutes(app: App, { deps, ...pages }: Pages & { de
 /** `/dashboard` leads to the publisher's overview; an operator's, to that of the only publisher, or to the list. */
 function registerStartPage(app: App, { config: { publicUrl }, catalog }: StartDeps): void {
   app.get('/dashboard', { schema: { hide: true } }, async (request, reply) => {
-    const { publisherId } = viewerOf(request).user;
+    const { user } = viewerOf(request);
+    const { publisherId } = user;
     const [first, second] = catalog.current().publishers.keys();
     const shown = publisherId ?? (second === undefined ? (first ?? null) : null);
-    const to = shown === null ? '/dashboard/operator/publishers' : publisherPath(shown, '/overview');
+    const start = shown === null ? '/dashboard/operator/publishers' : publisherPath(shown, '/overview');
+    const to = user.advertiserId === null ? start : homeOf(user);
     return reply.code(303).headers(pageHeaders(publicUrl)).header('location', to).send();
   });
 }

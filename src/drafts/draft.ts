@@ -30,7 +30,7 @@ export type Draft = {
 
 const fields = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description });
 
-/** Drafts as a kind of row that is only read; calls of their own decide about them (docs/interface.md#drafts). */
+/** Drafts as a kind of row that is only read; calls of their own decide (docs/interface.md#drafts). */
 export const drafts: Resource = {
   name: 'drafts',
   noun: 'draft',

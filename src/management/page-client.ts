@@ -62,7 +62,13 @@ export function createManagementClient({
     restrictions: null,
     publisherId,
   });
-  const actorOf = ({ request }: PageContext): Actor => actorFor(viewerOf(request).user);
+  const actorOf = ({ request }: PageContext): Actor => {
+    const actor = actorFor(viewerOf(request).user);
+    // An advertiser's accounts act in the publisher's log under their own name.
+    const { viewedAdvertiser: advertiser } = request;
+    const isOwn = advertiser !== null && viewerOf(request).user.advertiserId === advertiser.id;
+    return isOwn ? { ...actor, publisherId: advertiser.publisherId } : actor;
+  };
   const read: ManagementClient['read'] = (context, work) =>
     management.read(actorOf(context), publisherIdOf(context), work);
   const write: ManagementClient['write'] = (context, work) =>
@@ -91,7 +97,8 @@ export function createManagementClient({
 }
 
 /** 0 on pages without a publisher; no row has this publisher. */
-const publisherIdOf = ({ request }: PageContext): number => request.viewedPublisher?.id ?? 0;
+const publisherIdOf = ({ request }: PageContext): number =>
+  request.viewedPublisher?.id ?? request.viewedAdvertiser?.publisherId ?? 0;
 
 /** Longest list of choices, and what is read of it at once (rows). */
 const maxChoices = 1000;

@@ -61,6 +61,7 @@ export function createReports({ platform, catalog, accounts }: Needs) {
   ];
   return {
     name: 'reports',
+    service: reports,
     commands: reportCommands,
     permissions,
     navigation,

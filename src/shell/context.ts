@@ -9,8 +9,9 @@ import { apiText } from './api-text.ts';
  * admin     of one publisher: settings, keys, endpoints and users
  * manager   of one publisher: offers, campaigns and deliveries
  * analyst   of one publisher: read only
+ * advertiser  of one advertiser: sees its campaigns, and proposes changes of them; no page of a publisher is open to it
  */
-const roles = ['analyst', 'manager', 'admin', 'operator'] as const;
+const roles = ['advertiser', 'analyst', 'manager', 'admin', 'operator'] as const;
 export type Role = (typeof roles)[number];
 
 export const isRole = (name: string): name is Role => (roles as readonly string[]).includes(name);
@@ -24,8 +25,10 @@ export type User = {
   email: string;
   membershipId: number;
   role: Role;
-  /** null: operator. */
+  /** null: an operator, or of an advertiser. */
   publisherId: number | null;
+  /** Of an advertiser's accounts; null: of all others. */
+  advertiserId: number | null;
   /** false: invited, and the invitation is not accepted yet. */
   hasJoined: boolean;
   hasPassword: boolean;
@@ -47,6 +50,8 @@ export type Viewer = {
   user: User;
   /** The publishers that the user is a member of. */
   publisherIds: readonly number[];
+  /** The advertisers that the user has an account of. */
+  advertiserIds: readonly number[];
   sessionId: string;
   /** When the session was last proved to be the user's: its start, or a sensitive action (epoch milliseconds). */
   confirmedMs: number;
@@ -58,12 +63,17 @@ export type Viewer = {
 /** The publisher in the address of a page. */
 export type ViewedPublisher = { id: number; name: string; timeZone: string };
 
+/** The advertiser in the address of a page; `publisherId`: who has it in its catalogue. */
+export type ViewedAdvertiser = { id: number; name: string; publisherId: number };
+
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set for every request with a valid session. */
     viewer: Viewer | null;
     /** The publisher in the address, if the viewer has access to it. */
     viewedPublisher: ViewedPublisher | null;
+    /** The advertiser in the address, if the viewer has an account of it. */
+    viewedAdvertiser: ViewedAdvertiser | null;
   }
 }
 
@@ -88,6 +98,8 @@ export function requireRole({ user }: Viewer, role: Role): void {
 }
 
 export const publisherPath = (publisherId: number, rest = ''): string => `/dashboard/p/${publisherId}${rest}`;
+
+export const advertiserPath = (advertiserId: number, rest = ''): string => `/dashboard/a/${advertiserId}${rest}`;
 
 /** Value of a query parameter, as PostgreSQL takes texts; empty when it is absent or given twice. */
 export function queryText({ request }: PageContext, name: string): string {

@@ -5,7 +5,7 @@ import { reader } from '../platform/i18n/reader.ts';
 import { csrfField, hiddenField } from './actions.ts';
 import type { AssetName, AssetUrl } from './assets.ts';
 import { link } from './components.ts';
-import { csrfHeader, type ViewedPublisher, type Viewer } from './context.ts';
+import { csrfHeader, type ViewedAdvertiser, type ViewedPublisher, type Viewer } from './context.ts';
 import type { Cookies, Flash, Undo } from './cookies.ts';
 import { icon } from './icons.ts';
 import { browserMessages, roleName } from './language.ts';
@@ -40,13 +40,17 @@ export type Page = {
 type Layout = {
   viewer: Viewer;
   publisher: ViewedPublisher | null;
+  advertiser?: ViewedAdvertiser | null;
   counts?: Counts;
   flash: Flash | null;
   shell: Pick<Shell, 'asset' | 'navigation'>;
 };
 
 /** The document of a signed-in user. */
-export function renderPage(page: Page, { viewer, publisher, counts = new Map(), flash, shell }: Layout): string {
+export function renderPage(
+  page: Page,
+  { viewer, publisher, advertiser = null, counts = new Map(), flash, shell }: Layout,
+): string {
   const canFind = publisher !== null || viewer.user.role === 'operator';
   const content = html`
     <a class="skip" href="#content">${t('layout.skip')}</a>
@@ -55,8 +59,12 @@ export function renderPage(page: Page, { viewer, publisher, counts = new Map(), 
       <aside class="sidebar" id="sidebar">
         ${brandLink}
         ${publisher !== null && publisherBadge(publisher, viewer)}
+        ${advertiser !== null && advertiserBadge(advertiser, viewer)}
         ${canFind && finderButton()}
-        ${navigationView(shell.navigation, { publisherId: publisher?.id ?? null, current: page.nav, viewer, counts })}
+        ${navigationView(shell.navigation, {
+          ...{ publisherId: publisher?.id ?? null, advertiserId: advertiser?.id ?? null },
+          ...{ current: page.nav, viewer, counts },
+        })}
         ${accountMenu(viewer, page.nav)}
       </aside>
       <main id="content" tabindex="-1">
@@ -149,6 +157,13 @@ function publisherBadge(publisher: ViewedPublisher, viewer: Viewer): Html {
         ${name}${icon('chevron')}
       </a>`
     : html`<p class="publisher">${name}</p>`;
+}
+
+function advertiserBadge({ name }: ViewedAdvertiser, viewer: Viewer): Html {
+  const shown = html`<span><small>${t('dimensions.advertiser')}</small><strong>${name}</strong></span>`;
+  return viewer.advertiserIds.length + viewer.publisherIds.length > 1
+    ? html`<a class="publisher" href="/dashboard/account">${shown}${icon('chevron')}</a>`
+    : html`<p class="publisher">${shown}</p>`;
 }
 
 const accountMenu = (viewer: Viewer, nav: string | undefined): Html => html`

@@ -1,14 +1,16 @@
 import { type Html, html, nothing } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
-import { hasRole, publisherPath, type Role, type Viewer } from './context.ts';
+import { advertiserPath, hasRole, publisherPath, type Role, type Viewer } from './context.ts';
 import { type IconName, icon } from './icons.ts';
 
-/** Headings of the navigation, from the top. The last is of pages without a publisher, below `/dashboard`. */
+/** Headings of the navigation, from the top. `advertiser` is of pages below that of an advertiser, the last of pages
+ * without a publisher, below `/dashboard`. */
 const groups = [
   { name: 'main', title: null },
   { name: 'catalogue', title: 'nav.catalogue' },
   { name: 'developers', title: 'nav.developers' },
   { name: 'settings', title: 'nav.settings' },
+  { name: 'advertiser', title: null },
   { name: 'operator', title: 'nav.operator' },
 ] as const satisfies readonly { name: string; title: MessageKey | null }[];
 
@@ -38,7 +40,7 @@ export const navigationOf = (entries: readonly NavEntry[]): Navigation =>
 
 /** Whether a path below the publisher's pages is one of the navigation. */
 export const isSection = (navigation: Navigation, path: string): boolean =>
-  navigation.some((entry) => entry.group !== 'operator' && entry.path === path);
+  navigation.some((entry) => entry.group !== 'operator' && entry.group !== 'advertiser' && entry.path === path);
 
 /** Every page of the navigation that the viewer may open. */
 export function pagesFor(
@@ -47,7 +49,8 @@ export function pagesFor(
   viewer: Viewer,
 ): { text: string; href: string }[] {
   const open = navigation.filter(
-    ({ group, role }) => hasRole(viewer.user.role, role) && (group === 'operator' || publisherId !== null),
+    ({ group, role }) =>
+      hasRole(viewer.user.role, role) && group !== 'advertiser' && (group === 'operator' || publisherId !== null),
   );
   return [
     ...open.map((entry) => ({ text: t(entry.text), href: hrefOf(entry, publisherId) })),
@@ -55,8 +58,10 @@ export function pagesFor(
   ];
 }
 
-const hrefOf = ({ group, path }: NavEntry, publisherId: number | null): string =>
-  group === 'operator' || publisherId === null ? `/dashboard${path}` : publisherPath(publisherId, path);
+const hrefOf = ({ group, path }: NavEntry, publisherId: number | null, advertiserId: number | null = null): string => {
+  if (group === 'advertiser' && advertiserId !== null) return advertiserPath(advertiserId, path);
+  return group === 'operator' || publisherId === null ? `/dashboard${path}` : publisherPath(publisherId, path);
+};
 
 /** What waits for a viewer, by the key of the entry. */
 export type Counts = ReadonlyMap<string, number>;
@@ -68,7 +73,19 @@ export async function countsFor(navigation: Navigation, publisherId: number, use
   );
 }
 
-type Shown = { publisherId: number | null; current: string | undefined; viewer: Viewer; counts: Counts };
+type Shown = {
+  publisherId: number | null;
+  advertiserId: number | null;
+  current: string | undefined;
+  viewer: Viewer;
+  counts: Counts;
+};
+
+/** Whether the pages of a group belong to what is shown. */
+const isShown = (group: NavEntry['group'], { publisherId, advertiserId }: Shown): boolean => {
+  if (group === 'advertiser') return advertiserId !== null;
+  return group === 'operator' || publisherId !== null;
+};
 
 /** The entries the viewer's role may open. */
 export function navigationView(navigation: Navigation, shown: Shown): Html {
@@ -77,7 +94,7 @@ export function navigationView(navigation: Navigation, shown: Shown): Html {
       ${groups.map(({ name, title }) =>
         groupView(
           title,
-          navigation.filter(({ group }) => group === name && (name === 'operator' || shown.publisherId !== null)),
+          navigation.filter(({ group }) => group === name && isShown(group, shown)),
           shown,
         ),
       )}
@@ -95,13 +112,13 @@ function countBadge(count: number, counted: MessageKey = 'layout.unread'): Html 
 function groupView(
   title: MessageKey | null,
   entries: Navigation,
-  { publisherId, current, viewer, counts }: Shown,
+  { publisherId, advertiserId, current, viewer, counts }: Shown,
 ): Html {
   const allowed = entries.filter(({ role }) => hasRole(viewer.user.role, role));
   if (allowed.length === 0) return nothing;
   const entryView = (entry: NavEntry): Html => html`
     <li>
-      <a href="${hrefOf(entry, publisherId)}"${entry.key === current && html` aria-current="page"`}>
+      <a href="${hrefOf(entry, publisherId, advertiserId)}"${entry.key === current && html` aria-current="page"`}>
         ${icon(entry.icon)}${t(entry.text)} ${countBadge(counts.get(entry.key) ?? 0, entry.countText)}
       </a>
     </li>`;

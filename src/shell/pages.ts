@@ -3,6 +3,7 @@ import { AppError } from '../platform/errors.ts';
 import type { Html } from '../platform/http/html.ts';
 import type { App } from '../platform/ports.ts';
 import {
+  advertiserPath,
   type Fields,
   fieldsOf,
   formOf,
@@ -10,6 +11,7 @@ import {
   publisherPath,
   type Role,
   requireRole,
+  type ViewedAdvertiser,
   type ViewedPublisher,
   viewerOf,
 } from './context.ts';
@@ -59,6 +61,16 @@ export function pagesOfPublisher(app: App, shell: Shell): Pages<PageContext & { 
     const publisher = request.viewedPublisher;
     if (publisher === null) throw new AppError('not_found');
     return { request, reply, viewer: viewerOf(request), publisher, path: (rest) => publisherPath(publisher.id, rest) };
+  });
+}
+
+/** Pages of one advertiser's accounts, below `/dashboard/a/{advertiserId}`. */
+export function pagesOfAdvertiser(app: App, shell: Shell): Pages<PageContext & { advertiser: ViewedAdvertiser }> {
+  return pagesOf(app, shell, '/dashboard/a/:advertiserId', (request, reply) => {
+    const advertiser = request.viewedAdvertiser;
+    if (advertiser === null) throw new AppError('not_found');
+    const path = (rest: string): string => advertiserPath(advertiser.id, rest);
+    return { request, reply, viewer: viewerOf(request), advertiser, path };
   });
 }
 
@@ -155,5 +167,7 @@ async function send({ request, reply, viewer }: PageContext, result: PageResult,
   const flash = cookies.takeFlash(request, reply);
   const publisher = request.viewedPublisher;
   const counts = publisher === null ? new Map() : await countsFor(navigation, publisher.id, viewer.user.id);
-  return reply.code(result.status ?? 200).send(renderPage(result, { viewer, publisher, counts, flash, shell }));
+  return reply
+    .code(result.status ?? 200)
+    .send(renderPage(result, { viewer, publisher, advertiser: request.viewedAdvertiser, counts, flash, shell }));
 }

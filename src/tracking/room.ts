@@ -6,6 +6,7 @@ import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
 import { addBeaconRoutes } from './beacons/routes.ts';
 import { raiseCampaignEvents } from './campaign-events.ts';
+import { createClickIdCodec } from './clicks/click-id.ts';
 import { createFollowClick } from './clicks/follow.ts';
 import { clickRoutes } from './clicks/routes.ts';
 import { conversionEvent } from './conversions/event-type.ts';
@@ -15,6 +16,7 @@ import { startLogConsumer } from './log/consumer.ts';
 import { createLogRecorder } from './log/log-recorder.ts';
 import type { TrackingDeps } from './ports.ts';
 import { createRecorder } from './recorder.ts';
+import { createTestClick } from './test-click.ts';
 import { applyTrackingRetention, eraseTransactionIds, exportConversions, exportEvents } from './user-data.ts';
 import { createTokenVerifier } from './verify-token.ts';
 
@@ -50,6 +52,7 @@ export function createTracking({ platform, eventLog: { log }, offers }: Needs) {
   return {
     name: 'tracking',
     deps,
+    testClick: createTestClick(createClickIdCodec(platform.deps.config.tokenKeys)),
     eventTypes: [conversionEvent],
     retention: applyTrackingRetention,
     userData: {

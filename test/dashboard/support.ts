@@ -25,13 +25,15 @@ const client = { device: 'Firefox on Linux', network: '203.0.113.0/24', country:
 export async function signInAs(
   t: TestApp,
   role: Role,
-  publisherId: number | null = role === 'operator' ? null : t.publisher.id,
+  publisherId: number | null = role === 'operator' || role === 'advertiser' ? null : t.publisher.id,
+  advertiserId: number | null = null,
 ): Promise<TestUser> {
   const email = `${role}-${++userCount}@example.com`;
   const user = await createUser(t.pool, {
     email,
     role,
     publisherId,
+    advertiserId,
     passwordHash: 'scrypt$1$1$1$AA$AA',
     nowMs: t.deps.now(),
   });

@@ -346,6 +346,7 @@ describe('for all users', () => {
     '/campaigns/1/publishers?to=1',
     '/advertisers',
     '/advertisers/1',
+    '/advertisers/1/users',
     '/drafts',
     '/experiments',
     '/experiments/new',

@@ -13,7 +13,13 @@ const conversionOfClick = 'one statement finds the click of a conversion with al
 const codeOfAdvertiser = 'advertisers report what became of the codes of their offers';
 
 export const tables: Record<string, Ownership> = {
-  audit_log: { owner: 'management', readers: { accounts: 'commands verify and export the log' } },
+  audit_log: {
+    owner: 'management',
+    readers: {
+      accounts: 'commands verify and export the log',
+      advertisers: 'an advertiser sees what happened to its own rows',
+    },
+  },
   ...owned('management', ['idempotency_keys']),
   api_keys: {
     owner: 'accounts',
@@ -56,13 +62,15 @@ export const tables: Record<string, Ownership> = {
     readers: {
       ...{ tracking: conversionOfClick, coupons: codeOfAdvertiser },
       drafts: 'drafts of trusted advertisers are approved by themselves',
+      accounts: 'accounts of an advertiser open its pages alone',
     },
   },
-  ...owned('drafts', ['drafts']),
+  drafts: { owner: 'drafts', readers: { advertisers: 'the activity log of an advertiser has its drafts' } },
   campaigns: {
     owner: 'catalog',
     readers: {
       drafts: 'a draft names its campaign; an advertiser proposes for its own alone',
+      advertisers: 'an advertiser sees its own campaigns alone',
       coupons: codeOfAdvertiser,
       tracking: conversionOfClick,
       audiences: 'an audience that a campaign names is not removed; rules count by advertiser and category',
@@ -72,6 +80,7 @@ export const tables: Record<string, Ownership> = {
     owner: 'catalog',
     readers: {
       drafts: 'drafts of campaigns that other publishers serve are approved by operators',
+      advertisers: 'an advertiser sees who is served its campaigns',
       ...{ tracking: conversionOfClick, experiments: 'a campaign that is held out is served to the publisher' },
     },
   },
@@ -80,6 +89,7 @@ export const tables: Record<string, Ownership> = {
     owner: 'catalog',
     readers: {
       drafts: 'a draft of a picture is named by its offer',
+      advertisers: 'the activity log of an advertiser is that of its own offers',
       coupons: 'a pool belongs to an offer of the publisher',
       tracking: conversionOfClick,
       demo: 'the demo shop names the offers of its activity',
@@ -89,6 +99,7 @@ export const tables: Record<string, Ownership> = {
   publishers: {
     owner: 'catalog',
     readers: {
+      advertisers: 'an advertiser sees the names of publishers that are served its campaigns',
       drafts: 'proposing locks the row of the publisher, which bounds how many drafts wait',
       messages: 'messages name the publisher',
       accounts: 'a key lives no longer than its publisher allows',
@@ -120,10 +131,20 @@ export const tables: Record<string, Ownership> = {
   ...owned('coupons', ['coupon_blocks', 'coupon_loads', 'coupon_stock', 'coupons']),
   coupon_pools: { owner: 'coupons', readers: { catalog: 'the snapshot says which offers have codes' } },
   ...owned('alerts', ['alert_messages', 'alert_mutes', 'alert_readers', 'alert_rules', 'alerts']),
-  memberships: { owner: 'accounts', readers: { reports: 'reports are sent to members of the publisher' } },
+  memberships: {
+    owner: 'accounts',
+    readers: {
+      advertisers: 'the activity log names accounts of the advertiser alone',
+      reports: 'reports are sent to members of the publisher',
+    },
+  },
   users: {
     owner: 'accounts',
-    readers: { alerts: 'mails go to users', reports: 'so do mails of scheduled reports' },
+    readers: {
+      advertisers: 'the activity log names accounts of the advertiser alone',
+      alerts: 'mails go to users',
+      reports: 'so do mails of scheduled reports',
+    },
   },
   conversions: { owner: 'tracking', readers: { audiences: 'rules of audiences count conversions of one name' } },
   events: {

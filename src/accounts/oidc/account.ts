@@ -32,10 +32,12 @@ export async function accountOf(deps: SignOn, identity: Identity): Promise<{ use
     if (found.disabled) return { refused: 'disabled' };
     if (linked === null && found.isLinked) return { refused: 'other identity' };
     const byClaim = deps.setting.roleClaim !== null;
-    if (byClaim && grants.length === 0) return { refused: 'no role' };
+    // Groups say nothing of advertisers: their accounts are invited.
+    const isAdvertiser = found.role === 'advertiser';
+    if (byClaim && grants.length === 0 && !isAdvertiser) return { refused: 'no role' };
     if (linked === null) await link(executor, deps, found, identity);
     if (byClaim) await give(executor, deps, found, grants);
-    else if (!found.hasJoined) await accept(executor, deps, found);
+    if ((!byClaim || isAdvertiser) && !found.hasJoined) await accept(executor, deps, found);
     const user = await findByIdentity(executor, identity);
     return user === null || user.disabled ? { refused: 'disabled' } : { user };
   });
@@ -97,7 +99,7 @@ async function accept(executor: Executor, deps: SignOn, user: User): Promise<voi
 
 /** Makes the user a member of what is granted, with these roles, and of nothing else. */
 async function give(executor: Executor, deps: SignOn, { id, email }: User, grants: readonly Grant[]): Promise<void> {
-  const before = await listMemberships(executor, id);
+  const before = (await listMemberships(executor, id)).filter(({ advertiserId }) => advertiserId === null);
   for (const { role, publisherId } of grants) {
     const nowMs = deps.now();
     const created = await createUser(executor, { email, role, publisherId, passwordHash: null, nowMs });

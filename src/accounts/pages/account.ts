@@ -28,9 +28,9 @@ import { twoFactorCard, twoFactorPages } from './two-factor.ts';
 export function accountPages(app: App, services: PageServices): void {
   const signIn = createSignIn(services.deps);
   const pages = commonPages(app, services);
-  pages.get('/account', 'analyst', (context) => accountPage(services, context, []));
-  pages.post('/account/password', 'analyst', (context) => changePassword(services, signIn, context));
-  pages.post('/account/language', 'analyst', (context, fields) => changeLanguage(services, context, fields));
+  pages.get('/account', 'advertiser', (context) => accountPage(services, context, []));
+  pages.post('/account/password', 'advertiser', (context) => changePassword(services, signIn, context));
+  pages.post('/account/language', 'advertiser', (context, fields) => changeLanguage(services, context, fields));
   ownMembershipPages(app, services);
   ownSessionPages(app, services);
   twoFactorPages(app, services);

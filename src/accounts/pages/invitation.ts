@@ -5,11 +5,12 @@ import { type Html, html } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
 import { hiddenField } from '../../shell/actions.ts';
 import { linkButton, notice } from '../../shell/components.ts';
-import { fieldsOf, formOf, publisherPath, type User, type Viewer } from '../../shell/context.ts';
+import { fieldsOf, formOf, type User, type Viewer } from '../../shell/context.ts';
 import { roleName } from '../../shell/language.ts';
 import { renderCard } from '../../shell/layout.ts';
 import { redirect } from '../../shell/pages.ts';
-import { signInPath } from '../access.ts';
+import { homeOf, signInPath } from '../access.ts';
+import { findAdvertiser } from '../advertisers.ts';
 import { chooseMembership, join, removeMember } from '../memberships.ts';
 import { accountView, auditAccount } from '../sign-in/account-audit.ts';
 import { consumeLink, deletePasswordResets, type Link, linkPath } from '../sign-in/one-time-links.ts';
@@ -29,8 +30,12 @@ export const isAnswer = (link: Link, request: FastifyRequest): boolean =>
   link.invites && (isForSignedIn(link) || answerOf(request) === 'decline');
 
 /** Who invites, and to what. */
-export function invitedBy({ deps }: PageServices, { user }: Link): Html {
-  const { role, publisherId } = user as User;
+export async function invitedBy({ deps }: PageServices, { user }: Link): Promise<Html> {
+  const { role, publisherId, advertiserId } = user as User;
+  if (advertiserId !== null) {
+    const advertiser = await findAdvertiser(deps.pool, advertiserId);
+    return html`<p class="lead">${tHtml('account.invitesAdvertiser', { advertiser: advertiser?.name ?? '' })}</p>`;
+  }
   if (publisherId === null) return html`<p class="lead">${t('account.invitesOperator')}</p>`;
   const publisher = deps.catalog.current().publishers.get(publisherId)?.name ?? '';
   return html`<p class="lead">${tHtml('account.invites', { publisher, role: roleName(role) })}</p>`;
@@ -45,7 +50,7 @@ const answerForm = (token: string, answer: 'accept' | 'decline', text: string, k
 export const declineForm = (token: string): Html => answerForm(token, 'decline', t('account.decline'), 'quiet');
 
 /** Asks who has a sign-in whether to join; only the one who was invited, signed in, can. */
-export function invitationPage(services: PageServices, link: Invitation, viewer: Viewer | null): string {
+export async function invitationPage(services: PageServices, link: Invitation, viewer: Viewer | null): Promise<string> {
   const { id, email } = link.user as User;
   const next = `${signInPath}?next=${encodeURIComponent(linkPath + link.token)}`;
   const isOther = viewer !== null && viewer.user.id !== id;
@@ -53,7 +58,7 @@ export function invitationPage(services: PageServices, link: Invitation, viewer:
     t('account.invitation'),
     services.asset,
     html`
-      ${invitedBy(services, link)}
+      ${await invitedBy(services, link)}
       ${isOther && notice('failed', html`<p>${t('account.invitedOther', { email: viewer.user.email })}</p>`)}
       <p class="lead">${tHtml('account.invitedAddress', { email })}</p>
       ${viewer === null && linkButton(next, t('account.signInToAccept'), 'main')}
@@ -79,11 +84,11 @@ export async function answerInvitation(
     if (!(await consumeLink(executor, token, deps.now())))
       throw new AppError('invalid_token', { message: t('account.linkUsed') });
     await (accepts ? acceptInvitation : declineInvitation)(services, executor, invited);
-    if (accepts && viewer !== null && invited.publisherId !== null)
-      await chooseMembership(executor, viewer.sessionId, invited.publisherId);
+    if (accepts && viewer !== null && invited.role !== 'operator')
+      await chooseMembership(executor, viewer.sessionId, invited);
   });
   if (!accepts) return reply.send(renderCard(t('account.invitation'), asset, html`<p>${t('account.declined')}</p>`));
-  const to = invited.publisherId === null ? '/dashboard' : publisherPath(invited.publisherId, '/overview');
+  const to = homeOf(invited);
   return redirect(request, reply, to);
 }
 

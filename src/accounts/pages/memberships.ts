@@ -1,13 +1,14 @@
-import { transaction } from '../../platform/db/pool.ts';
+import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
 import { actionButton } from '../../shell/actions.ts';
 import { badge, card, link, table } from '../../shell/components.ts';
-import { type PageContext, pathText, publisherPath, type User } from '../../shell/context.ts';
+import { advertiserPath, type PageContext, pathText, publisherPath, type User } from '../../shell/context.ts';
 import { roleName } from '../../shell/language.ts';
 import { commonPages, type PageResult } from '../../shell/pages.ts';
+import { findAdvertiser } from '../advertisers.ts';
 import { isLastAdmin, listMemberships, removeMember } from '../memberships.ts';
 import { accountView, auditAccount } from '../sign-in/account-audit.ts';
 import { acceptInvitation, declineInvitation } from './invitation.ts';
@@ -18,9 +19,9 @@ const path = '/account/memberships';
 /** The user leaves publishers, and answers invitations. */
 export function ownMembershipPages(app: App, services: PageServices): void {
   const pages = commonPages(app, services);
-  pages.post(`${path}/:id/leave`, 'analyst', (context) => leave(services, context));
-  pages.post(`${path}/:id/accept`, 'analyst', (context) => answer(services, context, acceptInvitation));
-  pages.post(`${path}/:id/decline`, 'analyst', (context) => answer(services, context, declineInvitation));
+  pages.post(`${path}/:id/leave`, 'advertiser', (context) => leave(services, context));
+  pages.post(`${path}/:id/accept`, 'advertiser', (context) => answer(services, context, acceptInvitation));
+  pages.post(`${path}/:id/decline`, 'advertiser', (context) => answer(services, context, declineInvitation));
 }
 
 /**
@@ -67,6 +68,7 @@ async function answer(
 export async function membershipsCard({ deps }: PageServices, context: PageContext): Promise<Html> {
   const { publishers } = deps.catalog.current();
   const memberships = shownTo(context, await listMemberships(deps.pool, context.viewer.user.id));
+  const advertisers = await advertiserNames(deps.pool, memberships);
   const rows = memberships.map((user) => [nameOf(user), roleName(user.role), buttons(context, user)]);
   const columns = [
     { text: t('layout.publisher') },
@@ -77,12 +79,24 @@ export async function membershipsCard({ deps }: PageServices, context: PageConte
     lead: t('account.membershipsLead'),
   });
 
-  function nameOf({ publisherId, hasJoined }: User): Html {
+  function nameOf({ publisherId, advertiserId, hasJoined }: User): Html {
+    if (advertiserId !== null) {
+      const name = advertisers.get(advertiserId) ?? '';
+      return hasJoined
+        ? link(advertiserPath(advertiserId), name)
+        : html`${name} ${badge(t('account.invited'), 'warn')}`;
+    }
     if (publisherId === null) return html`${t('account.allPublishers')}`;
     const name = publishers.get(publisherId)?.name ?? '';
     if (!hasJoined) return html`${name} ${badge(t('account.invited'), 'warn')}`;
     return html`${link(publisherPath(publisherId, '/overview'), name)}`;
   }
+}
+
+async function advertiserNames(pool: Executor, memberships: readonly User[]): Promise<ReadonlyMap<number, string>> {
+  const ids = memberships.flatMap(({ advertiserId }) => advertiserId ?? []);
+  const found = await Promise.all(ids.map((id) => findAdvertiser(pool, id)));
+  return new Map(found.flatMap((one) => (one === null ? [] : [[one.id, one.name] as const])));
 }
 
 function buttons(context: PageContext, { membershipId, hasJoined }: User): Html {

@@ -38,17 +38,17 @@ const schema = { hide: true };
 export function oneTimeLinkPages(app: App, services: PageServices): void {
   const { deps, asset } = services;
   const headers = pageHeaders(deps.config.publicUrl);
-  const page = (link: Link, email = '', errors: FieldErrors = []): string =>
+  const page = async (link: Link, email = '', errors: FieldErrors = []): Promise<string> =>
     renderCard(
       t(link.user === null ? 'account.setUpPerkwire' : 'account.setPassword'),
       asset,
-      passwordForm(services, link, email, errors),
+      await passwordForm(services, link, email, errors),
     );
 
   app.get<LinkRoute>(`${linkPath}:token`, { schema }, async (request, reply) => {
     const link = await linkOf(services, request.params.token, request.ip);
     reply.headers(headers);
-    return reply.send(isForSignedIn(link) ? invitationPage(services, link, request.viewer) : page(link));
+    return reply.send(await (isForSignedIn(link) ? invitationPage(services, link, request.viewer) : page(link)));
   });
 
   app.post<LinkRoute>(`${linkPath}:token`, { schema }, async (request, reply) => {
@@ -57,7 +57,7 @@ export function oneTimeLinkPages(app: App, services: PageServices): void {
     if (isAnswer(link, request)) return answerInvitation(services, link, request, reply);
     const result = await submit(services, link, request, reply);
     if ('to' in result) return redirect(request, reply, result.to);
-    return reply.code(422).send(page(link, fieldsOf(formOf(request)).text('email'), result.errors));
+    return reply.code(422).send(await page(link, fieldsOf(formOf(request)).text('email'), result.errors));
   });
 }
 
@@ -131,12 +131,12 @@ async function useLink(
   return user;
 }
 
-function passwordForm(services: PageServices, link: Link, email: string, errors: FieldErrors): Html {
+async function passwordForm(services: PageServices, link: Link, email: string, errors: FieldErrors): Promise<Html> {
   const { token, user } = link;
   const form = createForm({ email }, errors);
   const lead = user === null ? t('account.firstOperatorLead') : tHtml('account.setPasswordLead', { email: user.email });
   return html`
-    ${link.invites && invitedBy(services, link)}
+    ${link.invites && (await invitedBy(services, link))}
     <p class="lead">${lead}</p>
     <form method="post" action="${linkPath}${token}" class="form">
       ${

@@ -32,8 +32,8 @@ export function ownSessionPages(app: App, services: PageServices): void {
   app.post('/dashboard/sign-out', { schema: { hide: true } }, async (request, reply) =>
     signOut(services, request, reply),
   );
-  pages.post(`${path}/all/end`, 'analyst', (context) => signOutEverywhere(services, context));
-  pages.post(`${path}/:id/end`, 'analyst', (context) => signOutOne(services, context));
+  pages.post(`${path}/all/end`, 'advertiser', (context) => signOutEverywhere(services, context));
+  pages.post(`${path}/:id/end`, 'advertiser', (context) => signOutOne(services, context));
 }
 
 /** Ends the session, and the one at the OpenID provider that it was started by. */

@@ -29,9 +29,9 @@ const maxNameLength = 80;
 export function passkeyPages(app: App, services: PageServices): void {
   const signIn = createSignIn(services.deps);
   const pages = commonPages(app, services);
-  pages.get(path, 'analyst', (context) => show(services, context));
-  pages.post(path, 'analyst', (context, fields) => add(services, signIn, context, fields));
-  pages.post(`${path}/:id/remove`, 'analyst', (context) => remove(services, signIn, context));
+  pages.get(path, 'advertiser', (context) => show(services, context));
+  pages.post(path, 'advertiser', (context, fields) => add(services, signIn, context, fields));
+  pages.post(`${path}/:id/remove`, 'advertiser', (context) => remove(services, signIn, context));
 }
 
 /** How many passkeys there are, for the account page. */

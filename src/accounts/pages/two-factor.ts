@@ -37,10 +37,10 @@ export function twoFactorPages(app: App, services: PageServices): void {
   const guards = { signIn: createSignIn(services.deps), attempts: createAttempts(services.deps, 'code') };
   const pages = commonPages(app, services);
   const path = twoFactorPath.replace('/dashboard', '');
-  pages.get(path, 'analyst', (context) => show(services, context));
-  pages.post(path, 'analyst', (context, fields) => turnOn(services, guards, context, fields));
-  pages.post(`${path}/codes`, 'analyst', (context, fields) => renewCodes(services, guards, context, fields));
-  pages.post(`${path}/off`, 'analyst', (context, fields) => turnOff(services, guards, context, fields));
+  pages.get(path, 'advertiser', (context) => show(services, context));
+  pages.post(path, 'advertiser', (context, fields) => turnOn(services, guards, context, fields));
+  pages.post(`${path}/codes`, 'advertiser', (context, fields) => renewCodes(services, guards, context, fields));
+  pages.post(`${path}/off`, 'advertiser', (context, fields) => turnOff(services, guards, context, fields));
 }
 
 /** The state of the second factor, for the account page. */

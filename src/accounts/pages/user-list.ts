@@ -3,7 +3,7 @@ import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { type MessageKey, t, tHtml } from '../../platform/i18n/messages.ts';
 import { actionButton, csrfField, hiddenField, saveForm } from '../../shell/actions.ts';
 import { badge, card, copyable, notice, table } from '../../shell/components.ts';
-import type { FieldErrors, PageContext, Role, User } from '../../shell/context.ts';
+import { type FieldErrors, type PageContext, pathText, type Role, type User } from '../../shell/context.ts';
 import { columns } from '../../shell/field-groups.ts';
 import { moment, utc } from '../../shell/format.ts';
 import { createForm, optionsOf } from '../../shell/forms.ts';
@@ -23,7 +23,13 @@ export type UserScope<C extends PageContext> = {
   /** Roles users of the scope can have, lowest first. */
   roles: readonly { value: Role; text: MessageKey }[];
   publisherIdOf: (context: C) => number | null;
+  /** The accounts of the advertiser in the address. */
+  isOfAdvertiser?: true;
 };
+
+/** The page of a scope: its path may name the advertiser. */
+export const pathOf = <C extends PageContext>({ path }: Pick<UserScope<C>, 'path'>, context: C): string =>
+  context.path(path.replace(/:(\w+)/, (_, name: string) => pathText(context, name)));
 
 export type UserListState = {
   email?: string;
@@ -86,7 +92,7 @@ function inviteForm<C extends PageContext>(
       choices: roles.map(({ value, text }) => ({ value, text: t(text) })),
     }),
   ]);
-  return saveForm(context, context.path(path), fields, { button: t('account.invite') });
+  return saveForm(context, pathOf({ path }, context), fields, { button: t('account.invite') });
 }
 
 const tableColumns = () => [
@@ -126,7 +132,7 @@ function statusBadge({ disabled, hasJoined, hasTwoFactor, isLinked }: User): Htm
 }
 
 function buttons(context: PageContext, path: string, user: User, passwordSignIn: boolean): Html {
-  const to = context.path(`${path}/${user.id}`);
+  const to = `${pathOf({ path }, context)}/${user.id}`;
   const { email, role, hasJoined, disabled } = user;
   const button = { small: true, kind: 'quiet' } as const;
   const remove = actionButton(context, {
@@ -169,7 +175,7 @@ function buttons(context: PageContext, path: string, user: User, passwordSignIn:
 function roleForm<C extends PageContext>(context: C, { path, roles }: UserScope<C>, user: User): Html {
   const choices = roles.map(({ value }) => ({ value, text: roleName(value) }));
   return html`
-    <form method="post" action="${context.path(`${path}/${user.id}`)}" class="inline" data-keep>
+    <form method="post" action="${pathOf({ path }, context)}/${user.id}" class="inline" data-keep>
       ${csrfField(context.viewer)}${user.disabled && hiddenField('disabled', 'yes')}
       <select name="role"
         aria-label="${t('account.roleOf', { email: user.email })}">

@@ -7,6 +7,7 @@ import type { App } from '../../platform/ports.ts';
 import { type Fields, isRole, type PageContext, pathText, type Role, type User } from '../../shell/context.ts';
 import type { Page } from '../../shell/layout.ts';
 import { commonPages, type PageResult } from '../../shell/pages.ts';
+import { findAdvertiser } from '../advertisers.ts';
 import { belongsElsewhere, changeMember, isLastAdmin, listMembers, removeMember } from '../memberships.ts';
 import { endSessionsOf } from '../sessions.ts';
 import { accountView, auditAccount } from '../sign-in/account-audit.ts';
@@ -16,7 +17,7 @@ import { createInvitation, createPasswordReset } from '../sign-in/one-time-links
 import { removeTwoFactor } from '../two-factor.ts';
 import { createUser, findMember, parseEmail } from '../users.ts';
 import type { PageServices } from './services.ts';
-import { type UserListState, type UserScope, usersPage } from './user-list.ts';
+import { pathOf, type UserListState, type UserScope, usersPage } from './user-list.ts';
 
 /** Users are invited by a one-time link, which is mailed, or shown once where no mails are sent. */
 export function userPages(app: App, services: PageServices): void {
@@ -42,7 +43,46 @@ export function userPages(app: App, services: PageServices): void {
     roles: [{ value: 'operator', text: 'account.roleOperator' }],
     publisherIdOf: () => null,
   });
+  registerScope(services, {
+    pages: publisherPages(app, services),
+    path: '/advertisers/:advertiserKey/users',
+    nav: 'advertisers',
+    requires: 'admin',
+    title: 'account.advertiserUsers',
+    roles: [{ value: 'advertiser', text: 'account.roleAdvertiser' }],
+    publisherIdOf: ({ publisher }) => publisher.id,
+    isOfAdvertiser: true,
+  });
 }
+
+/**
+ * Whose members a page manages. Those of an advertiser belong to no publisher; its log is that of the publisher.
+ * @throws AppError `not_found`, also for advertisers of other publishers
+ */
+async function ownerOf<C extends PageContext>(
+  { deps }: PageServices,
+  { publisherIdOf, isOfAdvertiser }: UserScope<C>,
+  context: C,
+): Promise<{ publisherId: number | null; advertiserId: number | null }> {
+  const publisherId = publisherIdOf(context);
+  if (isOfAdvertiser !== true) return { publisherId, advertiserId: null };
+  const key = pathText(context, 'advertiserKey');
+  const advertiser = /^[1-9]\d{0,8}$/.test(key) ? await findAdvertiser(deps.pool, Number(key)) : null;
+  if (advertiser === null || advertiser.publisherId !== publisherId) throw new AppError('not_found');
+  return { publisherId: null, advertiserId: advertiser.id };
+}
+
+/** What the audit log says of a change of a member, in that of the page's publisher. */
+const changeOf = <C extends PageContext>(
+  { management, deps }: PageServices,
+  { publisherIdOf }: UserScope<C>,
+  context: C,
+  { email }: User,
+) => ({
+  actor: management.actorOf(context),
+  user: { email, publisherId: publisherIdOf(context) },
+  nowMs: deps.now(),
+});
 
 function registerScope<C extends PageContext>(services: PageServices, scope: UserScope<C>): void {
   const { pages, path, requires } = scope;
@@ -57,12 +97,14 @@ function registerScope<C extends PageContext>(services: PageServices, scope: Use
 }
 
 async function show<C extends PageContext>(
-  { deps: { pool, config } }: PageServices,
+  services: PageServices,
   scope: UserScope<C>,
   context: C,
   state: UserListState = {},
 ): Promise<Page> {
-  const users = await listMembers(pool, scope.publisherIdOf(context));
+  const { pool, config } = services.deps;
+  const { publisherId, advertiserId } = await ownerOf(services, scope, context);
+  const users = await listMembers(pool, publisherId, advertiserId);
   return usersPage(context, scope, users, { ...state, ...config });
 }
 
@@ -81,11 +123,12 @@ async function invite<C extends PageContext>(
   };
   if (email === null) return refuse(t('common.invalidEmail'));
   if (!(await mayMail(services, scope, context))) return show(services, scope, context, { tooManyMails: true });
+  const owner = await ownerOf(services, scope, context);
   const token = await transaction(pool, async (executor) => {
-    const created = { email, role, publisherId: scope.publisherIdOf(context), passwordHash: null, nowMs: now() };
+    const created = { email, role, ...owner, passwordHash: null, nowMs: now() };
     const user = await createUser(executor, created);
     if (user === null) return null;
-    const change = { actor: services.management.actorOf(context), user, action: 'create', nowMs: now() } as const;
+    const change = { ...changeOf(services, scope, context, user), action: 'create' } as const;
     await auditAccount(executor, change, null, accountView(user));
     return createInvitation(executor, user, now());
   });
@@ -143,7 +186,7 @@ async function createLink<C extends PageContext>(
     return show(services, scope, context, { belongsElsewhere: true });
   if (!(await mayMail(services, scope, context))) return show(services, scope, context, { tooManyMails: true });
   const token = await transaction(pool, async (executor) => {
-    const change = { actor: services.management.actorOf(context), user, action: 'update', nowMs: now() } as const;
+    const change = { ...changeOf(services, scope, context, user), action: 'update' } as const;
     await auditAccount(executor, change, null, { password_link: 'created' });
     return isNew ? createInvitation(executor, user, now()) : createPasswordReset(executor, user.id, now());
   });
@@ -165,16 +208,16 @@ async function removeSecondFactor<C extends PageContext>(
   scope: UserScope<C>,
   context: C,
 ): Promise<PageResult> {
-  const { pool, now } = services.deps;
+  const { pool } = services.deps;
   const user = await userOf(services, scope, context);
-  const to = context.path(scope.path);
+  const to = pathOf(scope, context);
   if (user.id === context.viewer.user.id) return { to, failed: t('account.ownTwoFactor') };
   if (!(await mayHelpSigningIn(services, context, user))) return { to, failed: t('account.askOperator') };
   await transaction(pool, async (executor) => {
     await removeTwoFactor(executor, user.id);
     await endSessionsOf(executor, user.id);
     if (!user.hasTwoFactor) return;
-    const change = { actor: services.management.actorOf(context), user, action: 'update', nowMs: now() } as const;
+    const change = { ...changeOf(services, scope, context, user), action: 'update' } as const;
     await auditAccount(executor, change, { two_factor: 'on' }, { two_factor: 'removed' });
   });
   return { to, done: t('account.twoFactorRemoved', { email: user.email }) };
@@ -186,9 +229,9 @@ async function change<C extends PageContext>(
   context: C,
   fields: Fields,
 ): Promise<PageResult> {
-  const { pool, now } = services.deps;
+  const { pool } = services.deps;
   const user = await userOf(services, scope, context);
-  const to = context.path(scope.path);
+  const to = pathOf(scope, context);
   if (user.id === context.viewer.user.id) return { to, failed: t('account.notYourself') };
   const disabled = fields.text('disabled') === 'yes';
   const role = roleOf(fields, scope, user.role);
@@ -196,7 +239,7 @@ async function change<C extends PageContext>(
     if ((disabled || role !== user.role) && (await isLastAdmin(executor, user))) return true;
     await changeMember(executor, user, { role, disabled });
     if (role === user.role && disabled === user.disabled) return false;
-    const change = { actor: services.management.actorOf(context), user, action: 'update', nowMs: now() } as const;
+    const change = { ...changeOf(services, scope, context, user), action: 'update' } as const;
     await auditAccount(executor, change, { role: user.role, disabled: user.disabled }, { role, disabled });
     return false;
   });
@@ -210,14 +253,14 @@ async function remove<C extends PageContext>(
   scope: UserScope<C>,
   context: C,
 ): Promise<PageResult> {
-  const { pool, now } = services.deps;
+  const { pool } = services.deps;
   const user = await userOf(services, scope, context);
-  const to = context.path(scope.path);
+  const to = pathOf(scope, context);
   if (user.id === context.viewer.user.id) return { to, failed: t('account.notYourself') };
   const isRefused = await transaction(pool, async (executor) => {
     if (await isLastAdmin(executor, user)) return true;
     await removeMember(executor, user);
-    const change = { actor: services.management.actorOf(context), user, action: 'remove', nowMs: now() } as const;
+    const change = { ...changeOf(services, scope, context, user), action: 'remove' } as const;
     await auditAccount(executor, change, accountView(user), null);
     return false;
   });
@@ -226,13 +269,11 @@ async function remove<C extends PageContext>(
 }
 
 /** @throws AppError `not_found`, also for users of other publishers */
-async function userOf<C extends PageContext>(
-  { deps }: PageServices,
-  { publisherIdOf }: UserScope<C>,
-  context: C,
-): Promise<User> {
+async function userOf<C extends PageContext>(services: PageServices, scope: UserScope<C>, context: C): Promise<User> {
   const id = pathText(context, 'userId');
-  const user = /^[1-9]\d{0,8}$/.test(id) ? await findMember(deps.pool, publisherIdOf(context), Number(id)) : null;
+  const { publisherId, advertiserId } = await ownerOf(services, scope, context);
+  const { pool } = services.deps;
+  const user = /^[1-9]\d{0,8}$/.test(id) ? await findMember(pool, publisherId, Number(id), advertiserId) : null;
   if (user === null) throw new AppError('not_found');
   return user;
 }

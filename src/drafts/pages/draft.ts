@@ -4,16 +4,16 @@ import { etagOf } from '../../management/rows.ts';
 import type { Actor } from '../../management/unit-of-work.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
-import { actionButton, hiddenField, saveForm } from '../../shell/actions.ts';
+import { actionButton, saveForm } from '../../shell/actions.ts';
 import { card, descriptionList, notice } from '../../shell/components.ts';
 import type { FieldErrors, PageContext } from '../../shell/context.ts';
 import { moment, utc } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
 import type { Difference } from '../apply.ts';
+import { changesTable, differencesTable, preview } from '../comparison.ts';
 import type { Draft } from '../draft.ts';
-import { changesTable, differencesTable, preview } from './comparison.ts';
-import { kindText, stateBadge } from './list.ts';
+import { kindText, stateBadge } from '../views.ts';
 
 export type DraftView = {
   draft: Draft;
@@ -93,8 +93,14 @@ function decisionCards(context: PageContext, path: string, { draft, actor, error
       decides &&
       isOpen &&
       html`<div class="cards two">
-        ${decision('approve', approval)}
-        ${decision('refuse', html`${reason}${hiddenField('one', 'yes')}`)}
+        ${card(
+          t('drafts.approve'),
+          saveForm(context, `${path}/approve`, approval, { button: t('drafts.approve'), page: path }),
+        )}
+        ${card(
+          t('drafts.refuse'),
+          saveForm(context, `${path}/refuse`, reason, { button: t('drafts.refuse'), page: path }),
+        )}
       </div>`
     }
     <div class="actions">

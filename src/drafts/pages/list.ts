@@ -1,35 +1,12 @@
 import { type Html, html } from '../../platform/http/html.ts';
-import { type MessageKey, t } from '../../platform/i18n/messages.ts';
+import { t } from '../../platform/i18n/messages.ts';
 import { csrfField } from '../../shell/actions.ts';
-import { badge, emptyState, pager, strongLink, type Tone, table, tabs } from '../../shell/components.ts';
+import { emptyState, pager, strongLink, table, tabs } from '../../shell/components.ts';
 import type { PageContext } from '../../shell/context.ts';
 import { moment, utc } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';
 import { type Draft, type DraftState, draftStates } from '../draft.ts';
-
-const stateTexts: Readonly<Record<DraftState, [MessageKey, Tone]>> = {
-  waiting: ['drafts.waiting', 'warn'],
-  scheduled: ['drafts.scheduled', 'info'],
-  live: ['drafts.live', 'good'],
-  refused: ['drafts.refused', 'bad'],
-  withdrawn: ['drafts.withdrawn', 'plain'],
-  undone: ['drafts.undone', 'plain'],
-};
-
-export function stateBadge(state: DraftState): Html {
-  const [text, tone] = stateTexts[state];
-  return badge(t(text), tone);
-}
-
-const kindTexts: Readonly<Record<Draft['resource'], MessageKey>> = {
-  offers: 'dimensions.offer',
-  creatives: 'drafts.creative',
-  campaigns: 'dimensions.campaign',
-};
-
-/** What a draft is of, such as "New offer" or "Campaign". */
-export const kindText = ({ resource, base }: Draft): string =>
-  Object.keys(base).length === 0 ? t('crud.new', { noun: t(kindTexts[resource]) }) : t(kindTexts[resource]);
+import { kindText, stateBadge, stateTexts } from '../views.ts';
 
 const formId = 'decide';
 

@@ -2,6 +2,9 @@ import type { Messages } from './en.ts';
 
 export const de: Messages = {
   account: {
+    advertiserUsers: 'Konten des Werbekunden',
+    invitesAdvertiser: 'Sie sind zu einem Konto des Werbekunden <b>{advertiser}</b> eingeladen.',
+    roleAdvertiser: 'Werbekunde: sieht die eigenen Kampagnen und schlägt Änderungen vor',
     accept: 'Annehmen',
     decline: 'Ablehnen',
     accepted: 'Einladung angenommen.',
@@ -254,6 +257,80 @@ export const de: Messages = {
     settings: 'Einstellungen',
     import: 'Import',
     operator: 'Betreiber',
+  },
+  advertiser: {
+    about: 'Zur Kampagne',
+    activityLead: 'Was mit Ihren Kampagnen, Angeboten und Entwürfen geschah.',
+    amount: 'Betrag',
+    billed: 'Berechnet',
+    budget: 'Budget',
+    budgetOf:
+      '{metric, select, budget {Geld} impressions {Einblendungen} clicks {Klicks} other {{metric}}} ' +
+      '{per, select, hour {je Stunde} day {je Tag} month {je Monat} other {insgesamt}}',
+    budgetReached: 'Das Budget war erreicht; es wären {amount} gewesen.',
+    budgets: 'Budgets',
+    by: 'Gruppieren nach',
+    campaignsLead: 'Ihre Kampagnen, und wo sie gezeigt werden.',
+    clickFound: 'Das ist ein Klick auf eines Ihrer Angebote. Eine Conversion dazu würde angenommen.',
+    clickId: 'Klick-ID',
+    clickUnknown: 'Keiner Ihrer Klicks hat diese ID, oder er wird nicht mehr aufbewahrt.',
+    clicks: 'Klicks',
+    conversions: 'Conversions',
+    conversionsLead: 'Was Sie in den letzten 90 Tagen gemeldet haben, was dafür berechnet wird, und warum nicht.',
+    csv: 'CSV herunterladen',
+    day: 'Tag',
+    draftsLead:
+      'Was Sie vorgeschlagen haben und was daraus wurde. Was live ist, bleibt live, bis ein Entwurf freigegeben ist.',
+    event: 'Ereignis',
+    from: 'Von',
+    impressions: 'Einblendungen',
+    height: 'Höhe in Pixeln',
+    limit: 'Grenze',
+    liveAtOnce: 'Durch eine Regel des Publishers freigegeben und live.',
+    noActivity: 'Keine Aktivität in dieser Zeit.',
+    noCampaigns: 'Noch keine Kampagnen',
+    noCampaignsText: 'Der Publisher legt sie an; Sie können Angebote dafür vorschlagen.',
+    noConversions: 'Noch keine Conversions',
+    noConversionsText: 'Richten Sie unter Tracking das Tag oder das Postback ein.',
+    noOffers: 'Noch keine Angebote.',
+    notBilled: 'Nicht berechnet',
+    noteHint: 'Für alle, die freigeben.',
+    outcome: 'Ergebnis',
+    pays: 'Sie zahlen',
+    pictureHint: 'Adresse eines Bildes auf einem Ihrer Server, https.',
+    postback: 'Postback von Ihrem Server',
+    postbackLead:
+      'Merken Sie sich die Klick-ID, die die Zielseite bekommt, und senden Sie sie bei einer Conversion zurück.',
+    propose: 'Vorschlagen',
+    proposeChange: 'Änderung vorschlagen',
+    proposeLead: 'Es ist live, sobald es freigegeben ist.',
+    proposeOffer: 'Angebot vorschlagen',
+    proposePicture: 'Bild vorschlagen',
+    proposed: 'Vorgeschlagen. Es ist live, sobald es freigegeben ist.',
+    refused: 'Abgelehnt',
+    refusedBecause: 'Abgelehnt: {reason}',
+    reportsLead: 'Ihre Angebote bei allen Publishern, die sie zeigen.',
+    reserved: 'Reserviert',
+    saleTag: 'Auf der Seite nach dem Kauf',
+    shownAt: 'Gezeigt bei',
+    spent: 'Ausgegeben',
+    stopped: 'Gestoppt',
+    suspicious: 'Der Klick ist verdächtig: {reason}.',
+    tag: 'Tag auf der Zielseite und allen späteren',
+    tagLead: 'Es bewahrt die Klick-ID 30 Tage lang im Speicher Ihrer Website auf.',
+    test: 'Klick-ID prüfen',
+    testButton: 'Klick suchen',
+    testLead:
+      'Öffnen Sie eines Ihrer Angebote und kopieren Sie die Klick-ID aus der Adresse der Zielseite. Nichts wird gebucht.',
+    time: 'Zeit',
+    tracking: 'Tracking',
+    trackingLead: 'Wie Sie Conversions melden.',
+    transaction: 'Transaktion',
+    unbilled: 'Nicht berechnet',
+    until: 'Bis',
+    voided: 'Zurückgenommen',
+    who: 'Von',
+    width: 'Breite in Pixeln',
   },
   alerts: {
     kindDraftWaiting: 'Ein Entwurf wartet auf die Freigabe',
@@ -1373,8 +1450,8 @@ export const de: Messages = {
     scheduledDone: 'Freigegeben: Er geht zu seiner Zeit live.',
     selectFirst: 'Wählen Sie zuerst Entwürfe aus.',
     someNotDecided:
-      '{count, plural, one {# Entwurf} other {# Entwürfe}} entschieden; nicht entschieden: {failed}. Öffnen Sie ' +
-      'diese, um ' +
+      '{count, plural, one {# Entwurf} other {# Entwürfe}} entschieden; nicht entschieden: {failed}. ' +
+      'Öffnen Sie diese, um ' +
       'den Grund zu sehen.',
     subject: 'Entwurf',
     undone: 'Zurückgenommen',
@@ -2475,6 +2552,7 @@ export const de: Messages = {
     glossary: 'Alle Begriffe im Glossar',
   },
   roles: {
+    advertiser: 'Werbekunde',
     admin: 'Administrator',
     analyst: 'Analyst',
     manager: 'Manager',
@@ -2485,8 +2563,8 @@ export const de: Messages = {
     approvals: 'Freigabe von Änderungen',
     approvalRequired: 'Wesentliche Änderungen brauchen eine Freigabe',
     approvalRequiredHint:
-      'Neue Angebote und Bilder sowie Änderungen an Texten, Zielseiten und Bedingungen sind Entwürfe, bis ein ' +
-      'Admin sie ' +
+      'Neue Angebote und Bilder sowie Änderungen an Texten, Zielseiten und Bedingungen sind Entwürfe, bis ' +
+      'ein Admin sie ' +
       'freigibt. Aus: Was gespeichert wird, ist sofort live.',
     datesApproved: 'Freigeben, was nur die Laufzeit ändert',
     datesApprovedHint: 'Bei dem, was Werbekunden vorschlagen.',

@@ -22,6 +22,7 @@ export const guideGroups: readonly { title: string; guides: readonly Guide[] }[]
     guides: [
       guide('receiving-webhooks', 'Receiving webhooks'),
       guide('audiences', 'Audiences'),
+      guide('advertisers', 'Advertisers and drafts'),
       guide('conversions', 'Conversions'),
       guide('management-api', 'Management API'),
       document('command-line', 'Command line'),

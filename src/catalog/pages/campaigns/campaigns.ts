@@ -269,7 +269,12 @@ export function advertiserPages(app: App, services: PageServices): void {
       return { title: t('campaigns.noAdvertisers'), text: t('campaigns.noAdvertisersText') };
     },
     nameOf,
-    actions: (context, view) => stopButton(context, advertisers, view, nameOf(view)),
+    actions: (context, view) => html`
+      ${
+        hasRole(context.viewer.user.role, 'admin') &&
+        linkButton(context.path(`/advertisers/${view.id}/users`), t('account.advertiserUsers'))
+      }
+      ${stopButton(context, advertisers, view, nameOf(view))}`,
     notice: async (context, view) => stopNotice(context, view),
     afterCreate: ({ path }, view) => ({
       to: path(`/campaigns/new?advertiser_id=${view.id}`),
@@ -285,6 +290,5 @@ export function advertiserPages(app: App, services: PageServices): void {
         mayApprove(services.management.actorOf(context)) &&
         form.checkbox('trusted', { label: t('settings.trustedAdvertiser'), hint: t('settings.trustedAdvertiserHint') })
       }`,
-    below: async (context, view) => services.extensions.advertiserCard?.(context, Number(view.id)) ?? nothing,
   });
 }

@@ -1,0 +1,81 @@
+import { materialFields } from '../../catalog/approval.ts';
+import { html } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import { emptyState, pager, table } from '../../shell/components.ts';
+import { queryText } from '../../shell/context.ts';
+import { fieldName } from '../../shell/field-names.ts';
+import { moment, utc } from '../../shell/format.ts';
+import type { Page } from '../../shell/layout.ts';
+import type { AdvertiserContext, PageServices } from './services.ts';
+
+const rowsPerPage = 50;
+
+type Entry = {
+  id: string;
+  at: Date;
+  actor: string | null;
+  action: string;
+  resource: string;
+  resource_id: string;
+  fields: string[];
+};
+
+/** Fields of the log that an advertiser is told of; what a publisher sets beside them is its own. */
+const told = [...new Set([...Object.values(materialFields).flat(), 'state', 'reason', 'active', 'name', 'stopped'])];
+
+/** What happened to the campaigns, offers and drafts of an advertiser, and by whom of its own accounts. */
+export async function activityPage({ management }: PageServices, context: AdvertiserContext): Promise<Page> {
+  const asked = queryText(context, 'before');
+  const before = /^[1-9]\d{0,17}$/.test(asked) ? asked : null;
+  const { id } = context.advertiser;
+  const entries = await management.read(context, async ({ executor, publisherId }) => {
+    const { rows } = await executor.query<Entry>(
+      `with own as (select id from campaigns where publisher_id = $1 and advertiser_id = $2),
+      named as (
+        select 'campaigns' as resource, id::text as resource_id from own
+        union all select 'offers', id::text from offers where campaign_id in (select id from own)
+        union all select 'drafts', id::text from drafts where publisher_id = $1 and advertiser_id = $2
+      )
+      select * from (
+        select l.id, l.at, l.action, l.resource, l.resource_id,
+          (select u.email from memberships m join users u on u.id = m.user_id
+            where m.advertiser_id = $2 and l.actor_kind = 'user' and m.user_id = l.actor_id) as actor,
+          array(select key from jsonb_object_keys(l.changes) key where key = any($3) order by key) as fields
+        from named join audit_log l on l.publisher_id = $1 and l.resource = named.resource
+          and l.resource_id = named.resource_id
+        where $4::bigint is null or l.id < $4
+      ) entry where fields <> '{}' order by id desc limit ${rowsPerPage}`,
+      [publisherId, id, told, before],
+    );
+    return rows;
+  });
+  const path = context.path('/activity');
+  const next = entries.length < rowsPerPage ? null : `${path}?before=${entries.at(-1)?.id}`;
+  const columns = [t('advertiser.time'), t('advertiser.who'), t('drafts.kind'), t('drafts.changes')];
+  return {
+    title: t('nav.activity'),
+    lead: t('advertiser.activityLead'),
+    nav: 'advertiser-activity',
+    body: html`
+      ${
+        entries.length === 0
+          ? emptyState('activity', t('nav.activity'), t('advertiser.activityLead'))
+          : table(
+              t('nav.activity'),
+              columns.map((text) => ({ text })),
+              entries.map(({ at, actor, resource, resource_id, fields }) => [
+                moment(utc, at, 'second'),
+                actor ?? t('layout.publisher'),
+                `${t(kinds[resource] ?? 'nav.drafts')} #${resource_id}`,
+                fields.map(fieldName).join(', '),
+              ]),
+            )
+      }
+      ${pager(before === null ? null : path, next)}`,
+  };
+}
+
+const kinds = { campaigns: 'dimensions.campaign', offers: 'dimensions.offer', drafts: 'drafts.subject' } as Record<
+  string,
+  'dimensions.campaign' | 'dimensions.offer' | 'drafts.subject'
+>;

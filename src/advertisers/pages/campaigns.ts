@@ -1,0 +1,149 @@
+import { withAdditions } from '../../management/additions.ts';
+import type { View } from '../../management/resource.ts';
+import { getRow } from '../../management/rows.ts';
+import { type Html, html } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import {
+  badge,
+  card,
+  descriptionList,
+  emptyState,
+  linkButton,
+  pager,
+  strongLink,
+  table,
+} from '../../shell/components.ts';
+import { keyIn, queryText } from '../../shell/context.ts';
+import { momentOr, perLocale, utc } from '../../shell/format.ts';
+import type { Page } from '../../shell/layout.ts';
+import { ownRows, readCarriers } from '../scope.ts';
+import { campaignForm } from './propose.ts';
+import type { AdvertiserContext, PageServices } from './services.ts';
+
+type Usage = { metric: string; per: string; limit: number; spent: number; reserved: number; unbilled: number };
+
+const number = perLocale((locale, kind) =>
+  kind === ''
+    ? new Intl.NumberFormat(locale, { maximumFractionDigits: 2 })
+    : new Intl.NumberFormat(locale, { style: 'currency', currency: kind }),
+);
+
+const datesOf = (row: View): { start_at?: string; end_at?: string } =>
+  (row.rules as { schedule?: { start_at?: string; end_at?: string } }).schedule ?? {};
+
+const stateBadge = (row: View): Html => {
+  if (row.stopped === true) return badge(t('advertiser.stopped'), 'bad');
+  return row.active === true ? badge(t('campaigns.active'), 'good') : badge(t('campaigns.pausedState'));
+};
+
+/** The campaigns of an advertiser, with who shows them. */
+export async function campaignsPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
+  const { management, kinds } = services;
+  const own = ownRows(kinds, context.advertiser);
+  const cursor = queryText(context, 'cursor');
+  const { rows, nextCursor } = await management.list(context, own.campaigns, {
+    ...{ limit: '50', sort: 'name' },
+    ...(cursor !== '' && { cursor }),
+  });
+  const carriers = await management.read(context, (work) =>
+    readCarriers(
+      work,
+      rows.map(({ id }) => Number(id)),
+    ),
+  );
+  const path = context.path('/campaigns');
+  const columns = [
+    t('common.name'),
+    t('common.status'),
+    t('advertiser.shownAt'),
+    t('advertiser.from'),
+    t('advertiser.until'),
+  ];
+  return {
+    title: t('nav.campaigns'),
+    lead: t('advertiser.campaignsLead'),
+    nav: 'advertiser-campaigns',
+    body:
+      rows.length === 0
+        ? emptyState('campaigns', t('advertiser.noCampaigns'), t('advertiser.noCampaignsText'))
+        : html`
+          ${table(
+            t('nav.campaigns'),
+            columns.map((text) => ({ text })),
+            rows.map((row) => [
+              strongLink(`${path}/${row.id}`, String(row.name)),
+              stateBadge(row),
+              (carriers.get(Number(row.id)) ?? []).map(({ name }) => name).join(', '),
+              momentOr(utc, datesOf(row).start_at ?? null),
+              momentOr(utc, datesOf(row).end_at ?? null),
+            ]),
+          )}
+          ${pager(
+            cursor === '' ? null : path,
+            nextCursor === null ? null : `${path}?cursor=${encodeURIComponent(nextCursor)}`,
+          )}`,
+  };
+}
+
+/** One campaign: where its budgets stand, its offers, and what can be proposed. */
+export async function campaignPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
+  const { management, kinds, additions } = services;
+  const own = ownRows(kinds, context.advertiser);
+  const { view, usage, carriers } = await management.read(context, async (work) => {
+    const row = await getRow(own.campaigns, work, keyIn(context));
+    const [shown] = await withAdditions(additions, kinds.campaigns, work, [row]);
+    const served = await readCarriers(work, [Number(row.id)]);
+    return { view: row, usage: (shown?.usage ?? []) as Usage[], carriers: served.get(Number(row.id)) ?? [] };
+  });
+  const offers = await management.list(context, own.offers, { campaign_id: String(view.id), limit: '100' });
+  return {
+    title: String(view.name),
+    lead: stateBadge(view),
+    nav: 'advertiser-campaigns',
+    trail: [{ text: t('nav.campaigns'), href: context.path('/campaigns') }],
+    actions: linkButton(context.path(`/offers/new?campaign_id=${view.id}`), t('advertiser.proposeOffer'), 'main'),
+    body: html`
+      ${card(t('advertiser.about'), about(view, carriers))}
+      ${usage.length > 0 && card(t('advertiser.budgets'), budgets(usage, String(view.payout_currency)))}
+      ${card(t('nav.offers'), offerTable(context, offers.rows))}
+      ${card(t('advertiser.proposeChange'), campaignForm(context, view), { lead: t('advertiser.proposeLead') })}`,
+  };
+}
+
+const about = (view: View, carriers: readonly { name: string }[]): Html =>
+  descriptionList([
+    [t('campaigns.landingPage'), String(view.landing_url)],
+    [
+      t('advertiser.pays'),
+      `${number(String(view.payout_currency)).format(Number(view.payout_amount))} (${view.payout_kind})`,
+    ],
+    [t('advertiser.shownAt'), carriers.map(({ name }) => name).join(', ')],
+    [t('advertiser.from'), momentOr(utc, datesOf(view).start_at ?? null)],
+    [t('advertiser.until'), momentOr(utc, datesOf(view).end_at ?? null)],
+  ]);
+
+/** Each budget and total cap, in its current period. */
+function budgets(usage: readonly Usage[], currency: string): Html {
+  const columns = [t('advertiser.limit'), t('advertiser.spent'), t('advertiser.reserved'), t('advertiser.unbilled')];
+  return table(
+    t('advertiser.budgets'),
+    [{ text: t('advertiser.budget') }, ...columns.map((text) => ({ text, numeric: true }))],
+    usage.map(({ metric, per, limit, spent, reserved, unbilled }) => {
+      const shown = (value: number): string => number(metric === 'budget' ? currency : '').format(value);
+      const name = t('advertiser.budgetOf', { metric, per });
+      return [name, shown(limit), shown(spent), shown(reserved), metric === 'budget' ? shown(unbilled) : ''];
+    }),
+  );
+}
+
+const offerTable = (context: AdvertiserContext, rows: readonly View[]): Html =>
+  rows.length === 0
+    ? html`<p class="hint">${t('advertiser.noOffers')}</p>`
+    : table(
+        t('nav.offers'),
+        [{ text: t('offers.headline') }, { text: t('common.status') }],
+        rows.map((row) => [
+          strongLink(context.path(`/offers/${row.id}`), String(row.title || row.short_headline || `#${row.id}`)),
+          stateBadge(row),
+        ]),
+      );

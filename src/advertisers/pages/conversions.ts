@@ -1,0 +1,129 @@
+import { type Html, html } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import { dayMs } from '../../platform/lib/time.ts';
+import { badge, card, codeBlock, descriptionList, emptyState, notice, pager, table } from '../../shell/components.ts';
+import { queryText } from '../../shell/context.ts';
+import { moment, perLocale, utc } from '../../shell/format.ts';
+import { createForm } from '../../shell/forms.ts';
+import type { Page } from '../../shell/layout.ts';
+import { type AdvertiserConversion, conversionsOfAdvertiser } from '../../tracking/conversions-of-advertiser.ts';
+import { readCampaigns } from '../scope.ts';
+import type { AdvertiserContext, PageServices } from './services.ts';
+
+const rowsPerPage = 50;
+/** How far back they are listed (milliseconds). */
+const listedMs = 90 * dayMs;
+
+const amount = perLocale((locale, currency) => new Intl.NumberFormat(locale, { style: 'currency', currency }));
+
+/** What was reported, what it is billed with, and why not. */
+export async function conversionsPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
+  const { management, catalog } = services;
+  const nowMs = management.now();
+  const asked = Date.parse(queryText(context, 'before'));
+  const before = new Date(Number.isNaN(asked) ? nowMs + dayMs : asked);
+  const since = new Date(nowMs - listedMs);
+  const { rows, campaigns } = await management.read(context, async (work) => ({
+    campaigns: await readCampaigns(work, context.advertiser),
+    rows: await conversionsOfAdvertiser(work.executor, {
+      ...{ advertiserId: context.advertiser.id, since, before, limit: rowsPerPage },
+    }),
+  }));
+  const path = context.path('/conversions');
+  const last = rows.at(-1);
+  const next = rows.length < rowsPerPage || last === undefined ? null : `${path}?before=${last.at.toISOString()}`;
+  const columns = [
+    ...[t('advertiser.time'), t('dimensions.campaign'), t('layout.publisher'), t('advertiser.event')],
+    ...[t('advertiser.transaction'), t('advertiser.outcome'), t('advertiser.amount')],
+  ];
+  const list = () =>
+    table(
+      t('advertiser.conversions'),
+      columns.map((text, at) => ({ text, numeric: at === columns.length - 1 })),
+      rows.map((row) => [
+        moment(utc, row.at),
+        campaigns.get(row.campaignId) ?? `#${row.campaignId}`,
+        catalog.current().publishers.get(row.publisherId)?.name ?? '',
+        row.event,
+        row.txnId ?? '',
+        outcome(row),
+        amount(row.currency).format(row.payoutMicros / 1_000_000),
+      ]),
+    );
+  return {
+    title: t('advertiser.conversions'),
+    lead: t('advertiser.conversionsLead'),
+    nav: 'advertiser-conversions',
+    body: html`
+      ${
+        rows.length === 0
+          ? emptyState('activity', t('advertiser.noConversions'), t('advertiser.noConversionsText'))
+          : list()
+      }
+      ${pager(asked > 0 ? path : null, next)}`,
+  };
+}
+
+function outcome({ isVoid, suspicious, unbilledMicros, currency }: AdvertiserConversion): Html {
+  if (isVoid) return badge(t('advertiser.voided'), 'plain');
+  if (suspicious !== null)
+    return html`${badge(t('advertiser.refused'), 'bad')}
+      ${t('advertiser.suspicious', { reason: suspicious.replaceAll('_', ' ') })}`;
+  if (unbilledMicros !== 0) {
+    const would = amount(currency).format(unbilledMicros / 1_000_000);
+    return html`${badge(t('advertiser.notBilled'), 'warn')} ${t('advertiser.budgetReached', { amount: would })}`;
+  }
+  return badge(t('advertiser.billed'), 'good');
+}
+
+/** The tag and the postback, with a test of a click id. */
+export async function trackingPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
+  const { publicUrl } = services;
+  const clickId = queryText(context, 'click_id').trim();
+  const tag = `<script src="${publicUrl}/sdk/conversion.js" async></script>`;
+  const sale =
+    `<script src="${publicUrl}/sdk/conversion.js" async\n` +
+    '  data-event="purchase" data-payout="49.90" data-currency="EUR" data-txn-id="order-1001"></script>';
+  const id = clickId === '' ? 'CLICK_ID' : encodeURIComponent(clickId);
+  const call = `curl '${publicUrl}/track?click_id=${id}&event=purchase&payout=49.90&currency=EUR&txn_id=order-1001'`;
+  return {
+    title: t('advertiser.tracking'),
+    lead: t('advertiser.trackingLead'),
+    nav: 'advertiser-tracking',
+    body: html`
+      ${card(
+        t('advertiser.tag'),
+        html`${codeBlock(t('advertiser.tag'), tag)}${codeBlock(t('advertiser.saleTag'), sale)}`,
+        { lead: t('advertiser.tagLead') },
+      )}
+      ${card(t('advertiser.postback'), codeBlock(t('advertiser.postback'), call), {
+        lead: t('advertiser.postbackLead'),
+      })}
+      ${card(t('advertiser.test'), await clickTest(services, context, clickId), { lead: t('advertiser.testLead') })}`,
+  };
+}
+
+async function clickTest(
+  { management, testClick }: PageServices,
+  context: AdvertiserContext,
+  clickId: string,
+): Promise<Html> {
+  const form = html`
+    <form class="filters" method="get" action="${context.path('/tracking')}">
+      ${createForm({ click_id: clickId }).input('click_id', { label: t('advertiser.clickId'), required: true })}
+      <button class="button">${t('advertiser.testButton')}</button>
+    </form>`;
+  if (clickId === '') return form;
+  const click = await management.read(context, (work) => testClick(work.executor, clickId, context.advertiser.id));
+  if (click === null) return html`${form}${notice('failed', html`<p>${t('advertiser.clickUnknown')}</p>`)}`;
+  const { offerId, at, suspicious } = click;
+  const result =
+    suspicious === null
+      ? notice('done', html`<p>${t('advertiser.clickFound')}</p>`)
+      : notice('warn', html`<p>${t('advertiser.suspicious', { reason: suspicious.replaceAll('_', ' ') })}</p>`);
+  return html`${form}${result}
+    ${descriptionList([
+      [t('dimensions.offer'), `#${offerId}`],
+      [t('advertiser.time'), moment(utc, at, 'second')],
+    ])}`;
+}

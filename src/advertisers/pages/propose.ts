@@ -1,0 +1,220 @@
+import { propose } from '../../drafts/propose.ts';
+import type { Proposal } from '../../management/approval.ts';
+import type { Values, View } from '../../management/resource.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { t } from '../../platform/i18n/messages.ts';
+import { hiddenField, saveForm } from '../../shell/actions.ts';
+import { card, table } from '../../shell/components.ts';
+import { type FieldErrors, type Fields, fieldErrorsOf, keyIn, queryText } from '../../shell/context.ts';
+import { fieldName } from '../../shell/field-names.ts';
+import { createForm, type FormValues } from '../../shell/forms.ts';
+import type { Page } from '../../shell/layout.ts';
+import type { PageResult } from '../../shell/pages.ts';
+import { ownRows } from '../scope.ts';
+import type { AdvertiserContext, PageServices } from './services.ts';
+
+const shortTexts = [
+  'title',
+  'short_headline',
+  'cta_yes',
+  'cta_no',
+  'useraction_cta',
+  'useraction_url',
+  'adv_pixel_url',
+];
+const longTexts = [
+  ...['description', 'short_description', 'mini_text', 'loyalty_requirements', 'terms_and_conditions'],
+] as const;
+/** Fields that are null where they are empty. */
+const nullable = new Set(['useraction_cta', 'useraction_url']);
+
+const noteField = (form: ReturnType<typeof createForm>): Html =>
+  form.textarea('note', { label: t('drafts.note'), rows: 2, hint: t('advertiser.noteHint') });
+
+const button = () => ({ button: t('advertiser.propose') });
+
+export function campaignForm(context: AdvertiserContext, view: View, typed?: FormValues, errors?: FieldErrors): Html {
+  const schedule = (view.rules as { schedule?: { start_at?: string; end_at?: string } }).schedule ?? {};
+  const { start_at = '', end_at = '' } = schedule;
+  const form = createForm(typed ?? { ...(view as FormValues), start_at, end_at, note: '' }, errors);
+  return saveForm(
+    context,
+    context.path(`/campaigns/${view.id}`),
+    html`
+      ${form.summary()}
+      ${form.input('landing_url', { label: t('campaigns.landingPage'), type: 'url', required: true })}
+      ${form.textarea('offer_description', { label: t('campaigns.fullDescription'), rows: 3 })}
+      ${form.input('start_at', { label: t('advertiser.from'), hint: t('drafts.liveAtHint') })}
+      ${form.input('end_at', { label: t('advertiser.until') })}
+      ${noteField(form)}`,
+    button(),
+  );
+}
+
+const withErrorsOfForm = (errors: FieldErrors): FieldErrors =>
+  errors.map(({ path, message }) => ({
+    path: path.replace(/^\/(changes|rules\/schedule|schedule)(?=\/)/, ''),
+    message,
+  }));
+
+/** Proposes changes of a campaign. */
+export async function proposeCampaign(
+  services: PageServices,
+  context: AdvertiserContext,
+  fields: Fields,
+): Promise<PageResult> {
+  const view = await services.management.get(
+    context,
+    ownRows(services.kinds, context.advertiser).campaigns,
+    keyIn(context),
+  );
+  const changes = {
+    landing_url: fields.text('landing_url'),
+    offer_description: fields.text('offer_description'),
+    schedule: { start_at: fields.text('start_at') || null, end_at: fields.text('end_at') || null },
+  };
+  try {
+    return await proposed(services, context, {
+      resource: 'campaigns',
+      rowId: Number(view.id),
+      changes,
+      note: fields.text('note'),
+    });
+  } catch (err) {
+    const errors = withErrorsOfForm(fieldErrorsOf(err));
+    const typed = { ...changes, ...changes.schedule, note: fields.text('note') } as unknown as FormValues;
+    return {
+      title: String(view.name),
+      nav: 'advertiser-campaigns',
+      trail: [{ text: t('nav.campaigns'), href: context.path('/campaigns') }],
+      status: 422,
+      body: card(t('advertiser.proposeChange'), campaignForm(context, view, typed, errors)),
+    };
+  }
+}
+
+type OfferForm = { view: View | null; campaignId: unknown; typed?: FormValues; errors?: FieldErrors };
+
+/** The page with the form of an offer: a new one, or one that is live. */
+export async function offerPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
+  const { management, kinds } = services;
+  const own = ownRows(kinds, context.advertiser);
+  const view = await management.get(context, own.offers, keyIn(context));
+  const pictures = await management.list(context, own.creatives, { offer_id: String(view.id), limit: '50' });
+  const page = formPage(context, { view, campaignId: view.campaign_id });
+  return { ...page, body: html`${page.body}${pictureCard(context, view, pictures.rows)}` };
+}
+
+export async function newOfferPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
+  const own = ownRows(services.kinds, context.advertiser);
+  const campaign = await services.management.get(context, own.campaigns, queryText(context, 'campaign_id'));
+  const typed = { cta_yes: t('offers.sampleYes'), cta_no: t('offers.sampleNo') };
+  return formPage(context, { view: null, campaignId: campaign.id, typed });
+}
+
+function formPage(context: AdvertiserContext, { view, campaignId, typed, errors = [] }: OfferForm): Page {
+  const form = createForm(typed ?? (view as FormValues), errors);
+  const body = html`
+    ${form.summary()}
+    ${view === null ? hiddenField('campaign_id', String(campaignId)) : nothing}
+    ${shortTexts.map((name) => form.input(name, { label: fieldName(name) }))}
+    ${longTexts.map((name) => form.textarea(name, { label: fieldName(name), rows: 3 }))}
+    ${noteField(form)}`;
+  const to = context.path(view === null ? '/offers' : `/offers/${view.id}`);
+  return {
+    title: view === null ? t('advertiser.proposeOffer') : String(view.title || view.short_headline || `#${view.id}`),
+    lead: t('advertiser.proposeLead'),
+    nav: 'advertiser-campaigns',
+    trail: [{ text: t('nav.campaigns'), href: context.path(`/campaigns/${campaignId}`) }],
+    status: errors.length > 0 ? 422 : 200,
+    body: html`<section class="card">${saveForm(context, to, body, button())}</section>`,
+  };
+}
+
+/** Proposes a new offer, or changes of one. */
+export async function proposeOffer(
+  services: PageServices,
+  context: AdvertiserContext,
+  fields: Fields,
+  isNew: boolean,
+): Promise<PageResult> {
+  const { management, kinds } = services;
+  const own = ownRows(kinds, context.advertiser);
+  const view = isNew ? null : await management.get(context, own.offers, keyIn(context));
+  const campaignId = view?.campaign_id ?? fields.number('campaign_id');
+  const texts: Values = Object.fromEntries(
+    [...shortTexts, ...longTexts].map((name) => [name, fields.text(name) || (nullable.has(name) ? null : '')]),
+  );
+  const changes = view === null ? { campaign_id: campaignId, ...texts } : texts;
+  const rowId = view === null ? null : Number(view.id);
+  try {
+    return await proposed(services, context, { resource: 'offers', rowId, changes, note: fields.text('note') });
+  } catch (err) {
+    const errors = withErrorsOfForm(fieldErrorsOf(err));
+    return formPage(context, {
+      view,
+      campaignId,
+      errors,
+      typed: { ...texts, note: fields.text('note') } as FormValues,
+    });
+  }
+}
+
+function pictureCard(context: AdvertiserContext, offer: View, pictures: readonly View[]): Html {
+  const form = createForm({ type: 'png', width: '', height: '', url: '' });
+  const list = table(
+    t('offers.images'),
+    [{ text: t('offers.images') }, { text: t('drafts.kind') }],
+    pictures.map((row) => [
+      html`<img src="${row.path === null ? String(row.url) : `${String(row.path)}?width=240`}" alt="" width="120"
+        loading="lazy">`,
+      `${row.width} × ${row.height}, ${row.type}`,
+    ]),
+  );
+  const types = ['png', 'jpg', 'webp', 'gif', 'avif'].map((value) => ({ value, text: value }));
+  const fields = html`
+    ${form.input('url', { label: t('webhooks.url'), type: 'url', required: true, hint: t('advertiser.pictureHint') })}
+    ${form.select('type', { label: t('drafts.kind'), choices: types })}
+    ${form.input('width', { label: t('advertiser.width'), type: 'number', min: 1 })}
+    ${form.input('height', { label: t('advertiser.height'), type: 'number', min: 1 })}`;
+  const to = context.path(`/offers/${offer.id}/pictures`);
+  return card(
+    t('offers.images'),
+    html`${pictures.length > 0 && list}${saveForm(context, to, fields, { button: t('advertiser.proposePicture') })}`,
+  );
+}
+
+export async function proposePicture(
+  services: PageServices,
+  context: AdvertiserContext,
+  fields: Fields,
+): Promise<PageResult> {
+  const own = ownRows(services.kinds, context.advertiser);
+  const offer = await services.management.get(context, own.offers, keyIn(context));
+  const changes = {
+    ...{ offer_id: offer.id, url: fields.text('url'), type: fields.text('type') },
+    ...{ width: fields.number('width'), height: fields.number('height') },
+  };
+  try {
+    return await proposed(services, context, { resource: 'creatives', rowId: null, changes });
+  } catch (err) {
+    const [error] = fieldErrorsOf(err);
+    return {
+      to: context.path(`/offers/${offer.id}`),
+      failed: `${error?.path.slice(1) ?? ''} ${error?.message ?? ''}`.trim(),
+    };
+  }
+}
+
+async function proposed(
+  { management, kinds }: PageServices,
+  context: AdvertiserContext,
+  proposal: Proposal,
+): Promise<PageResult> {
+  const { advertiser } = context;
+  const draft = await management.write(context, (work) => propose(kinds, work, proposal, advertiser.id));
+  return {
+    to: context.path(`/drafts/${draft.id}`),
+    done: t(draft.state === 'live' ? 'advertiser.liveAtOnce' : 'advertiser.proposed'),
+  };
+}

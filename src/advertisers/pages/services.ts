@@ -1,0 +1,20 @@
+import type { CatalogStore } from '../../catalog/store.ts';
+import type { ReviewedKinds } from '../../drafts/apply.ts';
+import type { AllAdditions } from '../../management/additions.ts';
+import type { ManagementClient } from '../../management/page-client.ts';
+import type { ReportService } from '../../reports/service.ts';
+import type { PageContext, ViewedAdvertiser } from '../../shell/context.ts';
+import type { Shell } from '../../shell/layout.ts';
+import type { TestClick } from '../../tracking/test-click.ts';
+
+export type AdvertiserContext = PageContext & { advertiser: ViewedAdvertiser };
+
+/** What the pages of advertisers are made with. */
+export type PageServices = Shell & {
+  management: ManagementClient;
+  kinds: ReviewedKinds;
+  additions: AllAdditions;
+  catalog: Pick<CatalogStore, 'current'>;
+  reports: ReportService;
+  testClick: TestClick;
+};

@@ -1,0 +1,97 @@
+import type { ReviewedKind } from '../catalog/approval.ts';
+import type { Values, View } from '../management/resource.ts';
+import { type Html, html } from '../platform/http/html.ts';
+import { t } from '../platform/i18n/messages.ts';
+import { card, table } from '../shell/components.ts';
+import { fieldName } from '../shell/field-names.ts';
+import { moment, utc } from '../shell/format.ts';
+import type { Difference } from './apply.ts';
+import type { Draft } from './draft.ts';
+
+/** A value as a reader of the draft sees it. */
+function shownValue(name: string, value: unknown): Html | string {
+  if (value === null || value === undefined || value === '') return html`<span class="hint">${t('drafts.none')}</span>`;
+  if (name === 'schedule') {
+    const { start_at: from, end_at: to } = value as { start_at: string | null; end_at: string | null };
+    const end = (at: string | null): Html | string =>
+      at === null ? t('drafts.open') : moment(utc, new Date(at), 'minute');
+    return html`${end(from)} – ${end(to)}`;
+  }
+  if (typeof value === 'boolean') return value ? t('activity.yes') : t('activity.no');
+  if (typeof value === 'string') return value;
+  return JSON.stringify(value);
+}
+
+/** Fields that need no comparing: the row they belong to. */
+const plain = new Set(['offer_id', 'campaign_id']);
+
+/** Each changed field, before and after. */
+export function changesTable({ changes, base }: Pick<Draft, 'changes' | 'base'>): Html {
+  const isNew = Object.keys(base).length === 0;
+  const shown = Object.entries(changes).filter(
+    ([name, value]) => !isNew || (!plain.has(name) && value !== '' && value !== null && !isEmpty(value)),
+  );
+  const columns = [t('crud.field'), ...(isNew ? [] : [t('drafts.before')]), t('drafts.after')].map((text) => ({
+    text,
+  }));
+  return table(
+    t('drafts.changes'),
+    columns,
+    shown.map(([name, value]) => [
+      fieldName(name),
+      ...(isNew ? [] : [shownValue(name, base[name])]),
+      shownValue(name, value),
+    ]),
+  );
+}
+
+const isEmpty = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+
+/** What was changed meanwhile, beside what was proposed. */
+export const differencesTable = (differences: readonly Difference[]): Html =>
+  table(
+    t('crud.differences'),
+    [t('crud.field'), t('drafts.before'), t('drafts.now'), t('drafts.proposedValue')].map((text) => ({ text })),
+    differences.map(({ field, before, now, proposed }) => [
+      fieldName(field),
+      ...[before, now, proposed].map((value) => shownValue(field, value)),
+    ]),
+  );
+
+/** The offer or picture as users see it: what is live beside what is proposed. */
+export function preview(draft: Draft, current: View | null): Html {
+  if (draft.resource === 'campaigns') return html``;
+  const after: Values = { ...current, ...draft.changes };
+  const isDecided = draft.state === 'live' || draft.state === 'undone';
+  const before = isDecided ? { ...current, ...draft.base } : current;
+  const views: [string, Values | null][] = [
+    [t('drafts.before'), Object.keys(draft.base).length === 0 ? null : before],
+    [t('drafts.after'), after],
+  ];
+  return html`
+    <div class="cards two">${views.map(([title, view]) =>
+      card(title, view === null ? html`<p class="hint">${t('drafts.isNew')}</p>` : picture(draft.resource, view)),
+    )}</div>`;
+}
+
+function picture(kind: ReviewedKind, view: Values): Html {
+  const text = (name: string): string => String(view[name] ?? '');
+  if (kind === 'creatives') {
+    const source = view.url === null || view.url === undefined ? `${text('path')}?width=480` : text('url');
+    return html`<img src="${source}" alt="${t('offers.images')}" width="240" loading="lazy">
+      <p class="hint">${text('width')} × ${text('height')}, ${text('type')}</p>`;
+  }
+  return html`
+    <h3>${text('title') || text('short_headline')}</h3>
+    <p>${text('description') || text('short_description')}</p>
+    ${text('mini_text') !== '' && html`<p class="hint">${text('mini_text')}</p>`}
+    <p>${[text('cta_yes'), text('cta_no')]
+      .filter((one) => one !== '')
+      .map((one) => html`<span class="button small">${one}</span> `)}</p>
+    ${
+      text('terms_and_conditions') !== '' &&
+      html`<details>
+      <summary>${t('offers.terms')}</summary><p>${text('terms_and_conditions')}</p></details>`
+    }`;
+}
