@@ -1,7 +1,8 @@
 -- Accounts of advertisers.
 
 alter table memberships add column advertiser_id integer references advertisers;
-comment on column memberships.advertiser_id is 'Of the role advertiser: whose campaigns the user sees and proposes for.';
+comment on column memberships.advertiser_id is 
+  'Of the role advertiser: whose campaigns the user sees and proposes for.';
 alter table memberships drop constraint memberships_role_check;
 alter table memberships add constraint memberships_role_check
   check (role in ('operator', 'admin', 'manager', 'analyst', 'advertiser'));

@@ -32,8 +32,7 @@ const proposalBody = Type.Object(
     changes: Type.Record(Type.String(), Type.Unknown(), {
       description:
         'Fields as they are saved. Of campaigns also `schedule`, with `start_at` and `end_at`, which leaves the ' +
-        'other ' +
-        'rules as they are.',
+        'other rules as they are.',
     }),
     note: Type.Optional(text('For those who approve it.')),
   },

@@ -321,7 +321,8 @@ export const de: Messages = {
     test: 'Klick-ID prüfen',
     testButton: 'Klick suchen',
     testLead:
-      'Öffnen Sie eines Ihrer Angebote und kopieren Sie die Klick-ID aus der Adresse der Zielseite. Nichts wird gebucht.',
+      'Öffnen Sie eines Ihrer Angebote und kopieren Sie die Klick-ID aus der Adresse ' +
+      'der Zielseite. Nichts wird gebucht.',
     time: 'Zeit',
     tracking: 'Tracking',
     trackingLead: 'Wie Sie Conversions melden.',
