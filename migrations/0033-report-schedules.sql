@@ -13,9 +13,10 @@ create table report_schedules (
   sent_at timestamptz,
   error text,
   created_at timestamptz not null,
-  unique nulls not distinct (report_id, user_id, channel_id),
   check ((user_id is null) <> (channel_id is null))
 );
+create unique index report_schedules_recipient on report_schedules
+  (report_id, coalesce(user_id, 0), coalesce(channel_id, 0));
 create index report_schedules_due on report_schedules (next_attempt_at);
 create index report_schedules_publisher on report_schedules (publisher_id);
 comment on table report_schedules is 'Saved reports that are sent again and again, one row for each recipient.';

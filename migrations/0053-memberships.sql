@@ -8,9 +8,9 @@ create table memberships (
   disabled boolean not null default false,
   created_at timestamptz not null,
   joined_at timestamptz,
-  unique nulls not distinct (user_id, publisher_id),
   check ((role = 'operator') = (publisher_id is null))
 );
+create unique index memberships_of_user on memberships (user_id, coalesce(publisher_id, 0));
 create index memberships_publisher on memberships (publisher_id);
 comment on table memberships is
   'Which publishers a user may open, with which role. An operator''s is of no publisher, and opens all.';

@@ -10,9 +10,9 @@ alter table memberships drop constraint memberships_check;
 alter table memberships add constraint memberships_check check (
   (role in ('operator', 'advertiser')) = (publisher_id is null) and (role = 'advertiser') = (advertiser_id is not null)
 );
-alter table memberships drop constraint memberships_user_id_publisher_id_key;
-alter table memberships add constraint memberships_user_id_publisher_id_key
-  unique nulls not distinct (user_id, publisher_id, advertiser_id);
+drop index memberships_of_user;
+create unique index memberships_of_user on memberships
+  (user_id, coalesce(publisher_id, 0), coalesce(advertiser_id, 0));
 create index memberships_advertiser on memberships (advertiser_id) where advertiser_id is not null;
 
 create index conversions_advertiser on conversions (advertiser_id, booked_at);

@@ -63,8 +63,9 @@ export async function saveSchedule(executor: Executor, schedule: NewSchedule, no
         select from report_schedules where report_id = $2 and (user_id = $3 or channel_id = $4)
       )
     )
-    on conflict (report_id, user_id, channel_id) do update set period = excluded.period, hour = excluded.hour,
-      due_at = excluded.due_at, next_attempt_at = excluded.next_attempt_at, attempts = 0, error = null`,
+    on conflict (report_id, coalesce(user_id, 0), coalesce(channel_id, 0)) do update set
+      period = excluded.period, hour = excluded.hour, due_at = excluded.due_at,
+      next_attempt_at = excluded.next_attempt_at, attempts = 0, error = null`,
     [
       ...[schedule.publisherId, schedule.reportId, schedule.userId, schedule.channelId, schedule.period],
       ...[schedule.hour, new Date(schedule.dueMs), new Date(nowMs)],
