@@ -112,7 +112,7 @@ export async function noteResults(
 /** Something said of a user at a moment; `subject`: the attribute or audience it is about. */
 export type Said = { userKey: string; subject: string; atMs: number };
 
-/** @returns what of it is not older than what was said of the same before, as keys of `saidKey` */
+/** @returns what of it is not older than what was said of the same before, by `saidKey` */
 export async function takeNewest(executor: Executor, said: readonly Said[], nowMs: number): Promise<Set<string>> {
   if (said.length === 0) return new Set();
   const { rows } = await executor.query<{ user_key: string; subject: string }>(

@@ -76,6 +76,7 @@ export async function sourceRoutes(app: App, { http, userKeys }: Deps): Promise<
   const getSchema = {
     operationId: 'getSegmentSource',
     summary: 'Show what becomes of events of Segment',
+    description: 'The mapping, and whether calls have to be signed; the secret is never shown.',
     tags,
     querystring: publisherQuery,
     response: { 200: sourceAnswer, ...errorAnswers(401, 403, 404) },
@@ -128,9 +129,8 @@ async function receiveRoute(scope: App, { http, userKeys }: Deps): Promise<void>
     summary: 'Take events of Segment or RudderStack',
     description:
       '`identify`, `track` and `group` calls as both send them, alone, as a list or as `batch`, and memberships as ' +
-      'audiences of Segment send them. Each is taken once by its `messageId`, and nothing that comes late undoes ' +
-      'what ' +
-      'is newer. Where the source has a secret, `x-signature` must be the HMAC-SHA1 of the body.',
+      'audiences of Segment send them. Each is taken once by its `messageId`, and what comes late undoes nothing ' +
+      'newer. Where the source has a secret, `x-signature` must be the HMAC-SHA1 of the body.',
     tags,
     querystring: publisherQuery,
     headers: Type.Object({ 'x-signature': Type.Optional(Type.String()) }),

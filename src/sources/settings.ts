@@ -38,7 +38,7 @@ export const sourceSettings = Type.Object(
     audiences: record(
       audienceKey as typeof attributeName,
       'Trait that is true for members, or key of an audience of the source → key of a list here. ' +
-        'Audiences of Segment that it does not name go by the key they have there, with hyphens for underscores.',
+        'Audiences of Segment that it does not name keep their keys, with hyphens for underscores.',
     ),
     create_audiences: Type.Boolean({
       default: true,

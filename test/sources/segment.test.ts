@@ -53,7 +53,7 @@ const outcomes = async () =>
     )
   ).rows;
 
-test('identify, group and track become attributes and outcomes by the mapping; all else is ignored', async () => {
+test('identify, group and track become attributes and outcomes by the mapping, and all else is ignored', async () => {
   const order = event('track', { event: 'Order Completed', properties: { revenue: '12.50', currency: 'EUR' } });
   const data = await send([
     event('identify', { traits: { plan: 'gold', 'lifetime value': 99.5, email: 'a@b.example' } }),
@@ -82,7 +82,7 @@ test('what a source tells decides the next fetch', async () => {
   expect([await shown('u1'), await shown('u2')]).toEqual([[offer], []]);
 });
 
-test('memberships of audiences arrive in every form; unknown audiences become lists where wanted', async () => {
+test('memberships arrive in every form, and unknown audiences become lists where that is wanted', async () => {
   await send(membership(true));
   expect(await size('big-spenders')).toBe(1);
   await send(

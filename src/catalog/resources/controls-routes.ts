@@ -16,6 +16,7 @@ import type { App } from '../../platform/ports.ts';
 import type { ControlsEffect } from '../controls-rules.ts';
 import type { PageExtensions } from '../page-extensions.ts';
 import type { CatalogStore } from '../store.ts';
+import type { Publisher } from '../types.ts';
 import { controlsInput, controlsView, getControls, setControls, storedOf } from './controls.ts';
 import { publishers } from './publishers.ts';
 
@@ -121,6 +122,12 @@ export function controlsRoutes(
     return send(reply, { status: 200, body, headers: { etag } });
   });
 
+  costRoute(app, http, { find, extensions });
+}
+
+type Cost = { find: (id: number) => Publisher | undefined; extensions: PageExtensions };
+
+function costRoute(app: App, http: ManagementHttp, { find, extensions }: Cost): void {
   const costSchema = {
     operationId: 'getControlsCost',
     summary: 'Show what each block rule costs',
@@ -133,7 +140,8 @@ export function controlsRoutes(
       ...errorAnswers(401, 403, 404, 429),
     },
   };
-  app.get<ControlsRoute>(`${path}/cost`, { schema: costSchema, ...hooks }, async (request) => {
+  const permitted = requirePermission(http, publishers.permission);
+  app.get<ControlsRoute>(`${path}/cost`, { schema: costSchema, ...permitted }, async (request) => {
     const { actor, publisherId } = callOf(request);
     const { view } = await http.management.read(actor, publisherId, (work) =>
       getControls(work, request.params.id, find),

@@ -34,6 +34,7 @@ export const tagGroups: readonly { title: string; tags: readonly Tag[] }[] = [
       { name: 'Perk messages', description: 'E-mails to users with the perks that they confirmed.' },
       { name: 'Creatives', description: 'The pictures of offers.' },
       { name: 'Audiences', description: 'Lists of users that campaigns include or exclude.' },
+      { name: 'Sources', description: 'What Segment and RudderStack send of users.' },
       { name: 'Users', description: 'What a publisher tells of its users.' },
       { name: 'Sequence rules', description: 'Which offers may follow each other.' },
       { name: 'Experiments', description: 'Who is shown what, and what it adds.' },

@@ -59,6 +59,8 @@ test('before rules are saved, the answers say what share of the last ones they w
 });
 
 test('what a rule cost is what decisions that it bound would have shown without it', async () => {
+  const payout = { payout_kind: 'cpc', payout_amount: 2, payout_currency: 'EUR' };
+  expect((await me.call('PATCH', `/campaigns/${ids.campaign}`, payout)).status).toBe(200);
   await fetchOffers(2);
   const rules = { blocked: { advertisers: [ids.advertiser], words: ['never written'] }, floors: { elsewhere: 5 } };
   await me.call('PUT', path, rules);
@@ -88,16 +90,11 @@ test('the page checks what is typed without saving it, and counts what each rule
   const admin = await signInAs(t, 'admin', me.publisherId);
   const page = `/dashboard/p/${me.publisherId}/settings/controls`;
   const check = await admin.post(page, { 'blocked.words': 'typed', _check: '1' });
-  expect([check.statusCode, check.body]).toEqual([
-    200,
-    expect.stringContaining('<strong>100%</strong> would have been'),
-  ]);
+  expect([check.statusCode, check.body]).toEqual([200, expect.stringContaining('100% would have been others')]);
   expect(check.body).toContain('typed');
   expect((await me.call('GET', path)).body.data.blocked).toMatchObject({ words: [] });
   expect((await admin.get(page)).body).toContain('?cost=1');
-  expect((await admin.get(`${page}?cost=1`)).body).toMatch(
-    /Advertiser <strong>\d+<\/strong><\/td><td class="numeric">100%/,
-  );
+  expect((await admin.get(`${page}?cost=1`)).body).toMatch(/Advertiser \d+<\/td><td class="numeric">100%/);
 });
 
 test('another publisher and a key without the permission see nothing of it', async () => {

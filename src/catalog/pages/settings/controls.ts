@@ -83,8 +83,9 @@ async function controlsPage(
     ${notice('warn', html`<p>${t('controls.blocksAll')}</p>`)}
     ${form.checkbox(confirmedField, { label: t('controls.confirm') })}`;
   const to = context.path(path);
-  const body = html`${hiddenField(versionField, etag)}${form.summary()}${effect}${fields}
-    ${mustConfirm ? confirm : nothing}`;
+  const body = html`
+    ${hiddenField(versionField, etag)}${form.summary()}${effect}${fields}${mustConfirm ? confirm : nothing}`;
+  const isEditor = hasRole(context.viewer.user.role, writes);
   return {
     title: t('controls.title'),
     lead: t('controls.lead'),
@@ -95,11 +96,7 @@ async function controlsPage(
       ${!mustConfirm && warnings.length > 0 && notice('warn', html`<p>${t('controls.blocksAll')}</p>`)}
       <section class="card">
         <p>${t('controls.blockedNow', { blocked, total })}</p>
-        ${
-          hasRole(context.viewer.user.role, writes)
-            ? saveForm(context, to, body, { extra: checkButton() })
-            : readOnlyFields(fields)
-        }
+        ${isEditor ? saveForm(context, to, body, { extra: checkButton() }) : readOnlyFields(fields)}
       </section>
       ${await costCard(services, context, view)}`,
   };
