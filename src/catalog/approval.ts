@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ApprovalRequired } from '../management/approval.ts';
-import type { Values, View } from '../management/resource.ts';
+import type { Resource, Values, View } from '../management/resource.ts';
 import { type Actor, isOperator, type Work } from '../management/unit-of-work.ts';
 import type { Permission } from '../platform/http/auth.ts';
 import { offerLimits } from './offer-limits.ts';
@@ -21,6 +21,12 @@ export const isReviewedKind = (name: unknown): name is ReviewedKind =>
   typeof name === 'string' && Object.hasOwn(materialFields, name);
 
 export const mayApprove = (actor: Actor): boolean => isOperator(actor) || actor.permissions.has(approvalPermission);
+
+/** Of advertisers: whose drafts need no approval is for those to say who approve. */
+export const checkTrust: NonNullable<Resource['check']> = ({ trusted }, { actor }, current) =>
+  trusted === (current?.trusted ?? false) || mayApprove(actor)
+    ? []
+    : [{ path: '/trusted', message: 'needs the permission offers/approval' }];
 
 /** Campaigns that other publishers serve, too, are the operator's to approve. */
 export async function mayPublish({ actor, executor }: Work, campaignId: number): Promise<boolean> {

@@ -1,4 +1,4 @@
-import type { Wanted } from '../platform/i18n/wanted.ts';
+import type { Wanted } from '../platform/i18n/reader.ts';
 import { chainOf } from '../platform/lib/language-tags.ts';
 import type { TranslatedText, Translations as TranslationsOf } from './offer-texts.ts';
 import type { OfferRow } from './snapshot-rows.ts';

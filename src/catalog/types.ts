@@ -1,6 +1,6 @@
 import type { KeyLimit, Permission } from '../platform/http/auth.ts';
 import type { KeyRestrictions } from '../platform/http/key-restrictions.ts';
-import type { Wanted } from '../platform/i18n/wanted.ts';
+import type { Wanted } from '../platform/i18n/reader.ts';
 import type { CouponPool } from './coupon-pool.ts';
 import type { Experiment } from './experiments.ts';
 import type { OfferCopy, Translations } from './offer-texts.ts';

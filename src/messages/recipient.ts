@@ -5,14 +5,11 @@ import { requestLanguage } from '../platform/i18n/reader.ts';
 /** Whom perks are mailed to, in a language that messages have. `email` null: the publisher's mailer knows the user. */
 export type Recipient = { email: string | null; language: string };
 
-type Consented = { consent?: boolean; email?: string; language?: string };
-
-/** Who asked for a mail: only with consent. @throws AppError invalid_request */
+/** Who asked for a mail: of a call with `consent` alone. @throws AppError invalid_request */
 export function recipientOf(
-  { consent, email, language }: Consented,
+  { email, language }: { email?: string; language?: string },
   headers: { 'accept-language'?: string | undefined },
-): Recipient | null {
-  if (consent !== true) return null;
+): Recipient {
   const address = email === undefined ? null : parseEmail(email);
   if (email !== undefined && address === null)
     throw new AppError('invalid_request', { details: [{ path: '/email', message: 'must be one e-mail address' }] });

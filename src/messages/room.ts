@@ -2,18 +2,19 @@ import type { Accounts } from '../accounts/room.ts';
 import type { Catalog } from '../catalog/room.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { Job } from '../platform/jobs.ts';
+import { readUuid, writeUuid } from '../platform/lib/uuid7.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
-import { createSigner } from '../platform/security/tracking-token.ts';
+import { createSigner, macLength, type Signer } from '../platform/security/tracking-token.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
+import type { Reader } from './addresses.ts';
 import { messageCommands } from './commands.ts';
 import { perkMessage } from './event-types.ts';
 import { feedbackRoutes } from './feedback/routes.ts';
 import { createMessageOutbox, createReaderKeys } from './outbox.ts';
 import { messagePages } from './pages/messages.ts';
 import { readerRoutes } from './reader-routes.ts';
-import { createReaderTokens } from './reader-tokens.ts';
 import { messageRoutes } from './routes.ts';
 import { type SendDeps, sendDueMessages } from './send.ts';
 import { suppressionRoutes } from './suppression-routes.ts';
@@ -72,3 +73,29 @@ const navigation: readonly NavEntry[] = [
     ...{ path: '/settings/perk-messages', icon: 'mail', role: 'analyst' },
   },
 ];
+
+const version = 1;
+const dataLength = 22;
+const pattern = /^[A-Za-z0-9_-]{51}$/;
+
+/** Tokens of links in mails: 0 version · 1 key id · 2–5 publisher · 6–21 address key · 22–37 HMAC. They do not end. */
+function createReaderTokens(signer: Signer) {
+  return {
+    mint: ({ publisherId, addressKey }: Reader): string => {
+      const bytes = Buffer.alloc(dataLength + macLength);
+      bytes[0] = version;
+      bytes[1] = signer.keyId;
+      bytes.writeUInt32BE(publisherId, 2);
+      writeUuid(addressKey, bytes, 6);
+      signer.sign(bytes.subarray(0, dataLength)).copy(bytes, dataLength);
+      return bytes.toString('base64url');
+    },
+    read: (token: unknown): Reader | null => {
+      if (typeof token !== 'string' || !pattern.test(token)) return null;
+      const bytes = Buffer.from(token, 'base64url');
+      if (bytes[0] !== version || bytes.toString('base64url') !== token) return null;
+      if (!signer.verify(bytes[1] as number, bytes.subarray(0, dataLength), bytes.subarray(dataLength))) return null;
+      return { publisherId: bytes.readUInt32BE(2), addressKey: readUuid(bytes, 6) };
+    },
+  };
+}

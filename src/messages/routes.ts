@@ -5,6 +5,7 @@ import { openManagementScope } from '../management/resource-routes.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
+import { isUuid7 } from '../platform/lib/uuid7.ts';
 import type { App } from '../platform/ports.ts';
 import type { ComposeDeps } from './compose.ts';
 import { preview } from './preview.ts';
@@ -129,8 +130,9 @@ export async function messageRoutes(app: App, { http, deps }: RouteDeps): Promis
   app.get(`${listPath}/preview`, { schema: previewSchema, ...hooks }, async (request, reply) => {
     const { actor, publisherId } = callOf(request);
     const settings = await http.management.read(actor, publisherId, getSettings);
-    const data = preview(deps, { publisherId, settings, language: request.query.language ?? null }, deps.now());
-    return send(reply, { status: 200, body: { data }, headers: {} });
+    const asked = { publisherId, settings, language: request.query.language ?? null };
+    const { language, subject, html, text } = preview(deps, asked, deps.now());
+    return send(reply, { status: 200, body: { data: { language, subject, html, text } }, headers: {} });
   });
 
   const retrySchema = {
@@ -153,6 +155,6 @@ type Retry = { executor: Executor; publisherId: number; nowMs: number };
 
 /** @throws AppError resource_not_found */
 export async function retry({ executor, publisherId, nowMs }: Retry, id: string): Promise<void> {
-  if (!(await sendAgain(executor, publisherId, id, nowMs)))
+  if (!isUuid7(id) || !(await sendAgain(executor, publisherId, id, nowMs)))
     throw new AppError('resource_not_found', { message: 'No such message that can be sent again.' });
 }

@@ -1,6 +1,7 @@
 import type { Coupons } from '../coupons/room.ts';
 import type { PermissionEntry } from '../management/unit-of-work.ts';
 import type { Messages } from '../messages/room.ts';
+import type { FindSavedPerk } from '../messages/send.ts';
 import type { App } from '../platform/ports.ts';
 import type { Reports } from '../reports/room.ts';
 import type { Tracking } from '../tracking/room.ts';
@@ -10,8 +11,9 @@ import { uspSelection } from './usp-selection.ts';
 import { applyPerksRetention, exportSelections } from './usp-sessions.ts';
 import { offerRemoved, offerSaved } from './wallet/event-types.ts';
 import { walletPageRoutes } from './wallet/page-routes.ts';
-import { createSavedPerkFinder } from './wallet/reminders.ts';
 import { walletRoutes } from './wallet/routes.ts';
+import { savedUntilMs } from './wallet/saved-until.ts';
+import { createWalletService, type WalletDeps } from './wallet/service.ts';
 import { eraseWalletOfSessions, eraseWalletOfUser, exportWallet } from './wallet-items.ts';
 
 type Needs = { tracking: Tracking; reports: Reports; coupons: Coupons; messages: Messages };
@@ -40,3 +42,20 @@ export function createPerks({ tracking, reports, coupons, messages }: Needs) {
 }
 
 const permissions: readonly PermissionEntry[] = [{ name: 'wallet', role: 'admin', text: 'settings.permissionWallet' }];
+
+/** What reminders of saved offers say: as the wallet shows them by then. */
+function createSavedPerkFinder(deps: WalletDeps): FindSavedPerk {
+  const wallet = createWalletService(deps);
+  return async (publisherId, pubUserId, offerId) => {
+    const saved = await wallet.list(await wallet.ownerOf(publisherId, pubUserId));
+    const found = saved.find(({ item, state }) => item.offerId === offerId && state === 'active');
+    const offer = deps.catalog.current().offers.get(offerId);
+    if (found === undefined || offer === undefined) return null;
+    const endsAtMs = savedUntilMs(offer, found.coupon);
+    if (endsAtMs === null) return null;
+    const { title, short_headline, description, advertiser_name: advertiser, click_url: url } = found.view;
+    const texts = { title: title || short_headline, description, advertiser, url };
+    const coupon = found.coupon ?? undefined;
+    return { perk: { ...texts, coupon, endsAt: new Date(endsAtMs).toISOString() }, endsAtMs };
+  };
+}

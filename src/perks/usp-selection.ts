@@ -5,7 +5,7 @@ import { localise } from '../catalog/translations.ts';
 import type { Publisher, Snapshot } from '../catalog/types.ts';
 import { couponSchema } from '../coupons/coupon.ts';
 import { buildOfferView, fillCopy, withOldOfferNames } from '../offers/offer-view.ts';
-import { wantedOf } from '../platform/i18n/wanted.ts';
+import { wantedOf } from '../platform/i18n/reader.ts';
 import { firstUuid7At } from '../platform/lib/uuid7.ts';
 import type { TokenCodec } from '../platform/security/tracking-token.ts';
 import type { EventType, SampleContext } from '../webhooks/events.ts';

@@ -5,13 +5,13 @@ import type { RetentionStep } from '../platform/db/retention.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
+import type { EraseBeforeSessions, EraseOfUser, ExportRows } from '../platform/user-data.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
 import { sourceCommands } from './commands.ts';
-import { deleteOldEvents } from './events.ts';
+import { deleteOldEvents, eraseEvents } from './events.ts';
 import { sourcePages } from './pages/sources.ts';
 import { sourceRoutes } from './routes.ts';
-import { eraseEventsOfSessions, eraseEventsOfUser, exportEvents } from './user-data.ts';
 
 type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
 
@@ -46,3 +46,23 @@ const entry: NavEntry = {
 const retention: RetentionStep = async (pool, _days, nowMs) => ({
   source_events: await deleteOldEvents(pool, nowMs),
 });
+
+/** What sources tell after the first sweep is of a new user. */
+const eraseEventsOfUser: EraseOfUser = async (pool, { subject, isSecond }) => {
+  if (!isSecond) await eraseEvents(pool, subject.userKeys);
+};
+
+/** The same of the users that its sessions name. */
+const eraseEventsOfSessions: EraseBeforeSessions = async (pool, sessions, { isSecond }) => {
+  if (!isSecond) await eraseEvents(pool, [...new Set(sessions.flatMap(({ pubUserKeys }) => pubUserKeys))]);
+};
+
+/** Events that named the user. */
+const exportEvents: ExportRows = async (executor, { pubUserKeys }) => {
+  const { rows } = await executor.query(
+    `select message_id, type, name, result, received_at from source_events
+    where user_key = any($1::uuid[]) order by received_at`,
+    [pubUserKeys],
+  );
+  return rows;
+};

@@ -1,3 +1,4 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type Static, Type } from '@sinclair/typebox';
 import { readEverywhere } from '../catalog/keeps-attributes.ts';
 import { callOf, type ManagementHttp, publisherQuery, requirePermission } from '../management/http.ts';
@@ -9,7 +10,6 @@ import type { UserKeys } from '../platform/security/user-key.ts';
 import { listEvents, type SourceEvent } from './events.ts';
 import { receiveEvents } from './receive.ts';
 import { readSource, type Source, saveSource, sourceInput, sourceSettings } from './settings.ts';
-import { isSigned } from './signature.ts';
 
 const path = '/manage/v1/sources/segment';
 const tags = ['Sources'];
@@ -184,3 +184,21 @@ const eventView = ({ messageId, receivedAt, sentAt, ...rest }: SourceEvent) => (
   sent_at: sentAt.toISOString(),
   ...rest,
 });
+
+/**
+ * Checks `x-signature` of Segment's webhooks: HMAC-SHA1 in hex, with the shared secret, of the body. Of a batch, their
+ * destination of actions signs the first event alone; the key of the call vouches for the others.
+ * @param events of a batch, as they were read; null: the body is one event
+ */
+function isSigned(
+  body: Buffer,
+  events: readonly unknown[] | null,
+  signature: string | undefined,
+  secret: string,
+): boolean {
+  if (signature === undefined || !/^[0-9a-f]{40}$/i.test(signature)) return false;
+  const given = Buffer.from(signature, 'hex');
+  const isOf = (signed: Buffer | string): boolean =>
+    timingSafeEqual(createHmac('sha1', secret).update(signed).digest(), given);
+  return isOf(body) || (events !== null && events.length > 0 && isOf(JSON.stringify(events[0])));
+}

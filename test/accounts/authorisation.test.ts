@@ -3,17 +3,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { csrfTokenOf } from '../../src/accounts/access.ts';
 import type { Role } from '../../src/shell/context.ts';
 import { type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
-import { origin, signInAs } from '../dashboard/support.ts';
+import { origin, signInAs, type TestUser } from '../dashboard/support.ts';
 import { routesOf } from '../support/routes.ts';
 import { readOperations } from './open-api.ts';
 
 /*
  * Who may do what: every operation of the API reference by every kind of key, and every page by every role, of two
- * publishers. The tables are in the snapshot; whoever adds an operation or a page reads there who may use it.
+ * publishers. The tables are in the snapshot; who adds an operation or a page reads there who may use it.
  */
 
 const permissions = [
-  ...['accounts', 'ads/offers', 'configurations', 'offers/management', 'reports', 'wallet'],
+  ...['accounts', 'ads/offers', 'configurations', 'offers/approval', 'offers/management', 'reports', 'wallet'],
 ] as const;
 const unknownId = '999999';
 const minutesMs = 120_000;
@@ -21,10 +21,15 @@ const minutesMs = 120_000;
 let t: ManagementApp;
 let ann: Caller;
 let bob: Caller;
+/** Ids of an advertiser of each. */
+let advertisers: Record<'ann' | 'bob', number>;
 beforeAll(async () => {
   t = await createManagementApp();
   ann = await t.caller(await t.addPublisher());
   bob = await t.caller(await t.addPublisher());
+  const advertiserOf = async (caller: Caller): Promise<number> =>
+    (await caller.call('POST', '/advertisers', { name: 'Advertiser' })).body.data.id as number;
+  advertisers = { ann: await advertiserOf(ann), bob: await advertiserOf(bob) };
 });
 afterAll(() => t?.close());
 
@@ -53,7 +58,10 @@ async function ask(
 }
 
 const withIds = (path: string, publisherId: number): string =>
-  path.replace('/p/:publisherId', `/p/${publisherId}`).replaceAll(/\{[^}]*\}|:\w+/g, unknownId);
+  path
+    .replace('/p/:publisherId', `/p/${publisherId}`)
+    .replace('/a/:advertiserId', `/a/${advertisers.ann}`)
+    .replaceAll(/\{[^}]*\}|:\w+/g, unknownId);
 
 describe('an operation', () => {
   const operations = readOperations().filter(({ takesKey }) => takesKey);
@@ -159,8 +167,13 @@ describe('a page', () => {
   };
 
   /** A session of its own for each request: some of them end it. */
-  async function visit(role: Role, publisherId: number | null, { method, path }: { method: string; path: string }) {
-    const user = await signInAs(t, role, role === 'operator' ? null : publisherId);
+  type Page = { method: string; path: string };
+  const visit = async (role: Role, publisherId: number | null, page: Page): Promise<Answer> =>
+    visitAs(await signInAs(t, role, role === 'operator' ? null : publisherId), page);
+
+  const advertiserOf = (advertiserId: number) => signInAs(t, 'advertiser', null, advertiserId);
+
+  async function visitAs(user: TestUser, { method, path }: Page): Promise<Answer> {
     const url = withIds(path, ann.publisherId);
     if (method === 'GET') return ask('GET', url, { cookie: user.cookie });
     return submit(url, user.cookie, csrfTokenOf(user.cookie.split('=')[1] ?? ''));
@@ -184,7 +197,7 @@ describe('a page', () => {
     '403: opens for the roles of the table; each role may what those below it may',
     async () => {
       const table: string[] = [];
-      for (const page of pages()) {
+      for (const page of pages().filter(({ path }) => !path.startsWith('/dashboard/a/'))) {
         const may: boolean[] = [];
         for (const role of roles) {
           const { status, text: body } = await visit(role, ann.publisherId, page);
@@ -206,6 +219,39 @@ describe('a page', () => {
       const open: string[] = [];
       for (const page of pages().filter(({ path }) => path.startsWith('/dashboard/p/'))) {
         const { status } = await visit('admin', bob.publisherId, page);
+        if (status !== 404) open.push(`${page.method} ${page.path}`);
+      }
+      expect(open).toEqual([]);
+    },
+    minutesMs,
+  );
+
+  test(
+    '404: of an advertiser exists for its own accounts and operators alone',
+    async () => {
+      const open: string[] = [];
+      for (const page of pages().filter(({ path }) => path.startsWith('/dashboard/a/'))) {
+        const answers = [
+          await visit('admin', ann.publisherId, page),
+          await visitAs(await advertiserOf(advertisers.bob), page),
+        ];
+        if (answers.some(({ status }) => status !== 404)) open.push(`${page.method} ${page.path}`);
+        const isList = page.method === 'GET' && /:\w+$/.test(page.path) && !/:\w+.*:\w+/.test(page.path);
+        if (!isList) continue;
+        expect((await visitAs(await advertiserOf(advertisers.ann), page)).status, page.path).toBe(200);
+        expect((await visit('operator', null, page)).status, page.path).toBe(200);
+      }
+      expect(open).toEqual([]);
+    },
+    minutesMs,
+  );
+
+  test(
+    '404: of a publisher does not exist for an advertiser',
+    async () => {
+      const open: string[] = [];
+      for (const page of pages().filter(({ path }) => path.startsWith('/dashboard/p/'))) {
+        const { status } = await visitAs(await advertiserOf(advertisers.ann), page);
         if (status !== 404) open.push(`${page.method} ${page.path}`);
       }
       expect(open).toEqual([]);

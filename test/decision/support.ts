@@ -6,7 +6,7 @@ import { decide } from '../../src/decision/decide.ts';
 import { type Decision, type DecisionContext, type DecisionInput, unknownGeo } from '../../src/decision/types.ts';
 import { createModel, emptyModel, type Model, placeOf } from '../../src/learning/model.ts';
 import { addedRateSlots, count } from '../../src/learning/rates.ts';
-import { wantedOf } from '../../src/platform/i18n/wanted.ts';
+import { wantedOf } from '../../src/platform/i18n/reader.ts';
 
 /** Saturday, 21 November 2026, 12:00 UTC. */
 export const noonMs = Date.UTC(2026, 10, 21, 12);

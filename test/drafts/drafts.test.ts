@@ -91,7 +91,7 @@ describe('a draft', () => {
     expect(await titleOf(live.row_id)).toBe('New');
   });
 
-  test('of what was changed meanwhile answers 409 with the difference, and is approved once that was seen', async () => {
+  test('of what was changed meanwhile answers 409 with the difference, and is approved once it was seen', async () => {
     const draft = await proposeTitle('Better');
     await admin('PATCH', `offers/${offer}`, { title: 'Changed since' });
     const refused = await admin('POST', `drafts/${draft.id}/approve`, {});

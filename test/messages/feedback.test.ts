@@ -1,7 +1,7 @@
 import { createHmac, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isFromSendGrid } from '../../src/messages/feedback/routes.ts';
 import { createSnsReader } from '../../src/messages/feedback/sns.ts';
-import { isFromSendGrid } from '../../src/messages/feedback/verify.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { messageCalls } from './support.ts';
 

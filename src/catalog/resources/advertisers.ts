@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { flag, nameField } from '../../management/fields.ts';
 import { type Resource, removal, stamps, stopExpressions, stopFields } from '../../management/resource.ts';
-import { mayApprove } from '../approval.ts';
+import { checkTrust } from '../approval.ts';
 import { ownEventsField } from '../event-kinds.ts';
 
 export const advertisers: Resource = {
@@ -25,8 +25,5 @@ export const advertisers: Resource = {
   sorts: { id: 'integer', name: 'text', created_at: 'timestamptz', updated_at: 'timestamptz' },
   filters: ['name', 'stopped'],
   searched: ['name'],
-  check: ({ trusted }, { actor }, current) =>
-    trusted === (current?.trusted ?? false) || mayApprove(actor)
-      ? []
-      : [{ path: '/trusted', message: 'needs the permission offers/approval' }],
+  check: checkTrust,
 };

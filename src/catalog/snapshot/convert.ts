@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { KeyRestrictions } from '../../platform/http/key-restrictions.ts';
-import { wantedOf } from '../../platform/i18n/wanted.ts';
+import { wantedOf } from '../../platform/i18n/reader.ts';
 import { parseNet } from '../../platform/lib/nets.ts';
 import { hourMs } from '../../platform/lib/time.ts';
 import { parseUrl } from '../../platform/lib/url.ts';

@@ -3,7 +3,7 @@ import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
 import { dayOf } from '../../platform/lib/time.ts';
 import type { ExperimentView } from '../configuration/view.ts';
-import { probabilitiesToBeBest } from '../statistics/checks.ts';
+import { differBefore, probabilitiesToBeBest, sampleRatio } from '../statistics/checks.ts';
 import { compare, type Estimate } from '../statistics/compare.ts';
 import { type Moments, noMoments, ratioOf } from '../statistics/moments.ts';
 import { outside, readSegments, type SegmentsReport } from './by-segment.ts';
@@ -11,7 +11,6 @@ import { isAnswered, readPoints, revenueLifts } from './over-time.ts';
 import { alpha } from './plan.ts';
 import { progressOf } from './progress.ts';
 import { type ArmSums, armSums, type Population, readRows, type Segment, sessionMetrics } from './sums.ts';
-import { type Validity, validityOf } from './validity.ts';
 
 type MetricReport = {
   /** By 1,000 sessions; an own outcome by user. */
@@ -189,3 +188,37 @@ function armReports(names: readonly string[], sums: readonly (ArmSums | null)[])
 const scaled = ({ estimate, low, high }: Estimate, factor: number): Estimate => ({
   ...{ estimate: estimate * factor, low: low * factor, high: high * factor },
 });
+
+/** Whether the numbers of a report can be trusted. */
+type Validity = {
+  /** Users were lost or counted twice in some arms. */
+  sample_ratio: { is_wrong: boolean; odds: number };
+  /** An arm changes who sees an offer, so those who do cannot be compared; null: all users are. */
+  seen_ratio: { is_wrong: boolean; odds: number } | null;
+  /** Arms whose users differed from the control's before they were in the experiment. */
+  before_exposure: { is_wrong: boolean; arms: string[] };
+};
+
+type Asked = {
+  /** Arms, the control first, and the share of each. */
+  names: readonly string[];
+  shares: readonly number[];
+  population: Population;
+};
+
+/** @param sums of all users, whatever they saw: a check must not look at what arms change */
+function validityOf(sums: readonly ArmSums[], { names, shares, population }: Asked): Validity {
+  const arms = names.map((name) => sums.find(({ arm }) => arm === name));
+  const ratio = (of: (arm: ArmSums) => number): { is_wrong: boolean; odds: number } => {
+    const counted = arms.map((arm, at) => ({ users: arm === undefined ? 0 : of(arm), share: shares[at] ?? 0 }));
+    const { odds, isWrong } = sampleRatio(counted);
+    return { is_wrong: isWrong, odds: Math.min(odds, 1e12) };
+  };
+  const measures = arms.map((arm) => [arm?.metrics.clicks ?? noMoments, arm?.metrics.revenue ?? noMoments]);
+  const different = differBefore(measures).map((at) => names[at] || outside);
+  return {
+    sample_ratio: ratio(({ users }) => users),
+    seen_ratio: population === 'all' ? null : ratio(({ usersWhoWouldSee }) => usersWhoWouldSee),
+    before_exposure: { is_wrong: different.length > 0, arms: different },
+  };
+}

@@ -1,3 +1,4 @@
+import { createHmac, type KeyObject, timingSafeEqual, verify } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type pg from 'pg';
 import { sendGridKey } from '../../config/outgoing.ts';
@@ -8,7 +9,6 @@ import { allPublishers, suppress } from '../addresses.ts';
 import type { ReaderKeys } from '../outbox.ts';
 import { type AddressReport, readMailgun, readPostmark, readSendGrid, readSes } from './reports.ts';
 import { createSnsReader, type FetchText, fetchFromAmazon, type SnsMessage } from './sns.ts';
-import { isFromMailgun, isFromPostmark, isFromSendGrid } from './verify.ts';
 
 type FeedbackDeps = {
   pool: pg.Pool;
@@ -87,4 +87,39 @@ async function suppressAll({ pool, readerKeys, now }: FeedbackDeps, reports: rea
     const readers = [...new Set(emails)].flatMap((email) => readerKeys(allPublishers, { email }).slice(0, 1));
     await suppress(pool, readers, reason, now());
   }
+}
+
+type Headers = Readonly<Record<string, unknown>>;
+
+const isEqual = (given: string, expected: string): boolean => {
+  const [left, right] = [Buffer.from(given), Buffer.from(expected)];
+  return left.length === right.length && timingSafeEqual(left, right);
+};
+
+/** ECDSA over timestamp and body. */
+export function isFromSendGrid(key: KeyObject, headers: Headers, body: Buffer): boolean {
+  const signature = headers['x-twilio-email-event-webhook-signature'];
+  const timestamp = headers['x-twilio-email-event-webhook-timestamp'];
+  if (typeof signature !== 'string' || typeof timestamp !== 'string') return false;
+  return verify('sha256', Buffer.concat([Buffer.from(timestamp), body]), key, Buffer.from(signature, 'base64'));
+}
+
+/** How old a signature of Mailgun may be (seconds): it does not cover the event. */
+const mailgunMaxAgeS = 900;
+
+/** HMAC-SHA256 over timestamp and token of the body's `signature`. */
+function isFromMailgun(key: string, body: unknown, nowMs: number): boolean {
+  const { signature } = (typeof body === 'object' && body !== null ? body : {}) as { signature?: unknown };
+  const given = (typeof signature === 'object' && signature !== null ? signature : {}) as Record<string, unknown>;
+  const [timestamp, token, mac] = [given.timestamp, given.token, given.signature].map(String);
+  if (Math.abs(nowMs / 1000 - Number(timestamp)) > mailgunMaxAgeS || !/^\d{1,12}$/.test(String(timestamp)))
+    return false;
+  return isEqual(String(mac), createHmac('sha256', key).update(`${timestamp}${token}`).digest('hex'));
+}
+
+/** Postmark signs nothing: the password of the webhook's URL shows that it is Postmark. */
+function isFromPostmark(password: string, headers: Headers): boolean {
+  const [scheme, encoded = ''] = String(headers.authorization ?? '').split(' ');
+  const login = Buffer.from(encoded, 'base64').toString();
+  return scheme?.toLowerCase() === 'basic' && isEqual(login.slice(login.indexOf(':') + 1), password);
 }

@@ -6,7 +6,7 @@ import type { Explanation } from '../../decision/explain.ts';
 import { publisherIdParameter } from '../../management/http.ts';
 import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import type { Wanted } from '../../platform/i18n/wanted.ts';
+import type { Wanted } from '../../platform/i18n/reader.ts';
 import type { App } from '../../platform/ports.ts';
 import type { OfferDeps } from '../ports.ts';
 import { apiInfluence, apiReason } from './reason-text.ts';

@@ -8,7 +8,7 @@ import { indexOf } from '../../decision/decide.ts';
 import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
 import { type Assigned, assign, type Subject, subjectOf, withArms } from '../../experiments/assign.ts';
 import { type Geo, nowhere, type Place } from '../../platform/geo.ts';
-import type { Wanted } from '../../platform/i18n/wanted.ts';
+import type { Wanted } from '../../platform/i18n/reader.ts';
 import { firstTag } from '../../platform/lib/language-tags.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';

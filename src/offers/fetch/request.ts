@@ -14,7 +14,7 @@ import { findTheme } from '../../catalog/theme-key.ts';
 import type { Publisher } from '../../catalog/types.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { textOrNull } from '../../platform/http/body-parsing.ts';
-import { acceptedLanguages, type Wanted, wantedTag } from '../../platform/i18n/wanted.ts';
+import { acceptedLanguages, type Wanted, wantedTag } from '../../platform/i18n/reader.ts';
 import type { Notices } from '../notices/notices.ts';
 import { keepToKey } from './limited-key.ts';
 import { type FetchOffersBody, type FetchOffersQuery, fetchOffersBody } from './request-schema.ts';

@@ -11,7 +11,7 @@ export type RankingCheck = Estimate & { fromMs: number; toMs: number };
 export type CheckRanking = (publisherId: number, other: Alternative) => Promise<RankingCheck>;
 
 /** How far back sessions are looked at (days): decisions are kept as long. */
-export const checkedDays = 7;
+const checkedDays = 7;
 
 const keptMs = 10 * minuteMs;
 /** Results that are kept (count). */

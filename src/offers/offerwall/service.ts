@@ -7,7 +7,7 @@ import type { Config } from '../../config.ts';
 import type { DatabaseHealth } from '../../platform/db/health.ts';
 import { createFailFast } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
-import { type Wanted, wantedOf } from '../../platform/i18n/wanted.ts';
+import { type Wanted, wantedOf } from '../../platform/i18n/reader.ts';
 import { checkToken, createSigner } from '../../platform/security/tracking-token.ts';
 import type { WallLink } from '../fetch/pending-fetch.ts';
 import type { Client, FetchOffersRequest } from '../fetch/request.ts';

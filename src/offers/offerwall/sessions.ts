@@ -1,5 +1,5 @@
 import type { Executor } from '../../platform/db/pool.ts';
-import { wantedOf } from '../../platform/i18n/wanted.ts';
+import { wantedOf } from '../../platform/i18n/reader.ts';
 import { dayOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { Client, FetchOffersRequest } from '../fetch/request.ts';
 import type { MacroValues } from '../offer-view.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Offer, Publisher, Theme } from '../../catalog/types.ts';
 import type { Pieces } from '../../platform/http/hot-routes.ts';
-import type { Wanted } from '../../platform/i18n/wanted.ts';
+import type { Wanted } from '../../platform/i18n/reader.ts';
 import { type TokenCodec, tokenLength } from '../../platform/security/tracking-token.ts';
 import { buildOfferView, clickUrl, fillCopy, hasMacros, type MacroValues } from '../offer-view.ts';
 import type { QrCodes } from '../qr.ts';

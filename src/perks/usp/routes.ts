@@ -83,7 +83,9 @@ export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: A
   };
   app.post(sessionPath, { ...hooks, schema: wrapSchema }, async (request) => {
     const call = callOf(request, request.params.session_id);
-    const data = await usp.wrap(call, changeOf(request.body), recipientOf(request.body, request.headers));
+    const { body, headers } = request;
+    const recipient = body.consent === true ? recipientOf(body, headers) : null;
+    const data = await usp.wrap(call, changeOf(body), recipient);
     return { message: 'Session wrapped', data };
   });
 }

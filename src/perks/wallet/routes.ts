@@ -125,7 +125,8 @@ async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Prom
     response: { 200: saveAnswer, ...errorAnswers(400, 403, 413) },
   };
   app.post(savePath, { schema: postSchema, ...unvalidated }, async (request) => {
-    const recipient = recipientOf(askedOf(request.body), request.headers);
+    const asked = askedOf(request.body);
+    const recipient = asked.consent === true ? recipientOf(asked, request.headers) : null;
     const walletUrl = await wallet.save(tokenOf(request.query), request.trace, recipient);
     return { message: 'Offer saved successfully', data: { saved: true, wallet_url: walletUrl } };
   });

@@ -7,7 +7,7 @@ import type { Coupon } from '../../coupons/coupon.ts';
 import type { CouponIssuer } from '../../coupons/issuer.ts';
 import { buildOfferView, clickUrl, fillCopy, type OfferView, sharedCouponOf } from '../../offers/offer-view.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import { wantedOf } from '../../platform/i18n/wanted.ts';
+import { wantedOf } from '../../platform/i18n/reader.ts';
 import type { TokenClaims, TokenCodec } from '../../platform/security/tracking-token.ts';
 import { checkToken } from '../../platform/security/tracking-token.ts';
 import type { WalletItem } from '../wallet-items.ts';

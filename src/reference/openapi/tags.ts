@@ -38,6 +38,7 @@ export const tagGroups: readonly { title: string; tags: readonly Tag[] }[] = [
       { name: 'Users', description: 'What a publisher tells of its users.' },
       { name: 'Sequence rules', description: 'Which offers may follow each other.' },
       { name: 'Experiments', description: 'Who is shown what, and what it adds.' },
+      { name: 'Drafts', description: 'Changes of offers and campaigns that wait for approval.' },
       { name: 'Catalogue', description: 'The whole configuration of a publisher as one file.' },
     ],
   },
