@@ -70,7 +70,7 @@ export function preview(draft: Draft, current: View | null): Html {
     [t('drafts.after'), after],
   ];
   return html`
-    <div class="cards two">${views.map(([title, view]) =>
+    <div class="columns wide">${views.map(([title, view]) =>
       card(title, view === null ? html`<p class="hint">${t('drafts.isNew')}</p>` : picture(draft.resource, view)),
     )}</div>`;
 }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Page } from 'playwright-core';
+import { languages } from '../../src/platform/i18n/languages.ts';
 import { pseudoLocale } from '../../src/platform/i18n/reader.ts';
 
 /**
@@ -63,6 +64,8 @@ export async function storedTexts(pool: Pool): Promise<string> {
   }
   const countries = new Intl.DisplayNames(['en'], { type: 'region' });
   for (const code of ['US', 'DE', 'GB', 'FR']) texts.add(countries.of(code) ?? code);
+  const ofLanguages = new Intl.DisplayNames(['en'], { type: 'language' });
+  for (const tag of Object.keys(languages)) texts.add(ofLanguages.of(tag) ?? tag);
   return [...texts].join('\n');
 }
 

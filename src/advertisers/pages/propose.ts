@@ -44,7 +44,7 @@ export function campaignForm(context: AdvertiserContext, view: View, typed?: For
       ${form.summary()}
       ${form.input('landing_url', { label: t('campaigns.landingPage'), type: 'url', required: true })}
       ${form.textarea('offer_description', { label: t('campaigns.fullDescription'), rows: 3 })}
-      ${form.input('start_at', { label: t('advertiser.from'), hint: t('drafts.liveAtHint') })}
+      ${form.input('start_at', { label: t('advertiser.from'), hint: t('advertiser.fromHint') })}
       ${form.input('end_at', { label: t('advertiser.until') })}
       ${noteField(form)}`,
     button(),

@@ -1,4 +1,5 @@
 import { mayApprove } from '../../catalog/approval.ts';
+import type { PublisherContext } from '../../catalog/publisher-pages.ts';
 import type { View } from '../../management/resource.ts';
 import { etagOf } from '../../management/rows.ts';
 import type { Actor } from '../../management/unit-of-work.ts';
@@ -27,7 +28,7 @@ export type DraftView = {
 };
 
 /** One draft: what it changes, what it looks like, and what can be done with it. */
-export function draftPage(context: PageContext, view: DraftView): Page {
+export function draftPage(context: PublisherContext, view: DraftView): Page {
   const { draft, current, differences = [], errors = [] } = view;
   const path = context.path(`/drafts/${draft.id}`);
   return {
@@ -82,17 +83,21 @@ const conflictCard = (
       }`,
   )}`;
 
-function decisionCards(context: PageContext, path: string, { draft, actor, errors, typed = {} }: DraftView): Html {
+function decisionCards(context: PublisherContext, path: string, { draft, actor, errors, typed = {} }: DraftView): Html {
   const decides = mayApprove(actor);
   const isOpen = draft.state === 'waiting' || draft.state === 'scheduled';
   const form = createForm(typed, errors);
-  const approval = html`${form.input('live_at', { label: t('drafts.liveAt'), hint: t('drafts.liveAtHint') })}`;
+  const zone = context.publisher.timeZone;
+  const approval = html`${form.input('live_at', {
+    ...{ label: t('drafts.liveAt'), type: 'datetime-local' },
+    hint: t('drafts.liveAtHint', { zone }),
+  })}`;
   const reason = html`${form.textarea('reason', { label: t('drafts.reason'), hint: t('drafts.reasonHint') })}`;
   return html`
     ${
       decides &&
       isOpen &&
-      html`<div class="cards two">
+      html`<div class="columns wide">
         ${card(
           t('drafts.approve'),
           saveForm(context, `${path}/approve`, approval, { button: t('drafts.approve'), page: path }),

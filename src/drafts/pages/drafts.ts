@@ -7,6 +7,7 @@ import { t } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
 import { type Fields, fieldErrorsOf, keyIn, queryText } from '../../shell/context.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
+import { localToInstant } from '../../shell/local-time.ts';
 import type { PageResult } from '../../shell/pages.ts';
 import { currentRow, DraftConflict, type ReviewedKinds } from '../apply.ts';
 import { decideAll } from '../bulk.ts';
@@ -96,7 +97,7 @@ const decided = (context: PublisherContext, done: string): PageResult => ({
 
 async function approveOne(services: Services, context: PublisherContext, fields: Fields): Promise<PageResult> {
   const { management, kinds } = services;
-  const liveAt = fields.text('live_at') || null;
+  const liveAt = localToInstant(fields.text('live_at'), context.publisher.timeZone) || null;
   const rowEtag = fields.text('row_etag') || undefined;
   try {
     const draft = await management.write(context, (work) =>
