@@ -54,6 +54,7 @@ describe('defaults', () => {
       earlierSecretsKeys: [],
       requireTwoFactor: 'none',
       mail: null,
+      mailFeedback: {},
       oidc: null,
       passwordSignIn: true,
       logLevel: 'info',

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type pg from 'pg';
 import { callOf, fieldsOf, type ManagementHttp, publisherQuery, requirePermission, send } from '../management/http.ts';
 import { openManagementScope } from '../management/resource-routes.ts';
+import { refuseFields } from '../management/strict-body.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
@@ -143,12 +144,16 @@ export async function messageRoutes(app: App, { http, deps }: RouteDeps): Promis
     params: Type.Object({ id: Type.String({ format: 'uuid' }) }),
     response: { 202: Type.Object({ message: Type.String() }), ...errorAnswers(400, 401, 403, 404) },
   };
-  app.post(`${listPath}/:id/retry`, { schema: retrySchema, ...hooks }, async (request, reply) => {
-    const { actor, publisherId } = callOf(request);
-    const { id } = request.params;
-    await http.management.write(actor, publisherId, (work) => retry(work, id));
-    return send(reply, { status: 202, body: { message: 'It is sent at once.' }, headers: {} });
-  });
+  app.post(
+    `${listPath}/:id/retry`,
+    { schema: retrySchema, ...hooks, preHandler: refuseFields },
+    async (request, reply) => {
+      const { actor, publisherId } = callOf(request);
+      const { id } = request.params;
+      await http.management.write(actor, publisherId, (work) => retry(work, id));
+      return send(reply, { status: 202, body: { message: 'It is sent at once.' }, headers: {} });
+    },
+  );
 }
 
 type Retry = { executor: Executor; publisherId: number; nowMs: number };

@@ -77,7 +77,11 @@ export async function suppressionRoutes(
     return send(reply, { status: 200, body: { data: { added } }, headers: {} });
   });
 
-  const oneSchema = { ...shared, body: address, response: { 200: Type.Object({ data: state }) } };
+  const oneSchema = {
+    ...shared,
+    body: address,
+    response: { 200: Type.Object({ data: state }, { title: 'SuppressionAnswer' }) },
+  };
   const checkSchema = {
     ...oneSchema,
     operationId: 'checkSuppression',

@@ -50,6 +50,13 @@ const ownOnly = new Set([
   'post /manage/v1/experiments',
   'post /manage/v1/outcomes',
   'patch /manage/v1/perk-messages/settings',
+  'post /manage/v1/perk-messages/suppressions',
+  'post /manage/v1/perk-messages/suppressions/check',
+  'post /manage/v1/perk-messages/suppressions/remove',
+  'post /manage/v1/drafts',
+  'post /manage/v1/drafts/decide',
+  'put /manage/v1/sources/segment',
+  'post /manage/v1/sources/segment',
   'post /manage/v1/webhook-endpoints',
   'post /manage/v1/webhook-listeners',
   'post /manage/v1/webhook-triggers',
@@ -98,8 +105,10 @@ const unknownLike = (id: string | undefined): string | undefined => {
   return /^\d+$/.test(id) ? unknownIds.number : /^[0-9a-f-]{36}$/.test(id) ? unknownIds.uuid : unknownIds.name;
 };
 
-const query = (path: string, { user }: Tenant): string =>
-  /^\/(sdk|wallet)\//.test(path) ? `?pub_user_id=${user}` : '';
+const query = (path: string, { user }: Tenant): string => {
+  if (path === '/manage/v1/ranking-check') return '?ranking=weights';
+  return /^\/(sdk|wallet)\//.test(path) ? `?pub_user_id=${user}` : '';
+};
 
 /** A body that would pass every other check: the row as its owner sees it. */
 async function bodyFor(method: string, path: string, owner: Tenant): Promise<object | string | undefined> {
@@ -112,6 +121,7 @@ async function bodyFor(method: string, path: string, owner: Tenant): Promise<obj
   if (path.endsWith('/answers')) return { delivery_id: owner.ids.deliveries, attempt: 1, took_ms: 1, status: 200 };
   if (path.endsWith('/coupon-codes')) return { shared: 'SAVE10' };
   if (path.endsWith('/adopt')) return { arm: 'control' };
+  if (path.endsWith('/refuse')) return { reason: 'No.' };
   if (method === 'post') return {};
   const own = await callAs(
     t,

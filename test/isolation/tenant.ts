@@ -113,6 +113,20 @@ export async function addTenant(t: TestApp, marker: string): Promise<Tenant> {
     arms: [{ key: 'control', share: 1, changes: {} }],
   });
   await call('POST', `/manage/v1/offers/${offer?.id}/coupon-codes`, { codes: [`${marker}-1`] });
+  await t.pool.query(
+    `insert into drafts (publisher_id, campaign_id, resource, row_id, subject, changes, base, note, state,
+      proposer_kind, proposer_id, proposed_by, created_at, updated_at)
+    select publisher_id, campaign_id, 'offers', id, title, jsonb_build_object('title', $2::text),
+      jsonb_build_object('title', title), '', 'waiting', 'user', 0, $2, now(), now()
+    from offers where id = $1`,
+    [offer?.id, marker],
+  );
+  const message = newUuid7(Date.now());
+  await t.pool.query(
+    `insert into perk_messages (id, publisher_id, session_id, user_key, content_sealed, state, keep_until, created_at)
+    values ($1, $2, gen_random_uuid(), gen_random_uuid(), '', 'failed', now(), now())`,
+    [message, publisherId],
+  );
   const first = async (table: string, where = 'publisher_id = $1'): Promise<string> =>
     String((await t.pool.query(`select min(id) as id from ${table} where ${where}`, [publisherId])).rows[0].id);
   return {
@@ -142,6 +156,8 @@ export async function addTenant(t: TestApp, marker: string): Promise<Tenant> {
       pub_user_id: user,
       audiences: ownKey,
       experiments: ownKey,
+      drafts: await first('drafts'),
+      'perk-messages': message,
       session_id: String(fetched.session_id),
       sessions: String(fetched.session_id),
     },

@@ -75,6 +75,7 @@ test('an export of an erased user, of an unknown one, or by another publisher is
     history: [],
     attributes: [],
     audiences: [],
+    source_events: [],
     experiments: [],
     outcomes: [],
     webhooks: [],

@@ -10,7 +10,7 @@ export const eventTypes = registerEventTypes([
   uspSelection,
   offerSaved,
   offerRemoved,
-  perkMessage,
   conversionEvent,
+  perkMessage,
   ...operationalEventTypes,
 ]);

@@ -25,13 +25,13 @@ test('the event types are registered by name', () => {
       'usp.selection',
       'offer_saved',
       'offer_removed',
-      'perk_message',
       'conversion',
+      'perk_message',
       'endpoint.failing',
       'endpoint.disabled',
     ],
     ...['endpoint.recovered', 'delivery.exhausted', 'campaign.budget_reached', 'campaign.goal_behind'],
-    'campaign.ended',
+    ...['campaign.ended', 'draft.waiting', 'draft.decided'],
   ]);
 });
 

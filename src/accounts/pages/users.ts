@@ -45,7 +45,7 @@ export function userPages(app: App, services: PageServices): void {
   });
   registerScope(services, {
     pages: publisherPages(app, services),
-    path: '/advertisers/:advertiserKey/users',
+    path: '/advertisers/:key/users',
     nav: 'advertisers',
     requires: 'admin',
     title: 'account.advertiserUsers',
@@ -66,7 +66,7 @@ async function ownerOf<C extends PageContext>(
 ): Promise<{ publisherId: number | null; advertiserId: number | null }> {
   const publisherId = publisherIdOf(context);
   if (isOfAdvertiser !== true) return { publisherId, advertiserId: null };
-  const key = pathText(context, 'advertiserKey');
+  const key = pathText(context, 'key');
   const advertiser = /^[1-9]\d{0,8}$/.test(key) ? await findAdvertiser(deps.pool, Number(key)) : null;
   if (advertiser === null || advertiser.publisherId !== publisherId) throw new AppError('not_found');
   return { publisherId: null, advertiserId: advertiser.id };

@@ -2195,6 +2195,7 @@ export const de: Messages = {
     done: 'Erledigt',
     kind: 'Art',
     rows: 'Zeilen',
+    source_events: 'Ereignisse von Segment und RudderStack',
     sessions: 'Sitzungen',
     events: 'Tracking-Ereignisse',
     selections: 'Gewählte Vorteile',

@@ -2113,6 +2113,7 @@ export const en = {
     done: 'Done',
     kind: 'Kind',
     rows: 'Rows',
+    source_events: 'Events of Segment and RudderStack',
     sessions: 'Sessions',
     events: 'Tracking events',
     selections: 'Selected perks',

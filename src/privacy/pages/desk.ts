@@ -33,6 +33,7 @@ export const kindTexts: Readonly<Record<string, MessageKey>> = {
   history: 'privacyDesk.history',
   attributes: 'privacyDesk.attributes',
   audiences: 'privacyDesk.audiences',
+  source_events: 'privacyDesk.source_events',
   experiments: 'privacyDesk.experiments',
   outcomes: 'privacyDesk.outcomes',
   webhooks: 'privacyDesk.webhooks',

@@ -20,7 +20,9 @@ export type Caller = {
   ) => Promise<Reply>;
 };
 
-const publisherPermissions: Permission[] = ['ads/offers', 'reports', 'configurations', 'offers/management', 'wallet'];
+const publisherPermissions: Permission[] = [
+  ...['ads/offers', 'reports', 'configurations', 'offers/management', 'offers/approval', 'wallet'],
+];
 
 export type ManagementApp = TestApp & {
   /** A key of a publisher, and calls with it. */
