@@ -136,24 +136,25 @@ export async function messageRoutes(app: App, { http, deps }: RouteDeps): Promis
     return send(reply, { status: 200, body: { data: { language, subject, html, text } }, headers: {} });
   });
 
+  retryRoute(app, http);
+}
+
+function retryRoute(app: App, http: ManagementHttp): void {
   const retrySchema = {
-    ...shared,
+    ...{ tags, querystring: publisherQuery },
     operationId: 'retryPerkMessage',
     summary: 'Send a perk message again',
     description: 'One that failed within the last seven days, or that waits for its next attempt: it is sent at once.',
     params: Type.Object({ id: Type.String({ format: 'uuid' }) }),
     response: { 202: Type.Object({ message: Type.String() }), ...errorAnswers(400, 401, 403, 404) },
   };
-  app.post(
-    `${listPath}/:id/retry`,
-    { schema: retrySchema, ...hooks, preHandler: refuseFields },
-    async (request, reply) => {
-      const { actor, publisherId } = callOf(request);
-      const { id } = request.params;
-      await http.management.write(actor, publisherId, (work) => retry(work, id));
-      return send(reply, { status: 202, body: { message: 'It is sent at once.' }, headers: {} });
-    },
-  );
+  const hooks = { ...requirePermission(http, 'configurations'), preHandler: refuseFields };
+  app.post(`${listPath}/:id/retry`, { schema: retrySchema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const { id } = request.params;
+    await http.management.write(actor, publisherId, (work) => retry(work, id));
+    return send(reply, { status: 202, body: { message: 'It is sent at once.' }, headers: {} });
+  });
 }
 
 type Retry = { executor: Executor; publisherId: number; nowMs: number };

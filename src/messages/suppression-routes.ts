@@ -34,6 +34,8 @@ const state = Type.Object({
   since: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
 });
 
+const stateAnswer = Type.Object({ data: state }, { title: 'SuppressionAnswer' });
+
 /** Who gets no messages. Addresses come in bodies, so that no log of URLs has them; kept are keyed hashes. */
 export async function suppressionRoutes(
   app: App,
@@ -77,11 +79,7 @@ export async function suppressionRoutes(
     return send(reply, { status: 200, body: { data: { added } }, headers: {} });
   });
 
-  const oneSchema = {
-    ...shared,
-    body: address,
-    response: { 200: Type.Object({ data: state }, { title: 'SuppressionAnswer' }) },
-  };
+  const oneSchema = { ...shared, body: address, response: { 200: stateAnswer } };
   const checkSchema = {
     ...oneSchema,
     operationId: 'checkSuppression',
@@ -102,8 +100,7 @@ export async function suppressionRoutes(
     summary: 'Let an address get messages again',
     description:
       'At the request of its owner. One that bounced or complained stays suppressed, as the answer says: it is so ' +
-      'for ' +
-      'all publishers, and an operator lifts that.',
+      'for all publishers, and an operator lifts that.',
     response: { ...oneSchema.response, ...errorAnswers(400, 401, 403, 404) },
   };
   app.post(`${path}/remove`, { schema: removeSchema, ...hooks }, async (request, reply) => {
