@@ -4,6 +4,7 @@ import { readEverywhere } from '../catalog/keeps-attributes.ts';
 import { callOf, type ManagementHttp, publisherQuery, requirePermission } from '../management/http.ts';
 import { strictBody } from '../management/strict-body.ts';
 import { AppError } from '../platform/errors.ts';
+import { readJsonInSlices } from '../platform/http/json-slices.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import type { App } from '../platform/ports.ts';
 import type { UserKeys } from '../platform/security/user-key.ts';
@@ -14,9 +15,10 @@ import { readSource, type Source, saveSource, sourceInput, sourceSettings } from
 const path = '/manage/v1/sources/segment';
 const tags = ['Sources'];
 
-/** Bodies of batches (bytes), and events in one (count). */
+/** Bodies of batches (bytes), events in one (count), and what an event may hold (bytes). */
 const maxBytes = 4 * 1024 * 1024;
 const maxEvents = 1000;
+const bodyLimits = { rows: maxEvents, rowBytes: () => 64 * 1024, otherwise: 'send several calls' };
 
 const sourceView = Type.Object(
   { ...sourceSettings.properties, has_secret: Type.Boolean({ description: 'Whether calls have to be signed.' }) },
@@ -142,7 +144,7 @@ async function receiveRoute(scope: App, { http, userKeys }: Deps): Promise<void>
     const { actor, publisherId } = callOf(request);
     if (!Buffer.isBuffer(request.body)) throw new AppError('unsupported_media_type');
     const bytes = request.body;
-    const { events, isBatch } = readBody(bytes);
+    const { events, isBatch } = await readBody(bytes);
     const { isFirst, ...data } = await management.write(actor, publisherId, async (work) => {
       const { settings, secret: shared } = await readSource(work, secretBox);
       const signature = request.headers['x-signature'];
@@ -155,25 +157,11 @@ async function receiveRoute(scope: App, { http, userKeys }: Deps): Promise<void>
   });
 }
 
-/** @throws AppError malformed_json, invalid_request */
-function readBody(bytes: Buffer): { events: readonly unknown[]; isBatch: boolean } {
-  const body = parse(bytes);
-  const batch = Array.isArray(body) ? body : (body as { batch?: unknown } | null)?.batch;
-  const isBatch = Array.isArray(batch);
-  const events: unknown[] = isBatch ? batch : [body];
-  if (events.length > maxEvents)
-    throw new AppError('invalid_request', {
-      details: [{ path: '/', message: `must hold at most ${maxEvents} events` }],
-    });
-  return { events, isBatch };
-}
-
-function parse(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString());
-  } catch {
-    throw new AppError('malformed_json');
-  }
+/** @throws AppError malformed_json, body_too_large */
+async function readBody(bytes: Buffer): Promise<{ events: readonly unknown[]; isBatch: boolean }> {
+  const body = await readJsonInSlices(bytes, bodyLimits);
+  const batch = Array.isArray(body) ? body : (body as { batch?: unknown }).batch;
+  return Array.isArray(batch) ? { events: batch, isBatch: true } : { events: [body], isBatch: false };
 }
 
 const viewOf = ({ settings, secret: shared }: Source) => ({ ...settings, has_secret: shared !== null });

@@ -101,7 +101,7 @@ describe('an account of an advertiser', () => {
     await call('POST', `drafts/${draft.id}/approve`, {});
     expect((await call('GET', `campaigns/${own.campaign}`)).body.data.landing_url).toBe(proposed.landing_url);
     const log = await own.user.get(pathOf(own, '/activity'));
-    expect(log.body).toContain('advertiser-1@example.com');
+    expect(log.body).toContain(own.user.email);
     expect(log.body).not.toContain('demo-key');
   });
 

@@ -12,6 +12,7 @@ export const origin = 'http://perks.test';
 /** A signed-in user with a browser: sends the cookie and the origin and, with every form, the CSRF token. */
 export type TestUser = {
   userId: number;
+  email: string;
   cookie: string;
   get: (path: string, headers?: Record<string, string>) => Promise<Response>;
   post: (path: string, fields?: Record<string, string>) => Promise<Response>;
@@ -42,6 +43,7 @@ export async function signInAs(
   const cookie = `perkwire_session=${token}`;
   return {
     userId: user.id,
+    email,
     cookie,
     get: (path, headers = {}) => t.app.inject({ url: path, headers: { cookie, ...headers } }),
     post: (path, fields = {}) => postForm(t, path, { _csrf: csrfTokenOf(token), ...fields }, { cookie }),

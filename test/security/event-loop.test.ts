@@ -3,21 +3,24 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { csrfTokenOf } from '../../src/accounts/access.ts';
 import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
 import { signInAs, type TestUser } from '../dashboard/support.ts';
-import { longestTurnMs } from '../support/longest-turn.ts';
+import { longestTurnMs, slownessNow } from '../support/longest-turn.ts';
 import { routesOf } from '../support/routes.ts';
 
 /**
- * The longest turn that a call may cause (milliseconds of processor time). A turn also holds the collector's work and
- * the test's own, and a busy machine computes at half its speed: what is over it is called once more.
- * Before files were read in slices, turns of an import took 7,000.
+ * The longest turn that a call may cause (milliseconds of processor time on an idle machine). A turn also holds the
+ * collector's work and the test's own: what is over it is called again. Before files were read in slices, turns of an
+ * import took 7,000.
  */
 const maxTurnMs = 100;
-const calls = 4;
+const calls = 6;
 
 /** The longest turn of a call: of the first of some that keeps within the bound, or the best of them. */
 async function turnOf(call: () => Promise<unknown>): Promise<number> {
   let bestMs = Number.POSITIVE_INFINITY;
-  for (let made = 0; made < calls && bestMs >= maxTurnMs; made++) bestMs = Math.min(bestMs, await longestTurnMs(call));
+  for (let made = 0; made < calls && bestMs >= maxTurnMs; made++) {
+    const turnMs = await longestTurnMs(call);
+    bestMs = Math.min(bestMs, turnMs < maxTurnMs ? turnMs : turnMs / slownessNow());
+  }
   return bestMs;
 }
 

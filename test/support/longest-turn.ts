@@ -36,3 +36,14 @@ export async function longestTurnMs(work: () => Promise<unknown>): Promise<numbe
   }
   return longestMs;
 }
+
+/** A body as the largest that calls take, and what reading it takes on an idle machine of two cores (milliseconds). */
+const yardstick = JSON.stringify(Object.fromEntries(Array.from({ length: 40_000 }, (_, id) => [`member${id}`, id])));
+const yardstickMs = 25;
+
+/** How many times slower this machine computes just now than an idle one; at least 1. */
+export function slownessNow(): number {
+  const beforeMs = processorMs();
+  JSON.parse(yardstick);
+  return Math.max(0, (processorMs() - beforeMs) / yardstickMs);
+}
