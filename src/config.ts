@@ -9,6 +9,8 @@ import {
   parseHttpProxy,
   parseMail,
   parseMailFeedback,
+  parseSyslog,
+  type SyslogSetting,
 } from './config/outgoing.ts';
 import {
   parseDatabaseUrl,
@@ -57,6 +59,8 @@ export type Config = {
   mail: MailSetting | null;
   /** Who reports bounces, with what shows that it is them. */
   mailFeedback: MailFeedback;
+  /** Who gets the audit log as it is written; null: nobody. */
+  auditSyslog: SyslogSetting | null;
   /** null: no single sign-on. */
   oidc: OidcSetting | null;
   /** false: dashboard users sign in at the OpenID provider only. */
@@ -139,6 +143,7 @@ export function loadConfig(
     requireTwoFactor: raw.REQUIRE_TWO_FACTOR as Config['requireTwoFactor'],
     mail: parseMail({ url: raw.SMTP_URL, from: raw.MAIL_FROM }, problems),
     mailFeedback: parseMailFeedback(raw.MAIL_FEEDBACK, problems),
+    auditSyslog: parseSyslog(raw.AUDIT_SYSLOG_URL, problems),
     oidc: parseOidc(raw, problems),
     passwordSignIn: raw.PASSWORD_SIGN_IN,
     logLevel: raw.LOG_LEVEL,

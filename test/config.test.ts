@@ -55,6 +55,7 @@ describe('defaults', () => {
       requireTwoFactor: 'none',
       mail: null,
       mailFeedback: {},
+      auditSyslog: null,
       oidc: null,
       passwordSignIn: true,
       logLevel: 'info',
@@ -150,6 +151,20 @@ describe('WEBHOOK_PROXY', () => {
       expect(namesOf(problemsOf({ WEBHOOK_PROXY: text }))).toEqual(['WEBHOOK_PROXY']);
     },
   );
+});
+
+describe('AUDIT_SYSLOG_URL', () => {
+  test('names transport, host and port; each transport has its own port', () => {
+    const syslogOf = (url: string) => load({ AUDIT_SYSLOG_URL: url }).auditSyslog;
+    expect(syslogOf('tls://logs.example.com')).toEqual({ transport: 'tls', host: 'logs.example.com', port: 6514 });
+    expect(syslogOf('tcp://logs.example.com')).toEqual({ transport: 'tcp', host: 'logs.example.com', port: 601 });
+    expect(syslogOf('udp://[::1]:5140')).toEqual({ transport: 'udp', host: '::1', port: 5140 });
+  });
+
+  test('is refused where it names no receiver', () => {
+    for (const url of ['logs.example.com', 'http://logs', 'tls://', 'tcp://logs:0', 'udp://logs:70000', 'tcp://logs/a'])
+      expect(namesOf(problemsOf({ AUDIT_SYSLOG_URL: url })), url).toEqual(['AUDIT_SYSLOG_URL']);
+  });
 });
 
 describe('SMTP_URL', () => {

@@ -2,7 +2,16 @@ import { Type } from '@sinclair/typebox';
 import { orNull, type Resource, timestamp } from '../management/resource.ts';
 import { isOperator } from '../management/unit-of-work.ts';
 
-/** The log as a kind of row that is only read. Who is no operator does not learn which operator it was. */
+/** SQL of the actor. Who is no operator does not learn which operator it was. */
+export const actorColumns = (reader: 'publisher' | 'operator') =>
+  reader === 'operator'
+    ? { actor_id: 'actor_id', actor_label: 'actor_label' }
+    : {
+        actor_id: 'case when actor_publisher_id = publisher_id then actor_id end',
+        actor_label: "case when actor_publisher_id = publisher_id then actor_label else 'Operator' end",
+      };
+
+/** The log as a kind of row that is only read. */
 export const auditLog: Resource = {
   name: 'audit',
   noun: 'entry of the audit log',
@@ -27,13 +36,7 @@ export const auditLog: Resource = {
     resource_id: Type.String({ description: 'Id; the name of a placement, the e-mail address of a user.' }),
     changes: Type.Record(Type.String(), Type.Object({ old: Type.Unknown(), new: Type.Unknown() })),
   },
-  expressions: ({ actor }): Record<string, string> =>
-    isOperator(actor)
-      ? {}
-      : {
-          actor_id: 'case when actor_publisher_id = publisher_id then actor_id end',
-          actor_label: "case when actor_publisher_id = publisher_id then actor_label else 'Operator' end",
-        },
+  expressions: ({ actor }): Record<string, string> => (isOperator(actor) ? {} : actorColumns('publisher')),
   sorts: { id: 'bigint' },
   defaultSort: '-id',
   filters: ['resource', 'resource_id', 'action', 'actor_kind', 'actor_id'],

@@ -27,6 +27,7 @@ import { userPages } from './pages/users.ts';
 import type { AccountDeps } from './ports.ts';
 import { createRevert } from './revert.ts';
 import { createSessionCheck } from './sessions.ts';
+import { syslogJob } from './syslog/job.ts';
 
 export type Accounts = ReturnType<typeof createAccounts>;
 
@@ -40,6 +41,10 @@ export function createAccounts({ platform, catalog }: { platform: Platform; cata
   const deps: AccountDeps = { ...platform.deps, catalog: store, management, auth };
   const provider = config.oidc === null ? null : openProvider(config.oidc, config.publicUrl, now);
   const revert = createRevert(catalog.revertible);
+  const { pool } = platform.deps;
+  const host = new URL(config.publicUrl).hostname;
+  const { auditSyslog: setting } = config;
+  const syslogJobs = setting === null ? [] : [syslogJob({ pool, setting, host })];
   const servicesOf = (shell: Shell, client: ManagementClient) => ({
     ...{ ...shell, deps, management: client, provider, revert },
   });
@@ -51,7 +56,7 @@ export function createAccounts({ platform, catalog }: { platform: Platform; cata
     checkSession: createSessionCheck(platform.deps.pool, now),
     permissions,
     navigation,
-    jobs: () => [uses.job],
+    jobs: () => [uses.job, ...syslogJobs],
     routes: (app: App, house: { permissions: readonly PermissionEntry[] }) =>
       app.register(async (scope: App) => {
         const http = catalog.managementHttp(auth);

@@ -37,6 +37,28 @@ export function parseHttpProxy(text: string, problems: string[]): HttpProxy | nu
   };
 }
 
+/** The syslog receiver of the audit log. */
+export type SyslogSetting = { transport: 'tls' | 'tcp' | 'udp'; host: string; port: number };
+
+const syslogPorts = { tls: 6514, tcp: 601, udp: 514 };
+
+/**
+ * Reads AUDIT_SYSLOG_URL: `tls://logs.example:6514`, or `tcp:` or `udp:`. null: none.
+ * @param problems gets what is wrong
+ */
+export function parseSyslog(text: string, problems: string[]): SyslogSetting | null {
+  if (text === '') return null;
+  const { scheme, host, port } =
+    /^(?<scheme>tls|tcp|udp):\/\/(?<host>[^\s/?#@:[\]]+|\[[\da-f:.]+\])(?::(?<port>\d{1,5}))?\/?$/i.exec(text)
+      ?.groups ?? {};
+  const transport = scheme?.toLowerCase() as SyslogSetting['transport'] | undefined;
+  if (transport === undefined || host === undefined || Number(port ?? 1) > 65_535 || Number(port ?? 1) === 0) {
+    problems.push('AUDIT_SYSLOG_URL must look like tls://logs.example.com:6514, or begin with tcp:// or udp://');
+    return null;
+  }
+  return { transport, host: host.replace(/^\[|\]$/g, ''), port: Number(port ?? syslogPorts[transport]) };
+}
+
 /** How mails are sent. */
 export type MailSetting = {
   host: string;

@@ -125,6 +125,11 @@ export const configSchema = Type.Object({
     default: true,
     description: 'Whether dashboard users can sign in with passwords; false only with OIDC_ISSUER.',
   }),
+  AUDIT_SYSLOG_URL: Type.String({
+    default: '',
+    description:
+      'Syslog receiver (tls://host:6514, tcp: or udp:, RFC 5424) that gets every entry of the audit log. Empty: none.',
+  }),
   LOG_LEVEL: Type.String({
     default: 'info',
     pattern: '^(fatal|error|warn|info|debug|trace|silent)$',

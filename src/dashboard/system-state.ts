@@ -1,3 +1,4 @@
+import { type FeedState, readFeedState } from '../accounts/audit-feed.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { heartbeatTimeoutMs } from './heartbeat.ts';
 
@@ -21,6 +22,8 @@ export type SystemState = {
   processes: RunningProcess[];
   partitions: Partitions[];
   queues: Queue[];
+  /** The audit log on its way to syslog; null: it is not sent there. */
+  syslog: FeedState | null;
 };
 
 /** Rows of the delivery queue that are counted at most, so that a long queue does not slow the page. */
@@ -29,13 +32,14 @@ const maxProcesses = 200;
 
 /** The state of the installation, for operators. */
 export async function readSystem(executor: Executor, nowMs: number): Promise<SystemState> {
-  const [database, processes, partitions, queues] = await Promise.all([
+  const [database, processes, partitions, queues, syslog] = await Promise.all([
     readDatabase(executor),
     readProcesses(executor, nowMs),
     readPartitions(executor),
     readQueues(executor, nowMs),
+    readFeedState(executor, 'syslog', maxCounted),
   ]);
-  return { ...database, processes, partitions, queues };
+  return { ...database, processes, partitions, queues, syslog };
 }
 
 async function readDatabase(executor: Executor): Promise<Pick<SystemState, 'database' | 'catalogVersion'>> {

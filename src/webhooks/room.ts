@@ -8,6 +8,7 @@ import { userAgent } from '../platform/version.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
 import { createEndpointActivity } from './activity/activity.ts';
+import { auditEventJob, auditRecorded } from './audit-event.ts';
 import { webhookCommands } from './commands.ts';
 import { deliveryRoutes } from './deliveries/routes.ts';
 import { eraseDeliveriesOfSessions, eraseDeliveriesOfUser, exportDeliveries } from './deliveries/user-data.ts';
@@ -52,7 +53,7 @@ export function createWebhooks({ platform, catalog, accounts }: Needs) {
     sender,
     activity: deps.activity,
     dispatcherMetrics: deps.dispatcherMetrics,
-    eventTypes: operationalEventTypes,
+    eventTypes: [...operationalEventTypes, auditRecorded],
     navigation: navigationOf((publisherId) =>
       dbHealth.isUp() ? countFailing(pool, publisherId).catch(() => 0) : Promise.resolve(0),
     ),
@@ -74,7 +75,7 @@ export function createWebhooks({ platform, catalog, accounts }: Needs) {
       const services = { ...shell, deps: { ...deps, events: house.events }, management: house.management };
       for (const register of [deliveryPages, redeliveryPages, webhookPages]) register(app, services);
     },
-    jobs: () => webhookJobs(deps, platform.databaseUrl),
+    jobs: () => [...webhookJobs(deps, platform.databaseUrl), auditEventJob(pool, now)],
     close: sender.close,
   };
 }

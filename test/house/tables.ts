@@ -16,7 +16,7 @@ export const tables: Record<string, Ownership> = {
   audit_log: {
     owner: 'management',
     readers: {
-      accounts: 'commands verify and export the log',
+      accounts: 'commands verify and export the log, and feeds send it',
       advertisers: 'an advertiser sees what happened to its own rows',
     },
   },
@@ -26,7 +26,7 @@ export const tables: Record<string, Ownership> = {
     readers: { catalog: 'the snapshot holds the keys, so that no request queries them' },
   },
   ...owned('accounts', [
-    'api_key_uses',
+    ...['api_key_uses', 'audit_feed_positions', 'audit_feeds'],
     'sign_in_failures',
     'user_links',
     'user_passkeys',

@@ -2,6 +2,7 @@ import { perkMessage } from '../../src/messages/event-types.ts';
 import { uspSelection } from '../../src/perks/usp-selection.ts';
 import { offerRemoved, offerSaved } from '../../src/perks/wallet/event-types.ts';
 import { conversionEvent } from '../../src/tracking/conversions/event-type.ts';
+import { auditRecorded } from '../../src/webhooks/audit-event.ts';
 import { registerEventTypes } from '../../src/webhooks/events.ts';
 import { operationalEventTypes } from '../../src/webhooks/operational/event-types.ts';
 
@@ -13,4 +14,5 @@ export const eventTypes = registerEventTypes([
   conversionEvent,
   perkMessage,
   ...operationalEventTypes,
+  auditRecorded,
 ]);

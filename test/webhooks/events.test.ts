@@ -31,7 +31,7 @@ test('the event types are registered by name', () => {
       'endpoint.disabled',
     ],
     ...['endpoint.recovered', 'delivery.exhausted', 'campaign.budget_reached', 'campaign.goal_behind'],
-    ...['campaign.ended', 'draft.waiting', 'draft.decided'],
+    ...['campaign.ended', 'draft.waiting', 'draft.decided', 'audit.recorded'],
   ]);
 });
 

@@ -209,6 +209,25 @@ export type OperationalPayloads = {
 
 type DraftFields = { draft_id: number; resource: 'offers' | 'creatives' | 'campaigns'; subject: string };
 
+/** An entry of the audit log. Times are ISO 8601. */
+export type AuditPayload = {
+  event: 'audit.recorded';
+  timestamp: string;
+  /** Place in the log of the publisher, from 1, without gaps. */
+  number: number;
+  at: string;
+  actor_kind: 'key' | 'user' | 'system';
+  /** null: of an operator. */
+  actor_id: number | null;
+  actor_label: string;
+  action: string;
+  resource: string;
+  resource_id: string;
+  changes: Record<string, { old: unknown; new: unknown }>;
+  /** Of the entry and of the hash before it: hexadecimal SHA-256. */
+  hash: string;
+};
+
 /** Events whose payload names them in `event`. */
 export const namedEvents: ReadonlySet<string> = new Set<keyof WebhookPayloads>([
   'offer_saved',
@@ -223,10 +242,12 @@ export const namedEvents: ReadonlySet<string> = new Set<keyof WebhookPayloads>([
   'campaign.ended',
   'draft.waiting',
   'draft.decided',
+  'audit.recorded',
 ]);
 
 /** The payload of each webhook event. */
 export type WebhookPayloads = OperationalPayloads & {
+  'audit.recorded': AuditPayload;
   'usp.selection': UspSelectionPayload;
   offer_saved: WalletPayload<'offer_saved'>;
   offer_removed: WalletPayload<'offer_removed'>;

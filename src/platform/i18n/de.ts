@@ -1548,6 +1548,8 @@ export const de: Messages = {
     draft_waiting_lead: 'Wird gesendet, wenn eine Änderung auf Freigabe wartet.',
     draft_decided: 'Entwurf entschieden',
     draft_decided_lead: 'Wird gesendet, wenn ein Entwurf freigegeben oder abgelehnt wird.',
+    audit_recorded: 'Eintrag des Änderungsprotokolls',
+    audit_recorded_lead: 'Wird für jeden Eintrag des Änderungsprotokolls gesendet: wer was geändert hat.',
   },
   experiments: {
     adopted: '{arm} gilt jetzt dauerhaft, und das Experiment ist gestoppt.',
@@ -2161,6 +2163,10 @@ export const de: Messages = {
     last: 'Letzter',
     size: 'Größe',
     bytes: '{size} {unit}',
+    syslog: 'Änderungsprotokoll an Syslog',
+    syslogSent: 'empfangen',
+    syslogFails: 'nicht empfangen',
+    syslogWaiting: '{count, plural, one {# Eintrag wartet.} other {# Einträge warten.}}',
   },
   privacyDesk: {
     value: 'Wert',

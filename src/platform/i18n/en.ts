@@ -1490,6 +1490,8 @@ export const en = {
     draft_waiting_lead: 'Sent when a change waits for approval.',
     draft_decided: 'Draft decided',
     draft_decided_lead: 'Sent when a draft is approved or refused.',
+    audit_recorded: 'Audit log entry',
+    audit_recorded_lead: 'Sent for each entry of the audit log: who changed what.',
   },
   experiments: {
     adopted: '{arm} is permanent, and the experiment has stopped.',
@@ -2082,6 +2084,10 @@ export const en = {
     last: 'Last',
     size: 'Size',
     bytes: '{size} {unit}',
+    syslog: 'Audit log to syslog',
+    syslogSent: 'received',
+    syslogFails: 'not received',
+    syslogWaiting: '{count, plural, one {# entry waits.} other {# entries wait.}}',
   },
   privacyDesk: {
     value: 'Value',

@@ -1,3 +1,4 @@
+import type { FeedState } from '../../../accounts/audit-feed.ts';
 import { createFailFast } from '../../../platform/db/health.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
@@ -10,7 +11,8 @@ import type { PageServices } from '../services.ts';
 
 /** Health, processes, queues and partitions, for operators. */
 export function systemPages(app: App, services: PageServices): void {
-  const { pool, dbHealth, now } = services.deps;
+  const { pool, dbHealth, now, config } = services.deps;
+  const sendsSyslog = config.auditSyslog !== null;
   const pages = commonPages(app, services);
   const failFast = createFailFast(dbHealth);
   pages.get('/operator/system', 'operator', async ({ path }) => {
@@ -22,7 +24,7 @@ export function systemPages(app: App, services: PageServices): void {
       body: html`
         <div id="system" hx-get="${path('/operator/system')}" hx-select="#system" hx-swap="outerHTML"
           hx-trigger="every 5s">
-          ${healthCard(state)}
+          ${healthCard(sendsSyslog ? state : { ...state, syslog: null })}
           ${section(
             t('operator.processes'),
             processColumns(),
@@ -35,7 +37,7 @@ export function systemPages(app: App, services: PageServices): void {
   });
 }
 
-function healthCard({ database, processes, queues, catalogVersion }: SystemState): Html {
+function healthCard({ database, processes, queues, catalogVersion, syslog }: SystemState): Html {
   const sum = (name: 'waiting' | 'due'): string => count(queues.reduce((total, queue) => total + queue[name], 0));
   const running = processes.filter(({ isRunning }) => isRunning);
   const hasWorker = running.some(({ roles }) => roles.includes('worker'));
@@ -51,9 +53,17 @@ function healthCard({ database, processes, queues, catalogVersion }: SystemState
       [t('operator.pendingDeliveries'), sum('waiting')],
       [t('operator.dueNow'), sum('due')],
       [t('operator.catalogueVersion'), catalogVersion],
+      ...(syslog === null ? [] : [[t('operator.syslog'), syslogState(syslog)] as const]),
     ]),
   );
 }
+
+const syslogState = ({ waiting, failedAt, error }: FeedState): Html =>
+  failedAt === null
+    ? html`${badge(t('operator.syslogSent'), 'good')} ${waiting > 0 && t('operator.syslogWaiting', { count: waiting })}`
+    : html`
+      ${badge(t('operator.syslogFails'), 'bad')} ${tHtml('operator.since', { time: moment(utc, failedAt, 'second') })}
+      ${t('operator.syslogWaiting', { count: waiting })} <span class="hint">${error}</span>`;
 
 const section = (title: string, columns: Parameters<typeof table>[1], rows: readonly Cell[][]): Html => html`
   <h2 class="section">${title}</h2>

@@ -1,0 +1,134 @@
+import type { Executor, Transaction } from '../platform/db/pool.ts';
+import { actorColumns } from './audit-log.ts';
+
+/** Where new entries of the audit log go. */
+export type AuditFeed = 'syslog' | 'webhooks';
+
+/** An entry of the audit log. `publisher_id` 0: of the operators' log; `at`: ISO 8601; `hash`: hexadecimal. */
+export type AuditEntry = {
+  publisher_id: number;
+  number: number;
+  at: string;
+  actor_kind: string;
+  actor_id: number | null;
+  actor_label: string;
+  action: string;
+  resource: string;
+  resource_id: string;
+  changes: Record<string, { old: unknown; new: unknown }>;
+  hash: string;
+};
+
+/** A feed that is new begins after the entries that are there. */
+const openFeed = (executor: Executor, feed: AuditFeed): Promise<unknown> =>
+  executor.query(
+    `with opened as (insert into audit_feeds (name) values ($1) on conflict do nothing returning name)
+    insert into audit_feed_positions (feed, publisher_id, number)
+    select name, publisher_id, max(number) from opened cross join audit_log group by name, publisher_id`,
+    [feed],
+  );
+
+/** Keeps other processes from sending until the end of the transaction. @returns false: another one sends */
+export async function lockFeed(executor: Transaction, feed: AuditFeed): Promise<boolean> {
+  await openFeed(executor, feed);
+  const held = await executor.query('select from audit_feeds where name = $1 for update skip locked', [feed]);
+  return held.rowCount === 1;
+}
+
+/** As {@link lockFeed}, without a transaction: for so long, or until `releaseFeed`. */
+export async function leaseFeed(executor: Executor, feed: AuditFeed, leaseMs: number): Promise<boolean> {
+  await openFeed(executor, feed);
+  const leased = await executor.query(
+    `update audit_feeds set leased_until = now() + $2 * interval '1 millisecond'
+    where name = $1 and (leased_until is null or leased_until < now())`,
+    [feed, leaseMs],
+  );
+  return leased.rowCount === 1;
+}
+
+/** @param error why the entries could not be sent; null: they were */
+export async function releaseFeed(executor: Executor, feed: AuditFeed, error: string | null): Promise<void> {
+  await executor.query(
+    `update audit_feeds set leased_until = null, error = $2,
+      sent_at = case when $2::text is null then now() else sent_at end,
+      failed_at = case when $2::text is not null then coalesce(failed_at, now()) end
+    where name = $1`,
+    [feed, error],
+  );
+}
+
+/**
+ * Entries of a feed that were not sent, those of a log in their order. They are committed in the order of their numbers
+ * (migrations/0036-audit-chain.sql), so that a number is all there is to remember.
+ * @param reader who reads them: a publisher does not learn which operator it was
+ */
+export async function readFeed(
+  executor: Executor,
+  feed: AuditFeed,
+  { limit, reader }: { limit: number; reader: 'publisher' | 'operator' },
+): Promise<AuditEntry[]> {
+  const { actor_id, actor_label } = actorColumns(reader);
+  const { rows } = await executor.query<Omit<AuditEntry, 'at'> & { at: Date }>(
+    `${logsSql}
+    select e.* from logs
+    left join audit_feed_positions position on position.feed = $1 and position.publisher_id = logs.publisher_id
+    cross join lateral (
+      select publisher_id, l.number::float8 as number, at, actor_kind, ${actor_id} as actor_id,
+        ${actor_label} as actor_label, action, resource, resource_id, changes, encode(hash, 'hex') as hash
+      from audit_log l where l.publisher_id = logs.publisher_id and l.number > coalesce(position.number, 0)
+      order by l.number limit $2
+    ) e
+    order by e.publisher_id, e.number limit $2`,
+    [feed, limit],
+  );
+  return rows.map((row) => ({ ...row, at: row.at.toISOString() }));
+}
+
+/** The publishers that have a log, found in its index. */
+const logsSql = `with recursive logs as (
+      (select publisher_id from audit_log order by publisher_id limit 1)
+      union all
+      select l.publisher_id from logs cross join lateral (
+        select publisher_id from audit_log where publisher_id > logs.publisher_id order by publisher_id limit 1
+      ) l
+    )`;
+
+/** Goes on after these entries, which were sent. */
+export async function advanceFeed(executor: Executor, feed: AuditFeed, entries: readonly AuditEntry[]): Promise<void> {
+  await executor.query(
+    `insert into audit_feed_positions as p (feed, publisher_id, number)
+    select $1, publisher_id, max(number)::bigint
+    from unnest($2::integer[], $3::float8[]) as sent (publisher_id, number) group by publisher_id order by publisher_id
+    on conflict (feed, publisher_id) do update set number = excluded.number where p.number < excluded.number`,
+    [feed, entries.map(({ publisher_id }) => publisher_id), entries.map(({ number }) => number)],
+  );
+}
+
+/** `waiting`: entries that were not sent, counted up to a limit. `failedAt`: since when sending fails; null: it does not. */
+export type FeedState = { waiting: number; sentAt: Date | null; failedAt: Date | null; error: string | null };
+
+/** null: the feed was never used. */
+export async function readFeedState(executor: Executor, feed: AuditFeed, limit: number): Promise<FeedState | null> {
+  const { rows } = await executor.query<{
+    waiting: number;
+    sent_at: Date | null;
+    failed_at: Date | null;
+    error: string | null;
+  }>(
+    `${logsSql}
+    select sent_at, failed_at, error, (
+      select count(*)::integer from (
+        select from logs
+        left join audit_feed_positions position on position.feed = $1 and position.publisher_id = logs.publisher_id
+        join audit_log l on l.publisher_id = logs.publisher_id and l.number > coalesce(position.number, 0)
+        limit $2
+      ) entry
+    ) as waiting
+    from audit_feeds where name = $1`,
+    [feed, limit],
+  );
+  const [row] = rows;
+  return row === undefined
+    ? null
+    : { waiting: row.waiting, sentAt: row.sent_at, failedAt: row.failed_at, error: row.error };
+}
