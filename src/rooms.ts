@@ -62,7 +62,7 @@ export async function createRooms({ demo, pid, ...options }: RoomOptions) {
   const messages = add(createMessages({ platform, catalog, accounts }));
   add(createBrowser({ platform }));
   const offers = add(createOffers({ platform, catalog, accounts, eventLog, learning, budgets }));
-  const tracking = add(createTracking({ platform, eventLog, offers }));
+  const tracking = add(createTracking({ platform, eventLog, coupons, offers }));
   add(createAlerts({ platform, catalog, accounts, webhooks, reports }));
   add(createPrivacy({ platform, catalog, accounts }));
   add(createPerks({ tracking, reports, coupons, messages }));

@@ -1,7 +1,7 @@
 /** The coupon codes of an offer (docs/interface.md#coupons). */
 export type CouponPool = {
   /** When a user gets one. */
-  giveAt: 'wrap' | 'save';
+  giveAt: 'wrap' | 'save' | 'click';
   /** The one code of all users; null: each user gets an own one. */
   sharedCode: string | null;
   terms: string;

@@ -16,8 +16,8 @@ const timeProblem = 'must be a time such as 2031-01-31T12:00:00Z';
 /** What a publisher sets of a pool. */
 export const poolInput = Type.Object(
   {
-    give_at: Type.Union([Type.Literal('wrap'), Type.Literal('save')], {
-      description: 'When a user gets a code: as the session is wrapped, or the offer is saved.',
+    give_at: Type.Union([Type.Literal('wrap'), Type.Literal('save'), Type.Literal('click')], {
+      description: 'When a user gets a code: as the session is wrapped, or the offer is saved or clicked.',
     }),
     terms: text(1000, { description: 'Shown beside the code; plain text.' }),
     expires_at: orNull(Type.String({ pattern: isoPattern, [problem]: timeProblem })),

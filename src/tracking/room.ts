@@ -1,3 +1,5 @@
+import type { CouponIssuer } from '../coupons/issuer.ts';
+import type { Coupons } from '../coupons/room.ts';
 import type { EventLogRoom } from '../event-log/room.ts';
 import type { Offers } from '../offers/room.ts';
 import type { HotRoutes } from '../platform/http/hot-routes.ts';
@@ -6,6 +8,7 @@ import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
 import { addBeaconRoutes } from './beacons/routes.ts';
 import { raiseCampaignEvents } from './campaign-events.ts';
+import { createClickCoupons } from './clicks/click-coupons.ts';
 import { createClickIdCodec } from './clicks/click-id.ts';
 import { createFollowClick } from './clicks/follow.ts';
 import { clickRoutes } from './clicks/routes.ts';
@@ -22,15 +25,15 @@ import { createTokenVerifier } from './verify-token.ts';
 
 export type Tracking = ReturnType<typeof createTracking>;
 
-type Needs = { platform: Platform; eventLog: EventLogRoom; offers: Offers };
+type Needs = { platform: Platform; eventLog: EventLogRoom; coupons: Coupons; offers: Offers };
 
 /** Beacons, clicks and conversions. */
-export function createTracking({ platform, eventLog: { log }, offers }: Needs) {
+export function createTracking({ platform, eventLog: { log }, coupons, offers }: Needs) {
   const eventMeter = createEventMeter(platform.deps.metrics.registry);
   const deps: TrackingDeps = { ...offers.deps, eventMeter, eventLog: log };
   let opened: ReturnType<typeof createTrackingRoutes> | null = null;
   const routes = () => {
-    opened ??= createTrackingRoutes(deps);
+    opened ??= createTrackingRoutes({ ...deps, coupons: coupons.issuer });
     return opened;
   };
   const jobs: Job[] = [
@@ -72,7 +75,7 @@ export function createTracking({ platform, eventLog: { log }, offers }: Needs) {
 
 type RouteNeeds = Parameters<typeof createTokenVerifier>[0] &
   Omit<Parameters<typeof createRecorder>[0], 'pool'> &
-  Pick<TrackingDeps, 'config' | 'failures' | 'eventLog' | 'flushPool'>;
+  Pick<TrackingDeps, 'config' | 'failures' | 'eventLog' | 'flushPool'> & { coupons: CouponIssuer };
 
 /** Beacons and clicks, which share one recorder and one token verifier (docs/interface.md#tracking). */
 function createTrackingRoutes(deps: RouteNeeds) {
@@ -80,14 +83,16 @@ function createTrackingRoutes(deps: RouteNeeds) {
   const verify = createTokenVerifier(deps);
   const databaseRecorder = createRecorder({ ...deps, pool: deps.flushPool });
   const recorder = eventLog === null ? databaseRecorder : createLogRecorder(eventLog, databaseRecorder, deps);
+  const clickCoupons = createClickCoupons({ ...deps, pool: deps.flushPool });
+  const follow = createFollowClick(config, recorder, clickCoupons);
   return {
     beacons: async (scope: App, hot: HotRoutes): Promise<void> => {
       scope.addHook('onClose', recorder.drain);
       addBeaconRoutes(scope, hot, { failures, verify, recorder });
     },
     clicks: async (app: App): Promise<void> => {
-      app.addHook('onClose', recorder.drain);
-      await clickRoutes(app, { catalog, config, failures, verify, follow: createFollowClick(config, recorder) });
+      app.addHook('onClose', async () => void (await Promise.all([recorder.drain(), clickCoupons.drain()])));
+      await clickRoutes(app, { catalog, config, failures, verify, follow });
     },
   };
 }

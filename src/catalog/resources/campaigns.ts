@@ -59,7 +59,7 @@ export const campaigns: Resource = {
       offer_description: text(campaignLimits.offer_description, { default: '' }),
       landing_url: httpsUrl(
         'May hold macros after the host: `{click_id}`, `{session_id}`, `{placement}`, `{offer_id}`, ' +
-          '`{campaign_id}`, `{publisher_id}`.',
+          '`{campaign_id}`, `{publisher_id}`, `{coupon_code}`.',
       ),
       click_id_param: Type.String({
         pattern: '^[A-Za-z0-9_.-]{1,64}$',

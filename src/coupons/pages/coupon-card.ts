@@ -70,7 +70,7 @@ function addForm(context: PublisherContext, path: string): Html {
 
 function settingsForm(context: PublisherContext, path: string, pool: PoolView): Html {
   const form = createForm({ ...pool, expires_at: pool.expires_at?.slice(0, 10) ?? '', fallback_code: '' });
-  const choices = (['wrap', 'save'] as const).map((value) => ({
+  const choices = (['wrap', 'save', 'click'] as const).map((value) => ({
     value,
     text: t('coupons.giveAtChoice', { at: value }),
   }));
@@ -78,7 +78,7 @@ function settingsForm(context: PublisherContext, path: string, pool: PoolView): 
     <form class="form" method="post" action="${path}/settings" data-keep>
       ${csrfField(context.viewer)}
       ${columns([
-        form.select('give_at', { label: t('coupons.giveAt'), choices }),
+        form.select('give_at', { label: t('coupons.giveAt'), hint: t('coupons.giveAtHint'), choices }),
         form.input('expires_at', { label: t('coupons.expiresAt'), type: 'date' }),
         form.input('valid_days', { label: t('coupons.validDays'), type: 'number' }),
         form.input('hold_minutes', { label: t('coupons.holdMinutes'), type: 'number' }),

@@ -1145,7 +1145,11 @@ export const de: Messages = {
     shared: 'Oder ein Code für alle',
     add: 'Codes hinzufügen',
     giveAt: 'Vergabe',
-    giveAtChoice: '{at, select, wrap {mit dem bestätigten Vorteil} other {beim Merken des Angebots}}',
+    giveAtChoice:
+      '{at, select, wrap {mit dem bestätigten Vorteil} click {beim Klick auf das Angebot} ' +
+      'other {beim Merken des Angebots}}',
+    giveAtHint:
+      'Das Makro coupon_code in geschweiften Klammern in der Adresse der Zielseite wird zum Code des Nutzers.',
     expiresAt: 'Gültig bis',
     validDays: 'Gültig für Tage',
     holdMinutes: 'Bei Auswahl zurückgehalten (Minuten)',

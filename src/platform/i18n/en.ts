@@ -1104,7 +1104,10 @@ export const en = {
     shared: 'Or one code for all users',
     add: 'Add codes',
     giveAt: 'Given',
-    giveAtChoice: '{at, select, wrap {with the confirmed perk} other {when the offer is saved}}',
+    giveAtChoice:
+      '{at, select, wrap {with the confirmed perk} click {when the offer is clicked} other {when the offer is saved}}',
+    giveAtHint:
+      'Where the address of the landing page holds the macro coupon_code in braces, it becomes the user’s code.',
     expiresAt: 'Good until',
     validDays: 'Good for days',
     holdMinutes: 'Held while selected (minutes)',

@@ -4,7 +4,7 @@ import { writeUuid } from '../../platform/lib/uuid7.ts';
 import { createSigner } from '../../platform/security/tracking-token.ts';
 
 /** A stored landing page URL, which may contain macros such as `{click_id}`. */
-export type Landing = UrlTemplate & { needsSession: boolean };
+export type Landing = UrlTemplate & { needsSession: boolean; needsCoupon: boolean };
 
 /** Values of the macros. Absent or null ones, and unknown macros, become empty. */
 export type LandingValues = {
@@ -12,6 +12,8 @@ export type LandingValues = {
   /** The session's alias for the campaign. */
   session_id: string | null;
   placement: string | null;
+  /** The user's code of the offer. */
+  coupon_code: string | null;
   offer_id: number;
   campaign_id: number;
   publisher_id: number;
@@ -21,7 +23,8 @@ export type LandingValues = {
 export function parseLanding(landingUrl: string): Landing | null {
   const template = /^https:/i.test(landingUrl) ? parseUrlTemplate(landingUrl) : null;
   if (template === null) return null;
-  return { ...template, needsSession: urlMacros(template).includes('placement') };
+  const macros = urlMacros(template);
+  return { ...template, needsSession: macros.includes('placement'), needsCoupon: macros.includes('coupon_code') };
 }
 
 /**

@@ -6,6 +6,7 @@ const values: LandingValues = {
   click_id: 'CLICK',
   session_id: 'SESSION',
   placement: 'check out',
+  coupon_code: 'SPRING 5%',
   offer_id: 5,
   campaign_id: 6,
   publisher_id: 7,
@@ -42,9 +43,9 @@ describe('a landing page', () => {
   test('gets every macro, percent-encoded, in path, query and fragment', () => {
     const url = fill(
       'https://shop.example/{campaign_id}/{placement}?c={click_id}&s={session_id}&u={pub_user_id}' +
-        '&o={offer_id}#p={publisher_id}',
+        '&o={offer_id}&code={coupon_code}#p={publisher_id}',
     );
-    expect(url).toBe('https://shop.example/6/check%20out?c=CLICK&s=SESSION&u=&o=5#p=7');
+    expect(url).toBe('https://shop.example/6/check%20out?c=CLICK&s=SESSION&u=&o=5&code=SPRING%205%25#p=7');
   });
 
   test('gets nothing for a macro nobody knows, or a value nobody gave', () => {

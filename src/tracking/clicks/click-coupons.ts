@@ -1,0 +1,74 @@
+import type { Coupon, CouponWant } from '../../coupons/coupon.ts';
+import type { CouponIssuer } from '../../coupons/issuer.ts';
+import { createBatcher } from '../../platform/db/batcher.ts';
+import { uuids } from '../../platform/db/binary-array.ts';
+import { type Executor, transaction } from '../../platform/db/pool.ts';
+import { daysOf } from '../event-rows.ts';
+import type { TrackingDeps } from '../ports.ts';
+import type { TrackedRequest } from '../verify-token.ts';
+import type { Landing } from './landing.ts';
+
+/** The codes of users who click (docs/interface.md#coupons). Offers without codes must not be asked for. */
+export type ClickCoupons = {
+  /**
+   * Gives the user of a click its code, where codes come with clicks, else finds what the user has already, where the
+   * landing page asks for it. Resolves after the commit. @returns null: none
+   */
+  codeOf: (click: TrackedRequest, landing: Landing) => Promise<string | null>;
+  /** Resolves when nothing is waiting or under way. */
+  drain: () => Promise<void>;
+};
+
+type Deps = Pick<TrackingDeps, 'dbHealth' | 'batchMeters' | 'pool'> & { coupons: CouponIssuer };
+
+export function createClickCoupons({ pool, dbHealth, batchMeters, coupons }: Deps): ClickCoupons {
+  const batcher = createBatcher<TrackedRequest, string | null>({
+    write: (clicks) => transaction(pool, (executor) => codesOf(executor, coupons, clicks)),
+    dbHealth,
+    meter: batchMeters('click_coupons'),
+  });
+  return {
+    codeOf: async (click, landing) => {
+      const { claims, suspicious } = click.event;
+      const isAsked = click.offer.coupon?.giveAt === 'click' || landing.needsCoupon;
+      // The token of a QR code has no user, and a bot is none.
+      const isUser = claims.sessionId !== null && suspicious !== 'bot';
+      const code = isAsked && isUser ? await batcher.add(click) : null;
+      return code ?? click.offer.coupon?.sharedCode ?? null;
+    },
+    drain: batcher.drain,
+  };
+}
+
+/** The codes of these clicks, in their order; null where the session names no user, or none is left. */
+async function codesOf(executor: Executor, coupons: CouponIssuer, clicks: readonly TrackedRequest[]) {
+  const users = await findUsers(executor, clicks);
+  const wants = clicks.flatMap((click, index): (CouponWant & { index: number })[] => {
+    const { sessionId, claims } = click.event;
+    const pubUserId = users.get(sessionId);
+    if (pubUserId === undefined) return [];
+    return [{ offer: click.offer, publisherId: claims.publisherId, pubUserId, sessionId, dev: claims.dev, index }];
+  });
+  const codes = clicks.map((): string | null => null);
+  const put = (asked: typeof wants, found: readonly Coupon[]): void => {
+    for (const [at, { index }] of asked.entries()) codes[index] = found[at]?.code ?? null;
+  };
+  const isGiven = ({ offer }: CouponWant): boolean => offer.coupon?.giveAt === 'click';
+  const [given, others] = [wants.filter(isGiven), wants.filter((want) => !isGiven(want))];
+  const atMs = Math.max(0, ...clicks.map(({ event }) => event.atMs));
+  if (given.length > 0) put(given, await coupons.give(executor, given, atMs));
+  if (others.length > 0) put(others, await coupons.find(executor, others));
+  return codes;
+}
+
+/** The users of the clicks' sessions. */
+async function findUsers(executor: Executor, clicks: readonly TrackedRequest[]): Promise<Map<string, string>> {
+  const events = clicks.map(({ event }) => event);
+  const { rows } = await executor.query<{ id: string; pub_user_id: string }>({
+    name: 'find_click_users',
+    text: `select id, pub_user_id from sessions
+where day = any($1::date[]) and id = any($2::uuid[]) and pub_user_id is not null`,
+    values: [daysOf(events), uuids(events, ({ sessionId }) => sessionId)],
+  });
+  return new Map(rows.map(({ id, pub_user_id: user }) => [id, user]));
+}

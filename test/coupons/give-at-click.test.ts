@@ -1,0 +1,152 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { addEndpoint, deliveriesOf, uspCalls } from '../perks/usp/calls.ts';
+import { createTwins, type TestApp } from '../support/test-app.ts';
+import { call, fetchOffers, googlebot, type ShownOffer } from '../tracking/journey.ts';
+import { couponCalls } from './support.ts';
+
+let first: TestApp;
+let second: TestApp;
+let twins: Awaited<ReturnType<typeof createTwins>>;
+let coupons: ReturnType<typeof couponCalls>;
+let offer: ShownOffer;
+let users = 0;
+const nextUser = (): string => {
+  users += 1;
+  return `user-${users}`;
+};
+
+beforeAll(async () => {
+  twins = await createTwins();
+  ({ first, second } = twins);
+  coupons = couponCalls(first);
+  offer = (await fetchOffers(first)).offers[0] as ShownOffer;
+});
+afterAll(() => twins.close());
+beforeEach(() => setLanding('https://shop.example/?code={coupon_code}'));
+afterEach(() => coupons.removePool(offer.id));
+
+async function setLanding(url: string): Promise<void> {
+  await first.pool.query('update campaigns set landing_url = $2 where id = $1', [offer.campaign_id, url]);
+  await refresh();
+}
+
+const refresh = () => Promise.all([first, second].map(({ deps }) => deps.catalog.refresh()));
+
+/** Codes that clicks give. */
+async function load(codes: string[]): Promise<void> {
+  await coupons.add(offer.id, { codes });
+  await coupons.change(offer.id, { give_at: 'click' });
+  await refresh();
+}
+
+/** The offer in a new session, as one user sees it. */
+async function shown(body: object = { pub_user_id: nextUser() }) {
+  const { sessionId, offers } = await fetchOffers(first, { ...body });
+  return { ...(offers.find(({ id }) => id === offer.id) as ShownOffer), sessionId };
+}
+
+/** The code that the landing page gets. */
+async function click({ click_url }: ShownOffer, app = first, headers: Record<string, string> = {}) {
+  const answer = await call(app, click_url, headers);
+  expect(answer.statusCode).toBe(302);
+  return new URL(answer.headers.location as string).searchParams.get('code');
+}
+
+describe('a click', () => {
+  test('gives the user a code, to the landing page, and the same again in any of their sessions', async () => {
+    await load(['A & 1', 'B-2']);
+    const user = nextUser();
+    const one = await shown({ pub_user_id: user });
+    expect(await click(one)).toBe('A & 1');
+    expect(await click(one)).toBe('A & 1');
+    expect(await click(await shown({ pub_user_id: user }), second)).toBe('A & 1');
+    expect(await click(await shown())).toBe('B-2');
+    expect((await coupons.count(offer.id)).data).toMatchObject({ given: 2, left: 0 });
+  });
+
+  test('64 users, each clicking three times at once in two processes: each code is given once', async () => {
+    const codes = Array.from({ length: 64 }, (_, index) => `CODE-${index}`);
+    await load(codes);
+    const late = await shown();
+    const all = await Promise.all(codes.map(() => shown()));
+    const got = await Promise.all(all.map((one) => Promise.all([click(one), click(one, second), click(one)])));
+    for (const same of got) expect(new Set(same).size).toBe(1);
+    expect(got.map(([code]) => code).sort()).toEqual(codes.sort());
+    expect(await click(late)).toBe('');
+    expect((await coupons.count(offer.id)).data).toMatchObject({ total: 64, given: 64, left: 0 });
+  });
+
+  test('brings the code into the wrap that follows and its webhook', async () => {
+    await load(['CLICKED']);
+    await addEndpoint(first);
+    const usp = uspCalls(first);
+    const user = nextUser();
+    const wrapOf = async (id: string) => {
+      const body = { action: 'wrap', selected: [offer.campaign_id], pub_user_id: user };
+      const { data } = await usp.call('POST', `session/${id}.json`, { body });
+      return (data as unknown as { campaigns: unknown }).campaigns;
+    };
+    const before = await shown({ pub_user_id: user });
+    expect(await wrapOf(before.sessionId)).toEqual([{ campaign_id: offer.campaign_id, coupon: null }]);
+    const one = await shown({ pub_user_id: user });
+    await click(one);
+    const coupon = { code: 'CLICKED', expires_at: null, terms: '' };
+    expect(await wrapOf(one.sessionId)).toEqual([{ campaign_id: offer.campaign_id, coupon }]);
+    const payload = JSON.parse(String((await deliveriesOf(first, one.sessionId))[0]?.payload));
+    expect(payload.body.campaigns).toMatchObject([{ coupon }]);
+    await first.pool.query('delete from webhook_endpoints');
+  });
+
+  test('of a bot, a prefetch or a session without user takes no code; a developer gets a made-up one', async () => {
+    await load(['KEPT']);
+    expect(await click(await shown(), first, { 'user-agent': googlebot })).toBe('');
+    expect((await call(first, (await shown()).click_url, { 'sec-purpose': 'prefetch' })).statusCode).toBe(204);
+    expect(await click(await shown({}))).toBe('');
+    expect(await click(await shown({ pub_user_id: nextUser(), dev: true }))).toBe('TEST-CODE');
+    expect((await coupons.count(offer.id)).data).toMatchObject({ given: 0, left: 1 });
+    expect(await click(await shown())).toBe('KEPT');
+  });
+
+  test('that cannot store the code is refused, and gives it when it is repeated', async () => {
+    await load(['LATER']);
+    const one = await shown();
+    await first.pool.query('alter table coupons add constraint refuse check (false) not valid');
+    expect((await call(first, one.click_url)).statusCode).toBeGreaterThanOrEqual(500);
+    await first.pool.query('alter table coupons drop constraint refuse');
+    expect((await coupons.count(offer.id)).data).toMatchObject({ given: 0, left: 1 });
+    expect(await click(one)).toBe('LATER');
+  });
+
+  test('gives the code also where the landing page does not ask for it', async () => {
+    await load(['SILENT']);
+    await setLanding('https://shop.example/');
+    const one = await shown();
+    expect(await click(one)).toBeNull();
+    expect((await coupons.count(offer.id)).data).toMatchObject({ given: 1 });
+    await setLanding('https://shop.example/?code={coupon_code}');
+    expect(await click(one)).toBe('SILENT');
+  });
+
+  test('of an offer whose codes come with the wrap gives none, but tells the one that the user has', async () => {
+    await load(['WRAPPED']);
+    await coupons.change(offer.id, { give_at: 'wrap' });
+    await refresh();
+    const user = nextUser();
+    const one = await shown({ pub_user_id: user });
+    expect(await click(one)).toBe('');
+    const body = { action: 'wrap', selected: [offer.campaign_id], pub_user_id: user };
+    await uspCalls(first).call('POST', `session/${one.sessionId}.json`, { body });
+    expect(await click(one)).toBe('WRAPPED');
+  });
+
+  test('tells everyone the code of all users', async () => {
+    await coupons.add(offer.id, { shared: 'FOR-ALL' });
+    await refresh();
+    expect(await click(await shown({}))).toBe('FOR-ALL');
+    expect((await coupons.count(offer.id)).data).toMatchObject({ given: 0 });
+    await coupons.change(offer.id, { give_at: 'click' });
+    await refresh();
+    expect(await click(await shown())).toBe('FOR-ALL');
+    expect((await coupons.count(offer.id)).data).toMatchObject({ given: 1 });
+  });
+});
