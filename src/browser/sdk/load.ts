@@ -35,7 +35,7 @@ export async function load(ad: AdState, fresh = false): Promise<boolean> {
     if (loading !== null && (loading.key === key || loading.given)) return loading;
     if (!fresh && loading === null && isCurrent(session, key)) return null;
     if (fresh) ad.announced = false;
-    return start(ad, setup, { key, given: false, offers: () => loadOffers(setup) });
+    return start(ad, setup, { key, given: false, offers: () => loadOffers(setup, ad.mounted) });
   });
 }
 

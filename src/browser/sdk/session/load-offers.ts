@@ -3,6 +3,7 @@ import { themeIdOf } from '../legacy-names.ts';
 import type { Setup } from '../page.ts';
 import { isTransient } from '../retry.ts';
 import type { AdConfig, UserPayload } from '../types.ts';
+import { fetchTogether } from './fetch-together.ts';
 import { findPrefetched, storePrefetched } from './prefetch.ts';
 import { findStoredSessions, type StoredSession, storeSession } from './stored-session.ts';
 
@@ -29,14 +30,16 @@ export function requestBody(config: AdConfig, user: UserPayload): UserPayload {
 }
 
 /** The offers of this tab's session, of an earlier page's prefetch, or of a fetch, in this order. Errors: SdkError */
-export async function loadOffers({ api, config, user, storageKey }: Setup): Promise<LoadedOffers> {
+export async function loadOffers(setup: Setup, mounted: boolean): Promise<LoadedOffers> {
+  const { api, config, user, storageKey } = setup;
   const body = requestBody(config, user);
   const stored = await findOpenSession(api, storageKey, body);
   if (stored !== null) return { raw: stored.raw, stored, saved: true };
   const prefetched = config.prefetch === true ? findPrefetched(storageKey, body) : null;
   if (prefetched !== null) return { raw: prefetched, stored: null, saved: true };
   const { loyaltyboost, creative, campaignId, country } = config;
-  const raw = await api.fetchOffers({ loyaltyboost, creative, campaignId, country }, body);
+  const query = { loyaltyboost, creative, campaignId, country };
+  const raw = await (mounted ? fetchTogether(setup, query, body) : api.fetchOffers(query, body));
   const saved = config.prefetch !== true || storePrefetched(storageKey, body, raw);
   return { raw, stored: null, saved };
 }

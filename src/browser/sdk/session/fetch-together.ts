@@ -1,0 +1,72 @@
+import { SdkError } from '../errors.ts';
+import { toJson } from '../json.ts';
+import { type Setup, whenParsed } from '../page.ts';
+import { tryCall } from '../try-call.ts';
+import type { UserPayload } from '../types.ts';
+
+/** Placements that one call takes (docs/interface.md#several-placements). */
+const maxPlacements = 10;
+
+/** A unit that waits for its offers. `ask`: for this unit alone. */
+type Waiting = {
+  name: string;
+  theme_id: unknown;
+  ask: () => Promise<unknown>;
+  settle: (raw: Promise<unknown>) => void;
+};
+
+type Query = Parameters<Setup['api']['fetchOffers']>[0];
+
+/** Calls that are not made yet; equal keys: they differ in placement and theme alone. */
+const calls = new Map<string, Waiting[]>();
+
+/**
+ * Fetches the offers of a mounted unit: with those of all others of the page that are mounted until it is parsed, or
+ * later at once, in one call. Its answer has no offer twice. @returns as a call for this unit alone
+ */
+export function fetchTogether(
+  { api, base, config }: Pick<Setup, 'api' | 'base' | 'config'>,
+  query: Query,
+  body: UserPayload,
+): Promise<unknown> {
+  const { placement, themeId, ...shared } = body;
+  const ask = (): Promise<unknown> => api.fetchOffers(query, body);
+  const key = tryCall(() => toJson([base, config.accountId, query, shared]));
+  // Cyclic, which the call reports.
+  if (key === undefined) return ask();
+  const name = `${placement}`;
+  let units = calls.get(key);
+  if (units === undefined || units.length === maxPlacements || units.some((unit) => unit.name === name)) {
+    const opened: Waiting[] = [];
+    const send = (): void => {
+      if (calls.get(key) === opened) calls.delete(key);
+      const placements = opened.map((unit) => ({ name: unit.name, theme_id: unit.theme_id }));
+      const answer = opened.length > 1 ? api.fetchOffers(query, { ...shared, placements }) : null;
+      for (const [index, { ask, settle }] of opened.entries())
+        settle(answer === null ? ask() : answer.then((raw) => entryOf(raw, index)).catch(alone(ask)));
+    };
+    // Later than the page's own handlers of the parsed page, which may mount units.
+    whenParsed(() => void setTimeout(send));
+    calls.set(key, opened);
+    units = opened;
+  }
+  const asked = units;
+  return new Promise((settle) => asked.push({ name, theme_id: themeId, ask, settle }));
+}
+
+/** One placement's part of the answer, as the answer of a call for it alone. @throws SdkError server_error */
+function entryOf(raw: unknown, index: number): unknown {
+  const entry = (raw as { data?: { placements?: unknown[] } }).data?.placements?.[index];
+  if (entry === undefined) throw new SdkError('server_error', 'The response has no such placement.', refusedStatus);
+  return { data: entry };
+}
+
+const refusedStatus = 400;
+
+/** A placement that cannot be asked for together with the others must not cost them their offers. */
+const alone =
+  (ask: () => Promise<unknown>) =>
+  (err: unknown): Promise<unknown> => {
+    if (err instanceof SdkError && err.status === refusedStatus) return ask();
+    throw err;
+  };

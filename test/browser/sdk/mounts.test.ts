@@ -1,0 +1,101 @@
+import type { Request } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type OpenPage, type Stage, startStage } from './support.ts';
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await startStage();
+  // One offer at each placement leaves some for the next.
+  await stage.t.pool.query('update publishers set offers_per_response = 1');
+  await stage.t.deps.catalog.refresh();
+});
+afterAll(() => stage.close());
+
+const fetchPath = '/native/v4/offers.json';
+const isFetch = (request: Request): boolean => new URL(request.url()).pathname === fetchPath;
+
+/** The bodies of the page's fetches. */
+const bodiesOf = ({ requests }: OpenPage) =>
+  requests.filter(isFetch).map((request) => request.postDataJSON() as Record<string, unknown>);
+
+const body = '<div id="one"></div><div id="two"></div><div id="three"></div>';
+const config = { accountId: '0123456789abcdef', autoLoad: false };
+
+/** All units are seen. */
+const viewport = { width: 1000, height: 4000 };
+
+/** Once the SDK is there. */
+const mounting = (script: string): string =>
+  `document.addEventListener('DOMContentLoaded', () => { window.units = []; const add = (placement, targetElement, more) =>
+    units.push(Ad.mount({ placement, targetElement, ...more, callback: (event, payload) =>
+      seen.push({ event: placement + ' ' + event, payload }) })); window.add = add; ${script} });`;
+
+const open = (script: string, user = 'mounted') =>
+  stage.open({ config, body, viewport, user: { pub_user_id: user }, before: mounting(script) });
+
+/** The titles that the units show. */
+const titlesIn = ({ page }: OpenPage) =>
+  Promise.all(['one', 'two', 'three'].map((id) => page.locator(`#${id} .title`).first().textContent()));
+
+describe('units that a page mounts together', () => {
+  test('ask in one call, in their order, and show no offer twice', async () => {
+    const opened = await open(
+      `add('first', 'one'); add('second', 'two', { themeId: 'other' }); add('third', 'three');`,
+    );
+    for (const placement of ['first', 'second', 'third']) await opened.until(`${placement} ad_shown`);
+    const [asked, ...further] = bodiesOf(opened);
+    expect(further).toEqual([]);
+    expect(asked).toEqual({
+      pub_user_id: 'mounted',
+      placements: [{ name: 'first' }, { name: 'second', theme_id: 'other' }, { name: 'third' }],
+    });
+    const titles = await titlesIn(opened);
+    expect(new Set(titles).size).toBe(3);
+    expect(opened.problems).toEqual([]);
+    const { rows } = await stage.t.pool.query('select placement from sessions where pub_user_id = $1 order by 1', [
+      'mounted',
+    ]);
+    expect(rows.map(({ placement }) => placement)).toEqual(['first', 'second', 'third']);
+  });
+
+  test('ask apart where they are of another user, or of a placement that is there already', async () => {
+    const opened = await open(
+      `add('first', 'one'); add('first', 'two'); add('second', 'three', { user: { pub_user_id: 'other' } });`,
+    );
+    await opened.until('first ad_shown', 2);
+    await opened.until('second ad_shown');
+    const asked = bodiesOf(opened);
+    expect(asked).toHaveLength(3);
+    expect(asked.map(({ placement, pub_user_id: user }) => `${placement} ${user}`).sort()).toEqual(
+      ['first mounted', 'first mounted', 'second other'].sort(),
+    );
+    expect(asked.every((one) => !('placements' in one))).toBe(true);
+  });
+
+  test('get their offers also where the service refuses them together', async () => {
+    const opened = await open(`add('same place', 'one'); add('Same_Place', 'two');`);
+    await opened.until('same place ad_shown');
+    await opened.until('Same_Place ad_shown');
+    expect(bodiesOf(opened).map(({ placement, placements }) => placement ?? placements)).toEqual([
+      [{ name: 'same place' }, { name: 'Same_Place' }],
+      'same place',
+      'Same_Place',
+    ]);
+    expect((await opened.names()).filter((name) => name.endsWith('error'))).toEqual([]);
+  });
+});
+
+test('a unit mounted alone asks as ever, later ones ask again, one that must not load when it is told', async () => {
+  const opened = await open(`add('first', 'one'); add('silent', 'three', { autoLoad: false });`);
+  await opened.until('first ad_shown');
+  expect(bodiesOf(opened)).toEqual([{ pub_user_id: 'mounted', placement: 'first' }]);
+  await opened.page.evaluate("add('second', 'two'); units[1].load()");
+  await opened.until('second ad_shown');
+  await opened.until('silent ads_found');
+  expect(bodiesOf(opened).slice(1)).toEqual([
+    { pub_user_id: 'mounted', placements: [{ name: 'second' }, { name: 'silent' }] },
+  ]);
+  await opened.page.evaluate('units[0].refresh()');
+  await opened.until('first ads_found', 2);
+  expect(bodiesOf(opened).slice(2)).toEqual([{ pub_user_id: 'mounted', placement: 'first' }]);
+});
