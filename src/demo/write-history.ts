@@ -52,11 +52,12 @@ export async function writeHistory(deps: HistoryDeps): Promise<void> {
   const endMs = nowMs - hourMs;
   if (await hasSessions(pool, publisher.id)) return;
   await createHistoryPartitions(pool, nowMs);
+  // Before the transaction: on a slow machine it would be ended while nothing is asked of it.
+  const sessions = makeUpSessions({ publisher, offers, userKeys, random }, nowMs);
+  const done = sessions.map((session) => ({ session, activity: makeUpActivity(session, random, endMs) }));
   await transaction(pool, async (executor) => {
     await executor.query("select pg_advisory_xact_lock(hashtext('perkwire_demo'))");
     if (await hasSessions(executor, publisher.id)) return;
-    const sessions = makeUpSessions({ publisher, offers, userKeys, random }, nowMs);
-    const done = sessions.map((session) => ({ session, activity: makeUpActivity(session, random, endMs) }));
     for (const chunk of chunksOf(sessions)) await insertSessions(executor, chunk);
     await writeActivity(
       executor,

@@ -4,7 +4,7 @@ import { createSecretBox } from '../../src/platform/security/secret-box.ts';
 import { clonePool } from '../support/database.ts';
 import { freePort, processSecrets, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 
-const kills = 6;
+const kills = 3;
 const codes = Array.from({ length: 3000 }, (_, index) => `KILL-${index}`);
 
 type Offer = { id: number; campaign_id: number };
@@ -57,7 +57,7 @@ test(`no kill -9 of two processes, ${kills} times, loses a code or gives one twi
   const users = Array.from({ length: 12 }, (_, index) => user(index % 2));
   for (let kill = 0; kill < kills; kill += 1) {
     const before = answered.size;
-    await expect.poll(() => answered.size, { timeout: 60_000 }).toBeGreaterThan(before + 20);
+    await expect.poll(() => answered.size).toBeGreaterThan(before + 20);
     const at = kill % 2;
     await servers[at]?.kill();
     servers[at] = await start(ports[at] as number);
@@ -90,4 +90,4 @@ test(`no kill -9 of two processes, ${kills} times, loses a code or gives one twi
   expect(answered.size).toBeGreaterThan(20 * kills);
   for (const server of servers) await server.stop();
   await close();
-}, 600_000);
+});

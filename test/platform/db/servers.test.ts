@@ -50,7 +50,7 @@ test('every connection goes to a server that can be written to, and follows when
   const unlisten = listen(servers.current, 'moved', (payload) => {
     if (payload === 'yes') notified += 1;
   });
-  expect(servers.current()).toBe(second.url);
+  await expect.poll(servers.current).toBe(second.url);
   expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
 
   first.heal();
