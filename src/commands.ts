@@ -6,6 +6,7 @@ import { couponCommands } from './coupons/commands.ts';
 import { demoCommands } from './demo/commands.ts';
 import { draftCommands } from './drafts/commands.ts';
 import { experimentCommands } from './experiments/commands.ts';
+import { landingPageCommands } from './landing-pages/commands.ts';
 import { messageCommands } from './messages/commands.ts';
 import { offerCommands } from './offers/commands.ts';
 import { privacyCommands } from './privacy/commands.ts';
@@ -46,6 +47,7 @@ export const commands: readonly Command[] = [
   ...webhookCommands,
   ...offerCommands,
   ...catalogueCommands,
+  ...landingPageCommands,
   ...audienceCommands,
   ...sourceCommands,
   ...couponCommands,

@@ -12,6 +12,7 @@ import { createDemo } from './demo/room.ts';
 import { createDrafts } from './drafts/room.ts';
 import { createEventLog } from './event-log/room.ts';
 import { createExperiments } from './experiments/room.ts';
+import { createLandingPages } from './landing-pages/room.ts';
 import { createLearning } from './learning/room.ts';
 import { createMessages } from './messages/room.ts';
 import { createOffers } from './offers/room.ts';
@@ -63,6 +64,7 @@ export async function createRooms({ demo, pid, ...options }: RoomOptions) {
   add(createBrowser({ platform }));
   const offers = add(createOffers({ platform, catalog, accounts, eventLog, learning, budgets }));
   const tracking = add(createTracking({ platform, eventLog, coupons, offers }));
+  add(createLandingPages({ platform, catalog }));
   add(createAlerts({ platform, catalog, accounts, webhooks, reports }));
   add(createPrivacy({ platform, catalog, accounts }));
   add(createPerks({ tracking, reports, coupons, messages }));

@@ -46,6 +46,19 @@ export function describe({ kind, data }: Pick<Alert, 'kind' | 'data'>, timeZone:
       reason: t('alerts.campaignEndedReason', { time: timeIn(timeZone, data.ended_at) }),
       path,
     };
+  if (kind === 'campaign.landing_page_lost') {
+    const { url, reason, status, leads_to: leadsTo, led_to: ledTo } = data;
+    const found = {
+      url: text(url),
+      reason: text(reason),
+      status: text(status ?? 'none'),
+      to: text(leadsTo),
+      from: text(ledTo),
+    };
+    const since = timeIn(timeZone, data.since);
+    const title = t('alerts.landingPageLost', { name });
+    return { title, reason: t('alerts.landingPageLostReason', { ...found, since }), path };
+  }
   if (kind === 'draft.waiting')
     return {
       title: t('alerts.draftWaiting', { name }),

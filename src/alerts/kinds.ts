@@ -10,6 +10,7 @@ export const alertKinds = {
   'budget.100': 'alerts.kindBudget100',
   'goal.behind': 'alerts.kindGoalBehind',
   'campaign.ended': 'alerts.kindCampaignEnded',
+  'campaign.landing_page_lost': 'alerts.kindLandingPageLost',
   'draft.waiting': 'alerts.kindDraftWaiting',
   'coupons.low': 'alerts.kindCouponsLow',
   'coupons.empty': 'alerts.kindCouponsEmpty',
@@ -30,6 +31,7 @@ export const kindOfEvent: Partial<Record<OperationalEvent, AlertKind>> = {
   'campaign.budget_reached': 'budget.100',
   'campaign.goal_behind': 'goal.behind',
   'campaign.ended': 'campaign.ended',
+  'campaign.landing_page_lost': 'campaign.landing_page_lost',
   'draft.waiting': 'draft.waiting',
 };
 

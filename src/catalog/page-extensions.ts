@@ -8,6 +8,16 @@ import type { Publisher, StoredControls } from './types.ts';
 /** What requests had that nobody lists: offered where a form asks for one of them. */
 export type SeenKind = 'regions' | 'cities' | 'postal_codes' | 'os' | 'browsers' | 'attributes';
 
+/** Of the row with an id. */
+type Card = (context: PublisherContext, id: number) => Promise<Html>;
+
+/** The cards of a row, one below the other. */
+export async function cardsOf(cards: readonly Card[], context: PublisherContext, id: number): Promise<Html[]> {
+  const made: Html[] = [];
+  for (const card of cards) made.push(await card(context, id));
+  return made;
+}
+
 /** What rooms made later add to the catalogue's pages; each sets its part when it is made. Absent: not shown. */
 export type PageExtensions = {
   /** Figures of the last days beside rows and on their pages. */
@@ -17,10 +27,10 @@ export type PageExtensions = {
   }) => Figures<PublisherContext>;
   /** A card on the page of a placement. */
   placementCard?: (context: PublisherContext, name: string) => Html;
-  /** A card on the page of a campaign. */
-  campaignCard?: (context: PublisherContext, campaignId: number) => Promise<Html>;
-  /** A card on the page of an offer. */
-  offerCard?: (context: PublisherContext, offerId: number) => Promise<Html>;
+  /** Cards on the page of a campaign. */
+  campaignCards: Card[];
+  /** Cards on the page of an offer. */
+  offerCards: Card[];
   /** How many recent requests a campaign could have been shown to. */
   reach?: {
     /** Beside the form. `readOnly`: the stored values, of a form that cannot be edited. */

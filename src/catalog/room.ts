@@ -47,7 +47,7 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
   registerCatalogMetrics(metrics.registry, store, now);
   const management = createManagement({ pool, dbHealth, catalog: store, logger, now });
   const cursors = createSigner(config.tokenKeys, 'list-cursor');
-  const extensions: PageExtensions = {};
+  const extensions: PageExtensions = { campaignCards: [], offerCards: [] };
   const deps = { ...platform.deps, catalog: store, management };
   const additions: Record<string, Additions> = {};
   const managementHttp = (auth: Authenticator<unknown>): ManagementHttp => ({

@@ -34,10 +34,10 @@ export function createCoupons({ platform, catalog, accounts }: Needs) {
       await markStock(pool, null, now());
     },
   };
-  catalog.extensions.offerCard = async (context, offerId) => {
+  catalog.extensions.offerCards.push(async (context, offerId) => {
     const [stock] = await readStock(pool, offerId, now());
     return couponCard(context, { offerId, pool: await findPool(pool, offerId), stock: stock?.view ?? noStock });
-  };
+  });
   return {
     name: 'coupons',
     commands: couponCommands,

@@ -15,6 +15,19 @@ export type Additions = {
   warn: (work: Work, row: View) => Promise<Warning[]>;
 };
 
+/** What two rooms show beside the rows of one kind. */
+export const bothAdditions = (one: Additions | undefined, other: Additions): Additions =>
+  one === undefined
+    ? other
+    : {
+        fields: { ...one.fields, ...other.fields },
+        read: async (work, rows) => {
+          const [first, second] = [await one.read(work, rows), await other.read(work, rows)];
+          return (row) => ({ ...first(row), ...second(row) });
+        },
+        warn: async (work, row) => [...(await one.warn(work, row)), ...(await other.warn(work, row))],
+      };
+
 /** By the name of the kind. */
 export type AllAdditions = Readonly<Record<string, Additions | undefined>>;
 

@@ -121,7 +121,7 @@ function extendCatalogue(
   const failFast = createFailFast(dbHealth);
   const recent = createRecentSessions({ pool, dbHealth, now });
   additions.campaigns = campaignAdditions({ catalog: store, model, recent });
-  extensions.campaignCard = (context, id) =>
+  extensions.campaignCards.push((context, id) =>
     failFast(async () => {
       const nowMs = now();
       const snapshot = store.current();
@@ -141,7 +141,8 @@ function extendCatalogue(
         ${goal !== null && delivery !== null && goalCard(context, { goal, delivery, holdBacks })}
         ${budgetsCard(limits, candidate?.payout.currency ?? null)}
         ${await outcomesCard(pool, context, id, nowMs)}`;
-    });
+    }),
+  );
   extensions.reach = createReach(recent);
   const alone = createAlone('calculation of what block rules cost');
   const sampled = (id: number) => failFast(() => sampleDecisions(pool, id, now()));

@@ -9,6 +9,7 @@ export const operationalEvents = [
   'campaign.budget_reached',
   'campaign.goal_behind',
   'campaign.ended',
+  'campaign.landing_page_lost',
   'draft.waiting',
   'draft.decided',
 ] as const;

@@ -33,6 +33,7 @@ export const tables: Record<string, Ownership> = {
     'user_recovery_codes',
     'user_sessions',
   ]),
+  ...owned('landing-pages', ['landing_pages']),
   ...owned('audiences', [
     ...['audience_facts', 'audience_growth', 'audience_imports', 'audience_members', 'audience_progress'],
     ...['audience_sizes', 'user_attributes'],
@@ -74,6 +75,7 @@ export const tables: Record<string, Ownership> = {
       coupons: codeOfAdvertiser,
       tracking: conversionOfClick,
       audiences: 'an audience that a campaign names is not removed; rules count by advertiser and category',
+      'landing-pages': 'its page is looked at as it is by now, in the statement that takes what is due',
     },
   },
   campaign_publishers: {
@@ -93,6 +95,7 @@ export const tables: Record<string, Ownership> = {
       coupons: 'a pool belongs to an offer of the publisher',
       tracking: conversionOfClick,
       demo: 'the demo shop names the offers of its activity',
+      'landing-pages': 'pages of campaigns without an active offer are left alone',
       reports: 'sums of a campaign are found by its offers',
     },
   },
@@ -102,6 +105,7 @@ export const tables: Record<string, Ownership> = {
       advertisers: 'an advertiser sees the names of publishers that are served its campaigns',
       drafts: 'proposing locks the row of the publisher, which bounds how many drafts wait',
       messages: 'messages name the publisher',
+      'landing-pages': 'a publisher may have its landing pages left alone',
       accounts: 'a key lives no longer than its publisher allows',
       alerts: 'messages name the publisher, in its time zone',
       audiences: 'making an audience locks the row of its publisher, which bounds how many there are',

@@ -193,6 +193,21 @@ export type OperationalPayloads = {
     }
   >;
   'campaign.ended': OperationalPayload<'campaign.ended', CampaignFields & { ended_at: string }>;
+  'campaign.landing_page_lost': OperationalPayload<
+    'campaign.landing_page_lost',
+    CampaignFields & {
+      /** As stored, without its query. */
+      url: string;
+      reason: 'gone' | 'moved';
+      /** null: the name of its host is unknown. */
+      status: number | null;
+      /** The host that answers, after redirects. */
+      leads_to: string;
+      /** The host that it led to as long as all was well; null: it never was. */
+      led_to: string | null;
+      since: string;
+    }
+  >;
   'draft.waiting': OperationalPayload<'draft.waiting', CampaignFields & DraftFields & { proposed_by: string }>;
   'draft.decided': OperationalPayload<
     'draft.decided',
@@ -240,6 +255,7 @@ export const namedEvents: ReadonlySet<string> = new Set<keyof WebhookPayloads>([
   'campaign.budget_reached',
   'campaign.goal_behind',
   'campaign.ended',
+  'campaign.landing_page_lost',
   'draft.waiting',
   'draft.decided',
   'audit.recorded',

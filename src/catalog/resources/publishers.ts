@@ -94,6 +94,11 @@ export const publishers: Resource = {
         'Material changes by who lacks the permission `offers/approval` are drafts until they are approved.',
       ),
       dates_approved: flag(false, 'Drafts of advertisers that change only dates are approved by themselves.'),
+      landing_pages_checked: flag(
+        true,
+        'Landing pages of its campaigns are looked at daily; a campaign whose page is gone, or leads to another ' +
+          'domain than before, is paused.',
+      ),
       learning_excluded_keys: Type.Array(Type.String({ minLength: 1, maxLength: 100 }), {
         maxItems: 100,
         uniqueItems: true,

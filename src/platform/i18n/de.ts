@@ -397,6 +397,7 @@ export const de: Messages = {
     kindBudget100: 'Ein Budget ist aufgebraucht',
     kindGoalBehind: 'Ein Ziel fällt hinter seinen Plan',
     kindCampaignEnded: 'Eine Kampagne ist beendet',
+    kindLandingPageLost: 'Eine Zielseite ist verschwunden oder umgezogen, und ihre Kampagne pausiert',
     kindCouponsLow: 'Gutscheincodes werden knapp',
     kindCouponsEmpty: 'Ein Angebot pausiert ohne Gutscheincodes',
     couponsLow: 'Wenige Gutscheincodes sind übrig: {name}',
@@ -415,6 +416,11 @@ export const de: Messages = {
       '{Regeln, die die Kampagne am letzten Tag von Entscheidungen ausschlossen: {heldBack}.} other {}}',
     campaignEnded: 'Kampagne beendet: {name}',
     campaignEndedReason: 'Ihre Laufzeit endete am {time}.',
+    landingPageLost: 'Pausiert, weil die Zielseite fehlt: {name}',
+    landingPageLostReason:
+      '{reason, select, moved {{url} führte zu {from} und führt seit {since} zu {to}.} other {{url} ist seit {since} ' +
+      'verschwunden: {status, select, none {Der Name {to} ist unbekannt} other {{to} antwortet mit {status}}}.}} ' +
+      'Setzen Sie die Kampagne fort, wenn alles stimmt oder die Seite führt, wohin sie soll.',
     keyExpires: 'API-Schlüssel läuft {days, plural, one {in einem Tag} other {in höchstens {days} Tagen}} ab: {name}',
     keyExpiresReason:
       'Er endet am {time}. Ersetzen Sie ihn vorher, wo er verwendet wird. {isUsed, select, true {Zuletzt verwendet ' +
@@ -1545,6 +1551,10 @@ export const de: Messages = {
       'jetzt vorsieht, und das kein Zufall ist; höchstens einmal am Tag.',
     campaign_ended: 'Kampagne beendet',
     campaign_ended_lead: 'Wird gesendet, wenn das Ende der Laufzeit einer Kampagne erreicht ist.',
+    campaign_landing_page_lost: 'Zielseite verloren',
+    campaign_landing_page_lost_lead:
+      'Wird gesendet, wenn eine Kampagne pausiert, weil ihre Zielseite verschwunden ist oder zu einer anderen ' +
+      'Domain führt.',
     perk_message: 'Perk-Nachricht',
     perk_message_lead:
       'Wird gesendet, wenn Ihr eigener Mailer Perk-Nachrichten verschickt: was die Nachricht eines Nutzers sagt.',
@@ -1765,6 +1775,31 @@ export const de: Messages = {
     credentialsLead:
       'Die SDK-ID ist öffentlich und ruft nur Angebote ab. Erstellen Sie für alles andere einen ' +
       '<keys>API-Schlüssel</keys>.',
+  },
+  landingPages: {
+    title: 'Zielseite',
+    lead: 'Täglich angesehen, so wie ein Browser sie erreicht.',
+    notYet: 'Sie wurde noch nicht angesehen.',
+    switchedOff: 'Zielseiten werden nicht angesehen: So steht es in den Einstellungen des Publishers.',
+    lookedAt: 'Angesehen',
+    next: 'Nächster Blick',
+    found: 'Befund',
+    status: 'Antwort',
+    leadsTo: 'Führt zu',
+    redirects: '{count, plural, =0 {ohne Weiterleitung} one {nach einer Weiterleitung} other {nach # Weiterleitungen}}',
+    since: 'Seit',
+    result:
+      '{result, select, found {Alles in Ordnung} gone {Verschwunden} moved {Führt zu einer anderen Domain} ' +
+      'other {Nicht erreichbar}}',
+    problem:
+      '{problem, select, dns {der Name des Hosts ist unbekannt} timeout {keine Antwort in der Zeit} ' +
+      'connect {keine Verbindung} tls {keine sichere Verbindung} redirects {zu viele Weiterleitungen} ' +
+      'blocked {keine öffentliche Adresse} other {keine Antwort}}',
+    confirming:
+      'Wird innerhalb einer Stunde wieder angesehen; ist es nach {looks} Blicken noch so, pausiert die Kampagne.',
+    paused:
+      'Die Kampagne pausiert seit {at}: {reason, select, moved {Ihre Zielseite führt zu {to}, nicht mehr zu {from}} ' +
+      'other {Ihre Zielseite ist verschwunden}}. Wer sie fortsetzt, nimmt das hin.',
   },
   languages: {
     add: 'Weitere Sprache',
@@ -2515,6 +2550,10 @@ export const de: Messages = {
   },
   settings: {
     permissionApproval: 'Entwürfe von Angeboten freigeben',
+    landingPagesChecked: 'Zielseiten täglich ansehen',
+    landingPagesCheckedHint:
+      'Eine Kampagne, deren Seite verschwunden ist oder zu einer anderen Domain führt, pausiert, und eine Meldung ' +
+      'sagt es.',
     approvals: 'Freigabe von Änderungen',
     approvalRequired: 'Wesentliche Änderungen brauchen eine Freigabe',
     approvalRequiredHint:

@@ -376,6 +376,7 @@ export const en = {
     kindBudget100: 'A budget is used up',
     kindGoalBehind: 'A goal falls behind its plan',
     kindCampaignEnded: 'A campaign has ended',
+    kindLandingPageLost: 'A landing page is gone or has moved, and its campaign is paused',
     kindCouponsLow: 'Coupon codes run low',
     kindCouponsEmpty: 'An offer is paused without coupon codes',
     couponsLow: 'Few coupon codes are left: {name}',
@@ -394,6 +395,11 @@ export const en = {
       'kept the campaign out of decisions of the last day: {heldBack}.} other {}}',
     campaignEnded: 'Campaign ended: {name}',
     campaignEndedReason: 'Its schedule ended on {time}.',
+    landingPageLost: 'Paused, its landing page is lost: {name}',
+    landingPageLostReason:
+      '{reason, select, moved {{url} led to {from}, and leads to {to} since {since}.} other {{url} is gone since ' +
+      '{since}: {status, select, none {the name {to} is unknown} other {{to} answers with {status}}}.}} Resume the ' +
+      'campaign when all is well, or it leads where you want it to.',
     keyExpires: 'API key expires within {days, plural, one {a day} other {{days} days}}: {name}',
     keyExpiresReason:
       'It ends on {time}. Replace it where it is used before then. {isUsed, select, true {It was last used on ' +
@@ -1487,6 +1493,9 @@ export const en = {
       'chance; at most once a day.',
     campaign_ended: 'Campaign ended',
     campaign_ended_lead: 'Sent when the end of a campaign’s schedule has come.',
+    campaign_landing_page_lost: 'Landing page lost',
+    campaign_landing_page_lost_lead:
+      'Sent when a campaign is paused because its landing page is gone, or leads to another domain than before.',
     perk_message: 'Perk message',
     perk_message_lead: 'Sent where your own mailer sends perk messages: what a user’s message says.',
     draft_waiting: 'Draft waiting',
@@ -1700,6 +1709,27 @@ export const en = {
     offersPerResponse: 'Offers per response',
     credentialsLead:
       'The SDK id is public and only fetches offers. For everything else, create an <keys>API key</keys>.',
+  },
+  landingPages: {
+    title: 'Landing page',
+    lead: 'Looked at daily, as a browser would reach it.',
+    notYet: 'It was not looked at yet.',
+    switchedOff: 'Landing pages are not looked at: the settings of the publisher say so.',
+    lookedAt: 'Looked at',
+    next: 'Next look',
+    found: 'Found',
+    status: 'Answer',
+    leadsTo: 'Leads to',
+    redirects: '{count, plural, =0 {without a redirect} one {after a redirect} other {after # redirects}}',
+    since: 'Since',
+    result: '{result, select, found {All well} gone {Gone} moved {Leads to another domain} other {Not reachable}}',
+    problem:
+      '{problem, select, dns {the name of the host is unknown} timeout {no answer in time} connect {no connection} ' +
+      'tls {no secure connection} redirects {too many redirects} blocked {not a public address} other {no answer}}',
+    confirming: 'Looked at again within the hour; when it is still so after {looks} looks, the campaign is paused.',
+    paused:
+      'The campaign was paused at {at}: {reason, select, moved {its landing page leads to {to}, not to {from} any ' +
+      'more} other {its landing page is gone}}. Resuming it accepts that.',
   },
   languages: {
     add: 'Another language',
@@ -2420,6 +2450,9 @@ export const en = {
   },
   settings: {
     permissionApproval: 'approve drafts of offers',
+    landingPagesChecked: 'Look at landing pages daily',
+    landingPagesCheckedHint:
+      'A campaign whose page is gone, or leads to another domain than before, is paused, and an alert says so.',
     approvals: 'Approval of changes',
     approvalRequired: 'Material changes need approval',
     approvalRequiredHint:

@@ -140,6 +140,23 @@ export const operationalEventTypes: readonly EventType[] = [
     fields: { ...campaignFields, ended_at: dateTime },
     sample: (nowMs) => ({ ...sampleCampaign, ended_at: new Date(nowMs).toISOString() }),
   }),
+  operational('campaign.landing_page_lost', {
+    title: 'Landing page lost',
+    description:
+      'Sent when a campaign is paused because its landing page is gone, or leads to another domain than before.',
+    fields: {
+      ...{ ...campaignFields, url: Type.String({ description: 'As stored, without its query.' }) },
+      reason: Type.Union([Type.Literal('gone'), Type.Literal('moved')]),
+      status: Type.Union([Type.Integer(), Type.Null()], { description: 'null: the name of its host is unknown.' }),
+      leads_to: Type.String({ description: 'The host that answers, after redirects.' }),
+      led_to: Type.Union([Type.String(), Type.Null()], { description: 'As long as all was well; null: it never was.' }),
+      since: dateTime,
+    },
+    sample: (nowMs) => ({
+      ...{ ...sampleCampaign, url: 'https://shop.example/sale', reason: 'moved', status: 200 },
+      ...{ leads_to: 'parking.example', led_to: 'shop.example', since: new Date(nowMs).toISOString() },
+    }),
+  }),
   operational('draft.waiting', {
     title: 'Draft waiting',
     description: 'Sent when a draft waits to be approved, for the drafts of a campaign once an hour.',

@@ -14,6 +14,7 @@ import { type Choice, type FormValue, filterSelect } from '../../../shell/forms.
 import { joinList, splitList } from '../../../shell/list-text.ts';
 import type { Pages } from '../../../shell/pages.ts';
 import { mayApprove } from '../../approval.ts';
+import { cardsOf } from '../../page-extensions.ts';
 import { type PublisherContext, publisherPages } from '../../publisher-pages.ts';
 import { advertisers } from '../../resources/advertisers.ts';
 import { campaigns } from '../../resources/campaigns.ts';
@@ -33,7 +34,7 @@ const canEdit = ({ viewer }: PublisherContext): boolean => hasRole(viewer.user.r
 /** Campaigns: landing page, payout and targeting of offers. */
 export function campaignPages(app: App, services: PageServices): void {
   const { management, deps, extensions } = services;
-  const { reach, campaignCard } = extensions;
+  const { reach, campaignCards } = extensions;
   const pages = publisherPages(app, services);
   optionPages(pages, services);
   registerReach(pages, reach);
@@ -102,7 +103,7 @@ export function campaignPages(app: App, services: PageServices): void {
       view.deleted_at === null
         ? html`
           ${rulesJson(view.rules)}
-          ${await campaignCard?.(context, Number(view.id))}
+          ${await cardsOf(campaignCards, context, Number(view.id))}
           ${campaignLinks(context.path, view.id)}`
         : nothing,
   });

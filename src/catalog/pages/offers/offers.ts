@@ -11,6 +11,7 @@ import { type Choice, filterSelect } from '../../../shell/forms.ts';
 import type { Pages } from '../../../shell/pages.ts';
 import { buildCreativeView } from '../../creative-view.ts';
 import { createImageStore } from '../../image-storage.ts';
+import { cardsOf } from '../../page-extensions.ts';
 import { type PublisherContext, publisherPages } from '../../publisher-pages.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { duplicateOffer } from '../../resources/duplicate.ts';
@@ -107,7 +108,7 @@ export function offerPages(app: App, services: PageServices): void {
     below: async (context, view) => html`
       ${await creativesCard(services, context, view)}
       ${languagesCard(context, view)}
-      ${view.deleted_at === null && (await services.extensions.offerCard?.(context, Number(view.id)))}`,
+      ${view.deleted_at === null && (await cardsOf(services.extensions.offerCards, context, Number(view.id)))}`,
   });
 }
 

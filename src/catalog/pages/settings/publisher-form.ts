@@ -93,6 +93,10 @@ const offerFields = (form: FormBuilder): Html =>
       label: t('settings.learningExcludedKeys'),
       hint: t('settings.learningExcludedKeysHint'),
     }),
+    form.checkbox('landing_pages_checked', {
+      label: t('settings.landingPagesChecked'),
+      hint: t('settings.landingPagesCheckedHint'),
+    }),
     form.checkbox('unit_enabled', { label: t('settings.unitsEnabled'), hint: t('settings.unitsEnabledHint') }),
     form.checkbox('test_mode', { label: t('settings.testMode'), hint: t('settings.testModeHint') }),
   );
@@ -131,6 +135,7 @@ export function readPublisher(fields: Fields, asOperator: boolean): Values {
     delivery_percentage: fields.number('delivery_percentage'),
     default_placement: fields.text('default_placement') || null,
     learning_excluded_keys: splitList(fields.text('learning_excluded_keys')),
+    landing_pages_checked: fields.checked('landing_pages_checked'),
     unit_enabled: fields.checked('unit_enabled'),
     test_mode: fields.checked('test_mode'),
     key_max_days: fields.text('key_max_days') === '' ? null : fields.number('key_max_days'),

@@ -123,7 +123,7 @@ function openConnection(options: PoolOptions, onDisconnect: (connection: Connect
 /** Interim responses (1xx) before the final one (count). */
 const maxInterim = 16;
 
-type Call = { url: URL; method: 'POST' | 'GET'; headers: Record<string, string>; body: Buffer | null };
+type Call = { url: URL; method: 'POST' | 'GET' | 'HEAD'; headers: Record<string, string>; body: Buffer | null };
 
 /**
  * One request and its response, as far as it is kept. Resolves once; later data of the connection is ignored.

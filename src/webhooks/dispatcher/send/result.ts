@@ -48,7 +48,7 @@ export type SendResult =
 
 export type SendRequest = {
   url: string;
-  method: 'POST' | 'GET';
+  method: 'POST' | 'GET' | 'HEAD';
   headers: Record<string, string>;
   body: Buffer | null;
   /** One limit over lookup, connect, TLS, head and body together. */

@@ -1,0 +1,55 @@
+import { Counter } from 'prom-client';
+import type { Catalog } from '../catalog/room.ts';
+import { bothAdditions } from '../management/additions.ts';
+import { createFailFast } from '../platform/db/health.ts';
+import type { Job } from '../platform/jobs.ts';
+import { parseNets } from '../platform/lib/nets.ts';
+import type { Platform } from '../platform/room.ts';
+import { userAgent } from '../platform/version.ts';
+import { createSender } from '../webhooks/sender.ts';
+import { landingPageCommands } from './commands.ts';
+import { addLandingCards } from './pages/landing-card.ts';
+import { landingAdditions } from './view.ts';
+import { lookAtDuePages, maxBatch, type WatchDeps } from './watch.ts';
+
+/** Landing pages, looked at daily: a campaign whose page is gone or has moved is paused. */
+export function createLandingPages({ platform, catalog }: { platform: Platform; catalog: Catalog }) {
+  const { config, pool, logger, metrics, now, dbHealth } = platform.deps;
+  // Redirects may pass through http; addresses are vetted all the same.
+  const sender = createSender({
+    ...{ allowNets: parseNets(config.webhookAllowNets), allowHttp: true },
+    ...{ proxy: config.webhookProxy, userAgent: `${userAgent} (landing page check)` },
+  });
+  const looks = new Counter({
+    name: 'perkwire_landing_page_looks_total',
+    help: 'Looks at landing pages of campaigns, by what they came to.',
+    labelNames: ['result'],
+    registers: [metrics.registry],
+  });
+  const deps: WatchDeps = {
+    ...{ pool, sender, callMs, looks, logger, now, random: Math.random },
+    ...{ management: catalog.management, campaigns: catalog.kinds.campaigns },
+  };
+  catalog.additions.campaigns = bothAdditions(catalog.additions.campaigns, landingAdditions);
+  addLandingCards(catalog, pool, createFailFast(dbHealth));
+  return {
+    name: 'landing-pages',
+    commands: landingPageCommands,
+    jobs: () => [watch(deps)],
+    close: sender.close,
+  };
+}
+
+/** Limit of each call (milliseconds). */
+const callMs = 10_000;
+
+/** Pause between two runs while nothing more is due (milliseconds). */
+const pauseMs = 10_000;
+
+const watch = (deps: WatchDeps): Job => ({
+  name: 'landing pages',
+  roles: ['worker'],
+  pauseMs,
+  locks: 'an advisory lock while pages are taken, one of each host; then the row of a campaign that is paused',
+  run: async () => ((await lookAtDuePages(deps)) < maxBatch ? pauseMs : 1000),
+});
