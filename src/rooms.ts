@@ -53,7 +53,7 @@ export async function createRooms({ demo, pid, ...options }: RoomOptions) {
   add(createAudiences({ platform, catalog, accounts }));
   const eventLog = add(await createEventLog({ platform, catalog }));
   const learning = add(createLearning({ platform, catalog }));
-  const budgets = add(createBudgets({ platform, catalog, eventLog }));
+  const budgets = add(createBudgets({ platform, catalog, eventLog, learning }));
   const webhooks = add(createWebhooks({ platform, catalog, accounts }));
   add(createDrafts({ platform, catalog, accounts }));
   const reports = add(createReports({ platform, catalog, accounts }));

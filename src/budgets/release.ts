@@ -1,74 +1,108 @@
 import type pg from 'pg';
 import { laterThan } from '../learning/delays.ts';
 import { type KnownDelays, readDelays } from '../learning/progress.ts';
+import type { HighRates } from '../learning/score.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { hourMs, minuteMs } from '../platform/lib/time.ts';
 import { reservationMs } from './history-records.ts';
-import { type PayingEvent, releaseStep } from './reservations.ts';
+import { type PayingEvent, type Reservation, releaseStep } from './reservations.ts';
 import { addUsage } from './usage.ts';
 
 /**
- * The releases of a reservation by the age of its session, and which share of its money stays reserved as long as no
- * delays are known: about the chance that the event is still to come
- * (docs/guides/how-a-decision-is-made.md#reservations). Impressions that have not come by `reservationMs` do not come;
- * for clicks after it, nothing is reserved.
+ * The releases of a reservation by the age of its session, and which share of the events comes later, as long as no
+ * delays are known (docs/guides/how-a-decision-is-made.md#reservations). Impressions that have not come by
+ * `reservationMs` do not come; for clicks after it, nothing is reserved.
  */
 const steps: readonly ({ ageMs: number } & Record<PayingEvent, number>)[] = [
-  { ageMs: 20_000, impression: 1, click: 0.6, conversion: 0.9 },
-  { ageMs: 40_000, impression: 1, click: 0.25, conversion: 0.8 },
-  { ageMs: reservationMs, impression: 0, click: 0, conversion: 0.7 },
-  { ageMs: 10 * minuteMs, impression: 0, click: 0, conversion: 0.4 },
-  { ageMs: 30 * minuteMs, impression: 0, click: 0, conversion: 0.2 },
-  { ageMs: hourMs, impression: 0, click: 0, conversion: 0 },
-  { ageMs: 3 * hourMs, impression: 0, click: 0, conversion: 0 },
-  { ageMs: 12 * hourMs, impression: 0, click: 0, conversion: 0 },
+  { ageMs: 10_000, impression: 1, click: 0.7, conversion: 1 },
+  { ageMs: 25_000, impression: 1, click: 0.4, conversion: 1 },
+  { ageMs: reservationMs, impression: 0, click: 0, conversion: 1 },
+  { ageMs: 10 * minuteMs, impression: 0, click: 0, conversion: 0.7 },
+  { ageMs: 30 * minuteMs, impression: 0, click: 0, conversion: 0.5 },
+  { ageMs: hourMs, impression: 0, click: 0, conversion: 0.4 },
+  { ageMs: 3 * hourMs, impression: 0, click: 0, conversion: 0.25 },
+  { ageMs: 12 * hourMs, impression: 0, click: 0, conversion: 0.1 },
   { ageMs: 72 * hourMs, impression: 0, click: 0, conversion: 0 },
 ];
+
+/** The step by which clicks have come: money for the conversions of those that have not is let go. */
+const clickStep = steps.findIndex(({ ageMs }) => ageMs === reservationMs);
 
 /** Less is let go as a whole (share). */
 const leastShare = 0.05;
 
-/** The share of a reservation's money that a step leaves, of all that it was. */
-function shareAfter(step: number, paidBy: PayingEvent, delays: KnownDelays | null): number {
-  const { ageMs, [paidBy]: assumed } = steps[step] as (typeof steps)[number];
-  if (paidBy === 'impression' || delays === null || (paidBy === 'click' && ageMs >= reservationMs)) return assumed;
-  if (step === steps.length - 1) return 0;
-  const share = laterThan(paidBy, delays[paidBy], ageMs, assumed);
-  return share < leastShare ? 0 : share;
+/** The share of events that comes after a step. */
+function laterShare(step: number, paidBy: PayingEvent, delays: KnownDelays | null): number {
+  const at = steps[step];
+  if (at === undefined) return 1;
+  const { ageMs, [paidBy]: assumed } = at;
+  if (paidBy === 'impression' || delays === null || assumed === 0) return assumed;
+  return laterThan(paidBy, delays[paidBy], ageMs, assumed);
 }
 
 export const stepAgesMs: readonly number[] = steps.map(({ ageMs }) => ageMs);
 
-type Reserved = { impressions: number; micros: number; paidBy: PayingEvent };
+/** What is known when reservations are released. */
+export type Known = {
+  /** How long events take; null: not known. */
+  delays: KnownDelays | null;
+  /** What the rates of an offer may be at most. */
+  ratesOf: (offerId: number) => HighRates;
+};
 
-/** What a step leaves of a reservation that has been through the steps before it: itself, a smaller one, or null. */
-export function afterStep<Reservation extends Reserved>(
+type Reserved = Pick<Reservation, 'offerId' | 'impressions' | 'micros' | 'paidBy' | 'chance'>;
+
+/**
+ * What a step leaves of a reservation that has been through the steps before it: itself, another one, or null.
+ * @param isClicked asked at `clickStep` only
+ */
+export function afterStep<One extends Reserved>(
   step: number,
-  reservation: Reservation,
-  delays: KnownDelays | null = null,
-): Reservation | null {
-  const { ageMs } = steps[step] as (typeof steps)[number];
-  const before = step === 0 ? 1 : shareAfter(step - 1, reservation.paidBy, delays);
-  const left = Math.min(before, shareAfter(step, reservation.paidBy, delays));
-  const impressions = ageMs < reservationMs ? reservation.impressions : 0;
-  const micros = before === 0 ? 0 : Math.floor((reservation.micros * left) / before);
+  reservation: One,
+  known: Known,
+  isClicked: boolean,
+): One | null {
+  const impressions = (steps[step] as { ageMs: number }).ageMs < reservationMs ? reservation.impressions : 0;
+  const chance = chanceAfter(step, reservation, known, isClicked);
+  const { chance: before } = reservation;
+  const micros = before === 0 ? 0 : Math.floor((reservation.micros * chance) / before);
   if (impressions === reservation.impressions && micros === reservation.micros) return reservation;
-  return impressions === 0 && micros <= 0 ? null : { ...reservation, impressions, micros };
+  return impressions === 0 && micros <= 0 ? null : { ...reservation, impressions, micros, chance };
 }
+
+/** The chance after a step that the event still comes, taken high. */
+function chanceAfter(step: number, { offerId, paidBy, chance }: Reserved, known: Known, isClicked: boolean): number {
+  const { delays, ratesOf } = known;
+  const [later, laterBefore] = [laterShare(step, paidBy, delays), laterShare(step - 1, paidBy, delays)];
+  if (paidBy === 'impression' || laterBefore === 0) return chance * later;
+  const rates = ratesOf(offerId);
+  const part = Math.min(1, later / laterBefore);
+  if (paidBy === 'click') {
+    const left = chanceLeft(rates.click, later);
+    return left < leastShare * rates.click ? 0 : Math.min(chanceLeft(chance, part), left);
+  }
+  if (step < clickStep) return Math.min(chance, rates.click * rates.conversion);
+  if (step === clickStep) return isClicked ? rates.conversion * later : 0;
+  // Conversions may take days: their money is let go with the delays alone, or little known offers would wait for long.
+  return later < leastShare ? 0 : Math.min(chance * part, rates.conversion * later);
+}
+
+/** The chance of an event that has not come yet. @param later the share of events that comes later than now */
+const chanceLeft = (chance: number, later: number): number => (chance * later) / (1 - chance * (1 - later) || 1);
 
 /** Sessions whose reservations are released in one transaction (count). */
 const maxSessions = 500;
 
 /** Releases cap reservations, step by step, as the time goes by without an event: the rest goes back to campaigns. */
-export async function releaseDueReservations(pool: pg.Pool, nowMs: number): Promise<void> {
-  const delays = await readDelays(pool);
+export async function releaseDueReservations(pool: pg.Pool, nowMs: number, ratesOf: Known['ratesOf']): Promise<void> {
+  const known = { delays: await readDelays(pool), ratesOf };
   for (const [step, ageMs] of stepAgesMs.entries()) {
     const beforeMs = nowMs - ageMs;
     let sessions: number;
     do {
       sessions = await transaction(pool, async (executor) => {
-        const due = { step, beforeMs, limit: maxSessions };
-        const done = await releaseStep(executor, due, (reservation) => afterStep(step, reservation, delays));
+        const due = { step, beforeMs, limit: maxSessions, seesClicks: step === clickStep };
+        const done = await releaseStep(executor, due, (one, isClicked) => afterStep(step, one, known, isClicked));
         await addUsage(executor, done.released);
         return done.sessions;
       });

@@ -3,7 +3,7 @@ import type { Offer } from '../catalog/types.ts';
 import { texts, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
-import { firstUuid7After, timeOfUuid7 } from '../platform/lib/uuid7.ts';
+import { dayOfUuid7, firstUuid7After, timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import type { ActiveCaps, LimitedTotal } from './caps.ts';
 import { periodNames, takenDeltas, type UsageDelta } from './usage.ts';
 
@@ -35,6 +35,8 @@ export type Reservation = {
   micros: number;
   /** What its money waits for. */
   paidBy: PayingEvent;
+  /** What `micros` is of all that would be paid: the chance that it is, taken high. */
+  chance: number;
   /** The slice that granted it; null: it was added to the usage of the campaign. Not stored. */
   sliceId: string | null;
 };
@@ -45,7 +47,7 @@ type Shown = { sessionId: string; publisherId: number; nowMs: number };
 /** What a shown offer reserves of the totals of its campaign; not granted yet. */
 export const reservationsOf = (
   activeCaps: ActiveCaps,
-  { offer, reserveMicros }: { offer: Offer; reserveMicros: number },
+  { offer, reserveMicros, reserveChance }: { offer: Offer; reserveMicros: number; reserveChance: number },
   { sessionId, publisherId, nowMs }: Shown,
 ): { total: LimitedTotal; reservation: Reservation }[] =>
   activeCaps
@@ -63,6 +65,7 @@ export const reservationsOf = (
         impressions: 1,
         micros: Math.ceil(reserveMicros),
         paidBy: payingEventOf(offer.campaign.payout.kind),
+        chance: reserveChance,
         sliceId: null,
       },
     }));
@@ -72,15 +75,19 @@ export const reservationsOf = (
  * cost the database three times one without caps (docs/adr/0005-caps-by-reservation.md#figures).
  */
 
-/** As stored, by time zone: [offer, campaign, publisher or 0, impressions, micros, place in `payingEvents`]. */
-type Stored = [timeZone: string, [number, number, number, number, number, number][]][];
+/** As stored, by time zone: [offer, campaign, publisher or 0, impressions, micros, place in `payingEvents`, chance]. */
+type Stored = [timeZone: string, [number, number, number, number, number, number, number?][]][];
+
+/** Chances are stored in parts of this, and those of the release before this one, which stored none, taken for low. */
+const chanceParts = 100_000;
+const unknownChance = 0.1;
 
 type Row = { session_id: string; reserved: string };
 
 /** What a session reserves, as its row has it. */
 function writeReserved(reservations: readonly Reservation[]): string {
   const byZone = new Map<string, Stored[number][1]>();
-  for (const { timeZone, offerId, campaignId, publisherId, impressions, micros, paidBy } of reservations) {
+  for (const { timeZone, offerId, campaignId, publisherId, impressions, micros, paidBy, chance } of reservations) {
     const paidById = payingEvents.indexOf(paidBy);
     getOrInsert(byZone, timeZone, () => []).push([
       offerId,
@@ -89,6 +96,7 @@ function writeReserved(reservations: readonly Reservation[]): string {
       impressions,
       micros,
       paidById,
+      Math.ceil(chance * chanceParts),
     ]);
   }
   return JSON.stringify([...byZone] satisfies Stored);
@@ -98,10 +106,11 @@ function readReserved({ session_id: sessionId, reserved }: Row): Reservation[] {
   const atMs = timeOfUuid7(sessionId);
   return (JSON.parse(reserved) as Stored).flatMap(([timeZone, ofZone]) => {
     const periods = periodNames(timeZone, atMs);
-    return ofZone.map(([offerId, campaignId, publisherId, impressions, micros, paidById]) => ({
+    return ofZone.map(([offerId, campaignId, publisherId, impressions, micros, paidById, parts]) => ({
       ...{ sessionId, offerId, campaignId, publisherId: publisherId === 0 ? null : publisherId },
       ...{ timeZone, periods, impressions, micros, sliceId: null },
       paidBy: payingEvents[paidById] ?? 'click', // as the release before this one stored it
+      chance: parts === undefined ? unknownChance : parts / chanceParts,
     }));
   });
 }
@@ -137,21 +146,25 @@ where cap_reservations.session_id = given.session_id`;
 /** What stays of a reservation: itself, a smaller one, or null. */
 type RemainderOf = (reservation: Reservation) => Reservation | null;
 
-/** Rows after they were settled: those that ended, those that stay, and the usage that is released. */
-function settleRows(rows: readonly Row[], remainderOf: RemainderOf) {
+type Session = { id: string; reservations: readonly Reservation[] };
+
+const readSession = (row: Row): Session => ({ id: row.session_id, reservations: readReserved(row) });
+
+/** Sessions after they were settled: those that ended, those that stay, and the usage that is released. */
+function settleSessions(sessions: readonly Session[], remainderOf: RemainderOf) {
   const released: UsageDelta[] = [];
   const ended: string[] = [];
   const kept: [sessionId: string, reserved: string][] = [];
-  for (const row of rows) {
-    const after = readReserved(row).flatMap((reservation) => {
+  for (const { id, reservations } of sessions) {
+    const after = reservations.flatMap((reservation) => {
       const remainder = remainderOf(reservation);
       if (remainder === reservation) return remainder;
       released.push(...takenDeltas(reservation, -1));
       if (remainder !== null) released.push(...takenDeltas(remainder, 1));
       return remainder ?? [];
     });
-    if (after.length === 0) ended.push(row.session_id);
-    else kept.push([row.session_id, writeReserved(after)]);
+    if (after.length === 0) ended.push(id);
+    else kept.push([id, writeReserved(after)]);
   }
   const values = [
     uuids(ended, (id) => id),
@@ -169,7 +182,7 @@ export async function settleReservations(
 ): Promise<UsageDelta[]> {
   const locked = [uuids(sessionIds, (id) => id)];
   const { rows } = await executor.query<Row>({ name: 'lock_reservations', text: lockSql, values: locked });
-  const { released, values } = settleRows(rows, remainderOf);
+  const { released, values } = settleSessions(rows.map(readSession), remainderOf);
   if (released.length > 0) await executor.query({ name: 'settle_reservations', text: settleSql, values });
   return released;
 }
@@ -185,8 +198,27 @@ update cap_reservations set reserved = given.reserved, step = $4
 from unnest($2::uuid[], $3::text[]) as given (session_id, reserved)
 where cap_reservations.session_id = given.session_id`;
 
-/** A step of sessions that began before `beforeMs`, at most `limit` of them. */
-type Step = { step: number; beforeMs: number; limit: number };
+/* Offers that were clicked, of sessions that wait for conversions. */
+const clicksSql = `
+select session_id, offer_id from events where kind = 'click' and session_id = any($1::uuid[]) and day = any($2::date[])`;
+
+async function clicksOf(executor: Executor, sessions: readonly Session[]): Promise<Set<string>> {
+  const ids = sessions.flatMap(({ id, reservations }) =>
+    reservations.some(({ paidBy }) => paidBy === 'conversion') ? [id] : [],
+  );
+  if (ids.length === 0) return new Set();
+  const days = [...new Set(ids.map(dayOfUuid7))];
+  const values = [uuids(ids, (id) => id), days];
+  const { rows } = await executor.query<{ session_id: string; offer_id: number }>({
+    name: 'clicks_of_reserved',
+    text: clicksSql,
+    values,
+  });
+  return new Set(rows.map(({ session_id: sessionId, offer_id: offerId }) => `${sessionId} ${offerId}`));
+}
+
+/** A step of sessions that began before `beforeMs`, at most `limit` of them; `seesClicks`: clicks are looked up. */
+type Step = { step: number; beforeMs: number; limit: number; seesClicks: boolean };
 
 /**
  * Takes reservations through a step of their release, except those that another process is changing.
@@ -194,14 +226,18 @@ type Step = { step: number; beforeMs: number; limit: number };
  */
 export async function releaseStep(
   executor: Executor,
-  { step, beforeMs, limit }: Step,
-  remainderOf: RemainderOf,
+  { step, beforeMs, limit, seesClicks }: Step,
+  remainderOf: (reservation: Reservation, isClicked: boolean) => Reservation | null,
 ): Promise<{ sessions: number; released: UsageDelta[] }> {
-  const due = [step, firstUuid7After(new Date(beforeMs)), limit];
-  const { rows } = await executor.query<Row>({ name: 'due_reservations', text: dueSql, values: due });
+  const values = [step, firstUuid7After(new Date(beforeMs)), limit];
+  const { rows } = await executor.query<Row>({ name: 'due_reservations', text: dueSql, values });
   if (rows.length === 0) return { sessions: 0, released: [] };
-  const { released, values } = settleRows(rows, remainderOf);
-  await executor.query({ name: 'step_reservations', text: stepSql, values: [...values, step + 1] });
+  const due = rows.map(readSession);
+  const clicks = seesClicks ? await clicksOf(executor, due) : new Set<string>();
+  const { released, values: settled } = settleSessions(due, (one) =>
+    remainderOf(one, clicks.has(`${one.sessionId} ${one.offerId}`)),
+  );
+  await executor.query({ name: 'step_reservations', text: stepSql, values: [...settled, step + 1] });
   return { sessions: rows.length, released };
 }
 

@@ -1,5 +1,7 @@
 import type { Catalog } from '../catalog/room.ts';
 import type { EventLogRoom } from '../event-log/room.ts';
+import type { Learning } from '../learning/room.ts';
+import { type HighRates, highRatesOf } from '../learning/score.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Platform } from '../platform/room.ts';
@@ -13,14 +15,21 @@ import { eraseHistoriesOfSessions, eraseHistoryOfUser, exportHistory } from './u
 
 export type Budgets = ReturnType<typeof createBudgets>;
 
-type Needs = { platform: Platform; catalog: Catalog; eventLog: EventLogRoom };
+type Needs = { platform: Platform; catalog: Catalog; eventLog: EventLogRoom; learning: Pick<Learning, 'model'> };
+
+/** Of offers that are no more, nothing is let go early. */
+const noRates: HighRates = { click: 1, conversion: 1 };
 
 /** What campaigns may still show and spend, and what users have seen: caps, reservations and pacing. */
-export function createBudgets({ platform, catalog: { store: catalog }, eventLog }: Needs) {
+export function createBudgets({ platform, catalog: { store: catalog }, eventLog, learning }: Needs) {
   const { pool, logger, now, metrics } = platform.deps;
   const usage = createLiveUsage({ pool, catalog, now });
   const slices = createSlices({ pool, catalog, logger, now, usage });
   registerBudgetMetrics(metrics.registry, { pool, catalog, now });
+  const ratesOf = (offerId: number): HighRates => {
+    const offer = catalog.current().offers.get(offerId);
+    return offer === undefined ? noRates : highRatesOf(learning.model.current(), offer);
+  };
   const jobs: readonly Job[] = [
     {
       name: 'campaign usage',
@@ -44,7 +53,7 @@ export function createBudgets({ platform, catalog: { store: catalog }, eventLog 
       pauseMs: 1000,
       locks: 'due rows of cap_reservations, or expired ones of cap_slices (skip locked), then rows of campaign_usage',
       run: async () => {
-        await releaseDueReservations(pool, eventLog.storedUntil());
+        await releaseDueReservations(pool, eventLog.storedUntil(), ratesOf);
         await releaseExpiredSlices(pool);
       },
     },

@@ -155,7 +155,10 @@ function* observed(stream: Iterable<RankedCandidate>, { onRanked }: Observer): G
   }
 }
 
-const decided = ({ candidate, score, meanMicros, reserveMicros }: RankedCandidate, at: number): DecidedOffer => ({
+const decided = (
+  { candidate, score, meanMicros, reserveMicros, reserveChance }: RankedCandidate,
+  at: number,
+): DecidedOffer => ({
   offer: candidate.offer,
   position: at + 1,
   score,
@@ -163,6 +166,7 @@ const decided = ({ candidate, score, meanMicros, reserveMicros }: RankedCandidat
   priority: candidate.priority,
   payout: candidate.payout,
   reserveMicros: Math.ceil(reserveMicros),
+  reserveChance,
 });
 
 /** Settings of the unit at a placement: the placement's, else the theme's, else the publisher's. */

@@ -79,8 +79,10 @@ export type DecidedOffer = {
   meanMicros: number;
   priority: number;
   payout: Payout;
-  /** Expected cost of the impression for the campaign's budget, to be reserved, in millionths. */
+  /** What the impression may cost the campaign's budget, to be reserved, in millionths. */
   reserveMicros: number;
+  /** The chance of that: what it is of the whole that is paid. */
+  reserveChance: number;
 };
 
 /** Why nothing is shown. */

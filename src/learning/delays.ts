@@ -12,9 +12,12 @@ export type Delays = {
 };
 
 const ages = {
-  click: [0, 5000, 20_000, 2 * minuteMs],
+  click: [0, 5000, 20_000, minuteMs],
   conversion: [0, 10 * minuteMs, hourMs, 6 * hourMs, dayMs, 7 * dayMs],
 } as const;
+
+/** Most successes have come by this age, in the order of `ages`: what is older has shown what it is worth. */
+export const provenAge = { click: 3, conversion: 1 } as const;
 
 /** Assumed before any is seen, counted as successes. */
 const assumed = { click: [5, 4, 2, 1], conversion: [6, 4, 4, 3, 2, 1] } as const;
@@ -45,7 +48,7 @@ export function sharesOf({ counts }: Delays): number[] {
 }
 
 /** A share that is assumed before delays are known is worth so many successes. */
-const assumedSuccesses = 10;
+const assumedSuccesses = 20;
 
 /** Successes of the last age are taken to come until it is so many times as old. */
 const lastAge = 4;

@@ -4,12 +4,13 @@ import { payoutOf } from '../catalog/provisioning.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import { type Executor, transaction } from '../platform/db/pool.ts';
 import { packChanges, packModel, trackChanges } from './codec.ts';
-import { noteDelay, sharesOf } from './delays.ts';
+import { noteDelay, provenAge, sharesOf } from './delays.ts';
 import { keyValuesOf } from './keys.ts';
-import { estimateAllPriors, type Happening, learn, type Model, placeOf, type Shown } from './model.ts';
+import { estimateAllPriors, type Happening, isClick, learn, type Model, placeOf, type Shown } from './model.ts';
 import { type Observation, type Range, readConversions, readEvents, readRequests } from './observations.ts';
 import { markedBefore, type Progress, readProgress, withMark, writeProgress } from './progress.ts';
 import { propertiesOf } from './properties.ts';
+import { countAged } from './rates.ts';
 import { learnTraffic } from './traffic.ts';
 import { fullEvery, insertVersion, loadVersion, newestVersion } from './versions.ts';
 
@@ -115,13 +116,15 @@ async function takeIn({ executor, catalog, model, progress, nowMs, maxTransactio
   const toShown = createReader(catalog);
   let rows = 0;
 
-  async function each(observations: readonly Observation[], happening: Happening, share: number, isNew: boolean) {
+  type How = { share: number; isNew?: boolean; isAged?: boolean };
+  async function each(observations: readonly Observation[], happening: Happening, { share, isNew, isAged }: How) {
     for (const observation of observations) {
       if (++rows % sliceSize === 0) await nextTurn();
       const shown = toShown(observation);
       if (shown === null) continue;
       learn(model, happening, shown, share);
       if (isNew) next.trials += 1;
+      if (isAged) countAged(model[isClick(happening) ? 'click' : 'conversion'].rates, shown.offer);
       if (happening === 'clicked' || happening === 'converted') noteSuccess(model, observation, shown);
     }
   }
@@ -137,10 +140,14 @@ async function takeIn({ executor, catalog, model, progress, nowMs, maxTransactio
       next[kind].push(range.to);
       if (range.to === range.from) continue;
       const trials = await readEvents(executor, trial, range);
-      await each(trials, kind === 'click' ? 'seen' : 'awaited', shares[age] as number, kind === 'click' && age === 0);
+      await each(trials, kind === 'click' ? 'seen' : 'awaited', {
+        share: shares[age] as number,
+        isNew: kind === 'click' && age === 0,
+        isAged: age === provenAge[kind],
+      });
       if (age > 0) continue;
       const successes = kind === 'click' ? readEvents(executor, 'click', range) : readConversions(executor, range);
-      await each(await successes, kind === 'click' ? 'clicked' : 'converted', 1, false);
+      await each(await successes, kind === 'click' ? 'clicked' : 'converted', { share: 1 });
     }
   }
   next.traffic = await takeInTraffic(executor, model, progress, { from: String(from), to });

@@ -38,6 +38,9 @@ const levels: readonly Level[] = [
   },
 ];
 
+/** The place of the level that has what an offer counts everywhere. */
+const ofOffer = levels.length - 2;
+
 /** The slots of an offer at a placement, from the widest level on. -1: nothing is counted there. */
 export const rateSlots = (table: Table, offer: Offer, place: string): number[] =>
   levels.map(({ feature, entity }) => findSlot(table, table.indexOf.get(feature(offer, place)) ?? -1, entity(offer)));
@@ -61,6 +64,42 @@ export function rateOf({ first, second }: Table, slots: readonly number[], start
     shape = Math.min(shape, maxShape);
   }
   return { mean, shape };
+}
+
+/** Trials of an offer that were old enough for most successes to have come: what proves its rate. Counted to a bound. */
+const agedFeature = 'aged';
+const maxAged = 1000;
+
+export function countAged(table: Table, { id }: Offer): void {
+  const slot = slotOf(table, addFeature(table, agedFeature), id);
+  const aged = table.first[slot] as number;
+  if (aged < maxAged) setPair(table, slot, aged + 1, 0);
+}
+
+/** An offer with fewer aged trials is not proven: nothing speaks against a rate of 1. */
+const provingTrials = 20;
+
+export function isProven(table: Table, { id }: Offer): boolean {
+  const slot = findSlot(table, table.indexOf.get(agedFeature) ?? -1, id);
+  return slot !== -1 && (table.first[slot] as number) >= provingTrials;
+}
+
+/** What a rate may be at most allows for so many standard deviations. */
+const highDeviations = 2;
+
+/** Of a rate that succeeded in none of n trials, this many nths are the bound that 95 % keep ("rule of three"). */
+const unseenSuccesses = 3;
+
+/**
+ * What the rate of an offer may be, rather than what it is taken for; 1 until it is proven. Money is reserved by it.
+ * @param slots from `rateSlots`
+ */
+export function highRateOf(table: Table, offer: Offer, slots: readonly number[], { mean, shape }: Rate): number {
+  const own = slots[ofOffer] as number;
+  if (own === -1 || !isProven(table, offer)) return 1;
+  const [successes, exposure] = [table.first[own] as number, table.second[own] as number];
+  const possible = (successes + unseenSuccesses) / (exposure + unseenSuccesses);
+  return Math.min(1, Math.max(mean * (1 + highDeviations / Math.sqrt(shape)), possible));
 }
 
 /** Adds to the counts of slots from `addedRateSlots`. */

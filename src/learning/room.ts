@@ -17,7 +17,7 @@ export function createLearning({ platform, catalog }: { platform: Platform; cata
   const jobs: readonly Job[] = [
     {
       name: 'ranking model',
-      roles: ['api'],
+      roles: ['api', 'worker'],
       pauseMs: 1000,
       locks: 'none: reads model_versions into memory',
       run: model.refresh,

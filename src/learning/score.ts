@@ -3,7 +3,7 @@ import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import { averageName, effectLevels, effectOf, groupOf, keyOf, weightName } from './effects.ts';
 import { type Model, placeOf, type RateModel } from './model.ts';
 import { type LearningContext, type LearningPublisher, type Property, propertiesOf } from './properties.ts';
-import { type Rate, rateOf, rateSlots } from './rates.ts';
+import { highRateOf, type Rate, rateOf, rateSlots } from './rates.ts';
 import { findSlot } from './table.ts';
 
 /** Requests that are equal for a model: of one placement, and with equal properties of those that matter. */
@@ -59,16 +59,31 @@ export function scopeOf(model: Model, publisherId: number, placement: string, pr
   return { click: of(model.click, keys.click), conversion: of(model.conversion, keys.conversion) };
 }
 
-/** The distribution of an offer's rate for a scope, on the first position. */
-export function scopedRateOf(scope: RateScope, offer: Offer): Rate {
+/** The distribution of an offer's rate for a scope, on the first position, and what it may be at most. */
+export function scopedRateOf(scope: RateScope, offer: Offer): Rate & { high: number } {
   const { model, place } = scope;
-  const { mean, shape } = rateOf(model.rates, rateSlots(model.rates, offer, place), model.startRate);
+  const slots = rateSlots(model.rates, offer, place);
+  const { mean, shape } = rateOf(model.rates, slots, model.startRate);
   const effect = { mean: 0, variance: 0 };
   for (const one of effectsOf(scope, offer)) {
     effect.mean += one.mean;
     effect.variance += one.variance;
   }
-  return { mean: mean * Math.exp(effect.mean), shape: 1 / (1 / shape + effect.variance) };
+  const rate = { mean: mean * Math.exp(effect.mean), shape: 1 / (1 / shape + effect.variance) };
+  return { ...rate, high: highRateOf(model.rates, offer, slots, rate) };
+}
+
+/** What the rates of an offer may be at most, whoever sees it wherever: 1 until it is proven. */
+export type HighRates = { click: number; conversion: number };
+
+export const highRatesOf = ({ click, conversion }: Model, offer: Offer): HighRates => ({
+  click: highRateAnywhere(click, offer),
+  conversion: highRateAnywhere(conversion, offer),
+});
+
+function highRateAnywhere({ rates, startRate }: RateModel, offer: Offer): number {
+  const slots = rateSlots(rates, offer, '');
+  return highRateOf(rates, offer, slots, rateOf(rates, slots, startRate));
 }
 
 /** The effects of the properties on an offer's rate: mean and variance of its logarithm. */

@@ -1,29 +1,87 @@
-import { expect, test } from 'vitest';
-import { afterStep, stepAgesMs } from '../../src/budgets/release.ts';
+import { describe, expect, test } from 'vitest';
+import { afterStep, type Known, stepAgesMs } from '../../src/budgets/release.ts';
 import { type PayingEvent, payingEventOf } from '../../src/budgets/reservations.ts';
 import { createDelays, noteDelay } from '../../src/learning/delays.ts';
 import type { KnownDelays } from '../../src/learning/progress.ts';
+import type { HighRates } from '../../src/learning/score.ts';
 
-/** What is left of a reservation of 1,000 at an age (seconds). */
-function leftAt(
-  paidBy: PayingEvent,
-  ageS: number,
-  delays: KnownDelays | null = null,
-): { impressions: number; micros: number } {
-  let left: { impressions: number; micros: number; paidBy: PayingEvent } | null = {
-    ...{ impressions: 1, micros: 1000, paidBy },
-  };
+const unproven: HighRates = { click: 1, conversion: 1 };
+const proven: HighRates = { click: 0.1, conversion: 0.05 };
+
+type Case = { paidBy: PayingEvent; rates?: HighRates; delays?: KnownDelays | null; isClicked?: boolean };
+
+/** What an answer reserves of 1,000 that may be paid. */
+function reserved({ paidBy, rates = unproven }: Case) {
+  const { click, conversion } = rates;
+  const chance = { impression: 1, click, conversion: click * conversion }[paidBy];
+  return { offerId: 1, impressions: 1, micros: Math.round(1000 * chance), paidBy, chance };
+}
+
+/** What is left of it at an age (seconds). */
+function leftAt(ageS: number, one: Case): { impressions: number; micros: number } {
+  const { rates = unproven, delays = null, isClicked = false } = one;
+  const known: Known = { delays, ratesOf: () => rates };
+  let left: ReturnType<typeof reserved> | null = reserved(one);
   for (const [step, ageMs] of stepAgesMs.entries())
-    if (left !== null && ageMs <= ageS * 1000) left = afterStep(step, left, delays);
+    if (left !== null && ageMs <= ageS * 1000) left = afterStep(step, left, known, isClicked);
   const { impressions, micros } = left ?? { impressions: 0, micros: 0 };
   return { impressions, micros };
 }
 
-test('money for a click is let go within a minute, for a conversion within an hour, in steps', () => {
-  const money = (paidBy: PayingEvent) => [0, 20, 40, 60, 600, 1800, 3600].map((ageS) => leftAt(paidBy, ageS).micros);
-  expect(money('impression')).toEqual([1000, 1000, 1000, 0, 0, 0, 0]);
-  expect(money('click')).toEqual([1000, 600, 250, 0, 0, 0, 0]);
-  expect(money('conversion')).toEqual([1000, 900, 800, 700, 400, 200, 0]);
+const minutes = (count: number): number => count * 60;
+const hours = (count: number): number => count * 3600;
+
+describe('money is let go', () => {
+  test('for a click of a proven offer, as the chance fades that it comes; within a minute', () => {
+    const left = [0, 10, 25, 60].map((ageS) => leftAt(ageS, { paidBy: 'click', rates: proven }).micros);
+    // Of 100 that 10 in 100 would click: 70 % of the clicks come later, or 7.2 % of those who have not clicked.
+    expect(left).toEqual([100, 72, 42, 0]);
+  });
+
+  test('for a click of an offer of which nothing is known, after a minute: all may click', () => {
+    expect([0, 10, 25, 59, 60].map((ageS) => leftAt(ageS, { paidBy: 'click' }).micros)).toEqual([
+      ...[1000, 1000, 1000, 1000, 0],
+    ]);
+  });
+
+  test('for a conversion without a click, after a minute', () => {
+    for (const rates of [unproven, proven]) {
+      const one: Case = { paidBy: 'conversion', rates };
+      expect(leftAt(59, one).micros).toBe(rates === proven ? 5 : 1000);
+      expect(leftAt(60, one)).toEqual({ impressions: 0, micros: 0 });
+    }
+  });
+
+  test('for a conversion after a click, over days: from the minute on it is what a click may cost', () => {
+    const one: Case = { paidBy: 'conversion', rates: proven, isClicked: true };
+    expect([59, 60].map((ageS) => leftAt(ageS, one).micros)).toEqual([5, 50]);
+    const later = [minutes(10), minutes(30), hours(1), hours(3), hours(12), hours(72)];
+    const left = later.map((ageS) => leftAt(ageS, { paidBy: 'conversion', isClicked: true }).micros);
+    expect(left).toEqual([700, 500, 400, 250, 100, 0]);
+  });
+
+  test('at the first step already, of an answer that was given before the offer was proven', () => {
+    const given = { ...reserved({ paidBy: 'click' }), micros: 1000 };
+    const left = afterStep(0, given, { delays: null, ratesOf: () => proven }, false);
+    expect(left).toMatchObject({ micros: 72, impressions: 1 });
+  });
+
+  test('at once where the learned delays say so, and late where they do', () => {
+    const [quick, slow] = [known(3, 60), known(30, 30_000)];
+    const click = (ageS: number, delays: KnownDelays) =>
+      leftAt(ageS, { paidBy: 'click', rates: proven, delays }).micros;
+    expect(click(10, quick)).toBe(0);
+    expect(click(10, slow)).toBeGreaterThan(95);
+    expect(click(60, slow)).toBe(0);
+    const conversion = (ageS: number, delays: KnownDelays) =>
+      leftAt(ageS, { paidBy: 'conversion', isClicked: true, delays }).micros;
+    expect(conversion(hours(1), quick)).toBe(0);
+    expect(conversion(hours(3), slow)).toBeGreaterThan(900);
+    expect(conversion(hours(12), slow)).toBeGreaterThan(400);
+    expect(conversion(hours(72), slow)).toBe(0);
+    // A few successes change little.
+    expect(conversion(minutes(10), known(3, 60, 1))).toBeGreaterThan(650);
+  });
 });
 
 /** What is known after so many successes of a delay each (seconds). */
@@ -36,32 +94,17 @@ function known(click: number, conversion: number, successes = 500): KnownDelays 
   return { click: delays.click.counts, conversion: delays.conversion.counts };
 }
 
-test('money is let go as the delays say that were learned: at once, or after days', () => {
-  const money = (paidBy: PayingEvent, delays: KnownDelays | null) =>
-    [20, 40, 60, 600, 3600, 10_800, 43_200, 259_200].map((ageS) => leftAt(paidBy, ageS, delays).micros);
-  const [quick, slow] = [known(3, 60), known(30, 30_000)];
-  expect(money('click', quick)).toEqual([0, 0, 0, 0, 0, 0, 0, 0]);
-  expect(money('click', slow)[0]).toBeGreaterThan(950);
-  expect(money('click', slow)[2]).toBe(0);
-  expect(money('conversion', quick)[3]).toBe(0);
-  const [, , , , anHour, threeHours, halfADay, threeDays] = money('conversion', slow);
-  expect(anHour).toBeGreaterThan(900);
-  expect(threeHours).toBeGreaterThan(900);
-  expect(halfADay).toBeGreaterThan(400);
-  expect(threeDays).toBe(0);
-  // A few successes change little.
-  expect(money('conversion', known(3, 60, 1))[0]).toBeGreaterThan(800);
-});
-
 test('an impression that has not come within a minute is let go, whatever its campaign pays for', () => {
   for (const paidBy of ['impression', 'click', 'conversion'] as const)
-    expect([59, 60].map((ageS) => leftAt(paidBy, ageS).impressions)).toEqual([1, 0]);
+    expect([59, 60].map((ageS) => leftAt(ageS, { paidBy }).impressions)).toEqual([1, 0]);
+  expect(leftAt(60, { paidBy: 'impression' }).micros).toBe(0);
 });
 
 test('a reservation without money ends with its impression', () => {
-  const reservation = { impressions: 1, micros: 0, paidBy: 'conversion' as const };
-  expect(afterStep(0, reservation)).toBe(reservation);
-  expect(afterStep(2, reservation)).toBeNull();
+  const reservation = { ...reserved({ paidBy: 'conversion' }), micros: 0 };
+  const facts: Known = { delays: null, ratesOf: () => unproven };
+  expect(afterStep(0, reservation, facts, false)).toBe(reservation);
+  expect(afterStep(2, reservation, facts, false)).toBeNull();
 });
 
 test('the event that pays is that of the payout', () => {

@@ -134,7 +134,14 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
     });
     if (isReached) return;
     const shown = { sessionId: newUuid7(nowMs), offerId: 1, campaignId, publisherId: null, timeZone: 'UTC', periods };
-    const reservation = { ...shown, impressions: 1, micros: 700, paidBy: 'impression' as const, sliceId: null };
+    const reservation = {
+      ...shown,
+      impressions: 1,
+      micros: 700,
+      paidBy: 'impression' as const,
+      chance: 1,
+      sliceId: null,
+    };
     const sliceId = process.slices.grant(total(), reservation);
     if (sliceId !== null) return void process.batch.push({ ...reservation, sliceId });
     if (!mayRowByRow) return;
@@ -193,7 +200,7 @@ async function createWorld(pool: pg.Pool, campaignId: number, random: () => numb
     const expired = live.filter(isExpired);
     live = live.filter((each) => !isExpired(each));
     addTruth(expired, -1);
-    await releaseDueReservations(pool, nowMs);
+    await releaseDueReservations(pool, nowMs, () => ({ click: 1, conversion: 1 }));
   };
   const expireSlices = async (): Promise<void> => {
     await pool.query("update cap_slices set expires_at = now() - interval '1 s'");

@@ -1,6 +1,5 @@
 import type { Payout } from '../../catalog/types.ts';
 import type { Model, Sales } from '../../learning/model.ts';
-import type { Rate } from '../../learning/rates.ts';
 import { relevantProperties, type Scope, scopedRateOf, scopeKeyOf, scopeOf } from '../../learning/score.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import type { EligibilityIndex, PriorityClass } from '../eligibility.ts';
@@ -24,8 +23,8 @@ export type RevenueModel = {
   offerIds: Int32Array;
   /**
    * Rows of `rowLength`: mean (NaN until the candidate is estimated), then mean and standard deviation of the cube root
-   * of a draw, in units of the cube root of the mean, then what to reserve. Rows, because a draw of one in thousands
-   * waits for its memory.
+   * of a draw, in units of the cube root of the mean, then what to reserve, and its part of what is paid at most. Rows,
+   * because a draw of one in thousands waits for its memory.
    */
   rows: Float64Array;
   /** null: not made yet. */
@@ -50,12 +49,9 @@ const variancePart = 0.5;
 /** The cube of a normal draw is close to a Gamma distribution up to this relative variance. */
 const maxVariance = 2;
 
-const rowLength = 4;
+const rowLength = 5;
 
-/** What is reserved allows for the rate to be higher than its mean, by so many standard deviations. */
-const reservedDeviations = 2;
-
-/** Rows that are kept, for one index and one version of the model (count): 32 bytes each. */
+/** Rows that are kept, for one index and one version of the model (count): 40 bytes each. */
 const maxRows = 500_000;
 
 type ByScope = { rows: number; models: Map<string, Map<PriorityClass, RevenueModel>> };
@@ -111,18 +107,26 @@ function revenueAt({ rows }: RevenueModel, at: number, z: number): number {
 
 export const meanRevenueOf = ({ rows }: RevenueModel, at: number): number => rows[at * rowLength] as number;
 
-/** What an impression may cost: more than its mean, as long as the rates are little known. */
-export const reserveOf = ({ rows }: RevenueModel, at: number): number => rows[at * rowLength + 3] as number;
+/** What an impression may cost, in millionths, and the chance of it: the higher, the less is known of the rates. */
+export type Reserve = { reserveMicros: number; reserveChance: number };
+
+export const reserveOf = ({ rows }: RevenueModel, at: number): Reserve => ({
+  reserveMicros: rows[at * rowLength + 3] as number,
+  reserveChance: rows[at * rowLength + 4] as number,
+});
 
 /** Fills in the model for the candidate at a place, unless it was. */
 export function ensureEstimated(model: RevenueModel, at: number, input: DecisionInput): void {
   if (!Number.isNaN(meanRevenueOf(model, at))) return;
-  const { mean, relativeVariance, reserve } = estimate(
+  const { mean, relativeVariance, value, chance } = estimate(
     model.candidates[model.from + at] as Candidate,
     model.scope,
     input.model.sales,
   );
-  model.rows.set([mean, 1 - relativeVariance / 9, Math.sqrt(relativeVariance) / 3, reserve], at * rowLength);
+  model.rows.set(
+    [mean, 1 - relativeVariance / 9, Math.sqrt(relativeVariance) / 3, value * chance, chance],
+    at * rowLength,
+  );
 }
 
 /** Mean of the expected revenue of a candidate of a class, and what it may cost; nothing where it does not pay. */
@@ -131,12 +135,12 @@ export function expectedRevenueOf(
   priorityClass: PriorityClass,
   candidate: Candidate,
   input: DecisionInput,
-): { meanMicros: number; reserveMicros: number } {
-  if (candidate.payout.amountMicros === 0) return { meanMicros: 0, reserveMicros: 0 };
+): { meanMicros: number } & Reserve {
+  if (candidate.payout.amountMicros === 0) return { meanMicros: 0, reserveMicros: 0, reserveChance: 1 };
   const model = revenueModelOf(index, priorityClass, input);
   const at = candidate.index - priorityClass.from;
   ensureEstimated(model, at, input);
-  return { meanMicros: meanRevenueOf(model, at), reserveMicros: reserveOf(model, at) };
+  return { meanMicros: meanRevenueOf(model, at), ...reserveOf(model, at) };
 }
 
 /** Candidates are ordered by their revenue at this draw, at which few are among the best (standard deviations). */
@@ -174,27 +178,26 @@ function fromEnd<T extends Int32Array | Float64Array>(values: T, combine: (a: nu
   return combined;
 }
 
-/** Mean of the expected revenue, its variance divided by the squared mean, and what to reserve. */
+/** Mean of the expected revenue, its variance divided by the squared mean, what is paid, and the chance taken high. */
 function estimate(
   { payout, offer }: Candidate,
   scope: Scope,
   sales: Model['sales'],
-): { mean: number; relativeVariance: number; reserve: number } {
+): { mean: number; relativeVariance: number; value: number; chance: number } {
   const value = payoutValue(payout, sales.get(offer.campaign.id));
-  if (payout.kind === 'cpm' || value === 0) return { mean: value, relativeVariance: 0, reserve: value };
+  if (payout.kind === 'cpm' || value === 0) return { mean: value, relativeVariance: 0, value, chance: 1 };
   const click = scopedRateOf(scope.click, offer);
   const conversion = payout.kind === 'cpc' ? certain : scopedRateOf(scope.conversion, offer);
   const relativeVariance = (1 + variancePart / click.shape) * (1 + variancePart / conversion.shape) - 1;
   return {
     mean: value * Math.min(1, click.mean) * Math.min(1, conversion.mean),
     relativeVariance: Math.min(maxVariance, relativeVariance),
-    reserve: value * highRateOf(click) * highRateOf(conversion),
+    value,
+    chance: click.high * conversion.high,
   };
 }
 
-const highRateOf = ({ mean, shape }: Rate): number => Math.min(1, mean * (1 + reservedDeviations / Math.sqrt(shape)));
-
-const certain: Rate = { mean: 1, shape: Number.POSITIVE_INFINITY };
+const certain = { mean: 1, shape: Number.POSITIVE_INFINITY, high: 1 };
 
 /** Revenue of the event that is paid; of an impression for `cpm`. */
 function payoutValue({ kind, amountMicros }: Payout, sales: Sales | undefined): number {

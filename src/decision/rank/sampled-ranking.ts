@@ -4,19 +4,24 @@ import { countBits, nextBit } from '../index/index-filters.ts';
 import { salts, uniform } from '../random.ts';
 import type { DecisionInput } from '../types.ts';
 import { bestDraws, createTop } from './best-draws.ts';
-import { drawRevenue, ensureEstimated, meanRevenueOf, reserveOf, revenueModelOf } from './revenue-model.ts';
+import {
+  drawRevenue,
+  ensureEstimated,
+  meanRevenueOf,
+  type Reserve,
+  reserveOf,
+  revenueModelOf,
+} from './revenue-model.ts';
 
 /** Share of decisions in which one eligible offer, picked uniformly, ranks first whatever its revenue. */
 export const explorationShare = 0.01;
 
-export type RankedCandidate = {
+export type RankedCandidate = Reserve & {
   candidate: Candidate;
   /** The ranking score: expected revenue of one impression as sampled, in millionths of the payout's currency. */
   score: number;
   /** The same without sampling. */
   meanMicros: number;
-  /** What an impression may cost, in the same. */
-  reserveMicros: number;
   /** Whether it comes before others for the sake of its campaign's goal. */
   isForGoal?: true;
 };
@@ -43,7 +48,7 @@ export function* sampledRanking(options: Options): Generator<RankedCandidate, vo
     candidate: index.candidates[priorityClass.from + member] as Candidate,
     score,
     meanMicros: meanRevenueOf(model, member),
-    reserveMicros: reserveOf(model, member),
+    ...reserveOf(model, member),
   });
   const explored = options.mayExplore ? exploredOf(options, count) : -1;
   if (explored !== -1) {
