@@ -65,7 +65,7 @@ export function afterStep<One extends Reserved>(
   const impressions = (steps[step] as { ageMs: number }).ageMs < reservationMs ? reservation.impressions : 0;
   const chance = chanceAfter(step, reservation, known, isClicked);
   const { chance: before } = reservation;
-  const micros = before === 0 ? 0 : Math.floor((reservation.micros * chance) / before);
+  const micros = before === 0 ? 0 : Math.round((reservation.micros * chance) / before);
   if (impressions === reservation.impressions && micros === reservation.micros) return reservation;
   return impressions === 0 && micros <= 0 ? null : { ...reservation, impressions, micros, chance };
 }

@@ -6,15 +6,18 @@ import type { KnownDelays } from '../../src/learning/progress.ts';
 import type { HighRates } from '../../src/learning/score.ts';
 
 const unproven: HighRates = { click: 1, conversion: 1 };
-const proven: HighRates = { click: 0.1, conversion: 0.05 };
+const proven: HighRates = { click: 1 / 8, conversion: 1 / 16 };
+
+/** What is paid. */
+const full = 1024;
 
 type Case = { paidBy: PayingEvent; rates?: HighRates; delays?: KnownDelays | null; isClicked?: boolean };
 
-/** What an answer reserves of 1,000 that may be paid. */
+/** What an answer reserves of it. */
 function reserved({ paidBy, rates = unproven }: Case) {
   const { click, conversion } = rates;
   const chance = { impression: 1, click, conversion: click * conversion }[paidBy];
-  return { offerId: 1, impressions: 1, micros: Math.round(1000 * chance), paidBy, chance };
+  return { offerId: 1, impressions: 1, micros: full * chance, paidBy, chance };
 }
 
 /** What is left of it at an age (seconds). */
@@ -34,36 +37,36 @@ const hours = (count: number): number => count * 3600;
 describe('money is let go', () => {
   test('for a click of a proven offer, as the chance fades that it comes; within a minute', () => {
     const left = [0, 10, 25, 60].map((ageS) => leftAt(ageS, { paidBy: 'click', rates: proven }).micros);
-    // Of 100 that 10 in 100 would click: 70 % of the clicks come later, or 7.2 % of those who have not clicked.
-    expect(left).toEqual([100, 72, 42, 0]);
+    // 1 in 8 clicks; of the clicks, 70 % come later: that is 1 in 11 of those who have not clicked yet.
+    expect(left).toEqual([128, 93, 55, 0]);
   });
 
   test('for a click of an offer of which nothing is known, after a minute: all may click', () => {
     expect([0, 10, 25, 59, 60].map((ageS) => leftAt(ageS, { paidBy: 'click' }).micros)).toEqual([
-      ...[1000, 1000, 1000, 1000, 0],
+      ...[full, full, full, full, 0],
     ]);
   });
 
   test('for a conversion without a click, after a minute', () => {
     for (const rates of [unproven, proven]) {
       const one: Case = { paidBy: 'conversion', rates };
-      expect(leftAt(59, one).micros).toBe(rates === proven ? 5 : 1000);
+      expect(leftAt(59, one).micros).toBe(rates === proven ? 8 : full);
       expect(leftAt(60, one)).toEqual({ impressions: 0, micros: 0 });
     }
   });
 
   test('for a conversion after a click, over days: from the minute on it is what a click may cost', () => {
     const one: Case = { paidBy: 'conversion', rates: proven, isClicked: true };
-    expect([59, 60].map((ageS) => leftAt(ageS, one).micros)).toEqual([5, 50]);
+    expect([59, 60].map((ageS) => leftAt(ageS, one).micros)).toEqual([8, 64]);
     const later = [minutes(10), minutes(30), hours(1), hours(3), hours(12), hours(72)];
     const left = later.map((ageS) => leftAt(ageS, { paidBy: 'conversion', isClicked: true }).micros);
-    expect(left).toEqual([700, 500, 400, 250, 100, 0]);
+    expect(left).toEqual([717, 512, 410, 256, 102, 0]);
   });
 
   test('at the first step already, of an answer that was given before the offer was proven', () => {
-    const given = { ...reserved({ paidBy: 'click' }), micros: 1000 };
+    const given = { ...reserved({ paidBy: 'click' }), micros: full };
     const left = afterStep(0, given, { delays: null, ratesOf: () => proven }, false);
-    expect(left).toMatchObject({ micros: 72, impressions: 1 });
+    expect(left).toMatchObject({ micros: 93, impressions: 1 });
   });
 
   test('at once where the learned delays say so, and late where they do', () => {
@@ -71,7 +74,7 @@ describe('money is let go', () => {
     const click = (ageS: number, delays: KnownDelays) =>
       leftAt(ageS, { paidBy: 'click', rates: proven, delays }).micros;
     expect(click(10, quick)).toBe(0);
-    expect(click(10, slow)).toBeGreaterThan(95);
+    expect(click(10, slow)).toBeGreaterThan(120);
     expect(click(60, slow)).toBe(0);
     const conversion = (ageS: number, delays: KnownDelays) =>
       leftAt(ageS, { paidBy: 'conversion', isClicked: true, delays }).micros;
