@@ -5,7 +5,7 @@ import { hostOf } from '../webhooks/address-guard.ts';
 import type { Sender } from '../webhooks/sender.ts';
 
 /** Of one look (count). */
-export const maxRedirects = 10;
+const maxRedirects = 10;
 /** Of a whole look (milliseconds). */
 export const lookMs = 30_000;
 
@@ -92,4 +92,4 @@ function domainOf(host: string): string {
   return labels.slice(top.length === 2 && shared.has(second) ? -3 : -2).join('.');
 }
 
-export const isSameDomain = (one: string, other: string): boolean => domainOf(one) === domainOf(other);
+const isSameDomain = (one: string, other: string): boolean => domainOf(one) === domainOf(other);

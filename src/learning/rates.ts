@@ -79,7 +79,7 @@ export function countAged(table: Table, { id }: Offer): void {
 /** An offer with fewer aged trials is not proven: nothing speaks against a rate of 1. */
 const provingTrials = 20;
 
-export function isProven(table: Table, { id }: Offer): boolean {
+function isProven(table: Table, { id }: Offer): boolean {
   const slot = findSlot(table, table.indexOf.get(agedFeature) ?? -1, id);
   return slot !== -1 && (table.first[slot] as number) >= provingTrials;
 }
