@@ -79,6 +79,7 @@ export {
   WebhookVerificationError,
 } from './webhook.ts';
 export type {
+  AuditPayload,
   ConversionPayload,
   OperationalPayloads,
   PerkMessagePayload,
