@@ -18,4 +18,4 @@ create table audit_feed_positions (
   primary key (feed, publisher_id)
 );
 comment on table audit_feed_positions is
-  'The last entry of each log that was sent; 0 is the log of the operators. A log that is not here begins at its start.';
+  'The last entry of each log that was sent; 0: the log of the operators. One that is not here is sent from its start.';

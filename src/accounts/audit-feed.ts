@@ -104,7 +104,7 @@ export async function advanceFeed(executor: Executor, feed: AuditFeed, entries: 
   );
 }
 
-/** `waiting`: entries that were not sent, counted up to a limit. `failedAt`: since when sending fails; null: it does not. */
+/** `waiting`: entries that were not sent, counted up to a limit. `failedAt`: since when sending fails; null: no. */
 export type FeedState = { waiting: number; sentAt: Date | null; failedAt: Date | null; error: string | null };
 
 /** null: the feed was never used. */

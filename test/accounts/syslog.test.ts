@@ -32,7 +32,8 @@ const send = (setting: SyslogSetting) => sendToSyslog({ pool: t.pool, setting, h
 const record = async (names: readonly string[], publisherId = 1): Promise<void> => {
   for (const name of names)
     await t.pool.query(
-      `insert into audit_log (publisher_id, at, actor_kind, actor_id, actor_label, action, resource, resource_id, changes)
+      `insert into audit_log
+        (publisher_id, at, actor_kind, actor_id, actor_label, action, resource, resource_id, changes)
       values ($1, now(), 'user', 7, 'ann@publisher.example', 'update', 'offers', $2, '{}')`,
       [publisherId, name],
     );
