@@ -26,8 +26,9 @@ const viewport = { width: 1000, height: 4000 };
 
 /** Once the SDK is there. */
 const mounting = (script: string): string =>
-  `document.addEventListener('DOMContentLoaded', () => { window.units = []; const add = (placement, targetElement, more) =>
-    units.push(Ad.mount({ placement, targetElement, ...more, callback: (event, payload) =>
+  `document.addEventListener('DOMContentLoaded', () => { window.units = [];
+    const add = (placement, targetElement, more) => units.push(Ad.mount({
+      placement, targetElement, ...more, callback: (event, payload) =>
       seen.push({ event: placement + ' ' + event, payload }) })); window.add = add; ${script} });`;
 
 const open = (script: string, user = 'mounted') =>
