@@ -1,12 +1,15 @@
 import { parseArgs } from 'node:util';
+import pg from 'pg';
 import { budgetRun } from './budgets.ts';
 import { eventLogRun } from './event-log.ts';
 import { failoverRun } from './failover.ts';
 import { leaseRun } from './leases.ts';
+import { perkRun } from './perks.ts';
+import { startChaosPostgres } from './postgres.ts';
 import { killRun, outageRun, rollingRun } from './scenarios.ts';
 
 /*
- * npm run chaos -- [--scenario kills|rolling|outage|failover|leases|budgets|event-log] [--runs 20] [--seed N]
+ * npm run chaos -- [--scenario kills|rolling|outage|failover|leases|budgets|perks|event-log] [--runs 20] [--seed N]
  *   [--wraps 2000] [--endpoints 50] [--kills 20]
  *
  * `leases` counts its kills twice: of processes that grant total caps, and of those with budgets at their limits
@@ -36,6 +39,14 @@ const scenarios: Record<string, (seed: number) => Promise<{ ok: boolean }>> = {
     return { ok: leases.ok && budgets.ok, leases, budgets };
   },
   budgets: (seed) => budgetRun(seed, count),
+  perks: async (seed) => {
+    const postgres = await startChaosPostgres();
+    const pool = new pg.Pool({ connectionString: postgres.url, max: 2 });
+    const verdict = await perkRun(seed, { ...count, parallel: 64, databaseUrl: postgres.url, pool });
+    await pool.end();
+    await postgres.close();
+    return verdict;
+  },
   'event-log': (seed) => eventLogRun(seed, { downMs: msOr(60) }),
   outage: (seed) => outageRun(seed, { ...size, downMs: msOr(30) }),
 };

@@ -3,8 +3,9 @@ import { couponCalls } from '../coupons/support.ts';
 import { type UspCalls, uspCalls } from '../perks/usp/calls.ts';
 import { erase, tablesWith } from '../privacy/support.ts';
 import { startTestJobs } from '../support/jobs.ts';
+import { openMailServer, type Received } from '../support/mail-server.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { headOf, messageCalls, openMailServer, partOf, type Received } from './support.ts';
+import { headOf, messageCalls, partOf } from './support.ts';
 
 let t: TestApp & { clock: { ms: number } };
 let usp: UspCalls;
