@@ -68,6 +68,9 @@ export function renderQuestion({
 
 type Frame = { publisher: string; brand: Brand; title: string; rows: Html; foot: Html };
 
+/** One edge for all texts, also those of offers in a script of the other direction. */
+const edge = (): string => `text-align:${languages[reader().language].direction === 'rtl' ? 'right' : 'left'}`;
+
 /** Tables and inline styles: what mail clients keep. */
 function frame({ publisher, brand, title, rows, foot }: Frame): string {
   const { language } = reader();
@@ -86,11 +89,11 @@ function frame({ publisher, brand, title, rows, foot }: Frame): string {
 <table role="presentation" class="page" width="100%" cellpadding="0" cellspacing="0" style="background:${surface}">
 <tr><td align="center" style="padding:16px 8px">
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="max-width:600px">
-<tr><td class="text" style="${font};padding:8px 8px 16px;color:${text}">
+<tr><td class="text" style="${font};${edge()};padding:8px 8px 16px;color:${text}">
 <h1 style="margin:0;font-size:22px;line-height:1.3">${title}</h1>
 <p style="margin:4px 0 0;${small}"><bdi>${publisher}</bdi></p></td></tr>
 ${rows}
-<tr><td class="quiet" style="${font};padding:16px 8px;color:${text};${small}">${foot}</td></tr>
+<tr><td class="quiet" style="${font};${edge()};padding:16px 8px;color:${text};${small}">${foot}</td></tr>
 </table>
 </td></tr>
 </table>
@@ -103,7 +106,7 @@ function cardRow(body: Html, { light }: Brand): Html {
   const box = `background:${light.tile};border:1px solid ${light['tile-edge']};border-radius:12px`;
   return html`<tr><td style="padding:0 0 12px">
 <table role="presentation" class="card" width="100%" cellpadding="0" cellspacing="0" style="${box}">
-<tr><td class="text" style="${font};padding:20px;color:${light.text};font-size:15px;line-height:1.5">
+<tr><td class="text" style="${font};${edge()};padding:20px;color:${light.text};font-size:15px;line-height:1.5">
 ${body}
 </td></tr></table></td></tr>`;
 }

@@ -51,10 +51,12 @@ test.each(looks)('mails in $language at $width px, $scheme: all of it can be see
       width: document.documentElement.scrollWidth,
       background: getComputedStyle(document.body).backgroundColor,
       direction: getComputedStyle(document.body).direction,
+      edges: [...document.querySelectorAll('h1, h2, p')].map((text) => getComputedStyle(text).textAlign),
     }));
     expect(sizes.width).toBe(width);
     expect(hexOf(sizes.background)).toBe(brand[scheme].surface.toLowerCase());
     expect(sizes.direction).toBe(language === 'ar' ? 'rtl' : 'ltr');
+    expect([...new Set(sizes.edges)]).toEqual([language === 'ar' ? 'right' : 'left']);
     expect(await violations(page, ['color-contrast', 'html-has-lang', 'link-name', 'image-alt'])).toEqual([]);
     const folder = process.env.SCREENSHOTS;
     if (folder !== undefined)
