@@ -82,7 +82,7 @@ const humpsUntil = (second: number): number => {
 const busy = {
   asks: () => 25,
   clickRate: 0.1,
-  seconds: 240,
+  seconds: 480,
   clickDelayS: exponential(15),
 } as const;
 
@@ -117,7 +117,7 @@ export const budgetWorlds: readonly BudgetWorld[] = [
   worldOf({
     name: 'budget of a day, 100.00',
     what: '100.00 a day at 0.50; 25 a second, 10 % click, after 20 s on average',
-    ...{ ...busy, rules: budget(100, 'day'), seconds: 400 },
+    ...{ ...busy, rules: budget(100, 'day') },
   }),
   worldOf({
     name: 'budget of a life, 400.00',

@@ -8,15 +8,19 @@ import { reservationMs } from './history-records.ts';
 import { type PayingEvent, type Reservation, releaseStep } from './reservations.ts';
 import { addUsage } from './usage.ts';
 
+/** Clicks that have not come by this age are not foreseen (milliseconds). */
+const clickMs = 75_000;
+
 /**
  * The releases of a reservation by the age of its session, and which share of the events comes later, as long as no
  * delays are known (docs/guides/how-a-decision-is-made.md#reservations). Impressions that have not come by
- * `reservationMs` do not come; for clicks after it, nothing is reserved.
+ * `reservationMs` do not come; for clicks after `clickMs`, nothing is reserved.
  */
 const steps: readonly ({ ageMs: number } & Record<PayingEvent, number>)[] = [
   { ageMs: 10_000, impression: 1, click: 0.7, conversion: 1 },
   { ageMs: 25_000, impression: 1, click: 0.4, conversion: 1 },
-  { ageMs: reservationMs, impression: 0, click: 0, conversion: 1 },
+  { ageMs: reservationMs, impression: 0, click: 0.1, conversion: 1 },
+  { ageMs: clickMs, impression: 0, click: 0, conversion: 1 },
   { ageMs: 10 * minuteMs, impression: 0, click: 0, conversion: 0.7 },
   { ageMs: 30 * minuteMs, impression: 0, click: 0, conversion: 0.5 },
   { ageMs: hourMs, impression: 0, click: 0, conversion: 0.4 },
@@ -26,7 +30,7 @@ const steps: readonly ({ ageMs: number } & Record<PayingEvent, number>)[] = [
 ];
 
 /** The step by which clicks have come: money for the conversions of those that have not is let go. */
-const clickStep = steps.findIndex(({ ageMs }) => ageMs === reservationMs);
+const clickStep = steps.findIndex(({ ageMs }) => ageMs === clickMs);
 
 /** Less is let go as a whole (share). */
 const leastShare = 0.05;

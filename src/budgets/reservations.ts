@@ -200,7 +200,8 @@ where cap_reservations.session_id = given.session_id`;
 
 /* Offers that were clicked, of sessions that wait for conversions. */
 const clicksSql = `
-select session_id, offer_id from events where kind = 'click' and session_id = any($1::uuid[]) and day = any($2::date[])`;
+select session_id, offer_id from events
+where kind = 'click' and session_id = any($1::uuid[]) and day = any($2::date[])`;
 
 async function clicksOf(executor: Executor, sessions: readonly Session[]): Promise<Set<string>> {
   const ids = sessions.flatMap(({ id, reservations }) =>

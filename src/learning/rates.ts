@@ -66,7 +66,7 @@ export function rateOf({ first, second }: Table, slots: readonly number[], start
   return { mean, shape };
 }
 
-/** Trials of an offer that were old enough for most successes to have come: what proves its rate. Counted to a bound. */
+/** Trials of an offer that were old enough for most successes to have come prove its rate. Counted to a bound. */
 const agedFeature = 'aged';
 const maxAged = 1000;
 
@@ -84,11 +84,11 @@ function isProven(table: Table, { id }: Offer): boolean {
   return slot !== -1 && (table.first[slot] as number) >= provingTrials;
 }
 
+/** What may have been expected where so many came: 95 % of expectations are lower (Poisson, 3 where none came). */
+const highCount = (count: number): number => count + 1 + 2 * Math.sqrt(count + 1);
+
 /** What a rate may be at most allows for so many standard deviations. */
 const highDeviations = 2;
-
-/** Of a rate that succeeded in none of n trials, this many nths are the bound that 95 % keep ("rule of three"). */
-const unseenSuccesses = 3;
 
 /**
  * What the rate of an offer may be, rather than what it is taken for; 1 until it is proven. Money is reserved by it.
@@ -98,7 +98,7 @@ export function highRateOf(table: Table, offer: Offer, slots: readonly number[],
   const own = slots[ofOffer] as number;
   if (own === -1 || !isProven(table, offer)) return 1;
   const [successes, exposure] = [table.first[own] as number, table.second[own] as number];
-  const possible = (successes + unseenSuccesses) / (exposure + unseenSuccesses);
+  const possible = highCount(successes) / exposure;
   return Math.min(1, Math.max(mean * (1 + highDeviations / Math.sqrt(shape)), possible));
 }
 

@@ -73,7 +73,7 @@ export function scopedRateOf(scope: RateScope, offer: Offer): Rate & { high: num
   return { ...rate, high: highRateOf(model.rates, offer, slots, rate) };
 }
 
-/** What the rates of an offer may be at most, whoever sees it wherever: 1 until it is proven. */
+/** What the rates of an offer may be at most, at any placement: 1 until it is proven. */
 export type HighRates = { click: number; conversion: number };
 
 export const highRatesOf = ({ click, conversion }: Model, offer: Offer): HighRates => ({

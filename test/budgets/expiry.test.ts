@@ -92,7 +92,7 @@ test('reservations of totals are released after a minute, and paid events stay c
   await call(t, (offers[0] as ShownOffer).pixel);
   nowMs += 1_000;
   await call(t, (offers[0] as ShownOffer).click_url);
-  nowMs += 61_000;
+  nowMs += 76_000;
   await releaseDueReservations(t.pool, nowMs, () => ({ click: 1, conversion: 1 }));
   expect(await usageOf(campaignId)).toEqual({ impressions: 1, clicks: 1, micros: 500_000 });
   expect((await t.pool.query('select 1 from cap_reservations')).rows).toEqual([]);

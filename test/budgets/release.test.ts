@@ -35,29 +35,29 @@ const minutes = (count: number): number => count * 60;
 const hours = (count: number): number => count * 3600;
 
 describe('money is let go', () => {
-  test('for a click of a proven offer, as the chance fades that it comes; within a minute', () => {
-    const left = [0, 10, 25, 60].map((ageS) => leftAt(ageS, { paidBy: 'click', rates: proven }).micros);
+  test('for a click of a proven offer, as the chance fades that it comes; within 75 s', () => {
+    const left = [0, 10, 25, 60, 75].map((ageS) => leftAt(ageS, { paidBy: 'click', rates: proven }).micros);
     // 1 in 8 clicks; of the clicks, 70 % come later: that is 1 in 11 of those who have not clicked yet.
-    expect(left).toEqual([128, 93, 55, 0]);
+    expect(left).toEqual([128, 93, 55, 14, 0]);
   });
 
-  test('for a click of an offer of which nothing is known, after a minute: all may click', () => {
-    expect([0, 10, 25, 59, 60].map((ageS) => leftAt(ageS, { paidBy: 'click' }).micros)).toEqual([
-      ...[full, full, full, full, 0],
+  test('for a click of an offer of which nothing is known, after 75 s: all may click', () => {
+    expect([0, 10, 25, 60, 74, 75].map((ageS) => leftAt(ageS, { paidBy: 'click' }).micros)).toEqual([
+      ...[full, full, full, full, full, 0],
     ]);
   });
 
-  test('for a conversion without a click, after a minute', () => {
+  test('for a conversion without a click, after 75 s', () => {
     for (const rates of [unproven, proven]) {
       const one: Case = { paidBy: 'conversion', rates };
-      expect(leftAt(59, one).micros).toBe(rates === proven ? 8 : full);
-      expect(leftAt(60, one)).toEqual({ impressions: 0, micros: 0 });
+      expect(leftAt(74, one).micros).toBe(rates === proven ? 8 : full);
+      expect(leftAt(75, one)).toEqual({ impressions: 0, micros: 0 });
     }
   });
 
-  test('for a conversion after a click, over days: from the minute on it is what a click may cost', () => {
+  test('for a conversion after a click, over days: from then on it is what a click may cost', () => {
     const one: Case = { paidBy: 'conversion', rates: proven, isClicked: true };
-    expect([59, 60].map((ageS) => leftAt(ageS, one).micros)).toEqual([8, 64]);
+    expect([74, 75].map((ageS) => leftAt(ageS, one).micros)).toEqual([8, 64]);
     const later = [minutes(10), minutes(30), hours(1), hours(3), hours(12), hours(72)];
     const left = later.map((ageS) => leftAt(ageS, { paidBy: 'conversion', isClicked: true }).micros);
     expect(left).toEqual([717, 512, 410, 256, 102, 0]);
@@ -75,7 +75,7 @@ describe('money is let go', () => {
       leftAt(ageS, { paidBy: 'click', rates: proven, delays }).micros;
     expect(click(10, quick)).toBe(0);
     expect(click(10, slow)).toBeGreaterThan(120);
-    expect(click(60, slow)).toBe(0);
+    expect(click(75, slow)).toBe(0);
     const conversion = (ageS: number, delays: KnownDelays) =>
       leftAt(ageS, { paidBy: 'conversion', isClicked: true, delays }).micros;
     expect(conversion(hours(1), quick)).toBe(0);

@@ -157,6 +157,7 @@ export const tables: Record<string, Ownership> = {
       audiences: 'rules of audiences count what users did',
       experiments: 'sums of experiments are made of what their users did',
       learning: 'the ranking model learns from impressions and clicks',
+      budgets: 'money for conversions is kept only where there is a click',
       offers: 'live calls show the events of a session',
       demo: 'the demo shop shows the events of its user',
       reports: 'rollups count events',
