@@ -3,8 +3,8 @@ import { createPublisher } from '../../bench/catalogue.ts';
 import { couponContext } from '../../src/coupons/seals.ts';
 import { createRandom } from '../../src/platform/lib/random.ts';
 import { createSecretBox } from '../../src/platform/security/secret-box.ts';
-import { openMailServer } from '../support/mail-server.ts';
 import { freePort, processSecrets, type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { openMailServer } from '../support/smtp-server.ts';
 
 /** What came of a run; all but the counts must be 0. */
 export type PerkVerdict = {

@@ -3,7 +3,7 @@ import { couponCalls } from '../coupons/support.ts';
 import { type UspCalls, uspCalls } from '../perks/usp/calls.ts';
 import { erase, tablesWith } from '../privacy/support.ts';
 import { startTestJobs } from '../support/jobs.ts';
-import { openMailServer, type Received } from '../support/mail-server.ts';
+import { openMailServer, type Received } from '../support/smtp-server.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { headOf, messageCalls, partOf } from './support.ts';
 

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { saveUrlOf, showOneTo } from '../perks/wallet/support.ts';
 import { erase, tablesWith } from '../privacy/support.ts';
 import { startTestJobs } from '../support/jobs.ts';
-import { openMailServer } from '../support/mail-server.ts';
+import { openMailServer } from '../support/smtp-server.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { headOf, type Logged, messageCalls, partOf } from './support.ts';
 

@@ -2,42 +2,56 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { SMTPServer } from 'smtp-server';
 
-/** What a mail server does with the next mails. */
-type Mood = 'takes' | 'takes and hangs up' | 'refuses the address' | 'refuses the sender' | 'is busy';
-export type Received = { to: string; raw: string; messageId: string };
+type ReceivedMail = { from: string; to: string[]; head: string; text: string };
 
-/** A mail server that counts. */
-export async function openMailServer() {
-  const server = { mood: 'takes' as Mood, received: [] as Received[] };
-  const refusals: { [Name in Mood]?: [number, string] } = {
-    'refuses the address': [550, '5.1.1 no such mailbox'],
-    'refuses the sender': [550, '5.7.1 you may not relay'],
-    'is busy': [451, '4.3.2 later'],
-  };
-  const smtp = new SMTPServer({
-    authOptional: true,
-    disabledCommands: ['STARTTLS', 'AUTH'],
+export type MailServer = {
+  port: number;
+  mails: ReceivedMail[];
+  /** Refuses the next recipients with 550. */
+  refuse: (refused: boolean) => void;
+  close: () => Promise<void>;
+};
+
+/** A real SMTP server on a free port of this machine, without TLS, that asks for `user` and `secret`. */
+export async function startMailServer(): Promise<MailServer> {
+  const mails: ReceivedMail[] = [];
+  let refused = false;
+  const server = new SMTPServer({
+    authMethods: ['PLAIN', 'LOGIN'],
+    disabledCommands: ['STARTTLS'],
+    allowInsecureAuth: true,
     logger: false,
-    onRcptTo: (_address, _session, done) => {
-      const [responseCode, message] = refusals[server.mood] ?? [0, ''];
-      done(responseCode === 0 ? null : Object.assign(new Error(message), { responseCode }));
-    },
-    onData: (stream, session, done) => {
+    onAuth: ({ username, password }, _session, done) =>
+      username === 'user' && password === 'secret' ? done(null, { user: username }) : done(new Error('refused')),
+    onRcptTo: (_address, _session, done) =>
+      refused ? done(Object.assign(new Error('no such mailbox'), { responseCode: 550 })) : done(),
+    onData: (stream, { envelope }, done) => {
       text(stream).then((raw) => {
-        const messageId = /^message-id: (.*)\r$/im.exec(raw)?.[1] ?? '';
-        server.received.push({ to: session.envelope.rcptTo.map(({ address }) => address).join(), raw, messageId });
-        // It has the mail, and the sender never learns that.
-        if (server.mood === 'takes and hangs up') done(Object.assign(new Error('gone'), { responseCode: 421 }));
-        else done();
+        const [head = '', ...body] = raw.split('\r\n\r\n');
+        const from = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
+        const to = envelope.rcptTo.map(({ address }) => address);
+        mails.push({ from, to, head, text: decode(head, body.join('\n\n')) });
+        done();
       }, done);
     },
   });
-  // A sender that is killed resets its connection.
-  smtp.on('error', () => {});
-  await new Promise<void>((resolve) => smtp.listen(0, '127.0.0.1', resolve));
-  const { port } = smtp.server.address() as AddressInfo;
-  return Object.assign(server, {
-    mail: { host: '127.0.0.1', port, secure: false, credentials: null, from: 'Perks <perks@example.com>' },
-    close: () => new Promise<void>((resolve) => smtp.close(() => resolve())),
-  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.server.address() as AddressInfo).port,
+    mails,
+    refuse: (value) => {
+      refused = value;
+    },
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+}
+
+/** The text of a body in quoted-printable, or as it is. */
+function decode(head: string, body: string): string {
+  if (!/quoted-printable/i.test(head)) return body.replaceAll('\r\n', '\n');
+  const joined = body.replaceAll('\r\n', '\n').replaceAll(/=\n/g, '');
+  const latin1 = joined.replaceAll(/=([0-9A-F]{2})/g, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  return Buffer.from(latin1, 'latin1').toString('utf8');
 }

@@ -3,8 +3,8 @@ import { openAs, signInAs } from '../../dashboard/support.ts';
 import { violations } from '../../support/axe.ts';
 import { closeContexts, openBrowser } from '../../support/browser.ts';
 import { startTestJobs } from '../../support/jobs.ts';
-import { openMailServer } from '../../support/mail-server.ts';
 import { freePort } from '../../support/server-process.ts';
+import { openMailServer } from '../../support/smtp-server.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
 import { messageCalls } from '../support.ts';
 
