@@ -194,12 +194,13 @@ describe('OIDC_ISSUER', () => {
   };
 
   test('needs a client and allowed domains, and takes roles whose values contain separators', () => {
-    const OIDC_ROLES = 'CN=ops,OU=perks=operator; shop=manager:12';
+    const OIDC_ROLES = 'CN=ops,OU=perks=operator; shop=manager:12; help=role/First line: day:12';
     const { oidc } = load({ ...needed, OIDC_ROLE_CLAIM: 'groups', OIDC_ROLES, PASSWORD_SIGN_IN: 'false' });
     expect(oidc).toMatchObject({ allowedDomains: ['example.com'], clientSecret: null, defaultGrant: null });
     expect(oidc?.grants).toEqual([
       { value: 'CN=ops,OU=perks', grant: { role: 'operator', publisherId: null } },
       { value: 'shop', grant: { role: 'manager', publisherId: 12 } },
+      { value: 'help', grant: { role: { named: 'First line: day' }, publisherId: 12 } },
     ]);
     expect(namesOf(problemsOf({ OIDC_ISSUER: needed.OIDC_ISSUER }))).toEqual([
       'OIDC_ALLOWED_DOMAINS',

@@ -14,6 +14,32 @@ export const accountCommands: readonly Command[] = [
     load: async () => (await import('./commands/create-operator.ts')).createOperator,
   },
   {
+    name: 'roles list',
+    about: 'Lists the roles that the publisher has made',
+    options: {},
+    callsService: true,
+    examples: ['roles list'],
+    load: async () => (await import('./commands/roles.ts')).listRoles,
+  },
+  {
+    name: 'roles set',
+    args: 'NAME PERMISSION…',
+    about: 'Makes a role of permissions, or changes what one may do',
+    options: {},
+    callsService: true,
+    examples: ['roles set Support offers/approval reports'],
+    load: async () => (await import('./commands/roles.ts')).setRole,
+  },
+  {
+    name: 'roles remove',
+    args: 'NAME',
+    about: 'Removes a role that no member has',
+    options: {},
+    callsService: true,
+    examples: ['roles remove Support'],
+    load: async () => (await import('./commands/roles.ts')).removeRole,
+  },
+  {
     name: 'audit verify',
     about: 'Says whether an entry of the audit log in DATABASE_URL, or DATA_DIR, was changed or lost',
     options: {

@@ -23,15 +23,16 @@ import {
 } from '../management/resource.ts';
 import { idempotencyKey, resourceRoutes } from '../management/resource-routes.ts';
 import { createRow } from '../management/rows.ts';
-import { isOperator, type PermissionEntry, type Work } from '../management/unit-of-work.ts';
+import type { PermissionEntry, Work } from '../management/unit-of-work.ts';
 import type { Executor } from '../platform/db/pool.ts';
-import { AppError, type ErrorDetail } from '../platform/errors.ts';
+import type { ErrorDetail } from '../platform/errors.ts';
 import { hashKey, type Permission } from '../platform/http/auth.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
 import type { App } from '../platform/ports.ts';
 import { checkRestrictions, prepareRestrictions, restrictionFields } from './keys/restrictions.ts';
+import { requireAtMost } from './roles.ts';
 
 /**
  * API keys. No actor creates, changes or revokes one with more permissions than its own, and no key gives itself or
@@ -113,15 +114,6 @@ async function limitsOfMaker({ executor, actor }: Work): Promise<number[]> {
     [actor.id],
   );
   return rows[0]?.ids ?? [];
-}
-
-function requireAtMost(actor: Work['actor'], wanted: readonly Permission[]): void {
-  const beyond = isOperator(actor) ? [] : wanted.filter((permission) => !actor.permissions.has(permission));
-  if (beyond.length === 0) return;
-  throw new AppError('permission_denied', {
-    message: 'A key may do at most what its maker may do.',
-    details: beyond.map((permission) => ({ path: '/permissions', message: `${permission} is not among your own` })),
-  });
 }
 
 function checkRate({ rate_limit_per_s: rate }: Values, mostPerS: number | null): ErrorDetail[] {

@@ -1,5 +1,6 @@
 import type { Executor } from '../platform/db/pool.ts';
-import type { Role, User } from '../shell/context.ts';
+import type { MemberRole, User } from '../shell/context.ts';
+import { storedRole } from './roles.ts';
 import { type UserRow, userColumns, userOf } from './users.ts';
 
 /** A condition of SQL: this user may open the pages of this publisher. */
@@ -66,9 +67,13 @@ export async function join(executor: Executor, membershipId: number, nowMs: numb
 export async function changeMember(
   executor: Executor,
   { membershipId, id: userId }: Pick<User, 'membershipId' | 'id'>,
-  { role, disabled }: { role: Role; disabled: boolean },
+  { role, disabled }: { role: MemberRole; disabled: boolean },
 ): Promise<void> {
-  await executor.query('update memberships set role = $2, disabled = $3 where id = $1', [membershipId, role, disabled]);
+  await executor.query('update memberships set disabled = $2, role = $3, custom_role_id = $4 where id = $1', [
+    membershipId,
+    disabled,
+    ...storedRole(role),
+  ]);
   if (disabled) {
     await executor.query('delete from user_links where membership_id = $1', [membershipId]);
     await endAccess(executor, userId);

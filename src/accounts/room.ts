@@ -20,12 +20,14 @@ import { forgotPasswordPages } from './pages/forgot-password.ts';
 import { keyPages } from './pages/keys.ts';
 import { oneTimeLinkPages } from './pages/one-time-link.ts';
 import { providerSignOut } from './pages/provider-sign-out.ts';
+import { rolePages } from './pages/roles.ts';
 import { secondFactorPages } from './pages/second-factor.ts';
 import { signInPages } from './pages/sign-in.ts';
 import { callbackPath, singleSignOnPages } from './pages/single-sign-on.ts';
 import { userPages } from './pages/users.ts';
 import type { AccountDeps } from './ports.ts';
 import { createRevert } from './revert.ts';
+import { rolesOf } from './roles.ts';
 import { createSessionCheck } from './sessions.ts';
 import { syslogJob } from './syslog/job.ts';
 
@@ -62,6 +64,7 @@ export function createAccounts({ platform, catalog }: { platform: Platform; cata
         const http = catalog.managementHttp(auth);
         openManagementScope(scope);
         keyRoutes(scope, http, keysOf(house.permissions));
+        resourceRoutes(scope, http, rolesOf(house.permissions), ['list', 'create', 'get', 'update', 'remove']);
         resourceRoutes(scope, http, auditLog, ['list']);
       }) as unknown as Promise<void>,
     openPages: async (app: App, shell: Shell, house: { management: ManagementClient }) => {
@@ -78,7 +81,7 @@ export function createAccounts({ platform, catalog }: { platform: Platform; cata
     pages: (app: App, shell: Shell, house: { management: ManagementClient }) => {
       const services = servicesOf(shell, house.management);
       registerConfirmation(app, services);
-      for (const register of [accountPages, activityPages, keyPages, userPages]) register(app, services);
+      for (const register of [accountPages, activityPages, keyPages, rolePages, userPages]) register(app, services);
     },
   };
 }
@@ -105,6 +108,10 @@ const navigation: readonly NavEntry[] = [
     path: '/settings/users',
     icon: 'users',
     role: 'admin',
+  },
+  {
+    ...{ group: 'settings', rank: 45, key: 'roles', text: 'nav.roles' },
+    ...{ path: '/settings/roles', icon: 'users', role: 'admin' },
   },
   {
     ...{ group: 'settings', rank: 50, key: 'activity', text: 'nav.activity' },

@@ -4,6 +4,7 @@ import { dayMs, minuteMs } from '../platform/lib/time.ts';
 import { createToken, hashToken } from '../platform/security/random-token.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { User, Viewer } from '../shell/context.ts';
+import { storedRole } from './roles.ts';
 import type { SessionClient } from './sign-in/session-client.ts';
 import { joinMembership, type UserRow, userColumns, userOf } from './users.ts';
 
@@ -155,19 +156,25 @@ type Asked = Pick<Viewer, 'sessionId' | 'user'>;
 async function findOpen(executor: Executor, asked: ReadonlyMap<string, Asked>, nowMs: number): Promise<Set<string>> {
   const viewers = [...asked.values()];
   const { rows } = await executor.query<{ key: string }>(
-    `select a.key from unnest($3::text[], $4::bigint[], $5::integer[], $6::text[], $7::integer[])
-      as a (key, session_id, membership_id, role, publisher_id)
+    `select a.key from unnest($3::text[], $4::bigint[], $5::integer[], $6::text[], $7::integer[],
+        $8::integer[], $9::text[])
+      as a (key, session_id, membership_id, role, publisher_id, custom_role_id, permissions)
     join user_sessions s on s.id = a.session_id
     join memberships m on m.id = a.membership_id and m.user_id = s.user_id and m.role = a.role
       and m.publisher_id is not distinct from a.publisher_id
-    where ${isLive} and m.joined_at is not null and not m.disabled`,
+      and m.custom_role_id is not distinct from a.custom_role_id
+    left join member_roles c on c.id = m.custom_role_id
+    where ${isLive} and m.joined_at is not null and not m.disabled
+      and array_to_string(c.permissions, ' ') is not distinct from a.permissions`,
     [
       ...liveAt(nowMs),
       [...asked.keys()],
       viewers.map(({ sessionId }) => sessionId),
       viewers.map(({ user }) => user.membershipId),
-      viewers.map(({ user }) => user.role),
+      viewers.map(({ user }) => storedRole(user.role)[0]),
       viewers.map(({ user }) => user.publisherId),
+      viewers.map(({ user }) => storedRole(user.role)[1]),
+      viewers.map(({ user: { role } }) => (typeof role === 'string' ? null : role.permissions.join(' '))),
     ],
   );
   return new Set(rows.map(({ key }) => key));

@@ -1,12 +1,14 @@
 import type { Executor } from '../platform/db/pool.ts';
 import { isReaderLanguage, type ReaderLanguage } from '../platform/i18n/languages.ts';
-import type { Role, User } from '../shell/context.ts';
+import type { CustomRole, MemberRole, Role, User } from '../shell/context.ts';
+import { storedRole } from './roles.ts';
 
 export type UserRow = {
   id: number;
   email: string;
   membership_id: number;
   role: Role;
+  custom_role: CustomRole | null;
   publisher_id: number | null;
   advertiser_id: number | null;
   has_joined: boolean;
@@ -19,8 +21,14 @@ export type UserRow = {
   created_at: Date;
 };
 
+/** SQL: the role of the membership `m` that its publisher has made, as JSON; null: it has another. */
+const customRole = `case when m.role = 'analyst' then (
+    select json_build_object('id', c.id, 'name', c.name, 'permissions', c.permissions)
+    from member_roles c where c.id = m.custom_role_id) end`;
+
 /** Columns of `users u` and `memberships m` for `userOf`. */
-export const userColumns = `u.id, u.email, m.id as membership_id, m.role, m.publisher_id, m.advertiser_id,
+export const userColumns = `u.id, u.email, m.id as membership_id, m.role, ${customRole} as custom_role,
+  m.publisher_id, m.advertiser_id,
   m.joined_at is not null as has_joined, u.password_hash is not null as has_password,
   u.totp_sealed is not null or exists (select from user_passkeys k where k.user_id = u.id) as has_two_factor,
   u.totp_sealed is not null as has_app, u.oidc_subject is not null as is_linked, m.disabled, u.language,
@@ -39,7 +47,7 @@ export const userOf = (row: UserRow): User => ({
   id: row.id,
   email: row.email,
   membershipId: row.membership_id,
-  role: row.role,
+  role: row.custom_role ?? row.role,
   publisherId: row.publisher_id,
   advertiserId: row.advertiser_id,
   hasJoined: row.has_joined,
@@ -86,7 +94,7 @@ export async function findById(executor: Executor, userId: number): Promise<User
 
 type NewUser = {
   email: string;
-  role: Role;
+  role: MemberRole;
   publisherId: number | null;
   /** Of an account of an advertiser. */
   advertiserId?: number | null;
@@ -109,10 +117,10 @@ export async function createUser(
   );
   if (created.rowCount === 0 && passwordHash !== null) return null;
   const { rows } = await executor.query<{ id: number }>(
-    `insert into memberships (user_id, publisher_id, role, created_at, joined_at, advertiser_id)
-    select u.id, $2, $3, $4, $5, $6 from users u where u.email = $1
+    `insert into memberships (user_id, publisher_id, created_at, joined_at, advertiser_id, role, custom_role_id)
+    select u.id, $2, $3, $4, $5, $6, $7 from users u where u.email = $1
     on conflict do nothing returning user_id as id`,
-    [email, publisherId, role, now, passwordHash === null ? null : now, advertiserId],
+    [email, publisherId, now, passwordHash === null ? null : now, advertiserId, ...storedRole(role)],
   );
   return rows[0] === undefined ? null : findMember(executor, publisherId, rows[0].id, advertiserId);
 }

@@ -1,7 +1,7 @@
 /** What a user may do who signs in at the provider: a role, and the publisher it belongs to. */
 export type Grant =
   | { role: 'operator'; publisherId: null }
-  | { role: 'admin' | 'manager' | 'analyst'; publisherId: number };
+  | { role: 'admin' | 'manager' | 'analyst' | { named: string }; publisherId: number };
 
 /** The OpenID provider that dashboard users sign in at, and what it decides. */
 export type OidcSetting = {
@@ -87,12 +87,17 @@ function isIssuer(text: string): boolean {
   return isSafe && url.search === '' && url.hash === '' && url.username === '';
 }
 
-const grantForm = 'operator, or admin:12, manager:12 or analyst:12 with the id of a publisher';
+const grantForm =
+  'operator, or admin:12, manager:12 or analyst:12 with the id of a publisher, or role/NAME:12 with one of its own roles';
 
 function parseGrant(text: string): Grant | null {
   if (text === 'operator') return { role: 'operator', publisherId: null };
-  const [, role, id] = /^(admin|manager|analyst):([1-9]\d{0,8})$/.exec(text) ?? [];
-  return role === undefined ? null : { role: role as 'admin' | 'manager' | 'analyst', publisherId: Number(id) };
+  const [, role, named, id] = /^(?:(admin|manager|analyst)|role\/(.{1,200})):([1-9]\d{0,8})$/.exec(text) ?? [];
+  if (id === undefined) return null;
+  const publisherId = Number(id);
+  return named === undefined
+    ? { role: role as 'admin' | 'manager' | 'analyst', publisherId }
+    : { role: { named: named.trim() }, publisherId };
 }
 
 /** The values may contain `=` and `,`, as names of directory groups do. */

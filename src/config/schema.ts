@@ -114,8 +114,8 @@ export const configSchema = Type.Object({
   OIDC_ROLES: Type.String({
     default: '',
     description:
-      'Values of that claim and their roles: "perks-ops=operator; shop-team=manager:12", 12 being a publisher id. ' +
-      'For each publisher the first match counts.',
+      'Values of that claim and their roles: "perks-ops=operator; shop-team=manager:12; help=role/Support:12", 12 ' +
+      'being a publisher id. For each publisher the first match counts.',
   }),
   OIDC_DEFAULT_ROLE: Type.String({
     default: '',

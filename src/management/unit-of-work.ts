@@ -6,7 +6,7 @@ import type { Permission } from '../platform/http/auth.ts';
 import type { KeyRestrictions } from '../platform/http/key-restrictions.ts';
 import type { MessageKey } from '../platform/i18n/messages.ts';
 import type { Logger } from '../platform/logger.ts';
-import { hasRole, type Role } from '../shell/context.ts';
+import { hasRole, type MemberRole, type Role } from '../shell/context.ts';
 
 /** A permission as the room that requires it hands it in. */
 export type PermissionEntry = {
@@ -21,8 +21,11 @@ export type PermissionEntry = {
 export const operatorPermission: Permission = 'accounts';
 
 /** What users of a role hold. */
-export const permissionsOf = (role: Role, permissions: readonly PermissionEntry[]): ReadonlySet<Permission> =>
-  new Set(permissions.filter((entry) => hasRole(role, entry.role)).map(({ name }) => name));
+export const permissionsOf = (role: MemberRole, permissions: readonly PermissionEntry[]): ReadonlySet<Permission> => {
+  const isHeld = (entry: PermissionEntry): boolean =>
+    typeof role === 'string' ? hasRole(role, entry.role) : role.permissions.includes(entry.name);
+  return new Set(permissions.filter(isHeld).map(({ name }) => name));
+};
 
 /** The author of a change: an API key, a signed-in user, or a command of the installation's operator. */
 export type Actor = {

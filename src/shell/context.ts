@@ -16,15 +16,32 @@ export type Role = (typeof roles)[number];
 
 export const isRole = (name: string): name is Role => (roles as readonly string[]).includes(name);
 
-/** Each role includes the ones before it. */
-export const hasRole = (role: Role, required: Role): boolean => roles.indexOf(role) >= roles.indexOf(required);
+/** A role that a publisher has made of permissions. */
+export type CustomRole = { id: number; name: string; permissions: readonly string[] };
+export type MemberRole = Role | CustomRole;
+
+/** What a role that is made of permissions needs for the pages of a role; null: none. */
+const pagePermissions: Readonly<Record<Exclude<Role, 'operator'>, string | null>> = {
+  advertiser: null,
+  analyst: null,
+  manager: 'offers/management',
+  admin: 'configurations',
+};
+
+/** Each role includes the ones before it; one that is made of permissions, what these open. */
+export function hasRole(role: MemberRole, required: Role): boolean {
+  if (typeof role === 'string') return roles.indexOf(role) >= roles.indexOf(required);
+  if (required === 'operator') return false;
+  const permission = pagePermissions[required];
+  return permission === null || role.permissions.includes(permission);
+}
 
 /** A person with one sign-in, as a member of one publisher. */
 export type User = {
   id: number;
   email: string;
   membershipId: number;
-  role: Role;
+  role: MemberRole;
   /** null: an operator, or of an advertiser. */
   publisherId: number | null;
   /** Of an advertiser's accounts; null: of all others. */

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { browserTexts, t } from '../platform/i18n/messages.ts';
 import { asReader, type Reader, readerOf } from '../platform/i18n/reader.ts';
 import type { App } from '../platform/ports.ts';
-import type { Role, User } from './context.ts';
+import type { MemberRole, User } from './context.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -33,7 +33,7 @@ export function useLanguageOf(request: FastifyRequest, user: Pick<User, 'languag
   Object.assign(request.reader, acceptedBy(request, user));
 }
 
-export const roleName = (role: Role): string => t(`roles.${role}`);
+export const roleName = (role: MemberRole): string => (typeof role === 'string' ? t(`roles.${role}`) : role.name);
 
 /** The texts of our own scripts (`message` in dashboard.js), as JSON. */
 export const browserMessages = (): string => JSON.stringify(browserTexts());

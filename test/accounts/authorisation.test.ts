@@ -214,6 +214,29 @@ describe('a page', () => {
   );
 
   test(
+    '403: opens for a role of a publisher by its permissions alone',
+    async () => {
+      const roleWith = async (permission: string) => {
+        const { body } = await ann.call('POST', '/roles', { name: permission, permissions: [permission] });
+        return { id: body.data.id as number, name: permission, permissions: [permission] };
+      };
+      const pagesOf = pages().filter(({ path }) => path.startsWith('/dashboard/p/'));
+      const refused: string[] = [];
+      for (const permission of ['configurations', 'offers/approval', 'offers/management']) {
+        const role = await roleWith(permission);
+        for (const page of pagesOf) {
+          const { status, text: body } = await visitAs(await signInAs(t, role, ann.publisherId), page);
+          expect(status, `${page.method} ${page.path} by ${permission}: ${body.slice(0, 400)}`).not.toBe(500);
+          const isRefused = status === 403 && body.includes(roleDenied);
+          if (isRefused) refused.push(`${page.method} ${page.path}: not by ${permission}`);
+        }
+      }
+      expect(refused.sort()).toMatchSnapshot();
+    },
+    4 * minutesMs,
+  );
+
+  test(
     '404: of another publisher does not exist for an admin',
     async () => {
       const open: string[] = [];

@@ -3,7 +3,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { csrfTokenOf } from '../../src/accounts/access.ts';
 import { startSession } from '../../src/accounts/sessions.ts';
 import { createUser } from '../../src/accounts/users.ts';
-import type { Role } from '../../src/shell/context.ts';
+import type { MemberRole } from '../../src/shell/context.ts';
 import { newContext } from '../support/browser.ts';
 import type { TestApp } from '../support/test-app.ts';
 
@@ -25,11 +25,11 @@ const client = { device: 'Firefox on Linux', network: '203.0.113.0/24', country:
 /** Creates a user and starts a session, without checking a password, which takes 250 ms. */
 export async function signInAs(
   t: TestApp,
-  role: Role,
+  role: MemberRole,
   publisherId: number | null = role === 'operator' || role === 'advertiser' ? null : t.publisher.id,
   advertiserId: number | null = null,
 ): Promise<TestUser> {
-  const email = `${role}-${++userCount}@example.com`;
+  const email = `${typeof role === 'string' ? role : 'own-role'}-${++userCount}@example.com`;
   const user = await createUser(t.pool, {
     email,
     role,

@@ -26,7 +26,7 @@ export const tables: Record<string, Ownership> = {
     readers: { catalog: 'the snapshot holds the keys, so that no request queries them' },
   },
   ...owned('accounts', [
-    ...['api_key_uses', 'audit_feed_positions', 'audit_feeds'],
+    ...['api_key_uses', 'audit_feed_positions', 'audit_feeds', 'member_roles'],
     'sign_in_failures',
     'user_links',
     'user_passkeys',

@@ -42,6 +42,7 @@ const ownOnly = new Set([
   'post /manage/v1/translations',
   'post /manage/v1/catalogue/import',
   'post /manage/v1/catalogue/apply',
+  'post /manage/v1/roles',
   'post /manage/v1/sequence-rules',
   'post /manage/v1/deliveries/replay',
   'post /manage/v1/explain',

@@ -103,6 +103,7 @@ export async function addTenant(t: TestApp, marker: string): Promise<Tenant> {
   const replay = await call('POST', '/manage/v1/deliveries/replay', { status: ['failed'] });
   const erasure = await call('POST', '/manage/v1/privacy/erasure', { pub_user_id: 'somebody-else' });
   const rule = await call('POST', '/manage/v1/sequence-rules', { effect: 'deny', match: { tags: [marker] } });
+  const role = await call('POST', '/manage/v1/roles', { name: marker, permissions: ['reports'] });
   const spare = await call('POST', '/manage/v1/keys', { name: marker, permissions: ['reports'] });
   const ownKey = marker.toLowerCase();
   await call('PUT', `/manage/v1/users/${user}`, { attributes: { note: marker } });
@@ -148,6 +149,7 @@ export async function addTenant(t: TestApp, marker: string): Promise<Tenant> {
       offer_id: String(offer?.id),
       creatives: await first('creatives', 'offer_id in (select id from offers where publisher_id = $1)'),
       'sequence-rules': String(rule.id),
+      roles: String(role.id),
       name: `page-${marker.toLowerCase()}`,
       deliveries: String(delivery),
       replays: String(replay.id),

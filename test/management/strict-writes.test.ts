@@ -27,6 +27,7 @@ test('400: every write of the management API names the fields that it does not k
     offers: catalogue.offer,
     creatives: await add('/creatives', picture),
     keys: await add('/keys', { name: 'K', permissions: ['reports'] }),
+    roles: await add('/roles', { name: 'R', permissions: ['reports'] }),
     'sequence-rules': await add('/sequence-rules', { effect: 'deny', match: { offers: [catalogue.offer] } }),
     publishers: me.publisherId,
   };

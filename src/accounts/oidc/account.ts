@@ -1,8 +1,9 @@
 import type pg from 'pg';
-import type { Grant, OidcSetting } from '../../config/oidc.ts';
+import type { OidcSetting, Grant as Setting } from '../../config/oidc.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
-import type { User } from '../../shell/context.ts';
+import type { MemberRole, User } from '../../shell/context.ts';
 import { changeMember, join, listMemberships, removeMember } from '../memberships.ts';
+import { listCustomRoles, roleLabel } from '../roles.ts';
 import { endSessionsOf } from '../sessions.ts';
 import { accountView, auditAccount, singleSignOnLabel, systemActor } from '../sign-in/account-audit.ts';
 import { deleteLinksOf } from '../sign-in/one-time-links.ts';
@@ -11,6 +12,9 @@ import type { Identity } from './provider.ts';
 
 /** Why a user whom the provider vouches for is refused. */
 export type Refusal = 'unverified email' | 'foreign domain' | 'no account' | 'no role' | 'disabled' | 'other identity';
+
+/** What a configured value grants: a role that exists. */
+type Grant = { role: MemberRole; publisherId: number | null };
 
 type SignOn = { pool: pg.Pool; setting: OidcSetting; hasPublisher: (id: number) => boolean; now: () => number };
 
@@ -23,8 +27,8 @@ export async function accountOf(deps: SignOn, identity: Identity): Promise<{ use
   const email = parseEmail(identity.verifiedEmail ?? '');
   if (email === null) return { refused: 'unverified email' };
   if (!deps.setting.allowedDomains.includes(email.slice(email.indexOf('@') + 1))) return { refused: 'foreign domain' };
-  const grants = grantsOf(deps, identity);
   return transaction(deps.pool, async (executor) => {
+    const grants = await grantsOf(executor, deps, identity);
     const linked = await findByIdentity(executor, identity);
     const found = linked ?? (await findByEmail(executor, email))?.user ?? null;
     if (found === null)
@@ -43,15 +47,31 @@ export async function accountOf(deps: SignOn, identity: Identity): Promise<{ use
   });
 }
 
-/** Of each publisher the first configured value that the user has; publishers that do not exist grant nothing. */
-function grantsOf({ setting, hasPublisher }: SignOn, { roleValues }: Identity): Grant[] {
+/** Of each publisher the first configured value that the user has; roles that do not exist grant nothing. */
+async function grantsOf(
+  executor: Executor,
+  { setting, hasPublisher }: SignOn,
+  { roleValues }: Identity,
+): Promise<Grant[]> {
   const matching = setting.grants.filter(({ value }) => roleValues.includes(value)).map(({ grant }) => grant);
   const given = matching.length === 0 && setting.defaultGrant !== null ? [setting.defaultGrant] : matching;
-  return given.filter(
-    ({ publisherId }, index) =>
-      (publisherId === null || hasPublisher(publisherId)) &&
-      given.findIndex((other) => other.publisherId === publisherId) === index,
-  );
+  const granted = new Map<number | null, Grant>();
+  for (const { role, publisherId } of given) {
+    if (granted.has(publisherId) || (publisherId !== null && !hasPublisher(publisherId))) continue;
+    const found = await existing(executor, role, publisherId);
+    if (found !== undefined) granted.set(publisherId, { role: found, publisherId });
+  }
+  return [...granted.values()];
+}
+
+async function existing(
+  executor: Executor,
+  role: Setting['role'],
+  publisherId: number | null,
+): Promise<MemberRole | undefined> {
+  if (typeof role === 'string' || publisherId === null) return role as MemberRole;
+  const name = role.named.toLowerCase();
+  return (await listCustomRoles(executor, publisherId)).find((one) => one.name.toLowerCase() === name);
 }
 
 const changeOf = ({ now }: SignOn, user: Pick<User, 'email' | 'publisherId'>) => ({
@@ -106,11 +126,12 @@ async function give(executor: Executor, deps: SignOn, { id, email }: User, grant
     const member = created ?? before.find((one) => one.publisherId === publisherId);
     if (member === undefined) continue;
     if (created !== null)
-      await auditAccount(executor, { ...changeOf(deps, created), action: 'create' }, null, { role });
+      await auditAccount(executor, { ...changeOf(deps, created), action: 'create' }, null, { role: roleLabel(role) });
     if (!member.hasJoined) await accept(executor, deps, member);
-    if (member.role === role) continue;
+    const [was, is] = [roleLabel(member.role), roleLabel(role)];
+    if (was === is) continue;
     await changeMember(executor, member, { role, disabled: member.disabled });
-    await auditAccount(executor, { ...changeOf(deps, member), action: 'update' }, { role: member.role }, { role });
+    await auditAccount(executor, { ...changeOf(deps, member), action: 'update' }, { role: was }, { role: is });
   }
   for (const member of before) {
     if (!member.hasJoined || grants.some(({ publisherId }) => publisherId === member.publisherId)) continue;

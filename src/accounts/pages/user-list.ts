@@ -3,7 +3,14 @@ import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { type MessageKey, t, tHtml } from '../../platform/i18n/messages.ts';
 import { actionButton, csrfField, hiddenField, saveForm } from '../../shell/actions.ts';
 import { badge, card, copyable, notice, table } from '../../shell/components.ts';
-import { type FieldErrors, type PageContext, pathText, type Role, type User } from '../../shell/context.ts';
+import {
+  type FieldErrors,
+  type MemberRole,
+  type PageContext,
+  pathText,
+  type Role,
+  type User,
+} from '../../shell/context.ts';
 import { columns } from '../../shell/field-groups.ts';
 import { moment, utc } from '../../shell/format.ts';
 import { createForm, optionsOf } from '../../shell/forms.ts';
@@ -22,6 +29,8 @@ export type UserScope<C extends PageContext> = {
   title: MessageKey;
   /** Roles users of the scope can have, lowest first. */
   roles: readonly { value: Role; text: MessageKey }[];
+  /** Its publisher may have made further ones. */
+  hasOwnRoles?: true;
   publisherIdOf: (context: C) => number | null;
   /** The accounts of the advertiser in the address. */
   isOfAdvertiser?: true;
@@ -30,6 +39,12 @@ export type UserScope<C extends PageContext> = {
 /** The page of a scope: its path may name the advertiser. */
 export const pathOf = <C extends PageContext>({ path }: Pick<UserScope<C>, 'path'>, context: C): string =>
   context.path(path.replace(/:(\w+)/, (_, name: string) => pathText(context, name)));
+
+/** A role that the viewer may give; `value`: in forms, `text`: what it may do. */
+export type RoleChoice = { role: MemberRole; value: string; text: string };
+
+/** A role in forms. */
+export const roleValue = (role: MemberRole): string => (typeof role === 'string' ? role : String(role.id));
 
 export type UserListState = {
   email?: string;
@@ -50,7 +65,7 @@ export type UserListState = {
 export function usersPage<C extends PageContext>(
   context: C,
   scope: UserScope<C>,
-  users: readonly User[],
+  { users, roles }: { users: readonly User[]; roles: readonly RoleChoice[] },
   state: UserListState & Pick<Config, 'publicUrl' | 'passwordSignIn'>,
 ): Page {
   const { link, mailedTo, addedEmail, tooManyMails, errors = [], publicUrl, passwordSignIn } = state;
@@ -66,8 +81,8 @@ export function usersPage<C extends PageContext>(
       ${link !== undefined && linkNotice(link, `${publicUrl}${linkPath}${link.token}`)}
       ${mailedTo !== undefined && notice('done', html`<p>${t('account.mailSent', { email: mailedTo })}</p>`)}
       ${addedEmail !== undefined && notice('done', html`<p>${t('account.addedSso', { email: addedEmail })}</p>`)}
-      ${userTable(context, scope, users, passwordSignIn)}
-      ${card(t('account.inviteUser'), inviteForm(context, scope, state))}`,
+      ${userTable(context, scope, { users, roles }, passwordSignIn)}
+      ${card(t('account.inviteUser'), inviteForm(context, scope, roles, state))}`,
   };
 }
 
@@ -81,7 +96,8 @@ const linkNotice = ({ email, isNew }: { email: string; isNew: boolean }, link: s
 
 function inviteForm<C extends PageContext>(
   context: C,
-  { path, roles }: UserScope<C>,
+  { path }: UserScope<C>,
+  roles: readonly RoleChoice[],
   { email = '', role = '', errors }: UserListState,
 ): Html {
   const form = createForm({ email, role }, errors);
@@ -89,7 +105,7 @@ function inviteForm<C extends PageContext>(
     form.input('email', { label: t('common.email'), type: 'email', required: true, autocomplete: 'off' }),
     form.select('role', {
       label: t('account.role'),
-      choices: roles.map(({ value, text }) => ({ value, text: t(text) })),
+      choices: roles.map(({ value, text }) => ({ value, text })),
     }),
   ]);
   return saveForm(context, pathOf({ path }, context), fields, { button: t('account.invite') });
@@ -106,21 +122,29 @@ const tableColumns = () => [
 function userTable<C extends PageContext>(
   context: C,
   scope: UserScope<C>,
-  users: readonly User[],
+  { users, roles }: { users: readonly User[]; roles: readonly RoleChoice[] },
   passwordSignIn: boolean,
 ): Html {
   const rows = users.map((user) => {
     const isSelf = user.id === context.viewer.user.id;
     return [
       html`<strong>${user.email}</strong>${isSelf && html` <span class="hint">${t('account.you')}</span>`}`,
-      isSelf || scope.roles.length === 1 ? roleName(user.role) : roleForm(context, scope, user),
+      isSelf || scope.roles.length === 1 || !mayGive(roles, user)
+        ? roleName(user.role)
+        : roleForm(context, scope, roles, user),
       statusBadge(user),
       moment(utc, user.createdAt, 'day'),
-      isSelf ? nothing : html`<div class="row-actions">${buttons(context, scope.path, user, passwordSignIn)}</div>`,
+      isSelf || !mayGive(roles, user)
+        ? nothing
+        : html`<div class="row-actions">${buttons(context, scope.path, user, passwordSignIn)}</div>`,
     ];
   });
   return table(t(scope.title), tableColumns(), rows);
 }
+
+/** Who may more than the viewer is not managed by the viewer. */
+const mayGive = (roles: readonly RoleChoice[], { role }: User): boolean =>
+  roles.some(({ value }) => value === roleValue(role));
 
 function statusBadge({ disabled, hasJoined, hasTwoFactor, isLinked }: User): Html {
   if (disabled) return badge(t('common.disabled'), 'bad');
@@ -143,7 +167,7 @@ function buttons(context: PageContext, path: string, user: User, passwordSignIn:
   });
   if (disabled)
     return html`
-      ${actionButton(context, { to, text: t('account.enable'), small: true, values: { role } })}
+      ${actionButton(context, { to, text: t('account.enable'), small: true, values: { role: roleValue(role) } })}
       ${remove}`;
   const linkText = t(hasJoined ? 'account.resetPassword' : 'account.newInviteLink');
   return html`
@@ -166,20 +190,25 @@ function buttons(context: PageContext, path: string, user: User, passwordSignIn:
       ...button,
       to,
       text: t('account.disable'),
-      values: { role, disabled: 'yes' },
+      values: { role: roleValue(role), disabled: 'yes' },
       confirm: t('account.disableQuestion', { email }),
     })}
     ${remove}`;
 }
 
-function roleForm<C extends PageContext>(context: C, { path, roles }: UserScope<C>, user: User): Html {
-  const choices = roles.map(({ value }) => ({ value, text: roleName(value) }));
+function roleForm<C extends PageContext>(
+  context: C,
+  { path }: UserScope<C>,
+  roles: readonly RoleChoice[],
+  user: User,
+): Html {
+  const choices = roles.map(({ role, value }) => ({ value, text: roleName(role) }));
   return html`
     <form method="post" action="${pathOf({ path }, context)}/${user.id}" class="inline" data-keep>
       ${csrfField(context.viewer)}${user.disabled && hiddenField('disabled', 'yes')}
       <select name="role"
         aria-label="${t('account.roleOf', { email: user.email })}">
-        ${optionsOf(choices, user.role)}
+        ${optionsOf(choices, roleValue(user.role))}
       </select>
       <button class="button small quiet">${t('account.change')}</button>
     </form>`;

@@ -4,11 +4,12 @@ import { AppError } from '../../platform/errors.ts';
 import type { ReaderLanguage } from '../../platform/i18n/languages.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
-import { type Fields, isRole, type PageContext, pathText, type Role, type User } from '../../shell/context.ts';
+import { type Fields, type PageContext, pathText, type User } from '../../shell/context.ts';
 import type { Page } from '../../shell/layout.ts';
 import { commonPages, type PageResult } from '../../shell/pages.ts';
 import { findAdvertiser } from '../advertisers.ts';
 import { belongsElsewhere, changeMember, isLastAdmin, listMembers, removeMember } from '../memberships.ts';
+import { covers, listCustomRoles, roleLabel } from '../roles.ts';
 import { endSessionsOf } from '../sessions.ts';
 import { accountView, auditAccount } from '../sign-in/account-audit.ts';
 import { invitationMail, resetMail, sendMail } from '../sign-in/account-mails.ts';
@@ -17,7 +18,7 @@ import { createInvitation, createPasswordReset } from '../sign-in/one-time-links
 import { removeTwoFactor } from '../two-factor.ts';
 import { createUser, findMember, parseEmail } from '../users.ts';
 import type { PageServices } from './services.ts';
-import { pathOf, type UserListState, type UserScope, usersPage } from './user-list.ts';
+import { pathOf, type RoleChoice, roleValue, type UserListState, type UserScope, usersPage } from './user-list.ts';
 
 /** Users are invited by a one-time link, which is mailed, or shown once where no mails are sent. */
 export function userPages(app: App, services: PageServices): void {
@@ -32,6 +33,7 @@ export function userPages(app: App, services: PageServices): void {
       { value: 'manager', text: 'account.roleManager' },
       { value: 'admin', text: 'account.roleAdmin' },
     ],
+    hasOwnRoles: true,
     publisherIdOf: ({ publisher }) => publisher.id,
   });
   registerScope(services, {
@@ -105,7 +107,8 @@ async function show<C extends PageContext>(
   const { pool, config } = services.deps;
   const { publisherId, advertiserId } = await ownerOf(services, scope, context);
   const users = await listMembers(pool, publisherId, advertiserId);
-  return usersPage(context, scope, users, { ...state, ...config });
+  const roles = await choicesOf(services, scope, context);
+  return usersPage(context, scope, { users, roles }, { ...state, ...config });
 }
 
 async function invite<C extends PageContext>(
@@ -116,12 +119,14 @@ async function invite<C extends PageContext>(
 ): Promise<Page> {
   const { pool, now } = services.deps;
   const email = parseEmail(fields.text('email'));
-  const role = roleOf(fields, scope);
+  const roles = await choicesOf(services, scope, context);
+  const role = (chosenIn(roles, fields) ?? roles[0])?.role;
   const refuse = (message: string): Promise<Page> => {
     const typed = { email: fields.text('email'), role: fields.text('role') };
     return show(services, scope, context, { ...typed, errors: [{ path: '/email', message }] });
   };
   if (email === null) return refuse(t('common.invalidEmail'));
+  if (role === undefined) throw new AppError('permission_denied', { message: t('errors.roleDenied') });
   if (!(await mayMail(services, scope, context))) return show(services, scope, context, { tooManyMails: true });
   const owner = await ownerOf(services, scope, context);
   const token = await transaction(pool, async (executor) => {
@@ -234,13 +239,14 @@ async function change<C extends PageContext>(
   const to = pathOf(scope, context);
   if (user.id === context.viewer.user.id) return { to, failed: t('account.notYourself') };
   const disabled = fields.text('disabled') === 'yes';
-  const role = roleOf(fields, scope, user.role);
+  const role = chosenIn(await choicesOf(services, scope, context), fields)?.role ?? user.role;
+  const [was, is] = [roleLabel(user.role), roleLabel(role)];
   const isRefused = await transaction(pool, async (executor) => {
-    if ((disabled || role !== user.role) && (await isLastAdmin(executor, user))) return true;
+    if ((disabled || is !== was) && (await isLastAdmin(executor, user))) return true;
     await changeMember(executor, user, { role, disabled });
-    if (role === user.role && disabled === user.disabled) return false;
+    if (is === was && disabled === user.disabled) return false;
     const change = { ...changeOf(services, scope, context, user), action: 'update' } as const;
-    await auditAccount(executor, change, { role: user.role, disabled: user.disabled }, { role, disabled });
+    await auditAccount(executor, change, { role: was, disabled: user.disabled }, { role: is, disabled });
     return false;
   });
   if (isRefused) return { to, failed: t('account.lastAdmin') };
@@ -268,19 +274,38 @@ async function remove<C extends PageContext>(
   return { to, done: t('account.userRemoved', { email: user.email }) };
 }
 
-/** @throws AppError `not_found`, also for users of other publishers */
+/** The roles of a scope that the viewer may give: none that may more than the viewer. */
+async function choicesOf<C extends PageContext>(
+  { deps, management }: PageServices,
+  { roles, hasOwnRoles, publisherIdOf }: UserScope<C>,
+  context: C,
+): Promise<RoleChoice[]> {
+  const publisherId = publisherIdOf(context);
+  const own = hasOwnRoles && publisherId !== null ? await listCustomRoles(deps.pool, publisherId) : [];
+  return [
+    ...roles.map(({ value, text }) => ({ role: value, value, text: t(text) })),
+    ...own.map((role) => ({
+      ...{ role, value: roleValue(role) },
+      text: t('account.roleOwn', { name: role.name, permissions: role.permissions.join(', ') }),
+    })),
+  ].filter(({ role }) => covers(context.viewer.user.role, role, management.permissions));
+}
+
+const chosenIn = (roles: readonly RoleChoice[], fields: Fields): RoleChoice | undefined =>
+  roles.find(({ value }) => value === fields.text('role'));
+
+/**
+ * The member whom an action is about. Who may more than the viewer is not the viewer's to manage: a link that resets
+ * the password would hand over more than the viewer has.
+ * @throws AppError `not_found`, also for users of other publishers; `permission_denied`
+ */
 async function userOf<C extends PageContext>(services: PageServices, scope: UserScope<C>, context: C): Promise<User> {
   const id = pathText(context, 'userId');
   const { publisherId, advertiserId } = await ownerOf(services, scope, context);
   const { pool } = services.deps;
   const user = /^[1-9]\d{0,8}$/.test(id) ? await findMember(pool, publisherId, Number(id), advertiserId) : null;
   if (user === null) throw new AppError('not_found');
+  if (!covers(context.viewer.user.role, user.role, services.management.permissions))
+    throw new AppError('permission_denied', { message: t('account.beyondYou') });
   return user;
-}
-
-/** The submitted role if the scope has it; else the fallback, by default the scope's lowest role. */
-function roleOf<C extends PageContext>(fields: Fields, { roles }: UserScope<C>, fallback?: Role): Role {
-  const name = fields.text('role');
-  if (isRole(name) && roles.some(({ value }) => value === name)) return name;
-  return fallback ?? (roles[0] as { value: Role }).value;
 }

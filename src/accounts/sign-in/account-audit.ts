@@ -3,6 +3,7 @@ import type { View } from '../../management/resource.ts';
 import type { Actor } from '../../management/unit-of-work.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { User } from '../../shell/context.ts';
+import { roleLabel } from '../roles.ts';
 
 /** The audit log identifies users by e-mail address. */
 const resource = { name: 'users', key: 'id' } as const;
@@ -30,7 +31,10 @@ export async function auditAccount(
 }
 
 /** A new account as the audit log shows it. */
-export const accountView = ({ role, hasPassword }: User): View => ({ role, password: passwordState({ hasPassword }) });
+export const accountView = ({ role, hasPassword }: User): View => ({
+  role: roleLabel(role),
+  password: passwordState({ hasPassword }),
+});
 
 export const passwordState = ({ hasPassword }: Pick<User, 'hasPassword'>): string => (hasPassword ? 'set' : 'none');
 

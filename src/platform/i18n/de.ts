@@ -185,6 +185,13 @@ export const de: Messages = {
     roleManager: 'Manager: Angebote und Kampagnen bearbeiten',
     roleAdmin: 'Administrator: auch Einstellungen, Schlüssel, Webhooks und Benutzer',
     roleOperator: 'Betreiber: voller Zugriff auf alle Publisher',
+    roleOwn: '{name}: {permissions}',
+    rolesLead:
+      'Was Mitglieder außer dem Lesen des Dashboards dürfen. Jeder Publisher hat Analysten, Manager un' +
+      'd Admins; eigene Rollen haben genau die Berechtigungen, die Sie wählen.',
+    noRoles: 'Noch keine eigenen Rollen',
+    noRolesText: 'Eine Rolle hat einige Berechtigungen, etwa Angebote freizugeben, ohne Einstellungen zu ändern.',
+    beyondYou: 'Dieses Mitglied darf mehr als Sie: Fragen Sie einen Admin.',
     inList: 'Diese Adresse steht bereits in der Liste.',
     tooManyMails:
       'Nicht gesendet: Höchstens {max, number} Einladungen und Links je Stunde. Versuchen Sie es später noch einmal.',
@@ -250,6 +257,7 @@ export const de: Messages = {
     advertiser: 'Werbekunde',
     theme: 'Design',
     placement: 'Platzierung',
+    role: 'Rolle',
     sequenceRule: 'Reihenfolgeregel',
     webhook: 'Webhook',
     key: 'API-Schlüssel',
@@ -2061,6 +2069,7 @@ export const de: Messages = {
     privacyDesk: 'Datenschutzanfragen',
     publishers: 'Publisher',
     reports: 'Berichte',
+    roles: 'Rollen',
     sequenceRules: 'Reihenfolgeregeln',
     settings: 'Einstellungen',
     system: 'System',
@@ -2077,6 +2086,7 @@ export const de: Messages = {
     offer: '{count, plural, one {Angebot} other {Angebote}}',
     placement: '{count, plural, one {Platzierung} other {Platzierungen}}',
     publisher: '{count, plural, one {Publisher} other {Publisher}}',
+    role: '{count, plural, one {Rolle} other {Rollen}}',
     sequence_rule: '{count, plural, one {Reihenfolgeregel} other {Reihenfolgeregeln}}',
     theme: '{count, plural, one {Design} other {Designs}}',
     creative: '{count, plural, one {Werbemittel} other {Werbemittel}}',

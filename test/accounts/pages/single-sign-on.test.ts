@@ -32,6 +32,7 @@ beforeAll(async () => {
     grants: [
       { value: 'perks-ops', grant: { role: 'operator', publisherId: null } },
       { value: 'shop', grant: { role: 'manager', publisherId: 1 } },
+      { value: 'support', grant: { role: { named: 'Support' }, publisherId: 1 } },
       { value: 'nowhere', grant: { role: 'manager', publisherId: 987_654 } },
     ],
     defaultGrant: null,
@@ -402,6 +403,33 @@ test('of several publishers that invite, one is joined by the sign-in, others wh
   expect(await statuses()).toEqual([200, 200, 404]);
   expect((await membershipsOf('wanted@example.com')).map((row) => row.publisher_id)).toEqual(publishers.slice(0, 2));
   await byHand.close();
+});
+
+test('a group that maps to a role of the publisher gives it; once it is gone, the group grants nothing', async () => {
+  const helper = person('helper', { groups: ['support'] });
+  expect((await signIn(helper)).cookie).toBe('');
+  const { rows } = await t.pool.query(
+    "insert into member_roles (publisher_id, name, permissions) values (1, 'Support', '{offers/management}') returning id",
+  );
+  const { cookie } = await signIn(helper);
+  expect((await get('/dashboard/p/1/campaigns/new', cookie)).statusCode).toBe(200);
+  expect((await get('/dashboard/p/1/settings/keys', cookie)).statusCode).toBe(403);
+  await signIn(person('helper'));
+  await t.pool.query('delete from member_roles where id = $1', [rows[0].id]);
+  expect(await membershipsOf('helper@example.com')).toEqual([{ publisher_id: 1, role: 'manager', joined: true }]);
+});
+
+test('an account of an advertiser joins by signing in, sees its pages alone, and needs no group', async () => {
+  const { rows } = await t.pool.query("insert into advertisers (publisher_id, name) values (1, 'Wine') returning id");
+  const advertiserId = rows[0].id as number;
+  await createUser(t.pool, {
+    ...{ email: 'wine@example.com', role: 'advertiser', publisherId: null, advertiserId, passwordHash: null, nowMs },
+  });
+  const { cookie } = await signIn(person('wine', { groups: [] }));
+  expect((await get('/dashboard', cookie)).headers.location).toBe(`/dashboard/a/${advertiserId}`);
+  expect((await get(`/dashboard/a/${advertiserId}`, cookie)).statusCode).toBe(200);
+  expect((await get('/dashboard/p/1/overview', cookie)).statusCode).toBe(404);
+  expect((await get(`/dashboard/a/${advertiserId + 1}`, cookie)).statusCode).toBe(404);
 });
 
 test('a claim decides about memberships: what it grants is joined, what it grants no more is left', async () => {

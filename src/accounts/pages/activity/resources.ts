@@ -33,6 +33,7 @@ export const publisherResources: LoggedResources = {
   },
   keys: { title: 'nav.keys', singular: 'activity.key', pathOf: () => '/settings/keys' },
   users: { title: 'nav.users', singular: 'activity.user', pathOf: () => '/settings/users' },
+  roles: { title: 'nav.roles', singular: 'activity.role', pathOf: (id) => `/settings/roles/${id}` },
   publishers: { title: 'nav.settings', singular: 'activity.settings', pathOf: () => '/settings' },
   audiences: {
     title: 'audiences.title',

@@ -1,0 +1,48 @@
+import { createApi } from '../../command-line/api.ts';
+import { exitCodes, type Run, usageError } from '../../command-line/command.ts';
+import type { CustomRole } from '../../shell/context.ts';
+
+const path = '/manage/v1/roles';
+
+type Api = ReturnType<typeof createApi>;
+
+/** A publisher has few of them: the first hundred are all. */
+const readRoles = async (api: Api): Promise<CustomRole[]> =>
+  ((await api.call('GET', path, { query: { limit: '100', sort: 'name' } })) as { data: CustomRole[] }).data;
+
+const named = async (api: Api, name: string): Promise<CustomRole | undefined> =>
+  (await readRoles(api)).find((role) => role.name.toLowerCase() === name.toLowerCase());
+
+export const listRoles: Run = async (call) => {
+  const roles = await readRoles(createApi(call));
+  call.out.data(roles);
+  for (const { id, name, permissions } of roles) call.out.line(`${id}  ${name}  ${permissions.join(' ')}`);
+  return exitCodes.ok;
+};
+
+export const setRole: Run = async (call) => {
+  const [name = '', ...permissions] = call.args;
+  if (name === '' || permissions.length === 0) throw usageError('Name the role, and its permissions after it.');
+  const api = createApi(call);
+  const found = await named(api, name);
+  const body = { name, permissions };
+  const answer =
+    found === undefined
+      ? await api.call('POST', path, { body })
+      : await api.call('PUT', `${path}/${found.id}`, { body });
+  const { message, data } = answer as { message: string; data: CustomRole };
+  call.out.data(data);
+  call.out.line(message);
+  return exitCodes.ok;
+};
+
+export const removeRole: Run = async (call) => {
+  const [name, ...rest] = call.args;
+  if (name === undefined || rest.length > 0) throw usageError('Name one role.');
+  const api = createApi(call);
+  const found = await named(api, name);
+  if (found === undefined) throw usageError(`There is no role "${name}".`);
+  await api.call('DELETE', `${path}/${found.id}`);
+  call.out.line(`Removed ${found.name}.`);
+  return exitCodes.ok;
+};

@@ -1,0 +1,87 @@
+import { Type } from '@sinclair/typebox';
+import { nameField } from '../management/fields.ts';
+import { type Resource, stamps } from '../management/resource.ts';
+import {
+  isOperator,
+  operatorPermission,
+  type PermissionEntry,
+  permissionsOf,
+  type Work,
+} from '../management/unit-of-work.ts';
+import type { Executor } from '../platform/db/pool.ts';
+import { AppError } from '../platform/errors.ts';
+import type { Permission } from '../platform/http/auth.ts';
+import { type CustomRole, isRole, type MemberRole, type Role } from '../shell/context.ts';
+
+/**
+ * Roles that a publisher makes of permissions (docs/interface.md#roles). Nobody makes, changes or removes one that may
+ * more than they may themselves, and one that members have is not removed.
+ *
+ * @param permissions of all rooms
+ */
+export const rolesOf = (permissions: readonly PermissionEntry[]): Resource => ({
+  name: 'roles',
+  noun: 'role',
+  table: 'member_roles',
+  key: 'id',
+  permission: 'configurations',
+  input: Type.Object(
+    {
+      name: nameField(),
+      permissions: Type.Array(Type.Union(grantable(permissions).map(({ name }) => Type.Literal(name))), {
+        minItems: 1,
+        uniqueItems: true,
+      }),
+    },
+    { additionalProperties: false },
+  ),
+  readOnly: stamps,
+  heldBy: [{ noun: 'member', table: 'memberships', column: 'custom_role_id', removable: false }],
+  unique: { member_roles_name: 'name' },
+  sorts: { id: 'integer', name: 'text', created_at: 'timestamptz', updated_at: 'timestamptz' },
+  filters: [],
+  searched: ['name'],
+  check: (values, { actor }, current) => {
+    requireAtMost(actor, values.permissions as Permission[]);
+    if (current !== null) requireAtMost(actor, current.permissions as Permission[]);
+    const isTaken = isRole(String(values.name).toLowerCase());
+    return isTaken ? [{ path: '/name', message: 'is that of a role that every publisher has' }] : [];
+  },
+  beforeRemove: async ({ actor }, current) => requireAtMost(actor, current.permissions as Permission[]),
+});
+
+/** What a role of a publisher may hold: no operator's permission. */
+export const grantable = (permissions: readonly PermissionEntry[]): readonly PermissionEntry[] =>
+  permissions.filter(({ name }) => name !== operatorPermission);
+
+/** @throws AppError `permission_denied` with what the actor does not hold itself */
+export function requireAtMost(actor: Work['actor'], wanted: readonly Permission[]): void {
+  const beyond = isOperator(actor) ? [] : wanted.filter((permission) => !actor.permissions.has(permission));
+  if (beyond.length === 0) return;
+  throw new AppError('permission_denied', {
+    message: 'A key or role may do at most what its maker may do.',
+    details: beyond.map((permission) => ({ path: '/permissions', message: `${permission} is not among your own` })),
+  });
+}
+
+/** Whether who has one role may do all that another one may, and so give it, or manage who has it. */
+export function covers(role: MemberRole, other: MemberRole, permissions: readonly PermissionEntry[]): boolean {
+  const held = permissionsOf(role, permissions);
+  return [...permissionsOf(other, permissions)].every((permission) => held.has(permission));
+}
+
+/** The roles that a publisher has made, by name. */
+export async function listCustomRoles(executor: Executor, publisherId: number): Promise<CustomRole[]> {
+  const { rows } = await executor.query<CustomRole>(
+    'select id, name, permissions from member_roles where publisher_id = $1 order by name, id',
+    [publisherId],
+  );
+  return rows;
+}
+
+/** How a membership stores a role: `role` and `custom_role_id`. */
+export const storedRole = (role: MemberRole): [Role, number | null] =>
+  typeof role === 'string' ? [role, null] : ['analyst', role.id];
+
+/** A role as the audit log and forms name it: `manager`, or `Support (12)`. */
+export const roleLabel = (role: MemberRole): string => (typeof role === 'string' ? role : `${role.name} (${role.id})`);
