@@ -87,8 +87,7 @@ function isIssuer(text: string): boolean {
   return isSafe && url.search === '' && url.hash === '' && url.username === '';
 }
 
-const grantForm =
-  'operator, or admin:12, manager:12 or analyst:12 with the id of a publisher, or role/NAME:12 with one of its own roles';
+const grantForm = 'operator, or admin:12, manager:12, analyst:12 or role/NAME:12 with the id of a publisher';
 
 function parseGrant(text: string): Grant | null {
   if (text === 'operator') return { role: 'operator', publisherId: null };

@@ -17,8 +17,10 @@ import { createForm, optionsOf } from '../../shell/forms.ts';
 import { roleName } from '../../shell/language.ts';
 import type { Page } from '../../shell/layout.ts';
 import type { Pages } from '../../shell/pages.ts';
+import { covers, listCustomRoles } from '../roles.ts';
 import { maxMailsPerHour } from '../sign-in/mail-limit.ts';
 import { linkPath } from '../sign-in/one-time-links.ts';
+import type { PageServices } from './services.ts';
 
 /** Whose users a page manages: those of a publisher, by its admins, or the operators. */
 export type UserScope<C extends PageContext> = {
@@ -45,6 +47,26 @@ export type RoleChoice = { role: MemberRole; value: string; text: string };
 
 /** A role in forms. */
 export const roleValue = (role: MemberRole): string => (typeof role === 'string' ? role : String(role.id));
+
+/** The roles of a scope that the viewer may give: none that may more than the viewer. */
+export async function choicesOf<C extends PageContext>(
+  { deps, management }: PageServices,
+  { roles, hasOwnRoles, publisherIdOf }: UserScope<C>,
+  context: C,
+): Promise<RoleChoice[]> {
+  const publisherId = publisherIdOf(context);
+  const own = hasOwnRoles && publisherId !== null ? await listCustomRoles(deps.pool, publisherId) : [];
+  return [
+    ...roles.map(({ value, text }) => ({ role: value, value, text: t(text) })),
+    ...own.map((role) => ({
+      ...{ role, value: roleValue(role) },
+      text: t('account.roleOwn', { name: role.name, permissions: role.permissions.join(', ') }),
+    })),
+  ].filter(({ role }) => covers(context.viewer.user.role, role, management.permissions));
+}
+
+export const chosenIn = (roles: readonly RoleChoice[], fields: Fields): RoleChoice | undefined =>
+  roles.find(({ value }) => value === fields.text('role'));
 
 export type UserListState = {
   email?: string;

@@ -9,7 +9,7 @@ import type { Page } from '../../shell/layout.ts';
 import { commonPages, type PageResult } from '../../shell/pages.ts';
 import { findAdvertiser } from '../advertisers.ts';
 import { belongsElsewhere, changeMember, isLastAdmin, listMembers, removeMember } from '../memberships.ts';
-import { covers, listCustomRoles, roleLabel } from '../roles.ts';
+import { covers, roleLabel } from '../roles.ts';
 import { endSessionsOf } from '../sessions.ts';
 import { accountView, auditAccount } from '../sign-in/account-audit.ts';
 import { invitationMail, resetMail, sendMail } from '../sign-in/account-mails.ts';
@@ -18,7 +18,7 @@ import { createInvitation, createPasswordReset } from '../sign-in/one-time-links
 import { removeTwoFactor } from '../two-factor.ts';
 import { createUser, findMember, parseEmail } from '../users.ts';
 import type { PageServices } from './services.ts';
-import { pathOf, type RoleChoice, roleValue, type UserListState, type UserScope, usersPage } from './user-list.ts';
+import { choicesOf, chosenIn, pathOf, type UserListState, type UserScope, usersPage } from './user-list.ts';
 
 /** Users are invited by a one-time link, which is mailed, or shown once where no mails are sent. */
 export function userPages(app: App, services: PageServices): void {
@@ -273,26 +273,6 @@ async function remove<C extends PageContext>(
   if (isRefused) return { to, failed: t('account.lastAdmin') };
   return { to, done: t('account.userRemoved', { email: user.email }) };
 }
-
-/** The roles of a scope that the viewer may give: none that may more than the viewer. */
-async function choicesOf<C extends PageContext>(
-  { deps, management }: PageServices,
-  { roles, hasOwnRoles, publisherIdOf }: UserScope<C>,
-  context: C,
-): Promise<RoleChoice[]> {
-  const publisherId = publisherIdOf(context);
-  const own = hasOwnRoles && publisherId !== null ? await listCustomRoles(deps.pool, publisherId) : [];
-  return [
-    ...roles.map(({ value, text }) => ({ role: value, value, text: t(text) })),
-    ...own.map((role) => ({
-      ...{ role, value: roleValue(role) },
-      text: t('account.roleOwn', { name: role.name, permissions: role.permissions.join(', ') }),
-    })),
-  ].filter(({ role }) => covers(context.viewer.user.role, role, management.permissions));
-}
-
-const chosenIn = (roles: readonly RoleChoice[], fields: Fields): RoleChoice | undefined =>
-  roles.find(({ value }) => value === fields.text('role'));
 
 /**
  * The member whom an action is about. Who may more than the viewer is not the viewer's to manage: a link that resets

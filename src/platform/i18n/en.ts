@@ -490,7 +490,7 @@ export const en = {
     pictureUploaded: 'cannot be changed: the picture was uploaded',
     pictureOrUrl: 'is required, or a picture to be uploaded',
     beyondPermissions: '{permission} is not among your own',
-    beyondMaker: 'A key may do at most what its maker may do.',
+    beyondMaker: 'A key or role may do at most what its maker may do.',
     beyondRate: 'must be {max, number} or less: a key cannot lift the limit that it has itself',
     futureTime: 'must be in the future',
     timeWithOffset: 'must be a time with its offset, such as 2030-01-31T00:00:00Z',

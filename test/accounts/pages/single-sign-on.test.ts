@@ -409,7 +409,8 @@ test('a group that maps to a role of the publisher gives it; once it is gone, th
   const helper = person('helper', { groups: ['support'] });
   expect((await signIn(helper)).cookie).toBe('');
   const { rows } = await t.pool.query(
-    "insert into member_roles (publisher_id, name, permissions) values (1, 'Support', '{offers/management}') returning id",
+    `insert into member_roles (publisher_id, name, permissions) values (1, 'Support', '{offers/management}')
+    returning id`,
   );
   const { cookie } = await signIn(helper);
   expect((await get('/dashboard/p/1/campaigns/new', cookie)).statusCode).toBe(200);
