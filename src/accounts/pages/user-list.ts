@@ -5,6 +5,7 @@ import { actionButton, csrfField, hiddenField, saveForm } from '../../shell/acti
 import { badge, card, copyable, notice, table } from '../../shell/components.ts';
 import {
   type FieldErrors,
+  type Fields,
   type MemberRole,
   type PageContext,
   pathText,

@@ -53,6 +53,7 @@ export const tagGroups: readonly { title: string; tags: readonly Tag[] }[] = [
     title: 'Operate',
     tags: [
       { name: 'Keys', description: 'API keys and what they may do.' },
+      { name: 'Roles', description: 'Roles of members that a publisher makes of permissions.' },
       { name: 'Audit', description: 'Who changed what, and when.' },
       { name: 'Privacy', description: 'Erasure and export of what is kept of a user.' },
       { name: 'Health', description: 'Whether a process can take requests.' },
