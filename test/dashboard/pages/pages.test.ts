@@ -97,6 +97,7 @@ test('every page opens for an admin', async () => {
   await admin.post(own('/reports/saved'), { name: 'Weekly', query: '?range=last-week' });
   const { rows } = await t.pool.query('select id from saved_reports');
   await admin.post(own('/audiences'), { key: 'guests', name: 'Guests' });
+  await admin.post(own('/settings/roles'), { name: 'Support', permissions: 'offers/management' });
   const experiment = { url: '/manage/v1/experiments', payload: { key: 'hold-out', holdout: 0.1 } };
   await t.app.inject({ method: 'POST', ...experiment, headers: { authorization: `Bearer ${t.publisher.key}` } });
   await t.pool.query(
