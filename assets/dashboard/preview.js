@@ -52,7 +52,13 @@ function answer() {
   };
 }
 
-const post = () => frame.contentWindow.postMessage(answer(), location.origin);
+/** The frame may load fonts from one origin: it is opened anew for another, and posts when it is ready. */
+function post() {
+  const { url = '' } = stateOf().appearance?.web_font ?? {};
+  const src = panel.dataset.frame + (url === '' ? '' : `?${new URLSearchParams({ font: url })}`);
+  if (frame.getAttribute('src') === src) frame.contentWindow.postMessage(answer(), location.origin);
+  else frame.src = src;
+}
 
 let generation = 0;
 
@@ -82,29 +88,54 @@ function choose(name, value) {
     button.setAttribute('aria-pressed', String(button.dataset.value === value));
 }
 
-/** Puts the colours of a palette into their fields, as if they were typed. */
-async function makePalette(holder) {
-  const path = panel.dataset.frame.replace(/preview$/, 'palette');
+/** Puts what the server makes of what is typed into its fields, as if it were typed. @returns what it answered */
+async function fillIn(name) {
+  const path = panel.dataset.frame.replace(/preview$/, name);
   const response = await fetch(path, { method: 'POST', body: new URLSearchParams(new FormData(form)) }).catch(
     () => null,
   );
   const found = document.createElement('template');
   if (response?.ok) found.innerHTML = await response.text();
-  const colours = [...found.content.querySelectorAll('data')];
-  for (const { value, textContent: name } of colours) {
-    const field = form.elements[name];
-    field.value = value;
-    field.dispatchEvent(new Event('input', { bubbles: true }));
+  const values = [...found.content.querySelectorAll('data')];
+  for (const { value, textContent: field } of values) {
+    form.elements[field].value = value;
+    form.elements[field].dispatchEvent(new Event('input', { bubbles: true }));
   }
-  holder.querySelector('[data-palette-state]').textContent = message(colours.length > 0 ? 'paletteMade' : 'noColour');
+  return { isFilled: values.length > 0, problem: found.content.querySelector('p')?.textContent };
 }
 
-const palette = form?.querySelector('[data-palette]');
-palette?.querySelector('button').addEventListener('click', () => makePalette(palette));
-palette?.querySelector('input').addEventListener('keydown', (event) => {
-  if (event.key !== 'Enter') return;
-  event.preventDefault();
-  makePalette(palette);
+async function makePalette(holder) {
+  const { isFilled } = await fillIn('palette');
+  holder.querySelector('[data-palette-state]').textContent = message(isFilled ? 'paletteMade' : 'noColour');
+}
+
+async function readFont(holder) {
+  const state = holder.querySelector('[data-font-state]');
+  const isNamed = holder.querySelector('input').value.trim() !== '';
+  state.textContent = isNamed ? message('readingFont') : '';
+  if (!isNamed) return;
+  const { isFilled, problem } = await fillIn('font');
+  state.textContent = isFilled ? message('fontRead') : (problem ?? message('fontNotRead'));
+}
+
+/** Runs an action by its button, and by Enter in its fields, which does not save the form. */
+function onAction(holder, action) {
+  holder?.querySelector('button').addEventListener('click', () => action(holder));
+  holder?.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || event.target.tagName !== 'INPUT') return;
+    event.preventDefault();
+    action(holder);
+  });
+}
+
+onAction(form?.querySelector('[data-palette]'), makePalette);
+const font = form?.querySelector('[data-font]');
+onAction(font, readFont);
+// Measures are of the file that was read, never of another.
+font?.addEventListener('change', ({ target }) => {
+  if (!target.name.endsWith('url')) return;
+  for (const measured of font.querySelectorAll('[type="hidden"]')) measured.value = '';
+  readFont(font);
 });
 
 if (form !== null && frame !== undefined) {
@@ -127,5 +158,5 @@ if (form !== null && frame !== undefined) {
     if (origin === location.origin && source === frame.contentWindow && data === 'preview-ready') post();
   });
   layOut();
-  frame.src = panel.dataset.frame;
+  post();
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { defaultAppearance, defaultStyles, type OfferStyles } from '@perkwire/client';
+import { defaultAppearance, defaultStyles, type OfferStyles, webFontFaces } from '@perkwire/client';
 import { buildAppearance, buildStyles, overlay } from './theme-settings.ts';
 import type { Publisher, Theme } from './types.ts';
 
@@ -12,8 +12,9 @@ export function hostedStyle(publisher: Publisher, theme: Theme | null, rules: st
   const styles = buildStyles(publisher, theme, '');
   const appearance = buildAppearance(theme);
   const page = 'color-mix(in srgb,var(--text) 4%,var(--surface))';
-  const light = declarations({ page, ...palette(styles, defaultStyles), ...measures(styles) });
-  return `:root{color-scheme:light;${light}}${darkRule(styles, appearance)}${common}${rules}`;
+  const font = appearance?.web_font === undefined ? null : webFontFaces(appearance.web_font);
+  const light = declarations({ page, ...palette(styles, defaultStyles), ...measures(styles, font?.families) });
+  return `${font?.rules ?? ''}:root{color-scheme:light;${light}}${darkRule(styles, appearance)}${common}${rules}`;
 }
 
 type BrandColours = Record<'surface' | 'text' | 'action' | 'on-action' | 'tile' | 'tile-edge', string>;
@@ -31,8 +32,14 @@ export function brandColours(publisher: Publisher): Record<'light' | 'dark', Bra
   return appearance?.color_scheme === 'dark' ? { light: colours.dark, dark: colours.dark } : colours;
 }
 
-/** The CSP source of a style sheet within a page. */
-export const styleSource = (style: string): string => `'sha256-${hash('sha256', style, 'base64')}'`;
+/** The CSP directives of a style sheet within a page: itself, and the origin of its font. */
+export function styleDirectives(style: string): string[] {
+  const font = /^@font-face\{[^}]*src:url\("([^"]+)"\)/.exec(style)?.[1];
+  return [
+    `style-src 'sha256-${hash('sha256', style, 'base64')}'`,
+    ...(font === undefined ? [] : [`font-src ${new URL(font).origin}`]),
+  ];
+}
 
 function darkRule(styles: OfferStyles, appearance: ReturnType<typeof buildAppearance>): string {
   const scheme = appearance?.color_scheme;
@@ -76,11 +83,12 @@ function palette(styles: OfferStyles, defaults: OfferStyles): Record<string, str
 const isColour = (value: string): boolean =>
   /^(#[\da-f]{3,8}|[a-z]{3,30}|(rgb|hsl)a?\([\d.,%\s/]{1,60}\))$/i.test(value);
 
-function measures({ offerText, offerwall }: OfferStyles): Record<string, string> {
+function measures({ offerText, offerwall }: OfferStyles, webFont = ''): Record<string, string> {
   const px = (value: number): string => `${Math.min(Math.max(value, 0), 200)}px`;
   const font = /^[\w\s,-]{1,200}$/.test(offerText.font) ? `${offerText.font},` : '';
+  const first = webFont === '' ? font : `${webFont},${font}`;
   return {
-    font: `${font}system-ui,-apple-system,"Segoe UI",Roboto,sans-serif`,
+    font: `${first}system-ui,-apple-system,"Segoe UI",Roboto,sans-serif`,
     gap: px(offerwall.mou_tile_gap),
     'tile-radius': px(offerwall.tile_radius),
     'tile-edge-width': px(offerwall.tile.offerwall_mou_border_thickness),

@@ -18,8 +18,22 @@ export async function cardsOf(cards: readonly Card[], context: PublisherContext,
   return made;
 }
 
+/** The largest font that is read (bytes): visitors load it before they see their offers as they should be. */
+export const maxFontBytes = 512 * 1024;
+
+/**
+ * Reads a file by its URL as webhooks are called: of public hosts alone, without redirects. It never rejects; `problem`
+ * says what is wrong with the URL, or with what answers there.
+ */
+export type FetchFile = (
+  url: string,
+  request: { headers: Record<string, string>; deadlineMs: number },
+) => Promise<{ headers: Readonly<Record<string, string>>; body: Buffer } | { problem: string }>;
+
 /** What rooms made later add to the catalogue's pages; each sets its part when it is made. Absent: not shown. */
 export type PageExtensions = {
+  /** Absent: fonts are not measured. */
+  fetchFont?: FetchFile;
   /** Figures of the last days beside rows and on their pages. */
   figures?: (by: {
     dimension: 'placement' | 'campaign' | 'offer';

@@ -73,8 +73,9 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
     publicRoutes: async (open: App) => void (await open.register(imageRoutes, platform.deps)),
     routes: async (app: App, { auth }: { auth: Authenticator<unknown> }) => {
       const http = managementHttp(auth);
+      const { imageStore, publicUrl } = config;
       await app.register(conversionSecretRoutes, http);
-      await app.register(managementRoutes, { http, imageStore: config.imageStore, store, extensions });
+      await app.register(managementRoutes, { ...{ imageStore, publicUrl }, http, store, extensions });
     },
     pages: (app: App, shell: Shell, { management: client }: { management: ManagementClient }) =>
       registerPages(app, { ...shell, deps, management: client, extensions, additions }),

@@ -1,5 +1,15 @@
-import { defaultAppearance, defaultSettings, defaultStyles } from '@perkwire/client';
+import {
+  defaultAppearance,
+  defaultSettings,
+  defaultStyles,
+  fontFamilyPattern,
+  fontUrlPattern,
+  fontWeightsPattern,
+  type WebFont,
+} from '@perkwire/client';
 import { type TObject, type TProperties, Type } from '@sinclair/typebox';
+import { maxUrlLength, text } from '../management/fields.ts';
+import { problem } from '../management/schema-errors.ts';
 import type { ErrorDetail } from '../platform/errors.ts';
 import { parseUrl } from '../platform/lib/url.ts';
 import { lowContrasts } from './contrast.ts';
@@ -37,17 +47,57 @@ const colorSchemes = ['light', 'dark', 'system'] as const;
 const spacings = ['compact', 'normal', 'relaxed'] as const;
 const maxUnitWidthPx = 2000;
 
+/** Thousandths of the font's size. */
+const maxMeasure = 4000;
+const measure = (description: string) => Type.Optional(Type.Integer({ minimum: 0, maximum: maxMeasure, description }));
+
+/** Members of a font that `POST /manage/v1/fonts` measures, all in thousandths of its size. */
+export const fontMeasures = {
+  ascent: measure('From the baseline to the top of a line.'),
+  descent: measure('From the baseline to the bottom of a line.'),
+  line_gap: measure('Between two lines.'),
+  width: measure('The average width of the letters of English text.'),
+};
+
+/** A font by URL (docs/interface.md#web-fonts). */
+const webFont = Type.Object(
+  {
+    family: Type.Optional(
+      Type.String({
+        pattern: fontFamilyPattern,
+        [problem]: 'must be a name of at most 60 characters, without quotes and brackets',
+        description: 'The name of the font.',
+      }),
+    ),
+    url: text(maxUrlLength, { description: 'A woff2 file.' }),
+    weights: Type.Optional(
+      Type.String({
+        pattern: fontWeightsPattern,
+        [problem]: 'must be a weight such as 400, or two such as 100 900',
+        description: '`400`, or `100 900` of a variable font.',
+      }),
+    ),
+    ...fontMeasures,
+    bold_url: Type.Optional(
+      text(maxUrlLength, { description: 'A woff2 file of the bold face, of the same origin; empty: none.' }),
+    ),
+    bold_width: measure('`width` of the bold face.'),
+  },
+  { title: 'WebFont', additionalProperties: false },
+);
+
 export const appearanceOverrides = Type.Object(
   {
     ...overridesOf(defaultAppearance).properties,
     color_scheme: oneOf(colorSchemes),
     spacing: oneOf(spacings),
     width: Type.Optional(Type.Integer({ minimum: 0, maximum: maxUnitWidthPx })),
+    web_font: Type.Optional(webFont),
   },
   { additionalProperties: false },
 );
 
-type Overrides = { settings: Record<string, unknown>; styles: Record<string, unknown> };
+type Overrides = Record<'settings' | 'styles' | 'appearance', Record<string, unknown>>;
 
 /** Overrides that say nothing: what they name follows from the publisher and from other fields of the theme. */
 const derived = [
@@ -87,11 +137,38 @@ export function checkOverrides(theme: Overrides): ErrorDetail[] {
   const event = theme.settings.usp_confirmation_event;
   if (event !== undefined && !/^\S{1,100}$/.test(String(event)))
     details.push({ path: '/settings/usp_confirmation_event', message: 'must be the name of an event, without blanks' });
-  return details;
+  return [...details, ...checkFont(theme.appearance.web_font as Partial<WebFont> | undefined)];
+}
+
+const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
+/** What is wrong with a font's URL; null: nothing. Browsers load `http:` from their own machine alone. */
+export function fontUrlProblem(text: string): string | null {
+  const url = parseUrl(text);
+  if (url === null || !new RegExp(fontUrlPattern).test(text)) return 'must be the URL of a woff2 file';
+  const isSafe = url.protocol === 'https:' || loopback.test(url.hostname);
+  if (!isSafe || url.username !== '') return 'must be a URL that begins with https://, without a password';
+  return null;
+}
+
+function checkFont(font: Partial<WebFont> | undefined): ErrorDetail[] {
+  if (font === undefined) return [];
+  const { url = '', bold_url: boldUrl = '' } = font;
+  const problems = { url: fontUrlProblem(url), bold_url: boldUrl === '' ? null : fontUrlProblem(boldUrl) };
+  if (problems.url === null && problems.bold_url === null) {
+    const isOther = boldUrl !== '' && parseUrl(boldUrl)?.origin !== parseUrl(url)?.origin;
+    const unmeasured = 'is not measured: `POST /manage/v1/fonts` says its measures';
+    if (!font.family || !font.ascent || !font.width) problems.url = unmeasured;
+    if (boldUrl !== '' && !font.bold_width) problems.bold_url = unmeasured;
+    if (isOther) problems.bold_url = 'must have the origin of `url`';
+  }
+  return Object.entries(problems).flatMap(([name, message]) =>
+    message === null ? [] : [{ path: `/appearance/web_font/${name}`, message }],
+  );
 }
 
 /** Overrides without effect, and texts that are hard to read. */
-export const warnOfTheme = (theme: Overrides & { appearance: Record<string, unknown> }): ErrorDetail[] => [
+export const warnOfTheme = (theme: Overrides): ErrorDetail[] => [
   ...derived
     .filter((name) => Object.hasOwn(theme.settings, name))
     .map((name) => ({

@@ -4,6 +4,7 @@ import {
   defaultAppearance,
   defaultSettings,
   defaultStyles,
+  noWebFont,
   type OfferAppearance,
   type OfferSettings,
   type OfferStyles,
@@ -69,7 +70,8 @@ function translated<Given extends object>(given: Given, english: object, words: 
 /** null where the theme sets none of it: strict clients then meet no member that they do not know. */
 export function buildAppearance(theme: Pick<Theme, 'styles' | 'appearance'> | null): OfferAppearance | null {
   if (theme === null || Object.keys(theme.appearance).length === 0) return null;
-  return overlay({ ...defaultAppearance, dark: darkStylesOf(theme.styles) }, theme.appearance);
+  const font = Object.hasOwn(theme.appearance, 'web_font') && { web_font: noWebFont };
+  return overlay({ ...defaultAppearance, ...font, dark: darkStylesOf(theme.styles) }, theme.appearance);
 }
 
 /** The dark palette of a theme that sets none: buttons keep the colours that the theme gives them. */

@@ -15,6 +15,7 @@ export const errorCatalogue = {
   invalid_token: { status: 400, message: 'The link is not valid or has expired.' },
   invalid_cursor: { status: 400, message: 'The cursor is not valid or has expired; start again without one.' },
   invalid_picture: { status: 400, message: 'The picture cannot be used.' },
+  invalid_font: { status: 400, message: 'The font cannot be used.' },
   invalid_endpoint: { status: 400, message: 'The webhook endpoint cannot be used.' },
   unknown_group_by: { status: 400, message: 'The report cannot be grouped by this.' },
   report_too_large: { status: 400, message: 'The report is too large.' },

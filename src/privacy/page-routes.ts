@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { AccountDeps } from '../accounts/ports.ts';
-import { hostedStyle } from '../catalog/hosted-style.ts';
+import { hostedStyle, styleDirectives } from '../catalog/hosted-style.ts';
 import { AppError } from '../platform/errors.ts';
 import type { ErrorPages } from '../platform/http/error-pages.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
@@ -23,13 +23,18 @@ const schema = {
 
 const errorPages: ErrorPages = { not_found: 'endUser.privacy.notFound' };
 
-const headers = {
-  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+const headersOf = (style: string) => ({
+  'content-security-policy': [
+    "default-src 'none'",
+    ...styleDirectives(style),
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; '),
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cache-control': 'public, max-age=300',
   vary: 'accept-language',
-};
+});
 
 /** `GET /privacy/{sdk_id}`: the page of `privacy_url` where the publisher has none (docs/interface.md#privacy). */
 export async function privacyPageRoutes(
@@ -39,9 +44,10 @@ export async function privacyPageRoutes(
   app.get('/privacy/:sdkId', { schema, config: { errorPages } }, async (request, reply) => {
     const publisher = catalog.current().publishersBySdkId.get(request.params.sdkId);
     if (publisher === undefined) throw new AppError('not_found');
+    const style = hostedStyle(publisher, publisher.defaultTheme, rules);
     const page = inRequestLanguage(request, () =>
       renderPrivacyPage({
-        style: hostedStyle(publisher, publisher.defaultTheme, rules),
+        style,
         publisherName: publisher.name,
         ownText: publisher.privacyText,
         rawDays: config.retentionRawDays,
@@ -49,7 +55,7 @@ export async function privacyPageRoutes(
       }),
     );
     return reply
-      .headers(headers)
+      .headers(headersOf(style))
       .type('text/html; charset=utf-8')
       .send(page as never);
   });

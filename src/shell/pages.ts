@@ -113,14 +113,19 @@ export const isFragmentRequest = ({ headers }: FastifyRequest): boolean => heade
 
 /**
  * Headers of every dashboard page. Scripts and styles come from our own files only; images may come from any https
- * host, because creatives do. `same-origin` referrers: the CSRF check needs the origin of forms.
+ * host, because creatives do; fonts from `fontOrigin`. `same-origin` referrers: the CSRF check needs the origin of forms.
  */
-export const pageHeaders = (publicUrl: string, framedBy: "'none'" | "'self'" = "'none'"): Record<string, string> => ({
+export const pageHeaders = (
+  publicUrl: string,
+  framedBy: "'none'" | "'self'" = "'none'",
+  fontOrigin: string | null = null,
+): Record<string, string> => ({
   'content-security-policy': [
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
     `img-src 'self' ${publicUrl} https: data:`,
+    ...(fontOrigin === null ? [] : [`font-src ${fontOrigin}`]),
     "connect-src 'self'",
     "frame-src 'self'",
     "form-action 'self'",

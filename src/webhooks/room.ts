@@ -1,4 +1,5 @@
 import type { Accounts } from '../accounts/room.ts';
+import { maxFontBytes } from '../catalog/page-extensions.ts';
 import type { Catalog } from '../catalog/room.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import { parseNets } from '../platform/lib/nets.ts';
@@ -15,6 +16,7 @@ import { eraseDeliveriesOfSessions, eraseDeliveriesOfUser, exportDeliveries } fr
 import { countFailing } from './endpoint-store.ts';
 import { endpointRoutes } from './endpoints/routes.ts';
 import type { EventTypes } from './events.ts';
+import { createFetchFile } from './fetch-file.ts';
 import { applyWebhookRetention, webhookJobs } from './jobs.ts';
 import { listenRoutes } from './listen/routes.ts';
 import { createDispatcherMetrics, registerWebhookGauges } from './metrics.ts';
@@ -35,12 +37,15 @@ type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
 /** Webhooks: written in the transaction of the fact that causes them, sent until they are delivered. */
 export function createWebhooks({ platform, catalog, accounts }: Needs) {
   const { config, metrics, pool, dbHealth, now } = platform.deps;
-  const sender = createSender({
+  const outgoing = {
     allowNets: parseNets(config.webhookAllowNets),
     allowHttp: config.webhookAllowHttp,
     proxy: config.webhookProxy,
     userAgent,
-  });
+  };
+  const sender = createSender(outgoing);
+  const fontSender = createSender({ ...outgoing, maxResponseBytes: maxFontBytes });
+  catalog.extensions.fetchFont = createFetchFile(fontSender, maxFontBytes);
   registerWebhookGauges(metrics.registry, pool, now);
   const deps: WebhookDeps = {
     ...{ ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth, sender },
@@ -76,7 +81,7 @@ export function createWebhooks({ platform, catalog, accounts }: Needs) {
       for (const register of [deliveryPages, redeliveryPages, webhookPages]) register(app, services);
     },
     jobs: () => [...webhookJobs(deps, platform.databaseUrl), auditEventJob(pool, now)],
-    close: sender.close,
+    close: async () => void (await Promise.all([sender.close(), fontSender.close()])),
   };
 }
 

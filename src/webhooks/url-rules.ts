@@ -21,7 +21,7 @@ const maxUrlLength = 2000;
 /** Macros in one URL (count). */
 const maxMacros = 50;
 
-const refusals: Record<BlockReason, string> = {
+export const refusals: Record<BlockReason, string> = {
   invalid_url: 'must be an absolute URL, percent-encoded, without blanks',
   scheme_not_allowed: 'must begin with https://',
   https_required: 'must begin with https://',

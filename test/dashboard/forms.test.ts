@@ -1,8 +1,11 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Role } from '../../src/shell/context.ts';
 import { type DemoServer, startDemoServer } from '../demo/support.ts';
 import { closeContexts, openBrowser } from '../support/browser.ts';
+import { woff2Of } from '../support/font.ts';
 import { openAs, signInAs } from './support.ts';
 
 let demo: DemoServer;
@@ -260,4 +263,48 @@ test('one brand colour makes a whole palette, which stays open to edits', async 
   await press(page, 'Save');
   await toast(page, 'Violet saved');
   expect(await yes.inputValue()).toBe('#6b2fd9');
+});
+
+describe('a web font of a theme', () => {
+  const file = woff2Of({ family: 'Brand Sans', ascent: 930, descent: 250 });
+  const host = createServer(({ url }, response) => {
+    if (url === '/brand.woff2') response.writeHead(200, { 'access-control-allow-origin': '*' }).end(file);
+    else response.writeHead(404).end();
+  });
+  beforeAll(() => new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve)));
+  afterAll(() => {
+    host.close();
+    host.closeAllConnections();
+  });
+
+  test('is read by its URL, shown in the preview, saved, and taken away again', async () => {
+    const base = `http://127.0.0.1:${(host.address() as AddressInfo).port}`;
+    const page = await open('admin', '/settings/themes/new');
+    await page.getByLabel('Name', { exact: true }).fill('Branded');
+    const url = page.getByLabel('Web font (URL)');
+    await url.fill(`${base}/gone.woff2`);
+    await press(page, 'Read font');
+    await page.getByText('is answered with the status 404').waitFor();
+    await press(page, 'Save');
+    await page.getByText('not measured').first().waitFor();
+    await url.fill(`${base}/brand.woff2`);
+    await page.keyboard.press('Enter');
+    await page.getByText('The font is read.').waitFor();
+    expect(await page.getByLabel('Name of the font').inputValue()).toBe('Brand Sans');
+    const frame = page.frameLocator('.preview iframe');
+    await frame.locator('[data-perkwire] .tile').first().waitFor();
+    await expect
+      .poll(() => frame.locator('html').evaluate(() => [...document.fonts].map(({ status }) => status)))
+      .toContain('loaded');
+    await press(page, 'Save');
+    await toast(page, 'Branded saved');
+    const { rows } = await demo.t.pool.query("select appearance from themes where name = 'Branded'");
+    expect(rows[0].appearance.web_font).toMatchObject({ url: `${base}/brand.woff2`, ascent: 930, descent: 250 });
+    await url.fill('');
+    await press(page, 'Save');
+    await toast(page, 'Branded saved');
+    const after = await demo.t.pool.query("select appearance from themes where name = 'Branded'");
+    expect(after.rows[0].appearance).toEqual({});
+    await page.close({ runBeforeUnload: false });
+  });
 });

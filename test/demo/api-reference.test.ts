@@ -1,4 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { demoOperatorKey } from '../../src/demo/catalogue.ts';
@@ -12,6 +14,7 @@ import {
   parametersOf,
 } from '../../src/reference/openapi/example-request.ts';
 import { createPayloadLinks, payloadLinkPurpose } from '../../src/webhooks/payload-link.ts';
+import { woff2Of } from '../support/font.ts';
 import { buildGeneratedClient } from './generated-client.ts';
 import { makeValues } from './made-values.ts';
 import { shortened } from './recorded-example.ts';
@@ -25,6 +28,7 @@ let document: ApiDocument;
 let ajv: Ajv2020;
 const keys = () => ({ bearer: demo.t.publisher.key, operator: demoOperatorKey });
 beforeAll(async () => {
+  await new Promise<void>((resolve) => fontServer.listen(0, '127.0.0.1', resolve));
   demo = await startDemoServer(...jobNames);
   const given = (await (await fetch(`${demo.url}/docs/json`)).json()) as ApiDocument;
   const { config } = demo.t.deps;
@@ -36,7 +40,11 @@ beforeAll(async () => {
   document = withValues(given, (operationId) => made.get(operationId) ?? {});
   ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true }).addSchema(document, 'api');
 });
-afterAll(() => demo?.close());
+afterAll(async () => {
+  await demo?.close();
+  fontServer.close();
+  fontServer.closeAllConnections();
+});
 
 const pointer = (...parts: string[]): string =>
   parts.map((part) => `/${encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))}`).join('');
@@ -71,16 +79,25 @@ const readRecorded = (): Examples => JSON.parse(readFileSync(recordedFile, 'utf8
 
 type Called = { status: number; type: string; body: string };
 
+/** The host of the example's font. */
+const exampleHost = 'https://fonts.example';
+const font = woff2Of({ family: 'Brand Sans', ascent: 968, descent: 241 });
+const fontServer = createServer((_request, response) =>
+  response.writeHead(200, { 'access-control-allow-origin': '*' }).end(font),
+);
+const fontHost = (): string => `http://127.0.0.1:${(fontServer.address() as AddressInfo).port}`;
+
 async function call(one: Operation): Promise<Called> {
   const { url, payload, ...init } = exampleRequestOf(document, one, keys());
   const answer = await fetch(demo.url + url, {
     ...init,
     redirect: 'manual',
-    ...(payload !== undefined && { body: payload }),
+    ...(payload !== undefined && { body: payload.replace(exampleHost, fontHost()) }),
   });
   const type = answer.headers.get('content-type')?.split(';')[0] ?? '';
   // A stream of events has no end.
-  if (type !== 'text/event-stream') return { status: answer.status, type, body: await answer.text() };
+  if (type !== 'text/event-stream')
+    return { status: answer.status, type, body: (await answer.text()).replace(fontHost(), exampleHost) };
   await answer.body?.cancel();
   return { status: answer.status, type, body: '' };
 }

@@ -34,6 +34,7 @@ const ownOnly = new Set([
   'post /manage/v1/publishers',
   'post /manage/v1/keys',
   'post /manage/v1/themes',
+  'post /manage/v1/fonts',
   'post /manage/v1/placements',
   'post /manage/v1/advertisers',
   'post /manage/v1/campaigns',

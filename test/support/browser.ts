@@ -32,8 +32,12 @@ const browserName = process.env.BROWSER || 'chromium';
 
 /** What the drivers of other browsers cannot do, and why. Tests that need it are skipped there. */
 const missing: Record<string, Record<string, string>> = {
-  firefox: { 'dark mode': 'its driver answers the command, and nothing changes' },
+  firefox: {
+    fonts: 'it takes those of the machine',
+    'dark mode': 'its driver answers the command, and nothing changes',
+  },
   webkit: {
+    fonts: 'it takes those of the machine, and knows no override of heights',
     clock: 'WebDriver has no command for the clock of a page',
     'dark mode': 'WebKitGTK takes it from the desktop when it starts',
     frames: 'no part of a frame of another origin can be reached by script',
@@ -41,7 +45,8 @@ const missing: Record<string, Record<string, string>> = {
 };
 
 /** Whether tests that need it are skipped in this browser. */
-export const lacks = (need: 'clock' | 'dark mode' | 'frames'): boolean => need in (missing[browserName] ?? {});
+export const lacks = (need: 'clock' | 'dark mode' | 'fonts' | 'frames'): boolean =>
+  need in (missing[browserName] ?? {});
 
 /** A context of its own cookies and storage. */
 export async function newContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
@@ -63,8 +68,11 @@ export async function closeContexts(browser: Browser): Promise<void> {
   await Promise.all(browser.contexts().map((context) => context.close()));
 }
 
-/** The global set-up unpacks it, as no worker may run what another has unpacked a part of; benches do it themselves. */
-export async function launchBrowser(): Promise<Browser> {
+/**
+ * The global set-up unpacks it, as no worker may run what another has unpacked a part of; benches do it themselves.
+ * @param env variables of Chromium, beside those of this process
+ */
+export async function launchBrowser(env: Record<string, string> = {}): Promise<Browser> {
   if (browserName === 'webkit') return launchWebkit();
   if (browserName === 'firefox')
     return firefox.launch({
@@ -72,5 +80,5 @@ export async function launchBrowser(): Promise<Browser> {
       executablePath: fileURLToPath(new URL('./firefox-bidi.js', import.meta.url)),
     });
   const executablePath = hasResources() ? await resource('chromium') : await chromium.executablePath();
-  return launcher.launch({ executablePath, args });
+  return launcher.launch({ executablePath, args, env: { ...process.env, ...env } });
 }

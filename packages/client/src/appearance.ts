@@ -1,3 +1,5 @@
+import type { WebFont } from './web-font.ts';
+
 /** Behaviour of a unit. Every key is always sent. */
 export type OfferSettings = {
   ad_position: string;
@@ -142,6 +144,8 @@ export type OfferAppearance = {
   spacing: string;
   /** Greatest width in pixels; 0: that of the layout. */
   width: number;
+  /** A font by URL; absent: the theme has none. */
+  web_font?: WebFont;
   dark: DarkStyles;
 };
 

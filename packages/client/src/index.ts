@@ -71,6 +71,15 @@ export {
 export { type TermsRules, termsRules } from './terms.ts';
 export { normaliseUrl, requireBaseUrl } from './url.ts';
 export {
+  averageText,
+  fontFamilyPattern,
+  fontUrlPattern,
+  fontWeightsPattern,
+  noWebFont,
+  type WebFont,
+  webFontFaces,
+} from './web-font.ts';
+export {
   type VerifyWebhookOptions,
   verifyWebhook,
   type WebhookErrorReason,

@@ -23,7 +23,7 @@ export function readAnswer(given: unknown, config: AdConfig, defaults: Defaults)
   const ownStyles = fieldsOf(data.styles);
   const styles = overlay(defaults.styles, ownStyles);
   const appearance = { ...fieldsOf(data.appearance), ...config.appearance };
-  const { color_scheme, spacing, width, dark } = appearance as Partial<OfferAppearance>;
+  const { color_scheme, spacing, width, dark, web_font } = appearance as Partial<OfferAppearance>;
   const sent = overlay(defaults.settings, fieldsOf(data.settings ?? ownStyles.settings));
   const settings = overlay(sent, config.settings);
   return {
@@ -36,7 +36,7 @@ export function readAnswer(given: unknown, config: AdConfig, defaults: Defaults)
     styles: overlay(styles, config.styles),
     terms: defaults.terms,
     dark: color_scheme === 'dark' || color_scheme === 'system' ? overlay(styles, dark) : null,
-    appearance: { color_scheme: `${color_scheme}`, spacing: `${spacing}`, width: Number(width) || 0 },
+    appearance: { color_scheme: `${color_scheme}`, spacing: `${spacing}`, width: Number(width) || 0, web_font },
     experiments: Array.isArray(data.experiments) ? { experiments: data.experiments } : null,
     labels: fieldsOf(data.labels),
     raw,

@@ -36,7 +36,9 @@ export type Answer = {
   allSelected: boolean;
   /** `styles` in dark mode; null: always light. */
   dark: OfferStyles | null;
-  appearance: Pick<OfferAppearance, 'color_scheme' | 'spacing' | 'width'>;
+  appearance: Pick<OfferAppearance, 'color_scheme' | 'spacing' | 'width'> & {
+    web_font: OfferAppearance['web_font'] | undefined;
+  };
   /** As the response has them. */
   experiments: { experiments: ExperimentArm[] } | null;
   labels: Partial<AdLabels>;

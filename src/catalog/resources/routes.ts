@@ -1,4 +1,4 @@
-import type { ImageStoreSetting } from '../../config.ts';
+import type { Config } from '../../config.ts';
 import { callOf, type ManagementHttp } from '../../management/http.ts';
 import { deleteOldIdempotencyKeys } from '../../management/idempotency.ts';
 import { openManagementScope, resourceRoutes } from '../../management/resource-routes.ts';
@@ -6,6 +6,7 @@ import { isOperator } from '../../management/unit-of-work.ts';
 import type { RetentionStep } from '../../platform/db/retention.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/ports.ts';
+import { fontRoutes } from '../fonts/routes.ts';
 import type { PageExtensions } from '../page-extensions.ts';
 import type { CatalogStore } from '../store.ts';
 import { advertisers } from './advertisers.ts';
@@ -31,9 +32,14 @@ export async function managementRoutes(
   {
     http,
     imageStore,
+    publicUrl,
     store,
     extensions,
-  }: { http: ManagementHttp; imageStore: ImageStoreSetting; store: CatalogStore; extensions: PageExtensions },
+  }: Pick<Config, 'imageStore' | 'publicUrl'> & {
+    http: ManagementHttp;
+    store: CatalogStore;
+    extensions: PageExtensions;
+  },
 ): Promise<void> {
   openManagementScope(app);
   await app.register(async (operators: App) => {
@@ -44,6 +50,7 @@ export async function managementRoutes(
     resourceRoutes(operators, http, publishers, ['list', 'create', 'get', 'update']);
   });
   controlsRoutes(app, http, { store, extensions });
+  fontRoutes(app, http, { extensions, publicUrl });
   resourceRoutes(app, http, placements, all);
   for (const resource of [themes, advertisers, campaigns, offers, sequenceRules])
     resourceRoutes(app, http, resource, [...all, 'restore']);

@@ -16,7 +16,6 @@ import {
 } from '../theme-overrides.ts';
 
 type Overrides = Parameters<typeof checkOverrides>[0];
-type ThemeValues = Parameters<typeof warnOfTheme>[0];
 
 /** How a publisher's unit looks and behaves. */
 export const themes: Resource = {
@@ -57,7 +56,7 @@ export const themes: Resource = {
         title: 'ThemeAppearance',
         additionalProperties: false,
         default: {},
-        description: 'Dark mode, width and spacing: what differs from the defaults.',
+        description: 'Dark mode, width, spacing and a font by URL: what differs from the defaults.',
       }),
     },
     { additionalProperties: false },
@@ -79,7 +78,7 @@ export const themes: Resource = {
       : []),
     ...checkOverrides(values as Overrides),
   ],
-  warn: (view) => warnOfTheme(view as ThemeValues),
+  warn: (view) => warnOfTheme(view as Overrides),
   beforeSave: async (work, values, current) => {
     if (values.is_default === true && current?.is_default !== true) await yieldDefault(work);
   },

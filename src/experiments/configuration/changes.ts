@@ -67,7 +67,7 @@ export type ArmInput = Static<typeof armSchema>;
 
 /** What the shape does not say. */
 export const checkChanges = ({ changes }: ArmInput, path: string): ErrorDetail[] =>
-  checkOverrides({ settings: changes.settings ?? {}, styles: {} }).map((detail) => ({
+  checkOverrides({ settings: changes.settings ?? {}, styles: {}, appearance: {} }).map((detail) => ({
     ...detail,
     path: `${path}${detail.path}`,
   }));

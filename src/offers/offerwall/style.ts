@@ -1,4 +1,4 @@
-import { styleSource } from '../../catalog/hosted-style.ts';
+import { styleDirectives } from '../../catalog/hosted-style.ts';
 
 /** Rules of the offerwall's page, over those of all hosted pages. */
 export const rules = `
@@ -73,7 +73,7 @@ export const pageHeaders = (
   'content-security-policy': [
     "default-src 'none'",
     `script-src 'self' ${publicUrl}`,
-    `style-src ${styleSource(style)}`,
+    ...styleDirectives(style),
     `img-src 'self' ${publicUrl} https: data:`,
     `connect-src 'self' ${publicUrl} https:`,
     "base-uri 'none'",

@@ -1,4 +1,4 @@
-import { styleSource } from '../../catalog/hosted-style.ts';
+import { styleDirectives } from '../../catalog/hosted-style.ts';
 
 /** Rules of the wallet page, over those of all hosted pages: one column at 320 px, more on wider screens. */
 export const rules = `
@@ -34,7 +34,7 @@ form{display:contents}
 export const pageHeaders = (publicUrl: string, style: string): Record<string, string> => ({
   'content-security-policy': [
     "default-src 'none'",
-    `style-src ${styleSource(style)}`,
+    ...styleDirectives(style),
     `img-src 'self' ${publicUrl} https:`,
     "form-action 'self'",
     "base-uri 'none'",

@@ -42,3 +42,14 @@ let ids = 0;
 
 /** An id that is unique in the shadow root. */
 export const newId = (): string => `a${++ids}`;
+
+const adopted = new Set<string>();
+
+/** Loads the fonts of a shadow root's sheet: browsers take them from the document alone. */
+export function adoptFonts(rules: string): void {
+  if (rules === '' || adopted.has(rules)) return;
+  adopted.add(rules);
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(rules);
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+}

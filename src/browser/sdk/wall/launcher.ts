@@ -9,7 +9,7 @@ import { installOldNames, themeIdOf } from '../legacy-names.ts';
 import { readSetup, type Setup, whenParsed } from '../page.ts';
 import type { Emit } from '../types.ts';
 import { findElement } from '../unit/target.ts';
-import { h } from '../views/dom.ts';
+import { adoptFonts, h } from '../views/dom.ts';
 import { wantsRightToLeft } from '../words.ts';
 import { startWall } from './wall.ts';
 import { loadWallWords } from './words.ts';
@@ -67,7 +67,10 @@ async function loadStyle(base: string, query: URLSearchParams): Promise<CSSStyle
   try {
     const signal = AbortSignal.timeout(styleTimeoutMs);
     const response = await fetch(`${base}/offerwall/v2/style.css?${search}`, { credentials: 'omit', signal });
-    return response.ok ? [await new CSSStyleSheet().replace(await response.text())] : [];
+    if (!response.ok) return [];
+    const rules = await response.text();
+    adoptFonts(rules.match(/@font-face\{[^}]*\}/g)?.join('') ?? '');
+    return [await new CSSStyleSheet().replace(rules)];
   } catch {
     return [];
   }

@@ -2,6 +2,15 @@ import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import type { Choice } from '../../../shell/forms.ts';
 import type { Palette } from '../../palette.ts';
 
+/** The members of a font by URL; what is not typed is measured. */
+const fontRoot = 'appearance.web_font';
+export const fontPaths = {
+  url: `${fontRoot}.url`,
+  boldUrl: `${fontRoot}.bold_url`,
+  family: `${fontRoot}.family`,
+  measured: ['weights', 'ascent', 'descent', 'line_gap', 'width', 'bold_width'].map((name) => `${fontRoot}.${name}`),
+};
+
 /**
  * A setting or style with a field of its own. `also`: paths that get the same value, unless the JSON field names them.
  * `number`: digits in a text.
@@ -166,7 +175,14 @@ export const groups: readonly FieldSet[] = [
   },
 ];
 
-export const allFields: readonly AppearanceField[] = groups.flatMap(({ fields }) => fields);
+/** With a control of their own. */
+const webFont: readonly AppearanceField[] = [
+  { path: fontPaths.url, label: 'themes.webFont' },
+  { path: fontPaths.boldUrl, label: 'themes.webFontBold' },
+  ...[fontPaths.family, ...fontPaths.measured].map((path) => ({ path, label: 'themes.webFontFamily' }) as const),
+];
+
+export const allFields: readonly AppearanceField[] = [...groups.flatMap(({ fields }) => fields), ...webFont];
 
 /** What a field sets, in words: "Dark mode: Yes button text". */
 export function describePath(path: string): string {

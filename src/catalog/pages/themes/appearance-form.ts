@@ -1,4 +1,4 @@
-import { defaultAppearance, defaultSettings, defaultStyles } from '@perkwire/client';
+import { defaultAppearance, defaultSettings, defaultStyles, noWebFont } from '@perkwire/client';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import type { Fields } from '../../../shell/context.ts';
@@ -14,16 +14,18 @@ import {
   withoutValue,
   withValue,
 } from '../../../shell/nested.ts';
+import type { FontMeasures } from '../../fonts/measure-font.ts';
 import { darkStylesOf } from '../../theme-settings.ts';
-import { type AppearanceField, allFields, groups } from './appearance-fields.ts';
+import { type AppearanceField, allFields, fontPaths, groups } from './appearance-fields.ts';
 
-const defaults = { settings: defaultSettings, styles: defaultStyles, appearance: defaultAppearance };
+const withFont = { ...defaultAppearance, web_font: noWebFont };
+const defaults = { settings: defaultSettings, styles: defaultStyles, appearance: withFont };
 const plainDefaultOf = (path: string): unknown => valueAt(defaults, path);
 
 /** Dark colours that a theme does not name depend on its light ones. */
 const defaultsOf = (overrides: Nested): Nested => ({
   ...defaults,
-  appearance: { ...defaultAppearance, dark: darkStylesOf(isNested(overrides.styles) ? overrides.styles : {}) },
+  appearance: { ...withFont, dark: darkStylesOf(isNested(overrides.styles) ? overrides.styles : {}) },
 });
 
 const isColour = (value: unknown): boolean => /^#[0-9a-f]{6}$/i.test(String(value));
@@ -67,6 +69,7 @@ export function readAppearance(fields: Fields): { settings: unknown; styles: unk
       for (const other of field.also ?? []) if (valueAt(named, other) === undefined) set(other, value, known);
     }
   }
+  if (fields.text(fontPaths.url) === '') overrides = withoutValue(overrides, 'appearance.web_font');
   const empty = { settings: {}, styles: {}, appearance: {} };
   // A text that is not JSON is passed on as settings, for the validation to refuse.
   if (typeof rest === 'string') return { ...empty, ...overrides, settings: rest };
@@ -88,6 +91,7 @@ export function appearanceFields(form: FormBuilder): Html {
         t(title),
         hint === undefined ? [] : html`<p class="hint">${t(hint)}</p>`,
         title === 'themes.colours' ? brandField(form) : [],
+        title === 'themes.typeAndShape' ? fontControl(form) : [],
         columns(
           fields.filter((field) => !isCheckbox(field)).map((field) => control(form, field)),
           fields.some(({ path }) => isColour(plainDefaultOf(path))) ? 'narrow' : short === true ? 'aligned' : '',
@@ -117,6 +121,36 @@ const brandField = (form: FormBuilder): Html => html`
     <button type="button" class="button" data-make-palette>${t('themes.makePalette')}</button>
     <p class="hint" role="status" data-palette-state></p>
   </div>`;
+
+/** A font by URL; preview.js has its files measured, and puts what was read into the fields. */
+const fontControl = (form: FormBuilder): Html => html`
+  <div class="brand-colours" data-font>
+    ${form.input(fontPaths.url, {
+      label: t('themes.webFont'),
+      placeholder: 'https://fonts.example/brand.woff2',
+      hint: t('themes.webFontHint'),
+    })}
+    <button type="button" class="button" data-read-font>${t('themes.readFont')}</button>
+    ${form.input(fontPaths.boldUrl, { label: t('themes.webFontBold'), hint: t('themes.webFontBoldHint') })}
+    ${form.input(fontPaths.family, { label: t('themes.webFontFamily') })}
+    ${fontPaths.measured.map(
+      (path) => html`<input type="hidden" name="${path}" value="${String(form.values[path] ?? '')}">`,
+    )}
+    <p class="hint" role="status" data-font-state></p>
+  </div>`;
+
+/** What is typed as a font, measured: values of the fields by their names. */
+export async function fontFields(
+  fields: Fields,
+  read: (url: string) => Promise<FontMeasures>,
+): Promise<[path: string, value: string][]> {
+  const font = await read(fields.text(fontPaths.url));
+  const boldUrl = fields.text(fontPaths.boldUrl);
+  const bold = boldUrl === '' ? null : await read(boldUrl);
+  const { family, ...measures } = font;
+  const all = { family: fields.text(fontPaths.family) || family, ...measures, bold_width: bold?.width ?? 0 };
+  return Object.entries(all).map(([name, value]) => [`appearance.web_font.${name}`, String(value)]);
+}
 
 function control(form: FormBuilder, { path, label, hint, choices, number }: AppearanceField): Html {
   const options = { label: t(label), ...(hint !== undefined && { hint: t(hint) }) };

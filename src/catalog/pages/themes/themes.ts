@@ -4,28 +4,33 @@ import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { badge, type Cell, type Column, strongLink } from '../../../shell/components.ts';
-import type { Fields } from '../../../shell/context.ts';
+import { type Fields, fieldErrorsOf } from '../../../shell/context.ts';
 import { columns, fieldGroup } from '../../../shell/field-groups.ts';
 import { moment } from '../../../shell/format.ts';
 import type { Choice, FormBuilder, FormValues } from '../../../shell/forms.ts';
 import { isNested } from '../../../shell/nested.ts';
 import { pageHeaders } from '../../../shell/pages.ts';
+import { readFont } from '../../fonts/routes.ts';
 import { maxThemeKeyLength } from '../../names.ts';
 import { coloursIn, paletteOf } from '../../palette.ts';
 import { type PublisherContext, publisherPages } from '../../publisher-pages.ts';
 import { themes } from '../../resources/themes.ts';
+import { fontUrlProblem } from '../../theme-overrides.ts';
 import type { Publisher, Theme, Unit } from '../../types.ts';
 import { previewFrame, previewPanel, previewState, themePreview } from '../offers/preview.ts';
 import type { PageServices } from '../services.ts';
 import { coloursOf } from './appearance-fields.ts';
-import { appearanceFields, appearanceToForm, jsonField, readAppearance } from './appearance-form.ts';
+import { appearanceFields, appearanceToForm, fontFields, jsonField, readAppearance } from './appearance-form.ts';
 
 /** Appearance and behaviour of units, and the User Selected Perks toggles (docs/interface.md#settings-and-styles). */
 export function themePages(app: App, services: PageServices): void {
   const { publicUrl, extensions } = services;
-  app.get('/dashboard/p/:publisherId/preview', { schema: { hide: true } }, async (_request, reply) =>
-    reply.headers(pageHeaders(publicUrl, "'self'")).send(previewFrame(services.asset)),
-  );
+  // `font`: the URL of the font that is shown, whose origin alone the frame may load fonts from.
+  app.get('/dashboard/p/:publisherId/preview', { schema: { hide: true } }, async (request, reply) => {
+    const { font } = request.query as { font?: unknown };
+    const origin = typeof font === 'string' && fontUrlProblem(font) === null ? new URL(font).origin : null;
+    return reply.headers(pageHeaders(publicUrl, "'self'", origin)).send(previewFrame(services.asset));
+  });
 
   const pages = publisherPages(app, services);
   const previewOf = (publisher: Publisher, values: Values) =>
@@ -40,6 +45,18 @@ export function themePages(app: App, services: PageServices): void {
     const colours = coloursIn(fields.text('brand'));
     const made = colours.length === 0 ? [] : coloursOf(paletteOf(colours));
     return { fragment: html`${made.map(([path, colour]) => html`<data value="${colour}">${path}</data>`)}` };
+  });
+
+  // The fields of a font, from its file; `problem`: why it cannot be used.
+  pages.post('/font', 'admin', async ({ publisher }, fields) => {
+    const read = (url: string) =>
+      readFont(url, { fetchFont: extensions.fetchFont, publicUrl, publisherId: publisher.id });
+    try {
+      const found = await fontFields(fields, read);
+      return { fragment: html`${found.map(([path, value]) => html`<data value="${value}">${path}</data>`)}` };
+    } catch (err) {
+      return { fragment: html`<p>${fieldErrorsOf(err)[0]?.message}</p>` };
+    }
   });
 
   crudPages(pages, services.management, {

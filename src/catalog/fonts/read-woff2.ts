@@ -1,0 +1,73 @@
+import { promisify } from 'node:util';
+import { brotliDecompress } from 'node:zlib';
+
+/** What is read of a font, by the names of its tables (OpenType specification). */
+type Tables = ReadonlyMap<string, Buffer>;
+
+const knownTags = (
+  'cmap head hhea hmtx maxp name OS/2 post cvt  fpgm glyf loca prep CFF  VORG EBDT EBLC gasp hdmx kern LTSH PCLT VDMX ' +
+  'vhea vmtx BASE GDEF GPOS GSUB EBSC JSTF MATH CBDT CBLC COLR CPAL SVG  sbix acnt avar bdat bloc bsln cvar fdsc feat ' +
+  'fmtx fvar gvar hsty just lcar mort morx opbd prop trak Zapf Silf Glat Gloc Feat Sill'
+).match(/.{4}(?= |$)/g) as string[];
+
+/** Unpacked (bytes): small files that become huge are refused. */
+const maxUnpackedBytes = 16 * 1024 * 1024;
+const unpack = promisify(brotliDecompress);
+
+/** Reads numbers one after the other. @throws RangeError at the end of the bytes */
+class Cursor {
+  readonly bytes: Buffer;
+  at: number;
+  constructor(bytes: Buffer, at: number) {
+    this.bytes = bytes;
+    this.at = at;
+  }
+  uint8 = (): number => this.bytes.readUInt8(this.at++);
+  tag(): string {
+    this.at += 4;
+    return this.bytes.toString('latin1', this.at - 4, this.at);
+  }
+  /** UIntBase128 of the WOFF2 specification, section 4.1. */
+  base128(): number {
+    let value = 0;
+    for (let count = 0; count < 5; count++) {
+      const byte = this.uint8();
+      value = value * 128 + (byte & 0x7f);
+      if ((byte & 0x80) === 0) return value;
+    }
+    throw new RangeError('a number without an end');
+  }
+}
+
+/**
+ * The tables of a WOFF2 file.
+ * @throws RangeError, or an error of zlib with a `code`, where the file is broken
+ */
+export async function readWoff2(file: Buffer): Promise<Tables> {
+  if (file.toString('latin1', 0, 4) !== 'wOF2') throw new RangeError('no woff2');
+  if (file.toString('latin1', 4, 8) === 'ttcf') throw new RangeError('a collection');
+  const count = file.readUInt16BE(12);
+  const packedBytes = file.readUInt32BE(20);
+  const cursor = new Cursor(file, 48);
+  const entries: { tag: string; length: number; isTransformed: boolean }[] = [];
+  for (let index = 0; index < count; index++) {
+    const flags = cursor.uint8();
+    const known = knownTags[flags & 0x3f];
+    const tag = known ?? cursor.tag();
+    const version = flags >> 6;
+    const plain = cursor.base128();
+    const isTransformed = tag === 'glyf' || tag === 'loca' ? version !== 3 : version !== 0;
+    entries.push({ tag, length: isTransformed ? cursor.base128() : plain, isTransformed });
+  }
+  const packed = file.subarray(cursor.at, cursor.at + packedBytes);
+  const data = await unpack(packed, { maxOutputLength: maxUnpackedBytes });
+  const tables = new Map<string, Buffer>();
+  let at = 0;
+  for (const { tag, length, isTransformed } of entries) {
+    // A transformed `hmtx` begins with a byte of flags; advance widths follow as they are (section 5.4).
+    const start = tag === 'hmtx' && isTransformed ? 1 : 0;
+    tables.set(tag, data.subarray(at + start, at + length));
+    at += length;
+  }
+  return tables;
+}
