@@ -70,9 +70,9 @@ export async function closeContexts(browser: Browser): Promise<void> {
 
 /**
  * The global set-up unpacks it, as no worker may run what another has unpacked a part of; benches do it themselves.
- * @param env variables of Chromium, beside those of this process
+ * @param fonts file of fontconfig: Chromium has its fonts alone, and does not round their widths to pixels
  */
-export async function launchBrowser(env: Record<string, string> = {}): Promise<Browser> {
+export async function launchBrowser(fonts?: string): Promise<Browser> {
   if (browserName === 'webkit') return launchWebkit();
   if (browserName === 'firefox')
     return firefox.launch({
@@ -80,5 +80,7 @@ export async function launchBrowser(env: Record<string, string> = {}): Promise<B
       executablePath: fileURLToPath(new URL('./firefox-bidi.js', import.meta.url)),
     });
   const executablePath = hasResources() ? await resource('chromium') : await chromium.executablePath();
-  return launcher.launch({ executablePath, args, env: { ...process.env, ...env } });
+  if (fonts === undefined) return launcher.launch({ executablePath, args });
+  const env = { ...process.env, FONTCONFIG_FILE: fonts };
+  return launcher.launch({ executablePath, args: [...args, '--font-render-hinting=none'], env });
 }
