@@ -109,9 +109,13 @@ async function makePalette(holder) {
   holder.querySelector('[data-palette-state]').textContent = message(isFilled ? 'paletteMade' : 'noColour');
 }
 
+const urlsOf = (holder) => [...holder.querySelectorAll('[name$="url"]')].map(({ value }) => value).join(' ');
+let lastRead = '';
+
 async function readFont(holder) {
   const state = holder.querySelector('[data-font-state]');
   const isNamed = holder.querySelector('input').value.trim() !== '';
+  lastRead = urlsOf(holder);
   state.textContent = isNamed ? message('readingFont') : '';
   if (!isNamed) return;
   const { isFilled, problem } = await fillIn('font');
@@ -130,10 +134,11 @@ function onAction(holder, action) {
 
 onAction(form?.querySelector('[data-palette]'), makePalette);
 const font = form?.querySelector('[data-font]');
+if (font) lastRead = urlsOf(font);
 onAction(font, readFont);
 // Measures are of the file that was read, never of another.
-font?.addEventListener('change', ({ target }) => {
-  if (!target.name.endsWith('url')) return;
+font?.addEventListener('change', () => {
+  if (urlsOf(font) === lastRead) return;
   for (const measured of font.querySelectorAll('[type="hidden"]')) measured.value = '';
   readFont(font);
 });
