@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { defaultAppearance, defaultStyles, type OfferStyles, webFontFaces } from '@perkwire/client';
+import { defaultAppearance, defaultStyles, type OfferStyles } from '@perkwire/client';
 import { buildAppearance, buildStyles, overlay } from './theme-settings.ts';
 import type { Publisher, Theme } from './types.ts';
 
@@ -12,9 +12,9 @@ export function hostedStyle(publisher: Publisher, theme: Theme | null, rules: st
   const styles = buildStyles(publisher, theme, '');
   const appearance = buildAppearance(theme);
   const page = 'color-mix(in srgb,var(--text) 4%,var(--surface))';
-  const font = appearance?.web_font === undefined ? null : webFontFaces(appearance.web_font);
+  const font = appearance?.web_font;
   const light = declarations({ page, ...palette(styles, defaultStyles), ...measures(styles, font?.families) });
-  return `${font?.rules ?? ''}:root{color-scheme:light;${light}}${darkRule(styles, appearance)}${common}${rules}`;
+  return `${font?.faces ?? ''}:root{color-scheme:light;${light}}${darkRule(styles, appearance)}${common}${rules}`;
 }
 
 type BrandColours = Record<'surface' | 'text' | 'action' | 'on-action' | 'tile' | 'tile-edge', string>;

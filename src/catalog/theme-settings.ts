@@ -8,6 +8,7 @@ import {
   type OfferAppearance,
   type OfferSettings,
   type OfferStyles,
+  webFontFaces,
 } from '@perkwire/client';
 import { type Language, languages } from '../platform/i18n/languages.ts';
 import type { Publisher, Theme } from './types.ts';
@@ -71,7 +72,9 @@ function translated<Given extends object>(given: Given, english: object, words: 
 export function buildAppearance(theme: Pick<Theme, 'styles' | 'appearance'> | null): OfferAppearance | null {
   if (theme === null || Object.keys(theme.appearance).length === 0) return null;
   const font = Object.hasOwn(theme.appearance, 'web_font') && { web_font: noWebFont };
-  return overlay({ ...defaultAppearance, ...font, dark: darkStylesOf(theme.styles) }, theme.appearance);
+  const built = overlay({ ...defaultAppearance, ...font, dark: darkStylesOf(theme.styles) }, theme.appearance);
+  if (built.web_font !== undefined) Object.assign(built.web_font, webFontFaces(built.web_font));
+  return built;
 }
 
 /** The dark palette of a theme that sets none: buttons keep the colours that the theme gives them. */

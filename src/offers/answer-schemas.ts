@@ -92,7 +92,9 @@ export const fetchOffersAnswer = Type.Object(
       settings: Type.Record(Type.String(), Type.Unknown()),
       styles: Type.Record(Type.String(), Type.Unknown()),
       appearance: Type.Optional(
-        Type.Record(Type.String(), Type.Unknown(), { description: 'Only of themes with dark mode, width, spacing or a font.' }),
+        Type.Record(Type.String(), Type.Unknown(), {
+          description: 'Only of themes with dark mode, width, spacing or a font.',
+        }),
       ),
       experiments: Type.Optional(
         Type.Array(Type.Object({ key: Type.String(), arm: Type.String() }), {

@@ -16,6 +16,10 @@ export type WebFont = {
   /** A woff2 file of the bold face, from the same origin; "": none. */
   bold_url: string;
   bold_width: number;
+  /** Style sheet that loads the font and makes its stand-in; for the document, not a shadow root. Sent in answers. */
+  faces: string;
+  /** `font-family` with both. Sent in answers. */
+  families: string;
 };
 
 /** What is absent in a font. */
@@ -29,6 +33,8 @@ export const noWebFont: WebFont = {
   width: 0,
   bold_url: '',
   bold_width: 0,
+  faces: '',
+  families: '',
 };
 
 /** What a URL and a name may consist of, because they stand in style sheets. */
@@ -47,17 +53,17 @@ const arialBoldWidth = 493.7;
 const standIns = ['Arial', 'Liberation Sans', 'Arimo', 'Roboto'];
 
 /**
- * The style sheet that loads a font, with its stand-in, and the value of `font-family` that uses both. null where a
+ * The style sheet that loads a font, with its stand-in, and the value of `font-family` that uses both; empty where a
  * value is not what it should be. The faces must be in the document: those of a shadow root are not loaded.
  */
-export function webFontFaces(font: WebFont): { rules: string; families: string } | null {
+export function webFontFaces(font: WebFont): Pick<WebFont, 'faces' | 'families'> {
   const { family, url, weights, width, bold_url: boldUrl, bold_width: boldWidth } = font;
   const isRight =
     new RegExp(fontFamilyPattern).test(family) &&
     new RegExp(fontWeightsPattern).test(weights) &&
     [url, ...(boldUrl === '' ? [] : [boldUrl])].every((one) => new RegExp(fontUrlPattern).test(one)) &&
     [font.ascent, width].every((measure) => measure > 0);
-  if (!isRight) return null;
+  if (!isRight) return { faces: '', families: '' };
   const name = `"perkwire ${family}"`;
   const standIn = `"perkwire ${family} stand-in"`;
   const face = (rules: string): string => `@font-face{font-display:swap;${rules}}`;
@@ -69,12 +75,12 @@ export function webFontFaces(font: WebFont): { rules: string; families: string }
     return face(`font-family:${standIn};font-weight:${weight};src:${sources};${size}`);
   };
   const share = width / arialWidth;
-  let rules = loaded(url, weights);
+  let faces = loaded(url, weights);
   if (boldUrl !== '' && boldWidth > 0)
-    rules += loaded(boldUrl, '700') + local('', '400', share) + local(' Bold', '700', boldWidth / arialBoldWidth);
-  else if (weights.includes(' ')) rules += local('', '1 599', share) + local(' Bold', '600 1000', share);
-  else rules += local('', weights, share);
-  return { rules, families: `${name},${standIn}` };
+    faces += loaded(boldUrl, '700') + local('', '400', share) + local(' Bold', '700', boldWidth / arialBoldWidth);
+  else if (weights.includes(' ')) faces += local('', '1 599', share) + local(' Bold', '600 1000', share);
+  else faces += local('', weights, share);
+  return { faces, families: `${name},${standIn}` };
 }
 
 /** Relative to the adjusted size. */

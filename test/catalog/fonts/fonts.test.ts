@@ -54,7 +54,11 @@ describe('a font of a theme', () => {
       url: `/native/v4/offers.json?api_key=${t.publisher.sdkId}`,
       payload: { placement: 'checkout', pub_user_id: 'font-1' },
     });
-    expect(answer.json().data.appearance.web_font).toEqual({ ...font, bold_url: '', bold_width: 0 });
+    expect(answer.json().data.appearance.web_font).toEqual({
+      ...{ ...font, bold_url: '', bold_width: 0 },
+      faces: expect.stringContaining('ascent-override:93%'),
+      families: '"perkwire Brand Sans","perkwire Brand Sans stand-in"',
+    });
   });
 
   test('hosted pages load it, and fonts from nowhere else', async () => {

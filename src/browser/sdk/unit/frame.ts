@@ -1,4 +1,3 @@
-import { noWebFont, webFontFaces } from '../../../../packages/client/src/web-font.ts';
 import { describeError } from '../errors.ts';
 import { watchPolicy } from '../policy.ts';
 import type { AdConfig, Answer, Emit, Labels } from '../types.ts';
@@ -193,10 +192,10 @@ function themeSheet({ styles, settings, dark, appearance }: Answer): CSSStyleShe
   set(light, '--align', settings.offerText.tileTextAlignment.replace('left', 'start').replace('right', 'end'));
   set(light, '--mobile-offset', settings.enable_vertical_offset ? settings.mobile_vertical_offset : 0);
   if (width > 0) set(light, '--width', width);
-  const font = webFontFaces({ ...noWebFont, ...appearance.web_font });
-  if (font !== null) {
-    adoptFonts(font.rules);
-    set(light, '--offerText-font', `${font.families},${styles.offerText.font}`);
+  const { faces, families } = appearance.web_font ?? {};
+  if (faces) {
+    adoptFonts(faces);
+    set(light, '--offerText-font', `${families},${styles.offerText.font}`);
   }
   if (dark !== null) {
     const style = ruleOf(scheme === 'dark' ? 'all' : '(prefers-color-scheme:dark)');

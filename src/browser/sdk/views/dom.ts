@@ -43,13 +43,13 @@ let ids = 0;
 /** An id that is unique in the shadow root. */
 export const newId = (): string => `a${++ids}`;
 
-const adopted = new Set<string>();
+let adopted = '';
 
-/** Loads the fonts of a shadow root's sheet: browsers take them from the document alone. */
-export function adoptFonts(rules: string): void {
-  if (rules === '' || adopted.has(rules)) return;
-  adopted.add(rules);
+/** Loads the fonts of a shadow root's sheet, which browsers take from the document alone. */
+export function adoptFonts(faces: string): void {
+  if (faces === adopted) return;
+  adopted = faces;
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync(rules);
-  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+  sheet.replaceSync(faces);
+  document.adoptedStyleSheets.push(sheet);
 }
