@@ -113,7 +113,8 @@ export const isFragmentRequest = ({ headers }: FastifyRequest): boolean => heade
 
 /**
  * Headers of every dashboard page. Scripts and styles come from our own files only; images may come from any https
- * host, because creatives do; fonts from `fontOrigin`. `same-origin` referrers: the CSRF check needs the origin of forms.
+ * host, because creatives do, fonts from `fontOrigin`. `same-origin` referrers: the CSRF check needs the origin of
+ * forms.
  */
 export const pageHeaders = (
   publicUrl: string,

@@ -16,7 +16,6 @@ import { eraseDeliveriesOfSessions, eraseDeliveriesOfUser, exportDeliveries } fr
 import { countFailing } from './endpoint-store.ts';
 import { endpointRoutes } from './endpoints/routes.ts';
 import type { EventTypes } from './events.ts';
-import { createFetchFile } from './fetch-file.ts';
 import { applyWebhookRetention, webhookJobs } from './jobs.ts';
 import { listenRoutes } from './listen/routes.ts';
 import { createDispatcherMetrics, registerWebhookGauges } from './metrics.ts';
@@ -29,6 +28,7 @@ import type { WebhookDeps } from './ports.ts';
 import { cancelRedeliveriesOfUser } from './redelivery/jobs.ts';
 import { redeliveryRoutes } from './redelivery/routes.ts';
 import { createSender } from './sender.ts';
+import { createFetchFile } from './url-rules.ts';
 
 export type Webhooks = ReturnType<typeof createWebhooks>;
 

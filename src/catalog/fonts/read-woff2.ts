@@ -5,9 +5,9 @@ import { brotliDecompress } from 'node:zlib';
 type Tables = ReadonlyMap<string, Buffer>;
 
 const knownTags = (
-  'cmap head hhea hmtx maxp name OS/2 post cvt  fpgm glyf loca prep CFF  VORG EBDT EBLC gasp hdmx kern LTSH PCLT VDMX ' +
-  'vhea vmtx BASE GDEF GPOS GSUB EBSC JSTF MATH CBDT CBLC COLR CPAL SVG  sbix acnt avar bdat bloc bsln cvar fdsc feat ' +
-  'fmtx fvar gvar hsty just lcar mort morx opbd prop trak Zapf Silf Glat Gloc Feat Sill'
+  'cmap head hhea hmtx maxp name OS/2 post cvt  fpgm glyf loca prep CFF  VORG EBDT EBLC gasp hdmx kern LTSH ' +
+  'PCLT VDMX vhea vmtx BASE GDEF GPOS GSUB EBSC JSTF MATH CBDT CBLC COLR CPAL SVG  sbix acnt avar bdat bloc ' +
+  'bsln cvar fdsc feat fmtx fvar gvar hsty just lcar mort morx opbd prop trak Zapf Silf Glat Gloc Feat Sill'
 ).match(/.{4}(?= |$)/g) as string[];
 
 /** Unpacked (bytes): small files that become huge are refused. */
@@ -27,7 +27,7 @@ class Cursor {
     this.at += 4;
     return this.bytes.toString('latin1', this.at - 4, this.at);
   }
-  /** UIntBase128 of the WOFF2 specification, section 4.1. */
+  /** UIntBase128 of WOFF2. */
   base128(): number {
     let value = 0;
     for (let count = 0; count < 5; count++) {
@@ -64,7 +64,7 @@ export async function readWoff2(file: Buffer): Promise<Tables> {
   const tables = new Map<string, Buffer>();
   let at = 0;
   for (const { tag, length, isTransformed } of entries) {
-    // A transformed `hmtx` begins with a byte of flags; advance widths follow as they are (section 5.4).
+    // A transformed `hmtx` begins with a byte of flags; advance widths follow as they are.
     const start = tag === 'hmtx' && isTransformed ? 1 : 0;
     tables.set(tag, data.subarray(at + start, at + length));
     at += length;

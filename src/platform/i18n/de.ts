@@ -2921,7 +2921,7 @@ export const de: Messages = {
     makePalette: 'Palette erstellen',
     webFont: 'Webschrift (URL)',
     webFontHint:
-      'Eine woff2-Datei, die allen Websites offensteht. Bis sie da ist, nimmt eine Schrift des Geräts denselben Platz ein.',
+      'Eine woff2-Datei, die allen Websites offensteht. Bis sie da ist, steht eine des Geräts auf gleichem Platz.',
     webFontBold: 'Fetter Schnitt (URL)',
     webFontBoldHint: 'Wenn die Datei oben nicht variabel ist. Vom selben Host.',
     webFontFamily: 'Name der Schrift',
