@@ -1,10 +1,18 @@
-import type { StoredControls } from './types.ts';
+import { noLists } from './controls.ts';
+import type { OfferLists, StoredControls } from './types.ts';
 
 /** One of the block rules of a publisher, as explanations name it. */
 export type ControlsRule = {
-  by: 'category' | 'brand' | 'advertiser' | 'domain' | 'offer' | 'word' | 'competitor' | 'separation' | 'floor';
-  /** The entry of its list; of a floor its placement, of the separation of categories `categories`. */
+  by:
+    | ('category' | 'brand' | 'advertiser' | 'domain' | 'offer' | 'word' | 'competitor' | 'separation' | 'floor')
+    | ('allowed_categories' | 'allowed_brands' | 'allowed_advertisers' | 'allowed_domains');
+  /**
+   * The entry of its list, all of an `allowed_` one, which counts as a whole; of a floor its placement, of the
+   * separation of categories `categories`.
+   */
   value: string;
+  /** null: it holds at all of them. */
+  placement: string | null;
 };
 
 /**
@@ -37,17 +45,51 @@ const lists = {
 } as const;
 const listed = Object.keys(lists) as (keyof typeof lists)[];
 
-/** Each rule by itself. */
-export const rulesOf = ({ blocked, separate, floors }: StoredControls): ControlsRule[] => [
-  ...listed.flatMap((by) => blocked[lists[by]].map((value: string | number) => ({ by, value: String(value) }))),
-  ...separate.competitors.map((value) => ({ by: 'competitor' as const, value: String(value) })),
-  ...(separate.categories ? [{ by: 'separation' as const, value: 'categories' }] : []),
-  ...Object.keys(floors).map((value) => ({ by: 'floor' as const, value })),
+const allowedLists = ['categories', 'brands', 'advertisers', 'domains'] as const;
+
+const rulesOfLists = ({ blocked, allowed }: OfferLists, placement: string | null): ControlsRule[] => [
+  ...listed.flatMap((by) =>
+    blocked[lists[by]].map((value: string | number) => ({ by, value: String(value), placement })),
+  ),
+  ...allowedLists
+    .filter((list) => allowed[list].length > 0)
+    .map((list) => ({ by: `allowed_${list}` as const, value: allowed[list].join(', '), placement })),
 ];
 
+/** Each rule by itself. */
+export const rulesOf = ({ separate, floors, placements, ...lists }: StoredControls): ControlsRule[] => [
+  ...rulesOfLists(lists, null),
+  ...separate.competitors.map((value) => ({ by: 'competitor' as const, value: String(value), placement: null })),
+  ...(separate.categories ? [{ by: 'separation' as const, value: 'categories', placement: null }] : []),
+  ...Object.keys(floors).map((value) => ({ by: 'floor' as const, value, placement: null })),
+  ...Object.entries(placements).flatMap(([name, ofPlacement]) => rulesOfLists(ofPlacement, name)),
+];
+
+type ListRule = Pick<ControlsRule, 'value'> & {
+  by: Exclude<ControlsRule['by'], 'competitor' | 'separation' | 'floor'>;
+};
+
+function listsWithout({ blocked, allowed }: OfferLists, { by, value }: ListRule): OfferLists {
+  switch (by) {
+    case 'allowed_categories':
+      return { blocked, allowed: { ...allowed, categories: [] } };
+    case 'allowed_brands':
+      return { blocked, allowed: { ...allowed, brands: [] } };
+    case 'allowed_advertisers':
+      return { blocked, allowed: { ...allowed, advertisers: [] } };
+    case 'allowed_domains':
+      return { blocked, allowed: { ...allowed, domains: [] } };
+    default: {
+      const list = lists[by];
+      const others = (blocked[list] as (string | number)[]).filter((item) => String(item) !== value);
+      return { allowed, blocked: { ...blocked, [list]: others } };
+    }
+  }
+}
+
 /** The rules without one of them. */
-export function withoutRule(stored: StoredControls, { by, value }: ControlsRule): StoredControls {
-  const { blocked, separate, floors } = stored;
+export function withoutRule(stored: StoredControls, { by, value, placement }: ControlsRule): StoredControls {
+  const { separate, floors, placements } = stored;
   const others = <Item>(items: readonly Item[]): Item[] => items.filter((item) => String(item) !== value);
   switch (by) {
     case 'floor':
@@ -57,8 +99,9 @@ export function withoutRule(stored: StoredControls, { by, value }: ControlsRule)
     case 'competitor':
       return { ...stored, separate: { ...separate, competitors: others<string | number>(separate.competitors) } };
     default: {
-      const list = lists[by];
-      return { ...stored, blocked: { ...blocked, [list]: others<string | number>(blocked[list]) } };
+      if (placement === null) return { ...stored, ...listsWithout(stored, { by, value }) };
+      const rest = listsWithout(placements[placement] ?? noLists, { by, value });
+      return { ...stored, placements: { ...placements, [placement]: rest } };
     }
   }
 }

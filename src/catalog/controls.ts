@@ -1,15 +1,25 @@
 import { isDeepStrictEqual } from 'node:util';
 import { parseUrl } from '../platform/lib/url.ts';
 import { plainText, wordFinder } from './blocked-words.ts';
+import { categoriesOf, plainCategory } from './content-taxonomy.ts';
 import { normaliseName } from './names.ts';
 import { allTextsOf } from './translations.ts';
-import type { Block, Controls, Offer, StoredControls } from './types.ts';
+import type { Block, Controls, FindBlock, Offer, OfferLists, StoredControls } from './types.ts';
+
+export const noLists: OfferLists = {
+  blocked: { categories: [], brands: [], advertisers: [], domains: [], offers: [], words: [] },
+  allowed: { categories: [], brands: [], advertisers: [], domains: [] },
+};
 
 export const noControls: StoredControls = {
-  blocked: { categories: [], brands: [], advertisers: [], domains: [], offers: [], words: [] },
+  ...noLists,
+  placements: {},
   separate: { categories: false, competitors: [] },
   floors: {},
 };
+
+/** Rules as they are stored, with what those of earlier releases lack. */
+export const wholeControls = (stored: Partial<StoredControls>): StoredControls => ({ ...noControls, ...stored });
 
 /**
  * The host of a domain as addresses have it: lower case, in ASCII, without the dot at the end.
@@ -26,30 +36,48 @@ export function hostOf(domain: string): string | null {
  * Makes rules ready. @param earlier those of an earlier snapshot, shared where they are the same
  * @returns null: there are none
  */
-export function controlsOf(stored: StoredControls | null, earlier: Controls | null): Controls | null {
-  if (stored === null || isDeepStrictEqual(stored, noControls)) return null;
+export function controlsOf(given: Partial<StoredControls> | null, earlier: Controls | null): Controls | null {
+  const stored = wholeControls(given ?? {});
+  if (isDeepStrictEqual(stored, noControls)) return null;
   if (earlier !== null && isDeepStrictEqual(stored, earlier.stored)) return earlier;
-  const find = blockFinder(stored);
-  const found = new WeakMap<Offer, Block | false>();
+  const ofPlacement = ([name, lists]: [string, OfferLists]): [string, FindBlock] => {
+    const find = blockFinder({ ...lists, competitors: [] });
+    return [
+      name,
+      remembered((offer) => {
+        const block = find(offer);
+        return block && { ...block, placement: name };
+      }),
+    ];
+  };
   return {
     stored,
-    blockOf: (offer) => {
-      let block = found.get(offer);
-      if (block === undefined) {
-        block = find(offer) ?? false;
-        found.set(offer, block);
-      }
-      return block === false ? null : block;
-    },
+    blockOf: remembered(blockFinder({ ...stored, competitors: stored.separate.competitors })),
+    placements: new Map(Object.entries(stored.placements).map(ofPlacement)),
     separateCategories: stored.separate.categories,
     floors: new Map(Object.entries(stored.floors).map(([name, amount]) => [normaliseName(name), amount * 1000])),
   };
 }
 
-function blockFinder({ blocked, separate: { competitors } }: StoredControls): (offer: Offer) => Block | null {
+/** What is found once for each offer. */
+function remembered(find: FindBlock): FindBlock {
+  const found = new WeakMap<Offer, Block | false>();
+  return (offer) => {
+    let block = found.get(offer);
+    if (block === undefined) {
+      block = find(offer) ?? false;
+      found.set(offer, block);
+    }
+    return block === false ? null : block;
+  };
+}
+
+type Lists = OfferLists & { competitors: readonly (string | number)[] };
+
+function blockFinder({ blocked, allowed, competitors }: Lists): FindBlock {
   const offers = new Set(blocked.offers);
   const advertisers = new Set(blocked.advertisers);
-  const categories = new Set(blocked.categories.map(plainText));
+  const categories = new Set(blocked.categories.flatMap(categoriesOf));
   const brands = new Set(blocked.brands.map(plainText));
   const domains = new Set(blocked.domains.map(hostOf));
   const findWord = blocked.words.length === 0 ? null : wordFinder(blocked.words);
@@ -59,6 +87,7 @@ function blockFinder({ blocked, separate: { competitors } }: StoredControls): (o
     brands: new Set(names.map(plainText)),
     domains: new Set(names.flatMap((name) => hostOf(name) ?? [])),
   };
+  const notAllowed = allowedFinder(allowed);
   return (offer) => {
     const { campaign } = offer;
     const brand = plainText(campaign.advertiserName);
@@ -66,25 +95,49 @@ function blockFinder({ blocked, separate: { competitors } }: StoredControls): (o
     const listed = (list: ReadonlySet<string | null>): string | null => hosts.find((host) => list.has(host)) ?? null;
     if (offers.has(offer.id)) return { by: 'offer', value: String(offer.id) };
     if (advertisers.has(campaign.advertiserId)) return { by: 'advertiser', value: String(campaign.advertiserId) };
-    if (categories.has(plainText(campaign.category))) return { by: 'category', value: campaign.category };
+    if (categories.has(plainCategory(campaign.category))) return { by: 'category', value: campaign.category };
     if (brands.has(brand)) return { by: 'brand', value: campaign.advertiserName };
     const domain = listed(domains);
     if (domain !== null) return { by: 'domain', value: domain };
     if (competing.ids.has(campaign.advertiserId) || competing.brands.has(brand) || listed(competing.domains) !== null)
       return { by: 'competitor', value: campaign.advertiserName };
     const word = findWord?.(textOf(offer)) ?? null;
-    return word === null ? null : { by: 'word', value: word };
+    return word === null ? notAllowed(offer) : { by: 'word', value: word };
+  };
+}
+
+/** Finds the first list that has entries, and none that an offer matches. */
+function allowedFinder({ categories, brands, advertisers, domains }: OfferLists['allowed']): FindBlock {
+  const listed = {
+    categories: new Set(categories.flatMap(categoriesOf)),
+    brands: new Set(brands.map(plainText)),
+    advertisers: new Set(advertisers),
+    domains: new Set(domains.map(hostOf)),
+  };
+  const isOff = <Item>(list: ReadonlySet<Item>, item: Item): boolean => list.size > 0 && !list.has(item);
+  return (offer) => {
+    const { category, advertiserName, advertiserId } = offer.campaign;
+    if (isOff(listed.categories, plainCategory(category))) return { by: 'not_category', value: category };
+    if (isOff(listed.brands, plainText(advertiserName))) return { by: 'not_brand', value: advertiserName };
+    if (isOff(listed.advertisers, advertiserId)) return { by: 'not_advertiser', value: advertiserName };
+    if (listed.domains.size === 0) return null;
+    // Each of its addresses must be on the list, not only one.
+    const other = landingUrls(offer).find((url) => !domainsOf(url).some((host) => listed.domains.has(host)));
+    return other === undefined ? null : { by: 'not_domain', value: domainsOf(other)[0] ?? other };
   };
 }
 
 /** Hosts that an offer leads to, each followed by the domains it is part of. */
-function landingHosts({ campaign, useractionUrl }: Offer): string[] {
-  return [campaign.landingUrl, useractionUrl ?? ''].flatMap((url) => {
-    const parsed = parseUrl(url);
-    if (parsed === null) return [];
-    const labels = parsed.hostname.replace(/\.$/, '').split('.');
-    return labels.map((_, at) => labels.slice(at).join('.'));
-  });
+const landingHosts = (offer: Offer): string[] => landingUrls(offer).flatMap(domainsOf);
+
+const landingUrls = ({ campaign, useractionUrl }: Offer): string[] =>
+  [campaign.landingUrl, useractionUrl ?? ''].filter((url) => url !== '');
+
+function domainsOf(url: string): string[] {
+  const parsed = parseUrl(url);
+  if (parsed === null) return [];
+  const labels = parsed.hostname.replace(/\.$/, '').split('.');
+  return labels.map((_, at) => labels.slice(at).join('.'));
 }
 
 /** All that users read of an offer; what stands apart is not one phrase. */

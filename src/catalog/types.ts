@@ -47,8 +47,8 @@ export type SequenceRule = {
   weight: number;
 };
 
-/** The rules of a publisher as they are stored (docs/interface.md#controls). */
-export type StoredControls = {
+/** What is never shown, and what alone is: of each list that has entries an offer must match one. */
+export type OfferLists = {
   blocked: {
     categories: string[];
     brands: string[];
@@ -57,6 +57,13 @@ export type StoredControls = {
     offers: number[];
     words: string[];
   };
+  allowed: { categories: string[]; brands: string[]; advertisers: number[]; domains: string[] };
+};
+
+/** The rules of a publisher as they are stored (docs/interface.md#controls). */
+export type StoredControls = OfferLists & {
+  /** Beside those for all placements, by normalised name. */
+  placements: Record<string, OfferLists>;
   separate: { categories: boolean; competitors: (string | number)[] };
   /** Money for 1,000 impressions, by placement. */
   floors: Record<string, number>;
@@ -64,15 +71,24 @@ export type StoredControls = {
 
 /** The rule of a publisher that keeps an offer from being shown, and what of it matched. */
 export type Block = {
-  by: 'category' | 'brand' | 'advertiser' | 'domain' | 'offer' | 'word' | 'competitor';
+  by:
+    | ('category' | 'brand' | 'advertiser' | 'domain' | 'offer' | 'word' | 'competitor')
+    /** It is on none of the entries of a list: what of the offer was looked for. */
+    | ('not_category' | 'not_brand' | 'not_advertiser' | 'not_domain');
   value: string;
+  /** Whose rule it is; absent: of all placements. */
+  placement?: string;
 };
+
+export type FindBlock = (offer: Offer) => Block | null;
 
 /** The rules of a publisher, ready to be applied. */
 export type Controls = {
   stored: StoredControls;
   /** The first rule that blocks an offer; found once for each. */
-  blockOf: (offer: Offer) => Block | null;
+  blockOf: FindBlock;
+  /** The first rule of a placement that blocks an offer there, by placement. */
+  placements: ReadonlyMap<string, FindBlock>;
   separateCategories: boolean;
   /** Least expected revenue of an impression (millionths), by placement. */
   floors: ReadonlyMap<string, number>;

@@ -5,7 +5,7 @@ import type { Work } from '../management/unit-of-work.ts';
 import { AppError } from '../platform/errors.ts';
 import { type Fields, merge } from '../platform/lib/merge.ts';
 import type { ArmChanges } from './experiments.ts';
-import { getControls, setControls } from './resources/controls.ts';
+import { getControls, setControls, storedOf } from './resources/controls.ts';
 import { placements } from './resources/placements.ts';
 import { themes } from './resources/themes.ts';
 
@@ -144,7 +144,7 @@ const floorsOf = async (work: Work): Promise<Record<string, number>> =>
 async function writeFloors(work: Work, wanted: Readonly<Record<string, unknown>>): Promise<WrittenRow[]> {
   const key = String(work.publisherId);
   const { view } = await getControls(work, key, nobody);
-  const { blocked, separate, floors } = view;
+  const { floors } = view;
   const fields = Object.fromEntries(
     Object.entries(wanted)
       .filter(([name, floor]) => !isSame(floors[name], floor))
@@ -154,6 +154,6 @@ async function writeFloors(work: Work, wanted: Readonly<Record<string, unknown>>
   const after = Object.fromEntries(
     Object.entries({ ...floors, ...wanted }).filter(([, floor]) => floor !== null && floor !== undefined),
   );
-  await setControls(work, key, { blocked, separate, floors: after }, { ifMatch: null, dryRun: false }, nobody);
+  await setControls(work, key, { ...storedOf(view), floors: after }, { ifMatch: null, dryRun: false }, nobody);
   return [{ resource: 'controls', key, fields }];
 }

@@ -1,5 +1,5 @@
 import { normaliseName } from '../catalog/names.ts';
-import type { IndexSource, Offer, Publisher } from '../catalog/types.ts';
+import type { FindBlock, IndexSource, Offer, Publisher } from '../catalog/types.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import { firstTag } from '../platform/lib/language-tags.ts';
 import type {
@@ -69,12 +69,32 @@ export function* buildIndex(source: IndexSource): Generator<void, EligibilityInd
     needsIdentity: needsIdentity ? bitsOf(({ rules }) => rules.needsIdentity) : null,
     dimensions: yield* buildDimensions(candidates),
     audiences: buildAudiences(candidates, source.publisher.id),
+    blockedAt: yield* buildBlockedAt(candidates, source.publisher),
     hours: yield* buildHours(candidates),
     byCampaign,
     withheld,
     timeZone: source.publisher.timeZone,
     language: firstTag(source.publisher.language.key),
   };
+}
+
+type BlockedAt = EligibilityIndex['blockedAt'];
+
+/** What the rules of placements block, beside those that block everywhere. */
+function* buildBlockedAt(
+  candidates: readonly Candidate[],
+  { controls }: IndexSource['publisher'],
+): Generator<void, BlockedAt> {
+  const found = new Map<string, { bits: Bits; blockOf: FindBlock }>();
+  for (const [placement, blockOf] of controls?.placements ?? []) {
+    const bits = emptyBits(candidates.length);
+    for (const candidate of candidates) {
+      if (candidate.index % sliceSize === sliceSize - 1) yield;
+      if (blockOf(candidate.offer) !== null) setBit(bits, candidate.index);
+    }
+    found.set(placement, { bits, blockOf });
+  }
+  return found;
 }
 
 type Compiled = { candidates: Candidate[]; withheld: Withheld[] };

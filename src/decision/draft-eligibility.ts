@@ -19,7 +19,9 @@ export function eligibilityOf(draft: CampaignDraft, publisher: Publisher): (cont
   const { start_at: _start, end_at: _end, ...schedule } = draft.rules.schedule ?? {};
   const { frequency_caps: _frequency, total_caps: _total, pacing: _pacing, ...rules } = draft.rules;
   const offer = draftOffer({ ...rules, schedule }, draft.isLoyalty, publisher.id);
-  const building = buildIndex({ publisher, offers: [offer], timeZoneOf: () => publisher.timeZone });
+  // Block rules go by what a blank offer has not.
+  const free = { ...publisher, controls: null };
+  const building = buildIndex({ publisher: free, offers: [offer], timeZoneOf: () => publisher.timeZone });
   let step = building.next();
   while (step.done !== true) step = building.next();
   const index = step.value;

@@ -1,6 +1,6 @@
 import type { CompiledTotalCap } from '../budgets/caps.ts';
 import type { FrequencyCap, TargetingKey } from '../catalog/rules.ts';
-import type { Block, Offer, OfferIndex } from '../catalog/types.ts';
+import type { Block, FindBlock, Offer, OfferIndex } from '../catalog/types.ts';
 import type { Candidate } from './index/compile.ts';
 
 /** A publisher's offers, indexed so that a request finds those eligible by intersecting a few sets. */
@@ -21,6 +21,8 @@ export type EligibilityIndex = OfferIndex & {
   hours: readonly { zone: string | null; dimension: Dimension }[];
   byCampaign: ReadonlyMap<number, readonly number[]>;
   /** Provisioned offers that are never shown. */
+  /** What the rules of placements block there, by placement. */
+  blockedAt: ReadonlyMap<string, { bits: Bits; blockOf: FindBlock }>;
   withheld: readonly Withheld[];
   /** The publisher's. */
   timeZone: string;
@@ -45,7 +47,7 @@ export type Withheld = { offer: Offer; exclusion: Withholding };
 type Withholding =
   | { rule: 'offer_paused' | 'campaign_paused' | 'provisioning_paused' | 'rules_invalid' }
   | { rule: 'stopped'; what: NonNullable<Offer['stopped']> }
-  | { rule: 'blocked_by_publisher'; by: Block['by']; value: string };
+  | ({ rule: 'blocked_by_publisher' } & Block);
 
 export type IndexedKey = Exclude<TargetingKey, 'cities' | 'postal_codes' | 'audiences'>;
 

@@ -69,7 +69,13 @@ export function reasonOf(exclusion: Exclusion, candidate: Candidate | null, inpu
     case 'stopped':
       return { key: rule, values: { what: exclusion.what } };
     case 'blocked_by_publisher':
-      return { key: rule, values: { by: exclusion.by, value: exclusion.value } };
+      return {
+        key: rule,
+        values: {
+          ...{ by: exclusion.by, value: exclusion.value },
+          ...('placement' in exclusion ? { where: 'one', placement: exclusion.placement ?? '' } : { where: 'all' }),
+        },
+      };
     case 'campaign_id':
       return { key: rule, values: { id: String(exclusion.campaignId) } };
     case 'not_started':

@@ -1,13 +1,24 @@
 import { describe, expect, test } from 'vitest';
+import { contentCategories } from '../../src/catalog/content-taxonomy.ts';
 import { controlsOf, hostOf, noControls } from '../../src/catalog/controls.ts';
 import type { Campaign, Offer, StoredControls } from '../../src/catalog/types.ts';
 import { decide } from '../../src/decision/decide.ts';
 import { explain } from '../../src/decision/explain.ts';
 import { campaignOf, inputOf, offerOf, offersOf, pays, publisherWith, shownBy } from '../decision/support.ts';
 
-type Given = { blocked?: Partial<StoredControls['blocked']>; separate?: Partial<StoredControls['separate']> };
-const rules = ({ blocked, separate }: Given, floors: StoredControls['floors'] = {}): StoredControls => ({
+type Given = {
+  blocked?: Partial<StoredControls['blocked']>;
+  allowed?: Partial<StoredControls['allowed']>;
+  placements?: StoredControls['placements'];
+  separate?: Partial<StoredControls['separate']>;
+};
+const rules = (
+  { blocked, allowed, placements = {}, separate }: Given,
+  floors: StoredControls['floors'] = {},
+): StoredControls => ({
   blocked: { ...noControls.blocked, ...blocked },
+  allowed: { ...noControls.allowed, ...allowed },
+  placements,
   separate: { ...noControls.separate, ...separate },
   floors,
 });
@@ -101,7 +112,7 @@ describe('a decision', () => {
     for (const dev of [false, true])
       expect(reasons(rules({ blocked: { offers: [1] } }), offers, dev)).toEqual({
         shown: [2],
-        blocked: [[1, { by: 'offer', value: '1' }]],
+        blocked: [[1, { by: 'offer', value: '1', where: 'all' }]],
       });
   });
 
@@ -113,17 +124,66 @@ describe('a decision', () => {
       campaignOf(4),
     );
     const apart = reasons(rules({ separate: { categories: true } }), offers);
-    expect(apart).toEqual({ shown: [1, 3, 4], blocked: [[2, { by: 'separation', value: 'food ' }]] });
+    expect(apart).toEqual({ shown: [1, 3, 4], blocked: [[2, { by: 'separation', value: 'food ', where: 'all' }]] });
     expect(reasons(rules({}), offers).shown).toEqual([1, 2, 3, 4]);
   });
 
   test('shows nothing below the floor of its placement, dev mode apart', () => {
     const offers = offersOf(campaignOf(1, { payout: pays('cpm', 4) }), campaignOf(2, { payout: pays('cpm', 2) }));
     const at = (floors: Record<string, number>, dev = false) => reasons(rules({}, floors), offers, dev);
-    expect(at({ checkout: 3 })).toEqual({ shown: [1], blocked: [[2, { by: 'floor', value: '3' }]] });
+    expect(at({ checkout: 3 })).toEqual({ shown: [1], blocked: [[2, { by: 'floor', value: '3', where: 'all' }]] });
     expect(at({ checkout: 2 }).shown).toEqual([1, 2]);
     expect(at({ Checkout: 5 }).shown).toEqual([]);
     expect(at({ other: 5 }).shown).toEqual([1, 2]);
     expect(at({ checkout: 5 }, true).shown).toEqual([1, 2]);
   });
+});
+
+test('of each list of what is allowed an offer must match an entry, and it is said which one it does not', () => {
+  const offer = offerWith({
+    ...{ category: 'Shoes', advertiserName: 'Lucky', advertiserId: 9, landingUrl: 'https://www.lucky.example/' },
+  });
+  const cases: [NonNullable<Given['allowed']>, object | null][] = [
+    [{ categories: ['shoes'], brands: ['LUCKY'], advertisers: [9], domains: ['lucky.example'] }, null],
+    [
+      { categories: ['hats'], brands: ['lucky'] },
+      { by: 'not_category', value: 'Shoes' },
+    ],
+    [
+      { categories: ['shoes'], brands: ['other'] },
+      { by: 'not_brand', value: 'Lucky' },
+    ],
+    [{ advertisers: [8] }, { by: 'not_advertiser', value: 'Lucky' }],
+    [{ domains: ['other.example'] }, { by: 'not_domain', value: 'www.lucky.example' }],
+  ];
+  for (const [allowed, block] of cases) expect(blockOf({ allowed }, offer)).toEqual(block);
+  const elsewhere = { ...offer, useractionUrl: 'https://other.example/' };
+  expect(blockOf({ allowed: { domains: ['lucky.example'] } }, elsewhere)).toMatchObject({ by: 'not_domain' });
+  const blocked = { brands: ['lucky'] };
+  expect(blockOf({ allowed: { brands: ['lucky'] }, blocked }, offer)).toMatchObject({ by: 'brand' });
+});
+
+test.each([
+  ['Food & Drink', 'Alcoholic Beverages', true],
+  ['iab:210', 'Alcoholic Beverages', true],
+  ['iab:211', 'alcoholic beverages', true],
+  ['alcoholic beverages', 'iab:211', true],
+  ['Alcoholic Beverages', 'Food & Drink', false],
+  ['Food & Drink', 'Cigars', false],
+  ['Our own', 'our  own', true],
+])('the category %s of a rule and %s of a campaign: %s', (rule, category, isBlocked) => {
+  expect(blockOf({ blocked: { categories: [rule] } }, offerWith({ category })) !== null).toBe(isBlocked);
+});
+
+test('the list of categories has each code and name once, with its parts', () => {
+  for (const key of ['code', 'name'] as const)
+    expect(new Set(contentCategories.map((one) => one[key].toLowerCase())).size).toBe(contentCategories.length);
+  expect(contentCategories.filter(({ parent }) => parent === null)).toHaveLength(38);
+  expect(contentCategories).toContainEqual({ code: '211', name: 'Alcoholic Beverages', parent: 'Food & Drink' });
+  expect(contentCategories.every(({ code, name }) => /^\w+$/.test(code) && /^[\w(]/.test(name))).toBe(true);
+});
+
+test('rules that earlier releases stored have no rules of placements, and allow all', () => {
+  const { allowed: _allowed, placements: _placements, ...earlier } = rules({ blocked: { offers: [5] } });
+  expect(controlsOf(earlier, null)?.stored).toEqual(rules({ blocked: { offers: [5] } }));
 });

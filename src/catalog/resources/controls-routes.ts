@@ -37,13 +37,23 @@ const sampleFields = {
   sampled: Type.Integer({ description: 'How many of them, chosen by chance, were made again.' }),
 };
 const effectView = Type.Object({ ...sampleFields, ...effectFields }, { title: 'ControlsEffect' });
+const ruleCost = Type.Object(
+  {
+    ...{ by: Type.String(), value: Type.String() },
+    placement: Type.Union([Type.String(), Type.Null()], {
+      title: 'ControlsRulePlacement',
+      description: 'null: it holds at all of them.',
+    }),
+    ...effectFields,
+  },
+  { title: 'ControlsRuleCost' },
+);
 const costView = Type.Object(
   {
     ...sampleFields,
-    rules: Type.Array(
-      Type.Object({ by: Type.String(), value: Type.String(), ...effectFields }, { title: 'ControlsRuleCost' }),
-      { description: 'What would have been without each rule that was in force; 0 where it made no difference.' },
-    ),
+    rules: Type.Array(ruleCost, {
+      description: 'What would have been without each rule that was in force; 0 where it made no difference.',
+    }),
     rest: Type.Integer({ description: 'Rules that were not looked at, of more than a hundred.' }),
   },
   { title: 'ControlsCost' },
@@ -152,7 +162,7 @@ function costRoute(app: App, http: ManagementHttp, { find, extensions }: Cost): 
     const { days, sessions, sampled, rules, rest } = cost;
     const data = {
       ...{ days, sessions, sampled, rest },
-      rules: rules.map(({ by, value, effect }) => ({ by, value, ...changesOf(effect) })),
+      rules: rules.map(({ by, value, placement, effect }) => ({ by, value, placement, ...changesOf(effect) })),
     };
     return { message: 'Decisions made again.', data };
   });

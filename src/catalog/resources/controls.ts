@@ -7,15 +7,17 @@ import { checkValue } from '../../management/schema-errors.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { runInSlices } from '../../platform/lib/slices.ts';
-import { controlsOf, hostOf, noControls } from '../controls.ts';
+import { controlsOf, hostOf, noControls, noLists, wholeControls } from '../controls.ts';
 import { maxPlacementLength, normaliseName } from '../names.ts';
 import { isProvisionedTo } from '../provisioning.ts';
-import type { Controls, Offer, Publisher, StoredControls } from '../types.ts';
+import type { FindBlock, Offer, OfferLists, Publisher, StoredControls } from '../types.ts';
 import { publishers } from './publishers.ts';
 
 /** Entries of a list, and floors (count). */
 const maxEntries = 1000;
 const maxLength = 200;
+/** Placements with rules of their own (count). */
+const maxPlacements = 200;
 
 const list = <Item extends TSchema>(item: Item, description: string) =>
   Type.Array(item, { maxItems: maxEntries, default: [], description });
@@ -23,7 +25,7 @@ const name = Type.String({ minLength: 1, maxLength });
 
 const blockedInput = Type.Object(
   {
-    categories: list(name, 'Categories of campaigns.'),
+    categories: list(name, 'Categories of campaigns: names, or codes of the IAB content taxonomy such as `iab:211`.'),
     brands: list(name, 'Names of advertisers.'),
     advertisers: list(idSchema, 'Ids.'),
     domains: list(name, 'Domains of landing pages, with their subdomains.'),
@@ -36,6 +38,30 @@ const blockedInput = Type.Object(
     description: 'Never shown. Upper and lower case are the same.',
   },
 );
+
+const allowedInput = Type.Object(
+  {
+    categories: list(name, 'Categories of campaigns, as in `blocked`.'),
+    brands: list(name, 'Names of advertisers.'),
+    advertisers: list(idSchema, 'Ids.'),
+    domains: list(name, 'Domains of landing pages, with their subdomains.'),
+  },
+  {
+    title: 'AllowedOffers',
+    additionalProperties: false,
+    description: 'Of each list that has entries, an offer must match one to be shown; empty: all are.',
+  },
+);
+
+const partial = { additionalProperties: false };
+const someBlocked = Type.Partial(blockedInput, { title: 'BlockedOffers', ...partial });
+const someAllowed = Type.Partial(allowedInput, { title: 'AllowedOffers', ...partial });
+
+const ofPlacements = <Lists extends TSchema>(lists: Lists) =>
+  Type.Record(Type.String(), lists, {
+    maxProperties: maxPlacements,
+    description: 'By placement: what is blocked and allowed there alone, beside what is at all of them.',
+  });
 
 const separateInput = Type.Object(
   {
@@ -56,8 +82,15 @@ const floorsInput = Type.Record(Type.String(), Type.Number({ minimum: 0, maximum
 /** What of the rules can be left out, at any depth: it is then empty. */
 export const controlsInput = Type.Object(
   {
-    blocked: Type.Partial(blockedInput, { title: 'BlockedOffers', additionalProperties: false }),
-    separate: Type.Partial(separateInput, { title: 'SeparatedOffers', additionalProperties: false }),
+    blocked: someBlocked,
+    allowed: someAllowed,
+    placements: ofPlacements(
+      Type.Partial(Type.Object({ blocked: someBlocked, allowed: someAllowed }), {
+        title: 'PlacementControlsInput',
+        ...partial,
+      }),
+    ),
+    separate: Type.Partial(separateInput, { title: 'SeparatedOffers', ...partial }),
     floors: floorsInput,
   },
   { title: 'ControlsInput', additionalProperties: false },
@@ -67,6 +100,10 @@ export const controlsView = Type.Object(
   {
     publisher_id: Type.Integer(),
     blocked: blockedInput,
+    allowed: allowedInput,
+    placements: ofPlacements(
+      Type.Object({ blocked: blockedInput, allowed: allowedInput }, { title: 'PlacementControls' }),
+    ),
     separate: separateInput,
     floors: floorsInput,
     offers: Type.Object(
@@ -80,11 +117,7 @@ export const controlsView = Type.Object(
 export type ControlsView = StoredControls & { publisher_id: number; offers: { total: number; blocked: number } };
 
 /** The rules of a view alone. */
-export const storedOf = ({ blocked, separate, floors }: ControlsView): StoredControls => ({
-  blocked,
-  separate,
-  floors,
-});
+export const storedOf = ({ publisher_id: _id, offers: _offers, ...stored }: ControlsView): StoredControls => stored;
 
 /** `etag`: of the rules alone, since what they block changes with the catalogue. */
 type Answer = { view: ControlsView; warnings: Warning[]; etag: string };
@@ -93,7 +126,7 @@ type Find = (publisherId: number) => Publisher | undefined;
 /** The rules of a publisher. @throws AppError resource_not_found */
 export async function getControls(work: Work, key: string, find: Find): Promise<Answer> {
   const { id, stored } = await read(work, key, '');
-  return answerOf(id, stored ?? noControls, find);
+  return answerOf(id, stored, find);
 }
 
 export type ControlsMode = { ifMatch: string | null; dryRun: boolean };
@@ -109,8 +142,7 @@ export async function setControls(
   { ifMatch, dryRun }: ControlsMode,
   find: Find,
 ): Promise<Answer> {
-  const { id, stored } = await read(work, key, 'for update');
-  const before = stored ?? noControls;
+  const { id, stored: before } = await read(work, key, 'for update');
   const after = parse(given);
   requireMatch(ifMatch, rulesOf(id, before), after);
   if (!dryRun && !isDeepStrictEqual(before, after)) {
@@ -128,51 +160,77 @@ export async function setControls(
 
 async function read(work: Work, key: string, lock: '' | 'for update') {
   const { id } = await getRow(publishers, work, key, lock);
-  const { rows } = await work.executor.query<{ controls: StoredControls | null }>(
+  const { rows } = await work.executor.query<{ controls: Partial<StoredControls> | null }>(
     'select controls from publishers where id = $1',
     [id],
   );
-  return { id: id as number, stored: rows[0]?.controls ?? null };
+  return { id: id as number, stored: wholeControls(rows[0]?.controls ?? {}) };
 }
 
 /** The rules, whole and without repeats. */
 function parse(given: unknown): StoredControls {
   if (typeof given !== 'object' || given === null || Array.isArray(given))
     throw new AppError('invalid_request', { details: [{ path: '/', message: 'must be an object' }] });
-  const { blocked = {}, separate = {}, floors = {} } = given as Partial<Static<typeof controlsInput>>;
-  const details = checkValue(controlsInput, { blocked, separate, floors, ...given });
+  const fields = { blocked: {}, allowed: {}, placements: {}, separate: {}, floors: {} };
+  const input: Static<typeof controlsInput> = { ...fields, ...given };
+  const details = checkValue(controlsInput, input);
   if (details.length > 0) throw new AppError('invalid_request', { details });
+  const { placements, separate, floors } = input;
   const wrong = [
-    ...blank(blocked, '/blocked'),
+    ...wrongLists(input, ''),
+    ...Object.entries(placements).flatMap(([name, lists]) => wrongLists(lists, `/placements/${name}`)),
     ...blank(separate, '/separate'),
-    ...(blocked.domains ?? []).flatMap((domain, at) =>
-      hostOf(domain) === null
-        ? [{ path: `/blocked/domains/${at}`, message: 'is no domain, such as shop.example' }]
-        : [],
-    ),
-    ...Object.keys(floors).flatMap((placement) =>
-      placement.trim() === '' || placement.length > maxPlacementLength
-        ? [{ path: '/floors', message: `must name placements, of at most ${maxPlacementLength} characters` }]
-        : [],
-    ),
+    ...wrongNames(placements, '/placements'),
+    ...wrongNames(floors, '/floors'),
   ];
   if (wrong.length > 0) throw new AppError('invalid_request', { details: wrong });
-  const once = <Item>(items: readonly Item[] = []): Item[] => [
-    ...new Set(items.map((item) => (typeof item === 'string' ? (item.trim() as Item) : item))),
-  ];
+  const ofPlacements = Object.entries(placements)
+    .map(([name, lists]) => [normaliseName(name), listsOf(lists)] as const)
+    .filter(([, lists]) => !isDeepStrictEqual(lists, noLists));
   return {
-    blocked: {
-      categories: once(blocked.categories),
-      brands: once(blocked.brands),
-      advertisers: once(blocked.advertisers),
-      domains: once(blocked.domains),
-      offers: once(blocked.offers),
-      words: once(blocked.words),
-    },
+    ...listsOf(input),
+    placements: Object.fromEntries(ofPlacements),
     separate: { categories: separate.categories ?? false, competitors: once(separate.competitors) },
     floors: Object.fromEntries(Object.entries(floors).map(([placement, amount]) => [normaliseName(placement), amount])),
   };
 }
+
+type GivenLists = {
+  blocked?: Partial<OfferLists['blocked']>;
+  allowed?: Partial<OfferLists['allowed']>;
+};
+
+const once = <Item>(items: readonly Item[] = []): Item[] => [
+  ...new Set(items.map((item) => (typeof item === 'string' ? (item.trim() as Item) : item))),
+];
+
+const listsOf = ({ blocked = {}, allowed = {} }: GivenLists): OfferLists => ({
+  blocked: {
+    ...{ categories: once(blocked.categories), brands: once(blocked.brands), advertisers: once(blocked.advertisers) },
+    ...{ domains: once(blocked.domains), offers: once(blocked.offers), words: once(blocked.words) },
+  },
+  allowed: {
+    ...{ categories: once(allowed.categories), brands: once(allowed.brands) },
+    ...{ advertisers: once(allowed.advertisers), domains: once(allowed.domains) },
+  },
+});
+
+const wrongLists = ({ blocked = {}, allowed = {} }: GivenLists, path: string): ErrorDetail[] =>
+  Object.entries({ blocked, allowed }).flatMap(([side, lists]) => [
+    ...blank(lists, `${path}/${side}`),
+    ...(lists.domains ?? []).flatMap((domain, at) =>
+      hostOf(domain) === null
+        ? [{ path: `${path}/${side}/domains/${at}`, message: 'is no domain, such as shop.example' }]
+        : [],
+    ),
+  ]);
+
+const wrongNames = (byPlacement: Values, path: string): ErrorDetail[] =>
+  Object.keys(byPlacement).flatMap((placement) =>
+    placement.trim() === '' || placement.length > maxPlacementLength
+      ? [{ path, message: `must name placements, of at most ${maxPlacementLength} characters` }]
+      : [],
+  );
 
 const blank = (lists: Values, path: string): ErrorDetail[] =>
   Object.entries(lists).flatMap(([key, items]) =>
@@ -193,17 +251,25 @@ async function answerOf(id: number, stored: StoredControls, find: Find): Promise
   const publisher = find(id);
   const controls = controlsOf(stored, publisher?.controls ?? null);
   const offers = (publisher?.index.offers ?? []).filter((offer) => isProvisionedTo(offer, id));
-  const blocked = controls === null ? 0 : await runInSlices(countBlocked(offers, controls));
+  const blocked = controls === null ? 0 : await runInSlices(countBlocked(offers, controls.blockOf));
   const view = { publisher_id: id, ...stored, offers: { total: offers.length, blocked } };
-  const blocksAll = offers.length > 0 && blocked === offers.length;
+  const warnings: Warning[] = [];
+  if (offers.length > 0 && blocked === offers.length)
+    warnings.push({ path: '/', message: `block every offer (${blocked}): nothing is shown` });
+  else
+    for (const [name, blockThere] of controls?.placements ?? []) {
+      const there: FindBlock = (offer) => controls?.blockOf(offer) ?? blockThere(offer);
+      if (offers.length > 0 && (await runInSlices(countBlocked(offers, there))) === offers.length)
+        warnings.push({ path: `/placements/${name}`, message: 'block every offer: nothing is shown there' });
+    }
   return {
     view,
-    warnings: blocksAll ? [{ path: '/', message: `block every offer (${blocked}): nothing is shown` }] : [],
+    warnings,
     etag: etagOf(rulesOf(id, stored)),
   };
 }
 
-function* countBlocked(offers: readonly Offer[], { blockOf }: Controls): Generator<void, number> {
+function* countBlocked(offers: readonly Offer[], blockOf: FindBlock): Generator<void, number> {
   let count = 0;
   for (const [done, offer] of offers.entries()) {
     if (done % sliceSize === sliceSize - 1) yield;

@@ -1,3 +1,4 @@
+import type { Block } from '../../catalog/types.ts';
 import { minuteOfWeek } from '../../platform/lib/time-zone.ts';
 import type { AudienceIndex, Bits, Dimension, EligibilityIndex, Exclusion, IndexedKey } from '../eligibility.ts';
 import type { DecisionContext } from '../types.ts';
@@ -10,7 +11,7 @@ export const userTimeZone = ({ timeZone }: EligibilityIndex, { geo }: DecisionCo
 const hourOfWeek = (timeZone: string, nowMs: number): string => String(Math.floor(minuteOfWeek(timeZone, nowMs) / 60));
 
 /** A set that a request's candidates must be in, or with `negated` must not be in, and why the others are excluded. */
-type IndexFilter = { bits: Bits; negated: boolean; exclusion: () => Exclusion };
+type IndexFilter = { bits: Bits; negated: boolean; exclusion: (candidate: Candidate) => Exclusion };
 
 /**
  * The filters that apply to a request, in the order of the rules.
@@ -18,8 +19,8 @@ type IndexFilter = { bits: Bits; negated: boolean; exclusion: () => Exclusion };
  */
 function filtersOf(index: EligibilityIndex, context: DecisionContext, relaxed: boolean): IndexFilter[] {
   const filters: IndexFilter[] = [];
-  const only = (bits: Bits, exclusion: () => Exclusion) => filters.push({ bits, negated: false, exclusion });
-  const without = (bits: Bits, exclusion: () => Exclusion) => filters.push({ bits, negated: true, exclusion });
+  const only = (bits: Bits, exclusion: IndexFilter['exclusion']) => filters.push({ bits, negated: false, exclusion });
+  const without = (bits: Bits, exclusion: IndexFilter['exclusion']) => filters.push({ bits, negated: true, exclusion });
   const { campaignId } = context;
   if (campaignId !== null) {
     const bits = bitsWith(index.candidates.length, index.byCampaign.get(campaignId) ?? []);
@@ -29,6 +30,9 @@ function filtersOf(index: EligibilityIndex, context: DecisionContext, relaxed: b
   if (context.loyalty === 'only') only(index.loyalty, () => ({ rule: 'loyalty_only' }));
   if (context.onlyWithCreative) only(index.withCreative, () => ({ rule: 'no_creative' }));
   if (context.surface === 'offerwall') only(index.offerwall, () => ({ rule: 'not_on_offerwall' }));
+  const blocked = index.blockedAt.get(context.placement);
+  if (blocked !== undefined)
+    without(blocked.bits, ({ offer }) => ({ rule: 'blocked_by_publisher', ...(blocked.blockOf(offer) as Block) }));
   if (relaxed) return filters;
   if (context.userKey === null && index.needsIdentity !== null)
     without(index.needsIdentity, () => ({ rule: 'no_identity' }));
@@ -67,7 +71,7 @@ export const indexExclusions = (
 ): Exclusion[] =>
   filtersOf(index, context, relaxed)
     .filter(({ bits, negated }) => hasBit(bits, candidate.index) === negated)
-    .map(({ exclusion }) => exclusion());
+    .map(({ exclusion }) => exclusion(candidate));
 
 /** For each candidate, the first index filter that excludes it, or null: the same as `passIndexFilters`, one by one. */
 export function indexExclusionOf(
@@ -77,7 +81,7 @@ export function indexExclusionOf(
 ): (candidate: Candidate) => Exclusion | null {
   const filters = filtersOf(index, context, relaxed);
   return (candidate) =>
-    filters.find(({ bits, negated }) => hasBit(bits, candidate.index) === negated)?.exclusion() ?? null;
+    filters.find(({ bits, negated }) => hasBit(bits, candidate.index) === negated)?.exclusion(candidate) ?? null;
 }
 
 /** The value of an indexed property in a request. */

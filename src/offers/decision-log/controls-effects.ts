@@ -80,7 +80,9 @@ async function variantOf(
   const timeZoneOf = (id: number): string => publishers.get(id)?.timeZone ?? 'UTC';
   const { offers } = publisher.index;
   const isBlocked = ({ controls }: Publisher, offer: Offer): boolean => (controls?.blockOf(offer) ?? null) !== null;
-  const blocksSame = offers.every((offer) => isBlocked(variant, offer) === isBlocked(publisher, offer));
+  // Rules of placements are in the index.
+  const isSameThere = isDeepStrictEqual(changed.placements, stored.placements);
+  const blocksSame = isSameThere && offers.every((offer) => isBlocked(variant, offer) === isBlocked(publisher, offer));
   if (
     blocksSame &&
     isDeepStrictEqual([changed.separate.categories, changed.floors], [stored.separate.categories, stored.floors])

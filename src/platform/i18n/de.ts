@@ -1134,7 +1134,15 @@ export const de: Messages = {
     ruleName:
       '{by, select, category {Kategorie {value}} brand {Marke {value}} advertiser {Werbetreibender {value}} domain ' +
       '{Domain {value}} offer {Angebot {value}} competitor {Wettbewerber {value}} word {Wort „{value}“} separation ' +
-      '{Kategorien getrennt} other {Mindestpreis von {value}}}',
+      '{Kategorien getrennt} allowed_categories {Nur die Kategorien {value}} allowed_brands {Nur die Marken {value}} ' +
+      'allowed_advertisers {Nur die Werbekunden {value}} allowed_domains {Nur die Domains {value}} other ' +
+      '{Mindestpreis von {value}}}',
+    atPlacement: 'An der Platzierung {placement}',
+    allPlacements: 'Alle Platzierungen',
+    allowed: 'Allein gezeigt',
+    allowedHint: 'Von jeder Liste mit Einträgen muss ein Angebot einen erfüllen. Leer: Alle werden gezeigt.',
+    blocksAllAt: 'An {placement} sperren diese Regeln jedes Angebot: Dort wird nichts gezeigt.',
+    placementLead: 'Neben den Regeln für alle Platzierungen gelten diese an {placement} allein.',
     title: 'Sperrregeln',
     lead: 'Was dieser Publisher nie zeigt, was auch immer ihm bereitgestellt ist.',
     saved: 'Sperrregeln gespeichert. Sie gelten binnen etwa einer Sekunde.',
@@ -2329,10 +2337,13 @@ export const de: Messages = {
     and: '{left} und {right}',
     andMore: '{values} und {more} weitere',
     blocked_by_publisher:
-      'Der Publisher sperrt {by, select, category {die Kategorie {value}} brand {die Marke {value}} advertiser {den ' +
+      '{by, select, not_category {Der Publisher zeigt nur einige Kategorien, nicht „{value}“} not_brand {Der ' +
+      'Publisher zeigt nur einige Marken, nicht {value}} not_advertiser {Der Publisher zeigt nur einige Werbekunden, ' +
+      'nicht {value}} not_domain {Der Publisher zeigt nur einige Domains, nicht {value}} other {Der Publisher ' +
+      'sperrt {by, select, category {die Kategorie {value}} brand {die Marke {value}} advertiser {den ' +
       'Werbekunden {value}} domain {die Domain {value}} offer {das Angebot} competitor {den Wettbewerber {value}} ' +
       'word {das Wort „{value}“} separation {ein zweites Angebot der Kategorie {value}} other {Angebote, von denen ' +
-      'weniger als {value} für 1.000 Impressionen erwartet wird}}.',
+      'weniger als {value} für 1.000 Impressionen erwartet wird}}}}{where, select, one { an {placement}} other {}}.',
     budget:
       '{per, select, hour {Stundenbudget} day {Tagesbudget} month {Monatsbudget} other {Gesamtbudget}} verbraucht: ' +
       '{used} von {limit}{per, select, lifetime {} month { seit dem Ersten des Monats ({zone})} other { seit {since} ' +

@@ -1093,7 +1093,15 @@ export const en = {
     ruleName:
       '{by, select, category {Category {value}} brand {Brand {value}} advertiser {Advertiser {value}} domain ' +
       '{Domain {value}} offer {Offer {value}} competitor {Competitor {value}} word {Word “{value}”} separation ' +
-      '{Categories apart} other {Floor of {value}}}',
+      '{Categories apart} allowed_categories {Only the categories {value}} allowed_brands {Only the brands {value}} ' +
+      'allowed_advertisers {Only the advertisers {value}} allowed_domains {Only the domains {value}} other ' +
+      '{Floor of {value}}}',
+    atPlacement: 'At the placement {placement}',
+    allPlacements: 'All placements',
+    allowed: 'Shown alone',
+    allowedHint: 'Of each list that has entries, an offer must match one. Empty: all offers are shown.',
+    blocksAllAt: 'At {placement} these rules block every offer: nothing is shown there.',
+    placementLead: 'Beside the rules for all placements, these hold at {placement} alone.',
     title: 'Block rules',
     lead: 'What this publisher never shows, whatever is provisioned to it.',
     saved: 'Block rules saved. They are effective within about a second.',
@@ -2238,10 +2246,13 @@ export const en = {
     and: '{left} and {right}',
     andMore: '{values} and {more} more',
     blocked_by_publisher:
-      'The publisher blocks {by, select, category {the category {value}} brand {the brand {value}} advertiser {the ' +
+      '{by, select, not_category {The publisher shows only some categories, and not “{value}”} not_brand {The ' +
+      'publisher shows only some brands, and not {value}} not_advertiser {The publisher shows only some advertisers, ' +
+      'and not {value}} not_domain {The publisher shows only some domains, and not {value}} other {The publisher ' +
+      'blocks {by, select, category {the category {value}} brand {the brand {value}} advertiser {the ' +
       'advertiser {value}} domain {the domain {value}} offer {the offer} competitor {the competitor {value}} word ' +
       '{the word “{value}”} separation {a second offer of the category {value}} other {offers that are expected to ' +
-      'bring less than {value} for 1,000 impressions}}.',
+      'bring less than {value} for 1,000 impressions}}}}{where, select, one { at {placement}} other {}}.',
     budget:
       '{per, select, hour {Hourly} day {Daily} month {Monthly} other {Lifetime}} budget used: {used} of {limit}{per, ' +
       'select, lifetime {} month { since the first of the month in {zone}} other { since {since} in {zone}}}{rest, ' +

@@ -19,19 +19,21 @@ beforeEach(async () => {
   path = `/publishers/${me.publisherId}/controls`;
 });
 
-const shown = async (): Promise<number[]> => {
+const shown = async (placement = 'checkout'): Promise<number[]> => {
   const answer = await t.app.inject({
     method: 'POST',
     url: `/native/v4/offers.json?api_key=${me.key}`,
-    payload: { placement: 'checkout', ip: '203.0.113.9' },
+    payload: { placement, ip: '203.0.113.9' },
   });
   return answer.json().data.offers.map(({ id }: { id: number }) => id);
 };
 const details = ({ body }: Reply) => (body as unknown as { error: { details: { path: string }[] } }).error.details;
+const noneAllowed = { categories: [], brands: [], advertisers: [], domains: [] };
 const none = { categories: [], brands: [], advertisers: [], domains: [], offers: [], words: [] };
 
 test('rules are served as soon as the call has answered, are said whole, and end with an empty PUT', async () => {
-  const empty = { publisher_id: me.publisherId, blocked: none, separate: { categories: false, competitors: [] } };
+  const rest = { allowed: noneAllowed, placements: {}, separate: { categories: false, competitors: [] } };
+  const empty = { publisher_id: me.publisherId, blocked: none, ...rest };
   expect((await me.call('GET', path)).body.data).toEqual({ ...empty, floors: {}, offers: { total: 1, blocked: 0 } });
   const put = await me.call('PUT', path, {
     blocked: { domains: [' Farm.example. ', 'Farm.example.'] },
@@ -162,4 +164,55 @@ test('the page sets them, asks before every offer is blocked, and is only read b
   });
   expect((await analyst.get(page)).body).toContain('These rules block every offer');
   expect(await shown()).toEqual([]);
+});
+
+test('rules of a placement hold there alone, are explained with it, and are checked before they are saved', async () => {
+  const placements = { 'Check Out': { blocked: { brands: ['farm'] } }, thanks: { allowed: { categories: ['Shoes'] } } };
+  const dry = await me.call('PUT', `${path}?dry_run=true`, { placements });
+  expect(dry.body.warnings).toEqual([
+    { path: '/placements/check-out', message: 'block every offer: nothing is shown there' },
+    { path: '/placements/thanks', message: 'block every offer: nothing is shown there' },
+  ]);
+  const put = await me.call('PUT', path, { placements });
+  expect(put.body.data).toMatchObject({
+    offers: { total: 1, blocked: 0 },
+    placements: {
+      'check-out': { blocked: { ...none, brands: ['farm'] }, allowed: noneAllowed },
+      thanks: { blocked: none, allowed: { ...noneAllowed, categories: ['Shoes'] } },
+    },
+  });
+  expect([await shown(), await shown('check-out'), await shown('thanks')]).toEqual([[ids.offer], [], []]);
+  const reason = async (placement: string) => {
+    const payload = { placement };
+    const headers = { authorization: `Bearer ${me.key}` };
+    const answer = await t.app.inject({ method: 'POST', url: '/manage/v1/explain', headers, payload });
+    return answer.json().data.offers[0];
+  };
+  expect(await reason('check-out')).toMatchObject({
+    ...{ rule: 'blocked_by_publisher', reason: 'The publisher blocks the brand Farm at check-out.' },
+  });
+  expect((await reason('thanks')).reason).toMatch(/^The publisher shows only some categories, and not “” at thanks\.$/);
+  await me.call('PUT', path, { placements: { thanks: { blocked: {} } } });
+  expect([(await me.call('GET', path)).body.data.placements, await shown('thanks')]).toEqual([{}, [ids.offer]]);
+  const wrong = await me.call('PUT', path, {
+    ...{ placements: { '': {}, thanks: { allowed: { domains: ['a b'], offers: [1] } } } },
+  });
+  expect(wrong.status).toBe(400);
+});
+
+test('what is allowed holds at once, and the form keeps the rules of other placements', async () => {
+  await me.call('PUT', path, { allowed: { advertisers: [ids.advertiser] }, floors: { checkout: 0 } });
+  expect(await shown()).toEqual([ids.offer]);
+  const user = await signInAs(t, 'admin', me.publisherId);
+  const page = `/dashboard/p/${me.publisherId}/settings/controls`;
+  expect((await user.get(page)).body).toContain(`href="${page}?placement=checkout"`);
+  const etag = String((await me.call('GET', path)).headers.etag);
+  const fields = { _version: etag, placement: 'checkout', 'allowed.categories': 'Shoes', _confirmed: 'on' };
+  expect((await user.post(page, fields)).statusCode).toBe(303);
+  expect((await me.call('GET', path)).body.data).toMatchObject({
+    ...{ allowed: { advertisers: [ids.advertiser] }, floors: { checkout: 0 } },
+    placements: { checkout: { allowed: { categories: ['Shoes'] } } },
+  });
+  expect([await shown(), await shown('thanks')]).toEqual([[], [ids.offer]]);
+  expect((await user.get(`${page}?placement=checkout`)).body).toContain('value="Shoes"');
 });

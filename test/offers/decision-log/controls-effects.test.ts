@@ -103,3 +103,15 @@ test('another publisher and a key without the permission see nothing of it', asy
   const weak = await t.caller(me.publisherId, ['reports']);
   expect((await weak.call('GET', `${path}/cost`)).status).toBe(403);
 });
+
+test('rules of a placement and of what is allowed have their effect and cost by themselves', async () => {
+  await fetchOffers(3);
+  const there = { placements: { checkout: brand } };
+  expect(await checked(there)).toMatchObject({ sampled: 3, changed: 1, emptied: 1 });
+  expect(await checked({ placements: { elsewhere: brand } })).toMatchObject({ sampled: 3, changed: 0 });
+  expect(await checked({ allowed: { brands: ['Other'] } })).toMatchObject({ changed: 1, emptied: 1 });
+  await me.call('PUT', path, there);
+  expect(await fetchOffers(3)).toEqual([]);
+  const { body } = await me.call('GET', `${path}/cost`);
+  expect(body.data.rules).toMatchObject([{ by: 'brand', value: 'Farm', placement: 'checkout', changed: 0.5 }]);
+});

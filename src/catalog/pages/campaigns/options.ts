@@ -6,6 +6,7 @@ import { countryName, languageName, perLocale } from '../../../shell/format.ts';
 import type { Choice, FormValue, PickerOptions } from '../../../shell/forms.ts';
 import { splitList } from '../../../shell/list-text.ts';
 import type { Pages } from '../../../shell/pages.ts';
+import { contentCategories, plainCategory } from '../../content-taxonomy.ts';
 import { countryCodes } from '../../names.ts';
 import type { PageExtensions, SeenKind } from '../../page-extensions.ts';
 import type { CatalogDeps } from '../../ports.ts';
@@ -64,7 +65,16 @@ const sources = {
   browsers: seen('browsers', ['chrome', 'safari', 'firefox', 'edge']),
   languages: () => languageChoices(''),
   attributes: seen('attributes'),
-  categories: (scope: Scope) => distinct(campaignsOf(scope).map(({ category }) => category)),
+  // Those that campaigns have, before those of the list.
+  categories: (scope: Scope) => {
+    const own = distinct(campaignsOf(scope).map(({ category }) => category));
+    const names = new Set(own.map(({ value }) => plainCategory(value)));
+    const listed = contentCategories.filter(({ name }) => !names.has(plainCategory(name)));
+    return [
+      ...own,
+      ...listed.map(({ name, parent }) => ({ value: name, text: parent ? `${parent} › ${name}` : name })),
+    ];
+  },
   tags: (scope: Scope) => distinct(campaignsOf(scope).flatMap(({ tags }) => tags)),
   groups: (scope: Scope) => distinct(campaignsOf(scope).flatMap(({ rules }) => rules.exclusion_groups ?? [])),
   offers: ({ offers }: Scope) => offers().map(({ id, copy }) => ({ value: String(id), text: copy.title })),

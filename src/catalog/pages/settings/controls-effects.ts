@@ -3,7 +3,7 @@ import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { type Cell, card, linkButton, notice, table } from '../../../shell/components.ts';
 import { count, percent } from '../../../shell/format.ts';
 import { moneyFormat } from '../../../shell/money.ts';
-import { type ControlsEffect, rulesOf } from '../../controls-rules.ts';
+import { type ControlsEffect, type ControlsRule, rulesOf } from '../../controls-rules.ts';
 import type { PublisherContext } from '../../publisher-pages.ts';
 import type { StoredControls } from '../../types.ts';
 import type { PageServices } from '../services.ts';
@@ -38,6 +38,11 @@ const sampleText = ({ days, sessions, sampled }: Pick<ControlsEffect, 'days' | '
 const amountText = (revenue: ControlsEffect['revenue']): string =>
   revenue.map(({ currency, micros }) => moneyFormat(currency)(micros / 1_000_000)).join(' + ') || '–';
 
+const ruleText = (by: ControlsRule['by'], value: string, placement: string | null): Html => {
+  const name = tHtml('controls.ruleName', { by, value });
+  return placement === null ? name : html`${name}<br><small>${t('controls.atPlacement', { placement })}</small>`;
+};
+
 /** What each rule cost: counted when it is asked for, since all decisions of the sample are made again for each. */
 export async function costCard(
   { extensions }: Pick<PageServices, 'extensions'>,
@@ -55,8 +60,8 @@ export async function costCard(
     { text: t('controls.rule') },
     ...[t('controls.changed'), t('controls.emptied'), t('controls.costs')].map((text) => ({ text, numeric: true })),
   ];
-  const rows = rules.map(({ by, value, effect: { changed, emptied, revenue } }): Cell[] => [
-    tHtml('controls.ruleName', { by, value }),
+  const rows = rules.map(({ by, value, placement, effect: { changed, emptied, revenue } }): Cell[] => [
+    ruleText(by, value, placement),
     ...[percent(changed), percent(emptied), amountText(revenue)],
   ]);
   const body = html`

@@ -5,16 +5,19 @@ import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { hiddenField, readOnlyFields, saveForm } from '../../../shell/actions.ts';
-import { notice } from '../../../shell/components.ts';
-import { type FieldErrors, type Fields, fieldErrorsOf, formOf, hasRole } from '../../../shell/context.ts';
+import { notice, tabs } from '../../../shell/components.ts';
+import { type FieldErrors, type Fields, fieldErrorsOf, formOf, hasRole, queryText } from '../../../shell/context.ts';
 import { columns, fieldGroup } from '../../../shell/field-groups.ts';
 import { createForm, type FormBuilder, type FormValues } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import { joinList, splitList } from '../../../shell/list-text.ts';
 import type { PageResult } from '../../../shell/pages.ts';
 import { typedValues } from '../../../shell/row-list.ts';
+import { noLists } from '../../controls.ts';
+import { normaliseName } from '../../names.ts';
 import { type PublisherContext, publisherPages } from '../../publisher-pages.ts';
 import { type ControlsView, getControls, setControls, storedOf } from '../../resources/controls.ts';
+import type { OfferLists, StoredControls } from '../../types.ts';
 import { createPicker, type Picker } from '../campaigns/options.ts';
 import type { PageServices } from '../services.ts';
 import { costCard, effectNotice } from './controls-effects.ts';
@@ -31,12 +34,29 @@ const confirmedField = '_confirmed';
 /** What the publisher never shows, keeps apart, and shows only from a price on. */
 export function controlsPages(app: App, services: PageServices): void {
   const pages = publisherPages(app, services);
-  pages.get(path, 'analyst', async (context) => controlsPage(services, context, await stored(services, context)));
+  pages.get(path, 'analyst', async (context) =>
+    controlsPage(services, context, await stored(services, context), { placement: placementAsked(context) }),
+  );
   pages.post(path, writes, (context, fields) => save(services, context, fields));
 }
 
 type Shown = Awaited<ReturnType<typeof stored>>;
-type Refused = { typed?: FormValues; errors?: FieldErrors; mustConfirm?: boolean; effect?: Html };
+type Shape = {
+  /** Whose rules the form has; '': those for all placements. */
+  placement: string;
+  typed?: FormValues;
+  errors?: FieldErrors;
+  mustConfirm?: boolean;
+  effect?: Html;
+};
+
+/** In the query, and as a field. */
+const placementField = 'placement';
+
+const placementAsked = (context: PublisherContext): string => {
+  const asked = queryText(context, placementField);
+  return asked.trim() === '' ? '' : normaliseName(asked);
+};
 
 const finder =
   ({ deps }: PageServices) =>
@@ -47,26 +67,29 @@ const stored = (services: PageServices, context: PublisherContext) =>
   services.management.read(context, (work) => getControls(work, String(context.publisher.id), finder(services)));
 
 async function save(services: PageServices, context: PublisherContext, fields: Fields): Promise<PageResult> {
+  const placement = fields.text(placementField);
   const set = (dryRun: boolean) =>
-    services.management.write(context, (work) => {
+    services.management.write(context, async (work) => {
+      const key = String(context.publisher.id);
       const mode = { ifMatch: fields.text(versionField) || null, dryRun };
-      return setControls(work, String(context.publisher.id), readControls(fields), mode, finder(services));
+      const { view } = await getControls(work, key, finder(services));
+      return setControls(work, key, readControls(fields, storedOf(view), placement), mode, finder(services));
     });
-  const typed = typedValues(formOf(context.request));
+  const shape = { placement, typed: typedValues(formOf(context.request)) };
   try {
     const { view, warnings } = await set(true);
     if (fields.checked(checkField)) {
       const effect = await effectNotice(services, context, storedOf(view));
-      return controlsPage(services, context, await stored(services, context), { typed, effect });
+      return controlsPage(services, context, await stored(services, context), { ...shape, effect });
     }
     if (warnings.length > 0 && !fields.checked(confirmedField))
-      return controlsPage(services, context, await stored(services, context), { typed, mustConfirm: true });
+      return controlsPage(services, context, await stored(services, context), { ...shape, mustConfirm: true });
     await set(false);
-    return { to: context.path(path), done: t('controls.saved') };
+    return { to: context.path(placement === '' ? path : pathOf(placement)), done: t('controls.saved') };
   } catch (err) {
     const errors: FieldErrors =
       err instanceof PreconditionFailed ? [{ path: '/', message: t('settings.conflict') }] : fieldErrorsOf(err);
-    return controlsPage(services, context, await stored(services, context), { typed, errors });
+    return controlsPage(services, context, await stored(services, context), { ...shape, errors });
   }
 }
 
@@ -74,17 +97,18 @@ async function controlsPage(
   services: PageServices,
   context: PublisherContext,
   { view, warnings, etag }: Shown,
-  { typed, errors = [], mustConfirm = false, effect = nothing }: Refused = {},
+  { placement, typed, errors = [], mustConfirm = false, effect = nothing }: Shape,
 ): Promise<Page> {
-  const form = createForm(typed ?? controlsToForm(view), errors);
-  const fields = controlsFields(form, createPicker(services.deps, context));
+  const form = createForm(typed ?? controlsToForm(view, placement), errors);
+  const fields = controlsFields(form, createPicker(services.deps, context), placement);
   const { total, blocked } = view.offers;
+  const warned = warnings.map(({ path: where }) => notice('warn', html`<p>${warningText(where)}</p>`));
   const confirm = html`
-    ${notice('warn', html`<p>${t('controls.blocksAll')}</p>`)}
+    ${notice('warn', html`<p>${placement === '' ? t('controls.blocksAll') : t('controls.blocksAllAt', { placement })}</p>`)}
     ${form.checkbox(confirmedField, { label: t('controls.confirm') })}`;
   const to = context.path(path);
   const body = html`
-    ${hiddenField(versionField, etag)}${form.summary()}${effect}${fields}${mustConfirm ? confirm : nothing}`;
+    ${hiddenField(versionField, etag)}${hiddenField(placementField, placement)}${form.summary()}${effect}${fields}${mustConfirm ? confirm : nothing}`;
   const isEditor = hasRole(context.viewer.user.role, writes);
   return {
     title: t('controls.title'),
@@ -93,9 +117,10 @@ async function controlsPage(
     assets: ['pickers.js'],
     status: errors.length > 0 || mustConfirm ? 422 : 200,
     body: html`
-      ${!mustConfirm && warnings.length > 0 && notice('warn', html`<p>${t('controls.blocksAll')}</p>`)}
+      ${!mustConfirm && warned}
+      ${placementTabs(context, view, placement)}
       <section class="card">
-        <p>${t('controls.blockedNow', { blocked, total })}</p>
+        <p>${placement === '' ? t('controls.blockedNow', { blocked, total }) : t('controls.placementLead', { placement })}</p>
         ${isEditor ? saveForm(context, to, body, { extra: checkButton() }) : readOnlyFields(fields)}
       </section>
       ${await costCard(services, context, view)}`,
@@ -105,19 +130,41 @@ async function controlsPage(
 const checkButton = (): Html =>
   html`<button class="button" name="${checkField}" value="1">${t('controls.check')}</button>`;
 
-function controlsFields(form: FormBuilder, picker: Picker): Html {
-  const picked = (kind: 'categories' | 'advertisers' | 'offers', label: string, hint?: string): Html => {
-    const name = `blocked.${kind}`;
-    return form.input(name, { label, picker: picker(kind, form.values[name]), ...(hint !== undefined && { hint }) });
+const pathOf = (placement: string): string => `${path}?${new URLSearchParams({ [placementField]: placement })}`;
+
+const warningText = (where: string): string =>
+  where === '/'
+    ? t('controls.blocksAll')
+    : t('controls.blocksAllAt', { placement: where.slice('/placements/'.length) });
+
+/** Placements shown as tabs (count), those with rules first. */
+const maxTabs = 30;
+
+function placementTabs({ publisher, path: to }: PublisherContext, view: ControlsView, placement: string): Html {
+  const names = new Set([...Object.keys(view.placements), placement, ...publisher.placements.keys()]);
+  names.delete('');
+  if (names.size === 0) return nothing;
+  return tabs(t('dimensions.placement'), [
+    { text: t('controls.allPlacements'), href: to(path), current: placement === '' },
+    ...[...names].slice(0, maxTabs).map((name) => ({
+      ...{ text: name, href: to(pathOf(name)), current: name === placement },
+    })),
+  ]);
+}
+
+function controlsFields(form: FormBuilder, picker: Picker, placement: string): Html {
+  const picked = (side: 'blocked' | 'allowed', kind: 'categories' | 'advertisers' | 'offers', label: string): Html => {
+    const name = `${side}.${kind}`;
+    return form.input(name, { label, picker: picker(kind, form.values[name]) });
   };
   return html`
     ${fieldGroup(
       t('controls.blocked'),
       html`<p class="hint">${t('controls.blockedHint')}</p>`,
       columns([
-        picked('categories', t('settings.categories')),
-        picked('advertisers', t('nav.advertisers')),
-        picked('offers', t('nav.offers')),
+        picked('blocked', 'categories', t('settings.categories')),
+        picked('blocked', 'advertisers', t('nav.advertisers')),
+        picked('blocked', 'offers', t('nav.offers')),
       ]),
       columns([
         form.textarea('blocked.brands', { label: t('controls.brands'), hint: t('controls.brandsHint') }),
@@ -125,6 +172,23 @@ function controlsFields(form: FormBuilder, picker: Picker): Html {
         form.textarea('blocked.words', { label: t('controls.words'), hint: t('controls.wordsHint') }),
       ]),
     )}
+    ${fieldGroup(
+      t('controls.allowed'),
+      html`<p class="hint">${t('controls.allowedHint')}</p>`,
+      columns([
+        picked('allowed', 'categories', t('settings.categories')),
+        picked('allowed', 'advertisers', t('nav.advertisers')),
+      ]),
+      columns([
+        form.textarea('allowed.brands', { label: t('controls.brands'), hint: t('controls.brandsHint') }),
+        form.textarea('allowed.domains', { label: t('controls.domains'), hint: t('controls.domainsHint') }),
+      ]),
+    )}
+    ${placement === '' && commonFields(form)}`;
+}
+
+/** What there is for all placements alone. */
+const commonFields = (form: FormBuilder): Html => html`
     ${fieldGroup(
       t('controls.separate'),
       form.checkbox('separate.categories', { label: t('controls.separateCategories') }),
@@ -134,13 +198,24 @@ function controlsFields(form: FormBuilder, picker: Picker): Html {
       t('controls.floors'),
       form.textarea('floors', { label: t('controls.floors'), hint: t('controls.floorsHint'), code: true }),
     )}`;
-}
 
-const lists = ['categories', 'brands', 'advertisers', 'domains', 'offers', 'words'] as const;
+const lists = {
+  blocked: ['categories', 'brands', 'advertisers', 'domains', 'offers', 'words'],
+  allowed: ['categories', 'brands', 'advertisers', 'domains'],
+} as const;
+const sides = ['blocked', 'allowed'] as const;
 const idLists: ReadonlySet<string> = new Set(['advertisers', 'offers']);
 
-const controlsToForm = ({ blocked, separate, floors }: ControlsView): FormValues => ({
-  ...Object.fromEntries(lists.map((name) => [`blocked.${name}`, joinList(blocked[name])])),
+const listsToForm = (given: OfferLists): FormValues =>
+  Object.fromEntries(
+    sides.flatMap((side) => {
+      const values: Readonly<Record<string, readonly (string | number)[]>> = given[side];
+      return lists[side].map((name) => [`${side}.${name}`, joinList(values[name] ?? [])]);
+    }),
+  );
+
+const controlsToForm = ({ separate, floors, placements, ...all }: ControlsView, placement: string): FormValues => ({
+  ...listsToForm(placement === '' ? all : (placements[placement] ?? noLists)),
   'separate.categories': separate.categories,
   'separate.competitors': joinList(separate.competitors),
   floors: Object.entries(floors)
@@ -151,13 +226,26 @@ const controlsToForm = ({ blocked, separate, floors }: ControlsView): FormValues
 /** Ids as numbers; any other text stays as it is, for the validation to refuse. */
 const idOf = (text: string): string | number => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : text);
 
-const readControls = (fields: Fields): Values => ({
-  blocked: Object.fromEntries(
-    lists.map((name) => {
-      const items = splitList(fields.text(`blocked.${name}`));
-      return [name, idLists.has(name) ? items.map(idOf) : items];
-    }),
-  ),
+const readLists = (fields: Fields): Values =>
+  Object.fromEntries(
+    sides.map((side) => [
+      side,
+      Object.fromEntries(
+        lists[side].map((name) => {
+          const items = splitList(fields.text(`${side}.${name}`));
+          return [name, idLists.has(name) ? items.map(idOf) : items];
+        }),
+      ),
+    ]),
+  );
+
+/** The rules with those of the form, which has those of one placement or those for all. */
+function readControls(fields: Fields, stored: StoredControls, placement: string): Values {
+  if (placement !== '') return { ...stored, placements: { ...stored.placements, [placement]: readLists(fields) } };
+  return { ...readLists(fields), placements: stored.placements, ...readCommon(fields) };
+}
+
+const readCommon = (fields: Fields): Values => ({
   separate: {
     categories: fields.checked('separate.categories'),
     competitors: splitList(fields.text('separate.competitors')).map(idOf),
