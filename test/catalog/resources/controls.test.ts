@@ -166,7 +166,7 @@ test('the page sets them, asks before every offer is blocked, and is only read b
   expect(await shown()).toEqual([]);
 });
 
-test('rules of a placement hold there alone, are explained with it, and are checked before they are saved', async () => {
+test('rules of a placement hold there alone, are explained with it, and checked before they are saved', async () => {
   const placements = { 'Check Out': { blocked: { brands: ['farm'] } }, thanks: { allowed: { categories: ['Shoes'] } } };
   const dry = await me.call('PUT', `${path}?dry_run=true`, { placements });
   expect(dry.body.warnings).toEqual([

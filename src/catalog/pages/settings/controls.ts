@@ -103,13 +103,17 @@ async function controlsPage(
   const fields = controlsFields(form, createPicker(services.deps, context), placement);
   const { total, blocked } = view.offers;
   const warned = warnings.map(({ path: where }) => notice('warn', html`<p>${warningText(where)}</p>`));
+  const isForAll = placement === '';
+  const blocksAll = isForAll ? t('controls.blocksAll') : t('controls.blocksAllAt', { placement });
   const confirm = html`
-    ${notice('warn', html`<p>${placement === '' ? t('controls.blocksAll') : t('controls.blocksAllAt', { placement })}</p>`)}
+    ${notice('warn', html`<p>${blocksAll}</p>`)}
     ${form.checkbox(confirmedField, { label: t('controls.confirm') })}`;
   const to = context.path(path);
   const body = html`
-    ${hiddenField(versionField, etag)}${hiddenField(placementField, placement)}${form.summary()}${effect}${fields}${mustConfirm ? confirm : nothing}`;
+    ${hiddenField(versionField, etag)}${hiddenField(placementField, placement)}
+    ${form.summary()}${effect}${fields}${mustConfirm ? confirm : nothing}`;
   const isEditor = hasRole(context.viewer.user.role, writes);
+  const lead = isForAll ? t('controls.blockedNow', { blocked, total }) : t('controls.placementLead', { placement });
   return {
     title: t('controls.title'),
     lead: t('controls.lead'),
@@ -120,7 +124,7 @@ async function controlsPage(
       ${!mustConfirm && warned}
       ${placementTabs(context, view, placement)}
       <section class="card">
-        <p>${placement === '' ? t('controls.blockedNow', { blocked, total }) : t('controls.placementLead', { placement })}</p>
+        <p>${lead}</p>
         ${isEditor ? saveForm(context, to, body, { extra: checkButton() }) : readOnlyFields(fields)}
       </section>
       ${await costCard(services, context, view)}`,
