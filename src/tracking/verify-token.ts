@@ -21,7 +21,7 @@ export type TrackedRequest = {
 };
 
 /**
- * Verifies the token of a request, its parameter `t` (docs/interface.md#tracking).
+ * Verifies the token of a beacon or click, its parameter `t` (docs/interface.md#tracking).
  * @param ownEvent name of an own event
  * @returns null for a bad or expired token, or one of an offer that its publisher does not have
  */

@@ -124,9 +124,9 @@ export function checkUrl(
 }
 
 /**
- * The addresses to connect to, all vetted. A name is looked up once; one forbidden answer blocks it, whatever the
- * others are. The caller must connect to these addresses and not look the name up again, or it can be given others (DNS
- * rebinding).
+ * The addresses to connect to, all vetted against server-side request forgery (SSRF). A name is looked up once; one
+ * forbidden answer blocks it, whatever the others are. The caller must connect to these addresses and not look the name
+ * up again, or it can be given others (DNS rebinding).
  */
 export async function resolveTarget(
   url: URL,

@@ -20,6 +20,7 @@ export const auditRecorded: EventType = {
   title: 'Audit log entry',
   description: 'Sent for each entry of the audit log: who changed what.',
   isOperational: true,
+  isNamedOnly: true,
   payload: Type.Object({
     event: Type.Literal(event),
     timestamp: Type.String({ format: 'date-time' }),

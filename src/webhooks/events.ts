@@ -18,6 +18,8 @@ export type EventType = {
   description: string;
   /** Of the service itself, not of a user's activity. */
   isOperational?: true;
+  /** Listeners get it only where they name it. */
+  isNamedOnly?: true;
   /** JSON schema of the payload. */
   payload: TSchema;
   /**

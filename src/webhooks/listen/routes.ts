@@ -49,6 +49,9 @@ type ListenDeps = CreateDeps & StreamDeps & { auth: Authenticator<Caller> };
 /** How often a stream looks for due deliveries (milliseconds). */
 const lookEveryMs = 300;
 
+const usualEvents = (events: EventTypes): string[] =>
+  [...events.values()].flatMap(({ name, isNamedOnly }) => (isNamedOnly ? [] : [name]));
+
 /** Deliveries to a developer's machine, and events made up for it (docs/interface.md#listeners). */
 export async function listenRoutes(app: App, deps: ListenDeps): Promise<void> {
   app.addHook('preValidation', emptyBodyByDefault);
@@ -79,7 +82,7 @@ function createRoute(app: App, deps: CreateDeps): void {
       ...strictBody,
     },
     async (request, reply) => {
-      const { forward_url: url, events: asked = [...deps.events.keys()], description } = request.body;
+      const { forward_url: url, events: asked = usualEvents(deps.events), description } = request.body;
       requireForwardUrl(url, deps.config.publicUrl);
       const { events = [] } = readEvents(asked, deps.events);
       const input = { url, method: 'POST', enabled: true, description, events } as const;

@@ -19,7 +19,7 @@ export const listenerBody = Type.Object(
     events: Type.Optional(eventsSchema),
     description: Type.String({ maxLength: 200, default: 'perkwire listen' }),
   },
-  { description: 'Without `events`: all.', ...strict },
+  { description: 'Without `events`: all but `audit.recorded`.', ...strict },
 );
 
 export const answerBody = Type.Object(

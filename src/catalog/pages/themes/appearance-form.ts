@@ -127,7 +127,6 @@ const fontControl = (form: FormBuilder): Html => html`
   <div class="brand-colours" data-font>
     ${form.input(fontPaths.url, {
       label: t('themes.webFont'),
-      placeholder: 'https://fonts.example/brand.woff2',
       hint: t('themes.webFontHint'),
     })}
     <button type="button" class="button" data-read-font>${t('themes.readFont')}</button>

@@ -1,7 +1,9 @@
 import { dayMs } from '../../../platform/lib/time.ts';
 import type { ErrorClass, SendResult } from '../send/result.ts';
 
-/** The retry schedule: waits before each attempt (seconds), ten over about 76 h (docs/interface.md#retries). */
+/**
+ * The retry schedule, a backoff: waits before each attempt (seconds), ten over about 76 h (docs/interface.md#retries).
+ */
 export const defaultSteps: readonly number[] = [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
 /** Each wait is its step ±20 %, so that deliveries that failed together are not retried together. */
