@@ -1,18 +1,11 @@
-import {
-  defaultAppearance,
-  defaultSettings,
-  defaultStyles,
-  fontFamilyPattern,
-  fontUrlPattern,
-  fontWeightsPattern,
-  type WebFont,
-} from '@perkwire/client';
+import { defaultAppearance, defaultSettings, defaultStyles, type WebFont } from '@perkwire/client';
 import { type TObject, type TProperties, Type } from '@sinclair/typebox';
 import { maxUrlLength, text } from '../management/fields.ts';
 import { problem } from '../management/schema-errors.ts';
 import type { ErrorDetail } from '../platform/errors.ts';
 import { parseUrl } from '../platform/lib/url.ts';
 import { lowContrasts } from './contrast.ts';
+import { fontFamilyPattern, fontUrlPattern, fontWeightsPattern } from './fonts/web-font.ts';
 import { buildAppearance, overlay } from './theme-settings.ts';
 
 const maxTextLength = 2000;

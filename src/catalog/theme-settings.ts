@@ -4,13 +4,12 @@ import {
   defaultAppearance,
   defaultSettings,
   defaultStyles,
-  noWebFont,
   type OfferAppearance,
   type OfferSettings,
   type OfferStyles,
-  webFontFaces,
 } from '@perkwire/client';
 import { type Language, languages } from '../platform/i18n/languages.ts';
+import { noWebFont, webFontFaces } from './fonts/web-font.ts';
 import type { Publisher, Theme } from './types.ts';
 
 type Corner = keyof OfferStyles['popup']['borderRadius'];

@@ -199,7 +199,7 @@ test('a source with a secret takes nothing that is not signed with it', async ()
 
 test('bodies that cannot be read are refused, and neither other keys nor other publishers see anything', async () => {
   expect(await send('{')).toMatchObject({ status: 400, error: { code: 'malformed_json' } });
-  expect(await send(Array.from({ length: 1001 }, () => event('page')))).toMatchObject({ status: 400 });
+  expect(await send(Array.from({ length: 1001 }, () => event('page')))).toMatchObject({ status: 413 });
   expect(await send('a,b', { 'content-type': 'text/csv' })).toMatchObject({ status: 415 });
   expect(await send(JSON.stringify({ batch: ['x'.repeat(4 * 1024 * 1024)] }))).toMatchObject({ status: 413 });
   expect((await me.call('PUT', path, { traits: { plan: 'no name' }, other: 1 })).body.error).toMatchObject({

@@ -8,6 +8,7 @@ export {
   type OfferAppearance,
   type OfferSettings,
   type OfferStyles,
+  type WebFont,
 } from './appearance.ts';
 export { type FireBeaconOptions, fillCacheBuster, fireBeacon } from './beacon.ts';
 export {
@@ -70,15 +71,6 @@ export {
 } from './template.ts';
 export { type TermsRules, termsRules } from './terms.ts';
 export { normaliseUrl, requireBaseUrl } from './url.ts';
-export {
-  averageText,
-  fontFamilyPattern,
-  fontUrlPattern,
-  fontWeightsPattern,
-  noWebFont,
-  type WebFont,
-  webFontFaces,
-} from './web-font.ts';
 export {
   type VerifyWebhookOptions,
   verifyWebhook,

@@ -1,5 +1,6 @@
-import { averageText, type WebFont } from '@perkwire/client';
+import type { WebFont } from '@perkwire/client';
 import { readWoff2 } from './read-woff2.ts';
+import { averageText } from './web-font.ts';
 
 /** What a font file says of itself; measures in thousandths of its size (docs/interface.md#web-fonts). */
 export type FontMeasures = Pick<WebFont, 'family' | 'weights' | 'ascent' | 'descent' | 'line_gap' | 'width'>;

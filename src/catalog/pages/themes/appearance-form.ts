@@ -1,4 +1,4 @@
-import { defaultAppearance, defaultSettings, defaultStyles, noWebFont } from '@perkwire/client';
+import { defaultAppearance, defaultSettings, defaultStyles } from '@perkwire/client';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import type { Fields } from '../../../shell/context.ts';
@@ -15,6 +15,7 @@ import {
   withValue,
 } from '../../../shell/nested.ts';
 import type { FontMeasures } from '../../fonts/measure-font.ts';
+import { noWebFont } from '../../fonts/web-font.ts';
 import { darkStylesOf } from '../../theme-settings.ts';
 import { type AppearanceField, allFields, fontPaths, groups } from './appearance-fields.ts';
 
