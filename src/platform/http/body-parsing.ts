@@ -18,6 +18,8 @@ const maxDepth = 64;
  */
 const maxValues = 50_000;
 const maxMembers = 10_000;
+/** A single text of a body (characters): patterns are tried on whole ones. */
+const maxTextLength = 1_000_000;
 
 /** A preValidation hook for calls that may come without a body: none is judged like an empty one. */
 export function emptyBodyByDefault(request: { body: unknown }, _reply: unknown, done: () => void): void {
@@ -106,8 +108,11 @@ function refusalOf(text: string): AppError | null {
   let members = 0;
   for (let at = 0; at < text.length; at++) {
     const character = text.charCodeAt(at);
-    if (character === quote) at = endOfString(text, at);
-    else if (character === openBrace || character === openBracket) {
+    if (character === quote) {
+      const end = endOfString(text, at);
+      if (end - at > maxTextLength) return tooMany(maxTextLength, 'characters in a text');
+      at = end;
+    } else if (character === openBrace || character === openBracket) {
       depth += 1;
       values += 1;
       if (depth > maxDepth)
