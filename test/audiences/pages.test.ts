@@ -84,7 +84,7 @@ test('a blocked brand and a stopped campaign are gone from the next answers', as
     [blocked],
   );
   await go('/settings/controls');
-  await page.getByLabel('Brands').fill(rows[0]?.name ?? '');
+  await page.locator('[name="blocked.brands"]').fill(rows[0]?.name ?? '');
   await press('Save');
   await toast('Block rules saved.');
   await expect.poll(() => shownTo('somebody')).not.toContain(blocked);
