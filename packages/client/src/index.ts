@@ -8,7 +8,6 @@ export {
   type OfferAppearance,
   type OfferSettings,
   type OfferStyles,
-  type WebFont,
 } from './appearance.ts';
 export { type FireBeaconOptions, fillCacheBuster, fireBeacon } from './beacon.ts';
 export {
@@ -71,6 +70,7 @@ export {
 } from './template.ts';
 export { type TermsRules, termsRules } from './terms.ts';
 export { normaliseUrl, requireBaseUrl } from './url.ts';
+export type { WebFont } from './web-font.ts';
 export {
   type VerifyWebhookOptions,
   verifyWebhook,
