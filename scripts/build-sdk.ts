@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { build, transform } from 'esbuild';
 import { minify } from 'terser';
-import { defaultSettings, defaultStyles } from '../packages/client/src/appearance.ts';
+import { defaultSettings, defaultStyles } from '../packages/client/src/default-appearance.ts';
 import { termsRules } from '../packages/client/src/terms.ts';
 import { languages } from '../src/platform/i18n/languages.ts';
 

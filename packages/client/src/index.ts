@@ -1,13 +1,11 @@
 /** Client of the offer service, for servers, browsers and React Native: no DOM, no dependencies. */
-export {
-  type ButtonStyle,
-  type DarkStyles,
-  defaultAppearance,
-  defaultSettings,
-  defaultStyles,
-  type OfferAppearance,
-  type OfferSettings,
-  type OfferStyles,
+export type {
+  ButtonStyle,
+  DarkStyles,
+  OfferAppearance,
+  OfferSettings,
+  OfferStyles,
+  WebFont,
 } from './appearance.ts';
 export { type FireBeaconOptions, fillCacheBuster, fireBeacon } from './beacon.ts';
 export {
@@ -18,6 +16,7 @@ export {
   parseAdCallback,
   parseAdMessage,
 } from './callback.ts';
+export { defaultAppearance, defaultSettings, defaultStyles } from './default-appearance.ts';
 export { ConnectionError, InvalidParameterError, ServerError } from './errors.ts';
 export {
   countOffers,
@@ -70,7 +69,6 @@ export {
 } from './template.ts';
 export { type TermsRules, termsRules } from './terms.ts';
 export { normaliseUrl, requireBaseUrl } from './url.ts';
-export type { WebFont } from './web-font.ts';
 export {
   type VerifyWebhookOptions,
   verifyWebhook,

@@ -1,4 +1,4 @@
-import { defaultSettings, defaultStyles } from '../../../../packages/client/src/appearance.ts';
+import { defaultSettings, defaultStyles } from '../../../../packages/client/src/default-appearance.ts';
 import { termsRules } from '../../../../packages/client/src/terms.ts';
 import type { AdConfig, Labels } from '../types.ts';
 import { loadWords, type Words } from '../words.ts';
