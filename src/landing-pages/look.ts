@@ -72,7 +72,8 @@ const nextOf = (
   { status, headers: { location } }: { status: number; headers: Readonly<Record<string, string>> },
 ): URL | null => (status >= 300 && status < 400 && location !== undefined ? parseUrl(location, url.href) : null);
 
-export type Result = 'found' | 'gone' | 'moved' | 'unreachable';
+export const results = ['found', 'gone', 'moved', 'unreachable'] as const;
+export type Result = (typeof results)[number];
 
 /** What a look says of the page. @param knownHost the host that it led to before; null: none */
 export function resultOf({ status, problem, host }: Look, knownHost: string | null): Result {

@@ -2,6 +2,7 @@ import { type TSchema, Type } from '@sinclair/typebox';
 import type { Additions } from '../management/additions.ts';
 import { orNull } from '../management/resource.ts';
 import type { Executor } from '../platform/db/pool.ts';
+import { type Result, results } from './look.ts';
 
 const time = (description: string): TSchema => Type.String({ format: 'date-time', description });
 const nullable = (schema: TSchema, title: string, description: string) => orNull(schema, { title, description });
@@ -11,7 +12,7 @@ const fields = {
   looked_at: time('When it was last looked at.'),
   next_look_at: time('When it is looked at next, as long as the campaign is active.'),
   result: Type.Union(
-    ['found', 'gone', 'moved', 'unreachable'].map((result) => Type.Literal(result)),
+    results.map((result) => Type.Literal(result)),
     {
       description:
         'gone: 404, 410, or an unknown host. moved: leads to another domain than before. unreachable: no answer, ' +
@@ -42,7 +43,7 @@ export type LandingPageView = {
   url: string;
   looked_at: string;
   next_look_at: string;
-  result: 'found' | 'gone' | 'moved' | 'unreachable';
+  result: Result;
   status: number | null;
   problem: string | null;
   redirects: number;

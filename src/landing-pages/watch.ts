@@ -164,7 +164,7 @@ async function pause(
   since: Date | null,
 ): Promise<boolean> {
   const campaign = await getRow(campaigns, work, String(id), 'for update');
-  if (campaign.landing_url !== url || !(await pauseRow(campaigns, work, String(id)))) return false;
+  if (campaign.landing_url !== url || !(await pauseRow(campaigns, work, campaign))) return false;
   const data = {
     ...{ campaign_id: id, name: campaign.name, url: url.split('?')[0], reason, status: look.status },
     ...{ leads_to: look.host, led_to: knownHost, since: since?.toISOString() },

@@ -2,7 +2,7 @@ import { AppError } from '../platform/errors.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { audit } from './audit.ts';
 import type { Resource, Values, View } from './resource.ts';
-import { columnsOf, getRow, missingReferences, notFound, readKey, saved, scopeOf, viewOf } from './rows.ts';
+import { columnsOf, missingReferences, notFound, readKey, saved, scopeOf, viewOf } from './rows.ts';
 import type { Work } from './unit-of-work.ts';
 
 /** How long a removed row can be restored (docs/interface.md#management). */
@@ -44,15 +44,11 @@ export async function restoreRow(resource: Resource, work: Work, key: string): P
   return view;
 }
 
-/**
- * Pauses a row, whatever else is in it. @returns whether it was active
- * @throws AppError resource_not_found
- */
-export async function pauseRow(resource: Resource, work: Work, key: string): Promise<boolean> {
-  const current = await getRow(resource, work, key, 'for update');
+/** Pauses a row that was read and locked, whatever else is in it. @returns whether it was active */
+export async function pauseRow(resource: Resource, work: Work, current: View): Promise<boolean> {
   if (current.active !== true) return false;
   await work.executor.query(`update ${resource.table} set active = false, updated_at = $2 where ${resource.key} = $1`, [
-    readKey(resource, key),
+    current[resource.key],
     new Date(work.nowMs),
   ]);
   await audit(work, { resource, action: 'update', before: current, after: { ...current, active: false } });
