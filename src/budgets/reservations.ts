@@ -143,7 +143,7 @@ update cap_reservations set reserved = given.reserved
 from unnest($2::uuid[], $3::text[]) as given (session_id, reserved)
 where cap_reservations.session_id = given.session_id`;
 
-/** What stays of a reservation: itself, a smaller one, or null. */
+/** What stays of a reservation: itself, another one, or null. */
 type RemainderOf = (reservation: Reservation) => Reservation | null;
 
 type Session = { id: string; reservations: readonly Reservation[] };

@@ -70,21 +70,11 @@ type ListRule = Pick<ControlsRule, 'value'> & {
 };
 
 function listsWithout({ blocked, allowed }: OfferLists, { by, value }: ListRule): OfferLists {
-  switch (by) {
-    case 'allowed_categories':
-      return { blocked, allowed: { ...allowed, categories: [] } };
-    case 'allowed_brands':
-      return { blocked, allowed: { ...allowed, brands: [] } };
-    case 'allowed_advertisers':
-      return { blocked, allowed: { ...allowed, advertisers: [] } };
-    case 'allowed_domains':
-      return { blocked, allowed: { ...allowed, domains: [] } };
-    default: {
-      const list = lists[by];
-      const others = (blocked[list] as (string | number)[]).filter((item) => String(item) !== value);
-      return { allowed, blocked: { ...blocked, [list]: others } };
-    }
-  }
+  const ofAllowed = allowedLists.find((list) => by === `allowed_${list}`);
+  if (ofAllowed !== undefined) return { blocked, allowed: { ...allowed, [ofAllowed]: [] } };
+  const list = lists[by as keyof typeof lists];
+  const others = (blocked[list] as (string | number)[]).filter((item) => String(item) !== value);
+  return { allowed, blocked: { ...blocked, [list]: others } };
 }
 
 /** The rules without one of them. */

@@ -6,11 +6,12 @@ import { type Executor, transaction } from '../platform/db/pool.ts';
 import { packChanges, packModel, trackChanges } from './codec.ts';
 import { noteDelay, provenAge, sharesOf } from './delays.ts';
 import { keyValuesOf } from './keys.ts';
-import { estimateAllPriors, type Happening, isClick, learn, type Model, placeOf, type Shown } from './model.ts';
+import { estimateAllPriors, type Happening, learn, type Model, placeOf, type Shown } from './model.ts';
 import { type Observation, type Range, readConversions, readEvents, readRequests } from './observations.ts';
 import { markedBefore, type Progress, readProgress, withMark, writeProgress } from './progress.ts';
 import { propertiesOf } from './properties.ts';
 import { countAged } from './rates.ts';
+import type { Table } from './table.ts';
 import { learnTraffic } from './traffic.ts';
 import { fullEvery, insertVersion, loadVersion, newestVersion } from './versions.ts';
 
@@ -116,15 +117,16 @@ async function takeIn({ executor, catalog, model, progress, nowMs, maxTransactio
   const toShown = createReader(catalog);
   let rows = 0;
 
-  type How = { share: number; isNew?: boolean; isAged?: boolean };
-  async function each(observations: readonly Observation[], happening: Happening, { share, isNew, isAged }: How) {
+  /** `aged`: the table that counts trials of this age. */
+  type How = { share: number; isNew?: boolean; aged?: Table | null };
+  async function each(observations: readonly Observation[], happening: Happening, { share, isNew, aged = null }: How) {
     for (const observation of observations) {
       if (++rows % sliceSize === 0) await nextTurn();
       const shown = toShown(observation);
       if (shown === null) continue;
       learn(model, happening, shown, share);
       if (isNew) next.trials += 1;
-      if (isAged) countAged(model[isClick(happening) ? 'click' : 'conversion'].rates, shown.offer);
+      if (aged !== null) countAged(aged, shown.offer);
       if (happening === 'clicked' || happening === 'converted') noteSuccess(model, observation, shown);
     }
   }
@@ -143,7 +145,7 @@ async function takeIn({ executor, catalog, model, progress, nowMs, maxTransactio
       await each(trials, kind === 'click' ? 'seen' : 'awaited', {
         share: shares[age] as number,
         isNew: kind === 'click' && age === 0,
-        isAged: age === provenAge[kind],
+        aged: age === provenAge[kind] ? model[kind].rates : null,
       });
       if (age > 0) continue;
       const successes = kind === 'click' ? readEvents(executor, 'click', range) : readConversions(executor, range);

@@ -83,22 +83,19 @@ export const placeOf = (publisherId: number, placement: string): string => `${pu
 /** What happened: an offer was seen or clicked; after a click, one waits for a conversion (`awaited`), or it came. */
 export type Happening = 'seen' | 'clicked' | 'awaited' | 'converted';
 
-/** Whether it tells of the rate of clicks, rather than of conversions. */
-export const isClick = (happening: Happening): boolean => happening === 'seen' || happening === 'clicked';
-
 /**
  * Takes in what happened. A click is a success of the trial that being seen is, a conversion of that of being awaited;
  * trials and successes are counted apart, in any order.
  * @param share of a trial: the part of its successes that would have come by now, less what was taken in before
  */
 export function learn(model: Model, happening: Happening, shown: Shown, share = 1): void {
-  const ofClick = isClick(happening);
-  const { startRate, rates, effects } = ofClick ? model.click : model.conversion;
+  const isClick = happening === 'seen' || happening === 'clicked';
+  const { startRate, rates, effects } = isClick ? model.click : model.conversion;
   const { keyValues, click, conversion } = model;
   const properties = allowed({ keyValues, effects: [click.effects, conversion.effects] }, shown.properties);
   const terms = addedTerms(effects, shown.offer, properties);
   const slots = addedRateSlots(rates, shown.offer, shown.place);
-  const positions = ofClick ? addedExaminationSlots(rates, shown.place, shown.position) : [];
+  const positions = isClick ? addedExaminationSlots(rates, shown.place, shown.position) : [];
   if (happening === 'clicked' || happening === 'converted') {
     count(rates, slots, 1, 0);
     countExamination(rates, positions, 1, 0);
@@ -106,7 +103,7 @@ export function learn(model: Model, happening: Happening, shown: Shown, share = 
     return;
   }
   const change = Math.exp(meanEffect(effects.weights, terms));
-  const examination = ofClick ? examinationOf(rates, shown.place, shown.position) : 1;
+  const examination = isClick ? examinationOf(rates, shown.place, shown.position) : 1;
   const rate = Math.min(1, rateOf(rates, slots, startRate).mean * change);
   count(rates, slots, 0, share * examination * change);
   countExamination(rates, positions, 0, share * rate);

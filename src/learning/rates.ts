@@ -66,18 +66,17 @@ export function rateOf({ first, second }: Table, slots: readonly number[], start
   return { mean, shape };
 }
 
-/** Trials of an offer that were old enough for most successes to have come prove its rate. Counted to a bound. */
+/** Trials of an offer that were old enough for most successes to have come; enough of them prove its rate. */
 const agedFeature = 'aged';
-const maxAged = 1000;
+
+/** An offer with fewer aged trials is not proven: nothing speaks against a rate of 1. More are not counted. */
+const provingTrials = 20;
 
 export function countAged(table: Table, { id }: Offer): void {
   const slot = slotOf(table, addFeature(table, agedFeature), id);
   const aged = table.first[slot] as number;
-  if (aged < maxAged) setPair(table, slot, aged + 1, 0);
+  if (aged < provingTrials) setPair(table, slot, aged + 1, 0);
 }
-
-/** An offer with fewer aged trials is not proven: nothing speaks against a rate of 1. */
-const provingTrials = 20;
 
 function isProven(table: Table, { id }: Offer): boolean {
   const slot = findSlot(table, table.indexOf.get(agedFeature) ?? -1, id);
