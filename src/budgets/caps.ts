@@ -1,3 +1,4 @@
+import { rulesOf } from '../catalog/event-kinds.ts';
 import type { CapEvent, CapMetric, CapPeriod, FrequencyCap, GoalMetric, TotalCap } from '../catalog/rules.ts';
 import type { Campaign, Publisher, Snapshot } from '../catalog/types.ts';
 
@@ -67,6 +68,8 @@ export type GoalTotal = { metric: GoalMetric; byMs: number; period: string };
 
 /** The caps of a catalogue: which events are counted, and for whom. Without a cap there is no counting. */
 export type ActiveCaps = {
+  /** Whether `countEvents` has to count an event of a campaign at a publisher. */
+  counts: (campaign: Campaign, publisherId: number, event: CapEvent) => boolean;
   /** Whether users' histories matter to what a publisher shows. */
   hasFrequencyCaps: (publisherId: number) => boolean;
   /** Whether an event of a campaign at a publisher is kept in the user's history. */
@@ -131,7 +134,10 @@ function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
       addTotals(limited);
     }
   }
-  return {
+  const active: ActiveCaps = {
+    counts: (campaign, publisherId, event) =>
+      active.countsForUser(campaign, publisherId, event) ||
+      (countsForTotals(event) && active.totalsOf(campaign, publisherId).length > 0),
     hasFrequencyCaps: (publisherId) => {
       const activeCaps = ofPublishers.get(publisherId);
       return activeCaps !== undefined && (activeCaps.byCampaign.size > 0 || activeCaps.byAdvertiser.size > 0);
@@ -154,7 +160,11 @@ function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
     total: (key) => totals.get(key),
     totals: [...totals.values()],
   };
+  return active;
 }
+
+/** Whether total caps count events of a kind. */
+export const countsForTotals = (event: CapEvent): boolean => event === 'conversion' || rulesOf(event).totalCap === true;
 
 /** Rules may have been written by hand. */
 const listOf = <Entry>(list: readonly Entry[] | null | undefined): readonly Entry[] =>

@@ -1,11 +1,10 @@
 import { rulesOf } from '../catalog/event-kinds.ts';
 import type { CapEvent, PayoutKind } from '../catalog/rules.ts';
-import type { Campaign } from '../catalog/types.ts';
 import { bigints, byteas, dates, integers, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import { billOf, fitBills, type PaidEvent, spentBefore } from './billing.ts';
-import type { ActiveCaps } from './caps.ts';
+import { type ActiveCaps, countsForTotals } from './caps.ts';
 import { lockUsersOf } from './history.ts';
 import { exposureRecord, recordBytes, withoutSession } from './history-records.ts';
 import { settleReservations } from './reservations.ts';
@@ -13,13 +12,6 @@ import { type Amounts, addAmounts, addUsage, countedPeriods, deltasOf, noAmounts
 
 /** An event that counts: inserted just now, for the first time, and not suspicious. */
 export type CountedEvent = PaidEvent & { kind: CapEvent; sessionId: string; offerId: number };
-
-/** Whether `countEvents` has to count an event. */
-export const isCounted = (activeCaps: ActiveCaps, campaign: Campaign, publisherId: number, kind: CapEvent): boolean =>
-  activeCaps.countsForUser(campaign, publisherId, kind) ||
-  (countsForTotals(kind) && activeCaps.totalsOf(campaign, publisherId).length > 0);
-
-const countsForTotals = (kind: CapEvent): boolean => kind === 'conversion' || rulesOf(kind).totalCap === true;
 
 /**
  * Adds events to the histories of their users and to the usage of campaigns, and settles their reservations. Must run

@@ -1,6 +1,5 @@
 import type { AccountDeps } from '../accounts/ports.ts';
 import type { Publisher, Snapshot } from '../catalog/types.ts';
-import { perkEvent } from '../event-log/tracked-event.ts';
 import type { SessionRecord } from '../offers/session-record.ts';
 import { hasSessions, insertSessions } from '../offers/sessions.ts';
 import { buildUspPayload, uspSelection } from '../perks/usp-selection.ts';
@@ -9,7 +8,7 @@ import { type Executor, type Transaction, transaction } from '../platform/db/poo
 import { createRandom } from '../platform/lib/random.ts';
 import { dayMs, dayOf, hourMs } from '../platform/lib/time.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
-import { insertEvents } from '../tracking/event-rows.ts';
+import { insertEvents, perkEvent } from '../tracking/event-rows.ts';
 import { insertBookings } from '../tracking/insert-bookings.ts';
 import type { OutboxEvent } from '../webhooks/outbox.ts';
 import { recordPastDeliveries } from '../webhooks/past-deliveries.ts';

@@ -25,10 +25,3 @@ export type TrackedEvent = StoredEvent<TrackedKind>;
 
 /** An event of a perk: an offer saved to the wallet, or selected when its session was wrapped. */
 export type PerkEvent = StoredEvent<'save' | 'selection'>;
-
-/** A perk event of a session that is not a developer's. */
-export const perkEvent = (
-  kind: PerkEvent['kind'],
-  claims: TokenClaims & { sessionId: string },
-  atMs: number,
-): PerkEvent => ({ kind, claims, sessionId: claims.sessionId, atMs, suspicious: null, revenueMicros: 0 });

@@ -5,6 +5,7 @@ import { bigints, dates, integers, smallints, texts, timestamps, uuids } from '.
 import type { Executor } from '../platform/db/pool.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import { registerCounts } from '../platform/metrics/metrics.ts';
+import type { TokenClaims } from '../platform/security/tracking-token.ts';
 
 /** The columns of `events` that a statement gives, in the order of `rowsSql`. */
 export const eventColumns =
@@ -26,6 +27,13 @@ export const rowsSql = `
  * after that as well. The session gives the day, so sessions sorted are days sorted.
  */
 export const keyOrder = 'order by session_id, offer_id, kind';
+
+/** A perk event of a session that is not a developer's. */
+export const perkEvent = (
+  kind: PerkEvent['kind'],
+  claims: TokenClaims & { sessionId: string },
+  atMs: number,
+): PerkEvent => ({ kind, claims, sessionId: claims.sessionId, atMs, suspicious: null, revenueMicros: 0 });
 
 type AnyEvent = StoredEvent<EventKind>;
 

@@ -1,5 +1,5 @@
 import { activeCapsOf } from '../budgets/caps.ts';
-import { type CountedEvent, countEvents, isCounted } from '../budgets/count.ts';
+import { type CountedEvent, countEvents } from '../budgets/count.ts';
 import { type EventKind, rulesOf } from '../catalog/event-kinds.ts';
 import type { CapEvent } from '../catalog/rules.ts';
 import type { Campaign, Snapshot } from '../catalog/types.ts';
@@ -85,7 +85,7 @@ const isCapEvent = (kind: EventKind): kind is EventKind & CapEvent => rulesOf(ki
 
 /** Whether caps count an event. */
 export const needsCount = (snapshot: Snapshot, { kind, claims }: TrackedEvent, campaign: Campaign): boolean =>
-  isCapEvent(kind) && isCounted(activeCapsOf(snapshot), campaign, claims.publisherId, kind);
+  isCapEvent(kind) && activeCapsOf(snapshot).counts(campaign, claims.publisherId, kind);
 
 /** Stores events. @returns those that are still to be counted, with `countEvents`: the new ones */
 export async function writeUncounted<Event extends TrackedEvent, Result>(

@@ -109,8 +109,8 @@ export function checkUrl(
   text: string,
   { allowHttp, allowNets }: { allowHttp: boolean; allowNets: readonly Net[] },
 ): UrlCheck {
-  if (parseUrl(text) === null) return { ok: false, reason: 'invalid_url' };
-  const url = new URL(text);
+  const url = parseUrl(text);
+  if (url === null) return { ok: false, reason: 'invalid_url' };
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return { ok: false, reason: 'scheme_not_allowed' };
   if (url.protocol === 'http:' && !allowHttp) return { ok: false, reason: 'https_required' };
   if (url.username !== '' || url.password !== '') return { ok: false, reason: 'credentials_in_url' };

@@ -21,15 +21,31 @@ type Functions = ReadonlySet<string>;
 function takeFunctions(session: Session): Functions {
   const found = new Set<string>();
   session.post('Profiler.takePreciseCoverage', (_err, { result }) => {
-    for (const { url, functions } of result) {
+    for (const { url, scriptId, functions } of result) {
       const path = /\/(src\/.*\.ts)/.exec(url)?.[1];
       if (path === undefined) continue;
-      for (const { functionName, ranges } of functions)
-        if ((ranges[0]?.count ?? 0) > 0) found.add(`${path} ${functionName} ${ranges[0]?.startOffset}`);
+      const ran = functions.flatMap(({ functionName: name, ranges: [range] }) =>
+        range === undefined || range.count === 0 ? [] : [{ name, ...range }],
+      );
+      if (ran.length === 0) continue;
+      const source = sourceOf(session, scriptId);
+      for (const { name, startOffset, endOffset } of ran)
+        if (!isExportOfVite(source.slice(startOffset, endOffset))) found.add(`${path} ${name} ${startOffset}`);
     }
   });
   return found;
 }
+
+function sourceOf(session: Session, scriptId: string): string {
+  let source = '';
+  session.post('Debugger.getScriptSource', { scriptId }, (_err, answer) => {
+    source = answer.scriptSource;
+  });
+  return source;
+}
+
+/** What Vite puts in for each export of a module, and calls wherever a constant of it is read. */
+const isExportOfVite = (text: string): boolean => /^\(\) => \{ try \{ return [\w$]+ \} catch \{\} \}$/.test(text);
 
 const filesOf = (functions: Iterable<string>): string[] =>
   [...new Set([...functions].map((key) => key.slice(0, key.indexOf(' '))))].sort();
@@ -65,6 +81,7 @@ export async function enteredFiles(): Promise<Flows> {
     }
     return filesOf([...(entered ?? [])].filter((key) => !byTheClock.has(key)));
   };
+  session.post('Debugger.enable');
   session.post('Profiler.enable');
   session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
   try {

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { Caller } from '../../accounts/caller.ts';
 import type { Config } from '../../config.ts';
 import type { CouponIssuer } from '../../coupons/issuer.ts';
-import { type PerkEvent, perkEvent } from '../../event-log/tracked-event.ts';
+import type { PerkEvent } from '../../event-log/tracked-event.ts';
 import type { MessageOutbox } from '../../messages/outbox.ts';
 import type { Recipient } from '../../messages/recipient.ts';
 import type { BatchMeters } from '../../platform/db/batch.ts';
@@ -16,7 +16,7 @@ import { dayMs } from '../../platform/lib/time.ts';
 import { isPossibleUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import type { Trace } from '../../platform/tracing/tracing.ts';
-import { type EventMeter, insertEvents } from '../../tracking/event-rows.ts';
+import { type EventMeter, insertEvents, perkEvent } from '../../tracking/event-rows.ts';
 import { enqueue, type OutboxEvent } from '../../webhooks/outbox.ts';
 import { findSessionCoupons, giveAtWrap, holdSelected, type SessionCoupons } from '../offer-coupons.ts';
 import { buildUspPayload, uspSelection } from '../usp-selection.ts';
@@ -67,6 +67,7 @@ const openForMs = dayMs;
  */
 export function createUspService({ dbHealth, batchMeters, now, ...written }: UspDeps): UspService {
   const { pool } = written;
+  // Batches do so by themselves.
   const failFast = createFailFast(dbHealth);
   // Those of concurrent calls at once: a statement for each was two thirds of what a wrap took PostgreSQL.
   const sessions = createBatcher<SessionKey, UspSession | null>({
@@ -104,7 +105,7 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
     const context = { coupons: written.coupons, offers: caller.snapshot.offers };
     const selection = { session, selected: session.selected };
     const isGiven = session.wrappedAt !== null && hasCodes({ session, caller });
-    const coupons = isGiven ? await findSessionCoupons(pool, context, selection) : noCoupons;
+    const coupons = isGiven ? await failFast(() => findSessionCoupons(pool, context, selection)) : noCoupons;
     return viewOf(session, now(), coupons);
   }
 
@@ -115,10 +116,11 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
     const wanted = changeOf(session);
     if (session.wrappedAt !== null) throw new AppError('session_wrapped');
     if (isExpired(session, now())) throw new AppError('session_expired');
-    const selected = await changeSelection(pool, session, wanted);
+    const selected = await failFast(() => changeSelection(pool, session, wanted));
     if (selected === null) throw new AppError('session_wrapped');
     const context = { coupons: written.coupons, offers: call.caller.snapshot.offers };
-    if (hasCodes({ session, caller: call.caller })) await holdSelected(pool, context, session, wanted, now());
+    if (hasCodes({ session, caller: call.caller }))
+      await failFast(() => holdSelected(pool, context, session, wanted, now()));
     return viewOf({ ...session, selected }, now(), noCoupons);
   }
 
@@ -127,16 +129,13 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
     const wanted = changeOf(session);
     if (session.wrappedAt !== null) return view(session, call);
     if (isExpired(session, now())) throw new AppError('session_expired');
-    if (wanted.selected.length + wanted.unselected.length > 0) await changeSelection(pool, session, wanted);
+    if (wanted.selected.length + wanted.unselected.length > 0)
+      await failFast(() => changeSelection(pool, session, wanted));
     const wrapped = await wraps.add({ session, caller: call.caller, nowMs: now(), trace: call.trace, recipient });
     return wrapped === null ? get(call) : viewOf(wrapped.session, now(), wrapped.coupons);
   }
 
-  return {
-    get: (call) => failFast(() => get(call)),
-    change: (call, changeOf) => failFast(() => change(call, changeOf)),
-    wrap: (call, changeOf, recipient) => failFast(() => wrap(call, changeOf, recipient)),
-  };
+  return { get, change, wrap };
 }
 
 /** Whether a session showed nothing beyond what a key is limited to. */

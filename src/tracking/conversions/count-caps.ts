@@ -1,5 +1,5 @@
 import { activeCapsOf } from '../../budgets/caps.ts';
-import { type CountedEvent, countEvents, isCounted, takeBackExposures } from '../../budgets/count.ts';
+import { type CountedEvent, countEvents, takeBackExposures } from '../../budgets/count.ts';
 import { type Amounts, countedPeriods, deltasOf } from '../../budgets/usage.ts';
 import type { Campaign, Snapshot } from '../../catalog/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
@@ -11,7 +11,7 @@ export const areCounted = (snapshot: Snapshot, bookings: readonly NewBooking[]):
   const needs = activeCapsOf(snapshot);
   return bookings.some(({ click }) => {
     const campaign = snapshot.offers.get(click.offerId)?.campaign;
-    return campaign !== undefined && isCounted(needs, campaign, click.publisherId, 'conversion');
+    return campaign !== undefined && needs.counts(campaign, click.publisherId, 'conversion');
   });
 };
 

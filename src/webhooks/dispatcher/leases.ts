@@ -18,21 +18,6 @@ export type Leases = {
   takeEnding: () => Claimed[];
 };
 
-/** @param now a monotonic clock, milliseconds */
-export function createLeases(now: () => number): Leases {
-  const endsMs = new Map<Claimed, number>();
-  return {
-    add: (claimed) => void endsMs.set(claimed, now() + claimed.deadlineMs + leaseGraceMs),
-    remove: (claimed) => void endsMs.delete(claimed),
-    all: () => [...endsMs.keys()],
-    takeEnding: () => {
-      const ending = [...endsMs].filter(([, endMs]) => endMs - now() < leaseGraceMs / 2).map(([claimed]) => claimed);
-      for (const claimed of ending) endsMs.set(claimed, now() + leaseGraceMs);
-      return ending;
-    },
-  };
-}
-
 /**
  * Frees leases this worker does not know of: those of a claim whose answer was lost with a connection. Without it they
  * would block their deliveries until they end.

@@ -3,10 +3,11 @@ import { listen } from '../../platform/db/listen.ts';
 import type { ServerUrl } from '../../platform/db/servers.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { outboxChannel } from '../outbox.ts';
+import type { Claimed } from './claim/claimed.ts';
 import { parkDisabled } from './claim/park.ts';
 import { createRetryTimers } from './claim/ready-queue.ts';
 import { type ClaimLoop, createClaimLoop, createScheduler } from './claim/scheduler.ts';
-import { createLeases, type Leases, type Liveness, renewLeases, startLiveness } from './leases.ts';
+import { type Leases, type Liveness, leaseGraceMs, renewLeases, startLiveness } from './leases.ts';
 import { type Meter, noMeter } from './meter.ts';
 import { type AttemptTools, createCalls } from './send/attempt.ts';
 import { createHealthWatch } from './settle/health.ts';
@@ -114,6 +115,21 @@ export async function startDispatcher(options: DispatcherOptions): Promise<Dispa
       await calls.drain(options.drainLimitMs);
       await withinMs(settleLimitMs, writer.drain());
       await proof.liveness?.stop();
+    },
+  };
+}
+
+/** @param now a monotonic clock, milliseconds */
+function createLeases(now: () => number): Leases {
+  const endsMs = new Map<Claimed, number>();
+  return {
+    add: (claimed) => void endsMs.set(claimed, now() + claimed.deadlineMs + leaseGraceMs),
+    remove: (claimed) => void endsMs.delete(claimed),
+    all: () => [...endsMs.keys()],
+    takeEnding: () => {
+      const ending = [...endsMs].filter(([, endMs]) => endMs - now() < leaseGraceMs / 2).map(([claimed]) => claimed);
+      for (const claimed of ending) endsMs.set(claimed, now() + leaseGraceMs);
+      return ending;
     },
   };
 }
