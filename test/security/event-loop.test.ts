@@ -11,7 +11,7 @@ import { routesOf } from '../support/routes.ts';
  * collector's work and the test's own: what is over it is called again. Before files were read in slices, turns of an
  * import took 7,000.
  */
-const maxTurnMs = 100;
+const maxTurnMs = 50;
 const calls = 6;
 
 /** The longest turn of a call: of the first of some that keeps within the bound, or the best of them. */
