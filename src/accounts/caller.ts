@@ -22,7 +22,7 @@ export type Caller = { publisher: Publisher; snapshot: Snapshot; key: ApiKey | n
 /** An SDK id is public: it stands in pages, and may only fetch offers. */
 const sdkPermissions: ReadonlySet<Permission> = new Set(['ads/offers']);
 
-/** @returns null where the key or SDK id is unknown or expired */
+/** Looks an API key up by its hash, or else an SDK id. @returns null where it is unknown or expired */
 function findCaller(snapshot: Snapshot, secret: string, nowMs: number): KeyGrant<Caller> | null {
   const key = snapshot.keys.get(hashKey(secret));
   if (key === undefined) {

@@ -124,8 +124,9 @@ async function releaseFor(executor: Executor, events: readonly CountedEvent[]): 
 }
 
 /**
- * Adds events to the usage of their campaigns. Rows of usage are locked by the first statement, which takes for granted
- * that what fits into an empty budget fits: mostly it does, and there is no second one.
+ * Adds events to the usage of their campaigns. The first statement locks their rows, so that processes cannot together
+ * overspend a budget, and takes for granted that what fits into an empty one fits: mostly it does, and there is no
+ * second one.
  */
 async function book(
   executor: Executor,

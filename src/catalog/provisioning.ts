@@ -40,7 +40,7 @@ export function maxCostMicros({ kind, amountMicros }: Payout): number {
 }
 
 /**
- * What an event earns, in millionths of the campaign's currency: a click of a campaign paid by the click, an impression
+ * Revenue of an event, in millionths of the campaign's currency: a click of a campaign paid by the click, an impression
  * of one paid by the thousand. Stored with the event, so that a later change of the payout does not alter past events.
  */
 export function eventRevenueMicros(kind: EventKind, campaign: Campaign, publisherId: number): number {

@@ -3,7 +3,7 @@ import type { Executor } from './db/pool.ts';
 
 /*
  * Personal data of a user lie in tables of many rooms. Each room exports functions of these shapes for its own tables;
- * the list of all of them is handed to the erasure and the export (docs/interface.md#privacy).
+ * the list of all of them is handed to the erasure and the export (GDPR; docs/interface.md#privacy).
  */
 
 /** What a publisher names a user by. */

@@ -20,7 +20,7 @@ type SweepDeps = { pool: pg.Pool; userKeys: UserKeys; userData: UserDataSteps };
 const maxSessions = 200;
 
 /**
- * Removes a user: sessions and the rows derived from them lose what names the user, rows about the user alone are
+ * Erases a user (GDPR): sessions and the rows derived from them lose what names the user, rows about the user alone are
  * deleted; counts and money stay. Can be interrupted anywhere and run again, because what leads to the user's rows is
  * removed last.
  */

@@ -84,7 +84,7 @@ ${keyOrder}`;
 const eventsSql = `${firstEventsSql}
 on conflict do nothing`;
 
-/** Stores events that need nothing of their session; what is stored already stays unchanged. */
+/** Stores events that need nothing of their session, deduplicated by the primary key: the first stays unchanged. */
 export async function insertEvents(executor: Executor, events: readonly (TrackedEvent | PerkEvent)[]): Promise<void> {
   await executor.query({ name: 'insert_events', text: eventsSql, values: rowValues(events) });
 }

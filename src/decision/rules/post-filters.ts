@@ -11,7 +11,7 @@ import type { DecisionInput } from '../types.ts';
 
 type Rule = (candidate: Candidate, index: EligibilityIndex, input: DecisionInput) => Exclusion | null;
 
-/** The rules beyond the index, in the order in which they apply. */
+/** The rules beyond the index, from the schedule to frequency caps and pacing, in the order in which they apply. */
 const rulesInOrder: readonly Rule[] = [
   scheduleExclusion,
   ({ rules }, _index, { context }) => placeExclusion('cities', rules.cities, context.geo.city),

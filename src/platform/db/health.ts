@@ -5,7 +5,7 @@ import { type HealthLink, isDiskFull, openHealthLink } from './health-link.ts';
 import { isDatabaseUnavailable, NotReplicatedError } from './pool.ts';
 import type { Servers } from './servers.ts';
 
-/** Whether the database can commit, known at every moment without a query; processes reconnect by themselves. */
+/** Whether the database can commit, known at any moment without a query; after a failover processes reconnect. */
 export type DatabaseHealth = {
   isUp: () => boolean;
   /** Reports a response to any statement, which counts as much as one to a probe. */

@@ -10,9 +10,9 @@ export async function ensurePartitions(pool: pg.Pool, nowMs: number): Promise<vo
 }
 
 /**
- * Drops the partitions of these tables that begin before a day, each table in a transaction of its own: a drop locks
- * its table, and while it held another one it could deadlock with transactions that use both. It gives up after 2 s, so
- * that other statements do not queue up behind it.
+ * Retention: drops the partitions of these tables that begin before a day, each table in a transaction of its own. A
+ * drop locks its table, and while it held another one it could deadlock with transactions that use both. It gives up
+ * after 2 s, so that other statements do not queue up behind it.
  * @param andThen what belongs to the same transactions
  * @returns partitions dropped (count)
  */

@@ -86,7 +86,7 @@ export function createAuthenticator<Caller>({ findKey, now, used }: AuthDeps<Cal
   };
 }
 
-/** The hex digest under which a key is stored. Keys are long and random, so one fast hash is enough. */
+/** The hex digest under which an API key is stored. Keys are long and random, so one fast hash is enough. */
 export const hashKey = (key: string): string => hash('sha256', key, 'hex');
 
 /** @throws AppError unknown_key where it is no text */
