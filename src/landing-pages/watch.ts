@@ -48,7 +48,7 @@ type Row = {
 
 /**
  * Takes the pages that are due, one of each host, and none of a host that a process looks at. What campaigns lead to
- * by now counts: another URL begins anew.
+ * by now counts: another URL begins anew. Names that are reserved for examples and tests lead nowhere (RFC 6761).
  */
 const takeSql = `
 with due as (
@@ -60,7 +60,7 @@ with due as (
     where c.active and c.stopped_at is null and c.deleted_at is null and p.landing_pages_checked
       and exists (select from offers o where o.campaign_id = c.id and o.active and o.deleted_at is null)
   ) pages
-  where (due_at is null or due_at <= $1) and host is not null and not exists (
+  where (due_at is null or due_at <= $1) and host !~ '\\.(example|invalid|localhost|test)\\.?(:\\d+)?$' and not exists (
     select from landing_pages other where other.host = pages.host and other.looking_until > $1
   )
   order by host, due_at nulls first, campaign_id
@@ -125,7 +125,8 @@ async function settle(deps: WatchDeps, row: Row, look: Look): Promise<void> {
   const nowMs = deps.now();
   // A campaign that was paused and is active again was resumed by someone who knows where its page leads.
   const isResumed = row.paused_at !== null;
-  const found = resultOf(look, row.known_host);
+  const isOffline = look.problem === 'dns' && !(await isAnyAnswering(deps, row, nowMs));
+  const found = isOffline ? 'unreachable' : resultOf(look, row.known_host);
   const result = isResumed && found === 'moved' ? 'found' : found;
   const isLost = result === 'gone' || result === 'moved';
   const failures = isLost ? 1 + (result === row.result ? row.failures : 0) : result === 'found' ? 0 : row.failures;
@@ -146,6 +147,15 @@ async function settle(deps: WatchDeps, row: Row, look: Look): Promise<void> {
       ],
     );
   });
+}
+
+/** Whether another page answered lately. Where none does, a name may be unknown for want of a connection. */
+async function isAnyAnswering({ pool }: WatchDeps, { campaign_id: id }: Row, nowMs: number): Promise<boolean> {
+  const { rows } = await pool.query(
+    'select 1 from landing_pages where campaign_id <> $1 and status is not null and looked_at > $2 limit 1',
+    [id, new Date(nowMs - 2 * dayMs)],
+  );
+  return rows.length > 0;
 }
 
 /** As the audit log names it. */

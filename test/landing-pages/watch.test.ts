@@ -79,6 +79,17 @@ const look = async (passedMs = dayMs * 1.2): Promise<number> => {
   clock.ms += passedMs;
   return lookAtDuePages(deps);
 };
+/** A page of another host that answers. */
+const answeringElsewhere = async (): Promise<void> => {
+  const { body } = await me.call('GET', `/campaigns/${campaign}`);
+  const { advertiser_id } = body.data;
+  const other = { advertiser_id, name: 'Other', landing_url: 'https://x.example/' };
+  const id = (await me.call('POST', '/campaigns', other)).body.data.id as number;
+  await me.call('POST', '/offers', { campaign_id: id, title: 'Other' });
+  await lead('up.com', '/', id);
+  await look();
+  await t.pool.query('update campaigns set active = false where id = $1', [id]);
+};
 const shown = async (id = campaign) => (await me.call('GET', `/campaigns/${id}`)).body.data;
 const page = async (id = campaign) => (await shown(id)).landing_page as Record<string, unknown> | null;
 const offersShown = async (): Promise<number[]> => {
@@ -89,16 +100,16 @@ const offersShown = async (): Promise<number[]> => {
 };
 
 test('a page that answers is found, after redirects that are counted, and looked at again a day later', async () => {
-  await lead('shop.example', '/sale?c={click_id}');
+  await lead('shop.com', '/sale?c={click_id}');
   handle = ({ url, headers: { host } }, response) =>
     host?.startsWith('shop.') && url?.startsWith('/sale')
-      ? void response.writeHead(302, { location: `http://www.shop.example:${port}/new` }).end()
+      ? void response.writeHead(302, { location: `http://www.shop.com:${port}/new` }).end()
       : void response.end('hello');
   expect(await page()).toBeNull();
   expect(await look()).toBe(1);
-  expect(calls).toEqual(['HEAD shop.example/sale?c=perkwire-check', 'HEAD www.shop.example/new']);
+  expect(calls).toEqual(['HEAD shop.com/sale?c=perkwire-check', 'HEAD www.shop.com/new']);
   expect(await page()).toMatchObject({
-    ...{ result: 'found', status: 200, redirects: 1, leads_to: 'www.shop.example', led_to: 'www.shop.example' },
+    ...{ result: 'found', status: 200, redirects: 1, leads_to: 'www.shop.com', led_to: 'www.shop.com' },
     ...{ looked_at: new Date(clock.ms).toISOString(), problem: null, paused_at: null },
   });
   expect(await look(dayMs / 2)).toBe(0);
@@ -106,19 +117,20 @@ test('a page that answers is found, after redirects that are counted, and looked
 });
 
 test('HEAD that is refused is asked again with GET', async () => {
-  await lead('shop.example');
+  await lead('shop.com');
   handle = ({ method }, response) => void response.writeHead(method === 'HEAD' ? 404 : 200).end();
   await look();
-  expect([calls, (await page())?.result]).toEqual([['HEAD shop.example/', 'GET shop.example/'], 'found']);
+  expect([calls, (await page())?.result]).toEqual([['HEAD shop.com/', 'GET shop.com/'], 'found']);
 });
 
 test.each([
-  ['is answered 404', 'shop.example', status(404), 404],
-  ['is answered 410', 'shop.example', status(410), 410],
-  ['has a host that nobody knows', 'gone.shop.example', ok, null],
+  ['is answered 404', 'shop.com', status(404), 404],
+  ['is answered 410', 'shop.com', status(410), 410],
+  ['has a host that nobody knows', 'gone.shop.com', ok, null],
 ] as const)(
   'a page that %s pauses its offers once that was seen three times, with an alert',
   async (_, host, answer, code) => {
+    await answeringElsewhere();
     await lead(host);
     handle = answer;
     await look();
@@ -150,7 +162,7 @@ test.each([
   ['one that fails', status(503)],
   ['one that breaks the connection', (({ socket }) => void socket.destroy()) satisfies Handler],
 ])('a page pauses nothing: %s', async (_, broken) => {
-  await lead('shop.example');
+  await lead('shop.com');
   await look();
   for (const answer of [broken, ok, broken, ok, broken]) {
     handle = answer;
@@ -162,13 +174,29 @@ test.each([
   expect(await page()).toMatchObject({ result: 'found', failing_since: null });
 });
 
+test('where no page answers at all, an unknown host may be for want of a connection, and pauses nothing', async () => {
+  await t.pool.query('delete from landing_pages');
+  await lead('gone.shop.com');
+  for (let times = 0; times < 4; times += 1) await look();
+  expect(await page()).toMatchObject({ result: 'unreachable', problem: 'dns', paused_at: null });
+  expect((await shown()).active).toBe(true);
+});
+
+test.each(['shop.example', 'example.test', 'a.invalid', 'shop.localhost'])(
+  'a name that is reserved for examples is not looked at: %s',
+  async (host) => {
+    await lead(host);
+    expect([await look(), calls, await page()]).toEqual([0, [], null]);
+  },
+);
+
 test('a page that has no end, loops or is private is shown as not reachable, and pauses nothing', async () => {
   deps = { ...deps, callMs: 300 };
   const drip: Handler = (_request, response) => void response.writeHead(404).write('x');
   const loop: Handler = (_request, response) => void response.writeHead(301, { location: '/' }).end();
   const toPrivate: Handler = ({ headers: { host } }, response) =>
-    void response.writeHead(302, { location: host?.startsWith('shop') ? 'http://private.example/' : '/' }).end();
-  await lead('shop.example');
+    void response.writeHead(302, { location: host?.startsWith('shop') ? 'http://private.com/' : '/' }).end();
+  await lead('shop.com');
   for (const [answer, problem] of [
     [loop, 'redirects'],
     [toPrivate, 'blocked'],
@@ -196,40 +224,40 @@ test('of a page of gigabytes no more is taken than is kept', async () => {
     response.writeHead(200, { 'content-length': 10 * 2 ** 30 }).on('drain', more);
     more();
   };
-  await lead('shop.example');
+  await lead('shop.com');
   await look();
   expect((await page())?.result).toBe('found');
   expect(sent).toBeLessThan(64 * 2 ** 20);
 });
 
 test('a page that moves to another domain pauses its offers; who resumes them accepts where it leads', async () => {
-  await lead('www.shop.example');
+  await lead('www.shop.com');
   await look();
   const to =
     (host: string): Handler =>
     ({ headers }, response) =>
-      headers.host?.startsWith('www.shop.example')
+      headers.host?.startsWith('www.shop.com')
         ? void response.writeHead(301, { location: `http://${host}:${port}/` }).end()
         : void response.end('hello');
-  handle = to('m.shop.example');
+  handle = to('m.shop.com');
   for (let times = 0; times < 4; times += 1) await look();
-  expect(await page()).toMatchObject({ result: 'found', leads_to: 'm.shop.example' });
-  handle = to('parking.example');
+  expect(await page()).toMatchObject({ result: 'found', leads_to: 'm.shop.com' });
+  handle = to('parking.com');
   for (let times = 0; times < 3; times += 1) await look();
   expect((await shown()).active).toBe(false);
-  expect(await page()).toMatchObject({ result: 'moved', leads_to: 'parking.example', led_to: 'm.shop.example' });
+  expect(await page()).toMatchObject({ result: 'moved', leads_to: 'parking.com', led_to: 'm.shop.com' });
   await t.pool.query('update campaigns set active = true where id = $1', [campaign]);
   for (let times = 0; times < 4; times += 1) await look();
   expect((await shown()).active).toBe(true);
-  expect(await page()).toMatchObject({ result: 'found', led_to: 'parking.example', paused_at: null });
+  expect(await page()).toMatchObject({ result: 'found', led_to: 'parking.com', paused_at: null });
 });
 
 test('another URL of a campaign begins anew', async () => {
-  await lead('shop.example');
+  await lead('shop.com');
   await look();
-  await lead('other.example');
+  await lead('other.com');
   expect(await look(1000)).toBe(1);
-  expect(await page()).toMatchObject({ result: 'found', led_to: 'other.example', failing_since: null });
+  expect(await page()).toMatchObject({ result: 'found', led_to: 'other.com', failing_since: null });
 });
 
 test('a host is called for one page at a time, by several processes together', async () => {
@@ -238,9 +266,9 @@ test('a host is called for one page at a time, by several processes together', a
     const body = { advertiser_id, name: `More ${at}`, landing_url: 'https://x.example/' };
     const id = (await me.call('POST', '/campaigns', body)).body.data.id as number;
     await me.call('POST', '/offers', { campaign_id: id, title: 'More' });
-    await lead('shop.example', `/${at}`, id);
+    await lead('shop.com', `/${at}`, id);
   }
-  await lead('shop.example');
+  await lead('shop.com');
   let open = 0;
   let most = 0;
   handle = (_request, response) => {
@@ -258,7 +286,7 @@ test('a host is called for one page at a time, by several processes together', a
 });
 
 test('nothing is looked at where it is switched off, paused, stopped, over or without an offer', async () => {
-  await lead('shop.example');
+  await lead('shop.com');
   const none = async (path: string, off: object, on: object): Promise<void> => {
     await me.call('PATCH', path, off);
     expect([await look(), calls]).toEqual([expect.any(Number), []]);
@@ -278,7 +306,7 @@ test('nothing is looked at where it is switched off, paused, stopped, over or wi
 
 test('what came is shown on the pages of campaign and offer, and listed on the command line', async () => {
   const env = { PERKWIRE_URL: await t.app.listen({ port: 0, host: '127.0.0.1' }), PERKWIRE_KEY: me.key };
-  await lead('shop.example');
+  await lead('shop.com');
   const text = async (path: string) => {
     const user = await signInAs(t, 'admin', me.publisherId);
     return (await user.get(`/dashboard/p/${me.publisherId}${path}`)).body;

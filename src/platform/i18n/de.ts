@@ -1815,7 +1815,7 @@ export const de: Messages = {
   landingPages: {
     title: 'Zielseite',
     lead: 'Täglich angesehen, so wie ein Browser sie erreicht.',
-    notYet: 'Sie wurde noch nicht angesehen.',
+    notYet: 'Sie wurde noch nicht angesehen. Namen, die für Beispiele reserviert sind, wie shop.example, werden es nie.',
     switchedOff: 'Zielseiten werden nicht angesehen: So steht es in den Einstellungen des Publishers.',
     lookedAt: 'Angesehen',
     next: 'Nächster Blick',

@@ -1749,7 +1749,7 @@ export const en = {
   landingPages: {
     title: 'Landing page',
     lead: 'Looked at daily, as a browser would reach it.',
-    notYet: 'It was not looked at yet.',
+    notYet: 'It was not looked at yet. Names that are reserved for examples, such as shop.example, never are.',
     switchedOff: 'Landing pages are not looked at: the settings of the publisher say so.',
     lookedAt: 'Looked at',
     next: 'Next look',
