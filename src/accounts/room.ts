@@ -111,7 +111,7 @@ const navigation: readonly NavEntry[] = [
   },
   {
     ...{ group: 'settings', rank: 45, key: 'roles', text: 'nav.roles' },
-    ...{ path: '/settings/roles', icon: 'users', role: 'admin' },
+    ...{ path: '/settings/roles', icon: 'roles', role: 'admin' },
   },
   {
     ...{ group: 'settings', rank: 50, key: 'activity', text: 'nav.activity' },

@@ -71,7 +71,7 @@ export function createExperiments({ platform, catalog, accounts }: Needs) {
 const navigation: readonly NavEntry[] = [
   {
     ...{ group: 'main', rank: 30, key: 'experiments', text: 'experiments.title' },
-    ...{ path: '/experiments', icon: 'activity', role: 'analyst' },
+    ...{ path: '/experiments', icon: 'experiments', role: 'analyst' },
   },
 ];
 

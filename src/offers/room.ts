@@ -196,7 +196,7 @@ const permissions: readonly PermissionEntry[] = [
 const navigation: readonly NavEntry[] = [
   {
     ...{ group: 'main', rank: 45, key: 'ranking', text: 'ranking.title' },
-    ...{ path: '/ranking', icon: 'activity', role: 'analyst' },
+    ...{ path: '/ranking', icon: 'rankings', role: 'analyst' },
   },
   { group: 'main', rank: 40, key: 'why', text: 'nav.why', path: '/why', icon: 'search', role: 'analyst' },
   { group: 'developers', rank: 20, key: 'live', text: 'nav.live', path: '/live', icon: 'system', role: 'analyst' },

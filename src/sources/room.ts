@@ -40,7 +40,7 @@ export function createSources({ platform, catalog, accounts }: Needs) {
 
 const entry: NavEntry = {
   ...{ group: 'developers', rank: 35, key: 'sources', text: 'sources.title' },
-  ...{ path: '/settings/sources', icon: 'activity', role: 'admin' },
+  ...{ path: '/settings/sources', icon: 'sources', role: 'admin' },
 };
 
 const retention: RetentionStep = async (pool, _days, nowMs) => ({

@@ -23,7 +23,7 @@ export function rolePages(app: App, services: PageServices): void {
     resource: rolesOf(management.permissions),
     path,
     nav: 'roles',
-    icon: 'users',
+    icon: 'roles',
     get title() {
       return t('nav.roles');
     },

@@ -55,7 +55,7 @@ export function experimentPages(app: App, shell: Shell, management: ManagementCl
     resource: experiments,
     path,
     nav: 'experiments',
-    icon: 'activity',
+    icon: 'experiments',
     get title() {
       return t('experiments.title');
     },

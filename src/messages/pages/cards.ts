@@ -31,6 +31,8 @@ export function settingsCard(context: PublisherContext, { values, errors, hasMai
         ...{ label: t('messages.reminderHours'), hint: t('messages.reminderHoursHint'), type: 'number' },
         ...{ min: 1, max: 720 },
       }),
+    ])}
+    ${columns([
       form.input('from_name', { label: t('messages.fromName'), hint: t('messages.fromNameHint') }),
       form.input('reply_to', { label: t('messages.replyTo'), type: 'email' }),
     ])}

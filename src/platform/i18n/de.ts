@@ -1164,6 +1164,7 @@ export const de: Messages = {
     competitors: 'Wettbewerber',
     competitorsHint: 'Nie gezeigt: Namen oder IDs von Werbekunden, oder Zieldomains.',
     floors: 'Mindesterlöse',
+    floorsByPlacement: 'Mindesterlös je Platzierung',
     floorsHint:
       'Eine Zeile je Platzierung, etwa checkout = 2,50: der geringste erwartete Erlös von 1.000 Impressionen, ab dem ' +
       'ein Angebot dort gezeigt wird.',
@@ -1815,7 +1816,8 @@ export const de: Messages = {
   landingPages: {
     title: 'Zielseite',
     lead: 'Täglich angesehen, so wie ein Browser sie erreicht.',
-    notYet: 'Sie wurde noch nicht angesehen. Namen, die für Beispiele reserviert sind, wie shop.example, werden es nie.',
+    notYet:
+      'Sie wurde noch nicht angesehen. Namen, die für Beispiele reserviert sind, wie shop.example, werden es nie.',
     switchedOff: 'Zielseiten werden nicht angesehen: So steht es in den Einstellungen des Publishers.',
     lookedAt: 'Angesehen',
     next: 'Nächster Blick',

@@ -1123,6 +1123,7 @@ export const en = {
     competitors: 'Competitors',
     competitorsHint: 'Never shown: names or ids of advertisers, or landing domains.',
     floors: 'Floors',
+    floorsByPlacement: 'Least expected revenue by placement',
     floorsHint:
       'One line for each placement, such as checkout = 2.50: the least expected revenue of 1,000 impressions for an ' +
       'offer to be shown there.',

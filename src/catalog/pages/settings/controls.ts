@@ -200,7 +200,7 @@ const commonFields = (form: FormBuilder): Html => html`
     )}
     ${fieldGroup(
       t('controls.floors'),
-      form.textarea('floors', { label: t('controls.floors'), hint: t('controls.floorsHint'), code: true }),
+      form.textarea('floors', { label: t('controls.floorsByPlacement'), hint: t('controls.floorsHint'), code: true }),
     )}`;
 
 const lists = {
