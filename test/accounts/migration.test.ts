@@ -1,30 +1,14 @@
-import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { migrate } from '../../src/platform/db/migrate.ts';
-import { cloneDatabase } from '../support/database.ts';
+import { databaseBefore, type EarlierDatabase } from '../support/earlier-database.ts';
 
 /* A database of the release before memberships, in which each row of users was one person at one publisher. */
 
-let database: Awaited<ReturnType<typeof cloneDatabase>>;
-let client: pg.Client;
-let folder: string;
-const own = new URL('../../migrations/', import.meta.url);
+let database: EarlierDatabase;
+let client: EarlierDatabase['client'];
 
 beforeAll(async () => {
-  database = await cloneDatabase();
-  client = new pg.Client({ connectionString: database.url });
-  await client.connect();
-  await client.query('drop schema public cascade; create schema public');
-  folder = await mkdtemp(join(tmpdir(), 'perkwire-migrations-'));
-  const files = (await readdir(own)).filter((name) => name.endsWith('.sql')).sort();
-  const at = files.findIndex((name) => name.endsWith('-memberships.sql'));
-  const copy = (names: string[]) => Promise.all(names.map((name) => copyFile(new URL(name, own), join(folder, name))));
-  await copy(files.slice(0, at));
-  await migrate(database.url, pathToFileURL(`${folder}/`));
+  database = await databaseBefore('memberships');
+  client = database.client;
   await client.query(`
     insert into publishers (name, sdk_id) values ('A', 'aaaaaaaaaaaaaaaa'), ('B', 'bbbbbbbbbbbbbbbb');
     insert into users (email, role, publisher_id, password_hash, disabled, created_at) values
@@ -38,14 +22,9 @@ beforeAll(async () => {
       select sha256((email || coalesce(publisher_id, 0))::bytea), id, '2027-01-01' from users;
     insert into user_sessions (token_hash, user_id, created_at, last_seen_at, expires_at, device, network)
       select sha256(email::bytea), id, now(), now(), now(), 'x', '' from users where password_hash is not null`);
-  await copy(files.slice(at));
-  await migrate(database.url, pathToFileURL(`${folder}/`));
+  await database.upgrade();
 });
-afterAll(async () => {
-  await client?.end();
-  await database?.drop();
-  await rm(folder, { recursive: true });
-});
+afterAll(() => database?.close());
 
 /** Memberships as "address publisher role", with what is the matter with them. */
 async function memberships(): Promise<string[]> {

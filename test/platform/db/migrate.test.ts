@@ -1,4 +1,4 @@
-import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -6,6 +6,7 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { migrate } from '../../../src/platform/db/migrate.ts';
 import { cloneDatabase } from '../../support/database.ts';
+import { databaseBefore } from '../../support/earlier-database.ts';
 import { resource } from '../../support/resources.ts';
 
 /** A database with nothing in it. */
@@ -85,24 +86,18 @@ describe('migrations of our own', () => {
   });
 
   test('give existing themes a key from their name', async () => {
-    const own = new URL('../../../migrations/', import.meta.url);
-    const files = (await readdir(own)).filter((name) => name.endsWith('.sql')).sort();
-    const at = files.findIndex((name) => name.endsWith('-theme-keys.sql'));
-    for (const name of files.slice(0, at)) await copyFile(new URL(name, own), join(folderPath, name));
-    await migrate(database.url, folder);
-    await query(
-      database.url,
+    const earlier = await databaseBefore('theme-keys');
+    await earlier.client.query(
       `insert into publishers (name, sdk_id) values ('A', 'aaaaaaaaaaaaaaaa'), ('B', 'bbbbbbbbbbbbbbbb');
       insert into themes (publisher_id, name, unit, deleted_at) values
         (1, 'Dark Mode', 'sou', null), (1, 'dark_mode!', 'sou', null), (1, 'Dark mode 2', 'sou', null),
         (1, '2024', 'sou', null), (1, '***', 'sou', null), (1, repeat('Long ', 40), 'sou', null),
         (1, 'Dark Mode', 'sou', now()), (2, 'Dark Mode', 'sou', null)`,
     );
-    await copyFile(new URL(files[at] as string, own), join(folderPath, files[at] as string));
-    await migrate(database.url, folder);
-    expect(
-      (await query<{ key: string }>(database.url, 'select key from themes order by id')).map(({ key }) => key),
-    ).toEqual([
+    await earlier.upgrade();
+    const { rows } = await earlier.client.query<{ key: string }>('select key from themes order by id');
+    await earlier.close();
+    expect(rows.map(({ key }) => key)).toEqual([
       'dark-mode',
       'dark-mode-2',
       'dark-mode-2-2',
