@@ -1,5 +1,5 @@
-import type { Resource, Values, View } from '../management/resource.ts';
-import { restoreRow } from '../management/restore.ts';
+import type { Resource, View } from '../management/resource.ts';
+import { formerValues, restoreRow } from '../management/restore.ts';
 import { createRow, getRow, updateRow } from '../management/rows.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import { AppError } from '../platform/errors.ts';
@@ -16,6 +16,9 @@ export type Revert = {
   revert: (work: Work, entryId: string) => Promise<View>;
 };
 
+type Changes = Parameters<typeof formerValues>[1];
+const changesOf = ({ changes }: View): Changes => changes as Changes;
+
 /** @param kinds whose changes can be undone */
 export function createRevert(kinds: readonly Resource[]): Revert {
   const kindOf = ({ resource }: View): Resource | undefined => kinds.find(({ name }) => name === resource);
@@ -24,7 +27,8 @@ export function createRevert(kinds: readonly Resource[]): Revert {
     const kind = kindOf(entry);
     if (kind === undefined) return false;
     return (
-      entry.action === 'remove' || (entry.action === 'update' && Object.keys(formerValues(kind, entry)).length > 0)
+      entry.action === 'remove' ||
+      (entry.action === 'update' && Object.keys(formerValues(kind, changesOf(entry))).length > 0)
     );
   }
 
@@ -36,17 +40,10 @@ export function createRevert(kinds: readonly Resource[]): Revert {
       if (kind === undefined || !isPossible(entry)) throw new AppError('resource_not_found');
       const key = String(entry.resource_id);
       if (entry.action === 'update')
-        return updateRow(kind, work, key, formerValues(kind, entry), { ifMatch: null, replace: false });
+        return updateRow(kind, work, key, formerValues(kind, changesOf(entry)), { ifMatch: null, replace: false });
       if (kind.removedAt !== undefined) return restoreRow(kind, work, key);
-      const { old } = (entry.changes as Record<string, { old: unknown }>)[kind.key] ?? {};
-      return createRow(kind, work, { ...formerValues(kind, entry), [kind.key]: old });
+      const { old } = changesOf(entry)[kind.key] ?? {};
+      return createRow(kind, work, { ...formerValues(kind, changesOf(entry)), [kind.key]: old });
     },
   };
-}
-
-/** Values before a change of the fields that can be written. */
-function formerValues({ input, fixed }: Resource, { changes }: View): Values {
-  const names = Object.keys(input.properties).filter((name) => fixed?.includes(name) !== true);
-  const old = changes as Record<string, { old: unknown }>;
-  return Object.fromEntries(names.flatMap((name) => (Object.hasOwn(old, name) ? [[name, old[name]?.old]] : [])));
 }

@@ -25,10 +25,10 @@ export async function audit(work: Work, { resource, action, before, after }: Cha
     if (!unlogged.has(name) && !isDeepStrictEqual(was, is)) changes[name] = { old: was, new: is };
   }
   const { actor } = work;
-  await work.executor.query(
+  const { rows } = await work.executor.query<{ id: string }>(
     `insert into audit_log (publisher_id, at, actor_kind, actor_id, actor_label, actor_publisher_id, action, resource,
       resource_id, changes)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning id`,
     [
       resource.ownerOf?.(row) ?? work.publisherId,
       new Date(work.nowMs),
@@ -42,6 +42,7 @@ export async function audit(work: Work, { resource, action, before, after }: Cha
       changes,
     ],
   );
+  work.entries?.push(...rows.map(({ id }) => id));
 }
 
 /**

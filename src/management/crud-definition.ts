@@ -71,6 +71,8 @@ export type Crud<C extends PageContext> = {
   /** Default: redirects to the page of the new row. */
   afterCreate?: (context: C, view: View) => PageResult | Promise<PageResult>;
   removable?: boolean;
+  /** Whether what was saved can be taken back: the audit log has all values before. */
+  undoable?: boolean;
   /** Copies a row; without it there is no such button. */
   duplicate?: (work: Work, key: string) => Promise<View>;
   /** What can be done to several rows of the list at once, beside removing them. */

@@ -1,5 +1,7 @@
 import { AppError } from '../platform/errors.ts';
+import { html } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
+import { notice } from '../shell/components.ts';
 import {
   type FieldErrors,
   type Fields,
@@ -9,6 +11,7 @@ import {
   type PageContext,
   rowsField,
 } from '../shell/context.ts';
+import { fieldName } from '../shell/field-names.ts';
 import type { PageResult, Pages } from '../shell/pages.ts';
 import { typedValues, withRowChange } from '../shell/row-list.ts';
 import type { Upload } from '../shell/uploads.ts';
@@ -19,7 +22,8 @@ import { removedPage, restore } from './crud/removed.ts';
 import { type Crud, type CrudPages, isRestorableKind, listPath, nounOf, rowPath, trailOf } from './crud-definition.ts';
 import { conflictNotice, editorPage, newRowPage, versionField } from './crud-editor.ts';
 import type { ManagementClient } from './page-client.ts';
-import { PreconditionFailed } from './rows.ts';
+import { undoChange } from './restore.ts';
+import { PreconditionFailed, updateRow } from './rows.ts';
 
 /** Registers the pages of one resource. */
 export function crudPages<C extends PageContext>(pages: Pages<C>, management: ManagementClient, crud: Crud<C>): void {
@@ -49,6 +53,7 @@ export function crudPages<C extends PageContext>(pages: Pages<C>, management: Ma
     return editorPage(crud, context, { view, values: view });
   });
   pages.post(`${path}/:key`, writes, (context, fields) => update(all, context, fields));
+  if (crud.undoable === true) pages.post(`${path}/:key/undo`, writes, (context, fields) => undo(all, context, fields));
   if (crud.removable !== false) pages.post(`${path}/:key/remove`, writes, (context) => remove(all, context));
 }
 
@@ -64,7 +69,9 @@ async function create<C extends PageContext>(
   try {
     const view = await (crud.create?.(context, values, upload) ?? management.create(context, crud.resource, values));
     const saved = { to: rowPath(crud, context, view), done: t('crud.saved', { name: crud.nameOf(view) }) };
-    return crud.afterCreate?.(context, view) ?? saved;
+    const result = (await crud.afterCreate?.(context, view)) ?? saved;
+    const isUndoable = crud.undoable === true && isRestorableKind(crud);
+    return isUndoable ? { ...result, undo: { to: `${rowPath(crud, context, view)}/remove` } } : result;
   } catch (err) {
     if (err instanceof ApprovalRequired) return proposed(management, context, err);
     const refused = { errors: errorsIn(crud, err, fields), typed: typedValues(form) };
@@ -85,8 +92,17 @@ async function update<C extends PageContext>(
     return editorPage(crud, context, { view, values: { ...view, ...values } }, { typed: withRowChange(form), version });
   }
   try {
-    const view = await management.update(context, crud.resource, keyIn(context), values, version || null);
-    return { to: rowPath(crud, context, view), done: t('crud.saved', { name: crud.nameOf(view) }) };
+    const mode = { ifMatch: version || null, replace: false };
+    const entries: string[] = [];
+    const view = await management.write(context, (work) =>
+      updateRow(crud.resource, { ...work, entries }, keyIn(context), values, mode),
+    );
+    const to = rowPath(crud, context, view);
+    const entry = crud.undoable === true ? entries.at(-1) : undefined;
+    return {
+      ...{ to, done: t('crud.saved', { name: crud.nameOf(view) }) },
+      ...(entry !== undefined && { undo: { to: `${to}/undo`, values: { entry } } }),
+    };
   } catch (err) {
     if (err instanceof ApprovalRequired) return proposed(management, context, err);
     if (err instanceof PreconditionFailed) {
@@ -103,6 +119,29 @@ async function update<C extends PageContext>(
     const view = await management.get(context, crud.resource, keyIn(context));
     const refused = { errors, version, typed: typedValues(form) };
     return editorPage(crud, context, { view, values: { ...view, ...values } }, refused);
+  }
+}
+
+/** Takes back what the user saved. */
+async function undo<C extends PageContext>(
+  { crud, management }: CrudPages<C>,
+  context: C,
+  fields: Fields,
+): Promise<PageResult> {
+  const key = keyIn(context);
+  try {
+    const view = await management.write(context, (work) => undoChange(crud.resource, work, key, fields.text('entry')));
+    return { to: rowPath(crud, context, view), done: t('crud.undone', { name: crud.nameOf(view) }) };
+  } catch (err) {
+    if (err instanceof ApprovalRequired) return proposed(management, context, err);
+    if (err instanceof PreconditionFailed) {
+      const changed = (err.details ?? []).map(({ path }) => fieldName(path.slice(1))).join(', ');
+      const conflict = notice('warn', html`<p>${t('crud.changedSince', { fields: changed })}</p>`);
+      return editorPage(crud, context, { view: err.current, values: err.current }, { conflict });
+    }
+    const [error] = fieldErrorsOf(err);
+    const reason = error?.message ?? t('crud.cannotBeChanged');
+    return { to: context.path(`${crud.path}/${encodeURIComponent(key)}`), failed: t('crud.notChanged', { reason }) };
   }
 }
 

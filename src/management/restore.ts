@@ -1,8 +1,20 @@
+import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../platform/errors.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { audit } from './audit.ts';
 import type { Resource, Values, View } from './resource.ts';
-import { columnsOf, missingReferences, notFound, readKey, saved, scopeOf, viewOf } from './rows.ts';
+import {
+  columnsOf,
+  getRow,
+  missingReferences,
+  notFound,
+  PreconditionFailed,
+  readKey,
+  saved,
+  scopeOf,
+  updateRow,
+  viewOf,
+} from './rows.ts';
 import type { Work } from './unit-of-work.ts';
 
 /** How long a removed row can be restored (docs/interface.md#management). */
@@ -53,4 +65,44 @@ export async function pauseRow(resource: Resource, work: Work, current: View): P
   ]);
   await audit(work, { resource, action: 'update', before: current, after: { ...current, active: false } });
   return true;
+}
+
+/** Fields of an entry of the audit log. */
+type Changes = Readonly<Record<string, { old: unknown; new: unknown }>>;
+
+/** Values before a change of the fields that can be written. */
+export function formerValues({ input, fixed }: Resource, changes: Changes): Values {
+  const names = Object.keys(input.properties).filter((name) => fixed?.includes(name) !== true);
+  return Object.fromEntries(
+    names.flatMap((name) => (Object.hasOwn(changes, name) ? [[name, changes[name]?.old]] : [])),
+  );
+}
+
+/**
+ * Takes back a change that the actor has made itself: its fields are as they were before, others stay as they are.
+ * @param entryId of the audit log
+ * @throws AppError resource_not_found where the actor made no such change; PreconditionFailed where one of the fields
+ * was changed since; as updateRow does
+ */
+export async function undoChange(resource: Resource, work: Work, key: string, entryId: string): Promise<View> {
+  const { executor, actor, publisherId } = work;
+  const current = await getRow(resource, work, key, 'for update');
+  const { rows } = await executor.query<{ changes: Changes }>(
+    `select changes from audit_log where publisher_id = $1 and id = $2 and resource = $3 and resource_id = $4
+      and action = 'update' and actor_kind = $5 and actor_id = $6`,
+    [
+      ...[resource.ownerOf?.(current) ?? publisherId, /^\d{1,18}$/.test(entryId) ? entryId : '0', resource.name],
+      ...[String(current[resource.key]), actor.kind, actor.id],
+    ],
+  );
+  const changes = rows[0]?.changes;
+  if (changes === undefined) throw notFound(resource);
+  const former = formerValues(resource, changes);
+  const since = Object.keys(former).filter((name) => !isDeepStrictEqual(current[name], changes[name]?.new));
+  if (since.length > 0)
+    throw new PreconditionFailed(
+      current,
+      since.map((name) => ({ path: `/${name}`, message: 'was changed since' })),
+    );
+  return updateRow(resource, work, key, former, { ifMatch: null, replace: false });
 }

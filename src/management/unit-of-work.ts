@@ -53,6 +53,8 @@ export type Work = {
   nowMs: number;
   /** Saves what was approved: no further approval is asked for. */
   approved?: true;
+  /** Gets the ids of the entries that the work writes to the audit log. */
+  entries?: string[];
 };
 
 /** Operators see all publishers. */

@@ -1216,6 +1216,7 @@ export const de: Messages = {
     activated: '{things} aktiviert.',
     add: '{noun} hinzufügen',
     cannotBeChanged: 'lässt sich nicht ändern',
+    changedSince: 'Es wurde nichts zurückgenommen: {fields} wurde seit dem Speichern noch einmal geändert.',
     conflict:
       '<b>Während Ihrer Bearbeitung hat jemand anderes hier etwas geändert.</b> Unten stehen Ihre Werte. Speichern ' +
       'Sie noch einmal, um die anderen zu überschreiben, oder laden Sie die Seite neu, um Ihre zu verwerfen.',
@@ -1248,6 +1249,7 @@ export const de: Messages = {
     selectAll: 'Alle auswählen',
     selectFirst: 'Wählen Sie zuerst {nouns} aus.',
     things: '{count, number} {nouns}',
+    undone: '{name} ist wieder wie vorher.',
     stored: 'Gespeichert',
     yours: 'Ihr Wert',
     copySuffix: '(Kopie)',

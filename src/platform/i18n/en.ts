@@ -1174,6 +1174,7 @@ export const en = {
     activated: '{things} activated.',
     add: 'Add {noun}',
     cannotBeChanged: 'cannot be changed',
+    changedSince: 'Nothing was taken back: {fields} was changed again since you saved it.',
     conflict:
       '<b>Someone else changed this while you were editing.</b> Your values are below. Save again to overwrite ' +
       'theirs, or reload the page to discard yours.',
@@ -1206,6 +1207,7 @@ export const en = {
     selectAll: 'Select all',
     selectFirst: 'Select {nouns} first.',
     things: '{count, number} {nouns}',
+    undone: '{name} is as it was before.',
     stored: 'Stored',
     yours: 'Yours',
     copySuffix: '(copy)',

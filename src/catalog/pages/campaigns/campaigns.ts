@@ -56,6 +56,7 @@ export function campaignPages(app: App, services: PageServices): void {
       return t('campaigns.lead');
     },
     writes: editors,
+    undoable: true,
     filterNames: ['advertiser_id', 'active'],
     filters: async (context) => {
       const chosen = queryText(context, 'advertiser_id');
@@ -258,6 +259,7 @@ export function advertiserPages(app: App, services: PageServices): void {
       return t('campaigns.advertisersLead');
     },
     writes: 'manager',
+    undoable: true,
     get columns() {
       return [{ text: t('common.name') }, { text: t('nav.campaigns'), hidden: true }, { text: t('campaigns.updated') }];
     },

@@ -57,6 +57,7 @@ export function offerPages(app: App, services: PageServices): void {
       return t('offers.lead');
     },
     writes: 'manager',
+    undoable: true,
     assets: ['preview.js'],
     filterNames: ['campaign_id', 'active'],
     filters: async (context) => {

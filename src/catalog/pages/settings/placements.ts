@@ -27,6 +27,7 @@ export function placementPages(app: App, services: PageServices): void {
       return t('settings.placementsLead');
     },
     writes: 'admin',
+    undoable: true,
     get columns() {
       return placementColumns();
     },

@@ -51,6 +51,7 @@ export function sequenceRulePages(app: App, services: PageServices): void {
       return t('settings.sequenceLead');
     },
     writes: 'admin',
+    undoable: true,
     get columns() {
       return ruleColumns();
     },

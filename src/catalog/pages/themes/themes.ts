@@ -71,6 +71,7 @@ export function themePages(app: App, services: PageServices): void {
       return t('themes.lead');
     },
     writes: 'admin',
+    undoable: true,
     assets: ['preview.js'],
     get columns() {
       return themeColumns();
