@@ -73,6 +73,7 @@ export const errorCatalogue = {
   image_not_processable: { status: 422, message: 'The picture cannot be resized.' },
   too_many_requests: { status: 429, message: 'Too many requests.' },
   headers_too_large: { status: 431, message: 'The address and the headers together are too large.' },
+  client_closed: { status: 499, message: 'The client closed the connection before it was answered.' },
   internal: { status: 500, message: 'Internal server error.' },
   unavailable: { status: 503, message: 'The service is temporarily unavailable.' },
 } as const satisfies Record<string, { status: number; message: string }>;

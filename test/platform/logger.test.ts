@@ -4,6 +4,7 @@ import { Writable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { buildApp } from '../../src/app.ts';
+import type { LiveCalls } from '../../src/offers/live-calls/live-calls.ts';
 import { createLogger, loggedUrl } from '../../src/platform/logger.ts';
 import type { PlatformDeps } from '../../src/platform/ports.ts';
 import { createRooms } from '../../src/rooms.ts';
@@ -36,6 +37,9 @@ let database: Awaited<ReturnType<typeof cloneDatabase>>;
 let deps: PlatformDeps;
 let closeDeps: () => Promise<void>;
 let app: FastifyInstance;
+let liveCalls: LiveCalls;
+/** Of the responses since the last test began. */
+let statuses: number[] = [];
 
 beforeAll(async () => {
   database = await cloneDatabase();
@@ -49,8 +53,11 @@ beforeAll(async () => {
   });
   deps = made.platform.deps;
   closeDeps = made.close;
+  ({ liveCalls } = made.tracking.deps);
   const failing: Room = {
     name: 'failing',
+    prepare: async (open) =>
+      void open.addHook('onSend', async (_request, reply) => void statuses.push(reply.statusCode)),
     routes: async (scope) => {
       scope.get('/test/broken', async () => {
         throw new Error('boom');
@@ -200,7 +207,7 @@ describe('at level trace no log line holds a key, a token, a user, an address or
   });
 });
 
-describe('a client that leaves without its answer is logged as no failure', () => {
+describe('a client that leaves without its answer is logged, counted and shown as no failure', () => {
   const key = `Authorization: Bearer ${secrets.key}`;
   const half = `Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"placement":`;
   test.each([
@@ -210,6 +217,9 @@ describe('a client that leaves without its answer is logged as no failure', () =
     ['within the body of a change', `POST /manage/v1/advertisers HTTP/1.1\r\nhost: x\r\n${key}\r\n${half}`],
   ])('%s', async (_when, request) => {
     const { port } = app.server.address() as { port: number };
+    await liveCalls.sync(deps.pool);
+    await deps.pool.query('delete from live_calls');
+    statuses = [];
     const begun = once(app.server, 'request');
     const socket = connect(port, '127.0.0.1', () => socket.write(request)).on('error', () => {});
     await begun;
@@ -219,6 +229,10 @@ describe('a client that leaves without its answer is logged as no failure', () =
     // A request after it is served, so that all that the first one left is logged.
     await app.inject('/health/live');
     expect(sink.lines().filter(({ level }) => Number(level) >= 40)).toEqual([]);
+    expect(statuses.filter((status) => status >= 500)).toEqual([]);
+    await liveCalls.sync(deps.pool);
+    const { rows } = await deps.pool.query("select call from live_calls where (call::jsonb ->> 'status')::int >= 499");
+    expect(rows).toEqual([]);
   });
 });
 

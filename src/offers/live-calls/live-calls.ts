@@ -3,7 +3,7 @@ import { findOwner } from '../../accounts/caller.ts';
 import type { CatalogStore } from '../../catalog/store.ts';
 import type { Snapshot } from '../../catalog/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
-import type { ErrorDetail } from '../../platform/errors.ts';
+import { type ErrorDetail, errorCatalogue } from '../../platform/errors.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { App } from '../../platform/ports.ts';
@@ -111,6 +111,7 @@ export function recordLiveCall(
   answered: Answered,
   { liveCalls, catalog, now }: RecordDeps,
 ): void {
+  if (answered.status === errorCatalogue.client_closed.status) return;
   const refused = isRefused(answered);
   if (!refused && !liveCalls.isAnyWatched()) return;
   const snapshot = catalog.current();

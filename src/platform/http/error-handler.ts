@@ -93,7 +93,7 @@ export function handleFailure(err: unknown, request: FailedRequest, { failures, 
   const error = toAppError(err);
   if (hasLeft(request, err)) {
     logger.debug({ method: request.method, url: loggedUrl(request.url), requestId: request.id }, 'the client has left');
-    return error;
+    return new AppError('client_closed');
   }
   const answered = limitedCodes.has(error.code) ? (failures.charge(request.ip) ?? error) : error;
   logAnswer(request, answered, { failures, logger });
