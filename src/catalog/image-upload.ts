@@ -1,10 +1,22 @@
 import sharp from 'sharp';
 import { AppError } from '../platform/errors.ts';
+import { t } from '../platform/i18n/messages.ts';
 import { createLimiter } from '../platform/lib/fair-limiter.ts';
+import type { Choice } from '../shell/forms.ts';
 import type { ImageType } from './images/accept.ts';
 import { drawSvg } from './images/draw.ts';
 import { stripMetadata } from './images/metadata.ts';
 import type { Size } from './images/parameters.ts';
+
+/** Content types of files that a form takes. */
+export const pictureTypes = 'image/png,image/jpeg,image/webp,image/svg+xml';
+
+/** What a picture may be for. */
+export const creativeTypes = (): Choice[] => [
+  { value: 'offer_image', text: t('offers.offerImage') },
+  { value: 'hero_image', text: t('offers.heroImage') },
+  { value: 'icon_image', text: t('offers.iconImage') },
+];
 
 /** A picture that was handed in, as it will be kept. */
 export type Upload = { bytes: Buffer; type: ImageType; size: Size };

@@ -3,6 +3,7 @@ import type { ManagementHttp } from '../management/http.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { Resource } from '../management/resource.ts';
 import { createManagement, type PermissionEntry } from '../management/unit-of-work.ts';
+import type { Executor } from '../platform/db/pool.ts';
 import { retryStart } from '../platform/db/retry-start.ts';
 import type { Authenticator } from '../platform/http/auth.ts';
 import type { App } from '../platform/ports.ts';
@@ -12,6 +13,7 @@ import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
 import { approvalPermission } from './approval.ts';
 import { catalogueCommands } from './commands.ts';
+import { createImageStore, saveOriginal } from './image-storage.ts';
 import { imageRoutes } from './images/routes.ts';
 import type { PageExtensions } from './page-extensions.ts';
 import { advertiserPages, campaignPages } from './pages/campaigns/campaigns.ts';
@@ -27,7 +29,7 @@ import { themePages } from './pages/themes/themes.ts';
 import { advertisers } from './resources/advertisers.ts';
 import { campaigns } from './resources/campaigns.ts';
 import { conversionSecretRoutes } from './resources/conversion-secret-routes.ts';
-import { creatives } from './resources/creatives.ts';
+import { creatives, uploadedCreatives } from './resources/creatives.ts';
 import { offers } from './resources/offers.ts';
 import { placements } from './resources/placements.ts';
 import { applyCatalogRetention, managementRoutes } from './resources/routes.ts';
@@ -49,6 +51,7 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
   const cursors = createSigner(config.tokenKeys, 'list-cursor');
   const extensions: PageExtensions = { campaignCards: [], offerCards: [] };
   const deps = { ...platform.deps, catalog: store, management };
+  const images = createImageStore(config.imageStore);
   const additions: Record<string, Additions> = {};
   const managementHttp = (auth: Authenticator<unknown>): ManagementHttp => ({
     ...{ management, auth, secretBox, cursors, additions },
@@ -64,7 +67,14 @@ export async function createCatalog({ platform, buildIndex }: { platform: Platfo
     /** What later rooms show beside rows of a kind; each sets its part when it is made. */
     additions,
     /** Kinds of rows whose material changes a publisher may approve before they are live. */
-    kinds: { offers, creatives, campaigns },
+    kinds: {
+      ...{ offers, creatives, campaigns },
+      uploads: {
+        resource: uploadedCreatives,
+        keep: (executor: Executor, creativeId: number, bytes: Buffer): Promise<void> =>
+          saveOriginal(executor, images, creativeId, bytes),
+      },
+    },
     /** Kinds of rows whose changes can be undone from the audit log. */
     revertible: [advertisers, campaigns, offers, placements, sequenceRules, themes] as readonly Resource[],
     permissions,

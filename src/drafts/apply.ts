@@ -6,9 +6,20 @@ import type { Work } from '../management/unit-of-work.ts';
 import { AppError, type ErrorDetail } from '../platform/errors.ts';
 import type { Draft } from './draft.ts';
 
-export type ReviewedKinds = Readonly<Record<ReviewedKind, Resource>>;
+export type ReviewedKinds = Readonly<Record<ReviewedKind, Resource>> & { uploads: Uploads };
 
-type Row = Pick<Draft, 'resource' | 'row_id'>;
+/** Creatives of pictures that are handed in, and what keeps their bytes once they are saved. */
+type Uploads = {
+  resource: Resource;
+  keep: (executor: Work['executor'], creativeId: number, bytes: Buffer) => Promise<void>;
+};
+
+/** `uploaded`: a picture that was handed in. */
+type Row = Pick<Draft, 'resource' | 'row_id'> & { uploaded: boolean };
+
+/** Whether a draft is a new picture that was handed in: all others name its URL. */
+export const isUpload = ({ resource, changes, base }: Pick<Draft, 'resource' | 'changes' | 'base'>): boolean =>
+  resource === 'creatives' && Object.keys(base).length === 0 && (changes.url ?? null) === null;
 
 /**
  * A field of a row as drafts know it. `schedule` is when a campaign begins and ends, a part of its rules of its own, so
@@ -35,13 +46,18 @@ function rowFields({ schedule, ...changes }: Values, current: View | null): Valu
 }
 
 /** The row as it is; null: it is a new one. */
-export const currentRow = async (kinds: ReviewedKinds, work: Work, { resource, row_id }: Row): Promise<View | null> =>
-  row_id === null ? null : getRow(kinds[resource], work, String(row_id));
+export const currentRow = async (
+  kinds: ReviewedKinds,
+  work: Work,
+  { resource, row_id }: Pick<Row, 'resource' | 'row_id'>,
+): Promise<View | null> => (row_id === null ? null : getRow(kinds[resource], work, String(row_id)));
 
 /** Saves a draft's changes as they are. */
 export async function save(kinds: ReviewedKinds, work: Work, row: Row, changes: Values): Promise<View> {
   const approved: Work = { ...work, approved: true };
   const kind = kinds[row.resource];
+  if (row.row_id === null && row.uploaded)
+    return createRow(kinds.uploads.resource, approved, { ...changes, url: null });
   if (row.row_id === null) return createRow(kind, approved, changes);
   const current = await getRow(kind, approved, String(row.row_id), 'for update');
   const mode = { ifMatch: null, replace: false };
@@ -94,5 +110,5 @@ export async function takeBack(kinds: ReviewedKinds, work: Work, draft: Draft): 
   }
   const differences = differencesOf({ changes: base, base: changes }, current);
   if (differences.length > 0) throw new DraftConflict(differences);
-  await save(kinds, work, draft, base);
+  await save(kinds, work, { ...draft, uploaded: false }, base);
 }

@@ -60,7 +60,7 @@ export const differencesTable = (differences: readonly Difference[]): Html =>
   );
 
 /** The offer or picture as users see it: what is live beside what is proposed. */
-export function preview(draft: Draft, current: View | null): Html {
+export function preview(draft: Draft, current: View | null, pictureUrl: string): Html {
   if (draft.resource === 'campaigns') return html``;
   const after: Values = { ...current, ...draft.changes };
   const isDecided = draft.state === 'live' || draft.state === 'undone';
@@ -71,14 +71,19 @@ export function preview(draft: Draft, current: View | null): Html {
   ];
   return html`
     <div class="columns wide">${views.map(([title, view]) =>
-      card(title, view === null ? html`<p class="hint">${t('drafts.isNew')}</p>` : picture(draft.resource, view)),
+      card(
+        title,
+        view === null ? html`<p class="hint">${t('drafts.isNew')}</p>` : picture(draft.resource, view, pictureUrl),
+      ),
     )}</div>`;
 }
 
-function picture(kind: ReviewedKind, view: Values): Html {
+/** `pictureUrl`: of one that was handed in and is not live yet. */
+export function picture(kind: ReviewedKind, view: Values, pictureUrl: string): Html {
   const text = (name: string): string => String(view[name] ?? '');
   if (kind === 'creatives') {
-    const source = view.url === null || view.url === undefined ? `${text('path')}?width=480` : text('url');
+    const kept = text('path') === '' ? pictureUrl : `${text('path')}?width=480`;
+    const source = text('url') === '' ? kept : text('url');
     return html`<img src="${source}" alt="${t('offers.images')}" width="240" loading="lazy">
       <p class="hint">${text('width')} × ${text('height')}, ${text('type')}</p>`;
   }

@@ -6,8 +6,8 @@ import { AppError } from '../platform/errors.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
 import { raiseFacts } from '../webhooks/raise-events.ts';
-import { currentRow, DraftConflict, differencesOf, type ReviewedKinds, save, takeBack } from './apply.ts';
-import { type Draft, type DraftState, lockDraft } from './draft.ts';
+import { currentRow, DraftConflict, differencesOf, isUpload, type ReviewedKinds, save, takeBack } from './apply.ts';
+import { type Draft, type DraftState, dropPicture, lockDraft, readPicture } from './draft.ts';
 
 /** How far ahead a draft can be scheduled (milliseconds). */
 const maxAheadMs = 366 * dayMs;
@@ -47,6 +47,7 @@ export async function refuse(work: Work, id: string, reason: unknown): Promise<D
 export async function withdraw(work: Work, id: string, resource?: Parameters<typeof lockDraft>[2]): Promise<Draft> {
   const draft = await lockDraft(work, id, resource);
   requireState(draft, ['waiting', 'scheduled']);
+  await dropPicture(work, draft);
   return settle(work, draft, { state: 'withdrawn', by: work.actor });
 }
 
@@ -101,7 +102,14 @@ const ruleActor = ({ publisherId, actor }: Work, label: string): Actor => ({
 });
 
 async function goLive(kinds: ReviewedKinds, work: Work, draft: Draft, by: Actor): Promise<Draft> {
-  const { id } = await save(kinds, { ...work, actor: by }, draft, draft.changes);
+  const uploaded = isUpload(draft);
+  const { id } = await save(kinds, { ...work, actor: by }, { ...draft, uploaded }, draft.changes);
+  if (uploaded) {
+    const bytes = await readPicture(work, draft);
+    if (bytes === null) throw new AppError('conflict', { message: 'The picture of the draft is kept no longer.' });
+    await kinds.uploads.keep(work.executor, id as number, bytes);
+    await dropPicture(work, draft);
+  }
   return settle(work, draft, { state: 'live', by, rowId: id as number });
 }
 

@@ -3,6 +3,7 @@ import type { ReviewedKind } from '../catalog/approval.ts';
 import { idSchema, orNull, type Resource, stamps, timestamp, type Values } from '../management/resource.ts';
 import { getRow } from '../management/rows.ts';
 import type { Work } from '../management/unit-of-work.ts';
+import { AppError } from '../platform/errors.ts';
 import { dayMs } from '../platform/lib/time.ts';
 
 export const draftStates = ['waiting', 'scheduled', 'live', 'refused', 'withdrawn', 'undone'] as const;
@@ -75,13 +76,44 @@ export const getDraft = async (work: Work, id: string, resource = drafts): Promi
 export const lockDraft = async (work: Work, id: string, resource = drafts): Promise<Draft> =>
   (await getRow(resource, work, id, 'for update')) as Draft;
 
-/** How long drafts that were decided are kept (milliseconds). */
+/** Keeps the picture of a draft until it is live. */
+export async function keepPicture({ executor }: Work, draftId: number, bytes: Buffer): Promise<void> {
+  await executor.query('insert into draft_pictures (draft_id, bytes) values ($1, $2)', [draftId, bytes]);
+}
+
+/** The picture of a draft; null: it has none, or it is not kept any more. */
+export async function readPicture({ executor }: Work, { id }: Pick<Draft, 'id'>): Promise<Buffer | null> {
+  const { rows } = await executor.query<{ bytes: Buffer }>('select bytes from draft_pictures where draft_id = $1', [
+    id,
+  ]);
+  return rows[0]?.bytes ?? null;
+}
+
+/** The picture of a draft as a file. @throws AppError not_found where it has none */
+export async function pictureFile(work: Work, draft: Draft): Promise<{ download: Buffer; type: string; name: string }> {
+  const download = await readPicture(work, draft);
+  if (download === null) throw new AppError('not_found');
+  const type = String(draft.changes.type);
+  return { download, type: `image/${type === 'jpg' ? 'jpeg' : type}`, name: `draft-${draft.id}.${type}` };
+}
+
+export async function dropPicture({ executor }: Work, { id }: Pick<Draft, 'id'>): Promise<void> {
+  await executor.query('delete from draft_pictures where draft_id = $1', [id]);
+}
+
+/** How long drafts that were decided are kept, and the pictures of those that were refused (milliseconds). */
 const keptMs = 400 * dayMs;
+const pictureKeptMs = 30 * dayMs;
 
 export async function deleteOldDrafts(executor: Work['executor'], nowMs: number): Promise<number> {
   const { rowCount } = await executor.query(
     "delete from drafts where state not in ('waiting', 'scheduled') and decided_at < $1",
     [new Date(nowMs - keptMs)],
+  );
+  await executor.query(
+    `delete from draft_pictures using drafts d
+    where d.id = draft_id and d.state not in ('waiting', 'scheduled') and d.decided_at < $1`,
+    [new Date(nowMs - pictureKeptMs)],
   );
   return rowCount ?? 0;
 }

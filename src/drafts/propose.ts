@@ -9,10 +9,12 @@ import { hourMs } from '../platform/lib/time.ts';
 import { raiseFacts } from '../webhooks/raise-events.ts';
 import { currentRow, fieldOf, type ReviewedKinds, trySave } from './apply.ts';
 import { approveByRule } from './decide.ts';
-import { type Draft, getDraft } from './draft.ts';
+import { type Draft, getDraft, keepPicture } from './draft.ts';
 
 /** Drafts that may wait at once, of an advertiser and of a publisher's own people and keys (count). */
 const maxWaiting = { advertiser: 1000, publisher: 10_000 } as const;
+/** Pictures that may wait at once, of an advertiser and of a publisher's own (count): each has up to 5 MB. */
+const maxPictures = 50;
 
 const maxNoteLength = 2000;
 
@@ -35,7 +37,8 @@ export async function propose(
   advertiserId: number | null = null,
 ): Promise<Draft> {
   const { kind, changes, note } = checked(given, advertiserId !== null);
-  const row = { resource: kind, row_id: given.rowId };
+  const { picture } = given;
+  const row = { resource: kind, row_id: given.rowId, uploaded: picture !== undefined };
   const current = await currentRow(kinds, work, row);
   if (advertiserId !== null) await requireOwn(work, kind, changes, current, advertiserId);
   const after = await trySave(kinds, work, row, changes);
@@ -46,7 +49,7 @@ export async function propose(
   if (changed.length === 0) throw invalid([{ path: '/changes', message: 'change nothing' }]);
   const pick = (view: View): Values => Object.fromEntries(changed.map((name) => [name, fieldOf(view, name)]));
   const campaignId = await campaignOf(kind, work, after, after);
-  await requireRoom(work, advertiserId);
+  await requireRoom(work, advertiserId, row);
   await withdrawEarlier(work, row, advertiserId);
   const id = await insert(work, {
     ...{ campaignId, advertiserId, kind, rowId: given.rowId, note },
@@ -56,6 +59,7 @@ export async function propose(
       base: current === null ? {} : pick(current),
     },
   });
+  if (picture !== undefined) await keepPicture(work, id, picture);
   const draft = await getDraft(work, String(id));
   const made = { id, campaign_id: campaignId, resource: kind, row_id: given.rowId, state: 'waiting' };
   await audit(work, { resource: { name: 'drafts', key: 'id' }, action: 'create', before: null, after: made });
@@ -97,14 +101,21 @@ async function requireOwn(
   if (rowCount === 0) throw unknown;
 }
 
-async function requireRoom({ executor, publisherId }: Work, advertiserId: number | null): Promise<void> {
+async function requireRoom(
+  { executor, publisherId }: Work,
+  advertiserId: number | null,
+  { uploaded }: { uploaded: boolean },
+): Promise<void> {
   // Proposals of a publisher take turns: the count holds.
   await executor.query('select from publishers where id = $1 for no key update', [publisherId]);
   const { rows } = await executor.query<{ count: number }>(
-    `select count(*)::integer as count from drafts
-    where publisher_id = $1 and state = 'waiting' and advertiser_id is not distinct from $2`,
-    [publisherId, advertiserId],
+    `select count(*)::integer as count from drafts d
+    where publisher_id = $1 and state = 'waiting' and advertiser_id is not distinct from $2
+      and (not $3 or exists (select from draft_pictures p where p.draft_id = d.id))`,
+    [publisherId, advertiserId, uploaded],
   );
+  if (uploaded && (rows[0]?.count ?? 0) >= maxPictures)
+    throw new AppError('conflict', { message: `${maxPictures} pictures are waiting already: withdraw some first.` });
   const max = advertiserId === null ? maxWaiting.publisher : maxWaiting.advertiser;
   if ((rows[0]?.count ?? 0) >= max)
     throw new AppError('conflict', { message: `${max} drafts are waiting already: withdraw some first.` });

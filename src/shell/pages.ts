@@ -30,7 +30,7 @@ export type PageResult =
   | { fragment: Html; status?: number }
   | { framed: string }
   | { to: string; done?: string; failed?: string; undo?: Undo }
-  | { download: string; type: string; name: string };
+  | { download: string | Buffer; type: string; name: string };
 
 /** Registers pages with the role they require. Session, publisher and CSRF token are checked before a handler runs. */
 export type Pages<C extends PageContext> = {

@@ -66,6 +66,7 @@ export const tables: Record<string, Ownership> = {
       accounts: 'accounts of an advertiser open its pages alone',
     },
   },
+  ...owned('drafts', ['draft_pictures']),
   drafts: { owner: 'drafts', readers: { advertisers: 'the activity log of an advertiser has its drafts' } },
   campaigns: {
     owner: 'catalog',

@@ -14,11 +14,11 @@ import {
   table,
 } from '../../shell/components.ts';
 import { keyIn, queryText } from '../../shell/context.ts';
-import { momentOr, perLocale, utc } from '../../shell/format.ts';
+import { momentOr, perLocale } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
 import { ownRows, readCarriers } from '../scope.ts';
 import { campaignForm } from './propose.ts';
-import type { AdvertiserContext, PageServices } from './services.ts';
+import { type AdvertiserContext, type PageServices, zoneOf } from './services.ts';
 
 type Usage = { metric: string; per: string; limit: number; spent: number; reserved: number; unbilled: number };
 
@@ -52,6 +52,7 @@ export async function campaignsPage(services: PageServices, context: AdvertiserC
     ),
   );
   const path = context.path('/campaigns');
+  const zone = zoneOf(services, context);
   const columns = [
     t('common.name'),
     t('common.status'),
@@ -74,8 +75,8 @@ export async function campaignsPage(services: PageServices, context: AdvertiserC
               strongLink(`${path}/${row.id}`, String(row.name)),
               stateBadge(row),
               (carriers.get(Number(row.id)) ?? []).map(({ name }) => name).join(', '),
-              momentOr(utc, datesOf(row).start_at ?? null),
-              momentOr(utc, datesOf(row).end_at ?? null),
+              momentOr(zone, datesOf(row).start_at ?? null),
+              momentOr(zone, datesOf(row).end_at ?? null),
             ]),
           )}
           ${pager(
@@ -95,6 +96,7 @@ export async function campaignPage(services: PageServices, context: AdvertiserCo
     const served = await readCarriers(work, [Number(row.id)]);
     return { view: row, usage: (shown?.usage ?? []) as Usage[], carriers: served.get(Number(row.id)) ?? [] };
   });
+  const zone = zoneOf(services, context);
   const offers = await management.list(context, own.offers, { campaign_id: String(view.id), limit: '100' });
   return {
     title: String(view.name),
@@ -103,14 +105,14 @@ export async function campaignPage(services: PageServices, context: AdvertiserCo
     trail: [{ text: t('nav.campaigns'), href: context.path('/campaigns') }],
     actions: linkButton(context.path(`/offers/new?campaign_id=${view.id}`), t('advertiser.proposeOffer'), 'main'),
     body: html`
-      ${card(t('advertiser.about'), about(view, carriers))}
+      ${card(t('advertiser.about'), about(view, carriers, zone))}
       ${usage.length > 0 && card(t('advertiser.budgets'), budgets(usage, String(view.payout_currency)))}
       ${card(t('nav.offers'), offerTable(context, offers.rows))}
-      ${card(t('advertiser.proposeChange'), campaignForm(context, view), { lead: t('advertiser.proposeLead') })}`,
+      ${card(t('advertiser.proposeChange'), campaignForm(context, view, zone), { lead: t('advertiser.proposeLead') })}`,
   };
 }
 
-const about = (view: View, carriers: readonly { name: string }[]): Html =>
+const about = (view: View, carriers: readonly { name: string }[], zone: { timeZone: string }): Html =>
   descriptionList([
     [t('campaigns.landingPage'), String(view.landing_url)],
     [
@@ -118,8 +120,8 @@ const about = (view: View, carriers: readonly { name: string }[]): Html =>
       `${number(String(view.payout_currency)).format(Number(view.payout_amount))} (${view.payout_kind})`,
     ],
     [t('advertiser.shownAt'), carriers.map(({ name }) => name).join(', ')],
-    [t('advertiser.from'), momentOr(utc, datesOf(view).start_at ?? null)],
-    [t('advertiser.until'), momentOr(utc, datesOf(view).end_at ?? null)],
+    [t('advertiser.from'), momentOr(zone, datesOf(view).start_at ?? null)],
+    [t('advertiser.until'), momentOr(zone, datesOf(view).end_at ?? null)],
   ]);
 
 /** Each budget and total cap, in its current period. */

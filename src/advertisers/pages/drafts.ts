@@ -1,6 +1,7 @@
-import { changesTable } from '../../drafts/comparison.ts';
+import { isUpload } from '../../drafts/apply.ts';
+import { changesTable, picture } from '../../drafts/comparison.ts';
 import { withdraw } from '../../drafts/decide.ts';
-import { type Draft, getDraft } from '../../drafts/draft.ts';
+import { type Draft, getDraft, pictureFile } from '../../drafts/draft.ts';
 import { kindText, stateBadge } from '../../drafts/views.ts';
 import { AppError } from '../../platform/errors.ts';
 import { html } from '../../platform/http/html.ts';
@@ -57,6 +58,7 @@ export async function draftPage({ management, kinds }: PageServices, context: Ad
   const draft = await management.read(context, (work) => getDraft(work, keyIn(context), own.drafts));
   const isOpen = draft.state === 'waiting' || draft.state === 'scheduled';
   const path = context.path(`/drafts/${draft.id}`);
+  const shown = isOpen && isUpload(draft) && picture(draft.resource, draft.changes, `${path}/picture`);
   return {
     title: draft.subject || `#${draft.id}`,
     lead: html`${kindText(draft)} ${stateBadge(draft.state)}`,
@@ -67,10 +69,16 @@ export async function draftPage({ management, kinds }: PageServices, context: Ad
         draft.state === 'refused' &&
         notice('failed', html`<p>${t('advertiser.refusedBecause', { reason: draft.reason })}</p>`)
       }
-      ${card(t('drafts.changes'), changesTable(draft))}
+      ${card(t('drafts.changes'), html`${changesTable(draft)}${shown}`)}
       ${isOpen && actionButton(context, { to: `${path}/withdraw`, text: t('drafts.withdraw'), kind: 'quiet' })}`,
   };
 }
+
+/** The picture that was handed in with a draft. */
+export const draftPicture = ({ management, kinds }: PageServices, context: AdvertiserContext): Promise<PageResult> => {
+  const own = ownRows(kinds, context.advertiser);
+  return management.read(context, async (work) => pictureFile(work, await getDraft(work, keyIn(context), own.drafts)));
+};
 
 export async function withdrawDraft(
   { management, kinds }: PageServices,

@@ -1,3 +1,4 @@
+import { creativeTypes, pictureTypes, readUpload } from '../../catalog/image-upload.ts';
 import { propose } from '../../drafts/propose.ts';
 import type { Proposal } from '../../management/approval.ts';
 import type { Values, View } from '../../management/resource.ts';
@@ -6,12 +7,15 @@ import { t } from '../../platform/i18n/messages.ts';
 import { hiddenField, saveForm } from '../../shell/actions.ts';
 import { card, table } from '../../shell/components.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, keyIn, queryText } from '../../shell/context.ts';
+import { moreFields } from '../../shell/field-groups.ts';
 import { fieldName } from '../../shell/field-names.ts';
 import { createForm, type FormValues } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
+import { instantToLocal, localToInstant } from '../../shell/local-time.ts';
 import type { PageResult } from '../../shell/pages.ts';
+import type { Upload } from '../../shell/uploads.ts';
 import { ownRows } from '../scope.ts';
-import type { AdvertiserContext, PageServices } from './services.ts';
+import { type AdvertiserContext, type PageServices, zoneOf } from './services.ts';
 
 const shortTexts = [
   'title',
@@ -33,10 +37,18 @@ const noteField = (form: ReturnType<typeof createForm>): Html =>
 
 const button = () => ({ button: t('advertiser.propose') });
 
-export function campaignForm(context: AdvertiserContext, view: View, typed?: FormValues, errors?: FieldErrors): Html {
-  const schedule = (view.rules as { schedule?: { start_at?: string; end_at?: string } }).schedule ?? {};
-  const { start_at = '', end_at = '' } = schedule;
-  const form = createForm(typed ?? { ...(view as FormValues), start_at, end_at, note: '' }, errors);
+type Zone = { timeZone: string };
+
+const datesOf = (view: View): { start_at?: string; end_at?: string } =>
+  (view.rules as { schedule?: { start_at?: string; end_at?: string } }).schedule ?? {};
+
+type Form = { typed?: FormValues; errors?: FieldErrors };
+
+export function campaignForm(context: AdvertiserContext, view: View, zone: Zone, { typed, errors }: Form = {}): Html {
+  const { start_at = '', end_at = '' } = datesOf(view);
+  const local = (at: string): string => instantToLocal(at, zone.timeZone);
+  const stored = { ...(view as FormValues), start_at: local(start_at), end_at: local(end_at), note: '' };
+  const form = createForm(typed ?? stored, errors);
   return saveForm(
     context,
     context.path(`/campaigns/${view.id}`),
@@ -44,12 +56,22 @@ export function campaignForm(context: AdvertiserContext, view: View, typed?: For
       ${form.summary()}
       ${form.input('landing_url', { label: t('campaigns.landingPage'), type: 'url', required: true })}
       ${form.textarea('offer_description', { label: t('campaigns.fullDescription'), rows: 3 })}
-      ${form.input('start_at', { label: t('advertiser.from'), hint: t('advertiser.fromHint') })}
-      ${form.input('end_at', { label: t('advertiser.until') })}
+      ${form.input('start_at', {
+        ...{ label: t('advertiser.from'), type: 'datetime-local' },
+        hint: t('campaigns.startHint', { zone: zone.timeZone }),
+      })}
+      ${form.input('end_at', {
+        ...{ label: t('advertiser.until'), type: 'datetime-local' },
+        hint: t('advertiser.untilHint', { zone: zone.timeZone }),
+      })}
       ${noteField(form)}`,
     button(),
   );
 }
+
+/** A date as it is typed; one that was not touched stays as it is stored, to the second and in its own zone. */
+const dateOf = (typed: string, stored: string, { timeZone }: Zone): string | null =>
+  (typed === instantToLocal(stored, timeZone) ? stored : localToInstant(typed, timeZone)) || null;
 
 const withErrorsOfForm = (errors: FieldErrors): FieldErrors =>
   errors.map(({ path, message }) => ({
@@ -68,10 +90,13 @@ export async function proposeCampaign(
     ownRows(services.kinds, context.advertiser).campaigns,
     keyIn(context),
   );
+  const zone = zoneOf(services, context);
+  const { start_at = '', end_at = '' } = datesOf(view);
+  const dates = { start_at: fields.text('start_at'), end_at: fields.text('end_at') };
   const changes = {
     landing_url: fields.text('landing_url'),
     offer_description: fields.text('offer_description'),
-    schedule: { start_at: fields.text('start_at') || null, end_at: fields.text('end_at') || null },
+    schedule: { start_at: dateOf(dates.start_at, start_at, zone), end_at: dateOf(dates.end_at, end_at, zone) },
   };
   try {
     return await proposed(services, context, {
@@ -82,13 +107,14 @@ export async function proposeCampaign(
     });
   } catch (err) {
     const errors = withErrorsOfForm(fieldErrorsOf(err));
-    const typed = { ...changes, ...changes.schedule, note: fields.text('note') } as unknown as FormValues;
+    const { landing_url, offer_description } = changes;
+    const typed = { landing_url, offer_description, ...dates, note: fields.text('note') };
     return {
       title: String(view.name),
       nav: 'advertiser-campaigns',
       trail: [{ text: t('nav.campaigns'), href: context.path('/campaigns') }],
       status: 422,
-      body: card(t('advertiser.proposeChange'), campaignForm(context, view, typed, errors)),
+      body: card(t('advertiser.proposeChange'), campaignForm(context, view, zone, { typed, errors })),
     };
   }
 }
@@ -161,7 +187,7 @@ export async function proposeOffer(
 }
 
 function pictureCard(context: AdvertiserContext, offer: View, pictures: readonly View[]): Html {
-  const form = createForm({ type: 'png', width: '', height: '', url: '' });
+  const form = createForm({ creative_type: 'offer_image', type: 'png', width: '', height: '', url: '' });
   const list = table(
     t('offers.images'),
     [{ text: t('offers.images') }, { text: t('drafts.kind') }],
@@ -172,36 +198,50 @@ function pictureCard(context: AdvertiserContext, offer: View, pictures: readonly
     ]),
   );
   const types = ['png', 'jpg', 'webp', 'gif', 'avif'].map((value) => ({ value, text: value }));
-  const fields = html`
-    ${form.input('url', { label: t('webhooks.url'), type: 'url', required: true, hint: t('advertiser.pictureHint') })}
+  const elsewhere = html`
+    ${form.input('url', { label: t('webhooks.url'), type: 'url', hint: t('advertiser.pictureHint') })}
     ${form.select('type', { label: t('drafts.kind'), choices: types })}
     ${form.input('width', { label: t('advertiser.width'), type: 'number', min: 1 })}
     ${form.input('height', { label: t('advertiser.height'), type: 'number', min: 1 })}`;
+  const fields = html`
+    <div class="field">
+      <div class="label"><label for="f-image">${t('offers.file')}</label></div>
+      <input type="file" id="f-image" name="image" accept="${pictureTypes}" aria-describedby="f-image-hint">
+      <p class="hint" id="f-image-hint">${t('advertiser.fileHint')}</p>
+    </div>
+    ${form.select('creative_type', { label: t('offers.imageType'), choices: creativeTypes() })}
+    ${moreFields(t('advertiser.pictureElsewhere'), elsewhere)}`;
   const to = context.path(`/offers/${offer.id}/pictures`);
-  return card(
-    t('offers.images'),
-    html`${pictures.length > 0 && list}${saveForm(context, to, fields, { button: t('advertiser.proposePicture') })}`,
-  );
+  const options = { button: t('advertiser.proposePicture'), attributes: html` enctype="multipart/form-data"` };
+  return card(t('offers.images'), html`${pictures.length > 0 && list}${saveForm(context, to, fields, options)}`);
 }
 
+/** Proposes a picture: one that is handed in or, without a file, one elsewhere. */
 export async function proposePicture(
   services: PageServices,
   context: AdvertiserContext,
   fields: Fields,
+  upload: Upload | null,
 ): Promise<PageResult> {
   const own = ownRows(services.kinds, context.advertiser);
   const offer = await services.management.get(context, own.offers, keyIn(context));
-  const changes = {
-    ...{ offer_id: offer.id, url: fields.text('url'), type: fields.text('type') },
-    ...{ width: fields.number('width'), height: fields.number('height') },
-  };
+  const row = { offer_id: offer.id, creative_type: fields.text('creative_type') || 'offer_image' };
   try {
-    return await proposed(services, context, { resource: 'creatives', rowId: null, changes });
+    const picture = upload === null ? null : await readUpload(upload.bytes, upload.declaredType);
+    const changes =
+      picture === null
+        ? {
+            ...{ ...row, url: fields.text('url'), type: fields.text('type') },
+            ...{ width: fields.number('width'), height: fields.number('height') },
+          }
+        : { ...row, type: picture.type, ...picture.size };
+    const handedIn = picture !== null && { picture: picture.bytes };
+    return await proposed(services, context, { resource: 'creatives', rowId: null, changes, ...handedIn });
   } catch (err) {
     const [error] = fieldErrorsOf(err);
     return {
       to: context.path(`/offers/${offer.id}`),
-      failed: `${error?.path.slice(1) ?? ''} ${error?.message ?? ''}`.trim(),
+      failed: `${fieldName(error?.path.slice(1) ?? '')} ${error?.message ?? ''}`.trim(),
     };
   }
 }

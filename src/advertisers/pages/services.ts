@@ -4,6 +4,7 @@ import type { AllAdditions } from '../../management/additions.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import type { ReportService } from '../../reports/service.ts';
 import type { PageContext, ViewedAdvertiser } from '../../shell/context.ts';
+import { utc } from '../../shell/format.ts';
 import type { Shell } from '../../shell/layout.ts';
 import type { TestClick } from '../../tracking/test-click.ts';
 
@@ -18,3 +19,7 @@ export type PageServices = Shell & {
   reports: ReportService;
   testClick: TestClick;
 };
+
+/** The time zone of the publisher that an advertiser belongs to: campaigns begin and end by it. */
+export const zoneOf = ({ catalog }: PageServices, { advertiser }: AdvertiserContext): { timeZone: string } =>
+  catalog.current().publishers.get(advertiser.publisherId) ?? utc;

@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import { ApprovalRequired } from '../../management/approval.ts';
 import { audit } from '../../management/audit.ts';
 import {
   checkLanguage,
@@ -103,6 +104,9 @@ export const creatives: Resource = {
   },
 };
 
+/** Creatives whose pictures were handed in: their bytes say type and size, and no URL is asked for. */
+export const uploadedCreatives: Resource = { ...creatives, check: checkLanguage };
+
 /** The fields of an upload that its bytes do not say. */
 const uploadFields = ['offer_id', 'creative_type', 'is_primary', 'language'] as const;
 
@@ -118,7 +122,9 @@ export async function createUploadedCreative(
     throw new AppError('invalid_request', {
       details: unknown.map((name) => ({ path: `/${name}`, message: 'is not known here' })),
     });
-  const view = await createRow({ ...creatives, check: checkLanguage }, work, { ...given, ...size, type, url: null });
+  const view = await createRow(uploadedCreatives, work, { ...given, ...size, type, url: null }).catch((err) => {
+    throw err instanceof ApprovalRequired ? new ApprovalRequired({ ...err.proposal, picture: bytes }) : err;
+  });
   await saveOriginal(work.executor, store, view.id as number, bytes);
   return view;
 }

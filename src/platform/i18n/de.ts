@@ -290,8 +290,8 @@ export const de: Messages = {
     draftsLead:
       'Was Sie vorgeschlagen haben und was daraus wurde. Was live ist, bleibt live, bis ein Entwurf freigegeben ist.',
     event: 'Ereignis',
+    fileHint: 'PNG, JPEG, WebP oder SVG mit bis zu 5 MB.',
     from: 'Von',
-    fromHint: 'Mit Zeitversatz, etwa 2026-11-27T00:00:00+01:00; leer: sofort.',
     impressions: 'Einblendungen',
     height: 'Höhe in Pixeln',
     limit: 'Grenze',
@@ -306,6 +306,7 @@ export const de: Messages = {
     noteHint: 'Für alle, die freigeben.',
     outcome: 'Ergebnis',
     pays: 'Sie zahlen',
+    pictureElsewhere: 'Oder ein Bild auf einem eigenen Server',
     pictureHint: 'Adresse eines Bildes auf einem Ihrer Server, https.',
     postback: 'Postback von Ihrem Server',
     postbackLead:
@@ -338,6 +339,7 @@ export const de: Messages = {
     transaction: 'Transaktion',
     unbilled: 'Nicht berechnet',
     until: 'Bis',
+    untilHint: 'Zeit in {zone}; leer: offen.',
     voided: 'Zurückgenommen',
     who: 'Von',
     width: 'Breite in Pixeln',

@@ -1,3 +1,4 @@
+import { ApprovalRequired } from '../../../management/approval.ts';
 import type { Values, View } from '../../../management/resource.ts';
 import { createRow } from '../../../management/rows.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
@@ -7,11 +8,11 @@ import { badge, card } from '../../../shell/components.ts';
 import { type Fields, fieldErrorsOf, hasRole, keyIn } from '../../../shell/context.ts';
 import { columns } from '../../../shell/field-groups.ts';
 import { languageName } from '../../../shell/format.ts';
-import { type Choice, createForm, type FormBuilder } from '../../../shell/forms.ts';
+import { createForm, type FormBuilder } from '../../../shell/forms.ts';
 import type { PageResult, Pages } from '../../../shell/pages.ts';
 import type { Upload } from '../../../shell/uploads.ts';
 import type { createImageStore } from '../../image-storage.ts';
-import { readUpload } from '../../image-upload.ts';
+import { creativeTypes, pictureTypes, readUpload } from '../../image-upload.ts';
 import type { PublisherContext } from '../../publisher-pages.ts';
 import { createUploadedCreative, creatives } from '../../resources/creatives.ts';
 import { offers } from '../../resources/offers.ts';
@@ -21,13 +22,6 @@ export type Images = ReturnType<typeof createImageStore>;
 
 /** Name of the field of a file. */
 const fileField = 'image';
-const accept = 'image/png,image/jpeg,image/webp,image/svg+xml';
-
-const kinds = (): Choice[] => [
-  { value: 'offer_image', text: t('offers.offerImage') },
-  { value: 'hero_image', text: t('offers.heroImage') },
-  { value: 'icon_image', text: t('offers.iconImage') },
-];
 
 const creativesPath = ({ path }: PublisherContext, offerId: unknown): string =>
   `${path(`/offers/${offerId}`)}#creatives`;
@@ -82,6 +76,10 @@ async function saveUpload(
     const { width, height } = image.size;
     return { to, done: t('offers.imageSaved', { width, height }) };
   } catch (err) {
+    if (err instanceof ApprovalRequired) {
+      const draft = await management.propose(context, err);
+      return { to: context.path(`/drafts/${draft.id}`), done: t('drafts.proposed') };
+    }
     const [error] = fieldErrorsOf(err);
     return { to, failed: t('offers.uploadFailed', { reason: error?.message ?? t('webhooks.cannotBeUsed') }) };
   }
@@ -105,7 +103,7 @@ export async function creativesCard(
 
 function creativeItem(context: PublisherContext, row: View, canEdit: boolean): Html {
   const source = row.path === null ? String(row.url) : `${String(row.path)}?width=240`;
-  const kind = kinds().find(({ value }) => value === row.creative_type)?.text ?? '';
+  const kind = creativeTypes().find(({ value }) => value === row.creative_type)?.text ?? '';
   return html`
     <li>
       <img src="${source}" alt="${kind}" width="120" loading="lazy">
@@ -136,7 +134,7 @@ export const firstImageField = (form: FormBuilder): Html =>
     t('offers.firstImage'),
     html`
       <div class="label"><label for="f-first-image">${t('offers.firstImage')}</label></div>
-      <input type="file" id="f-first-image" name="${fileField}" accept="${accept}"
+      <input type="file" id="f-first-image" name="${fileField}" accept="${pictureTypes}"
         aria-describedby="f-first-image-hint">
       <p class="hint" id="f-first-image-hint">${t('offers.firstImageHint')}</p>`,
   );
@@ -166,7 +164,7 @@ function uploadForm(context: PublisherContext, offer: View): Html {
   const file = html`
     <div class="field">
       <div class="label"><label for="f-image">${t('offers.file')}</label></div>
-      <input type="file" id="f-image" name="${fileField}" accept="${accept}" required>
+      <input type="file" id="f-image" name="${fileField}" accept="${pictureTypes}" required>
     </div>`;
   return html`
     <form class="form upload" method="post" enctype="multipart/form-data"
@@ -174,7 +172,7 @@ function uploadForm(context: PublisherContext, offer: View): Html {
       ${csrfField(context.viewer)}
       ${columns([
         file,
-        form.select('creative_type', { label: t('offers.imageType'), choices: kinds() }),
+        form.select('creative_type', { label: t('offers.imageType'), choices: creativeTypes() }),
         form.input('picture_language', { label: t('offers.imageLanguage'), hint: t('offers.imageLanguageHint') }),
       ])}
       ${form.checkbox('is_primary', { label: t('offers.makePrimary') })}

@@ -1,0 +1,178 @@
+import { loadavg } from 'node:os';
+import { storeKnownKey } from '../src/accounts/keys.ts';
+import { hashPassword } from '../src/accounts/passwords.ts';
+import { startSession } from '../src/accounts/sessions.ts';
+import { findByEmail } from '../src/accounts/users.ts';
+import { startServerProcess } from '../test/support/server-process.ts';
+import { createPublisher } from './catalogue.ts';
+import { writeTable } from './report.ts';
+import { type Stage, seedAndAsk } from './stage.ts';
+
+/*
+ * How long sign-in, switcher, users and the list of drafts take with many people, publishers and drafts.
+ *   npm run bench:accounts                    all of it
+ *   npm run bench:accounts -- seed FOLDER     the database only, which is kept in the folder
+ *   npm run bench:accounts -- ask FOLDER [40] asks it, so many times each
+ */
+const [command, folder, times] = process.argv.slice(2);
+const [people, publishers, drafts, campaigns] = [10_000, 1000, 5000, 1000];
+const calls = Number(times ?? 40);
+const limitMs = 150;
+const key = 'bench-accounts';
+const password = 'seven quiet otters';
+
+/** A member of every publisher, an operator, and an account of an advertiser. */
+const [everywhere, operator, advertiser] = ['everywhere@example.com', 'operator@example.com', 'advertiser@example.com'];
+
+async function seed({ pool }: Stage): Promise<void> {
+  const publisherId = await createPublisher(pool, { key, campaigns });
+  await storeKnownKey(pool, { publisherId, name: 'approval', key: `${key}-2`, permissions: ['offers/approval'] });
+  await pool.query(
+    `insert into publishers (name, sdk_id)
+    select 'Publisher ' || n, substr(md5('bench' || n), 1, 16) from generate_series(2, $1) n`,
+    [publishers],
+  );
+  // The check of a password costs 250 ms by intention; these are of a lower cost, so that the rest is measured.
+  const passwordHash = await hashPassword(password, { cost: { logN: 4, r: 8, p: 1 } });
+  await pool.query(
+    `insert into users (email, password_hash, created_at) select 'person-' || n || '@example.com', $2, now()
+    from generate_series(1, $1) n union all select email, $2, now() from unnest($3::text[]) email`,
+    [people, passwordHash, [everywhere, operator, advertiser]],
+  );
+  // Each person in three publishers; a tenth of all in the one that has the drafts.
+  await pool.query(
+    `insert into memberships (user_id, publisher_id, role, created_at, joined_at)
+    select u.id, p.id, (array['analyst', 'manager', 'admin'])[1 + u.id % 3], now(), now()
+    from users u join publishers p on p.id % $1 in (u.id % $1, (u.id * 7) % $1, (u.id * 13) % $1)
+      or (p.id = $4 and u.id % 10 = 0) or u.email = $2
+    where u.email <> all($3) on conflict do nothing`,
+    [publishers, everywhere, [operator, advertiser], publisherId],
+  );
+  await pool.query(`update memberships set role = 'admin' where user_id = (select id from users where email = $1)`, [
+    everywhere,
+  ]);
+  await pool.query(
+    `insert into memberships (user_id, role, advertiser_id, created_at, joined_at)
+    select id, 'operator', null, now(), now() from users where email = $1
+    union all select id, 'advertiser', (select min(id) from advertisers), now(), now() from users where email = $2`,
+    [operator, advertiser],
+  );
+  await pool.query(
+    `insert into user_sessions (token_hash, user_id, created_at, last_seen_at, expires_at, device, network)
+    select sha256(convert_to(email, 'UTF8')), id, now(), now(), now() + interval '7 days', 'Bench', '127.0.0.0/24'
+    from users`,
+  );
+  await pool.query(
+    `insert into drafts (publisher_id, campaign_id, advertiser_id, resource, row_id, subject, changes, base, note,
+      state, proposer_kind, proposer_id, proposed_by, created_at, updated_at)
+    select $1, o.campaign_id, c.advertiser_id, 'offers', o.id, 'Headline ' || n,
+      jsonb_build_object('title', 'Headline ' || n), jsonb_build_object('title', o.title), '', 'waiting', 'user', n,
+      'person-' || n || '@example.com', now() - n * interval '1 minute', now()
+    from generate_series(1, $2) n
+    join (select *, row_number() over (order by id) as at from offers where publisher_id = $1) o on o.at = 1 + n % $3
+    join campaigns c on c.id = o.campaign_id`,
+    [publisherId, drafts, campaigns],
+  );
+  await pool.query('analyze');
+}
+
+type Asked = { name: string; cookie?: string; path: (call: number) => string; form?: (call: number) => object };
+
+async function ask({ pool, databaseUrl }: Stage): Promise<void> {
+  const cookieOf = async (email: string): Promise<string> => {
+    const nowMs = Date.now();
+    const found = await findByEmail(pool, email);
+    const client = { device: 'Bench', network: '127.0.0.0/24', country: null };
+    const userId = found?.user.id ?? 0;
+    return `perkwire_session=${await startSession(pool, { userId, client, previous: null, nowMs })}`;
+  };
+  const [member, all, outside] = [await cookieOf(everywhere), await cookieOf(operator), await cookieOf(advertiser)];
+  const idsOf = async (text: string): Promise<number[]> =>
+    (await pool.query<{ id: number }>(text, [calls])).rows.map(({ id }) => id);
+  const ids = await idsOf('select id from publishers order by id limit $1');
+  const waiting = await idsOf("select id from drafts where state = 'waiting' order by id limit $1");
+  const [first = 1] = ids;
+  const page = (publisherId: number, rest: string): string => `/dashboard/p/${publisherId}${rest}`;
+  const own = `/dashboard/a/${(await idsOf('select min(id) as id from advertisers limit $1'))[0]}`;
+  const server = await startServerProcess({ databaseUrl });
+  const asked: Asked[] = [
+    { name: 'Sign-in page', path: () => '/dashboard/sign-in' },
+    {
+      name: 'Sign-in by password, less the hash',
+      path: () => '/dashboard/sign-in',
+      form: (call) => ({ email: `person-${call + 1}@example.com`, password, next: '' }),
+    },
+    { name: 'Account, member of all publishers', cookie: member, path: () => '/dashboard/account' },
+    {
+      name: 'Switch to another publisher',
+      cookie: member,
+      path: (call) => page(ids[call % ids.length] ?? first, '/settings/users'),
+    },
+    { name: 'Switcher, all', cookie: member, path: () => page(first, '/find?only=publishers&q=') },
+    {
+      name: 'Switcher, by name',
+      cookie: member,
+      path: (call) => page(first, `/find?only=publishers&q=Publisher%20${call}`),
+    },
+    { name: 'Users of a publisher with 1,000', cookie: member, path: () => page(first, '/settings/users') },
+    { name: 'Switcher of an operator', cookie: all, path: () => page(first, '/find?only=publishers&q=9') },
+    { name: 'Publishers of an operator', cookie: all, path: () => '/dashboard/operator/publishers' },
+    { name: 'Operators', cookie: all, path: () => '/dashboard/operator/users' },
+    { name: 'Drafts that wait', cookie: member, path: () => page(first, '/drafts') },
+    {
+      name: 'One draft, before and after',
+      cookie: member,
+      path: (call) => page(first, `/drafts/${waiting[call % waiting.length]}`),
+    },
+    { name: 'Drafts of an advertiser', cookie: outside, path: () => `${own}/drafts` },
+    { name: 'Campaigns of an advertiser', cookie: outside, path: () => `${own}/campaigns` },
+    {
+      name: 'Approval of a draft (API)',
+      path: (call) => `/manage/v1/drafts/${waiting[call]}/approve`,
+      form: () => ({}),
+    },
+  ];
+  const rows: string[][] = [];
+  try {
+    for (const one of asked) rows.push([one.name, ...(await measure(server.url, one))]);
+  } finally {
+    await server.stop();
+  }
+  const [load = 0] = loadavg();
+  const size = `${people} people, ${publishers} publishers, ${drafts} drafts that wait at one of them`;
+  await writeTable(
+    times === undefined ? 'accounts' : null,
+    ['Page', 'p50 ms', 'p95 ms', 'limit', 'kept'],
+    rows,
+    `\n${size}; ${calls} calls each, load average ${load.toFixed(1)} at the end.`,
+  );
+}
+
+/** @returns median, 95th percentile, the limit, and whether it was kept */
+async function measure(base: string, { cookie = '', path, form }: Asked): Promise<string[]> {
+  const taken: number[] = [];
+  for (let call = 0; call < calls; call++) {
+    const url = base + path(call);
+    const isApi = url.includes('/manage/');
+    const headers = isApi
+      ? { authorization: `Bearer ${key}-2`, 'content-type': 'application/json' }
+      : { cookie, ...(form !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }) };
+    const fields = form?.(call);
+    const body = isApi ? JSON.stringify(fields) : String(new URLSearchParams(fields as Record<string, string>));
+    const startMs = performance.now();
+    const answer = await fetch(url, {
+      headers,
+      redirect: 'manual',
+      ...(form !== undefined && { method: 'POST', body }),
+    });
+    const text = await answer.text();
+    taken.push(performance.now() - startMs);
+    if (answer.status !== (form === undefined || isApi ? 200 : 303))
+      throw new Error(`${url} answered ${answer.status} ${text.slice(0, 500)}`);
+  }
+  taken.sort((a, b) => a - b);
+  const at = (share: number): number => taken[Math.floor(share * (taken.length - 1))] ?? 0;
+  return [at(0.5).toFixed(1), at(0.95).toFixed(1), String(limitMs), at(0.95) <= limitMs ? 'yes' : 'NO'];
+}
+
+await seedAndAsk({ command, folder, seed, ask });
