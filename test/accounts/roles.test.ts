@@ -3,12 +3,17 @@ import { isLastAdmin } from '../../src/accounts/memberships.ts';
 import { findMember } from '../../src/accounts/users.ts';
 import type { CustomRole } from '../../src/shell/context.ts';
 import { type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
-import { signInAs } from '../dashboard/support.ts';
+import { runCommand } from '../command-line/support.ts';
+import { openAs, signInAs } from '../dashboard/support.ts';
+import { violations } from '../support/axe.ts';
+import { openBrowser } from '../support/browser.ts';
 
 let t: ManagementApp;
 let ann: Caller;
+let base: string;
 beforeAll(async () => {
   t = await createManagementApp();
+  base = await t.app.listen({ port: 0, host: '127.0.0.1' });
   ann = await t.caller(await t.addPublisher());
 });
 afterAll(() => t?.close());
@@ -120,4 +125,66 @@ test('400, 409: names and permissions of roles are checked; a role of another pu
   expect((await ann.call('POST', '/roles', { name: 'twice', permissions: ['reports'] })).status).toBe(409);
   const foreign = await addRole('Foreign', ['reports'], bob);
   await expect(memberWith(foreign)).rejects.toThrow('memberships_custom_role');
+});
+
+test('perkwire roles sets, lists and removes a role, and says why it does not', async () => {
+  const cid = await t.caller(await t.addPublisher());
+  const run = (...args: string[]) => runCommand(['roles', ...args], { PERKWIRE_URL: base, PERKWIRE_KEY: cid.key });
+  expect(await run('list')).toEqual({ code: 0, out: '', err: '' });
+  expect(await run('set', 'Support', 'reports')).toEqual({ code: 0, out: 'Role created.\n', err: '' });
+  expect((await run('set', 'support', 'offers/management', 'reports')).out).toBe('Role saved.\n');
+  const [role] = (await cid.call('GET', '/roles')).body.data as unknown as CustomRole[];
+  expect(role).toMatchObject({ name: 'support', permissions: ['offers/management', 'reports'] });
+  expect((await run('list')).out).toBe(`${role?.id}  support  offers/management reports\n`);
+  expect(JSON.parse((await run('list', '--json')).out)).toMatchObject([{ id: role?.id, name: 'support' }]);
+  await signInAs(t, role as CustomRole, cid.publisherId);
+  const inUse = await run('remove', 'Support');
+  expect([inUse.code === 0, inUse.err]).toEqual([false, expect.stringContaining('in use')]);
+  await t.pool.query('delete from memberships where custom_role_id = $1', [role?.id]);
+  expect((await run('remove', 'SUPPORT')).out).toBe('Removed support.\n');
+  expect(await run('remove', 'Support')).toEqual({ code: 2, out: '', err: 'There is no role "Support".\n' });
+  for (const [args, said] of [
+    [['set', 'Nothing'], 'Name the role, and its permissions after it.'],
+    [['remove'], 'Name one role.'],
+  ] as const)
+    expect(await run(...args)).toEqual({ code: 2, out: '', err: `${said}\n` });
+  const refused = await run('set', 'Operators', 'accounts');
+  expect([refused.code === 0, refused.out]).toEqual([false, '']);
+  expect((await cid.call('GET', '/roles')).body.data).toEqual([]);
+});
+
+test('in the browser an admin makes a role and gives it to a member, who sees only what it permits', async () => {
+  const browser = await openBrowser();
+  const member = await signInAs(t, 'analyst', ann.publisherId);
+  const page = await openAs(browser, await signInAs(t, 'admin', ann.publisherId), base, own('/settings/roles/new'));
+  await page.getByLabel('Name', { exact: true }).fill('Catalogue team');
+  await page.getByRole('checkbox', { name: /^offers\/management/ }).check();
+  expect(await page.getByRole('checkbox', { name: /^accounts/ }).count()).toBe(0);
+  expect(await violations(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Catalogue team saved.').first().waitFor();
+
+  const theirs = await openAs(browser, member, base, own('/offers'));
+  const menu = theirs.getByRole('navigation', { name: 'Main' });
+  const add = theirs.getByRole('link', { name: 'Add offer' }).first();
+  await menu.getByRole('link', { name: 'Offers' }).first().waitFor();
+  expect(await add.count()).toBe(0);
+
+  await page.goto(base + own('/settings/users'));
+  const row = page.getByRole('row').filter({ hasText: member.email });
+  await row.getByRole('combobox').selectOption({ label: 'Catalogue team' });
+  await row.getByRole('button', { name: 'Change' }).click();
+  await page.getByText(`${member.email} updated.`).first().waitFor();
+
+  await theirs.reload();
+  await add.waitFor();
+  for (const hidden of ['API keys', 'Users', 'Roles', 'Activity log'])
+    expect(await menu.getByRole('link', { name: hidden, exact: true }).count(), hidden).toBe(0);
+  await theirs.goto(base + own('/settings/keys'));
+  await theirs.getByText('Your role does not allow this').first().waitFor();
+  await theirs.goto(base + own('/settings'));
+  expect(await theirs.getByRole('button', { name: 'Save' }).count()).toBe(0);
+  await theirs.goto(base + own('/campaigns/new'));
+  expect(await theirs.getByText('Your role does not allow this').count()).toBe(0);
+  for (const one of [page, theirs]) await one.context().close();
 });
