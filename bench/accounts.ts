@@ -5,6 +5,7 @@ import { startSession } from '../src/accounts/sessions.ts';
 import { findByEmail } from '../src/accounts/users.ts';
 import { startServerProcess } from '../test/support/server-process.ts';
 import { createPublisher } from './catalogue.ts';
+import { type Processor, readProcessor, takenSince } from './processor.ts';
 import { writeTable } from './report.ts';
 import { type Stage, seedAndAsk } from './stage.ts';
 
@@ -95,6 +96,7 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
   const page = (publisherId: number, rest: string): string => `/dashboard/p/${publisherId}${rest}`;
   const own = `/dashboard/a/${(await idsOf('select min(id) as id from advertisers limit $1'))[0]}`;
   const server = await startServerProcess({ databaseUrl });
+  const processor = () => readProcessor(pool, server.child.pid as number);
   const asked: Asked[] = [
     { name: 'Sign-in page', path: () => '/dashboard/sign-in' },
     {
@@ -134,7 +136,7 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
   ];
   const rows: string[][] = [];
   try {
-    for (const one of asked) rows.push([one.name, ...(await measure(server.url, one))]);
+    for (const one of asked) rows.push([one.name, ...(await measure(server.url, one, processor))]);
   } finally {
     await server.stop();
   }
@@ -142,15 +144,20 @@ async function ask({ pool, databaseUrl }: Stage): Promise<void> {
   const size = `${people} people, ${publishers} publishers, ${drafts} drafts that wait at one of them`;
   await writeTable(
     times === undefined ? 'accounts' : null,
-    ['Page', 'p50 ms', 'p95 ms', 'limit', 'kept'],
+    ['Page', 'p50 ms', 'p95 ms', 'processor: server ms', 'database ms', 'limit', 'kept'],
     rows,
     `\n${size}; ${calls} calls each, load average ${load.toFixed(1)} at the end.`,
   );
 }
 
-/** @returns median, 95th percentile, the limit, and whether it was kept */
-async function measure(base: string, { cookie = '', path, form }: Asked): Promise<string[]> {
+/** @returns median, 95th percentile, processor times, the limit of pages, and whether it was kept */
+async function measure(
+  base: string,
+  { cookie = '', path, form }: Asked,
+  processor: () => Promise<Processor>,
+): Promise<string[]> {
   const taken: number[] = [];
+  const before = await processor();
   for (let call = 0; call < calls; call++) {
     const url = base + path(call);
     const isApi = url.includes('/manage/');
@@ -170,9 +177,12 @@ async function measure(base: string, { cookie = '', path, form }: Asked): Promis
     if (answer.status !== (form === undefined || isApi ? 200 : 303))
       throw new Error(`${url} answered ${answer.status} ${text.slice(0, 500)}`);
   }
+  const used = takenSince(before, await processor(), calls);
   taken.sort((a, b) => a - b);
   const at = (share: number): number => taken[Math.floor(share * (taken.length - 1))] ?? 0;
-  return [at(0.5).toFixed(1), at(0.95).toFixed(1), String(limitMs), at(0.95) <= limitMs ? 'yes' : 'NO'];
+  const isPage = !path(0).startsWith('/manage/');
+  const kept = at(0.95) <= limitMs ? 'yes' : 'NO';
+  return [at(0.5).toFixed(1), at(0.95).toFixed(1), ...used, ...(isPage ? [String(limitMs), kept] : ['', ''])];
 }
 
 await seedAndAsk({ command, folder, seed, ask });

@@ -8,16 +8,23 @@ export const mayOpen = (userId: string, publisherId: string): string => `exists 
   select from memberships m where m.user_id = ${userId} and m.joined_at is not null and not m.disabled
     and (m.role = 'operator' or m.publisher_id = ${publisherId}))`;
 
-/** The members of a publisher, an advertiser or, where both are null, the operators, by e-mail address. */
+type Members = { publisherId: number | null; advertiserId: number | null };
+
+/**
+ * The members of a publisher, an advertiser or, where both are null, the operators, by e-mail address.
+ * @param asked `q`: a part of the address; `after`: addresses after this one
+ */
 export async function listMembers(
   executor: Executor,
-  publisherId: number | null,
-  advertiserId: number | null = null,
+  { publisherId, advertiserId }: Members,
+  { q, after, limit }: { q: string; after: string; limit: number },
 ): Promise<User[]> {
   const { rows } = await executor.query<UserRow>(
     `select ${userColumns} from memberships m join users u on u.id = m.user_id
-    where m.publisher_id is not distinct from $1 and m.advertiser_id is not distinct from $2 order by u.email`,
-    [publisherId, advertiserId],
+    where m.publisher_id is not distinct from $1 and m.advertiser_id is not distinct from $2
+      and strpos(u.email, $3) > 0 and u.email > $4
+    order by u.email limit $5`,
+    [publisherId, advertiserId, q.toLowerCase(), after, limit],
   );
   return rows.map(userOf);
 }

@@ -12,7 +12,7 @@ type Asked = {
 /** The service's API with the caller's key. */
 export type Api = {
   url: string;
-  /** @returns the JSON of the answer @throws CommandError in the service's words */
+  /** @returns the JSON of the answer; null: it has none @throws CommandError in the service's words */
   call: (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, asked?: Asked) => Promise<unknown>;
   /** An answer that goes on. */
   stream: (path: string, signal: AbortSignal) => Promise<AsyncIterable<Uint8Array>>;
@@ -63,6 +63,7 @@ export function createApi(call: Call): Api {
     url,
     call: async (method, path, asked = {}) => {
       const answer = await ask(method, path, asked);
+      if (answer.status === 204) return null;
       return answer.json().catch(() => {
         throw new CommandError(exitCodes.unavailable, `The answer of ${url} was cut off, or is no JSON.`);
       });

@@ -201,6 +201,49 @@ describe('who is removed, or leaves', () => {
   });
 });
 
+test('many users are shown by page and found by their address; many publishers of a user by page', async () => {
+  const { rows } = await t.pool.query<{ id: number }>(
+    "insert into publishers (name, sdk_id) values ('Large', 'dddddddddddddddd') returning id",
+  );
+  const large = rows[0]?.id ?? 0;
+  await t.pool.query(
+    `with made as (
+      insert into users (email, created_at) select 'many-' || n || '@example.com', now()
+      from generate_series(1, 120) n returning id
+    ) insert into memberships (user_id, publisher_id, role, created_at, joined_at)
+    select id, $1, 'analyst', now(), now() from made`,
+    [large],
+  );
+  await t.deps.catalog.refresh();
+  const admin = await signInAs(t, 'admin', large);
+  const seen = new Set<string>();
+  let [next, pages]: [string | undefined, number] = [users(large), 0];
+  while (next !== undefined && pages++ < 5) {
+    const { body } = await admin.get(next);
+    const found = [...body.matchAll(/<strong>(many-\d+@example\.com)/g)].map(([, email]) => email as string);
+    expect(found.length).toBeLessThanOrEqual(50);
+    for (const email of found) seen.add(email);
+    next = /href="([^"]*[?&]after=[^"]*)"/.exec(body)?.[1]?.replaceAll('&amp;', '&');
+  }
+  expect([seen.size, pages]).toEqual([120, 3]);
+  const { body } = await admin.get(`${users(large)}?q=MANY-77@`);
+  expect([...body.matchAll(/<strong>(many-[^<]*)/g)].map(([, email]) => email)).toEqual(['many-77@example.com']);
+  expect((await admin.get(`${users(large)}?q=${encodeURIComponent("%_'\0")}`)).statusCode).toBe(200);
+
+  await t.pool.query(
+    `with made as (
+      insert into publishers (name, sdk_id) select 'Of many ' || n, substr(md5('many' || n), 1, 16)
+      from generate_series(1, 60) n returning id
+    ) insert into memberships (user_id, publisher_id, role, created_at, joined_at)
+    select $1, id, 'analyst', now(), now() from made`,
+    [admin.userId],
+  );
+  await t.deps.catalog.refresh();
+  const links = async (query: string): Promise<number> =>
+    ((await admin.get(`/dashboard/account${query}`)).body.match(/\/account\/memberships\/\d+\/leave/g) ?? []).length;
+  expect([await links(''), await links('?from=50')]).toEqual([50, 11]);
+});
+
 test('the admins of one publisher cannot get at a sign-in that opens another one', async () => {
   const { user, admin } = await inBoth();
   const at = `${users(other)}/${user.userId}`;

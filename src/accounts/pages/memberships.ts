@@ -4,8 +4,15 @@ import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
 import { actionButton } from '../../shell/actions.ts';
-import { badge, card, link, table } from '../../shell/components.ts';
-import { advertiserPath, type PageContext, pathText, publisherPath, type User } from '../../shell/context.ts';
+import { badge, card, link, pager, table } from '../../shell/components.ts';
+import {
+  advertiserPath,
+  type PageContext,
+  pathText,
+  publisherPath,
+  queryText,
+  type User,
+} from '../../shell/context.ts';
 import { roleName } from '../../shell/language.ts';
 import { commonPages, type PageResult } from '../../shell/pages.ts';
 import { findAdvertiser } from '../advertisers.ts';
@@ -15,6 +22,7 @@ import { acceptInvitation, declineInvitation } from './invitation.ts';
 import type { PageServices } from './services.ts';
 
 const path = '/account/memberships';
+const rowsPerPage = 50;
 
 /** The user leaves publishers, and answers invitations. */
 export function ownMembershipPages(app: App, services: PageServices): void {
@@ -67,7 +75,13 @@ async function answer(
 /** What the viewer is a member of, and may join. */
 export async function membershipsCard({ deps }: PageServices, context: PageContext): Promise<Html> {
   const { publishers } = deps.catalog.current();
-  const memberships = shownTo(context, await listMemberships(deps.pool, context.viewer.user.id));
+  // What waits for an answer is first.
+  const all = shownTo(context, await listMemberships(deps.pool, context.viewer.user.id)).sort(
+    (a, b) => Number(a.hasJoined) - Number(b.hasJoined),
+  );
+  const asked = queryText(context, 'from');
+  const from = /^\d{1,6}$/.test(asked) ? Number(asked) : 0;
+  const memberships = all.slice(from, from + rowsPerPage);
   const advertisers = await advertiserNames(deps.pool, memberships);
   const rows = memberships.map((user) => [nameOf(user), roleName(user.role), buttons(context, user)]);
   const columns = [
@@ -75,7 +89,12 @@ export async function membershipsCard({ deps }: PageServices, context: PageConte
     { text: t('account.role') },
     { text: t('common.actions'), hidden: true },
   ];
-  return card(t('account.memberships'), table(t('account.memberships'), columns, rows), {
+  const pageFrom = (at: number): string => `${context.path('/account')}?from=${at}`;
+  const pages = pager(
+    from === 0 ? null : pageFrom(0),
+    from + rowsPerPage < all.length ? pageFrom(from + rowsPerPage) : null,
+  );
+  return card(t('account.memberships'), html`${table(t('account.memberships'), columns, rows)}${pages}`, {
     lead: t('account.membershipsLead'),
   });
 

@@ -2,7 +2,7 @@ import type { Config } from '../../config.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { type MessageKey, t, tHtml } from '../../platform/i18n/messages.ts';
 import { actionButton, csrfField, hiddenField, saveForm } from '../../shell/actions.ts';
-import { badge, card, copyable, notice, table } from '../../shell/components.ts';
+import { badge, card, copyable, noMatches, notice, pager, table } from '../../shell/components.ts';
 import {
   type FieldErrors,
   type Fields,
@@ -85,12 +85,41 @@ export type UserListState = {
   belongsElsewhere?: boolean;
 };
 
+/** A page of users: those after an address, with a part of it; `next`: the address after which the next page begins. */
+type UserList = {
+  users: readonly User[];
+  roles: readonly RoleChoice[];
+  q: string;
+  after: string;
+  next: string | null;
+};
+
+/** Only where there is more than a page: a small team sees all of its users. */
+const userSearch = <C extends PageContext>(
+  context: C,
+  scope: UserScope<C>,
+  { q, after, next }: UserList,
+): Html | false =>
+  (q !== '' || after !== '' || next !== null) &&
+  html`
+    <form class="filters" method="get" action="${pathOf(scope, context)}" role="search">
+      ${createForm({ q }).input('q', { label: t('common.search') })}
+      <button class="button">${t('common.apply')}</button>
+    </form>`;
+
+function userPager<C extends PageContext>(context: C, scope: UserScope<C>, { q, after, next }: UserList): Html {
+  const url = (query: Record<string, string>): string =>
+    `${pathOf(scope, context)}?${new URLSearchParams({ ...(q !== '' && { q }), ...query })}`;
+  return pager(after === '' ? null : url({}), next === null ? null : url({ after: next }));
+}
+
 export function usersPage<C extends PageContext>(
   context: C,
   scope: UserScope<C>,
-  { users, roles }: { users: readonly User[]; roles: readonly RoleChoice[] },
+  list: UserList,
   state: UserListState & Pick<Config, 'publicUrl' | 'passwordSignIn'>,
 ): Page {
+  const { roles } = list;
   const { link, mailedTo, addedEmail, tooManyMails, errors = [], publicUrl, passwordSignIn } = state;
   return {
     title: t(scope.title),
@@ -104,7 +133,9 @@ export function usersPage<C extends PageContext>(
       ${link !== undefined && linkNotice(link, `${publicUrl}${linkPath}${link.token}`)}
       ${mailedTo !== undefined && notice('done', html`<p>${t('account.mailSent', { email: mailedTo })}</p>`)}
       ${addedEmail !== undefined && notice('done', html`<p>${t('account.addedSso', { email: addedEmail })}</p>`)}
-      ${userTable(context, scope, { users, roles }, passwordSignIn)}
+      ${userSearch(context, scope, list)}
+      ${list.users.length === 0 ? noMatches() : userTable(context, scope, list, passwordSignIn)}
+      ${userPager(context, scope, list)}
       ${card(t('account.inviteUser'), inviteForm(context, scope, roles, state))}`,
   };
 }
@@ -145,7 +176,7 @@ const tableColumns = () => [
 function userTable<C extends PageContext>(
   context: C,
   scope: UserScope<C>,
-  { users, roles }: { users: readonly User[]; roles: readonly RoleChoice[] },
+  { users, roles }: UserList,
   passwordSignIn: boolean,
 ): Html {
   const rows = users.map((user) => {

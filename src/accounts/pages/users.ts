@@ -4,7 +4,7 @@ import { AppError } from '../../platform/errors.ts';
 import type { ReaderLanguage } from '../../platform/i18n/languages.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
-import { type Fields, type PageContext, pathText, type User } from '../../shell/context.ts';
+import { type Fields, type PageContext, pathText, queryText, type User } from '../../shell/context.ts';
 import type { Page } from '../../shell/layout.ts';
 import { commonPages, type PageResult } from '../../shell/pages.ts';
 import { findAdvertiser } from '../advertisers.ts';
@@ -105,11 +105,17 @@ async function show<C extends PageContext>(
   state: UserListState = {},
 ): Promise<Page> {
   const { pool, config } = services.deps;
-  const { publisherId, advertiserId } = await ownerOf(services, scope, context);
-  const users = await listMembers(pool, publisherId, advertiserId);
+  const owner = await ownerOf(services, scope, context);
+  const given = (name: string): string => queryText(context, name).trim().replaceAll('\0', '');
+  const [q, after] = [given('q'), given('after')];
+  const found = await listMembers(pool, owner, { q, after, limit: usersPerPage + 1 });
+  const users = found.slice(0, usersPerPage);
+  const next = found.length > usersPerPage ? (users.at(-1)?.email ?? null) : null;
   const roles = await choicesOf(services, scope, context);
-  return usersPage(context, scope, { users, roles }, { ...state, ...config });
+  return usersPage(context, scope, { users, roles, q, after, next }, { ...state, ...config });
 }
+
+const usersPerPage = 50;
 
 async function invite<C extends PageContext>(
   services: PageServices,
