@@ -17,7 +17,7 @@ import { keyIn, queryText } from '../../shell/context.ts';
 import { momentOr, perLocale } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
 import { ownRows, readCarriers } from '../scope.ts';
-import { campaignForm } from './propose.ts';
+import { campaignForm, datesOf } from './propose.ts';
 import { type AdvertiserContext, type PageServices, zoneOf } from './services.ts';
 
 type Usage = { metric: string; per: string; limit: number; spent: number; reserved: number; unbilled: number };
@@ -27,9 +27,6 @@ const number = perLocale((locale, kind) =>
     ? new Intl.NumberFormat(locale, { maximumFractionDigits: 2 })
     : new Intl.NumberFormat(locale, { style: 'currency', currency: kind }),
 );
-
-const datesOf = (row: View): { start_at?: string; end_at?: string } =>
-  (row.rules as { schedule?: { start_at?: string; end_at?: string } }).schedule ?? {};
 
 const stateBadge = (row: View): Html => {
   if (row.stopped === true) return badge(t('advertiser.stopped'), 'bad');

@@ -39,7 +39,7 @@ const button = () => ({ button: t('advertiser.propose') });
 
 type Zone = { timeZone: string };
 
-const datesOf = (view: View): { start_at?: string; end_at?: string } =>
+export const datesOf = (view: View): { start_at?: string; end_at?: string } =>
   (view.rules as { schedule?: { start_at?: string; end_at?: string } }).schedule ?? {};
 
 type Form = { typed?: FormValues; errors?: FieldErrors };
