@@ -68,7 +68,7 @@ export async function createRooms({ demo, pid, ...options }: RoomOptions) {
   add(createAlerts({ platform, catalog, accounts, webhooks, reports }));
   add(createPrivacy({ platform, catalog, accounts }));
   add(createPerks({ tracking, reports, coupons, messages }));
-  add(createAdvertisers({ catalog, reports, tracking }));
+  add(createAdvertisers({ platform, catalog, accounts, reports, tracking }));
   add(createReference({ platform }));
   if (demo) add(createDemo({ platform, catalog, accounts }));
   add(createDashboard({ catalog, offers, pid }));

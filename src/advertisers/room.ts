@@ -1,6 +1,8 @@
+import type { Accounts } from '../accounts/room.ts';
 import type { Catalog } from '../catalog/room.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { App } from '../platform/ports.ts';
+import type { Platform } from '../platform/room.ts';
 import type { Reports } from '../reports/room.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
@@ -13,15 +15,20 @@ import { draftPage, draftPicture, draftsPage, withdrawDraft } from './pages/draf
 import { newOfferPage, offerPage, proposeCampaign, proposeOffer, proposePicture } from './pages/propose.ts';
 import { reportCsv, reportPage } from './pages/reports.ts';
 import type { PageServices } from './pages/services.ts';
+import { reportRoute } from './routes.ts';
 
-type Needs = { catalog: Catalog; reports: Reports; tracking: Tracking };
+type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts; reports: Reports; tracking: Tracking };
 
 /** What the accounts of advertisers see and propose: their campaigns, at every publisher that shows them. */
-export function createAdvertisers({ catalog, reports, tracking }: Needs) {
+export function createAdvertisers({ platform, catalog, accounts, reports, tracking }: Needs) {
   const { kinds, additions, store } = catalog;
   return {
     name: 'advertisers',
     navigation,
+    routes: async (app: App) => {
+      const http = catalog.managementHttp(accounts.auth);
+      reportRoute(app, { http, now: platform.deps.now, reports: reports.service, catalog: store });
+    },
     pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>
       advertiserPages(app, {
         ...{ ...shell, management, kinds, additions, catalog: store },

@@ -36,14 +36,16 @@ export async function readCarriers(
   return carriers;
 }
 
-/** Ids of all campaigns, removed ones included: what they have done stays in reports. */
+/** All campaigns, removed ones included; of those that a limited key may see. */
 export async function readCampaigns(
-  { executor, publisherId }: Work,
-  { id }: ViewedAdvertiser,
-): Promise<ReadonlyMap<number, string>> {
-  const { rows } = await executor.query<{ id: number; name: string }>(
-    'select id, name from campaigns where publisher_id = $1 and advertiser_id = $2 order by id',
-    [publisherId, id],
+  { executor, publisherId, actor }: Work,
+  advertiserId: number,
+): Promise<ReadonlyMap<number, { name: string; currency: string }>> {
+  const limit = actor.restrictions?.resources ?? null;
+  const { rows } = await executor.query<{ id: number; name: string; currency: string }>(
+    `select id, name, payout_currency as currency from campaigns
+    where publisher_id = $1 and advertiser_id = $2 and ($3::integer[] is null or id = any($3)) order by id`,
+    [publisherId, advertiserId, limit === null ? null : [...(limit.campaigns ?? [])]],
   );
-  return new Map(rows.map((row) => [row.id, row.name]));
+  return new Map(rows.map(({ id, ...row }) => [id, row]));
 }

@@ -24,7 +24,7 @@ export async function conversionsPage(services: PageServices, context: Advertise
   const before = new Date(Number.isNaN(asked) ? nowMs + dayMs : asked);
   const since = new Date(nowMs - listedMs);
   const { rows, campaigns } = await management.read(context, async (work) => ({
-    campaigns: await readCampaigns(work, context.advertiser),
+    campaigns: await readCampaigns(work, context.advertiser.id),
     rows: await conversionsOfAdvertiser(work.executor, {
       ...{ advertiserId: context.advertiser.id, since, before, limit: rowsPerPage },
     }),
@@ -42,7 +42,7 @@ export async function conversionsPage(services: PageServices, context: Advertise
       columns.map((text, at) => ({ text, numeric: at === columns.length - 1 })),
       rows.map((row) => [
         moment(utc, row.at),
-        campaigns.get(row.campaignId) ?? `#${row.campaignId}`,
+        campaigns.get(row.campaignId)?.name ?? `#${row.campaignId}`,
         catalog.current().publishers.get(row.publisherId)?.name ?? '',
         row.event,
         row.txnId ?? '',

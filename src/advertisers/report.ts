@@ -1,0 +1,69 @@
+import type { CatalogStore } from '../catalog/store.ts';
+import type { Work } from '../management/unit-of-work.ts';
+import type { Metrics } from '../reports/metrics.ts';
+import type { ReportService } from '../reports/service.ts';
+import { readCampaigns, readCarriers } from './scope.ts';
+
+export const reportGroups = ['campaign', 'date', 'publisher'] as const;
+export type ReportGroup = (typeof reportGroups)[number];
+
+/** What an advertiser is told: nothing of what publishers show beside its offers. */
+export const counts = ['impressions', 'clicks', 'conversions'] as const;
+export const money = ['revenue_micros', 'unbilled_micros'] as const;
+type Sums = Record<(typeof counts)[number] | (typeof money)[number], number>;
+
+/** `id`: of the campaign or publisher; null: a day. Amounts of different currencies are not added. */
+export type ReportLine = { id: number | null; name: string; currency: string; sums: Sums };
+
+type Sources = { reports: Pick<ReportService, 'activity'>; catalog: Pick<CatalogStore, 'current'> };
+
+/** The campaigns of an advertiser that the actor may see, with who shows them. */
+export type ReportScope = {
+  campaigns: ReadonlyMap<number, { name: string; currency: string }>;
+  publishers: ReadonlyMap<number, string>;
+};
+
+/** Campaigns that were removed included: what they have done stays in reports. */
+export async function readReportScope(work: Work, advertiserId: number): Promise<ReportScope> {
+  const campaigns = await readCampaigns(work, advertiserId);
+  const carriers = await readCarriers(work, [...campaigns.keys()]);
+  return { campaigns, publishers: new Map([...carriers.values()].flat().map(({ id, name }) => [id, name])) };
+}
+
+/**
+ * The sums of an advertiser's campaigns at every publisher that shows them, each day that of its publisher.
+ * @throws AppError invalid_request, report_too_large, unavailable
+ */
+export async function readReport(
+  { reports, catalog }: Sources,
+  { campaigns, publishers }: ReportScope,
+  { by, from, to }: { by: ReportGroup; from: string; to: string },
+  signal?: AbortSignal,
+): Promise<ReportLine[]> {
+  const resources = { campaigns: new Set(campaigns.keys()), placements: null };
+  const lines = new Map<string, ReportLine>();
+  for (const [publisherId, publisherName] of publishers) {
+    const publisher = catalog.current().publishers.get(publisherId);
+    if (publisher === undefined) continue;
+    const parameters = { from, to, group_by: 'campaign' };
+    const { rows } = await reports.activity(publisher, parameters, { resources, signal });
+    for (const { time, group, metrics } of rows) {
+      const campaignId = Number(group[0]);
+      const { name = '', currency = '' } = campaigns.get(campaignId) ?? {};
+      const named = {
+        campaign: { id: campaignId, name },
+        date: { id: null, name: time },
+        publisher: { id: publisherId, name: publisherName },
+      }[by];
+      const key = `${named.id ?? named.name} ${currency}`;
+      const line = lines.get(key) ?? { ...named, currency, sums: noSums() };
+      lines.set(key, { ...line, sums: added(line.sums, metrics) });
+    }
+  }
+  return [...lines.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+const noSums = (): Sums => ({ impressions: 0, clicks: 0, conversions: 0, revenue_micros: 0, unbilled_micros: 0 });
+
+const added = (sums: Sums, metrics: Metrics): Sums =>
+  Object.fromEntries(Object.entries(sums).map(([name, value]) => [name, value + metrics[name as keyof Sums]])) as Sums;
