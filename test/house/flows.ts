@@ -15,6 +15,9 @@ export type Flows = Record<'fetch' | 'beacon' | 'wrap' | 'form', readonly string
 /** A flow is repeated: what runs each time counts, but not what also runs while nothing is asked, as jobs do. */
 const repeats = 10;
 
+/** Longer than the pause of any poll (milliseconds): what runs by the clock is seen, on a fast machine too. */
+const idleMs = 1500;
+
 type Functions = ReadonlySet<string>;
 
 /** Functions under src that have run since the last call, as V8 counts them, each as `path name offset`. */
@@ -79,6 +82,8 @@ export async function enteredFiles(): Promise<Flows> {
       await sleep(tookMs);
       for (const key of takeFunctions(session)) byTheClock.add(key);
     }
+    await sleep(idleMs);
+    for (const key of takeFunctions(session)) byTheClock.add(key);
     return filesOf([...(entered ?? [])].filter((key) => !byTheClock.has(key)));
   };
   session.post('Debugger.enable');
