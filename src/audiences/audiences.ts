@@ -4,8 +4,8 @@ import { nameField } from '../management/fields.ts';
 import { orNull, type Resource, stamps } from '../management/resource.ts';
 import { problem } from '../management/schema-errors.ts';
 import type { Work } from '../management/unit-of-work.ts';
-import { AppError } from '../platform/errors.ts';
-import { ruleSchema } from './rules/rule.ts';
+import { AppError, type ErrorDetail } from '../platform/errors.ts';
+import { checkRule, type Rule, ruleSchema } from './rules/rule.ts';
 
 /** Audiences of a publisher (count). */
 const maxAudiences = 500;
@@ -47,10 +47,12 @@ export const audiences: Resource = {
   filters: [],
   searched: ['key', 'name'],
   prepare: (values) => (typeof values.key === 'string' ? { ...values, key: normaliseName(values.key) } : values),
-  check: (values, _work, current) =>
-    current === null || (current.rule === null) === (values.rule === null)
-      ? []
-      : [{ path: '/rule', message: 'is neither given to a list nor taken away later' }],
+  check: async (values, work, current) => {
+    if (current !== null && (current.rule === null) !== (values.rule === null))
+      return [{ path: '/rule', message: 'is neither given to a list nor taken away later' }];
+    const rule = values.rule as Rule | null;
+    return rule === null ? [] : [...checkRule(rule), ...(await checkIncluded(rule, String(values.key), work))];
+  },
   beforeSave: async ({ executor, publisherId }, _values, current) => {
     if (current !== null) return;
     await executor.query('select 1 from publishers where id = $1 for update', [publisherId]);
@@ -64,20 +66,40 @@ export const audiences: Resource = {
   beforeRemove: async (work, { key }) => refuseIfUsed(work, String(key)),
 };
 
-/** @throws AppError in_use: a campaign names the audience */
+/** What is wrong with the audience that a rule is limited to: it is unknown, or leads back to the one of the rule. */
+async function checkIncluded({ audience }: Rule, key: string, work: Work): Promise<ErrorDetail[]> {
+  if (audience === undefined) return [];
+  const { rows } = await work.executor.query<{ key: string; included: string | null }>(
+    `select key, rule ->> 'audience' as included from audiences where publisher_id = $1`,
+    [work.publisherId],
+  );
+  const includedBy = new Map(rows.map((row) => [row.key, row.included]));
+  const wrong = (message: string): ErrorDetail[] => [{ path: '/rule/audience', message }];
+  const by: string[] = [];
+  for (let at: string | null = audience; at !== null && !by.includes(at); at = includedBy.get(at) ?? null) {
+    if (at === key) return wrong(['is the audience itself', ...by.map((one) => `by way of ${one}`)].join(', '));
+    by.push(at);
+  }
+  return includedBy.has(audience) ? [] : wrong(`There is no audience ${audience}`);
+}
+
+/** @throws AppError in_use: a campaign or a rule names the audience */
 async function refuseIfUsed({ executor, publisherId }: Work, key: string): Promise<void> {
-  const { rows } = await executor.query<{ name: string }>(
-    `select name from campaigns
+  const { rows } = await executor.query<{ use: string }>(
+    `select 'is targeted by the campaign ' || name as use from campaigns
     where publisher_id = $1 and deleted_at is null and (
       rules -> 'targeting' -> 'audiences' -> 'include' ? $2 or rules -> 'targeting' -> 'audiences' -> 'exclude' ? $2
-    ) order by id limit 1`,
+    )
+    union all
+    select 'is named by the rule of the audience ' || key from audiences
+    where publisher_id = $1 and rule ->> 'audience' = $2 limit 1`,
     [publisherId, key],
   );
-  const [campaign] = rows;
-  if (campaign !== undefined)
+  const [used] = rows;
+  if (used !== undefined)
     throw new AppError('in_use', {
       message: 'The audience is in use.',
-      details: [{ path: '/key', message: `is targeted by the campaign ${campaign.name}` }],
+      details: [{ path: '/key', message: used.use }],
     });
 }
 

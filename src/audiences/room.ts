@@ -19,6 +19,7 @@ import { deleteOldImports } from './import/imports.ts';
 import { importRoutes } from './import/routes.ts';
 import { deleteEndedMembers, deleteOrphanedMembers, noteGrowth } from './members/members.ts';
 import { memberRoutes } from './members/routes.ts';
+import { trafficRoutes } from './members/traffic.ts';
 import { audiencePages } from './pages/audiences.ts';
 import { deleteOldFacts, followRules } from './rules/follow.ts';
 import { eraseProfileOfUser, eraseProfilesOfSessions, exportAttributes, exportMemberships } from './user-data.ts';
@@ -45,6 +46,7 @@ export function createAudiences({ platform, catalog, accounts }: Needs) {
       await app.register(attributeRoutes, { http, userKeys });
       await app.register(audienceRoutes(http, ['list', 'create', 'get', 'update']));
       await app.register(memberRoutes, { http, userKeys });
+      await app.register(trafficRoutes, { http, userKeys });
       await app.register(importRoutes, { http, ...importDeps });
       await app.register(audienceRoutes(http, ['remove']));
     },

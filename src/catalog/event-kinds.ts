@@ -118,10 +118,34 @@ const maxOwnEvents = 20;
 /** Path of the beacon; the event is its parameter `name`. */
 export const ownEventPath = '/event/record/own';
 
+const ownName = '[a-z0-9][a-z0-9_-]{0,39}';
+
+/** An own event as rules name it and events store it. */
+export type OwnKind = `own:${string}`;
+
+export const ownKind = (name: string): OwnKind => `own:${name}`;
+
+export const isOwnKind = (kind: string): kind is OwnKind => kind.startsWith('own:');
+
+/** One of these, or an own event as `own:` with its name. */
+export const orOwnKind = <const Values extends readonly string[]>(values: Values, description: string) =>
+  Type.Unsafe<Values[number] | OwnKind>(
+    Type.Union(
+      [
+        Type.String({
+          pattern: `^own:${ownName}$`,
+          [problem]: `must be one of ${values.join(', ')}, or own: with the name of an own event`,
+        }),
+        ...values.map((value) => Type.Literal(value)),
+      ],
+      { description: `${description} An own event is \`own:\` with its name.` },
+    ),
+  );
+
 export const ownEventsField = (description: string) =>
   Type.Array(
     Type.String({
-      pattern: '^[a-z0-9][a-z0-9_-]{0,39}$',
+      pattern: `^${ownName}$`,
       [problem]: 'must have 1 to 40 lower-case letters, digits, hyphens and underscores',
     }),
     { maxItems: maxOwnEvents, uniqueItems: true, default: [], description },

@@ -54,8 +54,7 @@ test('who saw an offer often enough is in the audience at the next fetch, until 
       const { offers } = await fetched(
         user === null ? { pub_user_id: undefined, ad_fp: 'device' } : { pub_user_id: user },
       );
-      const url = new URL(offers[0]?.pixel ?? '');
-      expect((await t.app.inject({ url: url.pathname + url.search })).statusCode).toBe(200);
+      await hit(offers[0]?.pixel ?? '');
     }
   await followAll();
   const shown = async () => [
@@ -69,17 +68,104 @@ test('who saw an offer often enough is in the audience at the next fetch, until 
   expect(await shown()).toEqual([1, 1, 1]);
 });
 
-test('what contradicts a rule is refused: members by hand, other audiences, lists that become rules', async () => {
+test('what contradicts a rule is refused: members by hand, lists that become rules, unknown events', async () => {
   const rule = { event: 'click', within_days: 7 };
   await me.call('POST', '/audiences', { key: 'clicked', name: 'Clicked', rule });
   await me.call('POST', '/audiences', { key: 'list', name: 'List' });
   expect((await me.call('PUT', '/audiences/clicked/members', { ids: ['u1'] })).status).toBe(409);
-  const itself = { ...rule, audience: 'mine' };
-  expect((await me.call('POST', '/audiences', { key: 'mine', name: 'Mine', rule: itself })).status).toBe(400);
   expect((await me.call('PATCH', '/audiences/list', { rule })).status).toBe(400);
   expect((await me.call('PATCH', '/audiences/clicked', { rule: null })).status).toBe(400);
   const wrong = { event: 'bought', within_days: 0, times: 0 };
   expect((await me.call('POST', '/audiences', { key: 'x', name: 'X', rule: wrong })).status).toBe(400);
+  const refused = async (changes: object) => {
+    const { body } = await me.call('POST', '/audiences', { key: 'x', name: 'X', rule: { ...rule, ...changes } });
+    return (body as unknown as { error: { details: object[] } }).error.details;
+  };
+  expect(await refused({ event: 'own:Bad name' })).toEqual([
+    { path: '/rule/event', message: expect.stringMatching(/^must be one of impression, .*, or own: with the name/) },
+  ]);
+  expect(await refused({ event: 'outcome', category: 'Food' })).toEqual([
+    { path: '/rule/category', message: 'is not known of outcomes; leave it out' },
+  ]);
+});
+
+test('an audience that includes itself is refused in words, by way of others too', async () => {
+  const ruleOf = (audience?: string) => ({ event: 'click', within_days: 7, ...(audience && { audience }) });
+  const made = (key: string, audience?: string) =>
+    me.call('POST', '/audiences', { key, name: key, rule: ruleOf(audience) });
+  const detailOf = ({ body }: { body: object }) => (body as { error: { details: object[] } }).error.details;
+  const path = '/rule/audience';
+  expect(detailOf(await made('a', 'a'))).toEqual([{ path, message: 'is the audience itself' }]);
+  expect(detailOf(await made('a', 'b'))).toEqual([{ path, message: 'There is no audience b' }]);
+  for (const [key, audience] of [['a'], ['b', 'a'], ['c', 'b']] as const)
+    expect((await made(key, audience)).status).toBe(201);
+  expect(detailOf(await me.call('PATCH', '/audiences/a', { rule: ruleOf('c') }))).toEqual([
+    { path, message: 'is the audience itself, by way of c, by way of b' },
+  ]);
+  const kept = await me.call('DELETE', '/audiences/a');
+  expect(kept.status).toBe(409);
+  expect(detailOf(kept)).toEqual([{ path: '/key', message: 'is named by the rule of the audience b' }]);
+});
+
+const sizes = async () => {
+  const { body } = await me.call('GET', '/audiences?limit=20');
+  const rows = body.data as unknown as { key: string; size: number }[];
+  return Object.fromEntries(rows.map(({ key, size }) => [key, size]));
+};
+
+const hit = async (url: string) => {
+  const { pathname, search } = new URL(url);
+  expect((await t.app.inject({ url: pathname + search })).statusCode).toBe(200);
+};
+
+test('rules follow own events by name, outcomes of the publisher, and members of another audience', async () => {
+  await me.call('PATCH', `/publishers/${me.publisherId}`, { own_events: ['video_started', 'quiz'] });
+  await me.call('POST', '/audiences', { key: 'vip', name: 'VIP' });
+  await me.call('PUT', '/audiences/vip/members', { ids: ['u1'] });
+  const rules = {
+    video: { event: 'own:video_started', times: 2 },
+    quiz: { event: 'own:quiz' },
+    orders: { event: 'outcome', outcome: 'order', times: 2 },
+    any: { event: 'outcome' },
+    'vip-any': { event: 'outcome', audience: 'vip' },
+    'vip-video': { event: 'own:video_started', audience: 'vip' },
+  };
+  for (const [key, rule] of Object.entries(rules))
+    expect((await me.call('POST', '/audiences', { key, name: key, rule: { within_days: 7, ...rule } })).status).toBe(201);
+  for (const [pub_user_id, times] of [
+    ['u1', 2],
+    ['u2', 1],
+  ] as const)
+    for (let time = 0; time < times; time++) {
+      const { offers } = await fetched({ pub_user_id });
+      await hit((offers[0] as unknown as { events: Record<string, string> }).events.video_started as string);
+    }
+  for (const [pub_user_id, name, id] of [
+    ['u1', 'order', '1'],
+    ['u2', 'order', '2'],
+    ['u2', 'order', '3'],
+    ['u3', 'visit', '4'],
+  ])
+    expect((await me.call('POST', '/outcomes', { pub_user_id, name, id })).status).toBe(202);
+  await followAll();
+  expect(await sizes()).toEqual({ vip: 1, video: 1, quiz: 0, orders: 1, any: 3, 'vip-any': 1, 'vip-video': 1 });
+});
+
+test('the share of traffic is that of sessions whose users are in the audience, by any id', async () => {
+  await me.call('POST', '/audiences', { key: 'vip', name: 'VIP' });
+  const email_sha256 = 'a'.repeat(64);
+  await me.call('PUT', '/audiences/vip/members', { ids: ['u1'], sha256_emails: [email_sha256] });
+  const shareOf = async () => (await me.call('GET', '/audiences/vip/traffic')).body.data;
+  expect(await shareOf()).toEqual({ key: 'vip', share: null, sessions: 0 });
+  await fetched({ ad_fp: 'device' });
+  await fetched({ pub_user_id: 'u2', email_sha256 });
+  await fetched({ pub_user_id: 'u3' });
+  await fetched({ pub_user_id: undefined });
+  await fetched({ dev: 1 });
+  expect(await shareOf()).toEqual({ key: 'vip', share: 0.5, sessions: 4 });
+  await me.call('DELETE', '/audiences/vip/members', { ids: ['u1'] });
+  expect(await shareOf()).toEqual({ key: 'vip', share: 0.25, sessions: 4 });
+  expect((await me.call('GET', '/audiences/none/traffic')).status).toBe(404);
 });
 
 type Act = { user: number; kind: 'impression' | 'click'; daysAgo: number; dev: boolean; suspicious: boolean };
@@ -162,15 +248,8 @@ test('rules count one campaign, advertiser or category, and an erased user is in
     const rule = { event: 'impression', within_days: 7, ...filter };
     expect((await me.call('POST', '/audiences', { key, name: key, rule })).status).toBe(201);
   }
-  const { offers } = await fetched();
-  const url = new URL(offers[0]?.pixel ?? '');
-  await t.app.inject({ url: url.pathname + url.search });
+  await hit((await fetched()).offers[0]?.pixel ?? '');
   await followAll();
-  const sizes = async () => {
-    const { body } = await me.call('GET', '/audiences?limit=20');
-    const rows = body.data as unknown as { key: string; size: number }[];
-    return Object.fromEntries(rows.map(({ key, size }) => [key, size]));
-  };
   expect(await sizes()).toEqual({ all: 1, this: 1, food: 1, adv: 1, no1: 0, no2: 0, no3: 0 });
   await me.call('DELETE', '/users/u1');
   while (await eraseNext(t));

@@ -109,6 +109,28 @@ test('a change begins a version with its own numbers, and the old ones stay', as
   expect((await api.call('GET', '/manage/v1/experiments/nothing/report')).status).toBe(404);
 });
 
+test('own events are outcomes of their arm, by name and each once', async () => {
+  await api.end();
+  await api.call('PATCH', `/manage/v1/publishers/${t.publisher.id}`, { own_events: ['video_started', 'quiz'] });
+  await api.start({ key: 'own', arms: [arm('control', 0.5), arm('b', 0.5)] });
+  const started: Record<string, number> = {};
+  for (let at = 0; at < 20; at += 1) {
+    const data = await api.fetch({ pub_user_id: `own-${at}` });
+    const name = data.experiments[0].arm as string;
+    if (at % 2 === 0) continue;
+    started[name] = (started[name] ?? 0) + 1;
+    const url = data.offers[0].events.video_started.replace('http://perks.test', '');
+    for (let time = 0; time < 2; time += 1) expect((await t.app.inject(url)).statusCode).toBe(200);
+    if (at % 5 === 0) await collectAll(t);
+  }
+  const { arms } = await report('own');
+  expect(arms).toHaveLength(2);
+  for (const one of arms) {
+    expect(Object.keys(one.outcomes)).toEqual(['own:video_started']);
+    expect((one.outcomes['own:video_started']?.value ?? 0) * one.users).toBeCloseTo(started[one.arm] ?? 0, 9);
+  }
+});
+
 test('outcomes before the assignment do not count', async () => {
   await api.end();
   await outcome({

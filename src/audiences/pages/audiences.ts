@@ -1,4 +1,6 @@
+import { isOwnKind, ownKind } from '../../catalog/event-kinds.ts';
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
+import type { Publisher } from '../../catalog/types.ts';
 import { crudPages } from '../../management/crud-pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import type { Values, View } from '../../management/resource.ts';
@@ -44,7 +46,7 @@ export function audiencePages(app: App, services: AudienceServices): void {
     toForm: ruleToForm,
     read: readAudience,
     errorsToForm: (errors) => errors.map((one) => ({ ...one, path: one.path.replace(/^\/rule\/?/, '/rule.') })),
-    fields: (form, _context, { view }) => audienceFields(form, view),
+    fields: (form, context, { view }) => audienceFields(form, context, view),
     below: (context, view) => memberCards(services, context, view),
   });
 }
@@ -69,12 +71,19 @@ const ruleText = (rule: Rule | null): string =>
   rule === null
     ? t('audiences.list')
     : t('audiences.ruleText', {
-        event: t(`audiences.event_${rule.event}`),
+        event: eventText(rule.event),
         times: rule.times ?? 1,
         days: rule.within_days,
       });
 
-const ruleFields = ['event', 'outcome', 'times', 'within_days', 'campaign_id', 'advertiser_id', 'category'] as const;
+const eventText = (event: Rule['event']): string =>
+  isOwnKind(event)
+    ? t('audiences.event_own', { name: event.slice(event.indexOf(':') + 1) })
+    : t(`audiences.event_${event}`);
+
+const numbers = ['times', 'within_days', 'campaign_id', 'advertiser_id'] as const;
+const texts = ['outcome', 'category', 'audience'] as const;
+const ruleFields = ['event', ...numbers, ...texts] as const;
 
 function ruleToForm(values: Values): FormValues {
   const { rule, ...rest } = values;
@@ -87,8 +96,6 @@ function ruleToForm(values: Values): FormValues {
 
 function readAudience(fields: Fields): Values {
   const event = fields.text('rule.event');
-  const numbers = ['times', 'within_days', 'campaign_id', 'advertiser_id'] as const;
-  const texts = ['outcome', 'category'] as const;
   const rule = {
     event,
     ...Object.fromEntries(numbers.flatMap((name) => given(name, fields.number(`rule.${name}`)))),
@@ -103,13 +110,17 @@ function readAudience(fields: Fields): Values {
 
 const given = <Value>(name: string, value: Value | null): [string, Value][] => (value === null ? [] : [[name, value]]);
 
-const eventChoices = () => [
-  ...askedKinds.map((kind) => ({ value: kind, text: t(`audiences.event_${kind}`) })),
-  { value: 'conversion', text: t('audiences.event_conversion') },
-];
+/** Own events of the publisher, and the one of the rule, which may be an advertiser's. */
+const eventChoices = ({ ownEvents }: Publisher, rule: Rule | null) =>
+  [...new Set([...askedKinds, ...ownEvents.map(ownKind), ...(rule === null ? [] : [rule.event])])].map((event) => ({
+    value: event,
+    text: eventText(event),
+  }));
 
-function audienceFields(form: FormBuilder, view: View | null): Html {
+function audienceFields(form: FormBuilder, { publisher }: PublisherContext, view: View | null): Html {
   const isNew = view === null;
+  const events = eventChoices(publisher, (view?.rule ?? null) as Rule | null);
+  const others = [...publisher.audiences.keys()].filter((key) => key !== view?.key);
   const hasRule = isNew || view.rule !== null;
   const list = { value: '', text: t('audiences.list') };
   const days = { type: 'number', min: 1, max: 180 } as const;
@@ -125,7 +136,7 @@ function audienceFields(form: FormBuilder, view: View | null): Html {
           ${columns([
             form.select('rule.event', {
               label: t('audiences.filledBy'),
-              choices: isNew ? [list, ...eventChoices()] : eventChoices(),
+              choices: isNew ? [list, ...events] : events,
               hint: t('audiences.filledByHint'),
             }),
             form.input('rule.times', { label: t('audiences.times'), type: 'number', min: 1, max: 100 }),
@@ -136,6 +147,10 @@ function audienceFields(form: FormBuilder, view: View | null): Html {
             form.input('rule.advertiser_id', { label: t('audiences.advertiserId'), type: 'number', min: 1 }),
             form.input('rule.category', { label: t('audiences.category') }),
             form.input('rule.outcome', { label: t('audiences.outcome') }),
+            form.select('rule.audience', {
+              label: t('audiences.audience'),
+              choices: [{ value: '', text: '–' }, ...others.map((key) => ({ value: key, text: key }))],
+            }),
           ])}`
         : nothing
     }`;

@@ -10,7 +10,7 @@ import { drawnChart } from '../../shell/chart.ts';
 import { card, notice } from '../../shell/components.ts';
 import { type Fields, hasRole, keyIn, viewerOf } from '../../shell/context.ts';
 import { columns } from '../../shell/field-groups.ts';
-import { count, momentText, utc } from '../../shell/format.ts';
+import { count, momentText, percent, utc } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';
 import type { PageResult, Pages } from '../../shell/pages.ts';
 import type { Upload } from '../../shell/uploads.ts';
@@ -18,6 +18,7 @@ import { findAudience, listId } from '../audiences.ts';
 import type { Import } from '../import/imports.ts';
 import { type ImportDeps, importMembers } from '../import/run.ts';
 import { countOverlap, findMembership, type Membership, readGrowth } from '../members/look.ts';
+import { findTraffic, type Traffic } from '../members/traffic.ts';
 import { refusalOfId } from '../user-ids.ts';
 
 export type MemberServices = { importDeps: ImportDeps; management: ManagementClient };
@@ -99,13 +100,18 @@ const importedText = ({ added, bad, errors }: Import): string =>
 
 /** Below the form of an audience: growth, adding members, and questions about them. */
 export async function memberCards(
-  { management }: MemberServices,
+  { management, importDeps: { userKeys } }: MemberServices,
   context: PublisherContext,
   view: View,
 ): Promise<Html> {
-  const growth = await management.read(context, async (work) =>
-    readGrowth(work.executor, (await findAudience(work, String(view.key))).id),
-  );
+  const { growth, traffic } = await management.read(context, async (work) => {
+    const { id } = await findAudience(work, String(view.key));
+    const { executor, publisherId, nowMs } = work;
+    return {
+      growth: await readGrowth(executor, id),
+      traffic: await findTraffic(executor, { publisherId, audienceId: id, userKeys, nowMs }),
+    };
+  });
   const others = [...context.publisher.audiences.keys()]
     .filter((key) => key !== view.key)
     .map((key) => ({ value: key, text: key }));
@@ -115,13 +121,16 @@ export async function memberCards(
     ${card(
       t('audiences.members'),
       html`
-        <p>${t('audiences.memberCount', { users: Number(view.size) })}</p>
+        <p>${t('audiences.memberCount', { users: Number(view.size) })} ${trafficText(traffic)}</p>
         ${growth.length > 1 ? growthChart(growth) : nothing}
         ${view.rule === null ? nothing : notice('info', html`<p>${t('audiences.byRule')}</p>`)}
         ${isAdmin && view.rule === null ? addForm(context, to) : nothing}`,
     )}
     ${isAdmin ? card(t('audiences.questions'), questions(context, to, others)) : nothing}`;
 }
+
+const trafficText = ({ share, sessions }: Traffic): string =>
+  share === null ? '' : t('audiences.traffic', { share: percent(share), sessions });
 
 const growthChart = (growth: readonly { atMs: number; members: number }[]): Html =>
   drawnChart({

@@ -1,10 +1,15 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { type EventKind, eventKinds } from '../../catalog/event-kinds.ts';
+import { type EventKind, eventKinds, orOwnKind } from '../../catalog/event-kinds.ts';
 import { idSchema } from '../../management/resource.ts';
+import type { ErrorDetail } from '../../platform/errors.ts';
 
-/** Own events are not told apart by name, and so not asked for. */
-export const askedKinds = (Object.keys(eventKinds) as EventKind[]).filter((kind) => kind !== 'own');
-const kinds = [...askedKinds, 'conversion'] as const;
+type NamedKind = Exclude<EventKind, 'own'>;
+
+/** What users did, beside own events; `outcome`: what their publisher says that they did. */
+export const askedKinds = [
+  ...(Object.keys(eventKinds) as EventKind[]).filter((kind): kind is NamedKind => kind !== 'own'),
+  ...(['conversion', 'outcome'] as const),
+];
 
 /** Longest time that a rule looks back (days). */
 const maxDays = 180;
@@ -12,23 +17,43 @@ const maxDays = 180;
 /** Who is in an audience by what they did (docs/interface.md#audiences). */
 export const ruleSchema = Type.Object(
   {
-    event: Type.Union(
-      kinds.map((kind) => Type.Literal(kind)),
-      { description: 'What users did: saw an offer (impression), clicked, selected a perk, converted and so on.' },
+    event: orOwnKind(
+      askedKinds,
+      'What users did: saw an offer (impression), clicked, selected a perk, converted and so on, or had an outcome of ' +
+        'the publisher.',
     ),
     outcome: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 64, description: 'Of conversions: only those of this name.' }),
+      Type.String({
+        ...{ minLength: 1, maxLength: 64 },
+        description: 'Of conversions and outcomes: only those of this name.',
+      }),
     ),
     times: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: 'At least this often; default 1.' })),
     within_days: Type.Integer({ minimum: 1, maximum: maxDays, description: 'Within so many days.' }),
     campaign_id: Type.Optional(idSchema),
     advertiser_id: Type.Optional(idSchema),
     category: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Of the campaign.' })),
+    audience: Type.Optional(
+      Type.String({
+        ...{ minLength: 1, maxLength: 64 },
+        description: 'Key of another audience: only who is in it when what they did is taken in.',
+      }),
+    ),
   },
   { title: 'AudienceRule', additionalProperties: false },
 );
 
 export type Rule = Static<typeof ruleSchema>;
+
+const campaignFields = ['campaign_id', 'advertiser_id', 'category'] as const;
+
+/** What a rule's shape does not say. */
+export const checkRule = (rule: Rule): ErrorDetail[] =>
+  rule.event !== 'outcome'
+    ? []
+    : campaignFields.flatMap((field) =>
+        rule[field] === undefined ? [] : { path: `/rule/${field}`, message: 'is not known of outcomes; leave it out' },
+      );
 
 /**
  * SQL of what users of a publisher did, as a rule counts it: rows of user_key and at. Voids take nothing back.
@@ -36,18 +61,33 @@ export type Rule = Static<typeof ruleSchema>;
  * @param written SQL condition on the transactions of rows
  */
 export function factsSql(
-  { event, outcome, within_days, campaign_id, advertiser_id, category }: Rule,
+  rule: Rule,
   publisherId: number,
   nowMs: number,
   parameter: (value: unknown) => string,
   written: (column: string) => string,
 ): string {
-  const isConversion = event === 'conversion';
-  const since = parameter(new Date(nowMs - within_days * 86_400_000));
+  const { event, outcome, within_days, campaign_id, advertiser_id, category, audience } = rule;
   const conditions = [
     `t.publisher_id = ${parameter(publisherId)}`,
-    `t.at > ${since}`,
+    `t.at > ${parameter(new Date(nowMs - within_days * 86_400_000))}`,
     written('t.written_by'),
+  ];
+  const inAudience = (userKey: string): string[] =>
+    audience === undefined
+      ? []
+      : [
+          `exists (select from audiences a join audience_members m on m.audience_id = a.id
+            where a.publisher_id = t.publisher_id and a.key = ${parameter(audience)} and m.user_key = ${userKey}
+              and (m.expires_at is null or m.expires_at > ${parameter(new Date(nowMs))}))`,
+        ];
+  if (event === 'outcome') {
+    if (outcome !== undefined) conditions.push(`t.name = ${parameter(outcome)}`);
+    return `select t.user_key, t.at from own_outcomes t
+      where ${[...conditions, ...inAudience('t.user_key')].join(' and ')}`;
+  }
+  const isConversion = event === 'conversion';
+  conditions.push(
     isConversion ? 't.conversions = 1' : `t.kind = ${parameter(event)} and t.suspicious is null`,
     ...(campaign_id === undefined ? [] : [`t.campaign_id = ${parameter(campaign_id)}`]),
     ...(advertiser_id === undefined ? [] : [`c.advertiser_id = ${parameter(advertiser_id)}`]),
@@ -58,7 +98,8 @@ export function factsSql(
           `exists (select from conversions o where o.day = t.day and o.session_id = t.session_id and o.id = t.id
             and o.event = ${parameter(outcome)})`,
         ]),
-  ];
+    ...inAudience('s.user_key'),
+  );
   return `
     select s.user_key, t.at ${isConversion ? 'from bookings t' : 'from events t'}
     join campaigns c on c.id = t.campaign_id

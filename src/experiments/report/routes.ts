@@ -48,7 +48,9 @@ const arm = Type.Object(
     metrics: Type.Record(Type.String(), metric, {
       description: 'By 1,000 sessions: revenue, perks, clicks, conversions.',
     }),
-    outcomes: Type.Record(Type.String(), metric, { description: "The publisher's own, by user." }),
+    outcomes: Type.Record(Type.String(), metric, {
+      description: "The publisher's own, and own events as `own:` with their names, by user.",
+    }),
   },
   { title: 'ExperimentArmReport' },
 );

@@ -1,3 +1,4 @@
+import { isOwnKind } from '../../catalog/event-kinds.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { addMoments, type Moments, momentNames, noMoments } from '../statistics/moments.ts';
 
@@ -47,7 +48,7 @@ const cappedAt = 0.999;
 /** Of `count` users, how many are on the quantile or above it: those whose values are read one by one. */
 const cappedCount = (count: number): number => (count === 0 ? 0 : count - Math.ceil(cappedAt * count) + 1);
 
-/** Own outcomes of a report (count of names). */
+/** Own outcomes of a report, and own events: so many names each. */
 const maxOutcomes = 20;
 
 /** The sums of a version, in the units of reports: money, not micros. */
@@ -61,7 +62,10 @@ export async function readRows(executor: Executor, asked: Asked): Promise<SumsRo
     order by 1, 2, 3, 4`,
     values: [experimentId, version, segment ?? ''],
   });
-  const own = [...new Set(rows.filter(({ isOwn }) => isOwn).map(({ name }) => name))].sort().slice(0, maxOutcomes);
+  const named = [...new Set(rows.filter(({ isOwn }) => isOwn).map(({ name }) => name))].sort();
+  const own = [false, true].flatMap((isEvent) =>
+    named.filter((name) => isOwnKind(name) === isEvent).slice(0, maxOutcomes),
+  );
   const kept = rows.filter(({ name, isOwn }) => !isOwn || own.includes(name));
   const countOf = (is: (row: (typeof rows)[number]) => boolean, of: 'n' | 'y'): number =>
     rows.filter(is).reduce((sum, row) => sum + row[of], 0);

@@ -4,6 +4,7 @@ import {
   addBookingsSql,
   addEventsSql,
   addOutcomesSql,
+  addOwnEventsSql,
   addSessionsSql,
   addUpMomentsSql,
   moveUnitsSql,
@@ -31,8 +32,8 @@ export const collectSums = (pool: pg.Pool): Promise<boolean | null> =>
     if (any) {
       // Found by the index of new rows, never by reading a table from end to end.
       await executor.query('set local enable_seqscan = off; set local jit = off');
-      for (const text of [moveUnitsSql, addSessionsSql, addEventsSql, addBookingsSql, addOutcomesSql])
-        await executor.query(text, [from, to]);
+      const added = [addSessionsSql, addEventsSql, addBookingsSql, addOutcomesSql, addOwnEventsSql];
+      for (const text of [moveUnitsSql, ...added]) await executor.query(text, [from, to]);
       await executor.query(addUpMomentsSql);
     }
     await executor.query('update experiment_progress set until_xid = $1::xid8', [to]);

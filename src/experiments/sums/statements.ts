@@ -134,6 +134,20 @@ group by 1, 2, 3, 4, 5, 6
 on conflict (experiment_id, version, name, arm, unit_key) do update
 set occurrences = o.occurrences + excluded.occurrences, value_micros = o.value_micros + excluded.value_micros`;
 
+/** Own events of the sessions in an experiment, as outcomes of 1 each, named as events store them. */
+export const addOwnEventsSql = `
+insert into experiment_outcomes as o (${key}, sees, name, occurrences, value_micros)
+select u.experiment_id, u.version, u.arm, u.unit_key, u.would_see > 0, g.kind, count(*), 1000000 * count(*)
+from (
+  select g.*, t.kind from events t ${sessionOf}
+  where ${isNew} and t.suspicious is null and t.kind like 'own:%'
+) g ${members('g')}
+join experiment_units u on u.experiment_id = arm.experiment_id and u.version = arm.version and u.arm = arm.arm
+  and u.unit_key = arm.unit_key
+group by 1, 2, 3, 4, 5, 6
+on conflict (experiment_id, version, name, arm, unit_key) do update
+set occurrences = o.occurrences + excluded.occurrences, value_micros = o.value_micros + excluded.value_micros`;
+
 const momentKey = 'experiment_id, version, arm, sees, segment, segment_value, name, is_own';
 const sums = ['n', 'x', 'y', 'b', 'xx', 'yy', 'bb', 'xy', 'xb', 'yb'];
 

@@ -2,11 +2,11 @@ import type { Publisher, Snapshot } from '../../catalog/types.ts';
 import type { DecisionInput } from '../../decision/types.ts';
 import type { Model } from '../../learning/model.ts';
 import { loadVersion } from '../../learning/versions.ts';
+import { sampleShare } from '../../platform/db/partitions.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { type DecisionRow, decisionColumns, inputWith, type StoredDecision, toStoredDecision } from '../re-decide.ts';
-import { shareOfPages } from './session-sample.ts';
 import { catalogueIdOf, findState, unpackCatalogue } from './states.ts';
 
 /** How far back it looks (days): as long as decisions can be made again. */
@@ -28,7 +28,7 @@ export type DecisionSample = { decisions: readonly SampledDecision[]; sessions: 
 
 /** Without those of testers, of erased users, and of fetches that were too late or held out. */
 export async function sampleDecisions(executor: Executor, publisherId: number, nowMs: number): Promise<DecisionSample> {
-  const share = await shareOfPages(executor);
+  const share = await sampleShare(executor, 'sessions');
   const sinceMs = nowMs - days * dayMs;
   const { rows } = await executor.query<DecisionRow & { id: string; found: number }>(
     `select id, ${decisionColumns}, count(*) over ()::float8 as found

@@ -1,4 +1,5 @@
 import type { DecisionContext } from '../../decision/types.ts';
+import { sampleShare } from '../../platform/db/partitions.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { runInSlices } from '../../platform/lib/slices.ts';
 import { dayOf } from '../../platform/lib/time.ts';
@@ -8,9 +9,6 @@ import { type ContextRow, toContext } from '../re-decide.ts';
 /** Requests of stored sessions. `share`: how much of all sessions was read, 1 where that is every one. */
 export type SessionSample = { contexts: readonly DecisionContext[]; share: number };
 
-/** Read at most (8 kB pages of the table): about 10,000 sessions, however many there are. */
-const maxPages = 600;
-
 /** Rows converted between two pauses (count). */
 const sliceSize = 1000;
 
@@ -19,7 +17,7 @@ export async function sampleSessions(
   executor: Executor,
   { publisherId, sinceMs }: { publisherId: number; sinceMs: number },
 ): Promise<SessionSample> {
-  const share = await shareOfPages(executor);
+  const share = await sampleShare(executor, 'sessions');
   const { rows } = await executor.query<ContextRow & { decision: string }>(
     `select placement, user_key, country, device, os, custom, language, dev, decision,
       round(extract(epoch from created_at) * 1000)::float8 as created_ms
@@ -37,13 +35,4 @@ function* toContexts(rows: readonly (ContextRow & { decision: string })[]): Gene
     if (contexts.length % sliceSize === 0) yield;
   }
   return contexts;
-}
-
-/** How much of all sessions is read by a sample. */
-export async function shareOfPages(executor: Executor): Promise<number> {
-  const { rows } = await executor.query<{ pages: number }>(
-    `select coalesce(sum(pg_relation_size(relid) / 8192), 0)::float8 as pages
-    from pg_partition_tree('sessions') where isleaf`,
-  );
-  return Math.min(1, maxPages / Math.max(1, rows[0]?.pages ?? 0));
 }

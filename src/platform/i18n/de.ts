@@ -713,7 +713,11 @@ export const de: Messages = {
     campaignId: 'Nur Kampagne (ID)',
     advertiserId: 'Nur Werbekunde (ID)',
     category: 'Nur Kategorie',
-    outcome: 'Nur Conversions namens',
+    outcome: 'Nur Conversions oder Ergebnisse namens',
+    audience: 'Nur wer auch hier ist',
+    traffic:
+      '{share} des Verkehrs der letzten 7 Tage sind ihre ({sessions, plural, one {eine Sitzung} other ' +
+      '{{sessions, number} Sitzungen}} angesehen).',
     event_impression: 'Sah ein Angebot',
     event_click: 'Klickte',
     event_no_thanks: 'Lehnte ab',
@@ -721,6 +725,8 @@ export const de: Messages = {
     event_save: 'Merkte sich ein Angebot',
     event_selection: 'Wählte ein Angebot',
     event_conversion: 'Konvertierte',
+    event_outcome: 'Hatte ein Ergebnis von Ihnen',
+    event_own: 'Eigenes Ereignis {name}',
     ruleText:
       '{event}, {times, plural, one {einmal} other {#-mal}} innerhalb von ' +
       '{days, plural, one {einem Tag} other {# Tagen}}',

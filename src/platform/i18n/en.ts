@@ -688,7 +688,11 @@ export const en = {
     campaignId: 'Only campaign (id)',
     advertiserId: 'Only advertiser (id)',
     category: 'Only category',
-    outcome: 'Only conversions named',
+    outcome: 'Only conversions or outcomes named',
+    audience: 'Only who is also in',
+    traffic:
+      '{share} of the last 7 days’ traffic is theirs ({sessions, plural, one {one session} other ' +
+      '{{sessions, number} sessions}} looked at).',
     event_impression: 'Saw an offer',
     event_click: 'Clicked',
     event_no_thanks: 'Declined',
@@ -696,6 +700,8 @@ export const en = {
     event_save: 'Saved for later',
     event_selection: 'Selected a perk',
     event_conversion: 'Converted',
+    event_outcome: 'Had an outcome of yours',
+    event_own: 'Own event {name}',
     ruleText: '{event}, {times, plural, one {once} other {# times}} within {days, plural, one {a day} other {# days}}',
     members: 'Members',
     memberCount: '{users, plural, =0 {Nobody is in this audience.} one {One user.} other {{users, number} users.}}',

@@ -1,0 +1,95 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { callOf, type ManagementHttp, publisherQuery, requirePermission } from '../../management/http.ts';
+import { orNull } from '../../management/resource.ts';
+import { integers, uuids } from '../../platform/db/binary-array.ts';
+import { sampleShare } from '../../platform/db/partitions.ts';
+import type { Executor } from '../../platform/db/pool.ts';
+import { errorAnswers } from '../../platform/http/schemas.ts';
+import { dayMs, dayOf } from '../../platform/lib/time.ts';
+import type { App } from '../../platform/ports.ts';
+import type { UserKeys } from '../../platform/security/user-key.ts';
+import { findAudience } from '../audiences.ts';
+import { profileKeysOf } from '../profile-keys.ts';
+
+/** Sessions of a sample (count), and how far back they go (milliseconds). */
+const maxSessions = 10_000;
+const lookBackMs = 7 * dayMs;
+
+/** Part of a publisher's sessions whose users are in an audience now; null where there were none. */
+export type Traffic = { share: number | null; sessions: number };
+
+type Asked = { publisherId: number; audienceId: number; userKeys: UserKeys; nowMs: number };
+
+/** Of the sessions of the last 7 days, or a random sample of them; tests are left out. */
+export async function findTraffic(
+  executor: Executor,
+  { publisherId, audienceId, userKeys, nowMs }: Asked,
+): Promise<Traffic> {
+  const part = await sampleShare(executor, 'sessions');
+  const { rows } = await executor.query<{ userKey: string | null; pubUserId: string | null; emailKey: string | null }>(
+    `select user_key as "userKey", pub_user_id as "pubUserId", decision::json -> 3 ->> 'emailKey' as "emailKey"
+    from sessions tablesample system ($4)
+    where day >= $2::date and created_at >= $3 and publisher_id = $1 and not dev limit $5`,
+    [publisherId, dayOf(nowMs - lookBackMs), new Date(nowMs - lookBackMs), part * 100, maxSessions],
+  );
+  const keys = rows.flatMap(({ userKey, pubUserId, emailKey }, session) =>
+    userKey === null
+      ? []
+      : [...profileKeysOf(publisherId, { pubUserId, emailSha256: null }, [userKey], userKeys).all, emailKey]
+          .filter((key) => key !== null)
+          .map((key) => ({ key, session })),
+  );
+  const { rows: found } = await executor.query<{ sessions: number }>(
+    `select count(distinct given.session)::int as sessions
+    from unnest($1::uuid[], $2::integer[]) as given (user_key, session)
+    join audience_members m on m.user_key = given.user_key and m.audience_id = $3
+    where m.expires_at is null or m.expires_at > $4`,
+    [uuids(keys, ({ key }) => key), integers(keys, ({ session }) => session), audienceId, new Date(nowMs)],
+  );
+  return { share: rows.length === 0 ? null : (found[0]?.sessions ?? 0) / rows.length, sessions: rows.length };
+}
+
+const params = Type.Object({ key: Type.String() });
+const answer = Type.Object(
+  {
+    message: Type.String(),
+    data: Type.Object({
+      key: Type.String(),
+      share: orNull(Type.Number(), {
+        title: 'TrafficShare',
+        description: 'Part of the sessions whose users are in it now, 0 to 1; null: there was no session.',
+      }),
+      sessions: Type.Integer({ description: 'How many were looked at.' }),
+    }),
+  },
+  { title: 'AudienceTrafficAnswer' },
+);
+
+type Members = { http: ManagementHttp; userKeys: UserKeys };
+
+/** How much of a publisher's traffic an audience is (docs/interface.md#audiences). */
+export async function trafficRoutes(app: App, { http, userKeys }: Members): Promise<void> {
+  const schema = {
+    operationId: 'getAudienceTraffic',
+    summary: "An audience's share of traffic",
+    description: 'Of the sessions of the last 7 days, or of a random sample of about 10,000 where there are more.',
+    tags: ['Audiences'],
+    params,
+    querystring: publisherQuery,
+    response: { 200: answer, ...errorAnswers(401, 403, 404) },
+  };
+  app.get<{ Params: Static<typeof params> }>(
+    '/manage/v1/audiences/:key/traffic',
+    { schema, ...requirePermission(http, 'configurations') },
+    async (request, reply) => {
+      const { actor, publisherId } = callOf(request);
+      const { key } = request.params;
+      const found = await http.management.read(actor, publisherId, async (work) => {
+        const { id } = await findAudience(work, key);
+        return findTraffic(work.executor, { publisherId, audienceId: id, userKeys, nowMs: work.nowMs });
+      });
+      reply.header('cache-control', 'no-store');
+      return { message: 'Share of traffic.', data: { key, ...found } };
+    },
+  );
+}
