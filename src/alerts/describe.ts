@@ -1,3 +1,4 @@
+import { splitKind } from '../catalog/event-kinds.ts';
 import type { HoldBack } from '../offers/goals.ts';
 import { outcomeText } from '../offers/outcome-text.ts';
 import { plainText } from '../platform/http/html.ts';
@@ -69,12 +70,11 @@ export function describe({ kind, data }: Pick<Alert, 'kind' | 'data'>, timeZone:
   const used = { limit: amount(data.limit, data.currency), per: text(data.per) };
   if (kind === 'budget.80')
     return { title: t('alerts.budget80', { name }), reason: t('alerts.budget80Reason', used), path };
-  if (data.metric === 'impressions' || data.metric === 'clicks')
-    return {
-      title: t('alerts.cap100', { name }),
-      reason: t('alerts.cap100Reason', { ...used, limit: amount(data.limit, null), metric: data.metric }),
-      path,
-    };
+  if (typeof data.metric === 'string' && data.metric !== 'budget') {
+    const { kind: metric, name: event } = splitKind(data.metric);
+    const reason = t('alerts.cap100Reason', { ...used, limit: amount(data.limit, null), metric, event });
+    return { title: t('alerts.cap100', { name }), reason, path };
+  }
   return { title: t('alerts.budget100', { name }), reason: t('alerts.budget100Reason', used), path };
 }
 

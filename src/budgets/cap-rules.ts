@@ -2,6 +2,8 @@ import { maxCostMicros } from '../catalog/provisioning.ts';
 import type { FrequencyCap } from '../catalog/rules.ts';
 import type { Offer, Payout } from '../catalog/types.ts';
 import type { CapUsage, CompiledTotalCap, Exposure, Totals } from './caps.ts';
+import { exposureEvent } from './history-records.ts';
+import { isHeld } from './usage.ts';
 
 /**
  * The first frequency cap of the campaign that a user has reached, or null. Windows roll: an event exactly as old as
@@ -27,9 +29,10 @@ function countExposures(
   nowMs: number,
 ): number {
   const afterMs = window_minutes === null ? Number.NEGATIVE_INFINITY : nowMs - window_minutes * 60_000;
+  const counted = exposureEvent(event);
   let count = 0;
   for (const exposure of exposures) {
-    if (exposure.event === event && exposure.atMs > afterMs && isInScope(scope, offer, exposure))
+    if (exposure.event === counted && exposure.atMs > afterMs && isInScope(scope, offer, exposure))
       count += exposure.count ?? 1;
   }
   return count;
@@ -72,4 +75,4 @@ export const usedOf = ({ cap }: CompiledTotalCap, use: CapUsage | undefined): nu
   use?.[cap.metric]?.[cap.per] ?? 0;
 
 const reservedOf = ({ cap }: CompiledTotalCap, use: CapUsage | undefined): number =>
-  cap.metric === 'clicks' ? 0 : (use?.reserved?.[cap.metric]?.[cap.per] ?? 0);
+  isHeld(cap.metric) ? (use?.reserved?.[cap.metric]?.[cap.per] ?? 0) : 0;

@@ -1,10 +1,13 @@
-import { rulesOf } from '../catalog/event-kinds.ts';
+import { isOwnKind, type OwnKind, rulesOf } from '../catalog/event-kinds.ts';
 import type { CapEvent, CapMetric, CapPeriod, FrequencyCap, GoalMetric, TotalCap } from '../catalog/rules.ts';
 import type { Campaign, Publisher, Snapshot } from '../catalog/types.ts';
 
+/** An event as histories know it: own events by a hash of their names (`exposureEvent`). */
+export type ExposureEvent = Exclude<CapEvent, OwnKind> | `own#${string}`;
+
 /** An event of the user, or an impression reserved by another answer in progress. */
 export type Exposure = {
-  event: CapEvent;
+  event: ExposureEvent;
   offerId: number;
   campaignId: number;
   advertiserId: number;
@@ -137,7 +140,7 @@ function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
   const active: ActiveCaps = {
     counts: (campaign, publisherId, event) =>
       active.countsForUser(campaign, publisherId, event) ||
-      (countsForTotals(event) && active.totalsOf(campaign, publisherId).length > 0),
+      active.totalsOf(campaign, publisherId).some((total) => countsFor(total, event)),
     hasFrequencyCaps: (publisherId) => {
       const activeCaps = ofPublishers.get(publisherId);
       return activeCaps !== undefined && (activeCaps.byCampaign.size > 0 || activeCaps.byAdvertiser.size > 0);
@@ -163,8 +166,11 @@ function findActiveCaps({ offers, publishers }: Snapshot): ActiveCaps {
   return active;
 }
 
-/** Whether total caps count events of a kind. */
-export const countsForTotals = (event: CapEvent): boolean => event === 'conversion' || rulesOf(event).totalCap === true;
+/** Whether a total counts events of a kind: own events where one of its caps limits them. */
+export const countsFor = ({ caps }: Pick<LimitedTotal, 'caps'>, event: CapEvent): boolean =>
+  isOwnKind(event)
+    ? caps.some(({ metric }) => metric === event)
+    : event === 'conversion' || rulesOf(event).totalCap === true;
 
 /** Rules may have been written by hand. */
 const listOf = <Entry>(list: readonly Entry[] | null | undefined): readonly Entry[] =>

@@ -1,12 +1,12 @@
-import { rulesOf } from '../catalog/event-kinds.ts';
+import { isOwnKind, rulesOf } from '../catalog/event-kinds.ts';
 import type { CapEvent, PayoutKind } from '../catalog/rules.ts';
 import { bigints, byteas, dates, integers, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import { billOf, fitBills, type PaidEvent, spentBefore } from './billing.ts';
-import { type ActiveCaps, countsForTotals } from './caps.ts';
+import { type ActiveCaps, countsFor } from './caps.ts';
 import { lockUsersOf } from './history.ts';
-import { exposureRecord, recordBytes, withoutSession } from './history-records.ts';
+import { exposureEvent, exposureRecord, recordBytes, withoutSession } from './history-records.ts';
 import { settleReservations } from './reservations.ts';
 import { type Amounts, addAmounts, addUsage, countedPeriods, deltasOf, noAmounts, type UsageDelta } from './usage.ts';
 
@@ -29,8 +29,8 @@ export async function countEvents(
     activeCaps.countsForUser(campaign, publisherId, kind),
   );
   if (forUsers.length > 0) await addExposures(executor, forUsers);
-  const forTotals = events.filter(
-    (event) => countsForTotals(event.kind) && activeCaps.totalsOf(event.campaign, event.publisherId).length > 0,
+  const forTotals = events.filter(({ campaign, publisherId, kind }) =>
+    activeCaps.totalsOf(campaign, publisherId).some((total) => countsFor(total, kind)),
   );
   if (forTotals.length + others.length === 0) return [];
   const released = await releaseFor(executor, forTotals);
@@ -55,7 +55,7 @@ on conflict (user_key) do update set
 /** The record of an event. That of an impression settles the reservation of its session. */
 const recordOf = ({ kind, sessionId, offerId, campaign, atMs }: CountedEvent): Buffer => {
   const { id: campaignId, advertiserId } = campaign;
-  return exposureRecord({ event: kind, offerId, campaignId, advertiserId, atMs }, sessionId);
+  return exposureRecord({ event: exposureEvent(kind), offerId, campaignId, advertiserId, atMs }, sessionId);
 };
 
 async function addExposures(executor: Executor, events: readonly CountedEvent[]): Promise<void> {
@@ -100,8 +100,10 @@ export async function takeBackExposures(
 
 const conversionPayouts: ReadonlySet<PayoutKind> = new Set(['cpa', 'cps']);
 
-const isPaid = ({ kind, campaign: { payout } }: CountedEvent): boolean =>
-  kind === 'conversion' ? conversionPayouts.has(payout.kind) : rulesOf(kind).paidBy?.payout === payout.kind;
+function isPaid({ kind, campaign: { payout } }: CountedEvent): boolean {
+  if (isOwnKind(kind)) return false;
+  return kind === 'conversion' ? conversionPayouts.has(payout.kind) : rulesOf(kind).paidBy?.payout === payout.kind;
+}
 
 /** Replaces reservations by the events. Money that a later event may earn stays reserved. */
 async function releaseFor(executor: Executor, events: readonly CountedEvent[]): Promise<UsageDelta[]> {
@@ -141,7 +143,8 @@ async function book(
       const amounts = amountsOf(event, index);
       return activeCaps
         .totalsOf(event.campaign, event.publisherId)
-        .flatMap((total) => deltasOf(total, countedPeriods(total, event.atMs), amounts));
+        .filter((total) => countsFor(total, event.kind))
+        .flatMap((total) => deltasOf(total, countedPeriods(total, event.kind, event.atMs), amounts));
     });
   const first = usageOf((event, index) => ({ ...countsOf(event), ...moneyOf(event, assumed[index] === true) }));
   const locked = new Set(bills.flatMap(({ budgets }) => budgets.map(({ key }) => key)));
@@ -156,6 +159,7 @@ async function book(
 
 const countsOf = ({ kind }: CountedEvent): Partial<Amounts> => {
   if (kind === 'impression') return { impressions: 1, countedImpressions: 1 };
+  if (isOwnKind(kind)) return { ownEvents: 1 };
   return kind === 'click' ? { clicks: 1 } : { conversions: 1 };
 };
 

@@ -1,21 +1,25 @@
+import { hash } from 'node:crypto';
+import { isOwnKind, type OwnKind } from '../catalog/event-kinds.ts';
 import type { CapEvent } from '../catalog/rules.ts';
 import { writeUuid } from '../platform/lib/uuid7.ts';
-import type { Exposure } from './caps.ts';
+import type { Exposure, ExposureEvent } from './caps.ts';
 
 /*
  * The history of a user as stored: records of equal length, one after the other, so that an event or a fetch appends
  * its own without reading the others (docs/adr/0005-caps-by-reservation.md). A record has a code of the event (1 byte),
  * the ids of offer, campaign and advertiser (4 each), epoch milliseconds (6), a count (4), and the last 8 bytes of the
- * session's id, which are random: with the offer they say which reservation an impression settles.
+ * session's id, which are random: with the offer they say which reservation an impression settles. An own event, which
+ * settles nothing, has there the first 8 bytes of a hash of its name.
  */
 
 /** How long an answer reserves its impressions, unless they come before (milliseconds). */
 export const reservationMs = 60_000;
 
 /** Stored: a code is never given another meaning. 0: an impression that an answer reserves. */
-const codes: Record<CapEvent, number> = { impression: 1, click: 2, no_thanks: 3, conversion: 4 };
+const codes: Record<Exclude<CapEvent, OwnKind>, number> = { impression: 1, click: 2, no_thanks: 3, conversion: 4 };
 const reservedCode = 0;
-const eventOf = new Map(Object.entries(codes).map(([event, code]) => [code, event as CapEvent]));
+const ownCode = 5;
+const eventOf = new Map(Object.entries(codes).map(([event, code]) => [code, event as keyof typeof codes]));
 
 export const recordBytes = 31;
 const offsets = { offer: 1, campaign: 5, advertiser: 9, atMs: 13, count: 19, session: 23 };
@@ -41,9 +45,30 @@ function tailOf(sessionId: string): Uint8Array {
   return uuid.subarray(-noSession.length);
 }
 
+/** Hashes of own events that caps count; a few for each campaign that has such caps. */
+const knownOwn = new Map<OwnKind, ExposureEvent>();
+const maxKnownOwn = 10_000;
+
+/** An event as histories know it. */
+export function exposureEvent(event: CapEvent): ExposureEvent {
+  if (!isOwnKind(event)) return event;
+  let known = knownOwn.get(event);
+  if (known === undefined) {
+    known = `${ownPrefix}${hash('sha256', event, 'hex').slice(0, 2 * noSession.length)}`;
+    if (knownOwn.size >= maxKnownOwn) knownOwn.clear();
+    knownOwn.set(event, known);
+  }
+  return known;
+}
+
+const ownPrefix = 'own#';
+const isOwn = (event: ExposureEvent): event is `own#${string}` => event.startsWith(ownPrefix);
+
 /** The record of an event. @param sessionId null: whatever it could settle is settled */
 export const exposureRecord = (exposure: Exposure, sessionId: string | null): Buffer =>
-  writeRecord(codes[exposure.event], exposure, sessionId === null ? noSession : tailOf(sessionId));
+  isOwn(exposure.event)
+    ? writeRecord(ownCode, exposure, Buffer.from(exposure.event.slice(ownPrefix.length), 'hex'))
+    : writeRecord(codes[exposure.event], exposure, sessionId === null ? noSession : tailOf(sessionId));
 
 /** What a record begins with, whether its session was settled or not. */
 export const withoutSession = (record: Buffer): Buffer => record.subarray(0, offsets.session);
@@ -71,7 +96,7 @@ export function readRecords(bytes: Buffer, storedUntilMs: number): StoredHistory
   for (let index = 0; index < count; index += 1) {
     const record = bytes.subarray(index * recordBytes, (index + 1) * recordBytes);
     const code = record.readUInt8(0);
-    const exposure = readExposure(record, eventOf.get(code) ?? 'impression');
+    const exposure = readExposure(record, code === ownCode ? ownEventOf(record) : (eventOf.get(code) ?? 'impression'));
     if (code !== reservedCode) {
       exposures.push(exposure);
       if (code === codes.impression) settled.add(settlingKey(record, exposure));
@@ -84,7 +109,9 @@ export function readRecords(bytes: Buffer, storedUntilMs: number): StoredHistory
 const settlingKey = (record: Buffer, { offerId }: Exposure): string =>
   `${record.toString('latin1', offsets.session)} ${offerId}`;
 
-function readExposure(record: Buffer, event: CapEvent): Exposure {
+const ownEventOf = (record: Buffer): ExposureEvent => `${ownPrefix}${record.toString('hex', offsets.session)}`;
+
+function readExposure(record: Buffer, event: ExposureEvent): Exposure {
   const count = record.readUInt32BE(offsets.count);
   return {
     event,

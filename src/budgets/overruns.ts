@@ -1,9 +1,10 @@
-import { type CapPeriod, capPeriods } from '../catalog/rules.ts';
+import { capPeriods, type TotalCap } from '../catalog/rules.ts';
 import { type ActiveCaps, totalsKey } from './caps.ts';
 import {
   addAmounts,
   allAmounts,
   type CampaignUsage,
+  capPeriod,
   fieldOf,
   limitOf,
   periodKey,
@@ -35,7 +36,7 @@ export function findOverruns(
     const before = assumed.get(now.campaignId, now.publisherId, now.period);
     for (const cap of activeCaps.total(key)?.caps ?? []) {
       const field = fieldOf(cap);
-      if (mine === undefined || mine[field] <= 0 || !isIn(cap.per, now, activeCaps.total(key)?.timeZone ?? 'UTC', atMs))
+      if (mine === undefined || mine[field] <= 0 || !isIn(cap, now, activeCaps.total(key)?.timeZone ?? 'UTC', atMs))
         continue;
       if (now[field] > limitOf(cap) && (now[field] - mine[field] !== before[field] || isHeld(key))) overruns.add(key);
     }
@@ -46,8 +47,8 @@ export function findOverruns(
 const byPeriod = (deltas: readonly UsageDelta[]): Map<string, UsageDelta> =>
   new Map(sumDeltas(deltas).map((delta) => [periodKey(delta), delta]));
 
-const isIn = (per: CapPeriod, { period }: CampaignUsage, timeZone: string, atMs: number): boolean =>
-  periodName(per, timeZone, atMs) === period;
+const isIn = (cap: TotalCap, { period }: CampaignUsage, timeZone: string, atMs: number): boolean =>
+  capPeriod(cap, timeZone, atMs) === period;
 
 /** The usage without the process's own deltas, after they were rolled back. */
 export const withoutOwnDeltas = (deltas: readonly UsageDelta[], used: readonly CampaignUsage[]): CampaignUsage[] => {

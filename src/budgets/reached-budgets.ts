@@ -2,7 +2,7 @@ import type { CapMetric, CapPeriod } from '../catalog/rules.ts';
 import type { Campaign, Snapshot } from '../catalog/types.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { activeCapsOf } from './caps.ts';
-import { limitOf, periodName } from './usage.ts';
+import { capPeriod, limitOf } from './usage.ts';
 
 /** A budget that is spent, or a total cap that is reached. */
 export type ReachedBudget = {
@@ -39,7 +39,7 @@ export async function findReachedBudgets(
       .filter(({ limit }) => Number.isFinite(limit)) // rules may be written by hand
       .map((cap) => ({
         ...{ campaign: campaigns.get(campaignId) as Campaign, publisherId, metric: cap.metric, per: cap.per },
-        ...{ period: periodName(cap.per, timeZone, atMs), limit: cap.limit },
+        ...{ period: capPeriod(cap, timeZone, atMs), limit: cap.limit },
         from: Math.round(limitOf(cap) * share),
       })),
   );
@@ -50,7 +50,8 @@ export async function findReachedBudgets(
       as b (campaign_id, publisher_id, period, metric, reached_from, position)
     join campaign_usage u using (campaign_id, publisher_id, period)
     where reached_from <= case metric
-      when 'budget' then u.spent_micros when 'clicks' then u.clicks else u.counted_impressions end`,
+      when 'budget' then u.spent_micros when 'clicks' then u.clicks when 'impressions' then u.counted_impressions
+      else u.own_events end`,
     [
       budgets.map(({ campaign }) => campaign.id),
       budgets.map(({ publisherId }) => publisherId ?? 0),

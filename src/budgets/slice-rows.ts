@@ -80,6 +80,8 @@ function fitSlice(
   const amounts: SliceAmounts = { impressions, micros };
   for (const cap of total.caps) {
     const field = fieldOf(cap);
+    // Answers hold nothing of own events, which are counted in periods of their own.
+    if (field === 'ownEvents') continue;
     const period = periods.find((name) => name.split(' ')[0] === cap.per);
     const after = reached.find(
       (used) =>

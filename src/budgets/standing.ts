@@ -7,7 +7,15 @@ import { type CompiledGoal, type Delivery, deliveryOf } from './goals.ts';
 import { type PacedRules, type PlanInput, plannedUse } from './pacing.ts';
 import { loadTrueUsage } from './slice-rows.ts';
 import { totalsAt } from './totals.ts';
-import { type Amounts, createUsageTable, goalUsageOf, periodName, periodsOf, type UsageTable } from './usage.ts';
+import {
+  type Amounts,
+  capPeriod,
+  createUsageTable,
+  fieldOf,
+  goalUsageOf,
+  periodsOf,
+  type UsageTable,
+} from './usage.ts';
 
 /** Where a total cap or budget stands in its current period: counts, or money in the currency of the payout. */
 export type Standing = {
@@ -68,7 +76,7 @@ type Known = { total: LimitedTotal; table: UsageTable; rules: PacedRules | null;
 function standingOf({ metric, per, limit }: TotalCap, { total, table, rules, input }: Known): Standing {
   const { campaignId, publisherId, timeZone } = total;
   const unit = metric === 'budget' ? 1_000_000 : 1;
-  const used = table.get(campaignId, publisherId, periodName(per, timeZone, input.nowMs));
+  const used = table.get(campaignId, publisherId, capPeriod({ metric, per }, timeZone, input.nowMs));
   const { spent, reserved, unbilled } = amountsOf(metric, used);
   const key = totalsKey(campaignId, publisherId);
   const paced = rules?.totalCaps.find(({ key: of, cap }) => of === key && cap.metric === metric && cap.per === per);
@@ -82,7 +90,7 @@ function standingOf({ metric, per, limit }: TotalCap, { total, table, rules, inp
 function amountsOf(metric: CapMetric, used: Amounts): { spent: number; reserved: number; unbilled: number } {
   const held = (all: number, spent: number) => ({ spent, reserved: Math.max(0, all - spent) });
   if (metric === 'budget') return { ...held(used.micros, used.spentMicros), unbilled: used.unbilledMicros };
-  return metric === 'clicks'
-    ? { spent: used.clicks, reserved: 0, unbilled: 0 }
-    : { ...held(used.impressions, used.countedImpressions), unbilled: 0 };
+  return metric === 'impressions'
+    ? { ...held(used.impressions, used.countedImpressions), unbilled: 0 }
+    : { spent: used[fieldOf({ metric })], reserved: 0, unbilled: 0 };
 }

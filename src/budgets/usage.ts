@@ -1,4 +1,6 @@
-import { type CapMetric, type CapPeriod, capPeriods, type GoalMetric, type TotalCap } from '../catalog/rules.ts';
+import { isOwnKind, type OwnKind } from '../catalog/event-kinds.ts';
+import type { CapEvent, CapMetric, CapPeriod, GoalMetric, TotalCap } from '../catalog/rules.ts';
+import { capPeriods } from '../catalog/rules.ts';
 import { bigints, integers, texts } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
@@ -7,7 +9,7 @@ import { type CapUsage, type GoalTotal, type LimitedTotal, totalsKey } from './c
 
 /**
  * Amounts of one total; money in millionths. `impressions` and `micros` include what slices and reservations hold;
- * `countedImpressions`, `clicks`, `conversions` and `spentMicros` are what happened; `unbilledMicros` is what events
+ * `countedImpressions`, `clicks`, `conversions`, `ownEvents` and `spentMicros` are what happened; `unbilledMicros` is what events
  * would have paid that no longer fitted into a budget.
  */
 export type Amounts = Record<AmountName, number>;
@@ -21,6 +23,7 @@ const columnOf = {
   conversions: 'conversions',
   spentMicros: 'spent_micros',
   unbilledMicros: 'unbilled_micros',
+  ownEvents: 'own_events',
 } as const;
 
 type AmountName = keyof typeof columnOf;
@@ -41,6 +44,7 @@ export const addAmounts = (a: Amounts, b: Amounts, sign: 1 | -1 = 1): Amounts =>
   conversions: a.conversions + sign * b.conversions,
   spentMicros: a.spentMicros + sign * b.spentMicros,
   unbilledMicros: a.unbilledMicros + sign * b.unbilledMicros,
+  ownEvents: a.ownEvents + sign * b.ownEvents,
 });
 
 /** A change of a campaign's usage in one period. */
@@ -82,14 +86,35 @@ export function periodNames(timeZone: string, atMs: number): readonly string[] {
 export const periodName = (per: CapPeriod, timeZone: string, atMs: number): string =>
   periodNames(timeZone, atMs)[capPeriods.indexOf(per)] as string;
 
+/** Each own event is counted in periods of its own. */
+const ownPeriod = (kind: OwnKind, period: string): string => `${period} ${kind}`;
+
+/** The period that a cap counts in at an instant. */
+export function capPeriod({ metric, per }: Pick<TotalCap, 'metric' | 'per'>, timeZone: string, atMs: number): string {
+  const period = periodName(per, timeZone, atMs);
+  return isOwnKind(metric) ? ownPeriod(metric, period) : period;
+}
+
 /** All periods in which an event of an instant counts for a total. */
-export const countedPeriods = ({ timeZone, goal }: LimitedTotal, atMs: number): readonly string[] =>
-  goal === null ? periodNames(timeZone, atMs) : [...periodNames(timeZone, atMs), ...goalPeriodsAt(goal, atMs)];
+export function countedPeriods({ timeZone, goal }: LimitedTotal, kind: CapEvent, atMs: number): readonly string[] {
+  const periods = periodNames(timeZone, atMs);
+  if (isOwnKind(kind)) return periods.map((period) => ownPeriod(kind, period));
+  return goal === null ? periods : [...periods, ...goalPeriodsAt(goal, atMs)];
+}
+
+/** Own events that caps of a total count. */
+const ownKindsOf = ({ caps }: LimitedTotal): OwnKind[] => [
+  ...new Set(caps.map(({ metric }) => metric).filter(isOwnKind)),
+];
 
 /** The current periods of totals, each once, with those of goals. */
 export const periodsOf = (totals: readonly LimitedTotal[], nowMs: number): string[] => [
   ...new Set(
-    totals.flatMap(({ timeZone, goal }) => [...periodNames(timeZone, nowMs), ...(goal === null ? [] : [goal.period])]),
+    totals.flatMap((total) => [
+      ...periodNames(total.timeZone, nowMs),
+      ...ownKindsOf(total).flatMap((kind) => countedPeriods(total, kind, nowMs)),
+      ...(total.goal === null ? [] : [total.goal.period]),
+    ]),
   ),
 ];
 
@@ -244,30 +269,35 @@ export function createUsageTable(from?: UsageTable): UsageTable {
   return table;
 }
 
-const fields: Record<CapMetric, 'impressions' | 'clicks' | 'micros'> = {
+const fields = {
   impressions: 'impressions',
   clicks: 'clicks',
   budget: 'micros',
-};
+} as const satisfies Record<Exclude<CapMetric, OwnKind>, AmountName>;
 
 /** What a cap limits, and to how much: money in millionths. */
-export const fieldOf = ({ metric }: TotalCap): (typeof fields)[CapMetric] => fields[metric];
+export const fieldOf = ({ metric }: Pick<TotalCap, 'metric'>): 'impressions' | 'clicks' | 'micros' | 'ownEvents' =>
+  isOwnKind(metric) ? 'ownEvents' : fields[metric];
 export const limitOf = ({ metric, limit }: TotalCap): number => (metric === 'budget' ? limit * 1_000_000 : limit);
 
+type HeldMetric = 'impressions' | 'budget';
+
+/** Whether answers in progress hold some of it. */
+export const isHeld = (metric: CapMetric): metric is HeldMetric => metric === 'impressions' || metric === 'budget';
+
 /** What of an amount is only held. */
-const heldOf = (metric: Exclude<CapMetric, 'clicks'>, used: Amounts): number =>
+const heldOf = (metric: HeldMetric, used: Amounts): number =>
   metric === 'budget' ? used.micros - used.spentMicros : used.impressions - used.countedImpressions;
 
 /** What is used of the caps of a total in their current periods; of a lifetime, today too, by which it is paced. */
 export function capUsageOf(table: Pick<UsageTable, 'get'>, total: LimitedTotal, atMs: number): CapUsage {
   const { campaignId, publisherId, timeZone, caps } = total;
-  const names = periodNames(timeZone, atMs);
   const usage: CapUsage = goalUsageOf(table, total);
   const note = ({ metric }: TotalCap, per: CapPeriod): void => {
-    const amounts = table.get(campaignId, publisherId, names[capPeriods.indexOf(per)] as string);
+    const amounts = table.get(campaignId, publisherId, capPeriod({ metric, per }, timeZone, atMs));
     usage[metric] ??= {};
-    usage[metric][per] = amounts[fields[metric]];
-    if (metric === 'clicks' || heldOf(metric, amounts) <= 0) return;
+    usage[metric][per] = amounts[fieldOf({ metric })];
+    if (!isHeld(metric) || heldOf(metric, amounts) <= 0) return;
     usage.reserved ??= {};
     usage.reserved[metric] ??= {};
     usage.reserved[metric][per] = heldOf(metric, amounts);

@@ -127,6 +127,10 @@ export const ownKind = (name: string): OwnKind => `own:${name}`;
 
 export const isOwnKind = (kind: string): kind is OwnKind => kind.startsWith('own:');
 
+/** A kind as texts take it: an own event is `own`, and has a name. */
+export const splitKind = (kind: string): { kind: string; name: string } =>
+  isOwnKind(kind) ? { kind: 'own', name: kind.slice(ownKind('').length) } : { kind, name: '' };
+
 /** One of these, or an own event as `own:` with its name. */
 export const orOwnKind = <const Values extends readonly string[]>(values: Values, description: string) =>
   Type.Unsafe<Values[number] | OwnKind>(

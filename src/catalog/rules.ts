@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Condition } from './conditions.ts';
-import { kindsWith } from './event-kinds.ts';
+import { kindsWith, orOwnKind } from './event-kinds.ts';
 
 /*
  * Schemas of targeting, schedule, caps and sequence rules. `checkRules` validates what a schema cannot express; every
@@ -78,7 +78,7 @@ export const capEvents = [...kindsWith('frequencyCap'), 'conversion'] as const;
 const frequencyCap = Type.Object(
   {
     scope: literals(capScopes, 'What is counted together.'),
-    event: literals(capEvents, 'What is counted.'),
+    event: orOwnKind(capEvents, 'What is counted.'),
     limit: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
     window_minutes: Type.Union([Type.Integer({ minimum: 1, maximum: maxWindowMinutes }), Type.Null()], {
       description: 'Length of the rolling window; null: for ever.',
@@ -89,9 +89,12 @@ const frequencyCap = Type.Object(
 
 export const capMetrics = ['impressions', 'clicks', 'budget'] as const;
 export const capPeriods = ['hour', 'day', 'month', 'lifetime'] as const;
+
+/** What a total cap limits. */
+export const capMetric = orOwnKind(capMetrics, 'What is limited.');
 const totalCap = Type.Object(
   {
-    metric: literals(capMetrics, 'What is limited.'),
+    metric: capMetric,
     per: literals(capPeriods, "Calendar hour, day or month in the time zone of the campaign's owner; or all time."),
     limit: Type.Number({
       exclusiveMinimum: 0,

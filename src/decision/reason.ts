@@ -1,5 +1,6 @@
 import { deliveryOf } from '../budgets/goals.ts';
 import type { Condition } from '../catalog/conditions.ts';
+import { splitKind } from '../catalog/event-kinds.ts';
 import type { FrequencyCap } from '../catalog/rules.ts';
 import { minuteOfWeek } from '../platform/lib/time-zone.ts';
 import type { Exclusion } from './eligibility.ts';
@@ -151,9 +152,10 @@ const conditionOf = (candidate: Candidate | null): ReasonValue => ({
 });
 
 function frequencyValues({ scope, event, limit, window_minutes: minutes }: FrequencyCap, seen: number): ReasonValues {
+  const named = splitKind(event);
   const [unit, length] = minutes === null ? (['ever', 0] as const) : durationOf(minutes);
   return {
-    ...{ scope, event, count: seen, times: count(seen) },
+    ...{ scope, event: named.kind, name: named.name, count: seen, times: count(seen) },
     ...{ unit, duration: length, length: count(length), limit: count(limit) },
   };
 }
@@ -174,7 +176,8 @@ function totalReason(
   const counted = used - reserved;
   if (cap.metric !== 'budget') {
     const counts = { used: count(counted), reserved: count(reserved), limit: count(limit) };
-    return { key: rule, values: { ...since, metric: cap.metric, ...counts } };
+    const { kind, name } = splitKind(cap.metric);
+    return { key: rule, values: { ...since, metric: kind, name, ...counts } };
   }
   const amount = (micros: number, currency: string | null = null): ReasonValue => ({ as: 'amount', micros, currency });
   return {

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { activeCapsOf, type LimitedTotal, ownTotals } from '../budgets/caps.ts';
 import { type CampaignStanding, findStandings, type Standing } from '../budgets/standing.ts';
 import { toGoal } from '../catalog/goal.ts';
-import { type CampaignGoal, type CampaignRules, capMetrics, capPeriods } from '../catalog/rules.ts';
+import { type CampaignGoal, type CampaignRules, capMetric, capPeriods } from '../catalog/rules.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import type { Campaign, Snapshot } from '../catalog/types.ts';
 import { rulesOfDraft } from '../decision/draft-rules.ts';
@@ -21,7 +21,7 @@ const usage = Type.Object(
       title: 'UsagePublisher',
       description: 'Whose own cap it is; null: over all publishers.',
     }),
-    metric: Type.Union(capMetrics.map((metric) => Type.Literal(metric))),
+    metric: capMetric,
     per: Type.Union(capPeriods.map((per) => Type.Literal(per))),
     limit: amount('Money in the payout currency for `budget`, else a count; so are the other amounts.'),
     spent: amount('Booked money, or what was counted.'),

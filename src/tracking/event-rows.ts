@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { type EventKind, eventKinds } from '../catalog/event-kinds.ts';
+import { type EventKind, eventKinds, ownKind } from '../catalog/event-kinds.ts';
 import { type PerkEvent, type StoredEvent, suspicions, type TrackedEvent } from '../event-log/tracked-event.ts';
 import { bigints, dates, integers, smallints, texts, timestamps, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
@@ -42,7 +42,7 @@ export const rowValues = (events: readonly AnyEvent[]): Values => [
   dates(events, ({ sessionId }) => timeOfUuid7(sessionId)),
   uuids(events, ({ sessionId }) => sessionId),
   integers(events, ({ claims }) => claims.offerId),
-  texts(events, ({ kind, name }) => (name === undefined ? kind : `${kind}:${name}`)),
+  texts(events, ({ kind, name }) => (name === undefined ? kind : ownKind(name))),
   integers(events, ({ claims }) => claims.publisherId),
   integers(events, ({ claims }) => claims.campaignId),
   smallints(events, ({ claims }) => claims.position),
@@ -60,7 +60,7 @@ export const daysOf = (events: readonly Pick<AnyEvent, 'sessionId'>[]): string[]
 export type Values = (Buffer | string[])[];
 
 /** An event that counts and is stored for the first time. */
-export type NewEvent = { session_id: string; offer_id: number };
+export type NewEvent = { session_id: string; offer_id: number; kind: string };
 
 /** Runs an insert that returns its rows. @returns those that are not suspicious; `onStored` gets why each of them is */
 export async function insertReturningNew(
@@ -70,7 +70,7 @@ export async function insertReturningNew(
 ): Promise<NewEvent[]> {
   const { rows } = await executor.query<NewEvent & { suspicious: string | null }>({
     ...statement,
-    text: `${statement.text} returning session_id, offer_id, suspicious`,
+    text: `${statement.text} returning session_id, offer_id, kind, suspicious`,
   });
   for (const { suspicious } of rows) onStored(suspicious);
   return rows.filter(({ suspicious }) => suspicious === null);

@@ -1,6 +1,6 @@
 import { activeCapsOf } from '../budgets/caps.ts';
 import { type CountedEvent, countEvents } from '../budgets/count.ts';
-import { type EventKind, rulesOf } from '../catalog/event-kinds.ts';
+import { ownKind, rulesOf } from '../catalog/event-kinds.ts';
 import type { CapEvent } from '../catalog/rules.ts';
 import type { Campaign, Snapshot } from '../catalog/types.ts';
 import type { TrackedEvent } from '../event-log/tracked-event.ts';
@@ -81,11 +81,17 @@ export function createWriters(
 /** An event of a campaign with caps: it is counted in the transaction that stores it. */
 export type Counted<Event> = { event: Event; campaign: Campaign };
 
-const isCapEvent = (kind: EventKind): kind is EventKind & CapEvent => rulesOf(kind).frequencyCap === true;
+/** What caps may count of an event; null: nothing. */
+function capEventOf({ kind, name }: TrackedEvent): CapEvent | null {
+  if (kind === 'own') return name === undefined ? null : ownKind(name);
+  return rulesOf(kind).frequencyCap === true ? (kind as CapEvent) : null;
+}
 
 /** Whether caps count an event. */
-export const needsCount = (snapshot: Snapshot, { kind, claims }: TrackedEvent, campaign: Campaign): boolean =>
-  isCapEvent(kind) && activeCapsOf(snapshot).counts(campaign, claims.publisherId, kind);
+export function needsCount(snapshot: Snapshot, event: TrackedEvent, campaign: Campaign): boolean {
+  const kind = capEventOf(event);
+  return kind !== null && activeCapsOf(snapshot).counts(campaign, event.claims.publisherId, kind);
+}
 
 /** Stores events. @returns those that are still to be counted, with `countEvents`: the new ones */
 export async function writeUncounted<Event extends TrackedEvent, Result>(
@@ -97,10 +103,12 @@ export async function writeUncounted<Event extends TrackedEvent, Result>(
     executor,
     items.map(({ event }) => event),
   );
-  const isNew = new Set(stored.map((event) => `${event.session_id} ${event.offer_id}`));
-  return items.flatMap(({ event: { kind, sessionId, claims, atMs, revenueMicros }, campaign }) => {
+  const isNew = new Set(stored.map((event) => `${event.session_id} ${event.offer_id} ${event.kind}`));
+  return items.flatMap(({ event, campaign }) => {
+    const { sessionId, claims, atMs, revenueMicros } = event;
+    const kind = capEventOf(event);
     // A repeat within the batch counts once.
-    if (!isCapEvent(kind) || !isNew.delete(`${sessionId} ${claims.offerId}`)) return [];
+    if (kind === null || !isNew.delete(`${sessionId} ${claims.offerId} ${kind}`)) return [];
     const { publisherId, offerId } = claims;
     return [{ kind, sessionId, publisherId, offerId, campaign, atMs, revenueMicros }];
   });

@@ -131,7 +131,9 @@ test('rules follow own events by name, outcomes of the publisher, and members of
     'vip-video': { event: 'own:video_started', audience: 'vip' },
   };
   for (const [key, rule] of Object.entries(rules))
-    expect((await me.call('POST', '/audiences', { key, name: key, rule: { within_days: 7, ...rule } })).status).toBe(201);
+    expect((await me.call('POST', '/audiences', { key, name: key, rule: { within_days: 7, ...rule } })).status).toBe(
+      201,
+    );
   for (const [pub_user_id, times] of [
     ['u1', 2],
     ['u2', 1],
@@ -155,6 +157,7 @@ test('the share of traffic is that of sessions whose users are in the audience, 
   await me.call('POST', '/audiences', { key: 'vip', name: 'VIP' });
   const email_sha256 = 'a'.repeat(64);
   await me.call('PUT', '/audiences/vip/members', { ids: ['u1'], sha256_emails: [email_sha256] });
+  await me.call('PATCH', `/campaigns/${ids.campaign}`, { rules: { targeting: { audiences: { exclude: ['vip'] } } } });
   const shareOf = async () => (await me.call('GET', '/audiences/vip/traffic')).body.data;
   expect(await shareOf()).toEqual({ key: 'vip', share: null, sessions: 0 });
   await fetched({ ad_fp: 'device' });

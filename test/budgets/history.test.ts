@@ -2,14 +2,14 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Exposure } from '../../src/budgets/caps.ts';
 import { trimExposures } from '../../src/budgets/history.ts';
-import { exposureRecord, readRecords, reservedRecord } from '../../src/budgets/history-records.ts';
+import { exposureEvent, exposureRecord, readRecords, reservedRecord } from '../../src/budgets/history-records.ts';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 
 const dayMs = 86_400_000;
 const nowMs = 1_800_000_000_000;
 
 const exposure = fc.record({
-  event: fc.constantFrom('impression', 'click', 'no_thanks', 'conversion'),
+  event: fc.constantFrom('impression', 'click', 'no_thanks', 'conversion', exposureEvent('own:quiz')),
   offerId: fc.integer({ min: 1, max: 4 }),
   atMs: fc.integer({ min: nowMs - 400 * dayMs, max: nowMs }),
 });
@@ -34,7 +34,7 @@ describe('a history that is trimmed', () => {
     fc.assert(
       fc.property(exposures, fc.integer({ min: 1, max: 180 }), (list, days) => {
         const trimmed = trimExposures(trimExposures(list, nowMs), nowMs);
-        for (const event of ['impression', 'click', 'no_thanks', 'conversion']) {
+        for (const event of ['impression', 'click', 'no_thanks', 'conversion', exposureEvent('own:quiz')]) {
           for (const offerId of [1, 2, 3, 4]) {
             expect(seen(trimmed, event, offerId, Number.NEGATIVE_INFINITY)).toBe(
               seen(list, event, offerId, Number.NEGATIVE_INFINITY),

@@ -173,7 +173,8 @@ export type OperationalPayloads = {
   'campaign.budget_reached': OperationalPayload<
     'campaign.budget_reached',
     CampaignFields & {
-      metric: 'budget' | 'impressions' | 'clicks';
+      /** `own:` and its name: an own event. */
+      metric: 'budget' | 'impressions' | 'clicks' | `own:${string}`;
       per: 'hour' | 'day' | 'month' | 'lifetime';
       limit: number;
     }

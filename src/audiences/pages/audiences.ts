@@ -1,4 +1,4 @@
-import { isOwnKind, ownKind } from '../../catalog/event-kinds.ts';
+import { isOwnKind, ownKind, splitKind } from '../../catalog/event-kinds.ts';
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import type { Publisher } from '../../catalog/types.ts';
 import { crudPages } from '../../management/crud-pages.ts';
@@ -77,9 +77,7 @@ const ruleText = (rule: Rule | null): string =>
       });
 
 const eventText = (event: Rule['event']): string =>
-  isOwnKind(event)
-    ? t('audiences.event_own', { name: event.slice(event.indexOf(':') + 1) })
-    : t(`audiences.event_${event}`);
+  isOwnKind(event) ? t('audiences.event_own', splitKind(event)) : t(`audiences.event_${event}`);
 
 const numbers = ['times', 'within_days', 'campaign_id', 'advertiser_id'] as const;
 const texts = ['outcome', 'category', 'audience'] as const;

@@ -438,8 +438,8 @@ export const de: Messages = {
     budget80: '80 % eines Budgets verbraucht: {name}',
     cap100: 'Cap erreicht: {name}',
     cap100Reason:
-      'Der Cap von {limit} {metric, select, impressions {Impressions} other {Klicks}} {per, select, hour {je Stunde} ' +
-      'day {je Tag} month {je Monat} other {insgesamt}} ist erreicht. {per, select, lifetime {Die Kampagne wird ' +
+      'Der Cap von {limit} {metric, select, impressions {Impressions} own {Ereignissen {event}} other {Klicks}} ' +
+      '{per, select, hour {je Stunde} day {je Tag} month {je Monat} other {insgesamt}} ist erreicht. {per, select, lifetime {Die Kampagne wird ' +
       'nicht mehr ausgeliefert.} other {Bis zum Ende des Zeitraums wird die Kampagne nicht ausgeliefert.}}',
     budget80Reason:
       'Mindestens 80 % {per, select, hour {des Stundenbudgets} day {des Tagesbudgets} month {des Monatsbudgets} ' +
@@ -982,8 +982,8 @@ export const de: Messages = {
       'gebucht sind.',
     limit: 'Limit',
     limitOf:
-      '{limit} {metric, select, impressions {Impressions } clicks {Klicks } other {}}{per, select, hour {diese ' +
-      'Stunde} day {heute} month {diesen Monat} other {insgesamt}}',
+      '{limit} {metric, select, impressions {Impressions } clicks {Klicks } own {Ereignisse {event} } other {}}' +
+      '{per, select, hour {diese Stunde} day {heute} month {diesen Monat} other {insgesamt}}',
     atPublisher: 'bei Publisher {id}',
     spent: 'Ausgegeben',
     reserved: 'Reserviert',
@@ -1084,6 +1084,7 @@ export const de: Messages = {
     event_click: 'Klicks',
     event_no_thanks: '„Nein, danke“',
     event_conversion: 'Conversions',
+    event_own: 'eigenes Ereignis {name}',
     removeTag: 'Tag entfernen',
     untagged: 'Tag von {things} entfernt.',
     advertiserSavedNext: '{name} gespeichert. Fügen Sie als Nächstes eine Kampagne hinzu.',
@@ -2379,8 +2380,8 @@ export const de: Messages = {
       'select, ever {} day { innerhalb von {duration, plural, =1 {{length} Tag} other {{length} Tagen}}} hour { ' +
       'innerhalb von {duration, plural, =1 {{length} Stunde} other {{length} Stunden}}} other { innerhalb von ' +
       '{duration, plural, =1 {{length} Minute} other {{length} Minuten}}}} {count, plural, =1 {einmal} other ' +
-      '{{times}-mal}} {event, select, impression {gesehen} click {angeklickt} no_thanks {abgelehnt} other {mit einer ' +
-      'Conversion abgeschlossen}}; der Frequency Cap liegt bei {limit}.',
+      '{{times}-mal}} {event, select, impression {gesehen} click {angeklickt} no_thanks {abgelehnt} ' +
+      'own {mit dem Ereignis {name} erlebt} other {mit einer Conversion abgeschlossen}}; der Frequency Cap liegt bei {limit}.',
     hours: 'Es ist {weekday}, {time} Uhr ({zone}), außerhalb der Uhrzeiten der Kampagne.',
     loyalty_not_wanted: 'Die Kampagne bietet Treueprämien, und die Anfrage schließt solche aus (loyaltyboost 0).',
     loyalty_only: 'Die Kampagne bietet keine Treueprämien, und die Anfrage verlangt nur solche (loyaltyboost 2).',
@@ -2439,8 +2440,8 @@ export const de: Messages = {
     stopped: '{what, select, offer {Das Angebot} campaign {Die Kampagne} other {Der Werbekunde}} ist gestoppt.',
     total_cap:
       '{per, select, hour {Stundenlimit} day {Tageslimit} month {Monatslimit} other {Gesamtlimit}} erreicht: {used} ' +
-      'von {limit} {metric, select, impressions {Impressions} other {Klicks}} der Kampagne{per, select, lifetime {} ' +
-      'month { seit dem Ersten des Monats ({zone})} other { seit {since} Uhr ({zone})}}.',
+      'von {limit} {metric, select, impressions {Impressions} own {Ereignissen {name}} other {Klicks}} der Kampagne' +
+      '{per, select, lifetime {} month { seit dem Ersten des Monats ({zone})} other { seit {since} Uhr ({zone})}}.',
     unit_off: 'Der Werbeplatz ist abgeschaltet.',
   },
   redeliveryStatus: {

@@ -417,8 +417,8 @@ export const en = {
     budget80: '80% of a budget used: {name}',
     cap100: 'Cap reached: {name}',
     cap100Reason:
-      'The cap of {limit} {metric, select, impressions {impressions} other {clicks}} {per, select, hour {an hour} ' +
-      'day {a day} month {a month} other {in all}} is reached. {per, select, lifetime {The campaign is not shown ' +
+      'The cap of {limit} {metric, select, impressions {impressions} own {events {event}} other {clicks}} ' +
+      '{per, select, hour {an hour} day {a day} month {a month} other {in all}} is reached. {per, select, lifetime {The campaign is not shown ' +
       'any more.} other {Until the end of the period the campaign is not shown.}}',
     budget80Reason:
       'At least 80% of {per, select, hour {the hour’s budget} day {the day’s budget} month {the month’s budget} ' +
@@ -943,7 +943,8 @@ export const en = {
       'chance fades that their events come. Unbilled: events that no longer fitted, and were booked with 0.',
     limit: 'Limit',
     limitOf:
-      '{limit} {metric, select, impressions {impressions } clicks {clicks } other {}}{per, select, hour {this hour} ' +
+      '{limit} {metric, select, impressions {impressions } clicks {clicks } own {events {event} } other {}}' +
+      '{per, select, hour {this hour} ' +
       'day {today} month {this month} other {in all}}',
     atPublisher: 'at publisher {id}',
     spent: 'Spent',
@@ -1043,6 +1044,7 @@ export const en = {
     event_click: 'clicks',
     event_no_thanks: 'no thanks',
     event_conversion: 'conversions',
+    event_own: 'own event {name}',
     removeTag: 'Remove tag',
     untagged: 'Tag removed from {things}.',
     advertiserSavedNext: '{name} saved. Next: add a campaign.',
@@ -2283,7 +2285,8 @@ export const en = {
     ended: 'The campaign ended at {time}.',
     exclusion_group: 'Campaign “{name}” of the same exclusion group, {group}, is shown.',
     frequency_cap:
-      'The user {event, select, impression {saw} click {clicked} no_thanks {declined} other {converted with}} the ' +
+      'The user {event, select, impression {saw} click {clicked} no_thanks {declined} ' +
+      'own {had the event {name} of} other {converted with}} the ' +
       '{scope, select, offer {offer} campaign {campaign} other {advertiser}} {count, plural, =1 {once} other ' +
       '{{times} times}}{unit, select, ever {} day { within {duration, plural, =1 {{length} day} other {{length} ' +
       'days}}} hour { within {duration, plural, =1 {{length} hour} other {{length} hours}}} other { within ' +
@@ -2345,7 +2348,8 @@ export const en = {
     stopped: 'The {what, select, offer {offer} campaign {campaign} other {advertiser}} is stopped.',
     total_cap:
       '{per, select, hour {Hourly} day {Daily} month {Monthly} other {Lifetime}} cap used: {used} of {limit} ' +
-      '{metric, select, impressions {impressions} other {clicks}} of the campaign{per, select, lifetime {} month { ' +
+      '{metric, select, impressions {impressions} own {events {name}} other {clicks}} of the campaign' +
+      '{per, select, lifetime {} month { ' +
       'since the first of the month in {zone}} other { since {since} in {zone}}}.',
     unit_off: 'The unit is switched off.',
   },

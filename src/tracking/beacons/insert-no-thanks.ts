@@ -12,7 +12,7 @@ insert into events (${eventColumns})
 select ${eventColumns} from (${rowsSql}) as given
 ${keyOrder}
 on conflict do nothing
-returning day, session_id, offer_id, publisher_id, campaign_id, at, suspicious`;
+returning day, session_id, offer_id, kind, publisher_id, campaign_id, at, suspicious`;
 
 const optOutSql = optOutStatement('inserted', { campaignIds: '$11', days: '$12', sessionDays: '$13' });
 
@@ -20,7 +20,7 @@ const noThanksSql = `with inserted as (${insertSql}) ${optOutSql}`;
 
 const newNoThanksSql = `
 with inserted as (${insertSql}), opted_out as (${optOutSql})
-select session_id, offer_id from inserted where suspicious is null`;
+select session_id, offer_id, kind from inserted where suspicious is null`;
 
 /** Stores "no thanks" events and, for each new one, the user's opt-out from the campaign, in one statement. */
 export async function insertNoThanks(executor: Executor, events: readonly NoThanks[]): Promise<void> {

@@ -34,7 +34,7 @@ export async function countBookings(
   const voids = counted.filter(({ booking }) => booking.isVoid);
   const reversals = voids.flatMap(({ click, booking, campaign }) =>
     needs.totalsOf(campaign, click.publisherId).flatMap((total) => {
-      const periods = countedPeriods(total, convertedAtMs(click, booking));
+      const periods = countedPeriods(total, 'conversion', convertedAtMs(click, booking));
       return deltasOf(total, periods, reversalOf(campaign, booking));
     }),
   );

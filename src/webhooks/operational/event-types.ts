@@ -1,4 +1,5 @@
 import { type TProperties, Type } from '@sinclair/typebox';
+import { capMetric } from '../../catalog/rules.ts';
 import { firstUuid7At } from '../../platform/lib/uuid7.ts';
 import { webhookIdOf } from '../deliveries/view.ts';
 import type { EventType } from '../events.ts';
@@ -100,10 +101,7 @@ export const operationalEventTypes: readonly EventType[] = [
     fields: {
       ...campaignFields,
       per: Type.Union(['hour', 'day', 'month', 'lifetime'].map((per) => Type.Literal(per))),
-      metric: Type.Union(
-        ['budget', 'impressions', 'clicks'].map((metric) => Type.Literal(metric)),
-        { description: 'What is limited.' },
-      ),
+      metric: capMetric,
       limit: Type.Number({ description: 'Money in the currency of the payout; else a count.' }),
     },
     sample: () => ({ ...sampleCampaign, per: 'day', metric: 'budget', limit: 100 }),

@@ -4,6 +4,7 @@ import { hiddenField } from '../../../shell/actions.ts';
 import { card, copyable } from '../../../shell/components.ts';
 import { columns, fieldGroup, moreFields } from '../../../shell/field-groups.ts';
 import type { Choice, FormBuilder } from '../../../shell/forms.ts';
+import type { OwnKind } from '../../event-kinds.ts';
 import { payoutKinds } from '../../rules.ts';
 import { goalFields } from './goals.ts';
 import type { Picker } from './options.ts';
@@ -13,9 +14,17 @@ import { storedField } from './rules-part.ts';
 const payoutChoices = () => payoutKinds.map((kind) => ({ value: kind, text: t(`campaigns.payout_${kind}`) }));
 
 /** What the form of a campaign is made of. */
-type CampaignForm = { advertisers: readonly Choice[]; timeZone: string; picker: Picker };
+type CampaignForm = {
+  advertisers: readonly Choice[];
+  timeZone: string;
+  picker: Picker;
+  ownKinds: readonly OwnKind[];
+};
 
-export const campaignFields = (form: FormBuilder, { advertisers, timeZone, picker }: CampaignForm): Html => html`
+export const campaignFields = (
+  form: FormBuilder,
+  { advertisers, timeZone, picker, ownKinds }: CampaignForm,
+): Html => html`
   ${hiddenField(storedField, String(form.values[storedField] ?? '{}'))}
   ${columns([
     form.input('name', { label: t('common.name'), required: true }),
@@ -32,7 +41,7 @@ export const campaignFields = (form: FormBuilder, { advertisers, timeZone, picke
     label: t('campaigns.active'),
     hint: t('campaigns.activeHint'),
   })}
-  ${rulesFields(form, timeZone, picker)}
+  ${rulesFields(form, timeZone, picker, ownKinds)}
   ${goalFields(form, timeZone)}
   ${fieldGroup(
     t('campaigns.payoutAndPriority'),

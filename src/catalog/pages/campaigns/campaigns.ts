@@ -24,7 +24,7 @@ import { type PageServices, reachPath } from '../services.ts';
 import { registerStop, stopButton, stopNotice, stoppedBadge } from '../stop.ts';
 import { campaignFields, rulesJson } from './campaign-form.ts';
 import { campaignFigures, goalToForm, readGoal } from './goals.ts';
-import { createPicker, optionPages } from './options.ts';
+import { createPicker, optionPages, ownKindsFor } from './options.ts';
 import { readRules, ruleErrors, rulesToForm } from './rules-form.ts';
 
 const editors = 'manager';
@@ -87,6 +87,7 @@ export function campaignPages(app: App, services: PageServices): void {
         advertisers: await advertiserChoices(context, values.advertiser_id),
         timeZone: context.publisher.timeZone,
         picker: createPicker(deps, context),
+        ownKinds: ownKindsFor(deps, context.publisher),
       }),
     ...(reach !== undefined && { beside: besideOf(reach) }),
     assets: ['pickers.js'],

@@ -4,6 +4,7 @@ import type { Fields } from '../../../shell/context.ts';
 import type { Choice, FormBuilder, FormValue } from '../../../shell/forms.ts';
 import { isNested, type Nested } from '../../../shell/nested.ts';
 import { rowList } from '../../../shell/row-list.ts';
+import { isOwnKind, type OwnKind, splitKind } from '../../event-kinds.ts';
 import { capEvents, capMetrics, capPeriods, capScopes } from '../../rules.ts';
 import type { RulesPart } from './rules-part.ts';
 
@@ -90,13 +91,20 @@ export const capParts = (prefix: string): readonly RulesPart[] => [
 const choicesOf = (values: readonly string[]): Choice[] =>
   values.map((value) => ({ value, text: t(`campaigns.cap_${value}` as MessageKey) }));
 
-const eventChoices = () => capEvents.map((value) => ({ value, text: t(`campaigns.event_${value}`) }));
+const eventChoices = (): Choice[] => capEvents.map((value) => ({ value, text: t(`campaigns.event_${value}`) }));
+
+/** Own events that can be counted, and the one of a cap, though nobody has it any more. */
+const ownChoices = (ownKinds: readonly OwnKind[], current: FormValue | undefined): Choice[] =>
+  [...new Set([...ownKinds, ...(isOwnKind(String(current)) ? [String(current)] : [])])].map((value) => ({
+    value,
+    text: t('campaigns.event_own', splitKind(value)),
+  }));
 
 /** The campaign first: the first scope is the default of a new cap. */
 const scopes = ['campaign', ...capScopes.filter((scope) => scope !== 'campaign')];
 
 /** At most so many events for one user in a rolling window. */
-export const frequencyCapFields = (form: FormBuilder, prefix: string): Html =>
+export const frequencyCapFields = (form: FormBuilder, prefix: string, ownKinds: readonly OwnKind[]): Html =>
   rowList(form, {
     name: `${prefix}frequency_caps`,
     noun: t('campaigns.frequencyCap'),
@@ -104,14 +112,17 @@ export const frequencyCapFields = (form: FormBuilder, prefix: string): Html =>
     first: 'limit',
     row: (at, of) => html`
       ${form.input(`${at}.limit`, { label: t('campaigns.atMost'), of, type: 'number', min: 1 })}
-      ${form.select(`${at}.event`, { label: t('campaigns.event'), of, choices: eventChoices() })}
+      ${form.select(`${at}.event`, {
+        ...{ label: t('campaigns.event'), of },
+        choices: [...eventChoices(), ...ownChoices(ownKinds, form.values[`${at}.event`])],
+      })}
       ${form.input(`${at}.window_minutes`, { label: t('campaigns.within'), of, type: 'number', min: 1 })}
       ${form.select(`${at}.window_unit`, { label: t('campaigns.unit'), of, choices: unitChoices() })}
       ${form.select(`${at}.scope`, { label: t('campaigns.countedBy'), of, choices: choicesOf(scopes) })}`,
   });
 
 /** At most so much over all users. */
-export const totalCapFields = (form: FormBuilder, prefix: string): Html =>
+export const totalCapFields = (form: FormBuilder, prefix: string, ownKinds: readonly OwnKind[]): Html =>
   rowList(form, {
     name: `${prefix}total_caps`,
     noun: t('campaigns.totalCap'),
@@ -119,6 +130,9 @@ export const totalCapFields = (form: FormBuilder, prefix: string): Html =>
     first: 'limit',
     row: (at, of) => html`
       ${form.input(`${at}.limit`, { label: t('campaigns.atMost'), of, type: 'number', min: 0, step: 'any' })}
-      ${form.select(`${at}.metric`, { label: t('campaigns.of'), of, choices: choicesOf(capMetrics) })}
+      ${form.select(`${at}.metric`, {
+        ...{ label: t('campaigns.of'), of },
+        choices: [...choicesOf(capMetrics), ...ownChoices(ownKinds, form.values[`${at}.metric`])],
+      })}
       ${form.select(`${at}.per`, { label: t('campaigns.per'), of, choices: choicesOf(capPeriods) })}`,
   });

@@ -7,6 +7,7 @@ import type { Choice, FormValue, PickerOptions } from '../../../shell/forms.ts';
 import { splitList } from '../../../shell/list-text.ts';
 import type { Pages } from '../../../shell/pages.ts';
 import { contentCategories, plainCategory } from '../../content-taxonomy.ts';
+import { type OwnKind, ownKind } from '../../event-kinds.ts';
 import { countryCodes } from '../../names.ts';
 import type { PageExtensions, SeenKind } from '../../page-extensions.ts';
 import type { CatalogDeps } from '../../ports.ts';
@@ -42,7 +43,9 @@ const countryLists = perLocale((locale) => {
 const languageChoices = perLocale(() => Object.keys(languages).map((tag) => ({ value: tag, text: languageName(tag) })));
 
 const fixed = (values: readonly string[]) => () => plain(values);
-const campaignsOf = ({ offers }: Scope): Campaign[] => [...new Set(offers().map(({ campaign }) => campaign))];
+const campaignsOf = ({ offers }: Pick<Scope, 'offers'>): Campaign[] => [
+  ...new Set(offers().map(({ campaign }) => campaign)),
+];
 
 /** Values of recent requests, those known anyway first. */
 const seen =
@@ -160,6 +163,15 @@ export function createPicker(deps: Pick<CatalogDeps, 'catalog'>, { path, publish
     return { source: path(`/options?kind=${kind}`), labels, unseen, free: !closedKinds.has(kind) };
   };
 }
+
+/** Own events that caps of a publisher's campaigns can count: its own, and those of their advertisers. */
+export const ownKindsFor = (deps: Pick<CatalogDeps, 'catalog'>, publisher: Publisher): OwnKind[] =>
+  [
+    ...new Set([
+      ...publisher.ownEvents,
+      ...campaignsOf(scopeOf(deps, publisher)).flatMap(({ advertiserEvents }) => advertiserEvents),
+    ]),
+  ].map(ownKind);
 
 const neverSeen = (): string => t('campaigns.neverSeen');
 

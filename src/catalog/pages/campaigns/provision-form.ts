@@ -10,6 +10,7 @@ import type { FieldErrors, Fields } from '../../../shell/context.ts';
 import { columns, fieldGroup } from '../../../shell/field-groups.ts';
 import { type Choice, createForm, type FormBuilder, type FormValues } from '../../../shell/forms.ts';
 import { defaultButton } from '../../../shell/row-list.ts';
+import type { OwnKind } from '../../event-kinds.ts';
 import type { PublisherContext } from '../../publisher-pages.ts';
 import type { Publisher } from '../../types.ts';
 import { capParts, frequencyCapFields, totalCapFields } from './caps-form.ts';
@@ -80,6 +81,7 @@ type Editor = {
   campaign: View;
   rows: readonly View[];
   publishers: Publishers;
+  ownKinds: readonly OwnKind[];
   /** Id of the edited publisher. */
   to: string;
   /** Path of the page. */
@@ -94,7 +96,7 @@ export function provisionCard(context: PublisherContext, editor: Editor): Html {
   const stored = rows.find((row) => String(row.publisher_id) === to);
   const values = refused?.typed ?? provisionToForm(stored);
   const form = createForm(values, refused?.errors, at);
-  const fields = provisionFields(form, String(campaign.payout_currency));
+  const fields = provisionFields(form, String(campaign.payout_currency), editor.ownKinds);
   const version = refused?.typed[versionField] ?? (stored === undefined ? '' : etagOf(stored));
   const body = html`
     ${defaultButton()}
@@ -105,7 +107,7 @@ export function provisionCard(context: PublisherContext, editor: Editor): Html {
   return card(nameOf(publishers, to), saveForm(context, at, body, { cancel: at, page: `${at}?to=${to}`, rows: true }));
 }
 
-const provisionFields = (form: FormBuilder, currency: string): Html => html`
+const provisionFields = (form: FormBuilder, currency: string, ownKinds: readonly OwnKind[]): Html => html`
   ${form.checkbox('active', { label: t('campaigns.served'), hint: t('campaigns.servedHint') })}
   ${columns(
     [
@@ -128,12 +130,12 @@ const provisionFields = (form: FormBuilder, currency: string): Html => html`
   ${fieldGroup(
     t('campaigns.capsPerUser'),
     html`<p class="hint">${t('campaigns.capsPerUserHint')}</p>`,
-    frequencyCapFields(form, ''),
+    frequencyCapFields(form, '', ownKinds),
   )}
   ${fieldGroup(
     t('campaigns.totalsOfPublisher'),
     html`<p class="hint">${t('campaigns.totalsOfPublisherHint')}</p>`,
-    totalCapFields(form, ''),
+    totalCapFields(form, '', ownKinds),
   )}`;
 
 const parts = capParts('');

@@ -19,6 +19,7 @@ import { type PublisherContext, publisherPages } from '../../publisher-pages.ts'
 import { campaigns } from '../../resources/campaigns.ts';
 import { listProvisions, setProvision } from '../../resources/provisions.ts';
 import type { PageServices } from '../services.ts';
+import { ownKindsFor } from './options.ts';
 import { provisionCard, provisionTable, publisherChooser, readProvision } from './provision-form.ts';
 
 const path = '/campaigns/:key/publishers';
@@ -65,10 +66,11 @@ async function show(
   const campaignPath = context.path(`/campaigns/${campaign.id}`);
   const at = `${campaignPath}/publishers`;
   const publishers = publishersOf(services);
+  const ownKinds = ownKindsFor(services.deps, publishers.get(Number(to)) ?? context.publisher);
   const editor = () =>
     to === ''
       ? publisherChooser(at, publishers)
-      : provisionCard(context, { campaign, rows, publishers, to, at, refused });
+      : provisionCard(context, { campaign, rows, publishers, ownKinds, to, at, refused });
   return {
     title: t('nav.publishers'),
     lead: t('campaigns.provisionsLead'),

@@ -4,6 +4,7 @@ import type { FieldErrors, Fields } from '../../../shell/context.ts';
 import { columns, fieldGroup } from '../../../shell/field-groups.ts';
 import type { FormBuilder, FormValue } from '../../../shell/forms.ts';
 import { isNested, type Nested } from '../../../shell/nested.ts';
+import type { OwnKind } from '../../event-kinds.ts';
 import { pacings } from '../../rules.ts';
 import { capParts, frequencyCapFields, totalCapFields } from './caps-form.ts';
 import { conditionErrors, conditionFields, conditionsPart } from './conditions-form.ts';
@@ -49,13 +50,18 @@ export const ruleErrors = (errors: FieldErrors, fields: Fields): FieldErrors =>
   conditionErrors(scheduleErrors(errors, fields), fields);
 
 /** Targeting, schedule and caps of a campaign. */
-export const rulesFields = (form: FormBuilder, timeZone: string, picker: Picker): Html => html`
+export const rulesFields = (
+  form: FormBuilder,
+  timeZone: string,
+  picker: Picker,
+  ownKinds: readonly OwnKind[],
+): Html => html`
   ${targetingFields(form, picker, conditionFields(form, picker('attributes', '').source))}
   ${scheduleFields(form, timeZone)}
-  ${fieldGroup(t('campaigns.frequencyCapping'), frequencyCapFields(form, 'rules.'))}
+  ${fieldGroup(t('campaigns.frequencyCapping'), frequencyCapFields(form, 'rules.', ownKinds))}
   ${fieldGroup(
     t('campaigns.budgetAndPacing'),
-    totalCapFields(form, 'rules.'),
+    totalCapFields(form, 'rules.', ownKinds),
     columns([
       form.select('rules.pacing', {
         label: t('campaigns.pacing'),

@@ -1,5 +1,7 @@
 import type { Delivery } from '../../../budgets/goals.ts';
 import type { Standing } from '../../../budgets/standing.ts';
+import { isHeld } from '../../../budgets/usage.ts';
+import { splitKind } from '../../../catalog/event-kinds.ts';
 import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import type { Goal } from '../../../catalog/rules.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
@@ -23,13 +25,14 @@ export function budgetsCard(standings: readonly Standing[], currency: string | n
   ];
   const rows = standings.map(({ publisherId, metric, per, limit, spent, reserved, unbilled, planned }) => {
     const amount = metric === 'budget' ? money : count;
-    const name = t('campaigns.limitOf', { limit: amount(limit), metric, per });
+    const named = splitKind(metric);
+    const name = t('campaigns.limitOf', { limit: amount(limit), metric: named.kind, event: named.name, per });
     const share = limit > 0 ? Math.min(1, spent / limit) : 1;
     return [
       html`${name}${publisherId !== null && html`<br><small>${t('campaigns.atPublisher', { id: publisherId })}</small>`}
         <br><meter min="0" max="1" value="${share}" aria-label="${t('campaigns.spent')}"></meter> ${percent(share)}`,
       amount(spent),
-      metric === 'clicks' ? '–' : amount(reserved),
+      isHeld(metric) ? amount(reserved) : '–',
       metric === 'budget' ? money(unbilled) : '–',
       planText(spent + reserved, planned, limit, amount),
     ];
