@@ -66,6 +66,15 @@ export const catalogueCommands: readonly Command[] = [
     load: async () => (await import('./commands/controls.ts')).setControls,
   },
   {
+    name: 'controls cost',
+    args: 'PUBLISHER',
+    about: 'Says what each block rule changed and cost in the last 7 days',
+    options: {},
+    callsService: true,
+    examples: ['controls cost 1', 'controls cost 1 --json'],
+    load: async () => (await import('./commands/controls.ts')).costOfControls,
+  },
+  {
     name: 'translations export',
     args: 'FILE',
     about: 'Writes the texts of offers to a CSV file for translators',

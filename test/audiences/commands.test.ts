@@ -45,6 +45,10 @@ test('block rules are printed as they are set, and checked first where that is a
   expect(JSON.parse(shown.out)).toMatchObject({ blocked: { brands: ['Farm'] }, floors: {} });
   await writeFile(file, shown.out);
   expect((await runCommand(['controls', 'set', publisher, file], env)).code).toBe(0);
+  const cost = await runCommand(['controls', 'cost', publisher], env);
+  expect([cost.code, cost.out]).toEqual([0, '0.0 % changed  brand Farm\n']);
+  expect(cost.err).toContain('0 of 0 sessions of the last 7 days were decided again without each rule.');
+  expect((await runCommand(['controls', 'cost', 'all'], env)).code).toBe(2);
   await writeFile(file, '{');
   expect((await runCommand(['controls', 'set', publisher, file], env)).code).toBe(2);
 });

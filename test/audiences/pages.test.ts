@@ -77,7 +77,7 @@ test('an audience with a rule says what it counts, and cannot be filled by hand'
   await page.getByText('Clicked, 2 times within 7 days').waitFor();
 });
 
-test('a blocked brand and a stopped campaign are gone from the next answers', async () => {
+test('a blocked brand, which says what it costs, and a stopped campaign are gone from the next answers', async () => {
   const [blocked] = await shownTo('somebody');
   const { rows } = await demo.t.pool.query<{ name: string }>(
     'select a.name from campaigns c join advertisers a on a.id = c.advertiser_id where c.id = $1',
@@ -88,6 +88,16 @@ test('a blocked brand and a stopped campaign are gone from the next answers', as
   await press('Save');
   await toast('Block rules saved.');
   await expect.poll(() => shownTo('somebody')).not.toContain(blocked);
+  // Of decisions by many catalogues, those of the one with the most of them are made again.
+  for (let visit = 0; visit < 12; visit += 1) await shownTo(`visitor-${visit}`);
+  await page.getByRole('link', { name: 'Make them again' }).click();
+  const costs = page.getByRole('table', { name: 'What the rules cost' });
+  await costs
+    .getByRole('row')
+    .filter({ hasText: rows[0]?.name ?? '' })
+    .getByText(/^[1-9]\d*(\.\d+)?%$/)
+    .first()
+    .waitFor();
   const [stopped] = await shownTo('somebody');
   await go(`/campaigns/${stopped}`);
   await press('Stop at once');

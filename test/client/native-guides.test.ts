@@ -23,8 +23,66 @@ const membersOf = (type: string): Set<string | undefined> => {
 };
 const methods = new Set([...membersOf('Ad'), ...membersOf('AdUnit')]);
 
-type Operation = { parameters: ({ name: string } | { $ref: string })[] };
-const { paths } = JSON.parse(read('docs/openapi.json')) as { paths: Record<string, { post?: Operation }> };
+/** Members of the payload of an event. */
+function payloadOf(event: string): string[] {
+  const [, line = ''] = new RegExp(`^ {2}${event}: (.*);$`, 'm').exec(client.sdk) ?? [];
+  return [...line.matchAll(/(\w+)\??: /g)].map(([, member = '']) => member);
+}
+
+type Schema = { $ref?: string; properties?: Record<string, unknown> };
+type Operation = {
+  parameters: ({ name: string } | { $ref: string })[];
+  requestBody: { content: { 'application/json': { schema: Schema } } };
+};
+const { paths, components } = JSON.parse(read('docs/openapi.json')) as {
+  paths: Record<string, { post?: Operation }>;
+  components: { schemas: Record<string, Schema> };
+};
+
+/** Fields that the body of an operation may have. */
+function fieldsOf(operation: Operation | undefined): string[] {
+  const schema = operation?.requestBody.content['application/json'].schema;
+  const found = schema?.$ref === undefined ? schema : components.schemas[schema.$ref.split('/').at(-1) ?? ''];
+  return Object.keys(found?.properties ?? {});
+}
+
+type Heard = { event: unknown; payload: unknown };
+type Post = (event: string, payload: object) => boolean;
+
+/** Posts an event as the SDK does, to an app that has registered the handler of a guide. */
+async function post(host: object, event: string, payload: object): Promise<void> {
+  const file = new URL('../../src/browser/sdk/bridge.ts', import.meta.url).pathname;
+  const { createBridge } = (await import(file)) as { createBridge: (host: object) => { post: Post } };
+  expect(createBridge({ addEventListener: () => {}, ...host }).post(event, payload)).toBe(true);
+}
+
+const match = (code: string, pattern: RegExp): string => pattern.exec(code)?.[1] ?? 'missing';
+
+/** The app of each guide: its handler, by the name that the code gives it, notes what it hears. */
+const apps: Record<string, (code: string, heard: Heard[]) => object> = {
+  android: (code, heard) => ({
+    [match(code, /addJavascriptInterface\(this, "(\w+)"\)/)]: {
+      [match(code, /@JavascriptInterface\s+fun (\w+)\(event: String, json: String\)/)]: (event: string, json: string) =>
+        heard.push({ event, payload: JSON.parse(json) }),
+    },
+  }),
+  ios: (code, heard) => ({
+    webkit: {
+      messageHandlers: {
+        [match(code, /userContentController\.add\(self, name: "(\w+)"\)/)]: {
+          postMessage: ({ name, ...payload }: { name: string }) => heard.push({ event: name, payload }),
+        },
+      },
+    },
+  }),
+  flutter: (code, heard) => ({
+    flutter_inappwebview: {
+      callHandler: async (name: string, event: string, payload: object) => {
+        if (name === match(code, /addJavaScriptHandler\(handlerName: '(\w+)'/)) heard.push({ event, payload });
+      },
+    },
+  }),
+};
 
 /** Code without its texts and comments, for counting brackets. */
 const bare = (code: string): string =>
@@ -38,7 +96,7 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-describe.each(platforms)('the code of the $name guide', ({ blocks, all }) => {
+describe.each(platforms)('the code of the $name guide', ({ name: platform, blocks, all }) => {
   test('is there for values, fetching and web view, with every bracket closed', () => {
     expect(blocks.length).toBeGreaterThanOrEqual(3);
     for (const block of blocks)
@@ -55,12 +113,22 @@ describe.each(platforms)('the code of the $name guide', ({ blocks, all }) => {
     const called = [...all.matchAll(/\bAd\.(\w+)/g)].map(([, method]) => method);
     expect(called.length).toBeGreaterThan(0);
     expect(called.filter((method) => !methods.has(method))).toEqual([]);
-    const fields = [...all.matchAll(/(?:getString\(|optInt\(|args\[1\]\[|payload\[)["'](\w+)["']/g)].map(
-      ([, one]) => one,
-    );
-    const known = ['name', 'url', 'offerCount', 'ua'];
-    expect(fields.filter((field) => !known.includes(String(field)))).toEqual([]);
-    for (const member of ['offerCount', 'url']) expect(client.sdk).toMatch(new RegExp(`\\b${member}: `));
+    const told = read(`docs/guides/${platform}.md`).matchAll(/`((?:ads?|no|closed|usp)_\w+)`/g);
+    expect([...told].map(([, event = '']) => event).filter((event) => !events.has(event))).toEqual([]);
+    const pattern = /(?:getString\(|optInt\(|args\[1\]\[|payload\[)["'](\w+)["']/g;
+    const fields = [...read(`docs/guides/${platform}.md`).matchAll(pattern)].map(([, one = '']) => one);
+    expect(fields).toEqual(expect.arrayContaining(['url', 'offerCount']));
+    const payload = ['name', ...payloadOf('url_clicked'), ...payloadOf('ads_found')];
+    const body = fieldsOf(paths['/native/v4/offers.json']?.post);
+    expect(body).toEqual(expect.arrayContaining(['ua', 'dev', 'pub_user_id']));
+    expect(fields.filter((field) => !payload.includes(field) && !body.includes(field))).toEqual([]);
+  });
+
+  test('hears events by the names under which the SDK calls apps', async () => {
+    const heard: Heard[] = [];
+    const payload = { target_url: 'https://shop.example/', url: 'https://shop.example/' };
+    await post(apps[platform]?.(all, heard) ?? {}, 'url_clicked', payload);
+    await expect.poll(() => heard).toEqual([{ event: 'url_clicked', payload }]);
   });
 
   test('fetches as the reference says, and the service answers', async () => {

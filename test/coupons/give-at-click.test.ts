@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { addEndpoint, deliveriesOf, uspCalls } from '../perks/usp/calls.ts';
+import { list, local, type SaveableOffer, save, showTo } from '../perks/wallet/support.ts';
 import { createTwins, type TestApp } from '../support/test-app.ts';
 import { call, fetchOffers, googlebot, type ShownOffer } from '../tracking/journey.ts';
 import { couponCalls } from './support.ts';
@@ -125,6 +126,23 @@ describe('a click', () => {
     expect((await coupons.count(offer.id)).data).toMatchObject({ given: 1 });
     await setLanding('https://shop.example/?code={coupon_code}');
     expect(await click(one)).toBe('SILENT');
+  });
+
+  test('shows the code in the wallet, where the offer was saved before, in both answer and page', async () => {
+    await load(['IN-WALLET']);
+    const user = nextUser();
+    const one = (await showTo(first, user)).find(({ id }) => id === offer.id) as SaveableOffer;
+    const page = local((await save(first, one)).json().data.wallet_url);
+    const inWallet = async () => {
+      const { offers } = (await list(first, user)).json().data as { offers: { id: number; coupon?: unknown }[] };
+      return offers.find(({ id }) => id === offer.id)?.coupon;
+    };
+    expect(await inWallet()).toBeUndefined();
+    expect((await first.app.inject(page)).body).not.toContain('IN-WALLET');
+    expect(await click(one)).toBe('IN-WALLET');
+    expect(await inWallet()).toEqual({ code: 'IN-WALLET', expires_at: null, terms: '' });
+    expect((await first.app.inject(page)).body).toContain('IN-WALLET');
+    expect((await coupons.count(offer.id)).data).toMatchObject({ given: 1, left: 0 });
   });
 
   test('of an offer whose codes come with the wrap gives none, but tells the one that the user has', async () => {

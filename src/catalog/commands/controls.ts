@@ -35,6 +35,37 @@ export const setControls: Run = async (call) => {
   return exitCodes.ok;
 };
 
+type Cost = {
+  days: number;
+  sessions: number;
+  sampled: number;
+  rest: number;
+  rules: {
+    by: string;
+    value: string;
+    placement: string | null;
+    changed: number;
+    revenue: { currency: string; amount: number }[];
+  }[];
+};
+
+/** What each block rule changed and cost. */
+export const costOfControls: Run = async (call) => {
+  const [publisher = '', ...rest] = call.args;
+  if (rest.length > 0) throw usageError('Name one publisher.');
+  const { data } = (await createApi(call).call('GET', `${pathOf(publisher)}/cost`)) as { data: Cost };
+  call.out.data(data);
+  for (const { by, value, placement, changed, revenue } of data.rules) {
+    const at = placement === null ? '' : `  at ${placement}`;
+    const money = revenue.map(({ amount, currency }) => `  ${amount.toFixed(2)} ${currency}`).join('');
+    call.out.line(`${(100 * changed).toFixed(1)} % changed${money}  ${by} ${value}${at}`);
+  }
+  const { sampled, sessions, days, rest: others } = data;
+  call.out.note(`${sampled} of ${sessions} sessions of the last ${days} days were decided again without each rule.`);
+  if (others > 0) call.out.note(`${others} more rules were not looked at.`);
+  return exitCodes.ok;
+};
+
 function parse(json: string, file: string): unknown {
   try {
     return JSON.parse(json);
