@@ -10,12 +10,13 @@ import { startServerProcess } from '../test/support/server-process.ts';
 import { createPublisher } from './catalogue.ts';
 import { type Costs, createCosts } from './costs.ts';
 import { postRequest, runLoad } from './load.ts';
+import { fetchRows } from './perk-fetches.ts';
 import { writeTable } from './report.ts';
 import { openStage, type Stage } from './stage.ts';
 
 /**
- * `npm run bench:perks [codes] [wraps] [rounds]`: a pool loaded by the command line, and what a code costs a wrap: with
- * and without, in turns on one server.
+ * `npm run bench:perks [codes] [wraps] [rounds]`: a pool loaded by the command line, what a code costs a wrap, and what
+ * languages, several placements and counting alone cost a fetch: each with and without, in turns on one server.
  */
 const key = 'bench-perks';
 const [codes = 10_000_000, wraps = 3000, rounds = 5] = process.argv.slice(2).map(Number);
@@ -98,6 +99,7 @@ try {
     median(taken[kind].map(({ serverUs, databaseUs }) => serverUs + databaseUs));
   const cells = (kind: 'with' | 'without'): string[] =>
     (['serverUs', 'databaseUs'] as const).map((name) => median(taken[kind].map((one) => one[name])).toFixed(0));
+  const fetches = await fetchRows(stage, { port: server.port, costs, requests: wraps, rounds });
   await writeTable(
     'perks',
     ['What', 'server µs', 'PostgreSQL µs', 'Figure', 'Limit'],
@@ -110,7 +112,8 @@ try {
         '60 s',
       ],
       [`wrap, 64 connections, median of ${rounds} × ${wraps}`, ...cells('without'), '', ''],
-      ['the same, with a code given', ...cells('with'), `${(sum('with') / sum('without')).toFixed(2)} ×`, '1.15 ×'],
+      ['with a code given', ...cells('with'), `${(sum('with') / sum('without')).toFixed(2)} ×`, '1.15 ×'],
+      ...fetches,
     ],
   );
 } finally {

@@ -57,7 +57,7 @@ export async function perkRun(
   try {
     const holders = holdersOf(parallel);
     const codes = Array.from({ length: kills * (parallel + holders) + spare }, (_, index) => `CODE-${seed}-${index}`);
-    const call = createCalls(ports);
+    const call = createCalls(ports, key);
     const { offerId } = await setUp(pool, call, codes);
     const told = new Map<string, Coupon>();
     const consented = new Set<string>();
@@ -115,13 +115,13 @@ export async function perkRun(
   }
 }
 
-type CallAt = (at: number, path: string, body?: object, method?: string) => Promise<unknown>;
+export type CallAt = (at: number, path: string, body?: object, method?: string) => Promise<unknown>;
 
 /** Calls of one of the processes; null: it did not answer. */
-function createCalls(ports: readonly number[]): CallAt {
+export function createCalls(ports: readonly number[], apiKey: string): CallAt {
   return async (at, path, body = {}, method = 'POST') => {
     try {
-      const headers = { 'content-type': 'application/json', authorization: `Bearer ${key}` };
+      const headers = { 'content-type': 'application/json', authorization: `Bearer ${apiKey}` };
       const url = `http://127.0.0.1:${ports[at]}${path}`;
       const signal = AbortSignal.timeout(60_000);
       const answer = await fetch(url, { method, headers, signal, body: JSON.stringify(body) });

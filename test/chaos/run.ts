@@ -4,12 +4,13 @@ import { budgetRun } from './budgets.ts';
 import { eventLogRun } from './event-log.ts';
 import { failoverRun } from './failover.ts';
 import { leaseRun } from './leases.ts';
+import { membershipRun } from './memberships.ts';
 import { perkRun } from './perks.ts';
 import { startChaosPostgres } from './postgres.ts';
 import { killRun, outageRun, rollingRun } from './scenarios.ts';
 
 /*
- * npm run chaos -- [--scenario kills|rolling|outage|failover|leases|budgets|perks|event-log] [--runs 20] [--seed N]
+ * npm run chaos -- [--scenario kills|rolling|outage|failover|leases|budgets|perks|memberships|event-log] [--runs 20] [--seed N]
  *   [--wraps 2000] [--endpoints 50] [--kills 20]
  *
  * `leases` counts its kills twice: of processes that grant total caps, and of those with budgets at their limits
@@ -30,6 +31,17 @@ const { values } = parseArgs({
 const size = { wraps: Number(values.wraps), endpoints: Number(values.endpoints) };
 const count = { kills: Number(values.kills) };
 const msOr = (defaultS: number): number => Number(values.seconds ?? defaultS) * 1000;
+async function onOwnPostgres<Verdict>(
+  run: (database: { databaseUrl: string; pool: pg.Pool }) => Promise<Verdict>,
+): Promise<Verdict> {
+  const postgres = await startChaosPostgres();
+  const pool = new pg.Pool({ connectionString: postgres.url, max: 2 });
+  const verdict = await run({ databaseUrl: postgres.url, pool });
+  await pool.end();
+  await postgres.close();
+  return verdict;
+}
+
 const scenarios: Record<string, (seed: number) => Promise<{ ok: boolean }>> = {
   kills: (seed) => killRun(seed, size),
   rolling: (seed) => rollingRun(seed, { ...size, everyMs: 10_000, durationMs: msOr(120) }),
@@ -39,14 +51,8 @@ const scenarios: Record<string, (seed: number) => Promise<{ ok: boolean }>> = {
     return { ok: leases.ok && budgets.ok, leases, budgets };
   },
   budgets: (seed) => budgetRun(seed, count),
-  perks: async (seed) => {
-    const postgres = await startChaosPostgres();
-    const pool = new pg.Pool({ connectionString: postgres.url, max: 2 });
-    const verdict = await perkRun(seed, { ...count, parallel: 64, databaseUrl: postgres.url, pool });
-    await pool.end();
-    await postgres.close();
-    return verdict;
-  },
+  perks: (seed) => onOwnPostgres((database) => perkRun(seed, { ...count, parallel: 64, ...database })),
+  memberships: (seed) => onOwnPostgres((database) => membershipRun(seed, { ...count, parallel: 64, ...database })),
   'event-log': (seed) => eventLogRun(seed, { downMs: msOr(60) }),
   outage: (seed) => outageRun(seed, { ...size, downMs: msOr(30) }),
 };

@@ -33,7 +33,26 @@ const rules = [
   { targeting: { countries: { include: ['US', 'DE'] } } },
   { conditions: { key: 'basket', op: 'gt', value: 50 } },
   { total_caps: [{ metric: 'budget', per: 'lifetime', limit: 3 }] },
+  { targeting: { audiences: { include: ['vip', 'lapsed'] } } },
+  { targeting: { audiences: { exclude: ['vip'] } }, conditions: { key: 'plan', op: 'equals', value: 'gold' } },
 ];
+
+/** Users 0 to 8 are fetched for; who is in an audience, and what is known of them, changes half-way. */
+async function changeAudiences(vip: readonly string[], lapsed: readonly string[]): Promise<void> {
+  const call = async (method: 'PUT' | 'DELETE' | 'POST', path: string, payload: object) => {
+    const answer = await t.app.inject({ method, url: `/manage/v1/${path}?api_key=demo-key`, payload });
+    expect(answer.statusCode, answer.body).toBeLessThan(300);
+  };
+  for (const [key, ids] of Object.entries({ vip, lapsed })) {
+    const all = Array.from({ length: 9 }, (_, index) => `user ${index}`);
+    await call('DELETE', `audiences/${key}/members`, { ids: all });
+    await call('PUT', `audiences/${key}/members`, { ids });
+    for (const id of all)
+      await call('PUT', `users/${encodeURIComponent(id)}`, {
+        attributes: { plan: vip.includes(id) ? 'basic' : 'gold' },
+      });
+  }
+}
 
 const agents = [
   'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) ' +
@@ -43,12 +62,18 @@ const agents = [
 ];
 
 describe('a stored decision', () => {
-  test('is identical when it is decided again: 1,000 of all kinds, on the demo catalogue', async () => {
+  test('is identical when it is decided again: 1,000 of all kinds, by audiences too, on the demo catalogue', async () => {
+    for (const key of ['vip', 'lapsed']) {
+      const payload = { key, name: key };
+      const made = await t.app.inject({ method: 'POST', url: '/manage/v1/audiences?api_key=demo-key', payload });
+      expect(made.statusCode, made.body).toBe(201);
+    }
+    await changeAudiences(['user 1', 'user 2', 'user 3'], ['user 4']);
     const { rows } = await t.pool.query<{ id: number }>('select id from campaigns order by id');
     for (const [index, { id }] of rows.entries()) {
       await t.pool.query(
         'update campaigns set rules = $2, payout_kind = $3, payout_amount = $4, priority = 100 where id = $1',
-        [id, rules[index % 7] ?? {}, ['cpc', 'cpm', 'cpa'][index % 3], 1 + (index % 5) / 7],
+        [id, rules[index % 9] ?? {}, ['cpc', 'cpm', 'cpa'][index % 3], 1 + (index % 5) / 7],
       );
     }
     await t.deps.catalog.refresh();
@@ -62,6 +87,7 @@ describe('a stored decision', () => {
         expect(t.deps.model.current().version).toBe(1);
         await t.pool.query('update campaigns set weight = weight + 1, payout_amount = payout_amount * 2');
         await t.deps.catalog.refresh();
+        await changeAudiences(['user 3', 'user 5'], ['user 1', 'user 8']);
       }
       const answers = await Promise.all(
         Array.from({ length: 100 }, (_, index) =>
@@ -93,6 +119,11 @@ describe('a stored decision', () => {
       filled += body.data.offers.length > 0 ? 1 : 0;
     }
     expect(filled).toBeGreaterThan(500);
+    const { rows: inputs } = await t.pool.query<{ audiences: string }>(
+      `select distinct decision::json -> 3 ->> 'audiences' as audiences from sessions
+      where decision::json -> 3 ->> 'audiences' is not null order by 1`,
+    );
+    expect(inputs.map(({ audiences }) => audiences)).toEqual(['["lapsed"]', '["vip"]']);
     const { rows: kept } = await t.pool.query(
       "select count(*)::int as count from decision_states where id like 'catalog %'",
     );

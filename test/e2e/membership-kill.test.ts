@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest';
+import { membershipRun } from '../chaos/memberships.ts';
+import { clonePool } from '../support/database.ts';
+
+/** Fewer changes than `npm run chaos -- --scenario memberships`, and the same kill -9. */
+const size = { kills: 3, parallel: 32 };
+
+test(`memberships after ${size.kills} kill -9 of two processes are what was acknowledged`, async () => {
+  const { url: databaseUrl, pool, close } = await clonePool(2);
+  const { ok, ...found } = await membershipRun(31, { ...size, databaseUrl, pool });
+  await close();
+  expect(found).toMatchObject({ wrong: 0, half: 0, size: 0 });
+  expect(found.changes + found.unanswered).toBe(size.kills * size.parallel);
+  expect(ok, JSON.stringify(found)).toBe(true);
+});
