@@ -39,6 +39,10 @@ export type CapUsage = { [Metric in CapMetric]?: PeriodUse } & {
   goal?: number;
 };
 
+/** Whether answers in progress hold some of it: only of impressions and money. */
+export const isHeld = (metric: CapMetric): metric is 'impressions' | 'budget' =>
+  metric === 'impressions' || metric === 'budget';
+
 /** By `totalsKey`; missing: no use. */
 export type Totals = ReadonlyMap<string, CapUsage>;
 

@@ -1,5 +1,6 @@
-import type { ActiveCaps, CapUsage, Totals } from './caps.ts';
-import { capUsageOf, type UsageTable } from './usage.ts';
+import type { CapPeriod, TotalCap } from '../catalog/rules.ts';
+import { type ActiveCaps, type CapUsage, isHeld, type LimitedTotal, type Totals } from './caps.ts';
+import { type Amounts, capPeriod, fieldOf, goalUsageOf, type UsageTable } from './usage.ts';
 
 /** Totals that are computed when a decision asks for them; afterwards the map has those that were asked for. */
 export function totalsAt(table: Pick<UsageTable, 'get'>, activeCaps: Pick<ActiveCaps, 'total'>, atMs: number): Totals {
@@ -16,3 +17,27 @@ export function totalsAt(table: Pick<UsageTable, 'get'>, activeCaps: Pick<Active
     },
   });
 }
+
+/** What is used of the caps of a total in their current periods; of a lifetime, today too, by which it is paced. */
+function capUsageOf(table: Pick<UsageTable, 'get'>, total: LimitedTotal, atMs: number): CapUsage {
+  const { campaignId, publisherId, timeZone, caps } = total;
+  const usage: CapUsage = goalUsageOf(table, total);
+  const note = ({ metric }: TotalCap, per: CapPeriod): void => {
+    const amounts = table.get(campaignId, publisherId, capPeriod({ metric, per }, timeZone, atMs));
+    usage[metric] ??= {};
+    usage[metric][per] = amounts[fieldOf({ metric })];
+    if (!isHeld(metric) || heldOf(metric, amounts) <= 0) return;
+    usage.reserved ??= {};
+    usage.reserved[metric] ??= {};
+    usage.reserved[metric][per] = heldOf(metric, amounts);
+  };
+  for (const cap of caps) {
+    note(cap, cap.per);
+    if (cap.per === 'lifetime') note(cap, 'day');
+  }
+  return usage;
+}
+
+/** What of an amount is only held. */
+const heldOf = (metric: 'impressions' | 'budget', used: Amounts): number =>
+  metric === 'budget' ? used.micros - used.spentMicros : used.impressions - used.countedImpressions;

@@ -9,8 +9,8 @@ import { type CapUsage, type GoalTotal, type LimitedTotal, totalsKey } from './c
 
 /**
  * Amounts of one total; money in millionths. `impressions` and `micros` include what slices and reservations hold;
- * `countedImpressions`, `clicks`, `conversions`, `ownEvents` and `spentMicros` are what happened; `unbilledMicros` is what events
- * would have paid that no longer fitted into a budget.
+ * `countedImpressions`, `clicks`, `conversions`, `ownEvents` and `spentMicros` are what happened; `unbilledMicros` is
+ * what events would have paid that no longer fitted into a budget.
  */
 export type Amounts = Record<AmountName, number>;
 
@@ -279,35 +279,6 @@ const fields = {
 export const fieldOf = ({ metric }: Pick<TotalCap, 'metric'>): 'impressions' | 'clicks' | 'micros' | 'ownEvents' =>
   isOwnKind(metric) ? 'ownEvents' : fields[metric];
 export const limitOf = ({ metric, limit }: TotalCap): number => (metric === 'budget' ? limit * 1_000_000 : limit);
-
-type HeldMetric = 'impressions' | 'budget';
-
-/** Whether answers in progress hold some of it. */
-export const isHeld = (metric: CapMetric): metric is HeldMetric => metric === 'impressions' || metric === 'budget';
-
-/** What of an amount is only held. */
-const heldOf = (metric: HeldMetric, used: Amounts): number =>
-  metric === 'budget' ? used.micros - used.spentMicros : used.impressions - used.countedImpressions;
-
-/** What is used of the caps of a total in their current periods; of a lifetime, today too, by which it is paced. */
-export function capUsageOf(table: Pick<UsageTable, 'get'>, total: LimitedTotal, atMs: number): CapUsage {
-  const { campaignId, publisherId, timeZone, caps } = total;
-  const usage: CapUsage = goalUsageOf(table, total);
-  const note = ({ metric }: TotalCap, per: CapPeriod): void => {
-    const amounts = table.get(campaignId, publisherId, capPeriod({ metric, per }, timeZone, atMs));
-    usage[metric] ??= {};
-    usage[metric][per] = amounts[fieldOf({ metric })];
-    if (!isHeld(metric) || heldOf(metric, amounts) <= 0) return;
-    usage.reserved ??= {};
-    usage.reserved[metric] ??= {};
-    usage.reserved[metric][per] = heldOf(metric, amounts);
-  };
-  for (const cap of caps) {
-    note(cap, cap.per);
-    if (cap.per === 'lifetime') note(cap, 'day');
-  }
-  return usage;
-}
 
 const goalFields = {
   impressions: 'countedImpressions',

@@ -10,8 +10,8 @@ import { startChaosPostgres } from './postgres.ts';
 import { killRun, outageRun, rollingRun } from './scenarios.ts';
 
 /*
- * npm run chaos -- [--scenario kills|rolling|outage|failover|leases|budgets|perks|memberships|event-log] [--runs 20] [--seed N]
- *   [--wraps 2000] [--endpoints 50] [--kills 20]
+ * npm run chaos -- [--scenario kills|rolling|outage|failover|leases|budgets|perks|memberships|event-log]
+ *   [--runs 20] [--seed N] [--wraps 2000] [--endpoints 50] [--kills 20]
  *
  * `leases` counts its kills twice: of processes that grant total caps, and of those with budgets at their limits
  * (`budgets` alone). A run can be had again by its seed, which is printed; only the timing differs. Exits with 1 when a

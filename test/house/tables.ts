@@ -45,8 +45,11 @@ export const tables: Record<string, Ownership> = {
   ...owned('sources', ['segment_sources', 'source_events', 'source_moments']),
   ...owned('experiments', [
     ...['experiment_moments', 'experiment_outcomes', 'experiment_points', 'experiment_progress', 'experiment_units'],
-    'own_outcomes',
   ]),
+  own_outcomes: {
+    owner: 'experiments',
+    readers: { audiences: 'rules of audiences follow what publishers say of users' },
+  },
   experiments: {
     owner: 'experiments',
     readers: { catalog: 'the snapshot holds them, so that no request queries them' },

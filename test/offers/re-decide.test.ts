@@ -62,7 +62,7 @@ const agents = [
 ];
 
 describe('a stored decision', () => {
-  test('is identical when it is decided again: 1,000 of all kinds, by audiences too, on the demo catalogue', async () => {
+  test('is identical when it is decided again: 1,000 of all kinds, with audiences, on the demo catalogue', async () => {
     for (const key of ['vip', 'lapsed']) {
       const payload = { key, name: key };
       const made = await t.app.inject({ method: 'POST', url: '/manage/v1/audiences?api_key=demo-key', payload });

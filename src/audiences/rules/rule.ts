@@ -19,8 +19,8 @@ export const ruleSchema = Type.Object(
   {
     event: orOwnKind(
       askedKinds,
-      'What users did: saw an offer (impression), clicked, selected a perk, converted and so on, or had an outcome of ' +
-        'the publisher.',
+      'What users did: saw an offer (impression), clicked, selected a perk, converted and so on, or had an outcome ' +
+        'of the publisher.',
     ),
     outcome: Type.Optional(
       Type.String({

@@ -1,12 +1,22 @@
 import type { Publisher, Snapshot } from '../../catalog/types.ts';
-import type { DecisionInput } from '../../decision/types.ts';
+import type { DecisionContext, DecisionInput } from '../../decision/types.ts';
 import type { Model } from '../../learning/model.ts';
 import { loadVersion } from '../../learning/versions.ts';
 import { sampleShare } from '../../platform/db/partitions.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
+import { runInSlices } from '../../platform/lib/slices.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
-import { type DecisionRow, decisionColumns, inputWith, type StoredDecision, toStoredDecision } from '../re-decide.ts';
+import { readDecisionRecord } from '../fetch/decide-session.ts';
+import {
+  type ContextRow,
+  type DecisionRow,
+  decisionColumns,
+  inputWith,
+  type StoredDecision,
+  toContext,
+  toStoredDecision,
+} from '../re-decide.ts';
 import { catalogueIdOf, findState, unpackCatalogue } from './states.ts';
 
 /** How far back it looks (days): as long as decisions can be made again. */
@@ -67,4 +77,35 @@ function largestBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key
   const groups = new Map<Key, Item[]>();
   for (const item of items) getOrInsert(groups, keyOf(item), () => []).push(item);
   return [...groups].sort(([, a], [, b]) => b.length - a.length).slice(0, count);
+}
+
+/** Requests of stored sessions. `share`: how much of all sessions was read, 1 where that is every one. */
+export type SessionSample = { contexts: readonly DecisionContext[]; share: number };
+
+/** Rows converted between two pauses (count). */
+const sliceSize = 1000;
+
+/** A random sample of a publisher's sessions, without those of testers and of erased users. */
+export async function sampleSessions(
+  executor: Executor,
+  { publisherId, sinceMs }: { publisherId: number; sinceMs: number },
+): Promise<SessionSample> {
+  const share = await sampleShare(executor, 'sessions');
+  const { rows } = await executor.query<ContextRow & { decision: string }>(
+    `select placement, user_key, country, device, os, custom, language, dev, decision,
+      round(extract(epoch from created_at) * 1000)::float8 as created_ms
+    from sessions tablesample system ($4)
+    where day >= $2::date and created_at >= $3 and publisher_id = $1 and decision is not null and not dev`,
+    [publisherId, dayOf(sinceMs), new Date(sinceMs), share * 100],
+  );
+  return { contexts: await runInSlices(toContexts(rows)), share };
+}
+
+function* toContexts(rows: readonly (ContextRow & { decision: string })[]): Generator<void, DecisionContext[]> {
+  const contexts: DecisionContext[] = [];
+  for (const row of rows) {
+    contexts.push(toContext(row, readDecisionRecord(row.decision).inputs));
+    if (contexts.length % sliceSize === 0) yield;
+  }
+  return contexts;
 }

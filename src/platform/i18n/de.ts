@@ -439,8 +439,8 @@ export const de: Messages = {
     cap100: 'Cap erreicht: {name}',
     cap100Reason:
       'Der Cap von {limit} {metric, select, impressions {Impressions} own {Ereignissen {event}} other {Klicks}} ' +
-      '{per, select, hour {je Stunde} day {je Tag} month {je Monat} other {insgesamt}} ist erreicht. {per, select, lifetime {Die Kampagne wird ' +
-      'nicht mehr ausgeliefert.} other {Bis zum Ende des Zeitraums wird die Kampagne nicht ausgeliefert.}}',
+      '{per, select, hour {je Stunde} day {je Tag} month {je Monat} other {insgesamt}} ist erreicht. ' +
+      '{per, select, lifetime {Die Kampagne wird nicht mehr ausgeliefert.} other {Bis zum Ende des Zeitraums wird die Kampagne nicht ausgeliefert.}}',
     budget80Reason:
       'Mindestens 80 % {per, select, hour {des Stundenbudgets} day {des Tagesbudgets} month {des Monatsbudgets} ' +
       'other {des Gesamtbudgets}} ({limit}) sind verbraucht.',
@@ -2381,7 +2381,8 @@ export const de: Messages = {
       'innerhalb von {duration, plural, =1 {{length} Stunde} other {{length} Stunden}}} other { innerhalb von ' +
       '{duration, plural, =1 {{length} Minute} other {{length} Minuten}}}} {count, plural, =1 {einmal} other ' +
       '{{times}-mal}} {event, select, impression {gesehen} click {angeklickt} no_thanks {abgelehnt} ' +
-      'own {mit dem Ereignis {name} erlebt} other {mit einer Conversion abgeschlossen}}; der Frequency Cap liegt bei {limit}.',
+      'own {mit dem Ereignis {name} erlebt} other {mit einer Conversion abgeschlossen}}; der Frequency Cap liegt ' +
+      'bei {limit}.',
     hours: 'Es ist {weekday}, {time} Uhr ({zone}), außerhalb der Uhrzeiten der Kampagne.',
     loyalty_not_wanted: 'Die Kampagne bietet Treueprämien, und die Anfrage schließt solche aus (loyaltyboost 0).',
     loyalty_only: 'Die Kampagne bietet keine Treueprämien, und die Anfrage verlangt nur solche (loyaltyboost 2).',

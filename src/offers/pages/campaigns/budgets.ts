@@ -1,6 +1,6 @@
+import { isHeld } from '../../../budgets/caps.ts';
 import type { Delivery } from '../../../budgets/goals.ts';
 import type { Standing } from '../../../budgets/standing.ts';
-import { isHeld } from '../../../budgets/usage.ts';
 import { splitKind } from '../../../catalog/event-kinds.ts';
 import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import type { Goal } from '../../../catalog/rules.ts';

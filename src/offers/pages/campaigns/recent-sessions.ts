@@ -2,7 +2,7 @@ import type { PageExtensions, SeenKind } from '../../../catalog/page-extensions.
 import type { DecisionContext } from '../../../decision/types.ts';
 import { createFailFast } from '../../../platform/db/health.ts';
 import { dayMs, minuteMs } from '../../../platform/lib/time.ts';
-import { type SessionSample, sampleSessions } from '../../decision-log/session-sample.ts';
+import { type SessionSample, sampleSessions } from '../../decision-log/decision-sample.ts';
 import type { OfferDeps } from '../../ports.ts';
 
 /** How far back an estimate looks (days). */
