@@ -440,7 +440,8 @@ export const de: Messages = {
     cap100Reason:
       'Der Cap von {limit} {metric, select, impressions {Impressions} own {Ereignissen {event}} other {Klicks}} ' +
       '{per, select, hour {je Stunde} day {je Tag} month {je Monat} other {insgesamt}} ist erreicht. ' +
-      '{per, select, lifetime {Die Kampagne wird nicht mehr ausgeliefert.} other {Bis zum Ende des Zeitraums wird die Kampagne nicht ausgeliefert.}}',
+      '{per, select, lifetime {Die Kampagne wird nicht mehr ausgeliefert.} ' +
+      'other {Bis zum Ende des Zeitraums wird die Kampagne nicht ausgeliefert.}}',
     budget80Reason:
       'Mindestens 80 % {per, select, hour {des Stundenbudgets} day {des Tagesbudgets} month {des Monatsbudgets} ' +
       'other {des Gesamtbudgets}} ({limit}) sind verbraucht.',

@@ -419,7 +419,8 @@ export const en = {
     cap100Reason:
       'The cap of {limit} {metric, select, impressions {impressions} own {events {event}} other {clicks}} ' +
       '{per, select, hour {an hour} day {a day} month {a month} other {in all}} is reached. ' +
-      '{per, select, lifetime {The campaign is not shown any more.} other {Until the end of the period the campaign is not shown.}}',
+      '{per, select, lifetime {The campaign is not shown any more.} ' +
+      'other {Until the end of the period the campaign is not shown.}}',
     budget80Reason:
       'At least 80% of {per, select, hour {the hour’s budget} day {the day’s budget} month {the month’s budget} ' +
       'other {the whole budget}} ({limit}) is used.',
