@@ -11,6 +11,7 @@ import type { Additions } from '../management/additions.ts';
 import { orNull, type View } from '../management/resource.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import { goalWarnings } from './goal-forecast.ts';
+import { findHoldBacks, type HoldBack } from './goals.ts';
 import type { RecentSessions } from './pages/campaigns/recent-sessions.ts';
 
 const amount = (description: string) => Type.Number({ description });
@@ -41,6 +42,19 @@ const delivery = Type.Object(
     expected: Type.Integer({ description: 'What its plan has delivered by now.' }),
     delivered: Type.Integer({ description: 'Since `goal_since`.' }),
     on_track: Type.Boolean({ description: 'Whether at least 90 percent are delivered.' }),
+    held_back_by: Type.Array(
+      Type.Object(
+        {
+          rule: Type.String({ description: 'As in explanations.' }),
+          share: amount('Of the decisions of the last day, from 0 to 1.'),
+        },
+        { title: 'HoldBack' },
+      ),
+      {
+        title: 'HoldBacks',
+        description: 'The rules that kept the campaign out first, most frequent first; empty while it is on track.',
+      },
+    ),
   },
   { title: 'GoalProgress' },
 );
@@ -65,7 +79,14 @@ export const campaignAdditions = ({ catalog, model, recent }: Sources): Addition
   },
   read: async (work, rows) => {
     const standings = await readStandings({ snapshot: catalog.current(), model: model.current() }, work, rows);
-    return (row) => standingView(standings(row));
+    const holdBacks = new Map<View, readonly HoldBack[]>();
+    for (const row of rows)
+      if (standings(row)?.delivery?.onTrack === false)
+        holdBacks.set(
+          row,
+          await findHoldBacks(work.executor, { id: Number(row.id), publisherId: work.publisherId }, work.nowMs),
+        );
+    return (row) => standingView(standings(row), holdBacks.get(row) ?? []);
   },
   warn: async (work, row) => {
     if (row.goal === null) return [];
@@ -114,11 +135,14 @@ const draftOf = (
   activatedAtMs: typeof activatedAt === 'string' ? Date.parse(activatedAt) : null,
 });
 
-const standingView = ({ limits, delivery: reached }: CampaignStanding = { limits: [], delivery: null }) => ({
+const standingView = (
+  { limits, delivery: reached }: CampaignStanding = { limits: [], delivery: null },
+  holdBacks: readonly HoldBack[],
+) => ({
   usage: limits.map(usageView),
   delivery: reached && {
     ...{ percent: reached.percent, expected: reached.expected, delivered: reached.delivered },
-    on_track: reached.onTrack,
+    ...{ on_track: reached.onTrack, held_back_by: holdBacks },
   },
 });
 

@@ -69,7 +69,7 @@ export const registerGoalMetrics = (registry: Registry, { pool, catalog, model, 
 /** A rule, and the share of decisions in which it was the first that kept a campaign out. */
 export type HoldBack = { rule: string; share: number };
 
-/** The rules that kept a campaign out of most decisions of its owner in the last day: what it costs, most first. */
+/** The rules that kept a campaign out of decisions of its owner in the last day: what each costs, most first. */
 export async function findHoldBacks(
   executor: Executor,
   { id, publisherId }: Pick<Campaign, 'id' | 'publisherId'>,
@@ -79,6 +79,6 @@ export async function findHoldBacks(
   const all = outcomes.reduce((sum, one) => one.decisions + sum, 0);
   return outcomes
     .filter(({ outcome }) => outcome !== shownOutcome)
-    .slice(0, 3)
-    .map(({ outcome, decisions }) => ({ rule: outcome, share: Math.round((decisions / all) * 1000) / 1000 }));
+    .map(({ outcome, decisions }) => ({ rule: outcome, share: Math.round((decisions / all) * 1000) / 1000 }))
+    .filter(({ share }) => share > 0);
 }

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { describe } from '../../src/alerts/describe.ts';
+import { writeOutcomes } from '../../src/offers/outcomes/store.ts';
 import { raiseCampaignEvents } from '../../src/tracking/campaign-events.ts';
 import { type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
 import { signInAs } from '../dashboard/support.ts';
@@ -48,7 +50,7 @@ test('a campaign behind its goal is shown first; deliveries count once, from whe
   const shown = await show('cid');
   expect(shown.campaign_id).toBe(id);
   await Promise.all([call(t, shown.pixel), call(t, shown.pixel)]);
-  expect(await deliveryOf()).toEqual({ percent: 1, expected: 100, delivered: 1, on_track: false });
+  expect(await deliveryOf()).toMatchObject({ percent: 1, expected: 100, delivered: 1, on_track: false });
 });
 
 test('another count or date goes on, another metric begins anew, and no goal is counted without one', async () => {
@@ -103,8 +105,34 @@ test('the page says where the goal stands, and the list does', async () => {
   expect(german.body).toContain('Bis jetzt geplant:');
 });
 
-test('one that falls behind is told once a day, with what holds it back; metrics have every goal', async () => {
+const costs = { targeting: 0.4, frequency_cap: 0.3, pacing: 0.2, hours: 0.04, conditions: 0.01 };
+const heldBackBy = Object.entries(costs).map(([rule, share]) => ({ rule, share }));
+
+test('of one that is behind, page and answers say what each rule costs; of one on track, they do not', async () => {
   nowMs = startMs + hours(8);
+  const decided = Object.entries({ ...costs, shown: 0.05 }).map(([outcome, share]) => ({
+    ...{ publisherId: t.publisher.id, campaignId: id, outcome, decisions: share * 1e9 },
+  }));
+  await writeOutcomes(t.pool, decided, nowMs);
+  expect(await deliveryOf()).toMatchObject({ on_track: false, held_back_by: heldBackBy });
+  const viewer = await signInAs(t, 'analyst');
+  const page = async (): Promise<string> =>
+    (await viewer.get(`/dashboard/p/${t.publisher.id}/campaigns/${id}`, { 'accept-language': 'en-GB' })).body;
+  const listed = [...(await page()).matchAll(/<li>([^<:]+): ([\d.]+)%<\/li>/g)].map(([, rule, share]) => [rule, share]);
+  expect(listed).toEqual([
+    ['Targeting', '40'],
+    ['Frequency cap reached', '30'],
+    ['Ahead of its pacing plan', '20'],
+    ['Outside of its hours', '4'],
+    ['Custom attributes do not match', '1'],
+  ]);
+  const set = await me.call('PATCH', `/campaigns/${id}`, { goal: { ...goal, count: 1 } });
+  expect(set.body.data.delivery).toMatchObject({ on_track: true, held_back_by: [] });
+  expect(await page()).not.toMatch(/<li>Targeting: /);
+  await me.call('PATCH', `/campaigns/${id}`, { goal });
+});
+
+test('one that falls behind is told once a day, with what holds it back; metrics have every goal', async () => {
   const raise = () => raiseCampaignEvents({ ...t.deps, now: () => nowMs });
   await raise();
   await raise();
@@ -114,10 +142,14 @@ test('one that falls behind is told once a day, with what holds it back; metrics
       data: {
         ...{ campaign_id: id, name: expect.any(String), metric: 'impressions', goal: 1000, by: goal.by },
         ...{ percent: expect.any(Number), expected: expect.any(Number), delivered: expect.any(Number) },
-        held_back_by: expect.any(Array),
+        held_back_by: heldBackBy,
       },
     },
   ]);
+  const { reason } = describe({ kind: 'goal.behind', data: rows[0]?.data }, 'UTC');
+  expect(reason).toContain(
+    'Targeting (40%), Frequency cap reached (30%), Ahead of its pacing plan (20%), Outside of its hours (4%), Custom',
+  );
   const { percent } = (await deliveryOf()) as { percent: number };
   const page = await t.deps.metrics.registry.metrics();
   expect(page).toContain(`perkwire_goal_percent{campaign="${id}"} ${percent}`);

@@ -124,7 +124,7 @@ export const operationalEventTypes: readonly EventType[] = [
           rule: Type.String({ description: 'As in explanations.' }),
           share: Type.Number({ description: 'Of the decisions of the last day, from 0 to 1.' }),
         }),
-        { description: 'The rules that kept the campaign out first, most frequent first; at most 3.' },
+        { description: 'The rules that kept the campaign out first, most frequent first.' },
       ),
     },
     sample: (nowMs) => ({
