@@ -15,23 +15,45 @@ import { type Asker, cpcOffers, uniforms, type World, worldOf } from './world.ts
  * What another ranking would have earned, as estimated from decisions and clicks, beside the truth:
  * `npm run bench:money -- off-policy`.
  */
-const rates = [0.36, 0.33, 0.3];
-
-/** Phones and desktops prefer other offers, so little that learning takes a while. */
-const worldWith = (seed: number): World => {
+const deviceWorld = (
+  seed: number,
+  over: Pick<World, 'name' | 'what'> & Partial<World>,
+  rates: readonly number[],
+): World => {
   const u = uniforms(seed);
   return worldOf({
-    name: 'what another ranking would have earned',
-    what: '3 offers; phones click 36, 33 and 30 %, desktops the other way round',
-    answers: 60_000,
-    offers: cpcOffers(3),
+    offers: cpcOffers(rates.length),
     asker: (at): Asker =>
       u(1, at) < 0.5
         ? { device: 'mobile', os: 'android', platform: 'android', custom: new Map() }
         : { device: 'desktop', os: 'windows', platform: 'web', custom: new Map() },
-    clickRate: (offer, { device }) => rates[device === 'mobile' ? offer : 2 - offer] as number,
+    clickRate: (offer, { device }) => rates[device === 'mobile' ? offer : rates.length - 1 - offer] as number,
+    ...over,
   });
 };
+
+/** Phones and desktops prefer other offers: so clearly that the ranking settles, or so little that it goes on trying. */
+const worldsWith = (seed: number): World[] => [
+  deviceWorld(
+    seed,
+    {
+      name: 'settled',
+      what: '3 offers; phones click 36, 33 and 30 %, desktops the other way round; 60000 answers from the first on',
+      answers: 60_000,
+    },
+    [0.36, 0.33, 0.3],
+  ),
+  deviceWorld(
+    seed,
+    {
+      name: 'still trying',
+      what: '4 offers; phones click 36, 35, 34 and 33 %, desktops the other way round; 400000 answers, 2000 a second',
+      answers: 400_000,
+      perSecond: 2000,
+    },
+    [0.36, 0.35, 0.34, 0.33],
+  ),
+];
 
 const others: readonly Alternative[] = [
   { ranking: 'weights', campaignId: null },
@@ -66,7 +88,7 @@ function play(world: World, seed: number): Found[] {
   const notices = new Map<number, Notice[]>();
   const later = (atMs: number, one: Notice): void => {
     const tick = Math.floor(atMs / learnEveryMs) + 1;
-    notices.set(tick, [...(notices.get(tick) ?? []), one]);
+    getOrInsert(notices, tick, (): Notice[] => []).push(one);
   };
   const sample = createSampled();
   const found: Found[] = others.map(() => ({ observed: [], actual: 0, other: 0 }));
@@ -113,28 +135,30 @@ const lines = [
   '| --- | --- | --- | --- | --- | --- | --- | --- | --- |',
 ];
 const seeds = Number(process.argv[3] ?? 3);
-for (let seed = 1; seed <= seeds; seed++) {
-  const world = worldWith(seed);
-  for (const [index, { observed, actual, other }] of play(world, seed).entries()) {
-    const truth = other / actual - 1;
-    const found = estimateOther(observed);
-    const { estimate, low, high } = intervalOf(found);
-    const offBy = Math.abs((1 + estimate) / (1 + truth) - 1);
-    const figures = [percent(truth), percent(estimate), `${percent(low)} to ${percent(high)}`, percent(offBy)];
-    const sample = [Math.round(found.effectiveSessions), percent(found.coverage), found.isEnough ? 'yes' : 'no'];
-    lines.push(`| seed ${seed} | ${[others[index]?.ranking, ...figures, ...sample].join(' | ')} |`);
-    process.stdout.write(`${lines.at(-1)}\n`);
+const worlds = worldsWith(1);
+for (const [at, { name }] of worlds.entries())
+  for (let seed = 1; seed <= seeds; seed++) {
+    const world = worldsWith(seed)[at] as World;
+    for (const [index, { observed, actual, other }] of play(world, seed).entries()) {
+      const truth = other / actual - 1;
+      const found = estimateOther(observed);
+      const { estimate, low, high } = intervalOf(found);
+      const offBy = Math.abs((1 + estimate) / (1 + truth) - 1);
+      const figures = [percent(truth), percent(estimate), `${percent(low)} to ${percent(high)}`, percent(offBy)];
+      const sample = [Math.round(found.effectiveSessions), percent(found.coverage), found.isEnough ? 'yes' : 'no'];
+      lines.push(`| ${name}, seed ${seed} | ${[others[index]?.ranking, ...figures, ...sample].join(' | ')} |`);
+      process.stdout.write(`${lines.at(-1)}\n`);
+    }
   }
-}
-const { what, answers } = worldWith(1);
 writeFileSync(
   'bench/results/off-policy.md',
   `# off-policy
 
 What another ranking would have earned, more or less than the one in use, as estimated from decisions and clicks
-(src/offers/off-policy), beside the truth (bench/money/off-policy.ts). World: ${what}; ${answers} answers from the first
-on.
-Where it claims nothing, the dashboard says “too little data”.
+(src/offers/off-policy), beside the truth (bench/money/off-policy.ts). Where it claims nothing, the dashboard says
+“too little data”.
+
+${worlds.map(({ name, what }) => `- **${name}**: ${what}`).join('\n')}
 
 ${lines.join('\n')}
 `,
