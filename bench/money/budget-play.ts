@@ -121,6 +121,9 @@ async function readLedger({ pool }: BudgetStage, campaignId: number): Promise<nu
   return rows[0]?.booked ?? 0;
 }
 
+/** A budget that is spent is watched for late events so long (seconds). */
+const aftermathS = 150;
+
 /** Plays a world to its end. `clock.nowMs` is set as it goes. */
 export async function playBudget(
   stage: BudgetStage,
@@ -141,6 +144,8 @@ export async function playBudget(
   let [lastShownS, offPlan, usedBefore] = [0, 0, 0];
   const days = Math.floor(world.seconds / 86_400);
   for (let second = 0; second < world.seconds; second += world.stepS) {
+    const isOver = world.plan === undefined && found.bookedAtS !== null && second > found.bookedAtS + aftermathS;
+    if (isOver) break;
     clock.nowMs = startMs + second * 1000;
     await users.due(second);
     await stage.run('reservation release', 'slices of totals', 'campaign usage');

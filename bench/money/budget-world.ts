@@ -82,7 +82,7 @@ const humpsUntil = (second: number): number => {
 const busy = {
   asks: () => 25,
   clickRate: 0.1,
-  seconds: 480,
+  seconds: 900,
   clickDelayS: exponential(15),
 } as const;
 
@@ -122,7 +122,7 @@ export const budgetWorlds: readonly BudgetWorld[] = [
   worldOf({
     name: 'budget of a life, 400.00',
     what: 'budget 400.00 at 0.50; 40 a second, 10 % click, after 20 s on average',
-    ...{ ...busy, asks: () => 40, rules: budget(400), seconds: 500 },
+    ...{ ...busy, asks: () => 40, rules: budget(400) },
   }),
   worldOf({
     name: 'two processes',

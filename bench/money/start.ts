@@ -1,6 +1,6 @@
 /*
  * npm run bench:money -- [seeds] [world] [ranking]: ranking worlds, and without arguments the budget worlds too
- * npm run bench:money -- budgets [world]: those alone
+ * npm run bench:money -- budgets [world] [seeds]: those alone
  * npm run bench:money -- off-policy [seeds]: estimates of other rankings alone
  */
 const [, , first] = process.argv;

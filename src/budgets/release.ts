@@ -17,8 +17,8 @@ const clickMs = 75_000;
  * `reservationMs` do not come; for clicks after `clickMs`, nothing is reserved.
  */
 const steps: readonly ({ ageMs: number } & Record<PayingEvent, number>)[] = [
-  { ageMs: 10_000, impression: 1, click: 0.7, conversion: 1 },
-  { ageMs: 25_000, impression: 1, click: 0.4, conversion: 1 },
+  { ageMs: 10_000, impression: 1, click: 0.9, conversion: 1 },
+  { ageMs: 25_000, impression: 1, click: 0.65, conversion: 1 },
   { ageMs: reservationMs, impression: 0, click: 0.1, conversion: 1 },
   { ageMs: clickMs, impression: 0, click: 0, conversion: 1 },
   { ageMs: 10 * minuteMs, impression: 0, click: 0, conversion: 0.7 },
@@ -86,7 +86,7 @@ function chanceAfter(step: number, { offerId, paidBy, chance }: Reserved, known:
     return left < leastShare * rates.click ? 0 : Math.min(chanceLeft(chance, part), left);
   }
   if (step < clickStep) return Math.min(chance, rates.click * rates.conversion);
-  if (step === clickStep) return isClicked ? rates.conversion * later : 0;
+  if (step === clickStep) return isClicked ? rates.conversion : 0;
   // Conversions may take days: their money is let go with the delays alone, or little known offers would wait for long.
   return later < leastShare ? 0 : Math.min(chance * part, rates.conversion * later);
 }

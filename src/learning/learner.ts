@@ -126,7 +126,7 @@ async function takeIn({ executor, catalog, model, progress, nowMs, maxTransactio
       if (shown === null) continue;
       learn(model, happening, shown, share);
       if (isNew) next.trials += 1;
-      if (aged !== null) countAged(aged, shown.offer);
+      if (aged !== null) countAged(aged, shown.offer, 0, 1);
       if (happening === 'clicked' || happening === 'converted') noteSuccess(model, observation, shown);
     }
   }
@@ -216,6 +216,7 @@ function noteSuccess(
   { kind, delay_ms: delayMs, revenue_micros: revenueMicros, publisher_id: publisherId }: Observation,
   { offer }: Shown,
 ): void {
+  countAged(model[kind === 'click' ? 'click' : 'conversion'].rates, offer, 1, 0);
   if (delayMs !== null) noteDelay(model[kind === 'click' ? 'click' : 'conversion'].delays, Math.max(0, delayMs));
   const payout = payoutOf(offer.campaign, publisherId);
   if (kind !== 'conversion' || payout.kind !== 'cps' || payout.amountMicros === 0 || revenueMicros <= 0) return;

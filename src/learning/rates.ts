@@ -66,28 +66,22 @@ export function rateOf({ first, second }: Table, slots: readonly number[], start
   return { mean, shape };
 }
 
-/** Trials of an offer that were old enough for most successes to have come; enough of them prove its rate. */
+/** Of an offer, everywhere: its successes, and its trials that were old enough for most successes to have come. */
 const agedFeature = 'aged';
 
-/** An offer with fewer aged trials is not proven: nothing speaks against a rate of 1. More are not counted. */
+/** An offer with fewer aged trials is not proven: nothing speaks against a rate of 1. */
 const provingTrials = 20;
 
-export function countAged(table: Table, { id }: Offer): void {
+export function countAged(table: Table, { id }: Offer, successes: number, trials: number): void {
   const slot = slotOf(table, addFeature(table, agedFeature), id);
-  const aged = table.first[slot] as number;
-  if (aged < provingTrials) setPair(table, slot, aged + 1, 0);
+  addCount(table, slot, { successes, exposure: trials, remembered: ofOne });
 }
 
-function isProven(table: Table, { id }: Offer): boolean {
-  const slot = findSlot(table, table.indexOf.get(agedFeature) ?? -1, id);
-  return slot !== -1 && (table.first[slot] as number) >= provingTrials;
-}
+/** How far above what was seen a rate may be (standard deviations): above the mean, and above its own events alone. */
+const highDeviations = { mean: 2, own: 3 };
 
-/** What may have been expected where so many came: 95 % of expectations are lower (Poisson, 3 where none came). */
-const highCount = (count: number): number => count + 1 + 2 * Math.sqrt(count + 1);
-
-/** What a rate may be at most allows for so many standard deviations. */
-const highDeviations = 2;
+/** What may have been expected where so many events came. */
+const highCount = (count: number): number => count + 1 + highDeviations.own * Math.sqrt(count + 1);
 
 /**
  * What the rate of an offer may be, rather than what it is taken for; 1 until it is proven. Money is reserved by it.
@@ -95,10 +89,12 @@ const highDeviations = 2;
  */
 export function highRateOf(table: Table, offer: Offer, slots: readonly number[], { mean, shape }: Rate): number {
   const own = slots[ofOffer] as number;
-  if (own === -1 || !isProven(table, offer)) return 1;
-  const [successes, exposure] = [table.first[own] as number, table.second[own] as number];
-  const possible = highCount(successes) / exposure;
-  return Math.min(1, Math.max(mean * (1 + highDeviations / Math.sqrt(shape)), possible));
+  const aged = findSlot(table, table.indexOf.get(agedFeature) ?? -1, offer.id);
+  if (own === -1 || aged === -1 || (table.second[aged] as number) < provingTrials) return 1;
+  // Trials that are too young to have shown their worth are none, nor are those that hardly anybody looked at.
+  const trials = Math.min(table.second[aged] as number, table.second[own] as number);
+  const possible = highCount(table.first[aged] as number) / trials;
+  return Math.min(1, Math.max(mean * (1 + highDeviations.mean / Math.sqrt(shape)), possible));
 }
 
 /** Adds to the counts of slots from `addedRateSlots`. */

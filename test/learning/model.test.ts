@@ -6,8 +6,8 @@ import { createDelays, noteDelay, sharesOf } from '../../src/learning/delays.ts'
 import { keyValuesOf, maxKeys, maxValues } from '../../src/learning/keys.ts';
 import { createModel, estimateAllPriors, learn, type Model, type Shown } from '../../src/learning/model.ts';
 import { propertiesOf } from '../../src/learning/properties.ts';
-import { examinationOf } from '../../src/learning/rates.ts';
-import { scopedRateOf, scopeOf } from '../../src/learning/score.ts';
+import { countAged, examinationOf } from '../../src/learning/rates.ts';
+import { highRatesOf, scopedRateOf, scopeOf } from '../../src/learning/score.ts';
 import { campaignOf, contextOf, offersOf } from '../decision/support.ts';
 
 const offers = offersOf(campaignOf(1), campaignOf(2), campaignOf(3));
@@ -71,6 +71,20 @@ describe('the model', () => {
     }
     expect(examinationOf(model.click.rates, '1 checkout', 2)).toBeCloseTo(0.5, 1);
     expect(rateFor(model, third, {})).toBeGreaterThan(rateFor(model, first, {}));
+  });
+
+  test('reserves money by impressions that have shown their worth: younger ones make no rate low', () => {
+    const model = createModel();
+    const high = (): number => highRatesOf(model, first).click;
+    const young = (times: number): void => show(model, times, 0, () => shownTo({}));
+    young(40);
+    expect(high()).toBe(1);
+    countAged(model.click.rates, first, 4, 40);
+    expect(high()).toBeCloseTo((5 + 3 * Math.sqrt(5)) / 40, 2);
+    young(1000);
+    expect(high()).toBeCloseTo((5 + 3 * Math.sqrt(5)) / 40, 2);
+    countAged(model.click.rates, first, 0, 960);
+    expect(high()).toBeLessThan(0.02);
   });
 
   test('learns from no attribute with more values than a group has, nor from more keys than a publisher needs', () => {
