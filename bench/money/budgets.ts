@@ -7,7 +7,7 @@ import { type BudgetWorld, budgetWorlds } from './budget-world.ts';
 
 /**
  * Campaigns with budgets, caps and goals, played through the real application on a real database by a simulated clock:
- * `npm run bench:money -- budgets`; `npm run bench:money -- budgets humps 3`: those worlds whose names match, with 3 seeds.
+ * `npm run bench:money -- budgets`; `npm run bench:money -- budgets humps 3`: worlds whose names match, with 3 seeds.
  */
 const only = process.argv[3] ?? '';
 const seedsOf = ({ plan }: BudgetWorld): number => Number(process.argv[4] ?? (plan === undefined ? 5 : 1));

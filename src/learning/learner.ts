@@ -13,7 +13,7 @@ import { propertiesOf } from './properties.ts';
 import { countAged } from './rates.ts';
 import type { Table } from './table.ts';
 import { learnTraffic } from './traffic.ts';
-import { fullEvery, insertVersion, loadVersion, newestVersion } from './versions.ts';
+import { insertVersion, isRepeated, loadVersion, newestVersion } from './versions.ts';
 
 type LearnerDeps = { pool: pg.Pool; catalog: Pick<CatalogStore, 'current'>; now: () => number };
 
@@ -84,12 +84,15 @@ async function newestModel(executor: Executor, known: Model | null): Promise<Mod
   return model;
 }
 
+/** Stores what was learned: the first version whole, others as changes, and now and then the whole once more. */
 async function storeNext(executor: Executor, model: Model, nowMs: number): Promise<Model> {
-  const version = model.version + 1;
-  const isFull = version % fullEvery === 1;
-  const body = await (isFull ? packModel(model) : packChanges(model));
-  await insertVersion(executor, { version, isFull, body, nowMs });
-  return { ...model, version };
+  const store = async (version: number, isFull: boolean): Promise<Model> => {
+    const body = await (isFull ? packModel(model) : packChanges(model));
+    await insertVersion(executor, { version, isFull, body, nowMs });
+    return { ...model, version };
+  };
+  const stored = await store(model.version + 1, model.version === 0);
+  return isRepeated(stored.version + 1) ? store(stored.version + 1, true) : stored;
 }
 
 /** How often progress is noted while nothing happens (milliseconds). */

@@ -1,9 +1,8 @@
 import type pg from 'pg';
 import { isDatabaseUnavailable } from '../platform/db/pool.ts';
 import type { Logger } from '../platform/logger.ts';
-import { takeOver, unpackVersion } from './codec.ts';
 import { createModel, type Model } from './model.ts';
-import { loadVersion, newestVersion, versionsAfter } from './versions.ts';
+import { following, loadVersion, newestVersion, versionsAfter } from './versions.ts';
 
 /** The model that decisions are made with; `refresh` takes over newer versions. */
 export type ModelSource = { current: () => Model; refresh: () => Promise<void>; isBroken: () => boolean };
@@ -17,10 +16,7 @@ export function createModelSource({ pool, logger }: { pool: pg.Pool; logger: Log
   let brokenAt: number | null = null;
 
   async function follow(): Promise<void> {
-    for (const { version, body } of await versionsAfter(pool, model.version)) {
-      const stored = await unpackVersion(body);
-      model = takeOver(model, Number(version), stored);
-    }
+    for (const row of await versionsAfter(pool, model.version)) model = await following(model, row);
   }
 
   async function catchUp(newest: number): Promise<void> {

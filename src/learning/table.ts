@@ -18,6 +18,8 @@ export type Table = {
 };
 
 const firstLength = 64;
+/** Arrays that are full become so many times as long. */
+const growth = 1.25;
 
 export const createTable = (): Table => ({
   features: [],
@@ -58,7 +60,7 @@ export function slotOf(table: Table, feature: number, entity: number): number {
 }
 
 function grow(table: Table): void {
-  const length = table.first.length * 2;
+  const length = Math.ceil(table.first.length * growth);
   const longer = <T extends Int32Array | Float32Array>(from: T, to: T): T => {
     to.set(from);
     return to;

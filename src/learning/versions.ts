@@ -1,12 +1,18 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { modelOf, takeOver, unpackVersion } from './codec.ts';
 import { createModel, type Model } from './model.ts';
 
 type Row = { version: string; is_full: boolean; body: Buffer };
+/** `body` null: it repeats the version before. */
+type FollowingRow = { version: string; body: Buffer | null };
 
 /** A whole model is stored each so many versions (count): as many are read at most to build one. */
-export const fullEvery = 256;
+const fullEvery = 256;
+
+/** Whole versions of these numbers repeat the one before: only who begins with them reads them. */
+export const isRepeated = (version: number): boolean => version % fullEvery === 0;
 
 export async function insertVersion(
   executor: Executor,
@@ -49,13 +55,22 @@ export async function loadVersion(executor: Executor, version: number): Promise<
 }
 
 /** Versions after the given one that follow it without a gap. */
-export async function versionsAfter(executor: Executor, version: number): Promise<Row[]> {
-  const { rows } = await executor.query<Row>({
+export async function versionsAfter(executor: Executor, version: number): Promise<FollowingRow[]> {
+  const { rows } = await executor.query<FollowingRow>({
     name: 'model_versions_after',
-    text: 'select version, is_full, body from model_versions where version > $1 order by version limit 50',
+    text: `select version, case when is_full and version % ${fullEvery} = 0 then null else body end as body
+      from model_versions where version > $1 order by version limit 50`,
     values: [version],
   });
   return rows.filter((row, at) => Number(row.version) === version + at + 1);
+}
+
+/** The model of the version that follows a model's. @throws Error where it is broken; the model stays as it was */
+export async function following(model: Model, { version, body }: FollowingRow): Promise<Model> {
+  if (body === null) return { ...model, version: Number(version) };
+  const stored = await unpackVersion(body);
+  await nextTurn(); // a pause between the two longest steps
+  return takeOver(model, Number(version), stored);
 }
 
 /** How long a decision can be decided again (milliseconds). */
@@ -80,7 +95,7 @@ export function createVersionReader(executor: Executor): (version: number) => Pr
     while (model !== null && model.version < version) {
       const before: number = model.version;
       for (const row of await versionsAfter(executor, before))
-        if (Number(row.version) <= version) model = takeOver(model, Number(row.version), await unpackVersion(row.body));
+        if (Number(row.version) <= version) model = await following(model, row);
       if (model.version === before) model = null;
     }
     return model;

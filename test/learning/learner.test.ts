@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLearner } from '../../src/learning/learner.ts';
+import type { Model } from '../../src/learning/model.ts';
 import { createModelSource } from '../../src/learning/source.ts';
 import { findSlot } from '../../src/learning/table.ts';
 import { loadVersion, newestVersion } from '../../src/learning/versions.ts';
@@ -131,6 +132,31 @@ test('an offer that is removed while it is learned from is left out, and everyth
   await expect.poll(() => learn().then(() => newestVersion(t.pool)), { timeout: 60_000 }).toBeGreaterThan(before);
 });
 
+test('a whole version now and then repeats the one before: who has that does not read it', async () => {
+  await t.pool.query('update model_versions set version = version + 254 - (select max(version) from model_versions)');
+  const source = createModelSource(t.deps);
+  await source.refresh();
+  await visit(2);
+  const learn = createLearner(t.deps);
+  await expect
+    .poll(async () => void (await learn()) ?? newestVersion(t.pool), { timeout: 60_000 })
+    .toBeGreaterThan(254);
+  const { rows } = await t.pool.query('select version::int, is_full from model_versions where version > 254 limit 2');
+  expect(rows).toEqual([
+    { version: 255, is_full: false },
+    { version: 256, is_full: true },
+  ]);
+  const setBody = (body: unknown) => t.pool.query('update model_versions set body = $1 where version = 256', [body]);
+  const { rows: whole } = await t.pool.query('select body from model_versions where version = 256');
+  await setBody('broken');
+  await source.refresh();
+  await setBody(whole[0].body);
+  const newest = await newestVersion(t.pool);
+  expect([source.current().version, source.isBroken()]).toEqual([newest, false]);
+  const numbersOf = (model: Model | null) => model?.click.rates.first.slice(0, model.click.rates.size).sort();
+  expect(numbersOf(source.current())).toEqual(numbersOf(await loadVersion(t.pool, newest)));
+});
+
 test('a broken or missing version is not taken over: the last good one serves until a whole one comes', async () => {
   const source = createModelSource(t.deps);
   await source.refresh();
@@ -141,7 +167,7 @@ test('a broken or missing version is not taken over: the last good one serves un
   expect([source.current().version, source.isBroken()]).toEqual([good, true]);
   await t.pool.query('delete from model_versions where version = $1', [good + 1]);
   await t.pool.query(
-    `insert into model_versions select $1, true, body, now() from model_versions where is_full and version = 1`,
+    'insert into model_versions select $1, true, body, now() from model_versions where is_full order by version limit 1',
     [good + 2],
   );
   await source.refresh();

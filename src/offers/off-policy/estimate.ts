@@ -42,7 +42,7 @@ const maxError = 0.02;
  */
 export function estimateOther(observed: readonly Observed[]): Estimate {
   const all = sum(observed, ({ weight }) => weight);
-  const depth = Math.max(0, ...observed.map(({ shown, filled }) => Math.max(shown.length, filled.length)));
+  const depth = observed.reduce((most, { shown, filled }) => Math.max(most, shown.length, filled.length), 0);
   const positions = Array.from({ length: depth }, (_, at) => positionOf(observed, at, all));
   const actual = sum(observed, (one) => one.weight * revenueOf(one)) / all;
   const other = sum(positions, ({ filled, revenue }) => filled * revenue);
