@@ -165,7 +165,8 @@ test('a broken or missing version is not taken over: the last good one serves un
   expect([source.current().version, source.isBroken()]).toEqual([good, true]);
   await t.pool.query('delete from model_versions where version = $1', [good + 1]);
   await t.pool.query(
-    'insert into model_versions select $1, true, body, now() from model_versions where is_full order by version limit 1',
+    `insert into model_versions select $1, true, body, now() from model_versions
+    where is_full order by version limit 1`,
     [good + 2],
   );
   await source.refresh();
