@@ -120,8 +120,9 @@ writeFileSync(
   `# model-size
 
 The model of ${count} offers of which each was seen in 50 contexts (values of device, operating system, country, hour
-and weekday; ${impressions} impressions and ${impressions * clicked} clicks an offer): ${pairs} pairs of numbers. The next
-version: ${next} impressions, ${Math.round(changed)} pairs, ${(changes[0]?.length ?? 0) / 1000} kB; ${versions} times.
+and weekday; ${impressions} impressions and ${impressions * clicked} clicks an offer): ${pairs} pairs of numbers.
+The next version: ${next} impressions, ${Math.round(changed)} pairs, ${(changes[0]?.length ?? 0) / 1000} kB;
+${versions} times.
 
 | | median | max | goal |
 | --- | --- | --- | --- |
