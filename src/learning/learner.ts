@@ -219,8 +219,9 @@ function noteSuccess(
   { kind, delay_ms: delayMs, revenue_micros: revenueMicros, publisher_id: publisherId }: Observation,
   { offer }: Shown,
 ): void {
-  countAged(model[kind === 'click' ? 'click' : 'conversion'].rates, offer, 1, 0);
-  if (delayMs !== null) noteDelay(model[kind === 'click' ? 'click' : 'conversion'].delays, Math.max(0, delayMs));
+  const { rates, delays } = model[kind === 'click' ? 'click' : 'conversion'];
+  countAged(rates, offer, 1, 0);
+  if (delayMs !== null) noteDelay(delays, Math.max(0, delayMs));
   const payout = payoutOf(offer.campaign, publisherId);
   if (kind !== 'conversion' || payout.kind !== 'cps' || payout.amountMicros === 0 || revenueMicros <= 0) return;
   const { micros = 0, count = 0 } = model.sales.get(offer.campaign.id) ?? {};

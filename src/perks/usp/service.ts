@@ -67,7 +67,7 @@ const openForMs = dayMs;
  */
 export function createUspService({ dbHealth, batchMeters, now, ...written }: UspDeps): UspService {
   const { pool } = written;
-  // Batches do so by themselves.
+  // For what is asked of the database directly: batches fail fast by themselves.
   const failFast = createFailFast(dbHealth);
   // Those of concurrent calls at once: a statement for each was two thirds of what a wrap took PostgreSQL.
   const sessions = createBatcher<SessionKey, UspSession | null>({
