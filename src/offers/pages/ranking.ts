@@ -52,7 +52,7 @@ function questionForm(context: PublisherContext): Html {
   const form = createForm({ ranking: queryText(context, 'ranking'), campaign: queryText(context, 'campaign') });
   const campaigns = campaignsOf(context).map(({ id, name }) => ({ value: String(id), text: `${name} (${id})` }));
   return html`
-    <form class="card" method="get" action="${context.path('/ranking')}">
+    <form class="card form" method="get" action="${context.path('/ranking')}">
       ${columns([
         form.select('ranking', {
           label: t('ranking.other'),
@@ -64,8 +64,10 @@ function questionForm(context: PublisherContext): Html {
           choices: [{ value: '', text: '–' }, ...campaigns],
         }),
       ])}
-      <button class="button main">${t('ranking.ask')}</button>
-      <p class="hint">${t('ranking.takes')}</p>
+      <div class="form-end">
+        <button class="button main">${t('ranking.ask')}</button>
+        <p class="hint">${t('ranking.takes')}</p>
+      </div>
     </form>`;
 }
 
