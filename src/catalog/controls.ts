@@ -85,7 +85,8 @@ function blockFinder({ blocked, allowed, competitors }: Lists): FindBlock {
   const competing = {
     ids: new Set(competitors.filter((one) => typeof one === 'number')),
     brands: new Set(names.map(plainText)),
-    domains: new Set(names.flatMap((name) => hostOf(name) ?? [])),
+    // A name of one word, such as Shop, is a brand, and not all that is registered below it.
+    domains: new Set(names.map(hostOf).filter((host) => host?.includes('.') === true)),
   };
   const notAllowed = allowedFinder(allowed);
   return (offer) => {

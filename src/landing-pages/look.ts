@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { registeredDomain } from '../platform/lib/domains.ts';
 import { parseUrl } from '../platform/lib/url.ts';
 import { fillUrl, parseUrlTemplate } from '../platform/lib/url-template.ts';
 import { hostOf } from '../webhooks/address-guard.ts';
@@ -76,21 +76,9 @@ export const results = ['found', 'gone', 'moved', 'unreachable'] as const;
 export type Result = (typeof results)[number];
 
 /** What a look says of the page. @param knownHost the host that it led to before; null: none */
-export function resultOf({ status, problem, host }: Look, knownHost: string | null): Result {
+export async function resultOf({ status, problem, host }: Look, knownHost: string | null): Promise<Result> {
   if (status === 404 || status === 410 || problem === 'dns') return 'gone';
   if (problem !== null || status === null || status >= 500) return 'unreachable';
-  return knownHost !== null && !isSameDomain(knownHost, host) ? 'moved' : 'found';
+  const isMoved = knownHost !== null && (await registeredDomain(knownHost)) !== (await registeredDomain(host));
+  return isMoved ? 'moved' : 'found';
 }
-
-/** Labels under which names of two-letter countries are given out, such as `co` in `shop.co.uk`. */
-const shared = new Set('ac co com edu gob gov go ltd me net ne nom or org plc'.split(' '));
-
-/** The part of a host's name that its owner has registered: its last two labels, or three below such as `co.uk`. */
-function domainOf(host: string): string {
-  if (isIP(host) !== 0) return host;
-  const labels = host.toLowerCase().replace(/\.$/, '').split('.');
-  const [second = '', top = ''] = labels.slice(-2);
-  return labels.slice(top.length === 2 && shared.has(second) ? -3 : -2).join('.');
-}
-
-const isSameDomain = (one: string, other: string): boolean => domainOf(one) === domainOf(other);

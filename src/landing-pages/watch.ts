@@ -126,7 +126,7 @@ async function settle(deps: WatchDeps, row: Row, look: Look): Promise<void> {
   // A campaign that was paused and is active again was resumed by someone who knows where its page leads.
   const isResumed = row.paused_at !== null;
   const isOffline = look.problem === 'dns' && !(await isAnyAnswering(deps, row, nowMs));
-  const found = isOffline ? 'unreachable' : resultOf(look, row.known_host);
+  const found = isOffline ? 'unreachable' : await resultOf(look, row.known_host);
   const result = isResumed && found === 'moved' ? 'found' : found;
   const isLost = result === 'gone' || result === 'moved';
   const failures = isLost ? 1 + (result === row.result ? row.failures : 0) : result === 'found' ? 0 : row.failures;

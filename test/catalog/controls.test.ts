@@ -75,7 +75,8 @@ test('every kind of rule blocks, and says what matched', () => {
     [{ blocked: { words: ['lucky'] } }, { by: 'word', value: 'lucky' }],
     [{ separate: { competitors: [9] } }, { by: 'competitor', value: 'Lucky  GmbH' }],
     [{ separate: { competitors: ['lucky gmbh'] } }, { by: 'competitor', value: 'Lucky  GmbH' }],
-    [{ separate: { competitors: ['example'] } }, { by: 'competitor', value: 'Lucky  GmbH' }],
+    [{ separate: { competitors: ['lucky.example'] } }, { by: 'competitor', value: 'Lucky  GmbH' }],
+    [{ separate: { competitors: ['example'] } }, null],
     [{ separate: { competitors: [7, 'Other'] } }, null],
   ];
   for (const [given, block] of cases) expect([given, blockOf(given, offer)]).toEqual([given, block]);

@@ -6,11 +6,11 @@ import { etagOf, getRow, requireMatch } from '../../management/rows.ts';
 import { checkValue } from '../../management/schema-errors.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
-import { runInSlices } from '../../platform/lib/slices.ts';
 import { controlsOf, hostOf, noControls, noLists, wholeControls } from '../controls.ts';
 import { maxPlacementLength, normaliseName } from '../names.ts';
 import { isProvisionedTo } from '../provisioning.ts';
-import type { FindBlock, Offer, OfferLists, Publisher, StoredControls } from '../types.ts';
+import type { OfferLists, Publisher, StoredControls } from '../types.ts';
+import { countBlocked, warnOfNothingShown, warnOfSuffixes } from './controls-warnings.ts';
 import { publishers } from './publishers.ts';
 
 /** Entries of a list, and floors (count). */
@@ -243,37 +243,15 @@ const blank = (lists: Values, path: string): ErrorDetail[] =>
 
 const rulesOf = (id: number, stored: StoredControls): Values => ({ publisher_id: id, ...stored });
 
-/** Offers looked at between two pauses (count). */
-const sliceSize = 100;
-
 /** The rules with what they block of the publisher's offers, as this process knows them. */
 async function answerOf(id: number, stored: StoredControls, find: Find): Promise<Answer> {
   const publisher = find(id);
   const controls = controlsOf(stored, publisher?.controls ?? null);
   const offers = (publisher?.index.offers ?? []).filter((offer) => isProvisionedTo(offer, id));
-  const blocked = controls === null ? 0 : await runInSlices(countBlocked(offers, controls.blockOf));
-  const view = { publisher_id: id, ...stored, offers: { total: offers.length, blocked } };
-  const warnings: Warning[] = [];
-  if (offers.length > 0 && blocked === offers.length)
-    warnings.push({ path: '/', message: `block every offer (${blocked}): nothing is shown` });
-  else
-    for (const [name, blockThere] of controls?.placements ?? []) {
-      const there: FindBlock = (offer) => controls?.blockOf(offer) ?? blockThere(offer);
-      if (offers.length > 0 && (await runInSlices(countBlocked(offers, there))) === offers.length)
-        warnings.push({ path: `/placements/${name}`, message: 'block every offer: nothing is shown there' });
-    }
+  const blocked = controls === null ? 0 : await countBlocked(offers, controls.blockOf);
   return {
-    view,
-    warnings,
+    view: { publisher_id: id, ...stored, offers: { total: offers.length, blocked } },
+    warnings: [...(await warnOfSuffixes(stored)), ...(await warnOfNothingShown(controls, offers, blocked))],
     etag: etagOf(rulesOf(id, stored)),
   };
-}
-
-function* countBlocked(offers: readonly Offer[], blockOf: FindBlock): Generator<void, number> {
-  let count = 0;
-  for (const [done, offer] of offers.entries()) {
-    if (done % sliceSize === sliceSize - 1) yield;
-    if (blockOf(offer) !== null) count += 1;
-  }
-  return count;
 }

@@ -1157,6 +1157,7 @@ export const de: Messages = {
     lead: 'Was dieser Publisher nie zeigt, was auch immer ihm bereitgestellt ist.',
     saved: 'Sperrregeln gespeichert. Sie gelten binnen etwa einer Sekunde.',
     blocksAll: 'Diese Regeln sperren jedes Angebot: Es wird nichts gezeigt.',
+    publicSuffix: 'Unter {domain} kann jeder Namen registrieren: Die Regel gilt für jede Seite eines solchen Namens.',
     confirm: 'Trotzdem speichern',
     blockedNow:
       'Von {total, plural, one {# aktiven Angebot} other {# aktiven Angeboten}} ' +

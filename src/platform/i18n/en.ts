@@ -1117,6 +1117,7 @@ export const en = {
     lead: 'What this publisher never shows, whatever is provisioned to it.',
     saved: 'Block rules saved. They are effective within about a second.',
     blocksAll: 'These rules block every offer: nothing is shown.',
+    publicSuffix: 'Anyone can register names below {domain}: the rule holds for every page of such a name.',
     confirm: 'Save them nevertheless',
     blockedNow:
       'Of {total, plural, one {# active offer} other {# active offers}}, {blocked, number} ' +

@@ -216,3 +216,55 @@ test('what is allowed holds at once, and the form keeps the rules of other place
   expect([await shown(), await shown('thanks')]).toEqual([[], [ids.offer]]);
   expect((await user.get(`${page}?placement=checkout`)).body).toContain('value="Shoes"');
 });
+
+test('domains below which anyone registers names are named before they are saved, by API and page', async () => {
+  const rules = {
+    blocked: { domains: ['Co.Uk.', 'shop.co.uk', 'github.io', '203.0.113.9'] },
+    allowed: { domains: ['example', 'xn--55qx5d.cn'] },
+    placements: { checkout: { blocked: { domains: ['a.com.au', 'com.au'] } } },
+    separate: { competitors: ['Shop', 'shop.com', 'co.jp'] },
+  };
+  const dry = await me.call('PUT', `${path}?dry_run=true`, rules);
+  const warned = (dry.body.warnings as { path: string; message: string }[]).filter(({ path }) => /\d$/.test(path));
+  expect(warned.map(({ path }) => path)).toEqual([
+    '/blocked/domains/0',
+    '/allowed/domains/1',
+    '/placements/checkout/blocked/domains/1',
+    '/separate/competitors/2',
+  ]);
+  expect(warned[0]?.message).toBe(
+    'is a public suffix, below which anyone registers names: it stands for all that lead to Co.Uk.',
+  );
+  const user = await signInAs(t, 'admin', me.publisherId);
+  const page = `/dashboard/p/${me.publisherId}/settings/controls`;
+  const said = 'Anyone can register names below com: the rule holds for every page of such a name.';
+  const typed = { 'blocked.domains': 'com, shop.com' };
+  const [checked, asked] = [await user.post(page, { ...typed, _check: '1' }), await user.post(page, typed)];
+  expect([checked.statusCode, checked.body]).toEqual([200, expect.stringContaining(said)]);
+  expect([asked.statusCode, asked.body]).toEqual([422, expect.stringContaining(said)]);
+  expect(asked.body).toContain('Save them nevertheless');
+  expect((await me.call('GET', path)).body.data.blocked.domains).toEqual([]);
+  expect((await user.post(page, { ...typed, _confirmed: 'on' })).statusCode).toBe(303);
+  // Who has confirmed it once is not asked again.
+  expect((await user.post(page, { ...typed, 'blocked.words': 'never written' })).statusCode).toBe(303);
+  expect((await user.get(page)).body).toContain(said);
+});
+
+test('the page says which placement is left without offers, whatever form is saved, and before it is', async () => {
+  const user = await signInAs(t, 'admin', me.publisherId);
+  const page = `/dashboard/p/${me.publisherId}/settings/controls`;
+  const there = { placement: 'checkout', 'allowed.brands': 'Other' };
+  const said = 'At checkout these rules block every offer: nothing is shown there.';
+  const [checked, asked] = [await user.post(page, { ...there, _check: '1' }), await user.post(page, there)];
+  expect([checked.statusCode, checked.body]).toEqual([200, expect.stringContaining(said)]);
+  expect([asked.statusCode, asked.body]).toEqual([422, expect.stringContaining(said)]);
+  expect(await shown()).toEqual([ids.offer]);
+  expect((await user.post(page, { ...there, _confirmed: 'on' })).statusCode).toBe(303);
+  expect([await shown(), await shown('thanks')]).toEqual([[], [ids.offer]]);
+  const all = await user.post(page, { 'blocked.brands': 'Farm' });
+  expect([all.statusCode, all.body]).toEqual([
+    422,
+    expect.stringContaining('These rules block every offer: nothing is'),
+  ]);
+  expect(all.body).not.toContain(said);
+});

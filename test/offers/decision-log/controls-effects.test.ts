@@ -93,6 +93,11 @@ test('the page checks what is typed without saving it, and counts what each rule
   expect([check.statusCode, check.body]).toEqual([200, expect.stringContaining('100% would have been others')]);
   expect(check.body).toContain('typed');
   expect((await me.call('GET', path)).body.data.blocked).toMatchObject({ words: [] });
+  const there = await admin.post(page, { placement: 'checkout', 'blocked.brands': 'Farm', _check: '1' });
+  expect(there.body).toContain('100% would have been others');
+  const elsewhere = await admin.post(page, { placement: 'elsewhere', 'blocked.brands': 'Farm', _check: '1' });
+  expect(elsewhere.body).toContain('0% would have been others');
+  expect((await me.call('GET', path)).body.data.placements).toEqual({});
   expect((await admin.get(page)).body).toContain('?cost=1');
   expect((await admin.get(`${page}?cost=1`)).body).toMatch(/Advertiser \d+<\/td><td class="numeric">100%/);
 });

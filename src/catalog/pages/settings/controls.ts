@@ -46,6 +46,8 @@ type Shape = {
   placement: string;
   typed?: FormValues;
   errors?: FieldErrors;
+  /** What there is to say of the rules that were typed. */
+  warned?: readonly string[];
   mustConfirm?: boolean;
   effect?: Html;
 };
@@ -77,13 +79,16 @@ async function save(services: PageServices, context: PublisherContext, fields: F
     });
   const shape = { placement, typed: typedValues(formOf(context.request)) };
   try {
-    const { view, warnings } = await set(true);
+    const found = await set(true);
+    const current = await stored(services, context);
+    const warned = warningTexts(found);
     if (fields.checked(checkField)) {
-      const effect = await effectNotice(services, context, storedOf(view));
-      return controlsPage(services, context, await stored(services, context), { ...shape, effect });
+      const effect = await effectNotice(services, context, storedOf(found.view));
+      return controlsPage(services, context, current, { ...shape, warned, effect });
     }
-    if (warnings.length > 0 && !fields.checked(confirmedField))
-      return controlsPage(services, context, await stored(services, context), { ...shape, mustConfirm: true });
+    const known = new Set(warningTexts(current));
+    if (warned.some((text) => !known.has(text)) && !fields.checked(confirmedField))
+      return controlsPage(services, context, current, { ...shape, warned, mustConfirm: true });
     await set(false);
     return { to: context.path(placement === '' ? path : pathOf(placement)), done: t('controls.saved') };
   } catch (err) {
@@ -96,18 +101,16 @@ async function save(services: PageServices, context: PublisherContext, fields: F
 async function controlsPage(
   services: PageServices,
   context: PublisherContext,
-  { view, warnings, etag }: Shown,
-  { placement, typed, errors = [], mustConfirm = false, effect = nothing }: Shape,
+  shown: Shown,
+  { placement, typed, errors = [], warned = warningTexts(shown), mustConfirm = false, effect = nothing }: Shape,
 ): Promise<Page> {
+  const { view, etag } = shown;
   const form = createForm(typed ?? controlsToForm(view, placement), errors);
   const fields = controlsFields(form, createPicker(services.deps, context), placement);
   const { total, blocked } = view.offers;
-  const warned = warnings.map(({ path: where }) => notice('warn', html`<p>${warningText(where)}</p>`));
+  const notices = warned.map((text) => notice('warn', html`<p>${text}</p>`));
   const isForAll = placement === '';
-  const blocksAll = isForAll ? t('controls.blocksAll') : t('controls.blocksAllAt', { placement });
-  const confirm = html`
-    ${notice('warn', html`<p>${blocksAll}</p>`)}
-    ${form.checkbox(confirmedField, { label: t('controls.confirm') })}`;
+  const confirm = html`${notices}${form.checkbox(confirmedField, { label: t('controls.confirm') })}`;
   const to = context.path(path);
   const body = html`
     ${hiddenField(versionField, etag)}${hiddenField(placementField, placement)}
@@ -121,7 +124,7 @@ async function controlsPage(
     assets: ['pickers.js'],
     status: errors.length > 0 || mustConfirm ? 422 : 200,
     body: html`
-      ${!mustConfirm && warned}
+      ${!mustConfirm && notices}
       ${placementTabs(context, view, placement)}
       <section class="card">
         <p>${lead}</p>
@@ -136,10 +139,19 @@ const checkButton = (): Html =>
 
 const pathOf = (placement: string): string => `${path}?${new URLSearchParams({ [placementField]: placement })}`;
 
-const warningText = (where: string): string =>
-  where === '/'
-    ? t('controls.blocksAll')
-    : t('controls.blocksAllAt', { placement: where.slice('/placements/'.length) });
+/** What there is to say of rules, each once. */
+const warningTexts = ({ view, warnings }: Pick<Shown, 'view' | 'warnings'>): string[] => [
+  ...new Set(warnings.map(({ path: where }) => warningText(view, where))),
+];
+
+function warningText(view: ControlsView, where: string): string {
+  if (where === '/') return t('controls.blocksAll');
+  const [, placement = '', list, at] = /^(?:\/placements\/(.*?))?(?:\/(\w+\/\w+)\/(\d+))?$/.exec(where) ?? [];
+  if (list === undefined) return t('controls.blocksAllAt', { placement });
+  const { blocked, allowed } = placement === '' ? view : (view.placements[placement] ?? noLists);
+  const entries = { 'blocked/domains': blocked.domains, 'allowed/domains': allowed.domains }[list];
+  return t('controls.publicSuffix', { domain: String((entries ?? view.separate.competitors)[Number(at)] ?? '') });
+}
 
 /** Placements shown as tabs (count), those with rules first. */
 const maxTabs = 30;
