@@ -9,6 +9,8 @@ import { type CallAt, createCalls } from './perks.ts';
 export type MembershipVerdict = {
   ok: boolean;
   kills: number;
+  /** Changes at once. */
+  parallel: number;
   /** Changes that were answered with 200, those of them that had to be repeated, and those nobody repeated. */
   changes: number;
   repeated: number;
@@ -81,7 +83,7 @@ export async function membershipRun(
     }
     const found = await judge(pool, publisherId, groups);
     const ok = found.wrong + found.half + found.size === 0 && counts.changes > 0;
-    return { ok, kills, ...counts, ...found };
+    return { ok, kills, parallel, ...counts, ...found };
   } finally {
     await Promise.all(servers.map((server) => server.stop()));
   }
