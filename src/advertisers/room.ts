@@ -59,9 +59,11 @@ function advertiserPages(app: App, services: PageServices): void {
   get('/campaigns/:key', role, (context) => campaignPage(services, context));
   post('/campaigns/:key', role, (context, fields) => proposeCampaign(services, context, fields));
   get('/offers/new', role, (context) => newOfferPage(services, context));
-  post('/offers', role, (context, fields) => proposeOffer(services, context, fields, true));
+  post('/offers', role, (context, fields, upload) => proposeOffer(services, context, fields, { isNew: true, upload }));
   get('/offers/:key', role, (context) => offerPage(services, context));
-  post('/offers/:key', role, (context, fields) => proposeOffer(services, context, fields, false));
+  post('/offers/:key', role, (context, fields, upload) =>
+    proposeOffer(services, context, fields, { isNew: false, upload }),
+  );
   post('/offers/:key/pictures', role, (context, fields, upload) => proposePicture(services, context, fields, upload));
   get('/drafts', role, (context) => draftsPage(services, context));
   get('/drafts/:key', role, (context) => draftPage(services, context));

@@ -1,8 +1,9 @@
 import sharp from 'sharp';
 import { AppError } from '../platform/errors.ts';
+import { type Html, html } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { createLimiter } from '../platform/lib/fair-limiter.ts';
-import type { Choice } from '../shell/forms.ts';
+import type { Choice, FormBuilder } from '../shell/forms.ts';
 import type { ImageType } from './images/accept.ts';
 import { drawSvg } from './images/draw.ts';
 import { stripMetadata } from './images/metadata.ts';
@@ -10,6 +11,21 @@ import type { Size } from './images/parameters.ts';
 
 /** Content types of files that a form takes. */
 export const pictureTypes = 'image/png,image/jpeg,image/webp,image/svg+xml';
+
+/** Name of the field of a file. */
+export const imageField = 'image';
+
+/** The first picture of a new offer. */
+export const firstImageField = (form: FormBuilder): Html =>
+  form.custom(
+    imageField,
+    t('offers.firstImage'),
+    html`
+      <div class="label"><label for="f-first-image">${t('offers.firstImage')}</label></div>
+      <input type="file" id="f-first-image" name="${imageField}" accept="${pictureTypes}"
+        aria-describedby="f-first-image-hint">
+      <p class="hint" id="f-first-image-hint">${t('offers.firstImageHint')}</p>`,
+  );
 
 /** What a picture may be for. */
 export const creativeTypes = (): Choice[] => [

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ReviewedKind } from '../catalog/approval.ts';
+import type { HandedIn } from '../management/approval.ts';
 import type { Resource, Values, View } from '../management/resource.ts';
 import { createRow, getRow, removeRow, updateRow } from '../management/rows.ts';
 import type { Work } from '../management/unit-of-work.ts';
@@ -14,12 +15,7 @@ type Uploads = {
   keep: (executor: Work['executor'], creativeId: number, bytes: Buffer) => Promise<void>;
 };
 
-/** `uploaded`: a picture that was handed in. */
-type Row = Pick<Draft, 'resource' | 'row_id'> & { uploaded: boolean };
-
-/** Whether a draft is a new picture that was handed in: all others name its URL. */
-export const isUpload = ({ resource, changes, base }: Pick<Draft, 'resource' | 'changes' | 'base'>): boolean =>
-  resource === 'creatives' && Object.keys(base).length === 0 && (changes.url ?? null) === null;
+type Row = Pick<Draft, 'resource' | 'row_id' | 'has_picture'>;
 
 /**
  * A field of a row as drafts know it. `schedule` is when a campaign begins and ends, a part of its rules of its own, so
@@ -53,15 +49,32 @@ export const currentRow = async (
 ): Promise<View | null> => (row_id === null ? null : getRow(kinds[resource], work, String(row_id)));
 
 /** Saves a draft's changes as they are. */
-export async function save(kinds: ReviewedKinds, work: Work, row: Row, changes: Values): Promise<View> {
+async function save(kinds: ReviewedKinds, work: Work, row: Row, changes: Values): Promise<View> {
   const approved: Work = { ...work, approved: true };
   const kind = kinds[row.resource];
-  if (row.row_id === null && row.uploaded)
+  if (row.row_id === null && row.has_picture && row.resource === 'creatives')
     return createRow(kinds.uploads.resource, approved, { ...changes, url: null });
   if (row.row_id === null) return createRow(kind, approved, changes);
   const current = await getRow(kind, approved, String(row.row_id), 'for update');
   const mode = { ifMatch: null, replace: false };
   return updateRow(kind, approved, String(row.row_id), rowFields(changes, current), mode);
+}
+
+/** Saves a draft with the picture that was handed in: that of the new creative, or the first of the new offer. */
+export async function makeLive(
+  kinds: ReviewedKinds,
+  work: Work,
+  draft: Draft,
+  picture: HandedIn | null,
+): Promise<View> {
+  const view = await save(kinds, work, draft, draft.changes);
+  if (picture === null) return view;
+  const { bytes, type, size } = picture;
+  const { resource, keep } = kinds.uploads;
+  const first = { offer_id: view.id, type, ...size, url: null };
+  const { id } = draft.resource === 'creatives' ? view : await createRow(resource, { ...work, approved: true }, first);
+  await keep(work.executor, id as number, bytes);
+  return view;
 }
 
 /** The row as it would be saved. Nothing is left of it. @throws AppError as the change would */
@@ -110,5 +123,5 @@ export async function takeBack(kinds: ReviewedKinds, work: Work, draft: Draft): 
   }
   const differences = differencesOf({ changes: base, base: changes }, current);
   if (differences.length > 0) throw new DraftConflict(differences);
-  await save(kinds, work, { ...draft, uploaded: false }, base);
+  await save(kinds, work, draft, base);
 }

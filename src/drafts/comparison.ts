@@ -78,16 +78,22 @@ export function preview(draft: Draft, current: View | null, pictureUrl: string):
     )}</div>`;
 }
 
-/** `pictureUrl`: of one that was handed in and is not live yet. */
-export function picture(kind: ReviewedKind, view: Values, pictureUrl: string): Html {
+/** A picture that was handed in and is not live yet. */
+export const handedIn = (url: string): Html =>
+  html`<img src="${url}" alt="${t('offers.images')}" width="240" loading="lazy">`;
+
+/** `pictureUrl`: of one that was handed in and is not live yet; '': there is none. */
+function picture(kind: ReviewedKind, view: Values, pictureUrl: string): Html {
   const text = (name: string): string => String(view[name] ?? '');
   if (kind === 'creatives') {
     const kept = text('path') === '' ? pictureUrl : `${text('path')}?width=480`;
-    const source = text('url') === '' ? kept : text('url');
-    return html`<img src="${source}" alt="${t('offers.images')}" width="240" loading="lazy">
+    const source = text('url') || kept;
+    return html`
+      ${source !== '' && handedIn(source)}
       <p class="hint">${text('width')} × ${text('height')}, ${text('type')}</p>`;
   }
   return html`
+    ${pictureUrl !== '' && handedIn(pictureUrl)}
     <h3>${text('title') || text('short_headline')}</h3>
     <p>${text('description') || text('short_description')}</p>
     ${text('mini_text') !== '' && html`<p class="hint">${text('mini_text')}</p>`}

@@ -6,7 +6,7 @@ import { AppError } from '../platform/errors.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
 import { raiseFacts } from '../webhooks/raise-events.ts';
-import { currentRow, DraftConflict, differencesOf, isUpload, type ReviewedKinds, save, takeBack } from './apply.ts';
+import { currentRow, DraftConflict, differencesOf, makeLive, type ReviewedKinds, takeBack } from './apply.ts';
 import { type Draft, type DraftState, dropPicture, lockDraft, readPicture } from './draft.ts';
 
 /** How far ahead a draft can be scheduled (milliseconds). */
@@ -47,7 +47,6 @@ export async function refuse(work: Work, id: string, reason: unknown): Promise<D
 export async function withdraw(work: Work, id: string, resource?: Parameters<typeof lockDraft>[2]): Promise<Draft> {
   const draft = await lockDraft(work, id, resource);
   requireState(draft, ['waiting', 'scheduled']);
-  await dropPicture(work, draft);
   return settle(work, draft, { state: 'withdrawn', by: work.actor });
 }
 
@@ -102,14 +101,10 @@ const ruleActor = ({ publisherId, actor }: Work, label: string): Actor => ({
 });
 
 async function goLive(kinds: ReviewedKinds, work: Work, draft: Draft, by: Actor): Promise<Draft> {
-  const uploaded = isUpload(draft);
-  const { id } = await save(kinds, { ...work, actor: by }, { ...draft, uploaded }, draft.changes);
-  if (uploaded) {
-    const bytes = await readPicture(work, draft);
-    if (bytes === null) throw new AppError('conflict', { message: 'The picture of the draft is kept no longer.' });
-    await kinds.uploads.keep(work.executor, id as number, bytes);
-    await dropPicture(work, draft);
-  }
+  const picture = await readPicture(work, draft);
+  if (draft.has_picture && picture === null)
+    throw new AppError('conflict', { message: 'The picture of the draft is kept no longer.' });
+  const { id } = await makeLive(kinds, { ...work, actor: by }, draft, picture);
   return settle(work, draft, { state: 'live', by, rowId: id as number });
 }
 
@@ -152,6 +147,9 @@ async function settle(work: Work, draft: Draft, { state, by, reason = '', liveAt
     where id = $1`,
     [draft.id, state, reason, decidedBy, by === null ? null : now, liveAt ?? null, rowId ?? null, now],
   );
+  // What is live has the picture; what was withdrawn needs none.
+  const isOver = draft.has_picture && (state === 'live' || state === 'withdrawn');
+  if (isOver) await dropPicture(work, draft);
   const { id, campaign_id, resource, subject } = draft;
   await audit(by === null ? work : { ...work, actor: by }, {
     ...{ resource: { name: 'drafts', key: 'id' }, action: 'update' },
@@ -170,5 +168,6 @@ async function settle(work: Work, draft: Draft, { state, by, reason = '', liveAt
   return {
     ...{ ...draft, state, reason, row_id, decided_by: decidedBy, decided_at },
     ...{ live_at: liveAt?.toISOString() ?? null, updated_at: now.toISOString() },
+    has_picture: draft.has_picture && !isOver,
   };
 }

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { ReviewedKind } from '../catalog/approval.ts';
+import type { HandedIn } from '../management/approval.ts';
 import { idSchema, orNull, type Resource, stamps, timestamp, type Values } from '../management/resource.ts';
 import { getRow } from '../management/rows.ts';
 import type { Work } from '../management/unit-of-work.ts';
@@ -19,6 +20,7 @@ export type Draft = {
   changes: Values;
   base: Values;
   note: string;
+  has_picture: boolean;
   state: DraftState;
   reason: string;
   proposed_by: string;
@@ -52,6 +54,10 @@ export const drafts: Resource = {
     changes: fields('The fields as they are proposed.'),
     base: fields('These fields as they were when it was proposed; empty: a new row.'),
     note: Type.String({ description: 'What its author says of it.' }),
+    has_picture: Type.Boolean({
+      description:
+        'Whether a picture was handed in: of a new creative, or the first of a new offer. Not once it is live.',
+    }),
     state: Type.Union(
       draftStates.map((state) => Type.Literal(state)),
       { description: 'scheduled: approved, and live at `live_at`. undone: was live, and taken back.' },
@@ -63,6 +69,7 @@ export const drafts: Resource = {
     live_at: orNull(timestamp(), { description: 'When it goes live; null: with its approval.' }),
     ...stamps,
   },
+  expressions: () => ({ has_picture: 'exists (select from draft_pictures p where p.draft_id = drafts.id)' }),
   sorts: { id: 'integer', created_at: 'timestamptz', updated_at: 'timestamptz' },
   defaultSort: '-id',
   filters: ['state', 'resource', 'campaign_id', 'row_id', 'advertiser_id'],
@@ -77,24 +84,31 @@ export const lockDraft = async (work: Work, id: string, resource = drafts): Prom
   (await getRow(resource, work, id, 'for update')) as Draft;
 
 /** Keeps the picture of a draft until it is live. */
-export async function keepPicture({ executor }: Work, draftId: number, bytes: Buffer): Promise<void> {
-  await executor.query('insert into draft_pictures (draft_id, bytes) values ($1, $2)', [draftId, bytes]);
+export async function keepPicture({ executor }: Work, draftId: number, { bytes, type, size }: HandedIn): Promise<void> {
+  await executor.query(
+    'insert into draft_pictures (draft_id, bytes, type, width, height) values ($1, $2, $3, $4, $5)',
+    [...[draftId, bytes, type, size.width, size.height]],
+  );
 }
 
 /** The picture of a draft; null: it has none, or it is not kept any more. */
-export async function readPicture({ executor }: Work, { id }: Pick<Draft, 'id'>): Promise<Buffer | null> {
-  const { rows } = await executor.query<{ bytes: Buffer }>('select bytes from draft_pictures where draft_id = $1', [
-    id,
-  ]);
-  return rows[0]?.bytes ?? null;
+export async function readPicture({ executor }: Work, { id, changes }: Draft): Promise<HandedIn | null> {
+  type Said = { type: string; width: number; height: number };
+  const { rows } = await executor.query<{ bytes: Buffer } & (Said | { type: null })>(
+    "select bytes, type, width, height from draft_pictures where draft_id = $1 and bytes <> ''",
+    [id],
+  );
+  if (rows[0] === undefined) return null;
+  const { type, width, height } = rows[0].type === null ? (changes as Said) : rows[0];
+  return { bytes: rows[0].bytes, type, size: { width, height } };
 }
 
 /** The picture of a draft as a file. @throws AppError not_found where it has none */
 export async function pictureFile(work: Work, draft: Draft): Promise<{ download: Buffer; type: string; name: string }> {
-  const download = await readPicture(work, draft);
-  if (download === null) throw new AppError('not_found');
-  const type = String(draft.changes.type);
-  return { download, type: `image/${type === 'jpg' ? 'jpeg' : type}`, name: `draft-${draft.id}.${type}` };
+  const picture = await readPicture(work, draft);
+  if (picture === null) throw new AppError('not_found');
+  const { bytes, type } = picture;
+  return { download: bytes, type: `image/${type === 'jpg' ? 'jpeg' : type}`, name: `draft-${draft.id}.${type}` };
 }
 
 export async function dropPicture({ executor }: Work, { id }: Pick<Draft, 'id'>): Promise<void> {
@@ -111,8 +125,8 @@ export async function deleteOldDrafts(executor: Work['executor'], nowMs: number)
     [new Date(nowMs - keptMs)],
   );
   await executor.query(
-    `delete from draft_pictures using drafts d
-    where d.id = draft_id and d.state not in ('waiting', 'scheduled') and d.decided_at < $1`,
+    `update draft_pictures set bytes = '' from drafts d
+    where d.id = draft_id and d.state not in ('waiting', 'scheduled') and d.decided_at < $1 and bytes <> ''`,
     [new Date(nowMs - pictureKeptMs)],
   );
   return rowCount ?? 0;

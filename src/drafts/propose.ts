@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { campaignOf, isReviewedKind, materialFields, type ReviewedKind } from '../catalog/approval.ts';
-import type { Proposal } from '../management/approval.ts';
+import type { HandedIn, Proposal } from '../management/approval.ts';
 import { audit } from '../management/audit.ts';
 import type { Values, View } from '../management/resource.ts';
 import { type Actor, isOperator, type Work } from '../management/unit-of-work.ts';
@@ -38,7 +38,7 @@ export async function propose(
 ): Promise<Draft> {
   const { kind, changes, note } = checked(given, advertiserId !== null);
   const { picture } = given;
-  const row = { resource: kind, row_id: given.rowId, uploaded: picture !== undefined };
+  const row = { resource: kind, row_id: given.rowId, has_picture: picture !== undefined };
   const current = await currentRow(kinds, work, row);
   if (advertiserId !== null) await requireOwn(work, kind, changes, current, advertiserId);
   const after = await trySave(kinds, work, row, changes);
@@ -68,7 +68,7 @@ export async function propose(
   return decided;
 }
 
-function checked({ resource, changes, note = '' }: Proposal, byAdvertiser: boolean) {
+function checked({ resource, rowId, changes, note = '', picture }: Proposal, byAdvertiser: boolean) {
   if (!isReviewedKind(resource))
     throw invalid([{ path: '/resource', message: `must be one of ${Object.keys(materialFields).join(', ')}` }]);
   if (typeof changes !== 'object' || changes === null || Array.isArray(changes))
@@ -78,7 +78,19 @@ function checked({ resource, changes, note = '' }: Proposal, byAdvertiser: boole
   const denied = byAdvertiser ? Object.keys(changes).filter((name) => !proposable[resource].includes(name)) : [];
   if (denied.length > 0)
     throw invalid(denied.map((name) => ({ path: `/changes/${name}`, message: 'is for the publisher to set' })));
-  return { kind: resource, changes, note: note.replaceAll('\0', '') };
+  if (picture !== undefined && (rowId !== null || resource === 'campaigns'))
+    throw invalid([{ path: '/image', message: 'can be handed in with a new creative or a new offer alone' }]);
+  const said = resource === 'creatives' && picture !== undefined ? saidBy(picture, changes) : {};
+  return { kind: resource, changes: { ...changes, ...said }, note: note.replaceAll('\0', '') };
+}
+
+/** The fields of a creative that its picture says. */
+function saidBy({ type, size }: HandedIn, changes: Values): Values {
+  const said: Values = { url: null, type, ...size };
+  const wrong = Object.keys(said).filter((name) => name in changes && changes[name] !== said[name]);
+  if (wrong.length > 0)
+    throw invalid(wrong.map((name) => ({ path: `/changes/${name}`, message: 'is said by the picture: leave it out' })));
+  return said;
 }
 
 /** Another advertiser's rows are as unknown ones. */
@@ -104,7 +116,7 @@ async function requireOwn(
 async function requireRoom(
   { executor, publisherId }: Work,
   advertiserId: number | null,
-  { uploaded }: { uploaded: boolean },
+  { has_picture }: Pick<Draft, 'has_picture'>,
 ): Promise<void> {
   // Proposals of a publisher take turns: the count holds.
   await executor.query('select from publishers where id = $1 for no key update', [publisherId]);
@@ -112,9 +124,9 @@ async function requireRoom(
     `select count(*)::integer as count from drafts d
     where publisher_id = $1 and state = 'waiting' and advertiser_id is not distinct from $2
       and (not $3 or exists (select from draft_pictures p where p.draft_id = d.id))`,
-    [publisherId, advertiserId, uploaded],
+    [publisherId, advertiserId, has_picture],
   );
-  if (uploaded && (rows[0]?.count ?? 0) >= maxPictures)
+  if (has_picture && (rows[0]?.count ?? 0) >= maxPictures)
     throw new AppError('conflict', { message: `${maxPictures} pictures are waiting already: withdraw some first.` });
   const max = advertiserId === null ? maxWaiting.publisher : maxWaiting.advertiser;
   if ((rows[0]?.count ?? 0) >= max)

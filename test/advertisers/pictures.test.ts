@@ -3,9 +3,10 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { csrfTokenOf } from '../../src/accounts/access.ts';
 import { maxUploadBytes } from '../../src/catalog/image-upload.ts';
+import { deleteOldDrafts } from '../../src/drafts/draft.ts';
 import { drawStripes } from '../catalog/images/pictures.ts';
 import { origin, signInAs, type TestUser } from '../dashboard/support.ts';
-import { callsOf } from '../drafts/support.ts';
+import { callsOf, runSchedule } from '../drafts/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { advertisersOf, pathOf, type TestAdvertiser } from './support.ts';
 
@@ -35,9 +36,9 @@ function upload(
   path: string,
   bytes: Buffer,
   type = 'image/png',
+  fields: Readonly<Record<string, string>> = { creative_type: 'hero_image' },
 ): Promise<Response> {
-  const fields = { _csrf: csrfTokenOf(cookie.split('=')[1] ?? ''), creative_type: 'hero_image' };
-  const parts = Object.entries(fields).map(
+  const parts = Object.entries({ _csrf: csrfTokenOf(cookie.split('=')[1] ?? ''), ...fields }).map(
     ([name, value]) => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
   );
   const file = 'content-disposition: form-data; name="image"; filename="a.bin"';
@@ -53,6 +54,14 @@ const propose = (bytes = png, type?: string) =>
 const draftOf = async () => (await call('GET', 'drafts')).body.data[0];
 const picturesOf = async (offer: number) => (await call('GET', `creatives?offer_id=${offer}`)).body.data as unknown[];
 const countKept = async (): Promise<number> => (await t.pool.query('select from draft_pictures')).rowCount ?? 0;
+
+/** Forty-nine like the one that waits. */
+const manyMore = `with made as (
+    insert into drafts (publisher_id, campaign_id, advertiser_id, resource, subject, changes, base, note, state,
+      proposer_kind, proposer_id, proposed_by, created_at, updated_at)
+    select publisher_id, campaign_id, advertiser_id, resource, subject, changes, base, note, state, proposer_kind,
+      proposer_id, proposed_by, created_at, updated_at from drafts, generate_series(2, 50) returning id
+  ) insert into draft_pictures (draft_id, bytes) select id, '\\x00' from made`;
 
 describe('a picture that an advertiser hands in', () => {
   test('waits, is shown to both sides, is live once it is approved, and is taken back', async () => {
@@ -140,14 +149,7 @@ describe('a picture that an advertiser hands in', () => {
 
   test('is one of fifty that may wait', async () => {
     await propose();
-    await t.pool.query(
-      `with made as (
-        insert into drafts (publisher_id, campaign_id, advertiser_id, resource, subject, changes, base, note, state,
-          proposer_kind, proposer_id, proposed_by, created_at, updated_at)
-        select publisher_id, campaign_id, advertiser_id, resource, subject, changes, base, note, state, proposer_kind,
-          proposer_id, proposed_by, created_at, updated_at from drafts, generate_series(2, 50) returning id
-      ) insert into draft_pictures (draft_id, bytes) select id, '\\x00' from made`,
-    );
+    await t.pool.query(manyMore);
     expect(await countKept()).toBe(50);
     await propose();
     expect(await countKept()).toBe(50);
@@ -161,6 +163,115 @@ test('a picture that somebody of a publisher uploads waits, too, where changes n
   await call('PATCH', `publishers/${t.publisher.id}`, { approval_required: false });
   const { id, state } = await draftOf();
   expect([sent.headers.location, state]).toEqual([`/dashboard/p/${t.publisher.id}/drafts/${id}`, 'waiting']);
+  expect((await call('POST', `drafts/${id}/approve`, {})).body.data.state).toBe('live');
+});
+
+describe('the first picture of a new offer', () => {
+  const fields = { title: 'New, with a picture', cta_yes: 'Yes', cta_no: 'No', weight: '1' };
+  const newOffer = (campaign = own.campaign, bytes = png, type?: string) =>
+    upload(own.user, pathOf(own, '/offers'), bytes, type, { ...fields, campaign_id: String(campaign) });
+  const countOffers = async () => Number((await t.pool.query('select count(*) from offers')).rows[0].count);
+  const idOf = async () => (await draftOf()).id as number;
+
+  const expectBoth = async (offer: number) => {
+    expect((await call('GET', `offers/${offer}`)).body.data.title).toBe(fields.title);
+    const [picture, ...others] = (await call('GET', `creatives?offer_id=${offer}`)).body.data;
+    expect([others, picture]).toMatchObject([[], { creative_type: 'offer_image', is_primary: true, width: 60 }]);
+    const served = await t.app.inject({ url: picture.path, headers: { accept: 'image/png' } });
+    expect(served.rawPayload.equals(png)).toBe(true);
+    expect([await countKept(), (await draftOf()).has_picture]).toEqual([0, false]);
+  };
+
+  test('of an advertiser waits with it, is shown to both sides, is live and taken back with it', async () => {
+    const form = await own.user.get(pathOf(own, `/offers/new?campaign_id=${own.campaign}`));
+    expect(form.body).toMatch(/<form[^>]*enctype="multipart\/form-data"[\s\S]*type="file"[^>]*name="image"/);
+    const before = await countOffers();
+    expect((await newOffer()).headers.location).toMatch(/\/drafts\/\d+$/);
+    const draft = await draftOf();
+    expect(draft).toMatchObject({ state: 'waiting', resource: 'offers', row_id: null, has_picture: true });
+    expect(await countOffers()).toBe(before);
+    const ours = `/dashboard/p/${t.publisher.id}/drafts/${draft.id}`;
+    for (const [user, path] of [
+      [own.user, pathOf(own, `/drafts/${draft.id}`)],
+      [admin, ours],
+    ] as const) {
+      expect((await user.get(path)).body).toContain(`src="${path}/picture"`);
+      const shown = await user.get(`${path}/picture`);
+      expect([shown.headers['content-type'], shown.rawPayload.equals(png)]).toEqual(['image/png', true]);
+    }
+    const live = (await call('POST', `drafts/${draft.id}/approve`, {})).body.data;
+    expect(live).toMatchObject({ state: 'live', has_picture: false });
+    await expectBoth(live.row_id);
+    expect((await admin.get(ours)).body).not.toContain('/picture"');
+    expect((await call('POST', `drafts/${draft.id}/undo`)).body.data.state).toBe('undone');
+    expect((await call('GET', `offers/${live.row_id}`)).status).toBe(404);
+    expect(await picturesOf(live.row_id)).toEqual([]);
+  });
+
+  test('of a manager is not lost where changes need approval, and is live at its time', async () => {
+    await call('PATCH', `publishers/${t.publisher.id}`, { approval_required: true });
+    const manager = await signInAs(t, 'manager');
+    const given = { ...fields, campaign_id: String(own.campaign) };
+    const sent = await upload(manager, `/dashboard/p/${t.publisher.id}/offers`, png, 'image/png', given);
+    await call('PATCH', `publishers/${t.publisher.id}`, { approval_required: false });
+    const id = await idOf();
+    expect(sent.headers.location).toBe(`/dashboard/p/${t.publisher.id}/drafts/${id}`);
+    const live_at = new Date(Date.now() + 3_600_000).toISOString();
+    expect((await call('POST', `drafts/${id}/approve`, { live_at })).body.data).toMatchObject({
+      ...{ state: 'scheduled', has_picture: true },
+    });
+    await t.pool.query("update drafts set live_at = now() - interval '1 second' where id = $1", [id]);
+    await runSchedule(t);
+    await expectBoth((await draftOf()).row_id);
+  });
+
+  test('of a trusted advertiser is live with it at once', async () => {
+    await call('PATCH', `advertisers/${own.id}`, { trusted: true });
+    await newOffer();
+    await call('PATCH', `advertisers/${own.id}`, { trusted: false });
+    await expectBoth((await draftOf()).row_id);
+  });
+
+  test('is dropped with a draft that is withdrawn, and one of fifty that may wait', async () => {
+    await newOffer();
+    await own.user.post(pathOf(own, `/drafts/${await idOf()}/withdraw`));
+    expect([await countKept(), (await draftOf()).has_picture]).toEqual([0, false]);
+    await t.pool.query('delete from drafts');
+    await newOffer();
+    await t.pool.query(manyMore);
+    const refused = await newOffer();
+    expect([refused.statusCode, await countKept()]).toEqual([422, 50]);
+    expect(refused.body).toContain('50 pictures are waiting already');
+  });
+
+  test('that was dropped since its draft was refused long ago keeps the offer from going live', async () => {
+    await newOffer();
+    const id = await idOf();
+    await call('POST', `drafts/${id}/refuse`, { reason: 'Too dark.' });
+    await deleteOldDrafts(t.pool, Date.now() + 31 * 86_400_000);
+    await call('POST', `drafts/${id}/undo`);
+    expect(await call('POST', `drafts/${id}/approve`, {})).toMatchObject({ status: 409 });
+    expect((await admin.get(`/dashboard/p/${t.publisher.id}/drafts/${id}/picture`)).statusCode).toBe(404);
+  });
+
+  test('422 and 404: hostile bytes, an existing offer, and the campaign of another leave nothing', async () => {
+    const before = await countOffers();
+    const hostile = await newOffer(own.campaign, Buffer.from('<script>alert(1)</script>'));
+    expect([hostile.statusCode, hostile.body.includes(fields.title)]).toEqual([422, true]);
+    expect((await newOffer(own.campaign, png, 'image/jpeg')).statusCode).toBe(422);
+    const sent = await upload(own.user, pathOf(own, `/offers/${own.offer}`), png, 'image/png', fields);
+    expect(sent.statusCode).toBe(422);
+    expect((await newOffer(other.campaign)).statusCode).toBe(404);
+    expect([await countKept(), await draftOf(), await countOffers()]).toEqual([0, undefined, before]);
+  });
+});
+
+test('a picture that the release before has kept, without its type, is shown and goes live', async () => {
+  await propose();
+  await t.pool.query('update draft_pictures set type = null, width = null, height = null');
+  const { id } = await draftOf();
+  const shown = await own.user.get(pathOf(own, `/drafts/${id}/picture`));
+  expect(shown.headers['content-type']).toBe('image/png');
   expect((await call('POST', `drafts/${id}/approve`, {})).body.data.state).toBe('live');
 });
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { jobsOf } from '../../src/runtime/run-jobs.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
-import { callsOf, keyWith } from './support.ts';
+import { callsOf, keyWith, runSchedule } from './support.ts';
 
 let t: TestApp;
 let clock = Date.parse('2026-11-24T12:00:00Z');
@@ -139,10 +138,6 @@ describe('a draft', () => {
   });
 
   test('goes live at its time, and waits again where it no longer fits', async () => {
-    const run = async () => {
-      const job = jobsOf(t.house, t.deps).find(({ name }) => name === 'scheduled drafts');
-      if (job !== undefined && 'run' in job) await job.run(() => false);
-    };
     const [fits, late] = [await proposeTitle('On Friday'), await proposeTitle('Later', admin)];
     const at = new Date(clock + 3_600_000).toISOString();
     expect((await admin('POST', `drafts/${fits.id}/approve`, { live_at: 'Friday' })).details).toMatchObject([
@@ -151,13 +146,13 @@ describe('a draft', () => {
     const scheduled = await admin('POST', `drafts/${fits.id}/approve`, { live_at: at });
     expect(scheduled.body.data).toMatchObject({ state: 'scheduled', live_at: at });
     await admin('POST', `drafts/${late.id}/approve`, { live_at: new Date(clock + 7_200_000).toISOString() });
-    await run();
+    await runSchedule(t);
     expect(await titleOf(offer)).toBe('As it was');
     clock += 3_600_000;
-    await run();
+    await runSchedule(t);
     expect(await titleOf(offer)).toBe('On Friday');
     clock += 3_600_000;
-    await run();
+    await runSchedule(t);
     expect(await titleOf(offer)).toBe('On Friday');
     expect((await admin('GET', `drafts/${late.id}`)).body.data).toMatchObject({
       ...{ state: 'waiting', reason: expect.stringContaining('is now "On Friday"') },

@@ -1,3 +1,4 @@
+import { jobsOf } from '../../src/runtime/run-jobs.ts';
 import type { TestApp } from '../support/test-app.ts';
 
 type Detail = { path: string; message: string };
@@ -28,4 +29,11 @@ export async function keyWith(t: TestApp, permissions: readonly string[], more: 
   const made = await callsOf(t)('POST', 'keys', { name: permissions.join(' '), permissions, ...more });
   if (made.status !== 201) throw new Error(JSON.stringify(made.body));
   return made.body.data.key as string;
+}
+
+/** Makes live what is due. */
+export async function runSchedule(t: TestApp): Promise<void> {
+  const job = jobsOf(t.house, t.deps).find(({ name }) => name === 'scheduled drafts');
+  if (job === undefined || !('run' in job)) throw new Error('no such job');
+  await job.run(() => false);
 }

@@ -1,5 +1,4 @@
-import { isUpload } from '../../drafts/apply.ts';
-import { changesTable, picture } from '../../drafts/comparison.ts';
+import { changesTable, handedIn } from '../../drafts/comparison.ts';
 import { withdraw } from '../../drafts/decide.ts';
 import { type Draft, getDraft, pictureFile } from '../../drafts/draft.ts';
 import { kindText, stateBadge } from '../../drafts/views.ts';
@@ -58,7 +57,7 @@ export async function draftPage({ management, kinds }: PageServices, context: Ad
   const draft = await management.read(context, (work) => getDraft(work, keyIn(context), own.drafts));
   const isOpen = draft.state === 'waiting' || draft.state === 'scheduled';
   const path = context.path(`/drafts/${draft.id}`);
-  const shown = isOpen && isUpload(draft) && picture(draft.resource, draft.changes, `${path}/picture`);
+  const shown = isOpen && draft.has_picture && handedIn(`${path}/picture`);
   return {
     title: draft.subject || `#${draft.id}`,
     lead: html`${kindText(draft)} ${stateBadge(draft.state)}`,

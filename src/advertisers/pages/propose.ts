@@ -1,4 +1,4 @@
-import { creativeTypes, pictureTypes, readUpload } from '../../catalog/image-upload.ts';
+import { creativeTypes, firstImageField, pictureTypes, readUpload } from '../../catalog/image-upload.ts';
 import { propose } from '../../drafts/propose.ts';
 import type { Proposal } from '../../management/approval.ts';
 import type { Values, View } from '../../management/resource.ts';
@@ -36,6 +36,7 @@ const noteField = (form: ReturnType<typeof createForm>): Html =>
   form.textarea('note', { label: t('drafts.note'), rows: 2, hint: t('advertiser.noteHint') });
 
 const button = () => ({ button: t('advertiser.propose') });
+const withFile = { attributes: html` enctype="multipart/form-data"` };
 
 type Zone = { timeZone: string };
 
@@ -145,24 +146,26 @@ function formPage(context: AdvertiserContext, { view, campaignId, typed, errors 
     ${view === null ? hiddenField('campaign_id', String(campaignId)) : nothing}
     ${shortTexts.map((name) => form.input(name, { label: fieldName(name) }))}
     ${longTexts.map((name) => form.textarea(name, { label: fieldName(name), rows: 3 }))}
+    ${view === null ? firstImageField(form) : nothing}
     ${noteField(form)}`;
   const to = context.path(view === null ? '/offers' : `/offers/${view.id}`);
+  const options = { ...button(), ...(view === null && withFile) };
   return {
     title: view === null ? t('advertiser.proposeOffer') : String(view.title || view.short_headline || `#${view.id}`),
     lead: t('advertiser.proposeLead'),
     nav: 'advertiser-campaigns',
     trail: [{ text: t('nav.campaigns'), href: context.path(`/campaigns/${campaignId}`) }],
     status: errors.length > 0 ? 422 : 200,
-    body: html`<section class="card">${saveForm(context, to, body, button())}</section>`,
+    body: html`<section class="card">${saveForm(context, to, body, options)}</section>`,
   };
 }
 
-/** Proposes a new offer, or changes of one. */
+/** Proposes a new offer, with its first picture where one was chosen, or changes of one. */
 export async function proposeOffer(
   services: PageServices,
   context: AdvertiserContext,
   fields: Fields,
-  isNew: boolean,
+  { isNew, upload }: { isNew: boolean; upload: Upload | null },
 ): Promise<PageResult> {
   const { management, kinds } = services;
   const own = ownRows(kinds, context.advertiser);
@@ -174,7 +177,8 @@ export async function proposeOffer(
   const changes = view === null ? { campaign_id: campaignId, ...texts } : texts;
   const rowId = view === null ? null : Number(view.id);
   try {
-    return await proposed(services, context, { resource: 'offers', rowId, changes, note: fields.text('note') });
+    const proposal = { resource: 'offers', rowId, changes, note: fields.text('note') };
+    return await proposed(services, context, { ...proposal, ...(await pictureOf(upload)) });
   } catch (err) {
     const errors = withErrorsOfForm(fieldErrorsOf(err));
     return formPage(context, {
@@ -212,7 +216,7 @@ function pictureCard(context: AdvertiserContext, offer: View, pictures: readonly
     ${form.select('creative_type', { label: t('offers.imageType'), choices: creativeTypes() })}
     ${moreFields(t('advertiser.pictureElsewhere'), elsewhere)}`;
   const to = context.path(`/offers/${offer.id}/pictures`);
-  const options = { button: t('advertiser.proposePicture'), attributes: html` enctype="multipart/form-data"` };
+  const options = { button: t('advertiser.proposePicture'), ...withFile };
   return card(t('offers.images'), html`${pictures.length > 0 && list}${saveForm(context, to, fields, options)}`);
 }
 
@@ -227,16 +231,12 @@ export async function proposePicture(
   const offer = await services.management.get(context, own.offers, keyIn(context));
   const row = { offer_id: offer.id, creative_type: fields.text('creative_type') || 'offer_image' };
   try {
-    const picture = upload === null ? null : await readUpload(upload.bytes, upload.declaredType);
-    const changes =
-      picture === null
-        ? {
-            ...{ ...row, url: fields.text('url'), type: fields.text('type') },
-            ...{ width: fields.number('width'), height: fields.number('height') },
-          }
-        : { ...row, type: picture.type, ...picture.size };
-    const handedIn = picture !== null && { picture: picture.bytes };
-    return await proposed(services, context, { resource: 'creatives', rowId: null, changes, ...handedIn });
+    const elsewhere = upload === null && {
+      ...{ url: fields.text('url'), type: fields.text('type') },
+      ...{ width: fields.number('width'), height: fields.number('height') },
+    };
+    const proposal = { resource: 'creatives', rowId: null, changes: { ...row, ...elsewhere } };
+    return await proposed(services, context, { ...proposal, ...(await pictureOf(upload)) });
   } catch (err) {
     const [error] = fieldErrorsOf(err);
     return {
@@ -245,6 +245,9 @@ export async function proposePicture(
     };
   }
 }
+
+const pictureOf = async (upload: Upload | null): Promise<Pick<Proposal, 'picture'>> =>
+  upload === null ? {} : { picture: await readUpload(upload.bytes, upload.declaredType) };
 
 async function proposed(
   { management, kinds }: PageServices,

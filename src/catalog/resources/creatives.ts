@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { ApprovalRequired } from '../../management/approval.ts';
+import { withPicture } from '../../management/approval.ts';
 import { audit } from '../../management/audit.ts';
 import {
   checkLanguage,
@@ -114,7 +114,7 @@ const uploadFields = ['offer_id', 'creative_type', 'is_primary', 'language'] as 
 export async function createUploadedCreative(
   work: Work,
   given: Values,
-  { bytes, type, size }: Upload,
+  upload: Upload,
   store: ImageStore | null,
 ): Promise<View> {
   const unknown = Object.keys(given).filter((name) => !(uploadFields as readonly string[]).includes(name));
@@ -122,9 +122,9 @@ export async function createUploadedCreative(
     throw new AppError('invalid_request', {
       details: unknown.map((name) => ({ path: `/${name}`, message: 'is not known here' })),
     });
-  const view = await createRow(uploadedCreatives, work, { ...given, ...size, type, url: null }).catch((err) => {
-    throw err instanceof ApprovalRequired ? new ApprovalRequired({ ...err.proposal, picture: bytes }) : err;
-  });
+  const { bytes, type, size } = upload;
+  const row = { ...given, ...size, type, url: null };
+  const view = await createRow(uploadedCreatives, work, row).catch(withPicture(upload));
   await saveOriginal(work.executor, store, view.id as number, bytes);
   return view;
 }

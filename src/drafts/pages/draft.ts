@@ -41,7 +41,7 @@ export function draftPage(context: PublisherContext, view: DraftView): Page {
       ${draft.reason !== '' && notice(draft.state === 'refused' ? 'failed' : 'warn', html`<p>${draft.reason}</p>`)}
       ${differences.length > 0 && conflictCard(context, path, differences, current)}
       ${card(t('drafts.changes'), changesTable(draft))}
-      ${preview(draft, current, `${path}/picture`)}
+      ${preview(draft, current, draft.has_picture ? `${path}/picture` : '')}
       ${factsCard(context, draft)}
       ${decisionCards(context, path, view)}`,
   };

@@ -108,7 +108,7 @@ test('every page opens for an admin', async () => {
       'waiting', 'user', 0, 'ann@advertiser.example', now(), now()
     from offers where id = 1`,
   );
-  await t.pool.query("insert into draft_pictures (draft_id, bytes) values (1, '')");
+  await t.pool.query("insert into draft_pictures (draft_id, bytes, type) values (1, '\\x00', 'png')");
   for (const { path } of publisherRoutes().filter(
     ({ method, path }) => method === 'GET' && !path.endsWith('/stream') && !path.includes('/deliveries/'),
   )) {

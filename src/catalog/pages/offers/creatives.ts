@@ -1,4 +1,4 @@
-import { ApprovalRequired } from '../../../management/approval.ts';
+import { ApprovalRequired, withPicture } from '../../../management/approval.ts';
 import type { Values, View } from '../../../management/resource.ts';
 import { createRow } from '../../../management/rows.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
@@ -8,20 +8,17 @@ import { badge, card } from '../../../shell/components.ts';
 import { type Fields, fieldErrorsOf, hasRole, keyIn } from '../../../shell/context.ts';
 import { columns } from '../../../shell/field-groups.ts';
 import { languageName } from '../../../shell/format.ts';
-import { createForm, type FormBuilder } from '../../../shell/forms.ts';
+import { createForm } from '../../../shell/forms.ts';
 import type { PageResult, Pages } from '../../../shell/pages.ts';
 import type { Upload } from '../../../shell/uploads.ts';
 import type { createImageStore } from '../../image-storage.ts';
-import { creativeTypes, pictureTypes, readUpload } from '../../image-upload.ts';
+import { creativeTypes, imageField, pictureTypes, readUpload } from '../../image-upload.ts';
 import type { PublisherContext } from '../../publisher-pages.ts';
 import { createUploadedCreative, creatives } from '../../resources/creatives.ts';
 import { offers } from '../../resources/offers.ts';
 import type { PageServices } from '../services.ts';
 
 export type Images = ReturnType<typeof createImageStore>;
-
-/** Name of the field of a file. */
-const fileField = 'image';
 
 const creativesPath = ({ path }: PublisherContext, offerId: unknown): string =>
   `${path(`/offers/${offerId}`)}#creatives`;
@@ -127,18 +124,6 @@ function creativeActions(context: PublisherContext, row: View): Html {
     </div>`;
 }
 
-/** The first picture of a new offer. */
-export const firstImageField = (form: FormBuilder): Html =>
-  form.custom(
-    fileField,
-    t('offers.firstImage'),
-    html`
-      <div class="label"><label for="f-first-image">${t('offers.firstImage')}</label></div>
-      <input type="file" id="f-first-image" name="${fileField}" accept="${pictureTypes}"
-        aria-describedby="f-first-image-hint">
-      <p class="hint" id="f-first-image-hint">${t('offers.firstImageHint')}</p>`,
-  );
-
 /**
  * Creates an offer, with its first picture where one was chosen: both or neither.
  * @throws AppError invalid_picture, at the field of the file; body_too_large
@@ -152,9 +137,9 @@ export async function createWithImage(
 ): Promise<View> {
   const image = upload === null ? null : await readUpload(upload.bytes, upload.declaredType);
   return management.write(context, async (work) => {
-    const offer = await createRow(offers, work, values);
-    if (image !== null)
-      await createUploadedCreative(work, { offer_id: offer.id, creative_type: 'offer_image' }, image, images);
+    if (image === null) return createRow(offers, work, values);
+    const offer = await createRow(offers, work, values).catch(withPicture(image));
+    await createUploadedCreative(work, { offer_id: offer.id, creative_type: 'offer_image' }, image, images);
     return offer;
   });
 }
@@ -164,7 +149,7 @@ function uploadForm(context: PublisherContext, offer: View): Html {
   const file = html`
     <div class="field">
       <div class="label"><label for="f-image">${t('offers.file')}</label></div>
-      <input type="file" id="f-image" name="${fileField}" accept="${pictureTypes}" required>
+      <input type="file" id="f-image" name="${imageField}" accept="${pictureTypes}" required>
     </div>`;
   return html`
     <form class="form upload" method="post" enctype="multipart/form-data"
