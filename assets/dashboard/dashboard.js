@@ -35,6 +35,7 @@ document.addEventListener(
       ? event.submitter.dataset
       : form.dataset;
     if (question === undefined || form.dataset.confirmed !== undefined) return;
+    const isDanger = event.submitter?.classList.contains('danger');
     event.preventDefault();
     event.stopImmediatePropagation();
     const dialog = document.createElement('dialog');
@@ -47,7 +48,7 @@ document.addEventListener(
     actions.className = 'actions';
     actions.append(
       button(message('cancel'), 'button quiet', () => dialog.close()),
-      button(confirmButton, 'button main', confirmed),
+      button(confirmButton, isDanger ? 'button danger' : 'button main', confirmed),
     );
     dialog.setAttribute('aria-labelledby', title.id);
     dialog.append(title, text, actions);

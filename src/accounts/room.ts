@@ -99,22 +99,20 @@ const permissions: readonly PermissionEntry[] = [
 ];
 
 const navigation: readonly NavEntry[] = [
-  { group: 'developers', rank: 50, key: 'keys', text: 'nav.keys', path: '/settings/keys', icon: 'keys', role: 'admin' },
   {
-    group: 'settings',
-    rank: 40,
-    key: 'users',
-    text: 'nav.users',
-    path: '/settings/users',
-    icon: 'users',
-    role: 'admin',
+    ...{ group: 'developers', rank: 50, key: 'keys', text: 'nav.keys', words: 'navWords.keys' },
+    ...{ path: '/settings/keys', icon: 'keys', role: 'admin' },
   },
   {
-    ...{ group: 'settings', rank: 45, key: 'roles', text: 'nav.roles' },
+    ...{ group: 'settings', rank: 40, key: 'users', text: 'nav.users', words: 'navWords.users' },
+    ...{ path: '/settings/users', icon: 'users', role: 'admin' },
+  },
+  {
+    ...{ group: 'settings', rank: 45, key: 'roles', text: 'nav.roles', words: 'navWords.roles' },
     ...{ path: '/settings/roles', icon: 'roles', role: 'admin' },
   },
   {
-    ...{ group: 'settings', rank: 50, key: 'activity', text: 'nav.activity' },
+    ...{ group: 'settings', rank: 50, key: 'activity', text: 'nav.activity', words: 'navWords.activity' },
     ...{ path: '/settings/activity', icon: 'activity', role: 'admin' },
   },
   {

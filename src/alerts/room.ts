@@ -28,7 +28,8 @@ export function createAlerts({ platform, catalog, accounts, webhooks, reports }:
   };
   reports.addChatChannels(chatChannelsOf(deps));
   const entry: NavEntry = {
-    ...{ group: 'main', rank: 30, key: 'alerts', text: 'nav.alerts', path: '/alerts', icon: 'alerts', role: 'analyst' },
+    ...{ group: 'main', rank: 30, key: 'alerts', text: 'nav.alerts', words: 'navWords.alerts' },
+    ...{ path: '/alerts', icon: 'alerts', role: 'analyst' },
     // 0 while the database is unavailable: a page that needs no more of it is still shown.
     count: (publisherId, userId) =>
       dbHealth.isUp() ? countNewAlerts(pool, { publisherId, userId }).catch(() => 0) : Promise.resolve(0),

@@ -120,26 +120,21 @@ const navigation: readonly NavEntry[] = [
     ...{ path: '/languages', icon: 'languages', role: 'analyst' },
   },
   {
-    group: 'settings',
-    rank: 10,
-    key: 'settings',
-    text: 'nav.general',
-    path: '/settings',
-    icon: 'settings',
-    role: 'analyst',
+    ...{ group: 'settings', rank: 10, key: 'settings', text: 'nav.general', words: 'navWords.general' },
+    ...{ path: '/settings', icon: 'settings', role: 'analyst' },
   },
   ...(
     [
-      { key: 'themes', text: 'nav.themes', path: '/settings/themes', icon: 'themes', role: 'analyst' },
-      { key: 'placements', text: 'nav.placements', path: '/settings/placements', icon: 'placements', role: 'analyst' },
+      { key: 'themes', text: 'nav.themes', words: 'navWords.themes', path: '/settings/themes', icon: 'themes' },
+      { key: 'placements', text: 'nav.placements', path: '/settings/placements', icon: 'placements' },
     ] as const
-  ).map((entry, at) => ({ ...entry, group: 'settings' as const, rank: 20 + at })),
+  ).map((entry, at) => ({ ...entry, group: 'settings' as const, rank: 20 + at, role: 'analyst' as const })),
   {
     ...{ group: 'settings', rank: 30, key: 'sequence-rules', text: 'nav.sequenceRules' },
     ...{ path: '/settings/sequence-rules', icon: 'sequence', role: 'analyst' },
   },
   {
-    ...{ group: 'settings', rank: 31, key: 'controls', text: 'controls.title' },
+    ...{ group: 'settings', rank: 31, key: 'controls', text: 'controls.title', words: 'navWords.controls' },
     ...{ path: '/settings/controls', icon: 'controls', role: 'analyst' },
   },
   {

@@ -72,11 +72,11 @@ const navigation: readonly NavEntry[] = [
     role: 'analyst',
   },
   {
-    ...{ group: 'developers', rank: 10, key: 'integration', text: 'nav.integration' },
+    ...{ group: 'developers', rank: 10, key: 'integration', text: 'nav.integration', words: 'navWords.integration' },
     ...{ path: '/integration', icon: 'integration', role: 'analyst' },
   },
   {
-    ...{ group: 'operator', rank: 40, key: 'system', text: 'nav.system' },
+    ...{ group: 'operator', rank: 40, key: 'system', text: 'nav.system', words: 'navWords.system' },
     ...{ path: '/operator/system', icon: 'system', role: 'operator' },
   },
 ];

@@ -70,7 +70,7 @@ export function createExperiments({ platform, catalog, accounts }: Needs) {
 
 const navigation: readonly NavEntry[] = [
   {
-    ...{ group: 'main', rank: 30, key: 'experiments', text: 'experiments.title' },
+    ...{ group: 'main', rank: 30, key: 'experiments', text: 'experiments.title', words: 'navWords.experiments' },
     ...{ path: '/experiments', icon: 'experiments', role: 'analyst' },
   },
 ];

@@ -69,7 +69,7 @@ export function createMessages({ platform, catalog, accounts }: Needs) {
 
 const navigation: readonly NavEntry[] = [
   {
-    ...{ group: 'settings', rank: 32, key: 'perk-messages', text: 'messages.title' },
+    ...{ group: 'settings', rank: 32, key: 'perk-messages', text: 'messages.title', words: 'navWords.messages' },
     ...{ path: '/settings/perk-messages', icon: 'mail', role: 'analyst' },
   },
 ];

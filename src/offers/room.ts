@@ -198,6 +198,12 @@ const navigation: readonly NavEntry[] = [
     ...{ group: 'main', rank: 45, key: 'ranking', text: 'ranking.title' },
     ...{ path: '/ranking', icon: 'rankings', role: 'analyst' },
   },
-  { group: 'main', rank: 40, key: 'why', text: 'nav.why', path: '/why', icon: 'search', role: 'analyst' },
-  { group: 'developers', rank: 20, key: 'live', text: 'nav.live', path: '/live', icon: 'system', role: 'analyst' },
+  {
+    ...{ group: 'main', rank: 40, key: 'why', text: 'nav.why', words: 'navWords.why' },
+    ...{ path: '/why', icon: 'search', role: 'analyst' },
+  },
+  {
+    ...{ group: 'developers', rank: 20, key: 'live', text: 'nav.live', words: 'navWords.live' },
+    ...{ path: '/live', icon: 'system', role: 'analyst' },
+  },
 ];

@@ -43,5 +43,6 @@ export function createPrivacy({ platform, catalog, accounts }: Needs) {
 
 const entry: NavEntry = {
   ...{ group: 'settings', rank: 45, key: 'privacy-desk', text: 'nav.privacyDesk' },
+  words: 'navWords.privacyDesk',
   ...{ path: '/settings/privacy', icon: 'account', role: 'admin' },
 };

@@ -10,31 +10,35 @@ import { type MetricsView, metricsView } from './view.ts';
 
 export type FormatMoney = (value: number) => string;
 
-type Metric = { name: string; text: string; format: (value: number) => string; isRate: boolean };
+/** `rateOf`: what a rate is a share of; without any there is none. */
+type Metric = { name: string; text: string; format: (value: number) => string; rateOf?: string };
 
 const metrics = (money: FormatMoney): Metric[] => [
-  { name: 'sessions', text: t('metrics.sessions'), format: count, isRate: false },
-  { name: 'impressions', text: t('metrics.impressions'), format: count, isRate: false },
-  { name: 'clicks', text: t('metrics.clicks'), format: count, isRate: false },
-  { name: 'ctr', text: t('metrics.ctr'), format: percent, isRate: true },
-  { name: 'revenue', text: t('metrics.revenue'), format: money, isRate: false },
-  { name: 'fill_rate', text: t('metrics.fill_rate'), format: percent, isRate: true },
+  { name: 'sessions', text: t('metrics.sessions'), format: count },
+  { name: 'impressions', text: t('metrics.impressions'), format: count },
+  { name: 'clicks', text: t('metrics.clicks'), format: count },
+  { name: 'ctr', text: t('metrics.ctr'), format: percent, rateOf: 'impressions' },
+  { name: 'revenue', text: t('metrics.revenue'), format: money },
+  { name: 'fill_rate', text: t('metrics.fill_rate'), format: percent, rateOf: 'sessions' },
 ];
+
+const shown = ({ name, format, rateOf }: Metric, total: MetricsView): string =>
+  rateOf !== undefined && total[rateOf] === 0 ? '–' : format(total[name] ?? 0);
 
 const tile = (text: string, value: string, below?: Html): Html =>
   html`<div class="stat"><span>${text}</span><strong>${value}</strong>${below}</div>`;
 
 export function metricTiles(total: MetricsView, money: FormatMoney): Html {
-  const tiles = metrics(money).map(({ name, text, format }) => tile(text, format(total[name] ?? 0)));
+  const tiles = metrics(money).map((metric) => tile(metric.text, shown(metric, total)));
   return html`<div class="stats">${tiles}</div>`;
 }
 
 type TodayAndLastWeek = { today: MetricsView; lastWeek: MetricsView };
 
 export function todayTiles({ today, lastWeek }: TodayAndLastWeek, money: FormatMoney): Html {
-  const tiles = metrics(money).map(({ name, text, format, isRate }) => {
-    const [value, previous] = [today[name] ?? 0, lastWeek[name] ?? 0];
-    return tile(text, format(value), change(value, previous, isRate));
+  const tiles = metrics(money).map((metric) => {
+    const { name, text, rateOf } = metric;
+    return tile(text, shown(metric, today), change(today[name] ?? 0, lastWeek[name] ?? 0, rateOf !== undefined));
   });
   return html`
     <h2 class="section">${t('reports.todayVsLastWeek')}</h2>
@@ -103,7 +107,7 @@ export function breakdown(
 ): Html {
   const cells = groups.map(({ value, metrics: sums }) => {
     const total = metricsView(sums);
-    return [nameOf(value), ...metrics(money).map(({ name, format }) => format(total[name] ?? 0))];
+    return [nameOf(value), ...metrics(money).map((metric) => shown(metric, total))];
   });
   const columns = [{ text: groupTitle }, ...metrics(money).map(({ text }) => ({ text, numeric: true }))];
   return html`<h2 class="section">${title}</h2>${table(title, columns, cells)}`;

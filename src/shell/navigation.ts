@@ -22,6 +22,8 @@ export type NavEntry = {
   /** `Page.nav` of the pages that belong to it. */
   key: string;
   text: MessageKey;
+  /** Other words by which the search finds it, in one text. */
+  words?: MessageKey;
   /** Below the publisher's pages, or below `/dashboard`. */
   path: string;
   icon: IconName;
@@ -47,14 +49,18 @@ export function pagesFor(
   navigation: Navigation,
   publisherId: number | null,
   viewer: Viewer,
-): { text: string; href: string }[] {
+): { text: string; words: string; href: string }[] {
   const open = navigation.filter(
     ({ group, role }) =>
       hasRole(viewer.user.role, role) && group !== 'advertiser' && (group === 'operator' || publisherId !== null),
   );
   return [
-    ...open.map((entry) => ({ text: t(entry.text), href: hrefOf(entry, publisherId) })),
-    { text: t('common.account'), href: '/dashboard/account' },
+    ...open.map((entry) => ({
+      text: t(entry.text),
+      words: entry.words === undefined ? '' : t(entry.words),
+      href: hrefOf(entry, publisherId),
+    })),
+    { text: t('common.account'), words: t('navWords.account'), href: '/dashboard/account' },
   ];
 }
 

@@ -39,7 +39,7 @@ export function createSources({ platform, catalog, accounts }: Needs) {
 }
 
 const entry: NavEntry = {
-  ...{ group: 'developers', rank: 35, key: 'sources', text: 'sources.title' },
+  ...{ group: 'developers', rank: 35, key: 'sources', text: 'sources.title', words: 'navWords.sources' },
   ...{ path: '/settings/sources', icon: 'sources', role: 'admin' },
 };
 

@@ -87,13 +87,13 @@ export function createWebhooks({ platform, catalog, accounts }: Needs) {
 
 const navigationOf = (count: (publisherId: number) => Promise<number>): readonly NavEntry[] => [
   {
-    ...{ group: 'developers', rank: 30, key: 'webhooks', text: 'nav.webhooks' },
+    ...{ group: 'developers', rank: 30, key: 'webhooks', text: 'nav.webhooks', words: 'navWords.webhooks' },
     ...{ path: '/settings/webhooks', icon: 'webhooks', role: 'analyst' },
     count,
     countText: 'endpointStatus.failing',
   },
   {
-    ...{ group: 'developers', rank: 40, key: 'deliveries', text: 'nav.deliveries' },
+    ...{ group: 'developers', rank: 40, key: 'deliveries', text: 'nav.deliveries', words: 'navWords.deliveries' },
     ...{ path: '/deliveries', icon: 'deliveries', role: 'analyst' },
   },
 ];

@@ -736,7 +736,8 @@ describe('for all users', () => {
     await tab.keyboard.press('Enter');
     await tab.getByRole('button', { name: 'Remove' }).focus();
     await tab.keyboard.press('Enter');
-    await tab.getByRole('dialog').waitFor();
+    // What cannot be taken for another: a removal is red in the dialog, too.
+    await tab.getByRole('dialog').locator('button.danger', { hasText: 'Remove' }).waitFor();
     await tab.keyboard.press('Escape');
     await tab.getByRole('dialog').waitFor({ state: 'detached' });
     await tab.getByLabel('Name').focus();

@@ -93,6 +93,27 @@ test('an analyst sees how many sessions a campaign is eligible for, without a fu
   expect((await admin.get(own('/campaigns/1'))).body).toContain(`hx-post="${own('/campaigns/estimate')}"`);
 });
 
+test('the search finds a page by what is done there, in the reader’s language, and only pages of the role', async () => {
+  const analyst = await signInAs(t, 'analyst');
+  const found = async (user: TestUser, text: string, language = 'en') =>
+    (await user.get(own(`/find?q=${encodeURIComponent(text)}`), { 'accept-language': language })).body;
+  const desk = own('/settings/privacy');
+  for (const [text, language] of [
+    ['erase', 'en'],
+    ['GDPR', 'en'],
+    ['löschen', 'de'],
+  ] as const)
+    expect([text, (await found(admin, text, language)).includes(`"${desk}"`)]).toEqual([text, true]);
+  expect(await found(analyst, 'erase')).not.toContain(desk);
+  expect(await found(analyst, 'redeliver')).toContain(`"${own('/deliveries')}"`);
+});
+
+test('a list of deliveries without a match offers nothing to redeliver', async () => {
+  const { body } = await admin.get(own('/deliveries?pub_user_id=nobody'));
+  expect(body).toContain('No matches.');
+  expect(body).not.toContain('Retry all matches now');
+});
+
 test('every page opens for an admin', async () => {
   await admin.post(own('/reports/saved'), { name: 'Weekly', query: '?range=last-week' });
   const { rows } = await t.pool.query('select id from saved_reports');

@@ -65,8 +65,8 @@ const pageGroup = (
 ): FoundGroup => ({
   title: t('common.pages'),
   entries: pagesFor(navigation, publisherId, viewer)
-    .filter((page) => contains(page.text, text))
-    .map((page) => ({ ...page, detail: '' })),
+    .filter((page) => contains(page.text, text) || contains(page.words, text))
+    .map(({ text, href }) => ({ text, href, detail: '' })),
 });
 
 /** The publishers that the viewer may open, at the page that is open now. */

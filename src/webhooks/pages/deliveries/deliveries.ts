@@ -89,7 +89,7 @@ async function listPage({ deps, failFast }: Scope, context: PublisherContext): P
         </form>
         ${deliveryTable(context, rows, endpoints, next !== null)}
         ${pager(cursor === '' ? null : `${at}?${query}`, nextUrl)}
-        ${canRedeliver ? redeliverCard(context, typed) : nothing}`,
+        ${canRedeliver && (rows.length > 0 || next !== null) ? redeliverCard(context, typed) : nothing}`,
   };
 }
 

@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest';
+import { metricTiles } from '../../src/reports/metric-tiles.ts';
+import { sumOf } from '../../src/reports/metrics.ts';
+import { metricsView } from '../../src/reports/view.ts';
+
+const tilesOf = (counts: Partial<ReturnType<typeof sumOf>>): Record<string, string> => {
+  const { markup } = metricTiles(metricsView({ ...sumOf([]), ...counts }), String);
+  return Object.fromEntries([...markup.matchAll(/<span>([^<]*)<\/span><strong>([^<]*)</g)].map(([, a, b]) => [a, b]));
+};
+
+test('a rate of nothing is a dash, and one of something is a number, also where it is none', () => {
+  expect(tilesOf({})).toMatchObject({ Sessions: '0', CTR: '–', 'Fill rate': '–' });
+  expect(tilesOf({ sessions: 2, filled_sessions: 1 })).toMatchObject({ CTR: '–', 'Fill rate': '50%' });
+  expect(tilesOf({ sessions: 2, impressions: 4 })).toMatchObject({ CTR: '0%', 'Fill rate': '0%' });
+});
