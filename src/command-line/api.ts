@@ -6,6 +6,8 @@ type Asked = {
   body?: unknown;
   /** Of a CSV file, in place of a body: as a whole or in pieces. */
   file?: Buffer | AsyncIterable<Uint8Array>;
+  /** In place of a body. */
+  form?: FormData;
   signal?: AbortSignal;
 };
 
@@ -32,7 +34,7 @@ export function createApi(call: Call): Api {
     throw usageError('An API key with the permission "configurations" is needed: PERKWIRE_KEY, or --key.');
   if (!/^[\x21-\x7e]+$/.test(key)) throw usageError('The API key has characters that no key has. Copy it again.');
 
-  async function ask(method: string, path: string, { query = {}, body, file, signal }: Asked): Promise<Response> {
+  async function ask(method: string, path: string, { query = {}, body, file, form, signal }: Asked): Promise<Response> {
     const target = new URL(url + path);
     for (const [name, value] of Object.entries({ publisher_id: publisher ?? undefined, ...query }))
       if (value !== undefined) target.searchParams.set(name, String(value));
@@ -47,6 +49,7 @@ export function createApi(call: Call): Api {
       redirect: 'manual',
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(file !== undefined && { body: bodyOf(file), duplex: 'half' as const }),
+      ...(form !== undefined && { body: form }),
       ...(signal !== undefined && { signal }),
     }).catch((err: Error) => {
       const reason = (err.cause as { code?: string } | undefined)?.code ?? err.message;

@@ -23,9 +23,12 @@ export const draftCommands: readonly Command[] = [
     name: 'drafts propose',
     args: 'offers|creatives|campaigns [ROW] FILE',
     about: 'Proposes a new row or a change of one: FILE has its fields as JSON, - reads them from the input',
-    options: { note: text('TEXT', 'for those who approve it') },
+    options: {
+      note: text('TEXT', 'for those who approve it'),
+      image: text('FILE', 'picture of the new creative, or the first of the new offer'),
+    },
     callsService: true,
-    examples: ['drafts propose offers 7 change.json', 'drafts propose offers new.json --note "For spring"'],
+    examples: ['drafts propose offers 7 change.json', 'drafts propose offers new.json --image box.png'],
     load: async () => (await import('./commands/drafts.ts')).proposeDraft,
   },
   {

@@ -1,11 +1,18 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { approvalPermission } from '../catalog/approval.ts';
+import { type ImageForm, pictureLimits, readImageForm, takeImageForms } from '../catalog/image-form.ts';
 import { answerOf, rowAnswer } from '../management/answers.ts';
-import type { Proposal } from '../management/approval.ts';
-import { forLimitedKeys, type ManagementHttp, post, publisherQuery, requirePermission } from '../management/http.ts';
+import {
+  callOf,
+  forLimitedKeys,
+  type ManagementHttp,
+  post,
+  publisherQuery,
+  requirePermission,
+} from '../management/http.ts';
 import type { Values, View } from '../management/resource.ts';
 import { idempotencyKey, openManagementScope, resourceRoutes } from '../management/resource-routes.ts';
-import { refuseFields, strictBody } from '../management/strict-body.ts';
+import { refuseFields, requireBody, strictBody } from '../management/strict-body.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import type { Permission } from '../platform/http/auth.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
@@ -13,7 +20,7 @@ import type { App } from '../platform/ports.ts';
 import type { ReviewedKinds } from './apply.ts';
 import { decideAll, maxDecided } from './bulk.ts';
 import { approve, refuse, undo, withdraw } from './decide.ts';
-import { type Draft, drafts } from './draft.ts';
+import { type Draft, drafts, getDraft, pictureFile } from './draft.ts';
 import { propose } from './propose.ts';
 
 const tags = ['Drafts'];
@@ -72,7 +79,8 @@ const decisionAnswer = Type.Object({
 export async function draftRoutes(app: App, { http, kinds }: { http: ManagementHttp; kinds: ReviewedKinds }) {
   openManagementScope(app);
   resourceRoutes(app, http, drafts, ['list', 'get']);
-  proposeRoute(app, http, kinds);
+  await app.register((forms: App) => proposeRoute(forms, http, kinds));
+  pictureRoute(app, http);
   decisionRoute(app, http, kinds);
   const one = oneRoute(app, http);
   one('approve', {
@@ -105,25 +113,72 @@ export async function draftRoutes(app: App, { http, kinds }: { http: ManagementH
   });
 }
 
-function proposeRoute(app: App, http: ManagementHttp, kinds: ReviewedKinds): void {
+/** A field of the form with a picture may have this much (bytes): an offer with its translations. */
+const maxFieldBytes = 256 * 1024;
+
+async function proposeRoute(app: App, http: ManagementHttp, kinds: ReviewedKinds): Promise<void> {
+  const forms = await takeImageForms(app, maxFieldBytes);
   const schema = {
     operationId: 'createDraft',
     summary: 'Propose a change',
-    description: 'Is checked as the change itself would be, and live once it is approved.',
+    description:
+      'Is checked as the change itself would be, and live once it is approved. `multipart/form-data` hands in the ' +
+      'picture of a new creative, which says `url`, `type`, `width` and `height`, or the first of a new offer: ' +
+      `fields \`resource\`, \`changes\` as JSON, \`note\`, and ${pictureLimits}.`,
     tags,
+    consumes: ['application/json', 'multipart/form-data'],
     querystring: publisherQuery,
     headers: idempotencyKey,
     body: proposalBody,
-    response: { 201: answerOf(http, drafts), ...errorAnswers(400, 401, 403, 404, 409, 422) },
+    response: { 201: answerOf(http, drafts), ...errorAnswers(400, 401, 403, 404, 409, 413, 415, 422) },
   };
   const hooks = { ...requirePermission(http, drafts.permission), ...forLimitedKeys };
-  app.post<{ Body: Static<typeof proposalBody> }>(path, { schema, ...strictBody, ...hooks }, (request, reply) =>
-    post(http, request, reply, async (work) => {
-      const { row_id: rowId = null, ...given } = request.body;
-      const proposal: Proposal = { ...given, rowId };
-      return answer(http, work, await propose(kinds, work, proposal), { message: 'Draft created.', status: 201 });
-    }),
-  );
+  app.post(path, { schema, ...forms, ...hooks }, async (request, reply) => {
+    const form: Partial<ImageForm> = request.isMultipart() ? await readImageForm(request, readField) : {};
+    const { row_id: rowId = null, ...given } = requireBody(proposalBody, form.fields ?? request.body);
+    const proposal = { ...given, rowId, ...(form.picture !== undefined && { picture: form.picture }) };
+    const make = async (work: Work) =>
+      answer(http, work, await propose(kinds, work, proposal), { message: 'Draft created.', status: 201 });
+    return post(http, request, reply, make, form.same);
+  });
+}
+
+/** Fields of a form are texts; what is none of its type is left for the checks to name. */
+function readField(name: string, value: unknown): unknown {
+  if (name === 'row_id' && /^\d{1,10}$/.test(String(value))) return Number(value);
+  if (name !== 'changes' || typeof value !== 'string') return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}
+
+function pictureRoute(app: App, http: ManagementHttp): void {
+  const schema = {
+    operationId: 'getDraftPicture',
+    summary: 'Picture of a draft',
+    description: 'The file that was handed in with it, while it waits, is scheduled or was refused.',
+    tags,
+    params: Type.Object({ id: Type.String() }),
+    querystring: publisherQuery,
+    response: {
+      200: { description: 'The picture.', content: { 'image/*': { schema: Type.String({ format: 'binary' }) } } },
+      ...errorAnswers(401, 403, 404),
+    },
+  };
+  const hooks = { ...requirePermission(http, drafts.permission), ...forLimitedKeys };
+  app.get<{ Params: { id: string } }>(`${path}/:id/picture`, { schema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const { download, type, name } = await http.management.read(actor, publisherId, async (work) =>
+      pictureFile(work, await getDraft(work, request.params.id)),
+    );
+    const headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+    return reply
+      .headers({ ...headers, 'content-disposition': `attachment; filename="${name}"` })
+      .type(type)
+      .send(download);
+  });
 }
 
 function decisionRoute(app: App, http: ManagementHttp, kinds: ReviewedKinds): void {

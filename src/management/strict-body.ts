@@ -1,4 +1,4 @@
-import { type TSchema, Type } from '@sinclair/typebox';
+import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import type { RouteShorthandOptions } from 'fastify';
 import { AppError, type ErrorDetail } from '../platform/errors.ts';
@@ -29,6 +29,13 @@ export function refuseFields(
 }
 
 const nothing = Type.Object({}, { additionalProperties: false });
+
+/** The body of a call that takes it in several forms. @throws AppError invalid_request naming every wrong field */
+export function requireBody<Schema extends TSchema>(schema: Schema, body: unknown): Static<Schema> {
+  const read = readBody(schema, body);
+  if ('error' in read) throw read.error;
+  return read.value as Static<Schema>;
+}
 
 type Result = { value: unknown } | { error: AppError };
 

@@ -128,9 +128,11 @@ test('every operation, called with its example and with ids that exist, answers 
       proposer_kind, proposer_id, proposed_by, created_at, updated_at)
     select o.publisher_id, o.campaign_id, 'offers', o.id, o.title, jsonb_build_object(field, 'Two months free'),
       jsonb_build_object(field, to_jsonb(o)->>field), '', 'waiting', 'user', 0, 'ann@advertiser.example', now(), now()
-    from offers o, unnest(array['title', 'description', 'short_headline', 'mini_text', 'short_description']) field
+    from offers o, unnest(array['title', 'description', 'short_headline', 'mini_text', 'short_description', 'cta_yes'])
+      field
     where o.id = 1`,
   );
+  await demo.t.pool.query("insert into draft_pictures (draft_id, bytes, type) values (6, '\\x89504e47', 'png')");
   // One that failed, which the example sends again.
   await demo.t.pool.query(
     `insert into perk_messages (id, publisher_id, session_id, user_key, content_sealed, state, keep_until, created_at)

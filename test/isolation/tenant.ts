@@ -122,6 +122,11 @@ export async function addTenant(t: TestApp, marker: string): Promise<Tenant> {
     from offers where id = $1`,
     [offer?.id, marker],
   );
+  await t.pool.query(
+    `insert into draft_pictures (draft_id, bytes, type)
+    select id, convert_to($2, 'UTF8'), 'png' from drafts where publisher_id = $1`,
+    [publisherId, marker],
+  );
   const message = newUuid7(Date.now());
   await t.pool.query(
     `insert into perk_messages (id, publisher_id, session_id, user_key, content_sealed, state, keep_until, created_at)

@@ -7,6 +7,8 @@ import type { Draft } from '../draft.ts';
 
 const path = '/manage/v1/drafts';
 
+type Proposed = { resource: string; row_id: number | null; changes: unknown; note: string };
+
 /** @throws CommandError */
 function idsOf({ args }: Call): number[] {
   if (args.length === 0 || !args.every((id) => /^[1-9]\d{0,8}$/.test(id)))
@@ -41,6 +43,7 @@ export const showDraft: Run = async (call) => {
   call.out.data(data);
   call.out.line(`${data.resource} ${data.row_id ?? 'new'}  ${data.subject}  ${data.state}`);
   if (data.reason !== '') call.out.line(data.reason);
+  if (data.has_picture) call.out.line('  with a picture');
   for (const [name, value] of Object.entries(data.changes)) {
     const before = Object.hasOwn(data.base, name) ? `${JSON.stringify(data.base[name])} → ` : '';
     call.out.line(`  ${name}: ${before}${JSON.stringify(value)}`);
@@ -56,12 +59,23 @@ export const proposeDraft: Run = async (call) => {
     throw usageError('Name the kind, the id of the row where one changes, and a file.');
   const json = file === '-' ? await readAll(call.stdin) : await readFile(file, 'utf8');
   const note = textOption(call, 'note');
+  const image = textOption(call, 'image');
   const body = { resource, row_id: row === undefined ? null : Number(row), changes: parse(json, file), note };
-  const { message, data } = (await createApi(call).call('POST', path, { body })) as { message: string; data: Draft };
+  const asked = image === '' ? { body } : { form: formOf(body, await readFile(image)) };
+  const { message, data } = (await createApi(call).call('POST', path, asked)) as { message: string; data: Draft };
   call.out.data(data);
   call.out.line(`${message} ${data.id} ${data.state}`);
   return exitCodes.ok;
 };
+
+function formOf({ row_id, changes, ...texts }: Proposed, image: Buffer): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(texts)) form.set(name, value);
+  if (row_id !== null) form.set('row_id', String(row_id));
+  form.set('changes', JSON.stringify(changes));
+  form.set('image', new Blob([new Uint8Array(image)]), 'image');
+  return form;
+}
 
 function parse(json: string, file: string): unknown {
   try {
