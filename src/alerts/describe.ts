@@ -39,6 +39,7 @@ export function describe({ kind, data }: Pick<Alert, 'kind' | 'data'>, timeZone:
   if (kind.startsWith('placement.')) return describePlacement(kind, data, timeZone);
   if (kind.startsWith('coupons.')) return describeCoupons(kind, data);
   if (kind === 'key.expires') return describeKey(data, timeZone);
+  if (kind.endsWith('_page_lost')) return describeLostPage(kind, data, timeZone);
   const path = `/campaigns/${Number(data.campaign_id)}`;
   const name = text(data.name);
   if (kind === 'campaign.ended')
@@ -47,19 +48,6 @@ export function describe({ kind, data }: Pick<Alert, 'kind' | 'data'>, timeZone:
       reason: t('alerts.campaignEndedReason', { time: timeIn(timeZone, data.ended_at) }),
       path,
     };
-  if (kind === 'campaign.landing_page_lost') {
-    const { url, reason, status, leads_to: leadsTo, led_to: ledTo } = data;
-    const found = {
-      url: text(url),
-      reason: text(reason),
-      status: text(status ?? 'none'),
-      to: text(leadsTo),
-      from: text(ledTo),
-    };
-    const since = timeIn(timeZone, data.since);
-    const title = t('alerts.landingPageLost', { name });
-    return { title, reason: t('alerts.landingPageLostReason', { ...found, since }), path };
-  }
   if (kind === 'draft.waiting')
     return {
       title: t('alerts.draftWaiting', { name }),
@@ -89,6 +77,18 @@ function describeGoal(data: Alert['data'], timeZone: string): Pick<AlertText, 't
       ...{ metric: text(data.metric), delivered: count(data.delivered), expected: count(data.expected) },
       ...{ goal: count(data.goal), time: timeIn(timeZone, data.by), isHeldBack: String(heldBack !== ''), heldBack },
     }),
+  };
+}
+
+function describeLostPage(kind: string, data: Alert['data'], timeZone: string): AlertText {
+  const isOffer = kind === 'offer.action_page_lost';
+  const name = plainText(text(data.name));
+  const found = { url: text(data.url), reason: text(data.reason), status: text(data.status ?? 'none') };
+  const hosts = { to: text(data.leads_to), from: text(data.led_to), since: timeIn(timeZone, data.since) };
+  return {
+    title: t(isOffer ? 'alerts.actionPageLost' : 'alerts.landingPageLost', { name }),
+    reason: t('alerts.landingPageLostReason', { kind: isOffer ? 'offer' : 'campaign', ...found, ...hosts }),
+    path: isOffer ? `/offers/${Number(data.offer_id)}` : `/campaigns/${Number(data.campaign_id)}`,
   };
 }
 

@@ -11,6 +11,7 @@ export const alertKinds = {
   'goal.behind': 'alerts.kindGoalBehind',
   'campaign.ended': 'alerts.kindCampaignEnded',
   'campaign.landing_page_lost': 'alerts.kindLandingPageLost',
+  'offer.action_page_lost': 'alerts.kindActionPageLost',
   'draft.waiting': 'alerts.kindDraftWaiting',
   'coupons.low': 'alerts.kindCouponsLow',
   'coupons.empty': 'alerts.kindCouponsEmpty',
@@ -32,6 +33,7 @@ export const kindOfEvent: Partial<Record<OperationalEvent, AlertKind>> = {
   'campaign.goal_behind': 'goal.behind',
   'campaign.ended': 'campaign.ended',
   'campaign.landing_page_lost': 'campaign.landing_page_lost',
+  'offer.action_page_lost': 'offer.action_page_lost',
   'draft.waiting': 'draft.waiting',
 };
 

@@ -53,8 +53,8 @@ export const recordOperationalEvents =
 function factOf({ publisherId, event, subject, data }: SentEvent, nowMs: number): AlertFact[] {
   const kind = kindOfEvent[event];
   if (kind === undefined) return [];
-  if (typeof data.campaign_id === 'number')
-    return [{ publisherId, kind, subject: String(data.campaign_id), cause: subject, data }];
+  const about = data.offer_id ?? data.campaign_id;
+  if (typeof about === 'number') return [{ publisherId, kind, subject: String(about), cause: subject, data }];
   const since = typeof data.failing_since === 'string' ? data.failing_since : new Date(nowMs).toISOString();
   return [{ publisherId, kind, subject: String(data.endpoint_id), cause: since, data }];
 }

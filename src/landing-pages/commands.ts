@@ -1,11 +1,12 @@
 import { type Command, flag } from '../command-line/command.ts';
 
-/** Landing pages of campaigns. */
+/** Pages that campaigns and offers lead to. */
 export const landingPageCommands: readonly Command[] = [
   {
     name: 'landing-pages',
     about:
-      'Lists the landing pages of campaigns, when each was looked at and what came; exits with 1 where one is lost',
+      'Lists the pages that campaigns and secondary actions of offers lead to, when each was looked at and what came; ' +
+      'exits with 1 where one is lost',
     options: { problems: flag('those alone that are not found') },
     callsService: true,
     examples: ['landing-pages', 'landing-pages --problems --json'],

@@ -9,10 +9,10 @@ import { userAgent } from '../platform/version.ts';
 import { createSender } from '../webhooks/sender.ts';
 import { landingPageCommands } from './commands.ts';
 import { addLandingCards } from './pages/landing-card.ts';
-import { landingAdditions } from './view.ts';
+import { actionAdditions, landingAdditions } from './view.ts';
 import { lookAtDuePages, maxBatch, type WatchDeps } from './watch.ts';
 
-/** Landing pages, looked at daily: a campaign whose page is gone or has moved is paused. */
+/** Landing pages and those of secondary actions, looked at daily: who leads to a lost one is paused. */
 export function createLandingPages({ platform, catalog }: { platform: Platform; catalog: Catalog }) {
   const { config, pool, logger, metrics, now, dbHealth } = platform.deps;
   // Redirects may pass through http; addresses are vetted all the same.
@@ -22,16 +22,17 @@ export function createLandingPages({ platform, catalog }: { platform: Platform; 
   });
   const looks = new Counter({
     name: 'perkwire_landing_page_looks_total',
-    help: 'Looks at landing pages of campaigns, by what they came to.',
+    help: 'Looks at pages that campaigns and offers lead to, by what they came to.',
     labelNames: ['result'],
     registers: [metrics.registry],
   });
   const deps: WatchDeps = {
     ...{ pool, sender, callMs, looks, logger, now, random: Math.random },
-    ...{ management: catalog.management, campaigns: catalog.kinds.campaigns },
+    ...{ management: catalog.management, kinds: catalog.kinds },
   };
   catalog.additions.campaigns = bothAdditions(catalog.additions.campaigns, landingAdditions);
-  addLandingCards(catalog, pool, createFailFast(dbHealth));
+  catalog.additions.offers = bothAdditions(catalog.additions.offers, actionAdditions);
+  addLandingCards(catalog.extensions, pool, createFailFast(dbHealth));
   return {
     name: 'landing-pages',
     commands: landingPageCommands,
@@ -50,6 +51,7 @@ const watch = (deps: WatchDeps): Job => ({
   name: 'landing pages',
   roles: ['worker'],
   pauseMs,
-  locks: 'an advisory lock while pages are taken, one of each host; then the row of a campaign that is paused',
+  locks:
+    'an advisory lock while pages are taken, one of each host; then the row of a campaign or an offer that is paused',
   run: async () => ((await lookAtDuePages(deps)) < maxBatch ? pauseMs : 1000),
 });

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox';
 import type { Additions } from '../management/additions.ts';
-import { orNull } from '../management/resource.ts';
+import { orNull, type Values } from '../management/resource.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { type Result, results } from './look.ts';
 
@@ -10,7 +10,7 @@ const nullable = (schema: TSchema, title: string, description: string) => orNull
 const fields = {
   url: Type.String({ description: 'As it was looked at.' }),
   looked_at: time('When it was last looked at.'),
-  next_look_at: time('When it is looked at next, as long as the campaign is active.'),
+  next_look_at: time('When it is looked at next, as long as the campaign and the offer are active.'),
   result: Type.Union(
     results.map((result) => Type.Literal(result)),
     {
@@ -33,7 +33,7 @@ const fields = {
   paused_at: nullable(
     Type.String({ format: 'date-time' }),
     'LandingPausedAt',
-    'When the campaign was paused for it; null: it was not, or all is well again.',
+    'When the campaign, or the offer, was paused for it; null: it was not, or all is well again.',
   ),
 };
 
@@ -54,27 +54,31 @@ export type LandingPageView = {
 };
 
 type Row = Omit<LandingPageView, 'looked_at' | 'next_look_at' | 'failing_since' | 'paused_at'> & {
-  campaign_id: number;
+  id: number;
   looked_at: Date;
   next_look_at: Date;
   failing_since: Date | null;
   paused_at: Date | null;
 };
 
-/** What the last looks at landing pages came to, by campaign; a page that was never looked at has no entry. */
+/** Whose page it is: the landing page of a campaign, or the page of an offer's secondary action. */
+export type LandingPageOf = 'campaign' | 'offer';
+
+/** What the last looks at pages came to, by the ids of their kind; a page that was never looked at has no entry. */
 export async function findLandingPages(
   executor: Executor,
-  campaignIds: readonly number[],
+  kind: LandingPageOf,
+  ids: readonly number[],
 ): Promise<Map<number, LandingPageView>> {
   const { rows } = await executor.query<Row>(
-    `select campaign_id, url, looked_at, next_look_at, result, status, problem, redirects, leads_to,
+    `select ${kind}_id as id, url, looked_at, next_look_at, result, status, problem, redirects, leads_to,
       known_host as led_to, failing_since, paused_at
-    from landing_pages where campaign_id = any($1::integer[]) and looked_at is not null`,
-    [campaignIds],
+    from landing_pages where ${kind}_id = any($1::integer[]) and looked_at is not null`,
+    [ids],
   );
   return new Map(
-    rows.map(({ campaign_id, looked_at, next_look_at, failing_since, paused_at, ...row }) => [
-      campaign_id,
+    rows.map(({ id, looked_at, next_look_at, failing_since, paused_at, ...row }) => [
+      id,
       {
         ...row,
         ...{ looked_at: looked_at.toISOString(), next_look_at: next_look_at.toISOString() },
@@ -96,9 +100,30 @@ export const landingAdditions: Additions = {
   read: async ({ executor }, rows) => {
     const found = await findLandingPages(
       executor,
+      'campaign',
       rows.map(({ id }) => Number(id)),
     );
     return ({ id }) => ({ landing_page: found.get(Number(id)) ?? null });
   },
   warn: async () => [],
 };
+
+/** What answers show of the page of an offer's secondary action. */
+export const actionAdditions: Additions = {
+  fields: {
+    action_page: orNull(view, {
+      title: 'OfferActionPage',
+      description:
+        'What the last look at the page of the secondary action (`useraction_url`) came to; null: none yet, or there ' +
+        'is no such action. Not part of the ETag; ignored in a body.',
+    }),
+  },
+  read: async ({ executor }, rows) => {
+    const leading = rows.filter(hasAction).map(({ id }) => Number(id));
+    const found = await findLandingPages(executor, 'offer', leading);
+    return ({ id }) => ({ action_page: found.get(Number(id)) ?? null });
+  },
+  warn: async () => [],
+};
+
+const hasAction = ({ useraction_url: url }: Values): boolean => typeof url === 'string' && url !== '';

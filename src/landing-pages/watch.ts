@@ -5,8 +5,10 @@ import { pauseRow } from '../management/restore.ts';
 import { getRow } from '../management/rows.ts';
 import type { Actor, Management, Work } from '../management/unit-of-work.ts';
 import { transaction } from '../platform/db/pool.ts';
+import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import { dayMs, hourMs } from '../platform/lib/time.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
+import { parseUrl } from '../platform/lib/url.ts';
 import type { Logger } from '../platform/logger.ts';
 import { raiseFacts } from '../webhooks/raise-events.ts';
 import type { Sender } from '../webhooks/sender.ts';
@@ -15,8 +17,7 @@ import { type Look, lookAt, lookMs, type Result, resultOf, urlToLookAt } from '.
 export type WatchDeps = {
   pool: pg.Pool;
   management: Pick<Management, 'write'>;
-  /** The kind of campaigns. */
-  campaigns: Resource;
+  kinds: { campaigns: Resource; offers: Resource };
   sender: Sender;
   /** Limit of each call (milliseconds). */
   callMs: number;
@@ -27,15 +28,18 @@ export type WatchDeps = {
   random: () => number;
 };
 
-/** Pages looked at by one run (count): each of another host. */
+/** Addresses looked at by one run (count): each of another host. */
 export const maxBatch = 20;
-/** Looks in a row that must find a page gone or moved before its campaign is paused (count). */
+/** Looks in a row that must find a page gone or moved before who leads there is paused (count). */
 export const looksToPause = 3;
 /** Until what one look says is looked at again (milliseconds). */
 const againMs = hourMs;
 
+/** A page of one campaign, or of the secondary action of one offer. */
 type Row = {
-  campaign_id: number;
+  subject: string;
+  campaign_id: number | null;
+  offer_id: number | null;
   publisher_id: number;
   url: string;
   known_host: string | null;
@@ -46,30 +50,43 @@ type Row = {
   end_at: string | null;
 };
 
+/** Campaigns `c` whose offers are shown, as far as rows say so. */
+const shownSql = `c.active and c.stopped_at is null and c.deleted_at is null and p.landing_pages_checked`;
+
 /**
- * Takes the pages that are due, one of each host, and none of a host that a process looks at. What campaigns lead to
- * by now counts: another URL begins anew. Names that are reserved for examples and tests lead nowhere (RFC 6761).
+ * Takes the addresses that are due, one of each host, and none of a host that a process looks at, with all pages that
+ * have the same one: whoever comes later waits for the next look of the others. What campaigns and offers lead to by
+ * now counts: another URL begins anew. A URL with macros is another page for each campaign. Names that are reserved for
+ * examples and tests lead nowhere (RFC 6761).
  */
 const takeSql = `
-with due as (
-  select distinct on (host) * from (
-    select c.id as campaign_id, c.publisher_id, c.landing_url as url, c.rules #>> '{schedule,end_at}' as end_at,
-      lower(substring(c.landing_url from '^[^:]+://([^/?#]*)')) as host,
-      case when l.url = c.landing_url then l.next_look_at end as due_at
-    from campaigns c join publishers p on p.id = c.publisher_id left join landing_pages l on l.campaign_id = c.id
-    where c.active and c.stopped_at is null and c.deleted_at is null and p.landing_pages_checked
-      and exists (select from offers o where o.campaign_id = c.id and o.active and o.deleted_at is null)
-  ) pages
+with pages as (
+  select 'campaign ' || c.id as subject, c.id as campaign_id, null::integer as offer_id, c.publisher_id,
+    c.landing_url as url, case when c.landing_url like '%{%' then c.id end as macros_of,
+    c.rules #>> '{schedule,end_at}' as end_at
+  from campaigns c join publishers p on p.id = c.publisher_id
+  where ${shownSql} and exists (select from offers o where o.campaign_id = c.id and o.active and o.deleted_at is null)
+  union all
+  select 'offer ' || o.id, null, o.id, c.publisher_id, o.useraction_url, null, c.rules #>> '{schedule,end_at}'
+  from offers o join campaigns c on c.id = o.campaign_id join publishers p on p.id = c.publisher_id
+  where ${shownSql} and o.active and o.stopped_at is null and o.deleted_at is null and o.useraction_url <> ''
+), addresses as (
+  select lower(substring(pages.url from '^[^:]+://([^/?#]*)')) as host, pages.url, macros_of,
+    min(l.next_look_at) as due_at
+  from pages left join landing_pages l on l.subject = pages.subject and l.url = pages.url
+  group by pages.url, macros_of
+), due as (
+  select distinct on (host) * from addresses
   where (due_at is null or due_at <= $1) and host !~ '\\.(example|invalid|localhost|test)\\.?(:\\d+)?$' and not exists (
-    select from landing_pages other where other.host = pages.host and other.looking_until > $1
+    select from landing_pages other where other.host = addresses.host and other.looking_until > $1
   )
-  order by host, due_at nulls first, campaign_id
+  order by host, due_at nulls first, url, macros_of
 ), taken as (
-  insert into landing_pages as l (campaign_id, publisher_id, url, host, next_look_at, looking_until)
-  select campaign_id, publisher_id, url, host, $2, $3 from (
-    select * from due order by due_at nulls first limit ${maxBatch}
-  ) d order by campaign_id
-  on conflict (campaign_id) do update set url = excluded.url, host = excluded.host,
+  insert into landing_pages as l (campaign_id, offer_id, publisher_id, url, host, next_look_at, looking_until)
+  select campaign_id, offer_id, publisher_id, url, host, $2, $3
+  from (select * from due order by due_at nulls first limit ${maxBatch}) d join pages using (url)
+  where pages.macros_of is not distinct from d.macros_of order by subject
+  on conflict (subject) do update set url = excluded.url, host = excluded.host,
     next_look_at = excluded.next_look_at, looking_until = excluded.looking_until,
     known_host = case when l.url = excluded.url then l.known_host end,
     failures = case when l.url = excluded.url then l.failures else 0 end,
@@ -77,9 +94,9 @@ with due as (
     paused_at = case when l.url = excluded.url then l.paused_at end
   returning *
 )
-select taken.*, due.end_at from taken join due using (campaign_id)`;
+select taken.*, pages.end_at from taken join pages using (subject) order by subject`;
 
-/** Looks at the pages that are due. @returns how many */
+/** Looks at the pages that are due, once at each address. @returns how many addresses */
 export async function lookAtDuePages(deps: WatchDeps): Promise<number> {
   const { pool, now } = deps;
   const nowMs = now();
@@ -91,47 +108,64 @@ export async function lookAtDuePages(deps: WatchDeps): Promise<number> {
       new Date(nowMs + lookMs + callTailMs),
     ]);
   });
-  await Promise.all(rows.map((row) => lookAtOne(deps, row)));
-  return rows.length;
+  const byUrl = new Map<string, Row[]>();
+  for (const row of rows) getOrInsert(byUrl, row.url, (): Row[] => []).push(row);
+  await Promise.all([...byUrl.values()].map((pages) => lookAtOne(deps, pages)));
+  return byUrl.size;
 }
 
 /** What a look may take beyond its limit, to be stored (milliseconds). */
 const callTailMs = 30_000;
 
-async function lookAtOne(deps: WatchDeps, row: Row): Promise<void> {
+/** @param rows pages with one address */
+async function lookAtOne(deps: WatchDeps, rows: readonly Row[]): Promise<void> {
   const { sender, callMs, logger, now } = deps;
-  const { campaign_id: campaignId, publisher_id: publisherId } = row;
+  const over = rows.filter((row) => isOver(row, now()));
+  const live = rows.filter((row) => !over.includes(row));
   try {
-    const ids = { campaign_id: campaignId, publisher_id: publisherId };
-    const start = isOver(row, now()) ? null : urlToLookAt(row.url, ids);
+    if (over.length > 0) await leave(deps, over, dayMs);
+    const start = startOf(live[0]);
     const look = start === null ? null : await lookAt(start, { sender, callMs, now: () => performance.now() });
     // A failure of our own says nothing of the page.
-    if (look === null || look.problem === 'local') return await leave(deps, row);
-    await settle(deps, row, look);
+    if (look === null || look.problem === 'local') return await leave(deps, live, againMs);
+    const isOffline = look.problem === 'dns' && !(await isAnyAnswering(deps, live, now()));
+    const results: Result[] = [];
+    for (const row of live) results.push(await settle(deps, row, look, isOffline));
+    if (results[0] !== undefined) deps.looks.inc({ result: results[0] });
   } catch (err) {
-    logger.warn({ err, campaignId }, 'a landing page could not be looked at');
-    await leave(deps, row);
+    logger.warn({ err, subject: rows[0]?.subject }, 'a landing page could not be looked at');
+    await leave(deps, live, againMs);
   }
+}
+
+/** Secondary actions have no macros. */
+function startOf(row: Row | undefined): URL | null {
+  if (row === undefined) return null;
+  const { campaign_id: id, publisher_id, url } = row;
+  return id === null ? parseUrl(url) : urlToLookAt(url, { campaign_id: id, publisher_id });
 }
 
 /** Whether the schedule of the campaign has ended: its page may be gone. */
 const isOver = ({ end_at: end }: Row, nowMs: number): boolean => (timeOf(end ?? undefined) ?? nowMs) < nowMs;
 
-const leave = async ({ pool }: WatchDeps, { campaign_id: id }: Row): Promise<void> =>
-  void (await pool.query('update landing_pages set looking_until = null where campaign_id = $1', [id]));
+/** Leaves pages as they are known, until later. */
+const leave = async ({ pool, now }: WatchDeps, rows: readonly Row[], laterMs: number): Promise<void> =>
+  void (await pool.query(
+    `update landing_pages set looking_until = null, next_look_at = $2
+    where subject = any($1::text[]) and looking_until is not null`,
+    [rows.map(({ subject }) => subject), new Date(now() + laterMs)],
+  ));
 
-/** Stores what was found, and pauses the campaign when it was found often enough. */
-async function settle(deps: WatchDeps, row: Row, look: Look): Promise<void> {
+/** Stores what was found, and pauses who leads there when it was found often enough. */
+async function settle(deps: WatchDeps, row: Row, look: Look, isOffline: boolean): Promise<Result> {
   const nowMs = deps.now();
-  // A campaign that was paused and is active again was resumed by someone who knows where its page leads.
+  // Who was paused and is active again was resumed by someone who knows where the page leads.
   const isResumed = row.paused_at !== null;
-  const isOffline = look.problem === 'dns' && !(await isAnyAnswering(deps, row, nowMs));
   const found = isOffline ? 'unreachable' : await resultOf(look, row.known_host);
   const result = isResumed && found === 'moved' ? 'found' : found;
   const isLost = result === 'gone' || result === 'moved';
   const failures = isLost ? 1 + (result === row.result ? row.failures : 0) : result === 'found' ? 0 : row.failures;
   const next = isLost && failures < looksToPause ? againMs : dayMs * (5 / 6 + deps.random() / 3);
-  deps.looks.inc({ result });
   await deps.management.write(watcher, row.publisher_id, async (work) => {
     const failing = result === 'found' ? null : (row.failing_since ?? new Date(nowMs));
     const pauses = failures >= looksToPause && !isResumed && (await pause(deps, work, row, look, result, failing));
@@ -140,20 +174,21 @@ async function settle(deps: WatchDeps, row: Row, look: Look): Promise<void> {
       `update landing_pages set looking_until = null, looked_at = $3, next_look_at = $4, result = $5, problem = $6,
         status = $7, redirects = $8, leads_to = $9, known_host = $10, failures = $11, failing_since = $12,
         paused_at = $13
-      where campaign_id = $1 and url = $2`,
+      where subject = $1 and url = $2`,
       [
-        ...[row.campaign_id, row.url, new Date(nowMs), new Date(nowMs + next), result, look.problem, look.status],
+        ...[row.subject, row.url, new Date(nowMs), new Date(nowMs + next), result, look.problem, look.status],
         ...[look.redirects, look.host, result === 'found' ? look.host : row.known_host, failures, failing, pausedAt],
       ],
     );
   });
+  return result;
 }
 
-/** Whether another page answered lately. Where none does, a name may be unknown for want of a connection. */
-async function isAnyAnswering({ pool }: WatchDeps, { campaign_id: id }: Row, nowMs: number): Promise<boolean> {
+/** Whether another address answered lately. Where none does, a name may be unknown for want of a connection. */
+async function isAnyAnswering({ pool }: WatchDeps, pages: readonly Row[], nowMs: number): Promise<boolean> {
   const { rows } = await pool.query(
-    'select 1 from landing_pages where campaign_id <> $1 and status is not null and looked_at > $2 limit 1',
-    [id, new Date(nowMs - 2 * dayMs)],
+    'select 1 from landing_pages where url <> $1 and status is not null and looked_at > $2 limit 1',
+    [pages[0]?.url, new Date(nowMs - 2 * dayMs)],
   );
   return rows.length > 0;
 }
@@ -164,22 +199,30 @@ const watcher: Actor = {
   ...{ ratePerS: null, restrictions: null, publisherId: null },
 };
 
-/** Pauses the campaign, as long as it leads there. @returns whether it did */
+/** Pauses the campaign, or the offer alone, as long as it leads there. @returns whether it did */
 async function pause(
-  { campaigns }: WatchDeps,
+  { kinds }: WatchDeps,
   work: Work,
-  { campaign_id: id, url, known_host: knownHost }: Row,
+  { campaign_id: campaignId, offer_id: offerId, url, known_host: knownHost }: Row,
   look: Look,
   reason: Result,
   since: Date | null,
 ): Promise<boolean> {
-  const campaign = await getRow(campaigns, work, String(id), 'for update');
-  if (campaign.landing_url !== url || !(await pauseRow(campaigns, work, campaign))) return false;
-  const data = {
-    ...{ campaign_id: id, name: campaign.name, url: url.split('?')[0], reason, status: look.status },
-    ...{ leads_to: look.host, led_to: knownHost, since: since?.toISOString() },
+  const [kind, id, field] =
+    offerId === null
+      ? ([kinds.campaigns, campaignId, 'landing_url'] as const)
+      : ([kinds.offers, offerId, 'useraction_url'] as const);
+  const current = await getRow(kind, work, String(id), 'for update');
+  if (current[field] !== url || !(await pauseRow(kind, work, current))) return false;
+  const found = {
+    ...{ url: url.split('?')[0], reason, status: look.status, leads_to: look.host, led_to: knownHost },
+    since: since?.toISOString(),
   };
-  const subject = `${id} ${since?.toISOString()}`;
-  await raiseFacts(work.executor, 'campaign.landing_page_lost', [{ publisherId: work.publisherId, subject, data }]);
+  const [event, data] =
+    offerId === null
+      ? (['campaign.landing_page_lost', { campaign_id: id, name: current.name }] as const)
+      : (['offer.action_page_lost', { offer_id: id, campaign_id: current.campaign_id, name: current.title }] as const);
+  const fact = { publisherId: work.publisherId, subject: `${id} ${found.since}`, data: { ...data, ...found } };
+  await raiseFacts(work.executor, event, [fact]);
   return true;
 }

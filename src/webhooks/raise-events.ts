@@ -10,6 +10,7 @@ export const operationalEvents = [
   'campaign.goal_behind',
   'campaign.ended',
   'campaign.landing_page_lost',
+  'offer.action_page_lost',
   'draft.waiting',
   'draft.decided',
 ] as const;

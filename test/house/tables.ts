@@ -99,7 +99,7 @@ export const tables: Record<string, Ownership> = {
       coupons: 'a pool belongs to an offer of the publisher',
       tracking: conversionOfClick,
       demo: 'the demo shop names the offers of its activity',
-      'landing-pages': 'pages of campaigns without an active offer are left alone',
+      'landing-pages': 'pages of secondary actions are looked at, and campaigns without an active offer left alone',
       reports: 'sums of a campaign are found by its offers',
     },
   },

@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Counter, Registry } from 'prom-client';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { recordOperationalEvents } from '../../src/alerts/record.ts';
 import { campaigns } from '../../src/catalog/resources/campaigns.ts';
+import { offers } from '../../src/catalog/resources/offers.ts';
 import { lookAtDuePages, type WatchDeps } from '../../src/landing-pages/watch.ts';
 import { parseNets } from '../../src/platform/lib/nets.ts';
 import { dayMs, hourMs } from '../../src/platform/lib/time.ts';
@@ -16,6 +17,7 @@ import { signInAs } from '../dashboard/support.ts';
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 let t: ManagementApp;
+let origin: string;
 let server: Server;
 let sender: Sender;
 let deps: WatchDeps;
@@ -31,7 +33,9 @@ const status =
 
 beforeAll(async () => {
   t = await createManagementApp({ now: () => clock.ms });
+  origin = await t.app.listen({ port: 0, host: '127.0.0.1' });
   await t.pool.query('alter table campaigns drop constraint campaigns_landing_url_check');
+  await t.pool.query('alter table offers drop constraint offers_useraction_url_check');
   server = createServer((request, response) => {
     calls.push(`${request.method} ${request.headers.host?.split(':')[0]}${request.url}`);
     handle(request, response);
@@ -47,7 +51,7 @@ beforeAll(async () => {
   });
   const looks = new Counter({ name: 'looks', help: 'looks', labelNames: ['result'], registers: [new Registry()] });
   deps = {
-    ...{ pool: t.pool, management: t.deps.management, campaigns, sender, looks },
+    ...{ pool: t.pool, management: t.deps.management, kinds: { campaigns, offers }, sender, looks },
     ...{ callMs: 5000, logger: t.deps.logger, now: () => clock.ms, random: () => 0.5 },
   };
 });
@@ -305,7 +309,7 @@ test('nothing is looked at where it is switched off, paused, stopped, over or wi
 });
 
 test('what came is shown on the pages of campaign and offer, and listed on the command line', async () => {
-  const env = { PERKWIRE_URL: await t.app.listen({ port: 0, host: '127.0.0.1' }), PERKWIRE_KEY: me.key };
+  const env = { PERKWIRE_URL: origin, PERKWIRE_KEY: me.key };
   await lead('shop.com');
   const text = async (path: string) => {
     const user = await signInAs(t, 'admin', me.publisherId);
@@ -320,5 +324,145 @@ test('what came is shown on the pages of campaign and offer, and listed on the c
   await sendOperationalEvents(t.pool, clock.ms, recordOperationalEvents(clock.ms));
   expect(await text('/alerts')).toMatch(/Paused, its landing page is lost: Boxes/);
   const listed = await runCommand(['landing-pages', '--problems'], env);
-  expect([listed.code, listed.out]).toEqual([1, expect.stringContaining(`${campaign}  Boxes  paused  gone`)]);
+  expect([listed.code, listed.out]).toEqual([1, expect.stringContaining(`campaign ${campaign}  Boxes  paused  gone`)]);
+});
+
+describe('the page of a secondary action', () => {
+  /** Where the second button of an offer leads. */
+  const act = async (host: string, id = offer): Promise<void> => {
+    await t.pool.query('update offers set useraction_url = $2 where id = $1', [id, `http://${host}:${port}/more`]);
+    await t.deps.catalog.refresh();
+  };
+  const another = async (title: string): Promise<number> =>
+    (await me.call('POST', '/offers', { campaign_id: campaign, title })).body.data.id as number;
+  const offerShown = async (id = offer) => {
+    const { active, action_page } = (await me.call('GET', `/offers/${id}`)).body.data;
+    return { active, page: action_page as Record<string, unknown> | null };
+  };
+  const goneAtMore: Handler = ({ url }, response) => void response.writeHead(url === '/more' ? 404 : 200).end();
+
+  test('that is gone pauses the offer alone, with an alert, and is looked at no more until it is resumed', async () => {
+    const other = await another('Other');
+    await lead('shop.com');
+    await act('more.com');
+    expect(await offerShown()).toEqual({ active: true, page: null });
+    handle = goneAtMore;
+    for (let times = 0; times < 3; times += 1) await look();
+    expect(await offerShown()).toMatchObject({
+      ...{ active: false },
+      page: { result: 'gone', status: 404, url: `http://more.com:${port}/more`, paused_at: expect.any(String) },
+    });
+    expect([(await shown()).active, await offersShown()]).toEqual([true, [other]]);
+    const { rows: log } = await t.pool.query(
+      `select actor_label, resource, resource_id, changes from audit_log where publisher_id = $1 and action = 'update'`,
+      [me.publisherId],
+    );
+    const changes = { active: { old: true, new: false } };
+    expect(log).toEqual([{ actor_label: 'landing pages', resource: 'offers', resource_id: String(offer), changes }]);
+    await sendOperationalEvents(t.pool, clock.ms, recordOperationalEvents(clock.ms));
+    const { rows: alerts } = await t.pool.query('select kind, subject, data from alerts where publisher_id = $1', [
+      me.publisherId,
+    ]);
+    const kind = 'offer.action_page_lost';
+    const data = { offer_id: offer, campaign_id: campaign, reason: 'gone', status: 404, leads_to: 'more.com' };
+    expect(alerts).toMatchObject([{ kind, subject: String(offer), data }]);
+    calls = [];
+    await look();
+    expect(calls).toEqual(['HEAD shop.com/']);
+    // Resuming it accepts what was found, until all was well once.
+    await t.pool.query('update offers set active = true where id = $1', [offer]);
+    for (let times = 0; times < 4; times += 1) await look();
+    expect(await offerShown()).toMatchObject({ active: true, page: { result: 'gone' } });
+    handle = ok;
+    await look();
+    expect(await offerShown()).toMatchObject({ active: true, page: { result: 'found', paused_at: null } });
+  });
+
+  test('that moves to another domain of the same public suffix pauses the offer', async () => {
+    await lead('shop.com');
+    await act('one.github.io');
+    await look();
+    handle = ({ headers: { host } }, response) =>
+      host?.startsWith('one.')
+        ? void response.writeHead(301, { location: `http://two.github.io:${port}/` }).end()
+        : void response.end('hello');
+    for (let times = 0; times < 3; times += 1) await look();
+    expect(await offerShown()).toMatchObject({
+      ...{ active: false, page: { result: 'moved', leads_to: 'two.github.io', led_to: 'one.github.io' } },
+    });
+    expect((await shown()).active).toBe(true);
+  });
+
+  test('is looked at once a day however many offers share it, and pauses each of them', async () => {
+    await lead('shop.com');
+    await act('more.com');
+    const second = await another('Second');
+    await act('more.com', second);
+    const looks = async (): Promise<number> => {
+      calls = [];
+      await look();
+      return calls.filter((call) => call === 'HEAD more.com/more').length;
+    };
+    expect(await looks()).toBe(1);
+    // Who comes later waits for the next look.
+    const third = await another('Third');
+    await act('more.com', third);
+    expect([await look(hourMs), (await offerShown(third)).page]).toEqual([0, null]);
+    expect(await looks()).toBe(1);
+    expect((await offerShown(third)).page).toMatchObject({ result: 'found' });
+    handle = goneAtMore;
+    for (let times = 0; times < 3; times += 1) expect(await looks()).toBe(1);
+    for (const id of [offer, second, third]) expect((await offerShown(id)).active).toBe(false);
+    const { rows } = await t.pool.query(
+      "select count(*)::int from operational_events where publisher_id = $1 and event = 'offer.action_page_lost'",
+      [me.publisherId],
+    );
+    expect([rows, (await shown()).active]).toEqual([[{ count: 3 }], true]);
+  });
+
+  test('whose host is unknown pauses nothing while no other address answers, however many offers share it', async () => {
+    await t.pool.query('delete from landing_pages');
+    await lead('shop.example');
+    await act('gone.more.com');
+    await act('gone.more.com', await another('Second'));
+    for (let times = 0; times < 4; times += 1) await look();
+    expect(await offerShown()).toMatchObject({ active: true, page: { result: 'unreachable', problem: 'dns' } });
+  });
+
+  test('is left alone where it is reserved, or the offer is stopped, paused or leads nowhere', async () => {
+    await lead('shop.example');
+    for (const setting of [
+      { useraction_url: 'https://more.example/' },
+      { useraction_url: '' },
+      { useraction_url: null },
+    ]) {
+      await me.call('PATCH', `/offers/${offer}`, setting);
+      expect([await look(), calls, (await offerShown()).page]).toEqual([0, [], null]);
+    }
+    await act('more.com');
+    await me.call('POST', `/offers/${offer}/stop`);
+    expect([await look(), calls]).toEqual([0, []]);
+  });
+
+  test('is shown on the page of its offer, and listed on the command line', async () => {
+    const env = { PERKWIRE_URL: origin, PERKWIRE_KEY: me.key };
+    const text = async (path: string) => {
+      const user = await signInAs(t, 'admin', me.publisherId);
+      return (await user.get(`/dashboard/p/${me.publisherId}${path}`)).body;
+    };
+    const title = 'Page of the secondary action';
+    await lead('shop.com');
+    expect(await text(`/offers/${offer}`)).not.toContain(title);
+    await act('more.com');
+    expect(await text(`/offers/${offer}`)).toContain(title);
+    handle = goneAtMore;
+    for (let times = 0; times < 3; times += 1) await look();
+    expect(await text(`/offers/${offer}`)).toMatch(
+      /The offer was paused at .*: the page of its secondary action is gone/,
+    );
+    await sendOperationalEvents(t.pool, clock.ms, recordOperationalEvents(clock.ms));
+    expect(await text('/alerts')).toMatch(/Paused, the page of its secondary action is lost: /);
+    const listed = await runCommand(['landing-pages', '--problems'], env);
+    expect([listed.code, listed.out]).toEqual([1, expect.stringMatching(`^offer ${offer}  .*  paused  gone`)]);
+  });
 });

@@ -31,7 +31,14 @@ test('the event types are registered by name', () => {
       'endpoint.disabled',
     ],
     ...['endpoint.recovered', 'delivery.exhausted', 'campaign.budget_reached', 'campaign.goal_behind'],
-    ...['campaign.ended', 'campaign.landing_page_lost', 'draft.waiting', 'draft.decided', 'audit.recorded'],
+    ...[
+      'campaign.ended',
+      'campaign.landing_page_lost',
+      'offer.action_page_lost',
+      'draft.waiting',
+      'draft.decided',
+      'audit.recorded',
+    ],
   ]);
 });
 

@@ -153,6 +153,18 @@ type EndpointFields = {
   description: string;
 };
 
+type LostPageFields = {
+  /** As stored, without its query. */
+  url: string;
+  reason: 'gone' | 'moved';
+  /** null: the name of its host is unknown. */
+  status: number | null;
+  /** The host that answers, after redirects. */
+  leads_to: string;
+  /** The host that it led to as long as all was well; null: it never was. */
+  led_to: string | null;
+  since: string;
+};
 type CampaignFields = { campaign_id: number; name: string };
 
 /** What happens to endpoints, deliveries and campaigns (docs/interface.md#operational-events). */
@@ -194,20 +206,10 @@ export type OperationalPayloads = {
     }
   >;
   'campaign.ended': OperationalPayload<'campaign.ended', CampaignFields & { ended_at: string }>;
-  'campaign.landing_page_lost': OperationalPayload<
-    'campaign.landing_page_lost',
-    CampaignFields & {
-      /** As stored, without its query. */
-      url: string;
-      reason: 'gone' | 'moved';
-      /** null: the name of its host is unknown. */
-      status: number | null;
-      /** The host that answers, after redirects. */
-      leads_to: string;
-      /** The host that it led to as long as all was well; null: it never was. */
-      led_to: string | null;
-      since: string;
-    }
+  'campaign.landing_page_lost': OperationalPayload<'campaign.landing_page_lost', CampaignFields & LostPageFields>;
+  'offer.action_page_lost': OperationalPayload<
+    'offer.action_page_lost',
+    CampaignFields & LostPageFields & { offer_id: number }
   >;
   'draft.waiting': OperationalPayload<'draft.waiting', CampaignFields & DraftFields & { proposed_by: string }>;
   'draft.decided': OperationalPayload<
@@ -257,6 +259,7 @@ export const namedEvents: ReadonlySet<string> = new Set<keyof WebhookPayloads>([
   'campaign.goal_behind',
   'campaign.ended',
   'campaign.landing_page_lost',
+  'offer.action_page_lost',
   'draft.waiting',
   'draft.decided',
   'audit.recorded',

@@ -97,7 +97,7 @@ export const publishers: Resource = {
       landing_pages_checked: flag(
         true,
         'Landing pages of its campaigns are looked at daily; a campaign whose page is gone, or leads to another ' +
-          'domain than before, is paused.',
+          'domain than before, is paused. So are pages of secondary actions, and their offers.',
       ),
       learning_excluded_keys: Type.Array(Type.String({ minLength: 1, maxLength: 100 }), {
         maxItems: 100,

@@ -1,36 +1,67 @@
 import { createApi } from '../../command-line/api.ts';
-import { exitCodes, type Run, usageError } from '../../command-line/command.ts';
-import type { LandingPageView } from '../view.ts';
+import { type Call, exitCodes, type Run, usageError } from '../../command-line/command.ts';
+import type { LandingPageOf, LandingPageView } from '../view.ts';
 
-/** A campaign, as far as it is listed. */
-type Listed = { id: number; name: string; active: boolean; landing_page: LandingPageView | null };
+/** A campaign, or an offer that has a secondary action, as far as it is listed. */
+type Listed = {
+  kind: LandingPageOf;
+  id: number;
+  name: string;
+  active: boolean;
+  landing_page: LandingPageView | null;
+};
+type Campaign = Omit<Listed, 'kind'>;
+type Offer = {
+  id: number;
+  title: string;
+  active: boolean;
+  useraction_url: string | null;
+  action_page: LandingPageView | null;
+};
 
-/** The campaigns of the key's publisher with their landing pages. */
+/** The campaigns and secondary actions of the key's publisher with the pages that they lead to. */
 export const listPages: Run = async (call) => {
   if (call.args.length > 0) throw usageError('This command takes no arguments.');
-  const api = createApi(call);
-  const found: Listed[] = [];
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const query = { limit: '100', ...(cursor !== '' && { cursor }) };
-    const page = (await api.call('GET', '/manage/v1/campaigns', { query })) as {
-      data: Listed[];
-      next_cursor: string | null;
-    };
-    found.push(...page.data);
-    cursor = page.next_cursor;
-  }
+  const found: Listed[] = [
+    ...(await readAll<Campaign>(call, 'campaigns')).map(
+      ({ id, name, active, landing_page }): Listed => ({ kind: 'campaign', id, name, active, landing_page }),
+    ),
+    ...(await readAll<Offer>(call, 'offers'))
+      .filter(({ useraction_url: url }) => url !== null && url !== '')
+      .map(
+        ({ id, title: name, active, action_page: landing_page }): Listed => ({
+          ...{ kind: 'offer', id, name, active, landing_page },
+        }),
+      ),
+  ];
   // A page that was not looked at yet is no problem.
   const isWell = ({ landing_page: page }: Listed): boolean => page === null || page.result === 'found';
   const shown = found.filter((one) => call.options.problems !== true || !isWell(one));
-  call.out.data(shown.map(({ id, name, active, landing_page }) => ({ id, name, active, landing_page })));
-  for (const { id, name, active, landing_page: page } of shown)
+  call.out.data(shown);
+  for (const { kind, id, name, active, landing_page: page } of shown)
     call.out.line(
-      `${id}  ${name}  ${active ? 'active' : 'paused'}  ${page === null ? 'not looked at yet' : textOf(page)}`,
+      `${kind} ${id}  ${name}  ${active ? 'active' : 'paused'}  ${page === null ? 'not looked at yet' : textOf(page)}`,
     );
   // Scripts learn of lost pages, whatever is listed.
   const isLost = ({ landing_page: page }: Listed): boolean => page?.result === 'gone' || page?.result === 'moved';
   return found.some(isLost) ? exitCodes.problem : exitCodes.ok;
 };
+
+/** All rows of a list, page by page. */
+async function readAll<Item>(call: Call, kind: 'campaigns' | 'offers'): Promise<Item[]> {
+  const api = createApi(call);
+  const found: Item[] = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const query = { limit: '100', ...(cursor !== '' && { cursor }) };
+    const page = (await api.call('GET', `/manage/v1/${kind}`, { query })) as {
+      data: Item[];
+      next_cursor: string | null;
+    };
+    found.push(...page.data);
+    cursor = page.next_cursor;
+  }
+  return found;
+}
 
 /** What came, since when, what the page answered, where it leads, and when it was looked at. */
 const textOf = ({ result, looked_at: at, problem, status, redirects, ...page }: LandingPageView): string => {

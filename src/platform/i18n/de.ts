@@ -407,6 +407,8 @@ export const de: Messages = {
     kindBudget100: 'Ein Budget ist aufgebraucht',
     kindGoalBehind: 'Ein Ziel fällt hinter seinen Plan',
     kindCampaignEnded: 'Eine Kampagne ist beendet',
+    kindActionPageLost:
+      'Die Seite der weiteren Aktion eines Angebots ist verschwunden oder umgezogen, und das Angebot pausiert',
     kindLandingPageLost: 'Eine Zielseite ist verschwunden oder umgezogen, und ihre Kampagne pausiert',
     kindCouponsLow: 'Gutscheincodes werden knapp',
     kindCouponsEmpty: 'Ein Angebot pausiert ohne Gutscheincodes',
@@ -426,11 +428,12 @@ export const de: Messages = {
       '{Regeln, die die Kampagne am letzten Tag von Entscheidungen ausschlossen: {heldBack}.} other {}}',
     campaignEnded: 'Kampagne beendet: {name}',
     campaignEndedReason: 'Ihre Laufzeit endete am {time}.',
+    actionPageLost: 'Pausiert, weil die Seite der weiteren Aktion fehlt: {name}',
     landingPageLost: 'Pausiert, weil die Zielseite fehlt: {name}',
     landingPageLostReason:
       '{reason, select, moved {{url} führte zu {from} und führt seit {since} zu {to}.} other {{url} ist seit {since} ' +
       'verschwunden: {status, select, none {Der Name {to} ist unbekannt} other {{to} antwortet mit {status}}}.}} ' +
-      'Setzen Sie die Kampagne fort, wenn alles stimmt oder die Seite führt, wohin sie soll.',
+      'Setzen Sie {kind, select, offer {das Angebot} other {die Kampagne}} fort, wenn alles stimmt oder die Seite führt, wohin sie soll.',
     keyExpires: 'API-Schlüssel läuft {days, plural, one {in einem Tag} other {in höchstens {days} Tagen}} ab: {name}',
     keyExpiresReason:
       'Er endet am {time}. Ersetzen Sie ihn vorher, wo er verwendet wird. {isUsed, select, true {Zuletzt verwendet ' +
@@ -1601,6 +1604,10 @@ export const de: Messages = {
       'jetzt vorsieht, und das kein Zufall ist; höchstens einmal am Tag.',
     campaign_ended: 'Kampagne beendet',
     campaign_ended_lead: 'Wird gesendet, wenn das Ende der Laufzeit einer Kampagne erreicht ist.',
+    offer_action_page_lost: 'Seite eines Angebots verloren',
+    offer_action_page_lost_lead:
+      'Wird gesendet, wenn ein Angebot pausiert, weil die Seite seiner weiteren Aktion verschwunden ist oder zu ' +
+      'einer anderen Domain führt.',
     campaign_landing_page_lost: 'Zielseite verloren',
     campaign_landing_page_lost_lead:
       'Wird gesendet, wenn eine Kampagne pausiert, weil ihre Zielseite verschwunden ist oder zu einer anderen ' +
@@ -1828,6 +1835,7 @@ export const de: Messages = {
   },
   landingPages: {
     title: 'Zielseite',
+    actionTitle: 'Seite der weiteren Aktion',
     lead: 'Täglich angesehen, so wie ein Browser sie erreicht.',
     notYet:
       'Sie wurde noch nicht angesehen. Namen, die für Beispiele reserviert sind, wie shop.example, werden es nie.',
@@ -1847,10 +1855,12 @@ export const de: Messages = {
       'connect {keine Verbindung} tls {keine sichere Verbindung} redirects {zu viele Weiterleitungen} ' +
       'blocked {keine öffentliche Adresse} other {keine Antwort}}',
     confirming:
-      'Wird innerhalb einer Stunde wieder angesehen; ist es nach {looks} Blicken noch so, pausiert die Kampagne.',
+      'Wird innerhalb einer Stunde wieder angesehen; ist es nach {looks} Blicken noch so, pausiert ' +
+      '{kind, select, offer {das Angebot} other {die Kampagne}}.',
     paused:
-      'Die Kampagne pausiert seit {at}: {reason, select, moved {Ihre Zielseite führt zu {to}, nicht mehr zu {from}} ' +
-      'other {Ihre Zielseite ist verschwunden}}. Wer sie fortsetzt, nimmt das hin.',
+      '{kind, select, offer {Das Angebot pausiert seit {at}: Die Seite seiner weiteren Aktion} other {Die Kampagne ' +
+      'pausiert seit {at}: Ihre Zielseite}} {reason, select, moved {führt zu {to}, nicht mehr zu {from}} ' +
+      'other {ist verschwunden}}. Wer {kind, select, offer {es} other {sie}} fortsetzt, nimmt das hin.',
   },
   languages: {
     add: 'Weitere Sprache',
@@ -2631,7 +2641,7 @@ export const de: Messages = {
     landingPagesChecked: 'Zielseiten täglich ansehen',
     landingPagesCheckedHint:
       'Eine Kampagne, deren Seite verschwunden ist oder zu einer anderen Domain führt, pausiert, und eine Meldung ' +
-      'sagt es.',
+      'sagt es; ebenso ein Angebot, wenn es die Seite seiner weiteren Aktion ist.',
     approvals: 'Freigabe von Änderungen',
     approvalRequired: 'Wesentliche Änderungen brauchen eine Freigabe',
     approvalRequiredHint:

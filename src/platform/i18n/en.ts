@@ -386,6 +386,7 @@ export const en = {
     kindBudget100: 'A budget is used up',
     kindGoalBehind: 'A goal falls behind its plan',
     kindCampaignEnded: 'A campaign has ended',
+    kindActionPageLost: 'The page of an offer’s secondary action is gone or has moved, and the offer is paused',
     kindLandingPageLost: 'A landing page is gone or has moved, and its campaign is paused',
     kindCouponsLow: 'Coupon codes run low',
     kindCouponsEmpty: 'An offer is paused without coupon codes',
@@ -405,11 +406,12 @@ export const en = {
       'kept the campaign out of decisions of the last day: {heldBack}.} other {}}',
     campaignEnded: 'Campaign ended: {name}',
     campaignEndedReason: 'Its schedule ended on {time}.',
+    actionPageLost: 'Paused, the page of its secondary action is lost: {name}',
     landingPageLost: 'Paused, its landing page is lost: {name}',
     landingPageLostReason:
       '{reason, select, moved {{url} led to {from}, and leads to {to} since {since}.} other {{url} is gone since ' +
       '{since}: {status, select, none {the name {to} is unknown} other {{to} answers with {status}}}.}} Resume the ' +
-      'campaign when all is well, or it leads where you want it to.',
+      '{kind, select, offer {offer} other {campaign}} when all is well, or it leads where you want it to.',
     keyExpires: 'API key expires within {days, plural, one {a day} other {{days} days}}: {name}',
     keyExpiresReason:
       'It ends on {time}. Replace it where it is used before then. {isUsed, select, true {It was last used on ' +
@@ -1544,6 +1546,10 @@ export const en = {
       'chance; at most once a day.',
     campaign_ended: 'Campaign ended',
     campaign_ended_lead: 'Sent when the end of a campaign’s schedule has come.',
+    offer_action_page_lost: 'Page of an offer lost',
+    offer_action_page_lost_lead:
+      'Sent when an offer is paused because the page of its secondary action is gone, or leads to another domain ' +
+      'than before.',
     campaign_landing_page_lost: 'Landing page lost',
     campaign_landing_page_lost_lead:
       'Sent when a campaign is paused because its landing page is gone, or leads to another domain than before.',
@@ -1763,6 +1769,7 @@ export const en = {
   },
   landingPages: {
     title: 'Landing page',
+    actionTitle: 'Page of the secondary action',
     lead: 'Looked at daily, as a browser would reach it.',
     notYet: 'It was not looked at yet. Names that are reserved for examples, such as shop.example, never are.',
     switchedOff: 'Landing pages are not looked at: the settings of the publisher say so.',
@@ -1777,10 +1784,13 @@ export const en = {
     problem:
       '{problem, select, dns {the name of the host is unknown} timeout {no answer in time} connect {no connection} ' +
       'tls {no secure connection} redirects {too many redirects} blocked {not a public address} other {no answer}}',
-    confirming: 'Looked at again within the hour; when it is still so after {looks} looks, the campaign is paused.',
+    confirming:
+      'Looked at again within the hour; when it is still so after {looks} looks, the ' +
+      '{kind, select, offer {offer} other {campaign}} is paused.',
     paused:
-      'The campaign was paused at {at}: {reason, select, moved {its landing page leads to {to}, not to {from} any ' +
-      'more} other {its landing page is gone}}. Resuming it accepts that.',
+      '{kind, select, offer {The offer was paused at {at}: the page of its secondary action} other {The campaign was ' +
+      'paused at {at}: its landing page}} {reason, select, moved {leads to {to}, not to {from} any more} ' +
+      'other {is gone}}. Resuming it accepts that.',
   },
   languages: {
     add: 'Another language',
@@ -2531,7 +2541,8 @@ export const en = {
     permissionApproval: 'approve drafts of offers',
     landingPagesChecked: 'Look at landing pages daily',
     landingPagesCheckedHint:
-      'A campaign whose page is gone, or leads to another domain than before, is paused, and an alert says so.',
+      'A campaign whose page is gone, or leads to another domain than before, is paused, and an alert says so; ' +
+      'so is an offer for the page of its secondary action.',
     approvals: 'Approval of changes',
     approvalRequired: 'Material changes need approval',
     approvalRequiredHint:

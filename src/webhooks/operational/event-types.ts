@@ -36,6 +36,19 @@ const draftFields = {
 };
 const sampleDraft = { draft_id: 1, resource: 'offers', subject: 'Example offer' };
 
+const lostPageFields = {
+  url: Type.String({ description: 'As stored, without its query.' }),
+  reason: Type.Union([Type.Literal('gone'), Type.Literal('moved')]),
+  status: Type.Union([Type.Integer(), Type.Null()], { description: 'null: the name of its host is unknown.' }),
+  leads_to: Type.String({ description: 'The host that answers, after redirects.' }),
+  led_to: Type.Union([Type.String(), Type.Null()], { description: 'As long as all was well; null: it never was.' }),
+  since: dateTime,
+};
+const sampleLostPage = (nowMs: number) => ({
+  ...{ url: 'https://shop.example/sale', reason: 'moved', status: 200 },
+  ...{ leads_to: 'parking.example', led_to: 'shop.example', since: new Date(nowMs).toISOString() },
+});
+
 type Parts = {
   title: string;
   description: string;
@@ -142,18 +155,20 @@ export const operationalEventTypes: readonly EventType[] = [
     title: 'Landing page lost',
     description:
       'Sent when a campaign is paused because its landing page is gone, or leads to another domain than before.',
+    fields: { ...campaignFields, ...lostPageFields },
+    sample: (nowMs) => ({ ...sampleCampaign, ...sampleLostPage(nowMs) }),
+  }),
+  operational('offer.action_page_lost', {
+    title: 'Page of an offer lost',
+    description:
+      'Sent when an offer is paused because the page of its secondary action is gone, or leads to another domain than ' +
+      'before.',
     fields: {
-      ...{ ...campaignFields, url: Type.String({ description: 'As stored, without its query.' }) },
-      reason: Type.Union([Type.Literal('gone'), Type.Literal('moved')]),
-      status: Type.Union([Type.Integer(), Type.Null()], { description: 'null: the name of its host is unknown.' }),
-      leads_to: Type.String({ description: 'The host that answers, after redirects.' }),
-      led_to: Type.Union([Type.String(), Type.Null()], { description: 'As long as all was well; null: it never was.' }),
-      since: dateTime,
+      ...{ offer_id: Type.Integer(), campaign_id: Type.Integer() },
+      name: Type.String({ description: 'The title of the offer.' }),
+      ...lostPageFields,
     },
-    sample: (nowMs) => ({
-      ...{ ...sampleCampaign, url: 'https://shop.example/sale', reason: 'moved', status: 200 },
-      ...{ leads_to: 'parking.example', led_to: 'shop.example', since: new Date(nowMs).toISOString() },
-    }),
+    sample: (nowMs) => ({ offer_id: 1, campaign_id: 1, name: 'Example offer', ...sampleLostPage(nowMs) }),
   }),
   operational('draft.waiting', {
     title: 'Draft waiting',
