@@ -14,7 +14,8 @@ alter table landing_pages
 comment on table landing_pages is
   'What the last look at the landing page of a campaign, or the page of an offer''s secondary action, came to.';
 comment on column landing_pages.url is 'As it was looked at; another one begins anew.';
-comment on column landing_pages.paused_at is 'When the campaign, or the offer, was paused for it; kept until all is well.';
+comment on column landing_pages.paused_at is
+  'When the campaign, or the offer, was paused for it; kept until all is well.';
 comment on column landing_pages.offer_id is 'Whose secondary action leads there; null: it is that of a campaign.';
 comment on column landing_pages.subject is 'Whose page it is: campaign 12, or offer 7.';
 comment on column publishers.landing_pages_checked is

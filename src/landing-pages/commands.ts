@@ -5,7 +5,7 @@ export const landingPageCommands: readonly Command[] = [
   {
     name: 'landing-pages',
     about:
-      'Lists the pages that campaigns and secondary actions of offers lead to, when each was looked at and what came; ' +
+      'Lists the pages that campaigns and secondary actions of offers lead to, when each was looked at, what came; ' +
       'exits with 1 where one is lost',
     options: { problems: flag('those alone that are not found') },
     callsService: true,

@@ -55,7 +55,7 @@ const shownSql = `c.active and c.stopped_at is null and c.deleted_at is null and
 
 /**
  * Takes the addresses that are due, one of each host, and none of a host that a process looks at, with all pages that
- * have the same one: whoever comes later waits for the next look of the others. What campaigns and offers lead to by
+ * have the same one: what comes later waits for the next look of the others. What campaigns and offers lead to by
  * now counts: another URL begins anew. A URL with macros is another page for each campaign. Names that are reserved for
  * examples and tests lead nowhere (RFC 6761).
  */

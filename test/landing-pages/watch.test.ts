@@ -420,7 +420,7 @@ describe('the page of a secondary action', () => {
     expect([rows, (await shown()).active]).toEqual([[{ count: 3 }], true]);
   });
 
-  test('whose host is unknown pauses nothing while no other address answers, however many offers share it', async () => {
+  test('whose host is unknown pauses nothing while no other address answers, however many share it', async () => {
     await t.pool.query('delete from landing_pages');
     await lead('shop.example');
     await act('gone.more.com');

@@ -433,7 +433,8 @@ export const de: Messages = {
     landingPageLostReason:
       '{reason, select, moved {{url} führte zu {from} und führt seit {since} zu {to}.} other {{url} ist seit {since} ' +
       'verschwunden: {status, select, none {Der Name {to} ist unbekannt} other {{to} antwortet mit {status}}}.}} ' +
-      'Setzen Sie {kind, select, offer {das Angebot} other {die Kampagne}} fort, wenn alles stimmt oder die Seite führt, wohin sie soll.',
+      'Setzen Sie {kind, select, offer {das Angebot} other {die Kampagne}} fort, wenn alles stimmt oder die Seite ' +
+      'führt, wohin sie soll.',
     keyExpires: 'API-Schlüssel läuft {days, plural, one {in einem Tag} other {in höchstens {days} Tagen}} ab: {name}',
     keyExpiresReason:
       'Er endet am {time}. Ersetzen Sie ihn vorher, wo er verwendet wird. {isUsed, select, true {Zuletzt verwendet ' +

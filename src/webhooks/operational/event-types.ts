@@ -161,8 +161,8 @@ export const operationalEventTypes: readonly EventType[] = [
   operational('offer.action_page_lost', {
     title: 'Page of an offer lost',
     description:
-      'Sent when an offer is paused because the page of its secondary action is gone, or leads to another domain than ' +
-      'before.',
+      'Sent when an offer is paused because the page of its secondary action is gone, or leads to another domain ' +
+      'than before.',
     fields: {
       ...{ offer_id: Type.Integer(), campaign_id: Type.Integer() },
       name: Type.String({ description: 'The title of the offer.' }),
