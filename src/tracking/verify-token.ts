@@ -55,8 +55,8 @@ export function createTokenVerifier({
       atMs,
       suspicious: isBot(headers['user-agent']) ? 'bot' : claims.sessionId === null ? 'qr' : null,
       revenueMicros: eventRevenueMicros(kind, offer.campaign, claims.publisherId),
-      ...(kind === 'own' && { name: name as string }),
     };
+    if (kind === 'own') event.name = name as string;
     const isSpeculative = method !== 'GET' || isPrefetch(headers);
     return { token, event, offer, isSpeculative, recorded: !claims.dev && !isSpeculative };
   };
