@@ -63,7 +63,8 @@ describe('a domain', () => {
 });
 
 test('every kind of rule blocks, and says what matched', () => {
-  const offer = offerWith({ category: 'Games of Chance', advertiserName: 'Lucky  GmbH', advertiserId: 9 });
+  const advertiser = { advertiserName: 'Lucky  GmbH', advertiserId: 9, landingUrl: 'https://www.lucky.example/' };
+  const offer = offerWith({ category: 'Games of Chance', ...advertiser });
   const cases: [Given, object | null][] = [
     [{ blocked: { offers: [5] } }, { by: 'offer', value: '5' }],
     [{ blocked: { offers: [7] } }, null],
