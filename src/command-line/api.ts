@@ -16,6 +16,8 @@ export type Api = {
   url: string;
   /** @returns the JSON of the answer; null: it has none @throws CommandError in the service's words */
   call: (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, asked?: Asked) => Promise<unknown>;
+  /** All rows of a list, page by page. */
+  all: <Row>(path: string, query?: Readonly<Record<string, string>>) => Promise<Row[]>;
   /** An answer that goes on. */
   stream: (path: string, signal: AbortSignal) => Promise<AsyncIterable<Uint8Array>>;
 };
@@ -62,14 +64,26 @@ export function createApi(call: Call): Api {
     return answer;
   }
 
+  const callOnce: Api['call'] = async (method, path, asked = {}) => {
+    const answer = await ask(method, path, asked);
+    if (answer.status === 204) return null;
+    return answer.json().catch(() => {
+      throw new CommandError(exitCodes.unavailable, `The answer of ${url} was cut off, or is no JSON.`);
+    });
+  };
+
   return {
     url,
-    call: async (method, path, asked = {}) => {
-      const answer = await ask(method, path, asked);
-      if (answer.status === 204) return null;
-      return answer.json().catch(() => {
-        throw new CommandError(exitCodes.unavailable, `The answer of ${url} was cut off, or is no JSON.`);
-      });
+    call: callOnce,
+    all: async <Row>(path: string, query: Readonly<Record<string, string>> = {}) => {
+      const found: Row[] = [];
+      for (let cursor: string | null = ''; cursor !== null; ) {
+        const asked = { query: { ...query, limit: '100', ...(cursor !== '' && { cursor }) } };
+        const page = (await callOnce('GET', path, asked)) as { data: Row[]; next_cursor: string | null };
+        found.push(...page.data);
+        cursor = page.next_cursor;
+      }
+      return found;
     },
     stream: async (path, signal) => {
       const { body } = await ask('GET', path, { signal });

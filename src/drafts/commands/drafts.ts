@@ -24,14 +24,7 @@ function oneOf(call: Call): number {
 
 export const listDrafts: Run = async (call) => {
   const state = textOption(call, 'state') || 'waiting';
-  const api = createApi(call);
-  const found: Draft[] = [];
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const query = { state, limit: '100', ...(cursor !== '' && { cursor }) };
-    const page = (await api.call('GET', path, { query })) as { data: Draft[]; next_cursor: string | null };
-    found.push(...page.data);
-    cursor = page.next_cursor;
-  }
+  const found = await createApi(call).all<Draft>(path, { state });
   call.out.data(found);
   for (const { id, resource, row_id, subject, proposed_by } of found)
     call.out.line(`${id}  ${resource} ${row_id ?? 'new'}  ${subject}  ${proposed_by}`);

@@ -1,5 +1,5 @@
 import { createApi } from '../../command-line/api.ts';
-import { type Call, exitCodes, type Run, usageError } from '../../command-line/command.ts';
+import { exitCodes, type Run, usageError } from '../../command-line/command.ts';
 import type { LandingPageOf, LandingPageView } from '../view.ts';
 
 /** A campaign, or an offer that has a secondary action, as far as it is listed. */
@@ -22,11 +22,12 @@ type Offer = {
 /** The campaigns and secondary actions of the key's publisher with the pages that they lead to. */
 export const listPages: Run = async (call) => {
   if (call.args.length > 0) throw usageError('This command takes no arguments.');
+  const api = createApi(call);
   const found: Listed[] = [
-    ...(await readAll<Campaign>(call, 'campaigns')).map(
+    ...(await api.all<Campaign>('/manage/v1/campaigns')).map(
       ({ id, name, active, landing_page }): Listed => ({ kind: 'campaign', id, name, active, landing_page }),
     ),
-    ...(await readAll<Offer>(call, 'offers'))
+    ...(await api.all<Offer>('/manage/v1/offers'))
       .filter(({ useraction_url: url }) => url !== null && url !== '')
       .map(
         ({ id, title: name, active, action_page: landing_page }): Listed => ({
@@ -46,22 +47,6 @@ export const listPages: Run = async (call) => {
   const isLost = ({ landing_page: page }: Listed): boolean => page?.result === 'gone' || page?.result === 'moved';
   return found.some(isLost) ? exitCodes.problem : exitCodes.ok;
 };
-
-/** All rows of a list, page by page. */
-async function readAll<Item>(call: Call, kind: 'campaigns' | 'offers'): Promise<Item[]> {
-  const api = createApi(call);
-  const found: Item[] = [];
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const query = { limit: '100', ...(cursor !== '' && { cursor }) };
-    const page = (await api.call('GET', `/manage/v1/${kind}`, { query })) as {
-      data: Item[];
-      next_cursor: string | null;
-    };
-    found.push(...page.data);
-    cursor = page.next_cursor;
-  }
-  return found;
-}
 
 /** What came, since when, what the page answered, where it leads, and when it was looked at. */
 const textOf = ({ result, looked_at: at, problem, status, redirects, ...page }: LandingPageView): string => {
