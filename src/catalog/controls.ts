@@ -74,6 +74,12 @@ function remembered(find: FindBlock): FindBlock {
 
 type Lists = OfferLists & { competitors: readonly (string | number)[] };
 
+/** The domain that a competitor's name is; null: one of one word, such as Shop, is a brand, and not all below it. */
+export function competitorDomain(name: string): string | null {
+  const host = hostOf(name);
+  return host?.includes('.') ? host : null;
+}
+
 function blockFinder({ blocked, allowed, competitors }: Lists): FindBlock {
   const offers = new Set(blocked.offers);
   const advertisers = new Set(blocked.advertisers);
@@ -85,8 +91,7 @@ function blockFinder({ blocked, allowed, competitors }: Lists): FindBlock {
   const competing = {
     ids: new Set(competitors.filter((one) => typeof one === 'number')),
     brands: new Set(names.map(plainText)),
-    // A name of one word, such as Shop, is a brand, and not all that is registered below it.
-    domains: new Set(names.map(hostOf).filter((host) => host?.includes('.') === true)),
+    domains: new Set(names.map(competitorDomain).filter((domain) => domain !== null)),
   };
   const notAllowed = allowedFinder(allowed);
   return (offer) => {

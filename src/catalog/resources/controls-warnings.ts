@@ -1,7 +1,7 @@
 import type { Warning } from '../../management/resource.ts';
 import { publicSuffixes } from '../../platform/lib/domains.ts';
 import { runInSlices } from '../../platform/lib/slices.ts';
-import { hostOf } from '../controls.ts';
+import { competitorDomain, hostOf } from '../controls.ts';
 import type { Controls, FindBlock, Offer, OfferLists, StoredControls } from '../types.ts';
 
 /** Offers, or domains, looked at between two pauses (count). */
@@ -48,10 +48,9 @@ export async function warnOfSuffixes({ placements, separate, ...lists }: StoredC
   const named = [
     ...domainsOf('', lists),
     ...Object.entries(placements).flatMap(([name, ofPlacement]) => domainsOf(`/placements/${name}`, ofPlacement)),
-    // A competitor without a dot is a name alone.
     ...separate.competitors
       .map((one, at) => ({ path: `/separate/competitors/${at}`, domain: String(one) }))
-      .filter(({ domain }) => hostOf(domain)?.includes('.')),
+      .filter(({ domain }) => competitorDomain(domain) !== null),
   ];
   if (named.length === 0) return [];
   const isSuffix = await publicSuffixes();
