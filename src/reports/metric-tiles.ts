@@ -3,42 +3,37 @@ import { t } from '../platform/i18n/messages.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { chart } from '../shell/chart.ts';
 import { card, table } from '../shell/components.ts';
-import { count, percent } from '../shell/format.ts';
+import { percent } from '../shell/format.ts';
 import { type Metrics, sumOf } from './metrics.ts';
+import {
+  type FormatMoney,
+  formatMetric,
+  isRateOfNothing,
+  metricOf,
+  type ReportMetric,
+} from './pages/explorer/metrics.ts';
 import type { ActivityRow } from './query/types.ts';
 import { type MetricsView, metricsView } from './view.ts';
 
-export type FormatMoney = (value: number) => string;
+const tileMetrics = ['sessions', 'impressions', 'clicks', 'ctr', 'revenue', 'fill_rate'].map(metricOf);
 
-/** `rateOf`: what a rate is a share of; without any there is none. */
-type Metric = { name: string; text: string; format: (value: number) => string; rateOf?: string };
-
-const metrics = (money: FormatMoney): Metric[] => [
-  { name: 'sessions', text: t('metrics.sessions'), format: count },
-  { name: 'impressions', text: t('metrics.impressions'), format: count },
-  { name: 'clicks', text: t('metrics.clicks'), format: count },
-  { name: 'ctr', text: t('metrics.ctr'), format: percent, rateOf: 'impressions' },
-  { name: 'revenue', text: t('metrics.revenue'), format: money },
-  { name: 'fill_rate', text: t('metrics.fill_rate'), format: percent, rateOf: 'sessions' },
-];
-
-const shown = ({ name, format, rateOf }: Metric, total: MetricsView): string =>
-  rateOf !== undefined && total[rateOf] === 0 ? '–' : format(total[name] ?? 0);
+const shown = (metric: ReportMetric, total: MetricsView, money: FormatMoney): string =>
+  isRateOfNothing(metric.name, total) ? '–' : formatMetric(metric, total[metric.name] ?? 0, money);
 
 const tile = (text: string, value: string, below?: Html): Html =>
   html`<div class="stat"><span>${text}</span><strong>${value}</strong>${below}</div>`;
 
 export function metricTiles(total: MetricsView, money: FormatMoney): Html {
-  const tiles = metrics(money).map((metric) => tile(metric.text, shown(metric, total)));
+  const tiles = tileMetrics.map((metric) => tile(metric.text, shown(metric, total, money)));
   return html`<div class="stats">${tiles}</div>`;
 }
 
 type TodayAndLastWeek = { today: MetricsView; lastWeek: MetricsView };
 
 export function todayTiles({ today, lastWeek }: TodayAndLastWeek, money: FormatMoney): Html {
-  const tiles = metrics(money).map((metric) => {
-    const { name, text, rateOf } = metric;
-    return tile(text, shown(metric, today), change(today[name] ?? 0, lastWeek[name] ?? 0, rateOf !== undefined));
+  const tiles = tileMetrics.map((metric) => {
+    const { name, text, kind } = metric;
+    return tile(text, shown(metric, today, money), change(today[name] ?? 0, lastWeek[name] ?? 0, kind === 'rate'));
   });
   return html`
     <h2 class="section">${t('reports.todayVsLastWeek')}</h2>
@@ -107,8 +102,8 @@ export function breakdown(
 ): Html {
   const cells = groups.map(({ value, metrics: sums }) => {
     const total = metricsView(sums);
-    return [nameOf(value), ...metrics(money).map((metric) => shown(metric, total))];
+    return [nameOf(value), ...tileMetrics.map((metric) => shown(metric, total, money))];
   });
-  const columns = [{ text: groupTitle }, ...metrics(money).map(({ text }) => ({ text, numeric: true }))];
+  const columns = [{ text: groupTitle }, ...tileMetrics.map(({ text }) => ({ text, numeric: true }))];
   return html`<h2 class="section">${title}</h2>${table(title, columns, cells)}`;
 }

@@ -72,8 +72,13 @@ const filledOnly: ReadonlySet<string> = new Set(['offer', 'campaign', 'advertise
 /** Whether a metric says something: not what is unknown, a rate of nothing, or the fill rate of filled sessions. */
 export function hasValue({ name }: ReportMetric, metrics: Metrics, by: string): boolean {
   if (name === 'fill_rate' && filledOnly.has(by)) return false;
+  return !Number.isNaN(viewValue(name, metrics)) && !isRateOfNothing(name, metrics);
+}
+
+/** Whether a metric is a share of what is not there. `counts`: by their names, of a view too. */
+export function isRateOfNothing(name: string, counts: Readonly<Record<string, number>>): boolean {
   const whole = wholeOf[name];
-  return !Number.isNaN(viewValue(name, metrics)) && (whole === undefined || metrics[whole] !== 0);
+  return whole !== undefined && counts[whole] === 0;
 }
 
 export type FormatMoney = (value: number) => string;
