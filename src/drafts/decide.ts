@@ -101,7 +101,7 @@ const ruleActor = ({ publisherId, actor }: Work, label: string): Actor => ({
 });
 
 async function goLive(kinds: ReviewedKinds, work: Work, draft: Draft, by: Actor): Promise<Draft> {
-  const picture = await readPicture(work, draft);
+  const picture = draft.has_picture ? await readPicture(work, draft) : null;
   if (draft.has_picture && picture === null)
     throw new AppError('conflict', { message: 'The picture of the draft is kept no longer.' });
   const { id } = await makeLive(kinds, { ...work, actor: by }, draft, picture);
