@@ -62,6 +62,11 @@ async function wait(endpointId: number): Promise<void> {
   );
 }
 
+async function failuresOf(endpointId: number): Promise<number> {
+  const { rows } = await t.pool.query('select failures from endpoint_health where endpoint_id = $1', [endpointId]);
+  return rows[0].failures;
+}
+
 const replay = (id: string, who = manager) => who.call('POST', `/deliveries/${id}/replay`);
 const queued = async (): Promise<{ delivery_id: string; lane: string; generation: number }[]> =>
   (
@@ -148,6 +153,8 @@ describe('POST /manage/v1/deliveries/{id}/replay', () => {
     const dispatcher = await startTestDispatcher(t);
     await untilAttempted(t, id, 1);
     await untilAttempted(t, other, 1);
+    // What a failure says of its endpoint is written after the attempt: later, it would open the breaker again.
+    await until(async () => await failuresOf(endpointId), 2);
     await wait(endpointId);
     status = 200;
     expect((await replay(id)).statusCode).toBe(202);
