@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { browserTexts, t } from '../platform/i18n/messages.ts';
-import { asReader, type Reader, readerOf } from '../platform/i18n/reader.ts';
+import { asReader, keepReaders, type Reader, readerOf } from '../platform/i18n/reader.ts';
 import type { App } from '../platform/ports.ts';
 import type { MemberRole, User } from './context.ts';
 
@@ -8,6 +8,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Whose language and locale the answer is written in. */
     reader: Reader;
+    /** Ends that what the request starts is written for its reader, as the end of its answer does. */
+    endReader: () => void;
   }
 }
 
@@ -20,8 +22,11 @@ const acceptedBy = ({ headers }: FastifyRequest, { language }: Pick<User, 'langu
  */
 export function registerLanguage(app: App): void {
   app.decorateRequest('reader');
+  app.decorateRequest('endReader');
   app.addHook('onRequest', (request, reply, done) => {
     request.reader = acceptedBy(request, { language: null });
+    request.endReader = keepReaders();
+    reply.raw.once('close', request.endReader);
     reply.header('vary', 'accept-language');
     asReader(request.reader, done);
   });

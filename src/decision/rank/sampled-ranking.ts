@@ -44,12 +44,11 @@ export function* sampledRanking(options: Options): Generator<RankedCandidate, vo
   const { index, bits, input, priorityClass } = options;
   const model = revenueModelOf(index, priorityClass, input);
   const count = countBits(bits, priorityClass.from, priorityClass.to);
-  const rankedOf = (member: number, score: number): RankedCandidate => ({
-    candidate: index.candidates[priorityClass.from + member] as Candidate,
-    score,
-    meanMicros: meanRevenueOf(model, member),
-    ...reserveOf(model, member),
-  });
+  const rankedOf = (member: number, score: number): RankedCandidate => {
+    const { reserveMicros, reserveChance } = reserveOf(model, member);
+    const candidate = index.candidates[priorityClass.from + member] as Candidate;
+    return { candidate, score, meanMicros: meanRevenueOf(model, member), reserveMicros, reserveChance };
+  };
   const explored = options.mayExplore ? exploredOf(options, count) : -1;
   if (explored !== -1) {
     ensureEstimated(model, explored, input);

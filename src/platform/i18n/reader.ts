@@ -58,15 +58,43 @@ export function requestLanguage(
   return tags.map(languageOf).find((one) => one !== null) ?? 'en';
 }
 
+/*
+ * While it is enabled, Node 20 and 22 follow every promise of the process, which costs each request. So it is disabled
+ * whenever nothing under way has a reader (docs/adr/0030-readers-while-needed.md).
+ */
 const readers = new AsyncLocalStorage<Reader>();
+let underWay = 0;
+
+/** Keeps readers of what is started from now on. @returns ends that; once there are no others, none has a reader */
+export function keepReaders(): () => void {
+  underWay += 1;
+  let isEnded = false;
+  return () => {
+    if (isEnded) return;
+    isEnded = true;
+    underWay -= 1;
+    if (underWay === 0) readers.disable();
+  };
+}
 
 const byDefault: Reader = { language: 'en', locale: languages.en.locale };
 
 /** Whom the running request answers; English where nobody was named. */
 export const reader = (): Reader => readers.getStore() ?? byDefault;
 
-/** Runs a function, and what it starts, with the texts of this reader. */
-export const asReader = <T>(one: Reader, run: () => T): T => readers.run(one, run);
+/** Runs a function with the texts of this reader; one that returns a promise, until that is settled. */
+export function asReader<T>(one: Reader, run: () => T): T {
+  const end = keepReaders();
+  let lasts = false;
+  try {
+    const result = readers.run(one, run);
+    lasts = result instanceof Promise;
+    if (lasts) (result as Promise<unknown>).then(end, end);
+    return result;
+  } finally {
+    if (!lasts) end();
+  }
+}
 
 /** The same in a language, for work without a request, such as a mail; null: the default language. */
 export const inLanguage = <T>(language: Language | null, run: () => T): T =>

@@ -58,6 +58,7 @@ export function livePages(app: App, shell: Shell, { logger, checkSession, ...sou
       next: opened(sources, publisher, reader()),
       isAllowed,
     });
+    request.endReader();
   });
 }
 
