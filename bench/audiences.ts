@@ -1,16 +1,34 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { request } from 'undici';
 import { createUserKeys } from '../src/platform/security/user-key.ts';
 import { processSecrets, startServerProcess } from '../test/support/server-process.ts';
 import { createPublisher } from './catalogue.ts';
 import { fetchBody } from './fetch.ts';
 import { type LoadResult, postRequest, runLoad } from './load.ts';
 import { writeTable } from './report.ts';
-import { openStage, type Stage } from './stage.ts';
+import { type Stage, seedAndAsk } from './stage.ts';
 
-/**
- * `npm run bench:audiences [users] [memberships of each] [rows of the import]`: fetches with audiences and attributes
- * beside fetches without, and an import beside fetches.
+/*
+ * npm run bench:audiences -- [--users n] [--memberships n] [--rows n] [seed|ask FOLDER]
+ *
+ * Fetches with audiences and attributes beside fetches without, and imports alone and beside fetches. The seed takes
+ * half an hour: `seed FOLDER` keeps it, and `ask FOLDER` asks it, as often as wanted.
  */
-const [users = 1_000_000, memberships = 100, importRows = 10_000_000] = process.argv.slice(2).map(Number);
+const { values, positionals } = parseArgs({
+  options: {
+    users: { type: 'string', default: '1000000' },
+    memberships: { type: 'string', default: '100' },
+    rows: { type: 'string', default: '10000000' },
+  },
+  allowPositionals: true,
+});
+const users = Number(values.users);
+/** Of each user. */
+const memberships = Number(values.memberships);
+/** Of an import. */
+const importRows = Number(values.rows);
+const [command, folder] = positionals;
 
 /** Audiences that campaigns name, and conditions on attributes (counts). */
 const named = 20;
@@ -95,38 +113,72 @@ const mean = (values: readonly number[]): number => values.reduce((a, b) => a + 
 
 const ratio = (one: number, other: number): string => `${(one / other).toFixed(2)} ×`;
 
-async function importBeside(
-  url: string,
-  port: number,
-  memory: () => Promise<number>,
-): Promise<[string, string, string][]> {
-  const alone = [(await load(port, keys.without)).perS];
-  const memoryBefore = await memory();
-  const body = Array.from({ length: importRows }, (_, n) => `member-${n}`).join('\n');
-  const startMs = performance.now();
-  const headers = { authorization: `Bearer ${keys.with}`, 'content-type': 'text/csv' };
-  let seconds = 0;
-  const importing = fetch(`${url}/manage/v1/audiences/a0/import`, { method: 'POST', headers, body }).then((answer) => {
-    seconds = (performance.now() - startMs) / 1000;
-    return answer.json() as Promise<{ data: { added: number } }>;
+type Imported = { added: number; seconds: number; readSeconds: number };
+
+/** Imports new members into an audience of its own. */
+async function importInto({ pool }: Stage, url: string, key: string): Promise<Imported> {
+  const authorization = `Bearer ${keys.with}`;
+  const json = { authorization, 'content-type': 'application/json' };
+  const made = await request(`${url}/manage/v1/audiences`, {
+    ...{ method: 'POST', headers: json, body: JSON.stringify({ key, name: key }) },
   });
-  const beside: number[] = [];
-  while (seconds === 0) beside.push((await load(port, keys.without)).perS);
-  const { data } = await importing;
+  if (made.statusCode !== 201) throw new Error(await made.body.text());
+  const body = Array.from({ length: importRows }, (_, n) => `${key}-${n}`).join('\n');
+  const startMs = performance.now();
+  const secondsOf = (): number => (performance.now() - startMs) / 1000;
+  let readSeconds = 0;
+  let isOver = false;
+  const watching = (async () => {
+    while (!isOver && readSeconds === 0) {
+      await sleep(200);
+      const adding = await pool.query("select from audience_imports where state = 'adding'");
+      if (adding.rows.length > 0) readSeconds = secondsOf();
+    }
+  })();
+  const answer = await request(`${url}/manage/v1/audiences/${key}/import`, {
+    ...{ method: 'POST', headers: { authorization, 'content-type': 'text/csv' }, body },
+    ...{ headersTimeout: 0, bodyTimeout: 0 },
+  });
+  const { data } = (await answer.body.json()) as { data: { added: number } };
+  isOver = true;
+  await watching;
+  return { added: data.added, seconds: secondsOf(), readSeconds };
+}
+
+async function importRowsOf(
+  stage: Stage,
+  { url, port, memory }: { url: string; port: number; memory: () => Promise<number> },
+): Promise<[string, string, string][]> {
+  const name = `import-${Date.now()}`;
+  const memoryBefore = await memory();
+  const quiet = await importInto(stage, url, `${name}-alone`);
+  const alone = [(await load(port, keys.without)).perS];
+  let beside: Imported | null = null;
+  const importing = importInto(stage, url, `${name}-beside`).then((done) => (beside = done));
+  const fetches: number[] = [];
+  while (beside === null) fetches.push((await load(port, keys.without)).perS);
   alone.push((await load(port, keys.without)).perS);
+  const rowOf = (what: string, { added, seconds, readSeconds }: Imported): [string, string, string] => [
+    `import of ${added} members, ${what}`,
+    `${seconds.toFixed(1)} s, ${readSeconds.toFixed(1)} of them to read the file`,
+    `${(added / seconds / 1000).toFixed(0)} k/s`,
+  ];
   return [
-    [`import of ${data.added} members`, `${seconds.toFixed(1)} s`, `${(data.added / seconds / 1000).toFixed(0)} k/s`],
-    ['fetches beside it', `${mean(beside).toFixed(0)} /s`, ratio(mean(beside), mean(alone))],
+    rowOf('alone', quiet),
+    rowOf('beside fetches', await importing),
+    ['fetches beside it', `${mean(fetches).toFixed(0)} /s`, ratio(mean(fetches), mean(alone))],
     ['memory of the process', `${memoryBefore.toFixed(0)} MB`, `${(await memory()).toFixed(0)} MB after`],
   ];
 }
 
 const token = 'metrics-'.repeat(5);
-const stage = await openStage();
-try {
+
+async function seedAll(stage: Stage): Promise<void> {
   await createPublisher(stage.pool, { key: keys.without, campaigns: 100 });
-  const publisherId = await createPublisher(stage.pool, { key: keys.with, campaigns: 100 });
-  await seed(stage, publisherId);
+  await seed(stage, await createPublisher(stage.pool, { key: keys.with, campaigns: 100 }));
+}
+
+async function ask(stage: Stage): Promise<void> {
   const server = await startServerProcess({ databaseUrl: stage.databaseUrl, env: { METRICS_TOKEN: token } });
   try {
     const memory = async (): Promise<number> => {
@@ -137,7 +189,7 @@ try {
     };
     const port = Number(new URL(server.url).port);
     await load(port, keys.with);
-    const rows = [...(await compare(port)), ...(await importBeside(server.url, port, memory))];
+    const rows = [...(await compare(port)), ...(await importRowsOf(stage, { url: server.url, port, memory }))];
     const sizes =
       `\n${users} users with ${conditions} attributes and ${memberships} memberships each; ` +
       `medians of ${rounds} rounds.`;
@@ -145,6 +197,6 @@ try {
   } finally {
     await server.stop();
   }
-} finally {
-  await stage.close();
 }
+
+await seedAndAsk({ command, folder, seed: seedAll, ask });
