@@ -5,26 +5,17 @@ import { chart } from '../shell/chart.ts';
 import { card, table } from '../shell/components.ts';
 import { percent } from '../shell/format.ts';
 import { type Metrics, sumOf } from './metrics.ts';
-import {
-  type FormatMoney,
-  formatMetric,
-  isRateOfNothing,
-  metricOf,
-  type ReportMetric,
-} from './pages/explorer/metrics.ts';
+import { type FormatMoney, formatOfView, isRateOfNothing, metricOf } from './pages/explorer/metrics.ts';
 import type { ActivityRow } from './query/types.ts';
 import { type MetricsView, metricsView } from './view.ts';
 
 const tileMetrics = ['sessions', 'impressions', 'clicks', 'ctr', 'revenue', 'fill_rate'].map(metricOf);
 
-const shown = (metric: ReportMetric, total: MetricsView, money: FormatMoney): string =>
-  isRateOfNothing(metric.name, total) ? '–' : formatMetric(metric, total[metric.name] ?? 0, money);
-
 const tile = (text: string, value: string, below?: Html): Html =>
   html`<div class="stat"><span>${text}</span><strong>${value}</strong>${below}</div>`;
 
 export function metricTiles(total: MetricsView, money: FormatMoney): Html {
-  const tiles = tileMetrics.map((metric) => tile(metric.text, shown(metric, total, money)));
+  const tiles = tileMetrics.map((metric) => tile(metric.text, formatOfView(metric, total, money)));
   return html`<div class="stats">${tiles}</div>`;
 }
 
@@ -33,7 +24,9 @@ type TodayAndLastWeek = { today: MetricsView; lastWeek: MetricsView };
 export function todayTiles({ today, lastWeek }: TodayAndLastWeek, money: FormatMoney): Html {
   const tiles = tileMetrics.map((metric) => {
     const { name, text, kind } = metric;
-    return tile(text, shown(metric, today, money), change(today[name] ?? 0, lastWeek[name] ?? 0, kind === 'rate'));
+    const value = formatOfView(metric, today, money);
+    if (isRateOfNothing(name, today)) return tile(text, value);
+    return tile(text, value, change(today[name] ?? 0, lastWeek[name] ?? 0, kind === 'rate'));
   });
   return html`
     <h2 class="section">${t('reports.todayVsLastWeek')}</h2>
@@ -102,7 +95,7 @@ export function breakdown(
 ): Html {
   const cells = groups.map(({ value, metrics: sums }) => {
     const total = metricsView(sums);
-    return [nameOf(value), ...tileMetrics.map((metric) => shown(metric, total, money))];
+    return [nameOf(value), ...tileMetrics.map((metric) => formatOfView(metric, total, money))];
   });
   const columns = [{ text: groupTitle }, ...tileMetrics.map(({ text }) => ({ text, numeric: true }))];
   return html`<h2 class="section">${title}</h2>${table(title, columns, cells)}`;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { metricTiles } from '../../src/reports/metric-tiles.ts';
+import { metricTiles, todayTiles } from '../../src/reports/metric-tiles.ts';
 import { sumOf } from '../../src/reports/metrics.ts';
 import { metricsView } from '../../src/reports/view.ts';
 
@@ -12,4 +12,13 @@ test('a rate of nothing is a dash, and one of something is a number, also where 
   expect(tilesOf({})).toMatchObject({ Sessions: '0', CTR: '–', 'Fill rate': '–' });
   expect(tilesOf({ sessions: 2, filled_sessions: 1 })).toMatchObject({ CTR: '–', 'Fill rate': '50%' });
   expect(tilesOf({ sessions: 2, impressions: 4 })).toMatchObject({ CTR: '0%', 'Fill rate': '0%' });
+});
+
+test('a dash has no change below it', () => {
+  const viewOf = (counts: object) => metricsView({ ...sumOf([]), ...counts });
+  const lastWeek = viewOf({ impressions: 100, clicks: 5 });
+  const tileOf = (counts: object): string =>
+    /<span>CTR<.*?<\/div>/.exec(todayTiles({ today: viewOf(counts), lastWeek }, String).markup)?.[0] ?? '';
+  expect(tileOf({ impressions: 100 })).toContain('<small');
+  expect(tileOf({})).not.toContain('<small');
 });

@@ -19,7 +19,7 @@ import { dateIn } from '../query/request.ts';
 import type { ActivityRow } from '../query/types.ts';
 import { currencyOf } from '../service.ts';
 import { type MetricsView, metricsView } from '../view.ts';
-import { formatMetric, metricOf } from './explorer/metrics.ts';
+import { formatOfView, metricOf } from './explorer/metrics.ts';
 
 const weekDays = 7;
 
@@ -90,7 +90,7 @@ const valuesOf = (name: string, { days }: Week): number[] => days.map((day) => d
 
 const figure = (name: string, week: Week, money: (value: number) => string): Html => html`
   <span class="figure">
-    ${sparkline(valuesOf(name, week))} ${formatMetric(metricOf(name), week.total[name] ?? 0, money)}
+    ${sparkline(valuesOf(name, week))} ${formatOfView(metricOf(name), week.total, money)}
   </span>`;
 
 /** Nothing without activity. */
@@ -99,7 +99,7 @@ function weekCard(week: Week, money: (value: number) => string, reportUrl: strin
   const tile = (name: string) => html`
     <div class="stat">
       <span>${metricOf(name).text}</span>
-      <strong>${formatMetric(metricOf(name), week.total[name] ?? 0, money)}</strong>
+      <strong>${formatOfView(metricOf(name), week.total, money)}</strong>
       ${sparkline(valuesOf(name, week))}
     </div>`;
   const tiles = ['sessions', 'impressions', 'clicks', 'ctr', 'revenue'].map(tile);

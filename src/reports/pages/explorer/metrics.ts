@@ -3,7 +3,7 @@ import type { Messages } from '../../../platform/i18n/en.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { count, percent, perLocale } from '../../../shell/format.ts';
 import type { MetricName, Metrics } from '../../metrics.ts';
-import { viewValue } from '../../view.ts';
+import { type MetricsView, viewValue } from '../../view.ts';
 
 /** How the values of a metric are written. */
 type MetricKind = 'count' | 'money' | 'rate';
@@ -87,6 +87,10 @@ export function formatMetric({ kind }: ReportMetric, value: number, money: Forma
   if (kind === 'money') return money(value);
   return kind === 'rate' ? percent(value) : count(value);
 }
+
+/** A metric of a view; a dash where it is a share of what is not there. */
+export const formatOfView = (metric: ReportMetric, view: MetricsView, money: FormatMoney): string =>
+  isRateOfNothing(metric.name, view) ? '–' : formatMetric(metric, view[metric.name] ?? 0, money);
 
 /** Smaller changes count as none. */
 const minChange = 0.0005;
