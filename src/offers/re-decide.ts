@@ -11,7 +11,7 @@ import { firstTag } from '../platform/lib/language-tags.ts';
 import { runInSlices } from '../platform/lib/slices.ts';
 import { dayOfUuid7, seedOf } from '../platform/lib/uuid7.ts';
 import { catalogueIdOf, findState, unpackCatalogue } from './decision-log/states.ts';
-import { readDecisionRecord, withLinkedFirst } from './fetch/decide-session.ts';
+import { decideGhost, readDecisionRecord, withLinkedFirst } from './fetch/decide-session.ts';
 import { platformOf } from './fetch/pending-fetch.ts';
 import type { DecisionRecord, StoredInputs } from './session-record.ts';
 
@@ -145,15 +145,14 @@ export function inputWith(stored: StoredDecision, publisher: Publisher, model: M
 export function reDecide(stored: StoredDecision, input: DecisionInput): Decision & { identical: boolean } {
   if (stored.emptyReason === 'deadline')
     return { offers: [], emptyReason: null, identical: stored.offerIds.length === 0 };
+  const { ghost, linkedOfferId = null } = stored.inputs;
+  const isSameGhost = ghost === undefined || isSameList(decideGhost(input).offers, ghost.offers, ghost.scores);
   const { offers, emptyReason } = decide(input);
-  const shown = withLinkedFirst(offers, stored.inputs.linkedOfferId ?? null);
-  const { ghost } = stored.inputs;
-  if (stored.emptyReason === 'held_out' && ghost !== undefined) {
-    const isSame = isSameList(shown, ghost.offers, ghost.scores);
-    return { offers: [], emptyReason: isSame ? 'held_out' : emptyReason, identical: isSame };
-  }
-  const identical = emptyReason === stored.emptyReason && isSameList(shown, stored.offerIds, stored.scores);
-  return { offers: shown, emptyReason, identical };
+  if (stored.emptyReason === 'held_out')
+    return { offers: [], emptyReason: isSameGhost ? 'held_out' : emptyReason, identical: isSameGhost };
+  const shown = withLinkedFirst(offers, linkedOfferId);
+  const isSame = emptyReason === stored.emptyReason && isSameList(shown, stored.offerIds, stored.scores);
+  return { offers: shown, emptyReason, identical: isSame && isSameGhost };
 }
 
 const isSameList = (shown: readonly DecidedOffer[], ids: readonly number[], scores: readonly number[]): boolean =>

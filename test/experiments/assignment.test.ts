@@ -223,6 +223,20 @@ describe('hold-outs', () => {
     }
   });
 
+  test('who is held out of the unit and of a campaign is decided for as if of neither, and again so', async () => {
+    const [{ id, campaign_id }] = (await api.fetch({ pub_user_id: 'u', dev: 1 })).offers;
+    await api.start({ key: 'but', holdout: 1, campaign_id });
+    await api.start({ key: 'out', holdout: 1 });
+    const found = await Promise.all(
+      users.slice(0, 20).map(async (pub_user_id) => {
+        const { session_id } = await api.fetch({ pub_user_id });
+        return (await api.call('GET', `/manage/v1/sessions/${session_id}/decision`)).body.data;
+      }),
+    );
+    expect(found.map(({ identical }) => identical)).toEqual(found.map(() => true));
+    expect(found.flatMap((one) => one.would_have_shown)).toContain(id);
+  });
+
   test('decisions of arms are decided again bit for bit, also when the experiment is gone', async () => {
     await api.start({ key: 'again', arms: [arm('b', 1, { offers_per_response: 2, ranking: 'fixed', floor: 0 })] });
     const data = await api.fetch({ pub_user_id: 'u' });

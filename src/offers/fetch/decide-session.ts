@@ -92,10 +92,15 @@ function decideFor(pending: PendingFetch, input: DecisionInput): Outcome {
 function decideHeldOut({ isHeldOut, rules }: Assigned, input: DecisionInput): Outcome {
   const decision = decide(input);
   const isWithheld = rules?.withheld !== undefined;
-  const { withheld: _withheld, ...arm } = rules ?? {};
-  const ghost = isWithheld ? decide({ ...input, context: { ...input.context, arm } }).offers : decision.offers;
+  const ghost = isWithheld ? decideGhost(input).offers : decision.offers;
   if (isHeldOut) return { offers: [], emptyReason: ghost.length === 0 ? decision.emptyReason : 'held_out', ghost };
   return { ghost: isWithheld ? ghost : null, ...decision };
+}
+
+/** Decides as if no campaign were held out. */
+export function decideGhost(input: DecisionInput): Decision {
+  const { withheld: _withheld, ...arm } = input.context.arm ?? {};
+  return decide({ ...input, context: { ...input.context, arm } });
 }
 
 const ghostOf = (offers: readonly DecidedOffer[]): NonNullable<StoredInputs['ghost']> => ({
