@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
-import { createRandom } from '../../src/platform/lib/random.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { experimentSlots, type Slots } from '../../src/catalog/experiments.ts';
+import { slotOf } from '../../src/experiments/assign.ts';
 import { clonePool } from '../support/database.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 
@@ -12,12 +13,16 @@ type Arm = {
   outcomes: Record<string, { lift: Estimate | null; is_significant: boolean }>;
 };
 
+type Check = { is_wrong: boolean };
+
 const users = 1200;
 const atOnce = 12;
 
 test('10 % planted on the unit and 0 % on a campaign are found: two processes, one killed in the middle', async () => {
   const { url: databaseUrl, pool, close } = await clonePool(2);
+  onTestFinished(close);
   const [first, other] = await Promise.all([startServerProcess({ databaseUrl }), startServerProcess({ databaseUrl })]);
+  onTestFinished(() => Promise.all([first, other].map((server) => server.kill())).then(() => {}));
   const servers: ServerProcess[] = [first, other];
   let calls = 0;
   /** Of any server that answers; a call that a kill leaves without an answer is made again. */
@@ -34,26 +39,28 @@ test('10 % planted on the unit and 0 % on a campaign are found: two processes, o
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   };
-  const arms = [
-    { key: 'control', share: 0.5, changes: {} },
-    { key: 'one', share: 0.5, changes: { offers_per_response: 1 } },
-  ];
-  expect((await call('POST', '/manage/v1/experiments', { key: 'lift', arms })).status).toBe(201);
-  expect((await call('POST', '/manage/v1/experiments/lift/start')).status).toBe(200);
+  const arms = [{ key: 'control', share: 0.5, changes: {} }];
+  expect((await call('POST', '/manage/v1/experiments', { key: 'lift', holdout: 0.5, arms })).status).toBe(201);
+  // Salts are random. These make arms, and so all sums of orders, the same in every run.
+  const fixSalt = (key: string) => pool.query('update experiments set salt = $1 where key = $1', [key]);
+  await fixSalt('lift');
+  const started = await call('POST', '/manage/v1/experiments/lift/start');
+  expect(started.status).toBe(200);
   const probe = async (): Promise<{ experiments?: object[]; offers: { campaign_id: number }[] }> => {
-    const body = { placement: 'checkout', pub_user_id: 'probe', dev: 1 };
+    const body = { placement: 'checkout', pub_user_id: 'probe', dev: 1, experiments: { lift: 'control' } };
     return ((await call('POST', '/native/v4/offers.json', body)).json as { data: Awaited<ReturnType<typeof probe>> })
       .data;
   };
   const campaign = (await probe()).offers[0]?.campaign_id as number;
-  const withheld = { key: 'campaign', holdout: 0.5, campaign_id: campaign, arms: [{ ...arms[0] }] };
+  const withheld = { key: 'campaign', holdout: 0.5, campaign_id: campaign, arms };
   expect((await call('POST', '/manage/v1/experiments', withheld)).status).toBe(201);
+  await fixSalt('campaign');
   expect((await call('POST', '/manage/v1/experiments/campaign/start')).status).toBe(200);
   const isServed = async (): Promise<boolean> =>
     (await Promise.all([probe(), probe()])).every(({ experiments }) => experiments?.length === 2);
   await expect.poll(isServed).toBe(true);
 
-  const draw = createRandom(5);
+  const draw = (what: string, user: string): number => slotOf(what, user) / experimentSlots;
   const sessions: string[] = [];
   const seen = new Map<string, Set<string>>();
   const seenOfCampaign = new Map<string, Set<string>>();
@@ -67,9 +74,9 @@ test('10 % planted on the unit and 0 % on a campaign are found: two processes, o
       seenOfCampaign.set(user, (seenOfCampaign.get(user) ?? new Set()).add(armOf('campaign')));
     }
     const [arm] = seen.get(user) as Set<string>;
-    const value = (8 + 4 * draw()) * (arm === 'one' ? 1.1 : 1);
-    await call('POST', '/manage/v1/outcomes', { pub_user_id: user, name: 'order', value, id: `order ${user}` });
-    await call('POST', '/manage/v1/outcomes', { pub_user_id: user, name: 'visit', value: draw(), id: `visit ${user}` });
+    const value = (8 + 4 * draw('order', user)) * (arm === 'control' ? 1.1 : 1);
+    for (const [name, of] of Object.entries({ order: value, visit: draw('visit', user) }))
+      await call('POST', '/manage/v1/outcomes', { pub_user_id: user, name, value: of, id: `${name} ${user}` });
   }
   const waiting = Array.from({ length: users }, (_, at) => `user-${at}`);
   const run = async (): Promise<void> => {
@@ -80,6 +87,16 @@ test('10 % planted on the unit and 0 % on a campaign are found: two processes, o
   };
   await Promise.all(Array.from({ length: atOnce }, run));
   expect([...seen.values(), ...seenOfCampaign.values()].every((found) => found.size === 1)).toBe(true);
+
+  // The arms are those that anybody can compute from what the API says, and of many users shares are within 1 %.
+  const { salt, allocation } = (started.json as { data: { salt: string; allocation: Slots[] } }).data;
+  const armByHash = (user: string): string => {
+    const slot = slotOf(salt, user);
+    return allocation.find(({ from, to }) => slot >= from && slot < to)?.arm ?? '';
+  };
+  expect([...seen].every(([user, found]) => found.has(armByHash(user)))).toBe(true);
+  const many = Array.from({ length: 100_000 }, (_, at) => armByHash(`user-${at}`));
+  expect(Math.abs(many.filter((arm) => arm === 'holdout').length / many.length - 0.5)).toBeLessThan(0.01);
 
   const counted = async () => {
     const { rows } = await pool.query(
@@ -100,16 +117,21 @@ test('10 % planted on the unit and 0 % on a campaign are found: two processes, o
     { key: 'lift', ...all },
   ]);
 
-  const { json } = await call('GET', '/manage/v1/experiments/lift/report');
-  const { data } = json as { data: { arms: Arm[]; sample_ratio: { is_wrong: boolean } } };
-  const one = data.arms.find(({ arm }) => arm === 'one') as Arm;
-  expect(data.sample_ratio.is_wrong).toBe(false);
-  expect(data.arms.reduce((sum, arm) => sum + arm.users, 0)).toBe(users);
-  expect(one.outcomes.order).toMatchObject({ is_significant: true });
-  const lift = one.outcomes.order?.lift as Estimate;
-  expect(lift.low).toBeLessThan(0.1);
-  expect(lift.high).toBeGreaterThan(0.1);
-  expect(one.outcomes.visit).toMatchObject({ is_significant: false });
+  for (const population of ['all', 'would_have_seen']) {
+    const { json } = await call('GET', `/manage/v1/experiments/lift/report?population=${population}`);
+    const { data } = json as { data: { arms: Arm[]; sample_ratio: Check; before_exposure: Check } };
+    const [control, held] = data.arms as [Arm, Arm];
+    expect([control.arm, held.arm]).toEqual(['control', 'holdout']);
+    expect([data.sample_ratio.is_wrong, data.before_exposure.is_wrong]).toEqual([false, false]);
+    expect(control.users + held.users).toBe(users);
+    // Who is held out has offers that would have been shown, and spends 1 / 1.1 of the others.
+    expect(held.would_have_seen.users).toBeGreaterThan(0.9 * held.users);
+    expect(held.outcomes.order).toMatchObject({ is_significant: true });
+    const lift = held.outcomes.order?.lift as Estimate;
+    expect(lift.low).toBeLessThan(1 / 1.1 - 1);
+    expect(lift.high).toBeGreaterThan(1 / 1.1 - 1);
+    expect(held.outcomes.visit).toMatchObject({ is_significant: false });
+  }
   for (const population of ['all', 'would_have_seen']) {
     const found = await call('GET', `/manage/v1/experiments/campaign/report?population=${population}`);
     const [control, held] = (found.json as { data: { arms: Arm[] } }).data.arms as [Arm, Arm];
@@ -121,10 +143,9 @@ test('10 % planted on the unit and 0 % on a campaign are found: two processes, o
     expect(low).toBeLessThan(0);
     expect(high).toBeGreaterThan(0);
   }
-  for (const id of sessions.slice(0, 20)) {
+  // Of both servers, before the kill and after it.
+  for (const id of sessions.filter((_, at) => at % 60 === 0)) {
     const again = await call('GET', `/manage/v1/sessions/${id}/decision`);
     expect((again.json as { data: { identical: boolean } }).data.identical).toBe(true);
   }
-  await Promise.all([first, other].map((server) => server.kill()));
-  await close();
 });
