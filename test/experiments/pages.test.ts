@@ -198,6 +198,36 @@ test('a report that is not to be trusted says so first, and why', async () => {
   await page.getByText('Users of b differed from the control').waitFor();
 });
 
+test('times by which it starts and ends by itself are of the zone of the publisher, and stay to the second', async () => {
+  await t.pool.query("update publishers set time_zone = 'Asia/Tokyo'");
+  await t.deps.catalog.refresh();
+  const page = await open('admin', '/experiments/new');
+  const field = (name: string) => page.locator(`[name="${name}"]`);
+  await field('name').fill('Later');
+  await field('key').fill('later');
+  await field('holdout').fill('10');
+  await field('start_at').fill('2100-05-01T09:00');
+  await field('end_at').fill('2100-04-01T09:00');
+  await save(page);
+  await page.getByText('must be after the start').first().waitFor();
+  await field('end_at').fill('2100-06-01T09:00');
+  await save(page);
+  await page.getByText('Scheduled, as version 1').first().waitFor();
+  const times = async () => {
+    const { start_at, end_at, version } = (await api.manage('GET', '/later')).body.data;
+    return [start_at, end_at, version];
+  };
+  expect(await times()).toEqual(['2100-05-01T00:00:00.000Z', '2100-06-01T00:00:00.000Z', 1]);
+  await api.manage('PATCH', '/later', { start_at: '2100-05-01T00:00:30Z' });
+  await page.reload();
+  expect(await field('start_at').inputValue()).toBe('2100-05-01T09:00');
+  await field('name').fill('Later on');
+  await field('end_at').fill('');
+  await save(page);
+  await page.getByText('Later on saved.').waitFor();
+  expect(await times()).toEqual(['2100-05-01T00:00:30.000Z', null, 2]);
+});
+
 test('an analyst reads, in German too, and changes nothing', async () => {
   await api.start({ key: 'read', holdout: 0.5 });
   const page = await open('analyst', '/experiments/read', 'de-DE');

@@ -6,6 +6,7 @@ import { t } from '../../platform/i18n/messages.ts';
 import type { FieldErrors, Fields } from '../../shell/context.ts';
 import { columns, fieldGroup, moreFields } from '../../shell/field-groups.ts';
 import type { FormBuilder, FormValues } from '../../shell/forms.ts';
+import { instantToLocal, localToInstant } from '../../shell/local-time.ts';
 import { type ArmInput, labelNames, maxArms } from '../configuration/changes.ts';
 import type { RampStep } from '../configuration/ramp.ts';
 
@@ -17,12 +18,25 @@ const shareOf = (fields: Fields, name: string): number => Number(fields.text(nam
 
 const isControl = ({ changes }: ArmInput): boolean => Object.keys(changes).length === 0;
 
-export function toForm({ arms = [], holdout, placements, ramp, smallest_lift, ...values }: Values): FormValues {
+/** Times by which it starts and ends by itself. Beside each, as `.was`, stands the instant as it is stored. */
+const times = ['start_at', 'end_at'] as const;
+
+export function toForm(
+  { arms = [], holdout, placements, ramp, smallest_lift, ...values }: Values,
+  { publisher }: PublisherContext,
+): FormValues {
   const all = arms as ArmInput[];
   const others = all.filter((arm) => !isControl(arm));
   const control = all.find(isControl);
   return {
     ...(values as Record<string, string>),
+    ...Object.assign(
+      {},
+      ...times.map((name) => {
+        const was = String(values[name] ?? '');
+        return { [name]: instantToLocal(was, publisher.timeZone), [`${name}.was`]: was };
+      }),
+    ),
     holdout: percentOf(holdout ?? 0),
     smallest_lift: percentOf(smallest_lift ?? 0.05),
     ramp: ((ramp ?? []) as RampStep[])
@@ -49,17 +63,26 @@ function armToForm({ key, share, changes }: ArmInput, name: string): FormValues 
   };
 }
 
-export function readForm(fields: Fields): Values {
+/** One that was not touched stays as it is, to the second. */
+function readTime(fields: Fields, name: string, timeZone: string): string | null {
+  const [typed, was] = [fields.text(name), fields.text(`${name}.was`)];
+  return (typed === instantToLocal(was, timeZone) ? was : localToInstant(typed, timeZone)) || null;
+}
+
+export function readForm(fields: Fields, { publisher }: PublisherContext): Values {
   const control = { key: fields.text('control_key') || 'control', share: shareOf(fields, 'control'), changes: {} };
   const chosen = fields.all('placements');
+  const key = fields.text('key');
   return {
-    key: fields.text('key'),
+    // Of one that is there it is not asked: it cannot be changed.
+    ...(key !== '' && { key }),
     name: fields.text('name'),
     placements: chosen.length === 0 ? null : chosen,
     campaign_id: fields.text('campaign_id') === '' ? null : Number(fields.text('campaign_id')),
     holdout: shareOf(fields, 'holdout'),
     smallest_lift: shareOf(fields, 'smallest_lift'),
     ramp: readRamp(fields.text('ramp')),
+    ...Object.fromEntries(times.map((name) => [name, readTime(fields, name, publisher.timeZone)])),
     arms: [...(control.share > 0 ? [control] : []), ...usedArms(fields).map((name) => readArm(fields, name))],
   };
 }
@@ -158,7 +181,7 @@ export function formFields(form: FormBuilder, context: PublisherContext, isNew: 
         }),
       ]),
     )}
-    ${planFields(form)}
+    ${planFields(form, context.publisher.timeZone)}
     ${armNames.map((name, at) => {
       const block = armFields(form, name, themeChoices);
       const legend = t('experiments.arm', { number: at + 1 });
@@ -167,8 +190,8 @@ export function formFields(form: FormBuilder, context: PublisherContext, isNew: 
     })}`;
 }
 
-/** What it is to find, how it grows, and how long it takes by what is typed. */
-const planFields = (form: FormBuilder): Html =>
+/** What it is to find, when it starts and ends, and how it grows. */
+const planFields = (form: FormBuilder, zone: string): Html =>
   fieldGroup(
     t('experiments.plan'),
     columns([
@@ -178,7 +201,21 @@ const planFields = (form: FormBuilder): Html =>
       }),
       form.textarea('ramp', { label: t('experiments.ramp'), hint: t('experiments.rampHint'), rows: 3, code: true }),
     ]),
+    columns([
+      form.input('start_at', {
+        ...{ label: t('experiments.startAt'), type: 'datetime-local' },
+        hint: t('experiments.startAtHint', { zone }),
+      }),
+      form.input('end_at', {
+        ...{ label: t('experiments.endAt'), type: 'datetime-local' },
+        hint: t('experiments.endAtHint'),
+      }),
+    ]),
+    html`${times.map((name) => hidden(`${name}.was`, form))}`,
   );
+
+const hidden = (name: string, { values }: FormBuilder): Html =>
+  html`<input type="hidden" name="${name}" value="${String(values[name] ?? '')}">`;
 
 const armFields = (form: FormBuilder, name: string, themes: readonly { value: string; text: string }[]): Html => html`
   ${columns([

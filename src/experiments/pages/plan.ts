@@ -27,7 +27,7 @@ export const planPanel = ({ path, viewer }: PublisherContext): Html =>
 
 /** The plan of what is typed, which may be incomplete. */
 export async function typedPlan(management: ManagementClient, context: PublisherContext, fields: Fields) {
-  const design = readForm(fields) as PlannedDesign;
+  const design = readForm(fields, context) as PlannedDesign;
   const shares = [design.holdout, ...design.arms.map(({ share }) => share)];
   const total = shares.reduce((sum, share) => sum + share, 0);
   const isComplete = shares.every((share) => share >= 0) && total <= 1 + 1e-9 && design.smallest_lift > 0;
