@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { text as readAll } from 'node:stream/consumers';
 import { parseUrl } from '../platform/lib/url.ts';
 import { type Call, CommandError, exitCodes, idOption, textOption, usageError } from './command.ts';
 
@@ -90,6 +92,16 @@ export function createApi(call: Call): Api {
       return body as AsyncIterable<Uint8Array>;
     },
   };
+}
+
+/** A JSON file; - reads standard input. @throws CommandError: it is no JSON */
+export async function readJsonFile({ stdin }: Pick<Call, 'stdin'>, file: string): Promise<unknown> {
+  const json = file === '-' ? await readAll(stdin) : await readFile(file, 'utf8');
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw usageError(`${file} is no JSON.`);
+  }
 }
 
 const bodyOf = (file: NonNullable<Asked['file']>): BodyInit =>

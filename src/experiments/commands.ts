@@ -1,4 +1,4 @@
-import type { Command } from '../command-line/command.ts';
+import { type Command, text } from '../command-line/command.ts';
 
 /** Experiments, as the management API has them. */
 export const experimentCommands: readonly Command[] = [
@@ -10,13 +10,30 @@ export const experimentCommands: readonly Command[] = [
     examples: ['experiments list'],
     load: async () => (await import('./commands/experiments.ts')).list,
   },
+  {
+    name: 'experiments create',
+    args: 'FILE',
+    about: 'Makes an experiment, a draft, of a JSON file; - reads standard input',
+    options: {},
+    callsService: true,
+    examples: ['experiments create three-offers.json'],
+    load: async () => (await import('./commands/experiments.ts')).create,
+  },
+  {
+    name: 'experiments change',
+    args: 'KEY FILE',
+    about: 'Changes the fields of a JSON file; other arms or shares begin a new version of one that runs',
+    options: {},
+    callsService: true,
+    examples: ['experiments change three-offers arms.json'],
+    load: async () => (await import('./commands/experiments.ts')).change,
+  },
   ...(
     [
       ['show', 'Shows an experiment'],
       ['plan', 'Says how many users and days an experiment takes'],
       ['start', 'Starts an experiment now'],
       ['stop', 'Stops an experiment; its numbers stay'],
-      ['report', 'Reports what each arm does against the control'],
       ['undo', 'Writes back what making an arm permanent has written'],
     ] as const
   ).map(
@@ -30,6 +47,19 @@ export const experimentCommands: readonly Command[] = [
       load: async () => (await import('./commands/experiments.ts'))[action],
     }),
   ),
+  {
+    name: 'experiments report',
+    args: 'KEY',
+    about: 'Reports what each arm does against the control',
+    options: {
+      version: text('NUMBER', 'of an earlier version'),
+      population: text('WHO', 'all, or would_have_seen: those who saw an offer or would have'),
+      segment: text('BY', 'revenue by device or country, too'),
+    },
+    callsService: true,
+    examples: ['experiments report three-offers', 'experiments report three-offers --segment device'],
+    load: async () => (await import('./commands/experiments.ts')).report,
+  },
   {
     name: 'experiments adopt',
     args: 'KEY ARM',

@@ -1,7 +1,5 @@
-import { readFile } from 'node:fs/promises';
-import { text as readAll } from 'node:stream/consumers';
-import { createApi } from '../../command-line/api.ts';
-import { type Call, CommandError, exitCodes, type Run, usageError } from '../../command-line/command.ts';
+import { createApi, readJsonFile } from '../../command-line/api.ts';
+import { type Call, exitCodes, type Run, usageError } from '../../command-line/command.ts';
 
 type Answer = { message: string; data: object; warnings: { path: string; message: string }[] };
 
@@ -26,7 +24,7 @@ export const setControls: Run = async (call) => {
   const [publisher = '', file = '', ...rest] = call.args;
   if (file === '' || rest.length > 0) throw usageError('Name a publisher by its id, and one file.');
   const path = pathOf(publisher);
-  const body = parse(file === '-' ? await readAll(call.stdin) : await readFile(file, 'utf8'), file);
+  const body = await readJsonFile(call, file);
   const query = call.options['dry-run'] === true ? { dry_run: 'true' } : {};
   const { message, data, warnings } = (await createApi(call).call('PUT', path, { body, query })) as Answer;
   call.out.data(data);
@@ -65,14 +63,6 @@ export const costOfControls: Run = async (call) => {
   if (others > 0) call.out.note(`${others} more rules were not looked at.`);
   return exitCodes.ok;
 };
-
-function parse(json: string, file: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    throw new CommandError(exitCodes.usage, `${file} is no JSON.`);
-  }
-}
 
 const kinds: Readonly<Record<string, string>> = {
   offer: '/manage/v1/offers',

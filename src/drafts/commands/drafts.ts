@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { text as readAll } from 'node:stream/consumers';
-import { createApi } from '../../command-line/api.ts';
-import { type Call, CommandError, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
+import { createApi, readJsonFile } from '../../command-line/api.ts';
+import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
 import type { Decided } from '../bulk.ts';
 import type { Draft } from '../draft.ts';
 
@@ -50,10 +49,10 @@ export const proposeDraft: Run = async (call) => {
   const [row, ...more] = rest;
   if (file === undefined || more.length > 0 || (row !== undefined && !/^[1-9]\d{0,8}$/.test(row)))
     throw usageError('Name the kind, the id of the row where one changes, and a file.');
-  const json = file === '-' ? await readAll(call.stdin) : await readFile(file, 'utf8');
   const note = textOption(call, 'note');
   const image = textOption(call, 'image');
-  const body = { resource, row_id: row === undefined ? null : Number(row), changes: parse(json, file), note };
+  const changes = await readJsonFile(call, file);
+  const body = { resource, row_id: row === undefined ? null : Number(row), changes, note };
   const asked = image === '' ? { body } : { form: formOf(body, await readFile(image)) };
   const { message, data } = (await createApi(call).call('POST', path, asked)) as { message: string; data: Draft };
   call.out.data(data);
@@ -68,14 +67,6 @@ function formOf({ row_id, changes, ...texts }: Proposed, image: Buffer): FormDat
   form.set('changes', JSON.stringify(changes));
   form.set('image', new Blob([new Uint8Array(image)]), 'image');
   return form;
-}
-
-function parse(json: string, file: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    throw new CommandError(exitCodes.usage, `${file} is no JSON.`);
-  }
 }
 
 async function decide(call: Call, given: object): Promise<number> {

@@ -1,8 +1,9 @@
-import { createApi } from '../../command-line/api.ts';
-import { type Call, exitCodes, type Run, usageError } from '../../command-line/command.ts';
+import { createApi, readJsonFile } from '../../command-line/api.ts';
+import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
 import type { ExperimentView } from '../configuration/view.ts';
 import type { ExperimentPlan } from '../report/plan.ts';
 import type { ExperimentReport } from '../report/report.ts';
+import type { Estimate } from '../statistics/compare.ts';
 
 const path = '/manage/v1/experiments';
 
@@ -12,8 +13,7 @@ function pathOf({ args: [key = '', ...rest] }: Call, action = ''): string {
 }
 
 export const list: Run = async (call) => {
-  const { data } = (await createApi(call).call('GET', `${path}?limit=200`)) as { data: ExperimentView[] };
-  for (const one of data) {
+  for (const one of await createApi(call).all<ExperimentView>(path)) {
     call.out.data(one);
     call.out.line(`${one.key}  ${one.state}  ${one.name}`);
   }
@@ -30,15 +30,31 @@ export const show: Run = async (call) => {
   return exitCodes.ok;
 };
 
+function say(call: Call, answer: unknown): number {
+  const { message, data } = answer as { message: string; data: object };
+  call.out.data(data);
+  call.out.line(message);
+  return exitCodes.ok;
+}
+
+export const create: Run = async (call) => {
+  const [file = '', ...rest] = call.args;
+  if (file === '' || rest.length > 0) throw usageError('Name one file.');
+  const body = await readJsonFile(call, file);
+  return say(call, await createApi(call).call('POST', path, { body }));
+};
+
+export const change: Run = async (call) => {
+  const [key = '', file = '', ...rest] = call.args;
+  if (file === '' || rest.length > 0) throw usageError('Name one experiment by its key, and one file.');
+  const body = await readJsonFile(call, file);
+  return say(call, await createApi(call).call('PATCH', pathOf({ ...call, args: [key] }), { body }));
+};
+
 const act =
   (action: 'start' | 'stop' | 'undo'): Run =>
-  async (call) => {
-    const answer = await createApi(call).call('POST', pathOf(call, `/${action}`));
-    const { message, data } = answer as { message: string; data: object };
-    call.out.data(data);
-    call.out.line(message);
-    return exitCodes.ok;
-  };
+  async (call) =>
+    say(call, await createApi(call).call('POST', pathOf(call, `/${action}`)));
 
 export const start = act('start');
 export const stop = act('stop');
@@ -48,9 +64,8 @@ export const adopt: Run = async (call) => {
   const [key = '', arm = '', ...rest] = call.args;
   if (arm === '' || rest.length > 0) throw usageError('Name one experiment by its key, and one of its arms.');
   const answer = await createApi(call).call('POST', pathOf({ ...call, args: [key] }, '/adopt'), { body: { arm } });
-  const { message, data } = answer as { message: string; data: ExperimentView };
-  call.out.data(data);
-  call.out.line(message);
+  const { data } = answer as { data: ExperimentView };
+  say(call, answer);
   for (const { resource, key: row, fields } of data.adopted?.written ?? [])
     for (const [name, { old, new: now }] of Object.entries(fields))
       call.out.line(`  ${resource} ${row}: ${name}  ${JSON.stringify(old)} -> ${JSON.stringify(now)}`);
@@ -58,7 +73,10 @@ export const adopt: Run = async (call) => {
 };
 
 export const report: Run = async (call) => {
-  const { data } = (await createApi(call).call('GET', pathOf(call, '/report'))) as { data: ExperimentReport };
+  const asked = ['version', 'population', 'segment'].map((name) => [name, textOption(call, name) || undefined]);
+  const query = Object.fromEntries(asked);
+  const answer = await createApi(call).call('GET', pathOf(call, '/report'), { query });
+  const { data } = answer as { data: ExperimentReport };
   call.out.data(data);
   call.out.line(
     `${data.key}: ${data.state}, version ${data.version}; ${data.is_enough ? 'enough' : 'not enough'} data`,
@@ -69,13 +87,23 @@ export const report: Run = async (call) => {
   for (const warning of warningsOf(data)) call.out.line(warning);
   for (const arm of data.arms) {
     call.out.line(`  ${arm.arm}: ${arm.users} users, ${arm.sessions} sessions`);
-    for (const [name, { value, lift }] of Object.entries({ ...arm.metrics, ...arm.outcomes })) {
-      const found = lift === null ? '' : `  ${percent(lift.estimate)} (${percent(lift.low)} to ${percent(lift.high)})`;
-      call.out.line(`    ${name}  ${value.toFixed(2)}${found}`);
-    }
+    for (const [name, { value, lift }] of Object.entries({ ...arm.metrics, ...arm.outcomes }))
+      call.out.line(`    ${name}  ${value.toFixed(2)}${liftText(lift)}`);
   }
+  if (data.segments !== null) sayBySegment(call, data.segments);
   return exitCodes.ok;
 };
+
+const liftText = (lift: Estimate | null): string =>
+  lift === null ? '' : `  ${percent(lift.estimate)} (${percent(lift.low)} to ${percent(lift.high)})`;
+
+function sayBySegment({ out }: Call, { by, comparisons, values }: NonNullable<ExperimentReport['segments']>): void {
+  out.line('Revenue of 1,000 sessions. Looking at many segments finds differences by chance:');
+  out.line(`these ${comparisons} intervals hold together with a probability of 95 %.`);
+  for (const { value, arms } of values)
+    for (const { arm, users, value: revenue, lift } of arms)
+      out.line(`  ${by} ${value || 'unknown'}, ${arm}: ${users} users  ${revenue.toFixed(2)}${liftText(lift)}`);
+}
 
 const warningsOf = ({
   sample_ratio: shares,

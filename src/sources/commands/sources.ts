@@ -1,7 +1,5 @@
-import { readFile } from 'node:fs/promises';
-import { text as readAll } from 'node:stream/consumers';
-import { createApi } from '../../command-line/api.ts';
-import { CommandError, exitCodes, type Run, usageError } from '../../command-line/command.ts';
+import { createApi, readJsonFile } from '../../command-line/api.ts';
+import { exitCodes, type Run, usageError } from '../../command-line/command.ts';
 
 const path = '/manage/v1/sources/segment';
 
@@ -17,13 +15,7 @@ export const show: Run = async (call) => {
 export const set: Run = async (call) => {
   const [file = '', ...rest] = call.args;
   if (file === '' || rest.length > 0) throw usageError('Name one file.');
-  const json = file === '-' ? await readAll(call.stdin) : await readFile(file, 'utf8');
-  let body: unknown;
-  try {
-    body = JSON.parse(json);
-  } catch {
-    throw new CommandError(exitCodes.usage, `${file} is no JSON.`);
-  }
+  const body = await readJsonFile(call, file);
   const { message, data } = (await createApi(call).call('PUT', path, { body })) as { message: string; data: object };
   call.out.data(data);
   call.out.line(message);
