@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { armSums, type Population, readRows, type Segment } from '../../src/experiments/report/sums.ts';
+import { noMoments } from '../../src/experiments/statistics/moments.ts';
 import { addUpMomentsSql } from '../../src/experiments/sums/statements.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { callsOf } from './support.ts';
@@ -20,9 +21,12 @@ beforeAll(async () => {
     [id],
   );
   await t.pool.query(
-    `insert into experiment_outcomes (experiment_id, version, arm, unit_key, sees, name, occurrences, value_micros)
-    select experiment_id, version, arm, unit_key, would_see > 0, 'order', 1, 1000000 * (hashtext(unit_key::text) % 500)
-    from experiment_units where clicks > 1`,
+    `insert into experiment_outcomes (experiment_id, version, arm, unit_key, sees, name, occurrences, value_micros,
+      before_micros)
+    select experiment_id, version, arm, unit_key, would_see > 0, 'order', (clicks > 1)::integer,
+      case when clicks > 1 then 1000000 * (hashtext(unit_key::text) % 500) else 0 end,
+      1000000 * (hashtext('b' || unit_key::text) % 300)
+    from experiment_units where clicks > 0`,
   );
 });
 afterAll(() => t.close());
@@ -97,7 +101,7 @@ test('sums that follow each change of users are those of one pass over all, capp
   expect(rows[0]).toEqual({ rows: 3 * 2 * 6 + 3 * 2, deltas: 0 });
 });
 
-test('own outcomes follow whether their users saw something, and count those without any as 0', async () => {
+test('own outcomes follow what their users saw and had of them before, and count those without any as 0', async () => {
   await t.pool.query(
     'delete from experiment_outcomes o where not exists (select from experiment_units u where u.unit_key = o.unit_key)',
   );
@@ -105,21 +109,26 @@ test('own outcomes follow whether their users saw something, and count those wit
     const { rows: expected } = await t.pool.query(
       `with cap as (
         select percentile_disc(0.999) within group (order by value_micros) as at from experiment_outcomes
+        where occurrences > 0
       )
-      select u.arm, count(*)::int as n, sum(least(coalesce(o.value_micros, 0), cap.at))::float8 / 1e6 as y,
-        sum(least(coalesce(o.value_micros, 0), cap.at) ^ 2)::float8 / 1e12 as yy
-      from experiment_units u cross join cap left join experiment_outcomes o on o.unit_key = u.unit_key
-      where $1 = 'all' or u.would_see > 0 group by 1 order by 1`,
+      select u.arm, count(*)::int as n, sum(y) as y, sum(y * y) as yy, sum(b) as b, sum(b) as xb, sum(b * b) as bb,
+        sum(y * b) as yb
+      from (
+        select u.arm, least(coalesce(o.value_micros, 0), cap.at)::float8 / 1e6 as y,
+          coalesce(o.before_micros, 0)::float8 / 1e6 as b
+        from experiment_units u cross join cap left join experiment_outcomes o on o.unit_key = u.unit_key
+        where $1 = 'all' or u.would_see > 0
+      ) u group by 1 order by 1`,
       [population],
     );
     const rows = await readRows(t.pool, { experimentId: id, version: 1, segment: null });
     const found = armSums(rows, population).sort((a, b) => (a.arm < b.arm ? -1 : 1));
     expect(found).toHaveLength(3);
     for (const [at, { outcomes, arm }] of found.entries()) {
-      const { n = 0, y = 0, yy = 0 } = outcomes.get('order') ?? {};
-      expect(n, arm).toBe(expected[at].n);
-      expect(y / expected[at].y, arm).toBeCloseTo(1, 9);
-      expect(yy / expected[at].yy, arm).toBeCloseTo(1, 9);
+      const order = outcomes.get('order') ?? noMoments;
+      expect(order.n, arm).toBe(expected[at].n);
+      for (const name of ['y', 'yy', 'b', 'xb', 'bb', 'yb'] as const)
+        expect(order[name] / expected[at][name], `${population} ${arm} ${name}`).toBeCloseTo(1, 9);
     }
   }
 });

@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { alwaysValidWidth } from '../../src/experiments/statistics/compare.ts';
+import { dayMs } from '../../src/platform/lib/time.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { callsOf, collectAll } from './support.ts';
 
@@ -74,6 +76,21 @@ test('users needed follow the shares and the users who are compared', async () =
   expect(uneven.users_counted).toBe(2000);
 });
 
+test('the intervals of an arm are wider among more arms, so that together they miss as often as one', async () => {
+  const width = async (others: string[]): Promise<number> => {
+    await withUsers({});
+    const share = 1 / (2 + others.length);
+    const arms = JSON.stringify(['control', 'b', ...others].map((key) => arm(key, share)));
+    await t.pool.query("update experiments set versions = jsonb_set(versions, '{0,arms}', $1)", [arms]);
+    const [, b] = (await report()).arms;
+    await api.end();
+    const { low, high } = b.metrics.revenue_per_1000_sessions.difference;
+    return high - low;
+  };
+  const [alone, amongFour] = [await width([]), await width(['c', 'd', 'e'])];
+  expect(amongFour / alone).toBeCloseTo(alwaysValidWidth(4000, 0.05 / 4) / alwaysValidWidth(4000, 0.05), 6);
+});
+
 const outcome = async (id: string, fields: object) => {
   const sent = { pub_user_id: 'late', name: 'order', value: 1, id, ...fields };
   expect((await api.call('POST', '/manage/v1/outcomes', sent)).status).toBe(202);
@@ -134,4 +151,47 @@ test('what an earlier version did to a user is not taken for history in a later 
     { version: 1, revenue_micros: 5_000_000, before_revenue_micros: 0 },
     { version: 2, revenue_micros: 0, before_revenue_micros: 0 },
   ]);
+});
+
+test('outcomes of the fortnight before are history, each currency by itself, and no outcomes', async () => {
+  await api.start({ key: 'trust', arms: [arm('b', 1)] });
+  const early = (id: string, days: number, fields: object) =>
+    outcome(id, { pub_user_id: 'early', at: new Date(Date.now() - days * dayMs).toISOString(), ...fields });
+  await early('yesterday', 1, { value: 20, currency: 'EUR' });
+  await early('before', 2, { value: 5, currency: 'EUR' });
+  await early('another', 2, { value: 7 });
+  await early('old', 15, { value: 99, currency: 'EUR' });
+  await api.fetch({ pub_user_id: 'early' });
+  expect(await outcomes()).toEqual({});
+  await early('now', 0, { value: 30, currency: 'EUR' });
+  expect(Object.keys(await outcomes())).toEqual(['order EUR']);
+  await api.manage('PATCH', '/trust', { arms: [arm('b', 0.9), arm('c', 0.1)] });
+  await api.fetch({ pub_user_id: 'early' });
+  await collectAll(t);
+  const { rows } = await t.pool.query(
+    `select version, name, occurrences, value_micros::int / 1000000 as value, before_micros::int / 1000000 as before
+    from experiment_outcomes order by version, name`,
+  );
+  expect(rows).toEqual([
+    { version: 1, name: 'order', occurrences: 0, value: 0, before: 7 },
+    { version: 1, name: 'order EUR', occurrences: 1, value: 30, before: 25 },
+    { version: 2, name: 'order', occurrences: 0, value: 0, before: 7 },
+    { version: 2, name: 'order EUR', occurrences: 0, value: 0, before: 25 },
+  ]);
+});
+
+test('what users had of an outcome before narrows the interval of what they have of it since', async () => {
+  const width = async (before: string): Promise<number> => {
+    await withUsers({});
+    await t.pool.query(
+      `insert into experiment_outcomes (experiment_id, version, arm, unit_key, sees, name, occurrences, value_micros,
+        before_micros)
+      select experiment_id, version, arm, unit_key, true, 'order', 1, 1000000 * (n % 9 + n / 9 % 3), ${before}
+      from (select *, row_number() over (order by unit_key) as n from experiment_units) u`,
+    );
+    const [, b] = (await report()).arms;
+    await api.end();
+    return b.outcomes.order.difference.high - b.outcomes.order.difference.low;
+  };
+  expect(await width('1000000 * (n % 9)')).toBeLessThan(0.5 * (await width('0')));
 });

@@ -62,7 +62,7 @@ export async function readRows(executor: Executor, asked: Asked): Promise<SumsRo
     order by 1, 2, 3, 4`,
     values: [experimentId, version, segment ?? ''],
   });
-  const named = [...new Set(rows.filter(({ isOwn }) => isOwn).map(({ name }) => name))].sort();
+  const named = [...new Set(rows.filter(({ isOwn, n }) => isOwn && n > 0).map(({ name }) => name))].sort();
   const own = [false, true].flatMap((isEvent) =>
     named.filter((name) => isOwnKind(name) === isEvent).slice(0, maxOutcomes),
   );
@@ -96,18 +96,18 @@ export async function readRows(executor: Executor, asked: Asked): Promise<SumsRo
       xy: moments.xy - xy,
       yb: moments.yb - yb,
     };
-    return { arm, sees, value, name, isOwn, moments: inUnits(all, name === 'revenue' || isOwn, isOwn) };
+    return { arm, sees, value, name, isOwn, moments: inUnits(all, name === 'revenue' || isOwn) };
   });
 }
 
-/** `isMoney`: y is in micros. b is in micros as well, or 0. */
-function inUnits(moments: Moments, isMoney: boolean, isOwn: boolean): Moments {
-  if (!isMoney) return moments;
+/** `isMicros`: y and b are. */
+function inUnits(moments: Moments, isMicros: boolean): Moments {
+  if (!isMicros) return moments;
   const { y, b, yy, bb, xy, xb, yb } = moments;
-  const money = { y: y / 1e6, yy: yy / 1e12, xy: xy / 1e6 };
-  return isOwn
-    ? { ...moments, ...money }
-    : { ...moments, ...money, b: b / 1e6, bb: bb / 1e12, xb: xb / 1e6, yb: yb / 1e12 };
+  return {
+    ...{ ...moments, y: y / 1e6, b: b / 1e6, yy: yy / 1e12, bb: bb / 1e12 },
+    ...{ xy: xy / 1e6, xb: xb / 1e6, yb: yb / 1e12 },
+  };
 }
 
 type Excess = { arm: string; sees: boolean; value: string; name: string; isOwn: boolean } & Record<
@@ -146,12 +146,13 @@ async function outcomeExcess(
     text: `with top as materialized (
       select named.name, o.*, min(o.y) over (partition by named.name) as at
       from unnest($3::text[], $4::integer[]) as named (name, count) cross join lateral (
-        select arm, sees, value_micros::float8 as y from experiment_outcomes
-        where experiment_id = $1 and version = $2 and name = named.name order by value_micros desc limit named.count
+        select arm, sees, value_micros::float8 as y, before_micros::float8 as b from experiment_outcomes
+        where experiment_id = $1 and version = $2 and name = named.name and occurrences > 0
+        order by value_micros desc limit named.count
       ) o
     )
     select arm, sees, '' as value, name, true as "isOwn", sum(y - at) as y, sum(y * y - at * at) as yy,
-      sum(y - at) as xy, 0::float8 as yb
+      sum(y - at) as xy, sum(b * (y - at)) as yb
     from top group by 1, 2, 4`,
     values: [experimentId, version, names.map(({ name }) => name), names.map(({ count }) => count)],
   });

@@ -14,10 +14,14 @@ const members = (session: string): string => `cross join lateral (
 ) arm`;
 
 const key = 'experiment_id, version, arm, unit_key';
+const keyOf = (row: string): string => key.replace(/\w+/g, `${row}.$&`);
+
+/** Values of two currencies are never added up. `t`: the outcome. */
+const outcomeName = "concat_ws(' ', t.name, t.currency)";
 
 /**
  * Users who came into an experiment, and their sessions in it. Of those who are new, what they did in the fortnight
- * before is read: nothing that the experiment did can have changed it, in no version.
+ * before is read, own outcomes included: nothing that the experiment did can have changed it, in no version.
  */
 export const addSessionsSql = `
 with given as (
@@ -40,20 +44,27 @@ with given as (
     first_at = least(u.first_at, c.first_at)
   from counted c
   where u.experiment_id = c.experiment_id and u.version = c.version and u.arm = c.arm and u.unit_key = c.unit_key
-  returning ${['experiment_id', 'version', 'arm', 'unit_key'].map((name) => `u.${name}`).join(', ')}
+  returning ${keyOf('u')}
+), entered as (
+  select c.*, (
+    select least(c.first_at, min(p.first_at)) from experiment_units p
+    where p.experiment_id = c.experiment_id and p.unit_key = c.unit_key
+  ) as entered_at
+  from counted c where not exists (select from known k where (${keyOf('k')}) = (${keyOf('c')}))
+), outcomes_before as (
+  insert into experiment_outcomes (${key}, sees, name, occurrences, value_micros, before_micros)
+  select ${keyOf('n')}, n.would_see > 0, ${outcomeName}, 0, 0, sum(t.value_micros)
+  from entered n join experiments e on e.id = n.experiment_id
+  join own_outcomes t on t.user_key = n.unit_key and t.publisher_id = e.publisher_id
+    and t.at >= n.entered_at - interval '14 days' and t.at < n.entered_at
+  group by 1, 2, 3, 4, 5, 6
+  on conflict do nothing
 )
 insert into experiment_units (${key}, first_at, device, country, sessions, would_see, before_clicks,
   before_revenue_micros)
-select ${key
-  .split(', ')
-  .map((name) => `c.${name}`)
-  .join(', ')}, c.first_at, coalesce(c.device, ''), coalesce(c.country, ''), c.sessions, c.would_see,
+select ${keyOf('n')}, n.first_at, coalesce(n.device, ''), coalesce(n.country, ''), n.sessions, n.would_see,
   coalesce(b.clicks, 0), coalesce(b.revenue_micros, 0)
-from counted c
-cross join lateral (
-  select least(c.first_at, min(p.first_at)) as at from experiment_units p
-  where p.experiment_id = c.experiment_id and p.unit_key = c.unit_key
-) entered
+from entered n
 left join lateral (
   select sum(clicks)::int as clicks, sum(revenue_micros) as revenue_micros from sessions s
   cross join lateral (
@@ -63,12 +74,9 @@ left join lateral (
     union all
     select 0, coalesce(sum(k.revenue_micros), 0) from bookings k where k.day = s.day and k.session_id = s.id
   ) happened
-  where s.user_key = c.unit_key and not s.dev and s.created_at < entered.at
-    and s.day between (entered.at - interval '14 days')::date and entered.at::date
-) b on true
-where not exists (
-  select from known k where (k.experiment_id, k.version, k.arm, k.unit_key)
-    = (c.experiment_id, c.version, c.arm, c.unit_key))`;
+  where s.user_key = n.unit_key and not s.dev and s.created_at < n.entered_at
+    and s.day between (n.entered_at - interval '14 days')::date and n.entered_at::date
+) b on true`;
 
 /**
  * While peppers are rotated: sums of users who came again are kept on under their new keys. Comes before the sessions
@@ -119,11 +127,11 @@ export const addBookingsSql = addSql(
 
 /**
  * The publishers' own outcomes, of users who were in an experiment by then: for the version that ran, whenever it is
- * told. Values of two currencies are never added up.
+ * told.
  */
 export const addOutcomesSql = `
 insert into experiment_outcomes as o (${key}, sees, name, occurrences, value_micros)
-select u.experiment_id, u.version, u.arm, u.unit_key, u.would_see > 0, concat_ws(' ', t.name, t.currency), count(*),
+select u.experiment_id, u.version, u.arm, u.unit_key, u.would_see > 0, ${outcomeName}, count(*),
   sum(t.value_micros)
 from own_outcomes t join experiment_units u on u.unit_key = t.user_key and t.at >= u.first_at
 join experiments e on e.id = u.experiment_id and e.publisher_id = t.publisher_id
