@@ -117,6 +117,15 @@ test('editing a running one makes a new version and moves as few users as it can
   expect((await api.manage('PATCH', '/grow', { name: 'Grow' })).body.data.version).toBe(2);
 });
 
+test('a change that moves nobody begins no version: the order of arms, shares as forms round them', async () => {
+  const third = 1 / 3;
+  await api.start({ key: 'same', holdout: third, arms: [arm('b', third, more), arm('control', third)] });
+  const rounded = { holdout: 0.3333, arms: [arm('control', 0.3333), arm('b', 0.3333, more)] };
+  expect((await api.manage('PATCH', '/same', rounded)).body.data.version).toBe(1);
+  const { body } = await api.manage('PATCH', '/same', { arms: [arm('control', 0.3333), arm('b', 0.3334, more)] });
+  expect(body.data.version).toBe(2);
+});
+
 test('removing an arm sends its users to the control', async () => {
   await api.start({ key: 'less', arms: [arm('control', 0.4), arm('b', 0.4, more)] });
   const { body } = await api.manage('PATCH', '/less', { arms: [arm('control', 0.4)] });

@@ -186,6 +186,21 @@ test('texts of the unit are fields, and are kept beside other settings', async (
   expect(await field('arm1.labels.close').inputValue()).toBe('Not now');
 });
 
+test('an experiment that runs is renamed without a new version, with a second arm that changes nothing', async () => {
+  const arms = [
+    { key: 'b', share: 0.3, changes: { offers_per_response: 1 } },
+    { key: 'control', share: 0.3, changes: {} },
+    { key: 'same', share: 0.3, changes: {} },
+  ];
+  await api.start({ key: 'runs', arms });
+  const page = await open('admin', '/experiments/runs');
+  await page.locator('[name="name"]').fill('Renamed');
+  await save(page);
+  await page.getByText('Renamed saved.').waitFor();
+  const { data } = (await api.manage('GET', '/runs')).body;
+  expect([data.name, data.version, data.arms.length]).toEqual(['Renamed', 1, 3]);
+});
+
 test('a report that is not to be trusted says so first, and why', async () => {
   await api.start({ key: 'wrong', arms: halves({}) });
   await t.pool.query(

@@ -26,8 +26,8 @@ export function toForm(
   { publisher }: PublisherContext,
 ): FormValues {
   const all = arms as ArmInput[];
-  const others = all.filter((arm) => !isControl(arm));
   const control = all.find(isControl);
+  const others = all.filter((arm) => arm !== control);
   return {
     ...(values as Record<string, string>),
     ...Object.assign(
