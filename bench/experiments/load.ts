@@ -118,6 +118,7 @@ try {
     const { seconds } = await seedUsers(stage);
     await reportTimes(server.url);
     const whole = await reportTimes(server.url);
+    const byCountry = await reportTimes(server.url, '?segment=country');
     const ms = ({ p50, p95 }: { p50: number; p95: number }): [string, string] => [
       ...([`${p50.toFixed(0)} ms`, `p95 ${p95.toFixed(0)} ms`] as const),
     ];
@@ -125,6 +126,7 @@ try {
       ['fetches of a publisher without experiments', `${fetches.without.toFixed(0)} /s`, ''],
       [`with ${changes.length} experiments`, `${fetches.with.toFixed(0)} /s`, `${fetches.ratio.toFixed(2)} ×`],
       [`report of ${users} users, ${users * 2.5} sessions`, ...ms(whole)],
+      ['the same by country', ...ms(byCountry)],
       ['adding these users to the sums', `${seconds.toFixed(0)} s`, `${(users / seconds / 1000).toFixed(0)} k/s`],
     ];
     await writeTable('experiment-load', ['What', 'Measured', 'Beside'], rows, `\nMedians of ${rounds} rounds.`);
