@@ -213,7 +213,7 @@ test('a report that is not to be trusted says so first, and why', async () => {
   await page.getByText('Users of b differed from the control').waitFor();
 });
 
-test('times by which it starts and ends by itself are of the zone of the publisher, and stay to the second', async () => {
+test('times by which it starts and ends by itself are of the publisher’s zone, and stay to the second', async () => {
   await t.pool.query("update publishers set time_zone = 'Asia/Tokyo'");
   await t.deps.catalog.refresh();
   const page = await open('admin', '/experiments/new');
