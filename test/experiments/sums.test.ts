@@ -24,7 +24,7 @@ beforeAll(async () => {
     `insert into experiment_outcomes (experiment_id, version, arm, unit_key, sees, name, occurrences, value_micros,
       before_micros)
     select experiment_id, version, arm, unit_key, would_see > 0, 'order', (clicks > 1)::integer,
-      case when clicks > 1 then 1000000 * (hashtext(unit_key::text) % 500) else 0 end,
+      case when clicks > 1 then 500 * hashtext(unit_key::text)::bigint else 0 end,
       1000000 * (hashtext('b' || unit_key::text) % 300)
     from experiment_units where clicks > 0`,
   );
