@@ -20,7 +20,7 @@ export type BudgetRunVerdict = {
   conversions: number;
   booked: number;
   unbilled: number;
-  /** Times that a budget was full, and was raised. */
+  /** Times that nothing of a budget was left, booked or reserved, and it was raised. */
   raised: number;
   /** Checks after which more was booked than a budget allows, or its usage was not what is booked: must be 0. */
   exceeded: number;
@@ -76,7 +76,7 @@ export async function budgetRun(seed: number, size: { kills: number }): Promise<
         kind,
         price[kind],
       ]);
-      await raise(pool, budget, 5);
+      await raise(pool, budget, 5 * price[kind]);
     }
     const roles = ['api', 'api', 'worker'];
     for (const role of roles) stage.servers.push(await startLeaseServer(postgres.url, await freePort(), role));
@@ -102,12 +102,12 @@ async function killAll(stage: Stage, databaseUrl: string, { kills, draw, roles }
   const verdict = { kills: 0, raised: 0, exceeded: 0, unequal: 0 };
   const check = async (): Promise<void> => {
     for (const budget of stage.budgets) {
-      const { booked, spent } = await readBudget(stage.pool, budget.campaignId);
+      const { booked, spent, held } = await readBudget(stage.pool, budget.campaignId);
       if (booked > budget.limitMicros) verdict.exceeded += 1;
       if (booked !== spent) verdict.unequal += 1;
-      if (budget.limitMicros - booked >= price[budget.kind] * 1e6) continue;
+      if (budget.limitMicros - held >= price[budget.kind] * 1e6) continue;
       verdict.raised += 1;
-      await raise(stage.pool, budget, 2 + Math.floor(draw() * 12));
+      await raise(stage.pool, budget, price[budget.kind] * (1 + Math.floor(draw() * 12)));
     }
   };
   while (verdict.kills < kills) {
@@ -131,23 +131,35 @@ async function killAll(stage: Stage, databaseUrl: string, { kills, draw, roles }
   const wrongReports = await countWrongReports(stage, startMs);
   const { replayed, different } = await replay(stage, draw);
   const broken = verdict.exceeded + verdict.unequal + wrongReports + different;
-  return { ok: broken === 0 && replayed > 0, ...verdict, ...counts, ...sums, wrongReports, replayed, different };
+  return {
+    ok: broken === 0 && replayed > 0 && counts.conversions > 0,
+    ...verdict,
+    ...counts,
+    ...sums,
+    wrongReports,
+    replayed,
+    different,
+  };
 }
 
-/** What events and bookings say is booked and unbilled, and what the usage says is spent, at one moment. */
+/**
+ * What events and bookings say is booked and unbilled, and what the usage says is spent, and held with what is reserved
+ * beside it, at one moment.
+ */
 async function readBudget(pool: pg.Pool, campaignId: number) {
-  const { rows } = await pool.query<{ booked: number; unbilled: number; spent: number }>(
+  const { rows } = await pool.query<{ booked: number; unbilled: number; spent: number; held: number }>(
     `with ledger as (
       select revenue_micros, unbilled_micros from events where campaign_id = $1
       union all select revenue_micros, unbilled_micros from bookings where campaign_id = $1
     )
-    select coalesce(sum(revenue_micros), 0)::float8 as booked, coalesce(sum(unbilled_micros), 0)::float8 as unbilled,
-      coalesce((select spent_micros from campaign_usage
-        where campaign_id = $1 and publisher_id = 0 and period = 'lifetime'), 0)::float8 as spent
-    from ledger`,
+    select coalesce(sum(ledger.revenue_micros), 0)::float8 as booked,
+      coalesce(sum(ledger.unbilled_micros), 0)::float8 as unbilled,
+      coalesce(max(u.spent_micros), 0)::float8 as spent, coalesce(max(u.micros), 0)::float8 as held
+    from (select) one left join ledger on true
+    left join campaign_usage u on u.campaign_id = $1 and u.publisher_id = 0 and u.period = 'lifetime'`,
     [campaignId],
   );
-  return rows[0] as { booked: number; unbilled: number; spent: number };
+  return rows[0] as { booked: number; unbilled: number; spent: number; held: number };
 }
 
 /** Sums of reports that differ from the rows, once the rollups have caught up. */
@@ -210,7 +222,7 @@ function startUsers({ servers, budgets }: Stage, counts: { fetches: number; clic
         const { data } = (await answer.json()) as { data: { offers: Offer[] } };
         if (!answer.ok) continue;
         counts.fetches += 1;
-        if (turn % 3 > 0) await Promise.all(data.offers.map((offer) => follow(at, offer)));
+        if (turn % 3 < 2) await Promise.all(data.offers.map((offer) => follow(at, offer)));
       } catch {
         await sleep(50); // the server is away
       }
