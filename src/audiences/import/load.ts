@@ -74,6 +74,8 @@ async function stage(
 ): Promise<void> {
   let line = 0;
   let batch: Staged[] = [];
+  /** The next rows are read meanwhile. */
+  let staging: Promise<unknown> = Promise.resolve();
   for await (const lines of linesOf(createReadStream(file, { highWaterMark: 256 * 1024 }))) {
     for (const text of lines) {
       line += 1;
@@ -87,10 +89,13 @@ async function stage(
       } else batch.push(row);
     }
     if (batch.length < batchRows) continue;
-    await stageBatch(executor, batch);
+    await staging;
+    staging = stageBatch(executor, batch);
+    staging.catch(() => {}); // the next one tells
     batch = [];
     await report();
   }
+  await staging;
   await stageBatch(executor, batch);
 }
 
