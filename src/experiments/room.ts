@@ -14,7 +14,7 @@ import { experimentRoutes } from './configuration/routes.ts';
 import { createOutcomeWriter } from './outcome-store.ts';
 import { outcomeRoutes } from './outcomes/routes.ts';
 import { experimentPages } from './pages/pages.ts';
-import { recordPoints } from './report/over-time.ts';
+import { deleteSumsOfUsers, recordPoints } from './report/over-time.ts';
 import { collectSums } from './sums/collect.ts';
 import { eraseSumsOfSessions, eraseSumsOfUser, exportOutcomes, exportSums } from './sums/user-data.ts';
 
@@ -79,9 +79,5 @@ const navigation: readonly NavEntry[] = [
 const retention: RetentionStep = async (pool, { retentionRawDays }, nowMs) => {
   const before = new Date(nowMs - retentionRawDays * dayMs);
   const outcomes = await pool.query('delete from own_outcomes where at < $1', [before]);
-  const ended = 'select id from experiments where least(stopped_at, end_at) < $1';
-  const units = await pool.query(`delete from experiment_units where experiment_id in (${ended})`, [before]);
-  for (const table of ['experiment_outcomes', 'experiment_points'])
-    await pool.query(`delete from ${table} where experiment_id in (${ended})`, [before]);
-  return { outcomes: outcomes.rowCount ?? 0, experimentUsers: units.rowCount ?? 0 };
+  return { outcomes: outcomes.rowCount ?? 0, experimentUsers: await deleteSumsOfUsers(pool, before) };
 };

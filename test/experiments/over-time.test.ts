@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordPoints } from '../../src/experiments/report/over-time.ts';
+import { applyRetention } from '../../src/runtime/run-jobs.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { callsOf } from './support.ts';
 
@@ -81,4 +82,24 @@ test('an experiment that is over is not written down any more', async () => {
   await api.manage('POST', '/days/stop');
   await recordPoints(t.pool, Date.now() + dayMs);
   expect((await t.pool.query('select from experiment_points')).rowCount).toBe(2);
+});
+
+test('the report stays when the sums of users are deleted, with what came after the end', async () => {
+  await t.pool.query(
+    "update experiment_units set revenue_micros = revenue_micros + 1000000 where unit_key = md5('7')::uuid",
+  );
+  const [before, beforeAll] = [await report(), await report('?population=all')];
+  const users = async () => (await t.pool.query('select from experiment_units')).rowCount;
+  await applyRetention(t.house.rooms, { ...t.deps, now: () => Date.now() + 80 * dayMs });
+  expect(await users()).toBe(8000);
+  await applyRetention(t.house.rooms, { ...t.deps, now: () => Date.now() + 400 * dayMs });
+  expect(await users()).toBe(0);
+  const after = await report();
+  const { over_time, enough_since } = after;
+  expect(after).toEqual({ ...before, over_time, enough_since });
+  expect((await report('?population=all')).arms).toEqual(beforeAll.arms);
+  expect(over_time).toHaveLength(2);
+  expect(over_time.at(-1).arms).toEqual(before.over_time.at(-1).arms);
+  await applyRetention(t.house.rooms, { ...t.deps, now: () => Date.now() + 401 * dayMs });
+  expect(await report()).toEqual(after);
 });

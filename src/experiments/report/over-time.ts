@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { Executor } from '../../platform/db/pool.ts';
+import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { dayOf } from '../../platform/lib/time.ts';
 import { compare, type Estimate } from '../statistics/compare.ts';
 import { noMoments } from '../statistics/moments.ts';
@@ -17,15 +17,49 @@ export async function recordPoints(pool: pg.Pool, nowMs: number): Promise<void> 
   );
   for (const { id, version } of rows) {
     const sums = await readRows(pool, { experimentId: id, version, segment: null });
-    if (sums.length === 0) continue;
-    // An experiment that was removed meanwhile has no points.
-    await pool.query(
-      `insert into experiment_points (experiment_id, version, day, sums)
-      select id, $2, $3, $4 from experiments where id = $1
-      on conflict (experiment_id, version, day) do update set sums = excluded.sums`,
-      [id, version, dayOf(nowMs), JSON.stringify(sums)],
-    );
+    if (sums.length > 0) await writePoint(pool, id, { version, day: dayOf(nowMs), sums });
   }
+}
+
+/** An experiment that was removed meanwhile has no points. */
+const writePoint = (
+  executor: Executor,
+  id: number,
+  { version, day, sums }: { version: number; day: string; sums: readonly SumsRow[] },
+) =>
+  executor.query(
+    `insert into experiment_points (experiment_id, version, day, sums)
+    select id, $2, $3, $4 from experiments where id = $1
+    on conflict (experiment_id, version, day) do update set sums = excluded.sums`,
+    [id, version, day, JSON.stringify(sums)],
+  );
+
+/**
+ * Deletes the sums of users of experiments that ended before a time. How their versions stand then is written down as
+ * their last day, so that their reports stay.
+ * @returns users (count)
+ */
+export async function deleteSumsOfUsers(pool: pg.Pool, endedBefore: Date): Promise<number> {
+  const { rows } = await pool.query<{ id: number; ended: string; versions: number[] }>(
+    `select e.id, (least(e.stopped_at, e.end_at) at time zone 'UTC')::date::text as ended,
+      array(select distinct version from experiment_units u where u.experiment_id = e.id) as versions
+    from experiments e where least(e.stopped_at, e.end_at) < $1
+      and exists (select from experiment_units u where u.experiment_id = e.id)`,
+    [endedBefore],
+  );
+  let users = 0;
+  for (const { id, ended, versions } of rows)
+    users += await transaction(pool, async (executor) => {
+      for (const version of versions) {
+        const sums = await readRows(executor, { experimentId: id, version, segment: null });
+        const [last] = (await readPoints(executor, { experimentId: id, version })).slice(-1);
+        await writePoint(executor, id, { version, day: last?.day ?? ended, sums });
+      }
+      const deleted = await executor.query('delete from experiment_units where experiment_id = $1', [id]);
+      await executor.query('delete from experiment_outcomes where experiment_id = $1', [id]);
+      return deleted.rowCount ?? 0;
+    });
+  return users;
 }
 
 /** Days of a version, the first one first; of many, the last of them. */

@@ -76,7 +76,11 @@ export async function reportOf(
   const { arms, holdout, at } = stored ?? { ...experiment, at: null };
   const population = options.population ?? (holdout > 0 ? 'would_have_seen' : 'all');
   const asked = { experimentId: id, version };
-  const rows = await readRows(executor, { ...asked, segment: null });
+  const points = await readPoints(executor, asked);
+  const live = await readRows(executor, { ...asked, segment: null });
+  // Long after its end an experiment has no sums of users any more: it stands as on its last day.
+  const isOver = points.length > 0 && !live.some(({ moments }) => moments.n > 0);
+  const rows = isOver ? (points.at(-1)?.rows ?? []) : live;
   const sums = armSums(rows, population);
   const control = controlOf(arms) ?? '';
   const names = [
@@ -96,8 +100,8 @@ export async function reportOf(
   const { smallest_lift: lift } = experiment;
   const each = alpha / Math.max(1, names.length - 1);
   const today = dayOf(nowMs);
-  const points = (await readPoints(executor, asked)).filter(({ day }) => day !== today);
-  const overTime = [...points, { day: today, rows }].map((point) => {
+  const days = isOver ? points : [...points.filter(({ day }) => day !== today), { day: today, rows }];
+  const overTime = days.map((point) => {
     const lifts = revenueLifts(names, armSums(point.rows, population), each);
     return {
       day: point.day,

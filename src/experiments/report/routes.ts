@@ -115,7 +115,7 @@ const report = Type.Object(
     arms: Type.Array(arm, { description: 'The control first.' }),
     over_time: Type.Array(
       Type.Object({
-        day: Type.String({ description: 'UTC; the last one is now.' }),
+        day: Type.String({ description: 'UTC; the last one is now, or that of the end.' }),
         is_enough: Type.Boolean(),
         arms: Type.Array(Type.Object({ arm: Type.String(), lift: estimate })),
       }),
