@@ -115,34 +115,36 @@ const ratio = (one: number, other: number): string => `${(one / other).toFixed(2
 
 type Imported = { added: number; seconds: number; readSeconds: number };
 
-/** Imports new members into an audience of its own. */
-async function importInto({ pool }: Stage, url: string, key: string): Promise<Imported> {
+const membersOf = (key: string): string => Array.from({ length: importRows }, (_, n) => `${key}-${n}`).join('\n');
+
+/** Imports members into an audience of its own. */
+async function importInto({ pool }: Stage, url: string, key: string, members: string): Promise<Imported> {
   const authorization = `Bearer ${keys.with}`;
-  const json = { authorization, 'content-type': 'application/json' };
-  const made = await request(`${url}/manage/v1/audiences`, {
-    ...{ method: 'POST', headers: json, body: JSON.stringify({ key, name: key }) },
-  });
-  if (made.statusCode !== 201) throw new Error(await made.body.text());
-  const body = Array.from({ length: importRows }, (_, n) => `${key}-${n}`).join('\n');
+  const post = async (path: string, type: string, body: string): Promise<unknown> => {
+    const headers = { authorization, 'content-type': type };
+    const options = { method: 'POST', headers, body, headersTimeout: 0, bodyTimeout: 0 } as const;
+    const answer = await request(`${url}/manage/v1/audiences${path}`, options);
+    if (answer.statusCode >= 300) throw new Error(await answer.body.text());
+    return answer.body.json();
+  };
+  await post('', 'application/json', JSON.stringify({ key, name: key }));
   const startMs = performance.now();
   const secondsOf = (): number => (performance.now() - startMs) / 1000;
-  let readSeconds = 0;
   let isOver = false;
-  const watching = (async () => {
-    while (!isOver && readSeconds === 0) {
-      await sleep(200);
+  const untilRead = async (): Promise<number> => {
+    for (; !isOver; await sleep(200)) {
       const adding = await pool.query("select from audience_imports where state = 'adding'");
-      if (adding.rows.length > 0) readSeconds = secondsOf();
+      if (adding.rows.length > 0) return secondsOf();
     }
-  })();
-  const answer = await request(`${url}/manage/v1/audiences/${key}/import`, {
-    ...{ method: 'POST', headers: { authorization, 'content-type': 'text/csv' }, body },
-    ...{ headersTimeout: 0, bodyTimeout: 0 },
-  });
-  const { data } = (await answer.body.json()) as { data: { added: number } };
-  isOver = true;
-  await watching;
-  return { added: data.added, seconds: secondsOf(), readSeconds };
+    return 0;
+  };
+  const importAll = async (): Promise<[unknown, number]> => [
+    await post(`/${key}/import`, 'text/csv', members),
+    secondsOf(),
+  ];
+  const ended = importAll().finally(() => (isOver = true));
+  const [[answer, seconds], readSeconds] = await Promise.all([ended, untilRead()]);
+  return { added: (answer as { data: { added: number } }).data.added, seconds, readSeconds };
 }
 
 async function importRowsOf(
@@ -150,13 +152,18 @@ async function importRowsOf(
   { url, port, memory }: { url: string; port: number; memory: () => Promise<number> },
 ): Promise<[string, string, string][]> {
   const name = `import-${Date.now()}`;
+  const [keyAlone, keyBeside] = [`${name}-alone`, `${name}-beside`];
   const memoryBefore = await memory();
-  const quiet = await importInto(stage, url, `${name}-alone`);
+  const quiet = await importInto(stage, url, keyAlone, membersOf(keyAlone));
   const alone = [(await load(port, keys.without)).perS];
-  let beside: Imported | null = null;
-  const importing = importInto(stage, url, `${name}-beside`).then((done) => (beside = done));
+  const members = membersOf(keyBeside);
+  let isOver = false;
   const fetches: number[] = [];
-  while (beside === null) fetches.push((await load(port, keys.without)).perS);
+  const fetchAll = async (): Promise<void> => {
+    while (!isOver) fetches.push((await load(port, keys.without)).perS);
+  };
+  const importing = importInto(stage, url, keyBeside, members).finally(() => (isOver = true));
+  const [beside] = await Promise.all([importing, fetchAll()]);
   alone.push((await load(port, keys.without)).perS);
   const rowOf = (what: string, { added, seconds, readSeconds }: Imported): [string, string, string] => [
     `import of ${added} members, ${what}`,
@@ -165,7 +172,7 @@ async function importRowsOf(
   ];
   return [
     rowOf('alone', quiet),
-    rowOf('beside fetches', await importing),
+    rowOf('beside fetches', beside),
     ['fetches beside it', `${mean(fetches).toFixed(0)} /s`, ratio(mean(fetches), mean(alone))],
     ['memory of the process', `${memoryBefore.toFixed(0)} MB`, `${(await memory()).toFixed(0)} MB after`],
   ];
