@@ -47,11 +47,14 @@ test('a marketer makes an experiment, starts it, reads its report and stops it',
   await field('key').fill('one-offer');
   await field('control').fill('50');
   await field('holdout').fill('10');
+  await field('layer').fill('not a layer');
   await field('arm1.key').fill('one');
   await field('arm1.share').fill('60');
   await field('arm1.offers_per_response').fill('1');
   await save(page);
   await page.getByText('at most 1').first().waitFor();
+  await page.locator('[name="layer"][aria-invalid="true"]').waitFor();
+  await field('layer').fill('unit');
   await field('arm1.share').fill('40');
   await page.getByText('There is no revenue to plan with yet.').waitFor();
   await field('smallest_lift').fill('3');
@@ -64,7 +67,7 @@ test('a marketer makes an experiment, starts it, reads its report and stops it',
   await page.getByRole('dialog').getByRole('button', { name: 'Start' }).click();
   await page.getByText('Experiment started.').waitFor();
   const { data } = (await api.manage('GET', '/one-offer')).body;
-  expect(data).toMatchObject({ state: 'running', holdout: 0.1, placements: null, smallest_lift: 0.03 });
+  expect(data).toMatchObject({ state: 'running', placements: null, holdout: 0.1, layer: 'unit', smallest_lift: 0.03 });
   expect(data.ramp).toEqual([
     { after_hours: 0, share: 0.1 },
     { after_hours: 24, share: 1 },

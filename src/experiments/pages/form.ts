@@ -79,6 +79,7 @@ export function readForm(fields: Fields, { publisher }: PublisherContext): Value
     name: fields.text('name'),
     placements: chosen.length === 0 ? null : chosen,
     campaign_id: fields.text('campaign_id') === '' ? null : Number(fields.text('campaign_id')),
+    layer: fields.text('layer') || null,
     holdout: shareOf(fields, 'holdout'),
     smallest_lift: shareOf(fields, 'smallest_lift'),
     ramp: readRamp(fields.text('ramp')),
@@ -180,6 +181,7 @@ export function formFields(form: FormBuilder, context: PublisherContext, isNew: 
           choices: choices([...campaigns], t('experiments.allOffers')),
         }),
       ]),
+      form.input('layer', { label: t('experiments.layer'), code: true, hint: t('experiments.layerHint') }),
     )}
     ${planFields(form, context.publisher.timeZone)}
     ${armNames.map((name, at) => {

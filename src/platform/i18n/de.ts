@@ -1696,6 +1696,8 @@ export const de: Messages = {
     label_saved: 'Gespeichert',
     label_terms: 'Bedingungen',
     labels: 'Texte des Werbeplatzes',
+    layer: 'Ebene',
+    layerHint: 'Experimente einer Ebene teilen sich deren Nutzer, sodass sie zugleich dasselbe ändern dürfen.',
     lead: 'Einem Teil der Nutzer etwas anderes zeigen und sehen, was es wirklich bringt.',
     lift: 'Unterschied',
     low: 'Mindestens',

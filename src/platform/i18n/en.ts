@@ -1634,6 +1634,8 @@ export const en = {
     label_saved: 'Saved',
     label_terms: 'Terms',
     labels: 'Texts of the unit',
+    layer: 'Layer',
+    layerHint: 'Experiments of one layer divide its users among them, so that they may change the same thing at once.',
     lead: 'Show some users something else, and see what it really adds.',
     lift: 'Lift',
     low: 'At least',
