@@ -94,6 +94,14 @@ export function createApi(call: Call): Api {
   };
 }
 
+/** Prints what a call has done: its data for scripts, its message for people. @returns the exit code */
+export function say({ out }: Pick<Call, 'out'>, answer: unknown): number {
+  const { message, data } = answer as { message: string; data: unknown };
+  out.data(data);
+  out.line(message);
+  return exitCodes.ok;
+}
+
 /** A JSON file; - reads standard input. @throws CommandError: it is no JSON */
 export async function readJsonFile({ stdin }: Pick<Call, 'stdin'>, file: string): Promise<unknown> {
   const json = file === '-' ? await readAll(stdin) : await readFile(file, 'utf8');

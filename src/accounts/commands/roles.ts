@@ -1,4 +1,4 @@
-import { createApi } from '../../command-line/api.ts';
+import { createApi, say } from '../../command-line/api.ts';
 import { exitCodes, type Run, usageError } from '../../command-line/command.ts';
 import type { CustomRole } from '../../shell/context.ts';
 
@@ -26,14 +26,12 @@ export const setRole: Run = async (call) => {
   const api = createApi(call);
   const found = await named(api, name);
   const body = { name, permissions };
-  const answer =
+  return say(
+    call,
     found === undefined
       ? await api.call('POST', path, { body })
-      : await api.call('PUT', `${path}/${found.id}`, { body });
-  const { message, data } = answer as { message: string; data: CustomRole };
-  call.out.data(data);
-  call.out.line(message);
-  return exitCodes.ok;
+      : await api.call('PUT', `${path}/${found.id}`, { body }),
+  );
 };
 
 export const removeRole: Run = async (call) => {

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { createApi } from '../../command-line/api.ts';
+import { createApi, say } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
 
 const path = '/manage/v1/audiences';
@@ -52,11 +52,4 @@ async function change(call: Call, method: 'PUT' | 'DELETE'): Promise<number> {
   if (key === '' || users.length === 0) throw usageError('Name an audience by its key, and users by their ids.');
   const body = call.options.emails === true ? { sha256_emails: users } : { ids: users };
   return say(call, await createApi(call).call(method, `${pathOf(key)}/members`, { body }));
-}
-
-function say(call: Call, answer: unknown): number {
-  const { message, data } = answer as { message: string; data: object };
-  call.out.data(data);
-  call.out.line(message);
-  return exitCodes.ok;
 }

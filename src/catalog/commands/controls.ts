@@ -1,4 +1,4 @@
-import { createApi, readJsonFile } from '../../command-line/api.ts';
+import { createApi, readJsonFile, say } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, usageError } from '../../command-line/command.ts';
 
 type Answer = { message: string; data: object; warnings: { path: string; message: string }[] };
@@ -26,10 +26,9 @@ export const setControls: Run = async (call) => {
   const path = pathOf(publisher);
   const body = await readJsonFile(call, file);
   const query = call.options['dry-run'] === true ? { dry_run: 'true' } : {};
-  const { message, data, warnings } = (await createApi(call).call('PUT', path, { body, query })) as Answer;
-  call.out.data(data);
-  call.out.line(message);
-  for (const warning of warnings) call.out.note(`${warning.path} ${warning.message}`);
+  const answer = await createApi(call).call('PUT', path, { body, query });
+  say(call, answer);
+  for (const warning of (answer as Answer).warnings) call.out.note(`${warning.path} ${warning.message}`);
   return exitCodes.ok;
 };
 
@@ -75,11 +74,7 @@ async function run(call: Call, action: 'stop' | 'resume'): Promise<number> {
   const path = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
   if (path === undefined || !/^[1-9]\d{0,8}$/.test(id) || rest.length > 0)
     throw usageError(`Name what to ${action}: offer, campaign or advertiser, and its id.`);
-  const answer = await createApi(call).call('POST', `${path}/${id}/${action}`);
-  const { message, data } = answer as { message: string; data: object };
-  call.out.data(data);
-  call.out.line(message);
-  return exitCodes.ok;
+  return say(call, await createApi(call).call('POST', `${path}/${id}/${action}`));
 }
 
 /** The kill switch. */

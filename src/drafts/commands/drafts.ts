@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { createApi, readJsonFile } from '../../command-line/api.ts';
+import { createApi, readJsonFile, say } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
 import type { Decided } from '../bulk.ts';
 import type { Draft } from '../draft.ts';
@@ -84,10 +84,5 @@ export const approveDrafts: Run = (call) => {
 
 export const refuseDrafts: Run = (call) => decide(call, { action: 'refuse', reason: textOption(call, 'reason') });
 
-export const undoDraft: Run = async (call) => {
-  const answer = await createApi(call).call('POST', `${path}/${oneOf(call)}/undo`);
-  const { message, data } = answer as { message: string; data: Draft };
-  call.out.data(data);
-  call.out.line(message);
-  return exitCodes.ok;
-};
+export const undoDraft: Run = async (call) =>
+  say(call, await createApi(call).call('POST', `${path}/${oneOf(call)}/undo`));

@@ -1,4 +1,4 @@
-import { createApi, readJsonFile } from '../../command-line/api.ts';
+import { createApi, readJsonFile, say } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
 import type { ExperimentView } from '../configuration/view.ts';
 import type { ExperimentPlan } from '../report/plan.ts';
@@ -29,13 +29,6 @@ export const show: Run = async (call) => {
     call.out.line(`  ${key}  ${percent(share)}  ${JSON.stringify(changes)}`);
   return exitCodes.ok;
 };
-
-function say(call: Call, answer: unknown): number {
-  const { message, data } = answer as { message: string; data: object };
-  call.out.data(data);
-  call.out.line(message);
-  return exitCodes.ok;
-}
 
 export const create: Run = async (call) => {
   const [file = '', ...rest] = call.args;

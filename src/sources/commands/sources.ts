@@ -1,4 +1,4 @@
-import { createApi, readJsonFile } from '../../command-line/api.ts';
+import { createApi, readJsonFile, say } from '../../command-line/api.ts';
 import { exitCodes, type Run, usageError } from '../../command-line/command.ts';
 
 const path = '/manage/v1/sources/segment';
@@ -16,10 +16,7 @@ export const set: Run = async (call) => {
   const [file = '', ...rest] = call.args;
   if (file === '' || rest.length > 0) throw usageError('Name one file.');
   const body = await readJsonFile(call, file);
-  const { message, data } = (await createApi(call).call('PUT', path, { body })) as { message: string; data: object };
-  call.out.data(data);
-  call.out.line(message);
-  return exitCodes.ok;
+  return say(call, await createApi(call).call('PUT', path, { body }));
 };
 
 type Event = {
