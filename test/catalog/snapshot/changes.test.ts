@@ -80,6 +80,9 @@ describe('a change made by plain SQL is served by every process, without a resta
       campaign_publishers: 'active',
       sequence_rules: 'active',
     };
+    await one.pool.query(
+      "insert into sequence_rules (publisher_id, effect, match, active) select min(id), 'deny', '{}', false from publishers",
+    );
     for (const table of [
       'publishers',
       'api_keys',
@@ -94,6 +97,8 @@ describe('a change made by plain SQL is served by every process, without a resta
     ]) {
       const { version: before } = await loadVersion(one.pool);
       const column = columns[table] ?? 'name';
+      await one.pool.query(`update ${table} set ${column} = ${column} where false`);
+      expect((await loadVersion(one.pool)).version, `${table}, no row`).toBe(before);
       await one.pool.query(`update ${table} set ${column} = ${column}`);
       expect((await loadVersion(one.pool)).version, table).toBeGreaterThan(before);
     }
