@@ -4,8 +4,11 @@ import type { Campaign, Snapshot } from '../catalog/types.ts';
 import type { ModelSource } from '../learning/source.ts';
 import { findGoals, findHoldBacks, type GoalSources, type PursuedGoal } from '../offers/goals.ts';
 import type { Executor } from '../platform/db/pool.ts';
-import { dayOf, hourMs } from '../platform/lib/time.ts';
+import { dayOf, hourMs, minuteMs } from '../platform/lib/time.ts';
 import { type Fact, raiseFacts } from '../webhooks/raise-events.ts';
+
+/** What is reached in the last moments of a period is told in the next one. */
+const lookBackMs = minuteMs;
 
 /** An end that nobody noticed in time, because no worker ran, raises no event after this. */
 const lateAfterMs = 24 * hourMs;
@@ -23,8 +26,11 @@ export async function raiseCampaignEvents({
   const snapshot = catalog.current();
   const nowMs = now();
   await raiseFacts(pool, 'campaign.ended', endedCampaigns(snapshot, nowMs).map(endedFact));
-  const reached = await findReachedBudgets(pool, snapshot, nowMs);
-  const facts = reached.map((budget) => {
+  const reached = await Promise.all(
+    [nowMs - lookBackMs, nowMs].map((atMs) => findReachedBudgets(pool, snapshot, atMs)),
+  );
+  const budgets = new Map(reached.flat().map((budget) => [budgetKey(budget), budget]));
+  const facts = [...budgets.values()].map((budget) => {
     const { campaign, publisherId, metric, per, limit } = budget;
     const data = { campaign_id: campaign.id, name: campaign.name, metric, per, limit };
     return { publisherId: publisherId ?? campaign.publisherId, subject: budgetKey(budget), data };

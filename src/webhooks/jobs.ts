@@ -91,7 +91,9 @@ export const applyWebhookRetention: RetentionStep = async (pool, { retentionDeli
   );
   await pool.query('delete from webhook_endpoints where event is null and deleted_at < $1::date', [day]);
   await pool.query(
-    "delete from operational_events where raised_at is null and sent_at < $1::date - interval '60 days'",
+    // A budget of a campaign's whole life stays reached: its row remembers that this was told.
+    `delete from operational_events where raised_at is null and sent_at < $1::date - interval '60 days'
+      and not (event = 'campaign.budget_reached' and subject like '% lifetime%')`,
     [keepFrom],
   );
   await pool.query("delete from redelivery_jobs where status <> 'running' and created_at < $1::date", [keepFrom]);

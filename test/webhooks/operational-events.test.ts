@@ -3,6 +3,7 @@ import { Value } from '@sinclair/typebox/value';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { raiseCampaignEvents } from '../../src/tracking/campaign-events.ts';
 import { recordHealth } from '../../src/webhooks/dispatcher/settle/health.ts';
+import { applyWebhookRetention } from '../../src/webhooks/jobs.ts';
 import { operationalEvents } from '../../src/webhooks/raise-events.ts';
 import { sendOperationalEvents } from '../../src/webhooks/send-operational.ts';
 import { eventTypes } from '../support/event-types.ts';
@@ -195,6 +196,10 @@ test('a budget that is used up and a campaign that ends are told once', async ()
   await sendOperationalEvents(t.pool, nowMs);
   await raise();
   expect(await raised(campaign.publisher_id)).toEqual({});
+  // Also long after what was sent is deleted: the budget is as it was.
+  await applyWebhookRetention(t.pool, t.deps.config, nowMs + 1000 * 24 * hourMs);
+  await raiseCampaignEvents({ ...t.deps, now: () => nowMs + 1000 * 24 * hourMs });
+  expect(await raised(campaign.publisher_id)).toEqual({});
 });
 
 test('a budget is reached when it is spent, whatever is reserved; a cap when its count is', async () => {
@@ -229,4 +234,25 @@ test('a budget is reached when it is spent, whatever is reserved; a cap when its
   expect(await raise()).toEqual([`${campaign.id} lifetime`, `${campaign.id} ${campaign.publisher_id} lifetime`]);
   await t.pool.query('update campaign_usage set clicks = 3 where campaign_id = $1 and publisher_id = 0', [campaign.id]);
   expect(await raise()).toContain(`${campaign.id} clicks lifetime`);
+});
+
+test('a cap that is reached in the last moments of its period is told in the next one', async () => {
+  const midnightMs = Date.parse('2031-03-01T00:00:00Z');
+  const [, campaign] = await activeCampaigns();
+  await t.pool.query("update publishers set time_zone = 'UTC' where id = $1", [campaign.publisher_id]);
+  await t.pool.query('update campaigns set rules = $2 where id = $1', [
+    campaign.id,
+    { total_caps: [{ metric: 'clicks', per: 'day', limit: 3 }] },
+  ]);
+  await t.deps.catalog.refresh();
+  await t.pool.query('insert into campaign_usage (campaign_id, publisher_id, period, clicks) values ($1, 0, $2, 3)', [
+    campaign.id,
+    `day ${new Date(midnightMs - 24 * hourMs).toISOString()}`,
+  ]);
+  for (const atMs of [midnightMs + 10_000, midnightMs + 20_000])
+    await raiseCampaignEvents({ ...t.deps, now: () => atMs });
+  const { rows } = await t.pool.query(
+    "select subject, count from operational_events where event = 'campaign.budget_reached' and subject like '% day %'",
+  );
+  expect(rows).toEqual([{ subject: `${campaign.id} clicks day 2031-02-28T00:00:00.000Z`, count: 1 }]);
 });
