@@ -71,7 +71,7 @@ export type LimitedTotal = {
 };
 
 /** What is counted for a campaign's goal; `period` names it among the periods of its usage. */
-export type GoalTotal = { metric: GoalMetric; byMs: number; period: string };
+export type GoalTotal = { metric: GoalMetric; sinceMs: number; byMs: number; period: string };
 
 /** The caps of a catalogue: which events are counted, and for whom. Without a cap there is no counting. */
 export type ActiveCaps = {
@@ -195,7 +195,10 @@ export const ownTotals = (campaign: Limited, owner: Publisher | undefined): Limi
   totalOf(campaign, owner, null, listOf(campaign.rules.total_caps), goalTotalOf(campaign));
 
 const goalTotalOf = ({ goal }: Pick<Campaign, 'goal'>): GoalTotal | null =>
-  goal && { metric: goal.metric, byMs: goal.byMs, period: `goal ${new Date(goal.sinceMs).toISOString()}` };
+  goal && {
+    ...{ metric: goal.metric, sinceMs: goal.sinceMs, byMs: goal.byMs },
+    period: `goal ${new Date(goal.sinceMs).toISOString()}`,
+  };
 
 const totalOf = (
   { id: campaignId, overspendPercent }: Limited,

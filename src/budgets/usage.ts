@@ -118,8 +118,9 @@ export const periodsOf = (totals: readonly LimitedTotal[], nowMs: number): strin
   ),
 ];
 
-/** Counts only what happens before the goal's end. */
-const goalPeriodsAt = ({ byMs, period }: GoalTotal, atMs: number): string[] => (atMs < byMs ? [period] : []);
+/** Counts only what happens from when the goal was set, until its end. */
+const goalPeriodsAt = ({ sinceMs, byMs, period }: GoalTotal, atMs: number): string[] =>
+  sinceMs <= atMs && atMs < byMs ? [period] : [];
 
 type TotalRef = Pick<LimitedTotal, 'campaignId' | 'publisherId'>;
 

@@ -25,14 +25,14 @@ with given as (
     txn_key uuid, void boolean, id uuid, publisher_id integer, campaign_id integer, advertiser_id integer, txn_id text,
     given_micros bigint, payout_micros bigint, unbilled_micros bigint, currency text, is_loyalty boolean,
     loyalty_micros numeric,
-    suspicious text, click_at_ms float8, booked_at_ms float8)
+    suspicious text, counted_in text[], click_at_ms float8, booked_at_ms float8)
 ), added as (
   insert into conversions (day, session_id, offer_id, event, txn_key, void, id, publisher_id, campaign_id,
     advertiser_id, txn_id, given_micros, payout_micros, unbilled_micros, currency, is_loyalty, loyalty_micros,
-    suspicious, click_at, booked_at)
+    suspicious, counted_in, click_at, booked_at)
   select day, session_id, offer_id, event, txn_key, void, id, publisher_id, campaign_id, advertiser_id,
     txn_id, given_micros, payout_micros, unbilled_micros, currency, is_loyalty, loyalty_micros, suspicious,
-    to_timestamp(click_at_ms / 1000), to_timestamp(booked_at_ms / 1000)
+    counted_in, to_timestamp(click_at_ms / 1000), to_timestamp(booked_at_ms / 1000)
   from given
   order by day, session_id, offer_id, event, txn_key, void
   on conflict do nothing
@@ -82,6 +82,7 @@ const toRow = ({ click, booking, txnId }: LedgerEntry) => ({
   is_loyalty: booking.isLoyalty,
   loyalty_micros: booking.loyaltyMicros.toString(),
   suspicious: booking.suspicious,
+  counted_in: booking.countedIn,
   click_at_ms: booking.clickAtMs,
   booked_at_ms: booking.bookedAtMs,
 });

@@ -180,6 +180,32 @@ describe('with one process', () => {
       expect(await spent(t, campaignId)).toMatchObject({ spent: 5e6, unbilled: 5e6, conversions: 2 });
     });
 
+    test('from before a budget or goal give nothing back to it when they are voided', async () => {
+      const clicks = await clicked(1);
+      const { campaign_id: campaignId, clickId: click_id } = clicks[0] as Clicked;
+      const report = async (txn_id: string, more: object = {}) =>
+        (await track(t, { click_id, txn_id, ...more })).json().data;
+      await setCampaign(t, campaignId, { payout_kind: 'cpa', payout_amount: 5 });
+      expect(await report('before')).toMatchObject({ payout: 5, unbilled: 0 });
+      t.clock.ms += 60_000;
+      await budget(campaignId, 5, {
+        goal: { metric: 'conversions', count: 10, by: new Date(t.clock.ms + 3_600_000).toISOString() },
+        updated_at: new Date(t.clock.ms),
+      });
+      t.clock.ms += 1000;
+      expect(await report('a')).toMatchObject({ payout: 5, unbilled: 0 });
+      expect(await report('before', { void: '1' })).toMatchObject({ payout: -5, unbilled: 0 });
+      expect(await report('b')).toMatchObject({ payout: 0, unbilled: 5 });
+      expect(await spent(t, campaignId)).toMatchObject({ spent: 5e6, unbilled: 5e6, conversions: 2 });
+      expect(await spent(t, campaignId, 'goal')).toMatchObject({ conversions: 2 });
+      await setCampaign(t, campaignId, { rules: '{}', updated_at: new Date(t.clock.ms) });
+      await t.deps.catalog.refresh();
+      expect(await report('without')).toMatchObject({ payout: 5 });
+      await budget(campaignId, 5);
+      expect(await report('without', { void: '1' })).toMatchObject({ payout: -5 });
+      expect(await spent(t, campaignId)).toMatchObject({ spent: 5e6 });
+    });
+
     test('of absurd amounts never make room in a budget', async () => {
       const clicks = await clicked(12);
       const campaignId = clicks[0]?.campaign_id as number;

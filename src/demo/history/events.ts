@@ -110,6 +110,7 @@ function conversionOf(session: SessionRecord, offer: Offer, clickAtMs: number, b
       isLoyalty: campaign.isLoyalty,
       loyaltyMicros: 0n,
       suspicious: null,
+      countedIn: [],
       clickAtMs,
       bookedAtMs,
     },

@@ -1,6 +1,9 @@
 /** Name of the webhook event that posts a booking back. */
 export const postbackEvent = 'conversion';
 
+/** What is counted over all publishers, or at the one of the click. */
+export type CountedTotal = 'campaign' | 'publisher';
+
 /** A row of the ledger: a conversion, or the void that reverses it. Amounts in millionths. */
 export type Booking = {
   id: string;
@@ -17,6 +20,8 @@ export type Booking = {
   isLoyalty: boolean;
   loyaltyMicros: bigint;
   suspicious: string | null;
+  /** Totals of its campaign that it was counted in; null: not known. */
+  countedIn: readonly CountedTotal[] | null;
   clickAtMs: number;
   bookedAtMs: number;
 };

@@ -1,10 +1,22 @@
-import { activeCapsOf } from '../../budgets/caps.ts';
+import { activeCapsOf, type LimitedTotal } from '../../budgets/caps.ts';
 import { type CountedEvent, countEvents, takeBackExposures } from '../../budgets/count.ts';
 import { type Amounts, countedPeriods, deltasOf } from '../../budgets/usage.ts';
 import type { Campaign, Snapshot } from '../../catalog/types.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import type { NewBooking } from '../insert-bookings.ts';
-import type { Booking } from './booking.ts';
+import type { Booking, CountedTotal } from './booking.ts';
+
+/** The bookings with the totals that `countBookings` counts them in, as the ledger keeps them. */
+export const withTotals = (snapshot: Snapshot, bookings: readonly NewBooking[]): NewBooking[] => {
+  const needs = activeCapsOf(snapshot);
+  return bookings.map((one) => {
+    const campaign = snapshot.offers.get(one.click.offerId)?.campaign;
+    const totals = campaign === undefined ? [] : needs.totalsOf(campaign, one.click.publisherId);
+    return { ...one, booking: { ...one.booking, countedIn: totals.map(nameOf) } };
+  });
+};
+
+const nameOf = ({ publisherId }: LimitedTotal): CountedTotal => (publisherId === null ? 'campaign' : 'publisher');
 
 /** Whether `countBookings` has to count one of them. */
 export const areCounted = (snapshot: Snapshot, bookings: readonly NewBooking[]): boolean => {
@@ -17,7 +29,7 @@ export const areCounted = (snapshot: Snapshot, bookings: readonly NewBooking[]):
 
 /**
  * Counts new bookings in the usage of campaigns and in the histories that caps need. A void reverses the amount in the
- * periods of its conversion, and takes the conversion out of the user's history. Amounts in another currency than the
+ * periods of its conversion, in totals that it was counted in, and takes the conversion out of the user's history. Amounts in another currency than the
  * campaign's count in no budget, suspicious ones nowhere.
  * @returns the bookings that no longer fit into a budget, by their ids
  */
@@ -34,6 +46,7 @@ export async function countBookings(
   const voids = counted.filter(({ booking }) => booking.isVoid);
   const reversals = voids.flatMap(({ click, booking, campaign }) =>
     needs.totalsOf(campaign, click.publisherId).flatMap((total) => {
+      if (click.conversion?.countedIn?.includes(nameOf(total)) === false) return [];
       const periods = countedPeriods(total, 'conversion', convertedAtMs(click, booking));
       return deltasOf(total, periods, reversalOf(campaign, booking));
     }),

@@ -67,6 +67,7 @@ function bookingOf(
     isLoyalty: click.isLoyalty,
     loyaltyMicros: click.isLoyalty ? times(paidMicros, click.currencyMultiplier) : 0n,
     suspicious: click.suspicious,
+    countedIn: null,
     clickAtMs: click.clickAtMs ?? nowMs,
     bookedAtMs: nowMs,
   };

@@ -60,6 +60,7 @@ function buildSample({ nowMs }: SampleContext): Buffer {
     isLoyalty: true,
     loyaltyMicros: 150_000_000n,
     suspicious: null,
+    countedIn: null,
     clickAtMs: nowMs,
     bookedAtMs: nowMs,
   };

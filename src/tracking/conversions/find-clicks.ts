@@ -47,7 +47,7 @@ export type Lookup = ClickRef & { event: string; txnKey: string };
 const bookingSql = (days: string, isVoid: boolean): string => `(
   select json_build_object('id', id, 'given', given_micros::text, 'payout', payout_micros::text,
     'unbilled', unbilled_micros::text, 'currency', currency,
-    'is_loyalty', is_loyalty, 'loyalty', loyalty_micros::text, 'suspicious', suspicious,
+    'is_loyalty', is_loyalty, 'loyalty', loyalty_micros::text, 'suspicious', suspicious, 'counted_in', counted_in,
     'booked_at', extract(epoch from booked_at) * 1000)
   from conversions
   where day = any(${days}) and day = c.day and session_id = c.session_id and offer_id = c.offer_id
@@ -101,6 +101,7 @@ type BookingRow = {
   is_loyalty: boolean;
   loyalty: string;
   suspicious: string | null;
+  counted_in: Booking['countedIn'];
   booked_at: number;
 };
 
@@ -204,6 +205,7 @@ const toBooking = (row: BookingRow, { lookup, isVoid, clickAtMs }: BookingContex
   isLoyalty: row.is_loyalty,
   loyaltyMicros: BigInt(row.loyalty),
   suspicious: row.suspicious,
+  countedIn: row.counted_in,
   clickAtMs,
   bookedAtMs: Math.round(row.booked_at),
 });

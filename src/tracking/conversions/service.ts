@@ -15,7 +15,7 @@ import { type ClickRef, createClickIdCodec } from '../clicks/click-id.ts';
 import { insertBookings, markUnbilledBookings, type NewBooking } from '../insert-bookings.ts';
 import type { TrackingDeps } from '../ports.ts';
 import { type Booking, postbackEvent, unbilled } from './booking.ts';
-import { areCounted, countBookings } from './count-caps.ts';
+import { areCounted, countBookings, withTotals } from './count-caps.ts';
 import { type Evaluation, evaluate } from './evaluate.ts';
 import { type ConvertedClick, findClicks, type Lookup } from './find-clicks.ts';
 import { buildPostback } from './postback.ts';
@@ -176,8 +176,9 @@ const toNewBooking = ({ item, click, evaluation }: Evaluated): NewBooking[] =>
  * statement, and a transaction around it only where caps count. What no longer fits into a budget is booked with 0.
  * @returns the new ones as they were booked, by id
  */
-async function bookAll({ pool, catalog }: ServiceDeps, bookings: readonly NewBooking[]): Promise<Map<string, Booking>> {
+async function bookAll({ pool, catalog }: ServiceDeps, given: readonly NewBooking[]): Promise<Map<string, Booking>> {
   const snapshot = catalog.current();
+  const bookings = withTotals(snapshot, given);
   if (!areCounted(snapshot, bookings)) {
     const { added, queued } = await insertBookings(pool, bookings, bookings.flatMap(postbacksOf));
     tellWorkers(pool, queued);
