@@ -10,7 +10,9 @@ import {
   lockStock,
   markDrained,
   type NewCoupon,
+  type RenewedHold,
   readFallbacks,
+  renewHolds,
   type Stock,
   type StoredCoupon,
   takeExpiredHold,
@@ -63,6 +65,7 @@ export async function issueCoupons(
   const existing = await findOf(executor, wants);
   const coupons = new Map<string, Coupon>();
   const confirmed: Confirmed[] = [];
+  const renewed: RenewedHold[] = [];
   for (const want of wants) {
     const row = existing.get(want.id);
     if (row === undefined) continue;
@@ -71,6 +74,8 @@ export async function issueCoupons(
     coupons.set(want.id, toCoupon(openCoupon(tools, row), expiresAt, want));
     if (isConfirmed)
       confirmed.push({ userKey: row.user_key, offerId: row.offer_id, sessionId: want.sessionId, expiresAt });
+    else if (row.held_until !== null)
+      renewed.push({ userKey: row.user_key, offerId: row.offer_id, heldUntilMs: holdEndOf(want, nowMs) });
   }
   const fresh = wants.filter(({ id }) => !existing.has(id));
   const codes = await takeCodes(tools, executor, { fresh, stocks, nowMs });
@@ -85,12 +90,15 @@ export async function issueCoupons(
   count(stocks, confirmed, 'held', -1);
   count(stocks, confirmed, 'given', 1);
   if (confirmed.length > 0) await confirmHolds(executor, confirmed, nowMs);
+  if (renewed.length > 0) await renewHolds(executor, renewed);
   if (added.length + confirmed.length > 0)
     await writeCoupons(executor, { coupons: added, stocks: [...stocks.values()] }, nowMs);
   const drained = [...stocks.values()].filter(({ next, last, isOwn }) => isOwn && next > last);
   if (drained.length > 0) await markDrained(executor, drained, nowMs);
   return coupons;
 }
+
+const holdEndOf = ({ offer }: CouponWant, nowMs: number): number => nowMs + (offer.coupon?.holdMinutes ?? 0) * minuteMs;
 
 function newCoupon(tools: IssueTools, want: Keyed, code: string, { isHold, nowMs }: Issue): NewCoupon {
   const { userKeys, offer, publisherId, sessionId } = want;
@@ -100,7 +108,7 @@ function newCoupon(tools: IssueTools, want: Keyed, code: string, { isHold, nowMs
     sealed: tools.secretBox.seal(code, couponContext([userKey, offer.id])),
     digest: tools.digestOf(code),
     expiresAt: expiryOf(offer.coupon, nowMs),
-    heldUntilMs: isHold ? nowMs + (offer.coupon?.holdMinutes ?? 0) * minuteMs : null,
+    heldUntilMs: isHold ? holdEndOf(want, nowMs) : null,
   };
 }
 

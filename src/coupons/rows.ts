@@ -129,6 +129,24 @@ where c.user_key = h.user_key and c.offer_id = h.offer_id`,
   });
 }
 
+/** A hold that begins anew. */
+export type RenewedHold = { userKey: string; offerId: number; heldUntilMs: number };
+
+/** The stock must be locked. */
+export async function renewHolds(executor: Executor, holds: readonly RenewedHold[]): Promise<void> {
+  await executor.query({
+    name: 'renew_coupon_holds',
+    text: `update coupons c set held_until = h.held_until
+from unnest($1::uuid[], $2::integer[], $3::timestamptz[]) as h (user_key, offer_id, held_until)
+where c.user_key = h.user_key and c.offer_id = h.offer_id`,
+    values: [
+      uuids(holds, ({ userKey }) => userKey),
+      integers(holds, ({ offerId }) => offerId),
+      timestamps(holds, ({ heldUntilMs }) => heldUntilMs),
+    ],
+  });
+}
+
 /** Takes a code away whose hold is over; null: there is none. The stock must be locked. */
 export async function takeExpiredHold(
   executor: Executor,

@@ -36,4 +36,16 @@ test('a selected offer holds a code until its time is over; then another user ge
   await usp.select(first, offer.campaign_id, { user: 'one' });
   await usp.unselect(first, offer.campaign_id, { user: 'one' });
   expect(await wrap(second, 'two')).toBe('SECOND');
+
+  // Who selects the offer again holds the code again.
+  await coupons.add(offer.id, { codes: ['THIRD'] });
+  const [again, other, third] = [await sessionOf('again'), await sessionOf('other'), await sessionOf('third')];
+  await usp.select(again, offer.campaign_id, { user: 'again' });
+  await usp.unselect(again, offer.campaign_id, { user: 'again' });
+  await usp.select(again, offer.campaign_id, { user: 'again' });
+  expect(await wrap(other, 'other')).toBeUndefined();
+  t.clock.ms += 11 * 60_000;
+  await usp.select(again, offer.campaign_id, { user: 'again' });
+  expect(await wrap(third, 'third')).toBeUndefined();
+  expect(await wrap(again, 'again')).toBe('THIRD');
 });
