@@ -20,6 +20,8 @@ export type ExperimentPlan = {
 
 type Asked = {
   publisherId: number;
+  /** What the keys of users begin with (`pepperMark`); those of an earlier pepper come no more. */
+  userKeyMark: string;
   /** Normalised names; null: all. */
   placements: readonly string[] | null;
   /** Of all arms, the control first; the part of the traffic that is outside has none. */
@@ -28,10 +30,13 @@ type Asked = {
   nowMs: number;
 };
 
-/** Days of traffic that are looked at, and sessions that are enough of it (counts). */
+/** Days of traffic that are looked at, and sessions that are read of it (counts). */
 const windowDays = 7;
 const enoughSessions = 5_000;
 const mostSessions = 20_000;
+
+/** How much of all pages is read first, and four times as much again, until there are enough sessions. */
+const smallestPart = 1 / 4096;
 
 /** Plans by a sample of users of the last week. */
 export async function planOf(executor: Executor, asked: Asked): Promise<ExperimentPlan> {
@@ -60,37 +65,63 @@ export function usersOfAllArms({ mean, variance, lift, shares }: Design): number
   return Number.isFinite(found) ? Math.ceil((found * all) / (control + arm)) : null;
 }
 
-type SampleRow = Pick<Moments, 'n' | 'x' | 'y' | 'xx' | 'yy' | 'xy'> & { days: number };
+type Sample = { moments: Moments; usersPerDay: number };
 
-/** Users with keys below a bound, which is random with them: 1 of 256, 1 of 16, or all, as many as it takes. */
-async function sampleUsers(executor: Executor, asked: Asked): Promise<{ moments: Moments; usersPerDay: number }> {
-  for (const part of [256, 16, 1]) {
-    const row = await readSample(executor, asked, part);
-    if (part > 1 && row.x < enoughSessions) continue;
-    if (row.n > 0) return resultOf(row, part);
+/** Random pages tell whether sessions have users at all; users are read in the order of their keys, which is random. */
+async function sampleUsers(executor: Executor, asked: Asked): Promise<Sample> {
+  let part = smallestPart;
+  let sessions = await readSample(executor, asked, pages(part));
+  while (part < 1 && sessions.x < enoughSessions) {
+    part *= 4;
+    sessions = await readSample(executor, asked, pages(part));
   }
   // No session has a user: each counts as one.
-  return resultOf(await readSample(executor, asked, null), 1);
+  if (sessions.keyed === 0) return sampleOf(sessions, part);
+  const { userKeyMark: mark } = asked;
+  const users = await readSample(executor, asked, {
+    from: 'sessions',
+    where: `user_key between $4::uuid and $5::uuid order by user_key limit ${mostSessions}`,
+    values: [mark.padEnd(32, '0'), mark.padEnd(32, 'f')],
+  });
+  return sampleOf(users, users.x < mostSessions ? 1 : partBelow(users.last, mark));
 }
 
-const resultOf = ({ days, ...sums }: SampleRow, part: number) => ({
-  moments: { ...sums, b: 0, bb: 0, xb: 0, yb: 0 },
-  usersPerDay: (sums.n * part) / Math.max(1, days),
+/** Which sessions are read; `$1` to `$3` are taken. */
+type Source = { from: string; where: string; values: readonly unknown[] };
+
+const pages = (part: number): Source => ({
+  from: 'sessions tablesample system ($4) repeatable (0)',
+  where: 'true',
+  values: [100 * part],
 });
 
-/** `part` null: sessions without a user. */
-async function readSample(executor: Executor, asked: Asked, part: number | null): Promise<SampleRow> {
+/** The part of all keys of a mark that are not above one of them. */
+const partBelow = (key: string, mark: string): number =>
+  (Number.parseInt(key.replaceAll('-', '').slice(mark.length, mark.length + 12), 16) + 1) / 16 ** 12;
+
+/** `part`: how much of all users the sample has, 0 to 1. */
+const sampleOf = ({ days, ...sums }: SampleRow, part: number): Sample => ({
+  moments: { ...sums, b: 0, bb: 0, xb: 0, yb: 0 },
+  usersPerDay: sums.n / part / Math.max(1, days),
+});
+
+type SampleRow = Pick<Moments, 'n' | 'x' | 'y' | 'xx' | 'yy' | 'xy'> & {
+  days: number;
+  /** Sessions with a user. */
+  keyed: number;
+  /** The highest key; empty: there is none. */
+  last: string;
+};
+
+async function readSample(executor: Executor, asked: Asked, { from, where, values }: Source): Promise<SampleRow> {
   const { publisherId, placements, nowMs } = asked;
-  const below = part === null || part === 1 ? null : `${(256 / part).toString(16).padStart(2, '0')}${'0'.repeat(30)}`;
   const { rows } = await executor.query<SampleRow>(
     `with sample as materialized (
-      select day, id, created_at, coalesce(user_key, id) as unit from sessions
+      select day, id, created_at, user_key, coalesce(user_key, id) as unit from ${from}
       where day >= ($1::timestamptz - interval '${windowDays} days')::date and publisher_id = $2 and not dev
-        and ($3::text[] is null or placement = any($3))
-        and ${part === null ? 'user_key is null' : `user_key ${below === null ? 'is not null' : '< $4::uuid'}`}
-      limit ${mostSessions}
+        and ($3::text[] is null or placement = any($3)) and ${where}
     ), units as (
-      select count(*)::float8 as x, coalesce(sum(paid.micros), 0)::float8 / 1e6 as y, min(created_at) as since
+      select s.unit, count(*)::float8 as x, coalesce(sum(paid.micros), 0)::float8 / 1e6 as y, min(created_at) as since
       from sample s left join lateral (
         select sum(micros) as micros from (
           select e.revenue_micros as micros from events e
@@ -101,9 +132,11 @@ async function readSample(executor: Executor, asked: Asked, part: number | null)
     )
     select count(*)::float8 as n, coalesce(sum(x), 0) as x, coalesce(sum(y), 0) as y, coalesce(sum(x * x), 0) as xx,
       coalesce(sum(y * y), 0) as yy, coalesce(sum(x * y), 0) as xy,
-      coalesce(extract(epoch from $1 - min(since)) * 1000 / ${dayMs}, 0)::float8 as days
+      coalesce(extract(epoch from $1 - min(since)) * 1000 / ${dayMs}, 0)::float8 as days,
+      (select count(user_key)::int from sample) as keyed,
+      coalesce((select unit::text from units order by unit desc limit 1), '') as last
     from units`,
-    [new Date(nowMs), publisherId, placements, ...(below === null ? [] : [below])],
+    [new Date(nowMs), publisherId, placements, ...values],
   );
   return rows[0] as SampleRow;
 }
