@@ -6,7 +6,7 @@ import type { Job } from '../platform/jobs.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
-import { createUserKeys } from '../platform/security/user-key.ts';
+import { createUserKeys, pepperMark } from '../platform/security/user-key.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
 import { experimentCommands } from './commands.ts';
@@ -27,7 +27,8 @@ type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
 export function createExperiments({ platform, catalog, accounts }: Needs) {
   const { pool, dbHealth, config, now } = platform.deps;
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
-  const http = catalog.managementHttp(accounts.auth);
+  const userKeyMark = pepperMark(config.userPepper);
+  const http = { ...catalog.managementHttp(accounts.auth), userKeyMark };
   const jobs: readonly Job[] = [
     {
       name: 'experiment sums',
@@ -63,7 +64,7 @@ export function createExperiments({ platform, catalog, accounts }: Needs) {
     commands: experimentCommands,
     navigation,
     pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>
-      experimentPages(app, shell, management),
+      experimentPages(app, shell, { management, userKeyMark }),
     jobs: () => jobs,
   };
 }

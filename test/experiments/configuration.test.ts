@@ -139,6 +139,54 @@ test('what is over can be started again, and not be changed before', async () =>
   expect((await api.manage('POST', '/over/start')).body.data).toMatchObject({ state: 'running', version: 2 });
 });
 
+const end = (key: string) =>
+  t.pool.query("update experiments set end_at = now() - interval '1 minute' where key = $1", [key]);
+
+test('an end that is moved after it has passed starts the experiment again, unless another is in its way', async () => {
+  await api.start({ key: 'past', arms: [arm('a', 0.5, more)] });
+  await end('past');
+  await api.start({ key: 'next', arms: [arm('a', 0.5, { offers_per_response: 2 })] });
+  for (const end_at of [null, '2100-01-01T00:00:00Z']) {
+    const { status, body } = await api.manage('PATCH', '/past', { end_at });
+    expect(status).toBe(409);
+    expect(body.error.message).toContain('next');
+  }
+  expect((await api.manage('PATCH', '/past', { end_at: '2020-01-01T00:00:00Z' })).body.data.state).toBe('ended');
+  await api.manage('POST', '/next/stop');
+  const { data } = (await api.manage('PATCH', '/past', { end_at: null })).body;
+  expect(data).toMatchObject({
+    state: 'running',
+    version: 2,
+    history: [{ version: 1 }, { action: 'start', version: 2 }],
+  });
+  expect(Date.parse(data.started_at)).toBe(Date.parse(data.versions[1].at));
+});
+
+test('one that runs again after its end shares the users of its layer with those that came meanwhile', async () => {
+  const layer = 'number';
+  await api.start({ key: 'past', layer, arms: [arm('a', 0.5, more)] });
+  await end('past');
+  const next = await api.start({ key: 'next', layer, arms: [arm('a', 0.5, more)] });
+  expect(next.allocation).toEqual([{ from: 0, to: 5000, arm: 'a' }]);
+  const { data } = (await api.manage('PATCH', '/past', { end_at: null })).body;
+  expect(data.allocation).toEqual([{ from: 5000, to: 10_000, arm: 'a' }]);
+  await end('past');
+  await api.start({ key: 'last', layer, arms: [arm('a', 0.1, more)] });
+  expect((await api.manage('PATCH', '/past', { end_at: null })).status).toBe(409);
+});
+
+test('one that ended and is given a later start is scheduled, and a draft stays one', async () => {
+  await api.start({ key: 'past', arms: [arm('a', 0.5, more)] });
+  await api.manage('POST', '', { key: 'draft', arms: [arm('a', 0.5, more)] });
+  await Promise.all([end('past'), end('draft')]);
+  expect((await api.manage('PATCH', '/draft', { end_at: null })).body.data).toMatchObject({
+    state: 'draft',
+    version: 1,
+  });
+  const fields = { start_at: '2100-01-01T00:00:00Z', end_at: '2100-02-01T00:00:00Z' };
+  expect((await api.manage('PATCH', '/past', fields)).body.data).toMatchObject({ state: 'scheduled', version: 2 });
+});
+
 test('every change stands in the audit log', async () => {
   await api.start({ key: 'logged', arms: [arm('a', 0.5, more)] });
   await api.manage('POST', '/logged/stop');

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { pepperMark } from '../../src/platform/security/user-key.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { callsOf } from './support.ts';
 
@@ -61,4 +62,21 @@ test('a plan counts users of the last week, and grows with what is asked of it',
 test('where no session has a user, each counts as one', async () => {
   await t.pool.query('update sessions set user_key = null');
   expect((await plan({ arms: arms(0.5, 0.5) })).users_per_day).toBe(50);
+});
+
+test('users of more sessions than are read are reckoned from these, as are sessions without a user', async () => {
+  const mark = pepperMark(t.deps.config.userPepper);
+  await t.pool.query('delete from sessions');
+  await t.pool.query(
+    `insert into sessions (day, id, publisher_id, placement, user_key, offer_ids, campaign_ids, dev, usp, usp_check_all,
+      created_at)
+    select now()::date, gen_random_uuid(), $1, 'checkout', overlay(md5((n / 2)::text) placing $2 from 1)::uuid, '{}',
+      '{}', false, false, false, now()
+    from generate_series(0, 59999) n`,
+    [t.publisher.id, mark],
+  );
+  const perDay = async () => (await plan({ arms: arms(0.5, 0.5) })).users_per_day;
+  expect(Math.abs((await perDay()) / 30_000 - 1)).toBeLessThan(0.05);
+  await t.pool.query('update sessions set user_key = null');
+  expect(Math.abs((await perDay()) / 60_000 - 1)).toBeLessThan(0.1);
 });

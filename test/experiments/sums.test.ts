@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { armSums, type Population, readRows, type Segment } from '../../src/experiments/report/sums.ts';
 import { noMoments } from '../../src/experiments/statistics/moments.ts';
@@ -101,10 +102,8 @@ test('sums that follow each change of users are those of one pass over all, capp
   expect(rows[0]).toEqual({ rows: 3 * 2 * 6 + 3 * 2, deltas: 0 });
 });
 
-test('own outcomes follow what their users saw and had of them before, and count those without any as 0', async () => {
-  await t.pool.query(
-    'delete from experiment_outcomes o where not exists (select from experiment_units u where u.unit_key = o.unit_key)',
-  );
+/** Sums of own outcomes, against one pass over all users. */
+async function expectSameOutcomes(): Promise<void> {
   for (const population of ['all', 'would_have_seen'] as const) {
     const { rows: expected } = await t.pool.query(
       `with cap as (
@@ -128,9 +127,31 @@ test('own outcomes follow what their users saw and had of them before, and count
       const order = outcomes.get('order') ?? noMoments;
       expect(order.n, arm).toBe(expected[at].n);
       for (const name of ['y', 'yy', 'b', 'xb', 'bb', 'yb'] as const)
-        expect(order[name] / expected[at][name], `${population} ${arm} ${name}`).toBeCloseTo(1, 9);
+        expect(
+          (order[name] - expected[at][name]) / (expected[at][name] || 1),
+          `${population} ${arm} ${name}`,
+        ).toBeCloseTo(0, 9);
     }
   }
+}
+
+test('own outcomes follow what their users saw and had of them before, and count those without any as 0', async () => {
+  await t.pool.query(
+    'delete from experiment_outcomes o where not exists (select from experiment_units u where u.unit_key = o.unit_key)',
+  );
+  await expectSameOutcomes();
+});
+
+test('what users had of an outcome before stays until the first of them has it again', async () => {
+  const occurrences = (text: string) => t.pool.query(`update experiment_outcomes set ${text}`);
+  await occurrences('occurrences = 0, value_micros = 0');
+  await t.pool.query(addUpMomentsSql);
+  await occurrences(`occurrences = 1, value_micros = 1000000 * (hashtext(unit_key::text) % 50) where arm <> 'c'`);
+  await t.pool.query(addUpMomentsSql);
+  await expectSameOutcomes();
+  await t.pool.query("delete from experiment_moments where is_own and arm = 'c'");
+  await t.pool.query(await readFile(new URL('../../migrations/0070-outcome-sums-anew.sql', import.meta.url), 'utf8'));
+  await expectSameOutcomes();
 });
 
 test('removing the experiment removes its sums', async () => {

@@ -25,7 +25,7 @@ export async function findTraffic(
   executor: Executor,
   { publisherId, audienceId, userKeys, nowMs }: Asked,
 ): Promise<Traffic> {
-  const part = await sampleShare(executor, 'sessions');
+  const part = await sampleShare(executor, 'sessions', nowMs - lookBackMs);
   const { rows } = await executor.query<{ userKey: string | null; pubUserId: string | null; emailKey: string | null }>(
     `select user_key as "userKey", pub_user_id as "pubUserId", decision::json -> 3 ->> 'emailKey' as "emailKey"
     from sessions tablesample system ($4)

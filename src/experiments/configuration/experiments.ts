@@ -53,7 +53,7 @@ export const experiments: Resource = {
           'The control, which changes nothing, and up to four others. What is left of the traffic is outside.',
       }),
       start_at: timeOrNull('It starts by itself then; null: when it is started.'),
-      end_at: timeOrNull('null: when it is stopped.'),
+      end_at: timeOrNull('null: when it is stopped. Moved after it has passed, it starts the experiment again.'),
       ramp: rampSchema,
       smallest_lift: Type.Number({
         ...{ minimum: 0.001, maximum: 10, default: 0.05 },
@@ -151,12 +151,24 @@ async function complete(values: ExperimentValues, work: Work, current: Experimen
   requireNoneLeave(current, values.ramp, work.nowMs);
   const isSame = isDeepStrictEqual(design(values), design(current));
   const { state } = current;
-  if (isSame && values.start_at === current.start_at) return values;
   if (!isSame && (state === 'stopped' || state === 'ended'))
     throw new AppError('conflict', { message: `The experiment is over: start it again, or make another one.` });
+  if (state === 'ended' && (values.end_at === null || isAfter(values.end_at, work.nowMs)))
+    return startAgain(values, work, current);
+  if (isSame && values.start_at === current.start_at) return values;
   const isLive = state === 'running' || state === 'scheduled' || values.start_at !== null;
   const action = state === 'running' ? 'change' : 'schedule';
   return isLive ? { ...values, ...(await arrange(values, work, current, action)) } : values;
+}
+
+const isAfter = (time: string, nowMs: number): boolean => Date.parse(time) > nowMs;
+
+/** An end that is moved after it has passed starts the experiment again, now or when it says; a draft stays one. */
+async function startAgain(values: ExperimentValues, work: Work, current: ExperimentView): Promise<Values> {
+  if (current.started_at === null && values.start_at === null) return values;
+  const isLater = values.start_at !== null && isAfter(values.start_at, work.nowMs);
+  const arranged = await arrange(values, work, current, isLater ? 'schedule' : 'start');
+  return { ...values, ...arranged, started_at: isLater ? null : new Date(work.nowMs).toISOString() };
 }
 
 /**

@@ -1,13 +1,13 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { answerOf, rowAnswer } from '../../management/answers.ts';
-import { type ManagementHttp, post, publisherQuery, requirePermission } from '../../management/http.ts';
+import { post, publisherQuery, requirePermission } from '../../management/http.ts';
 import type { View } from '../../management/resource.ts';
 import { idempotencyKey, openManagementScope, resourceRoutes } from '../../management/resource-routes.ts';
 import { refuseFields, strictBody } from '../../management/strict-body.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
-import { reportRoutes } from '../report/routes.ts';
+import { type ExperimentHttp, reportRoutes } from '../report/routes.ts';
 import { adoptArm, undoAdoption } from './adopt.ts';
 import { experiments } from './experiments.ts';
 import { startExperiment, stopExperiment } from './state.ts';
@@ -61,7 +61,7 @@ const actions: Readonly<Record<string, Action>> = {
 };
 
 /** REST over experiments: `/manage/v1/experiments`. */
-export async function experimentRoutes(app: App, http: ManagementHttp): Promise<void> {
+export async function experimentRoutes(app: App, http: ExperimentHttp): Promise<void> {
   openManagementScope(app);
   resourceRoutes(app, http, experiments, ['list', 'create']);
   reportRoutes(app, http);

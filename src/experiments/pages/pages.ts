@@ -22,7 +22,7 @@ import type { ReportOptions } from '../report/report.ts';
 import { segments } from '../report/sums.ts';
 import { errorsToForm, formFields, readForm, toForm } from './form.ts';
 import { historyCard } from './history-card.ts';
-import { planPanel, typedPlan } from './plan.ts';
+import { type PlanDeps, planPanel, typedPlan } from './plan.ts';
 import { overTimeCard, reportCard } from './report-card.ts';
 import { segmentsCard } from './segments-card.ts';
 import { daysText, inWords } from './words.ts';
@@ -34,7 +34,8 @@ const tones: Record<ExperimentView['state'], Tone> = {
 };
 
 /** Experiments: the list, a form in words, and the report of each with what starts and stops it. */
-export function experimentPages(app: App, shell: Shell, management: ManagementClient): void {
+export function experimentPages(app: App, shell: Shell, deps: PlanDeps): void {
+  const { management } = deps;
   const pages = publisherPages(app, shell);
   const figures: Figures<PublisherContext> = {
     get columns() {
@@ -88,7 +89,7 @@ export function experimentPages(app: App, shell: Shell, management: ManagementCl
       historyCard(context, { experiment: view as ExperimentView, href: hrefOf(context, view.key) }),
   });
   pages.post(`${path}/new/plan`, 'admin', async (context, fields) => ({
-    fragment: await typedPlan(management, context, fields),
+    fragment: await typedPlan(deps, context, fields),
   }));
   registerActions(pages, management);
 }

@@ -25,15 +25,22 @@ export const planPanel = ({ path, viewer }: PublisherContext): Html =>
         )}</div>`
     : nothing;
 
+/** `userKeyMark`: what the keys of users begin with (`pepperMark`). */
+export type PlanDeps = { management: ManagementClient; userKeyMark: string };
+
 /** The plan of what is typed, which may be incomplete. */
-export async function typedPlan(management: ManagementClient, context: PublisherContext, fields: Fields) {
+export async function typedPlan(
+  { management, userKeyMark }: PlanDeps,
+  context: PublisherContext,
+  fields: Fields,
+): Promise<Html> {
   const design = readForm(fields, context) as PlannedDesign;
   const shares = [design.holdout, ...design.arms.map(({ share }) => share)];
   const total = shares.reduce((sum, share) => sum + share, 0);
   const isComplete = shares.every((share) => share >= 0) && total <= 1 + 1e-9 && design.smallest_lift > 0;
   if (!isComplete || (design.arms.length < 2 && total === 0))
     return html`<p class="hint">${t('experiments.planIncomplete')}</p>`;
-  const plan = await management.read(context, (work) => planFor(work, design));
+  const plan = await management.read(context, (work) => planFor(work, design, userKeyMark));
   return html`<p>${inWords(design as ExperimentValues)}</p>${planText(plan)}`;
 }
 

@@ -29,9 +29,13 @@ function plannedShares({ arms, holdout }: Pick<PlannedDesign, 'arms' | 'holdout'
   return [arms.find(({ key }) => key === control)?.share ?? left, ...others];
 }
 
-/** How long an experiment takes, as it is stored or typed. */
-export const planFor = ({ executor, publisherId, nowMs }: Work, design: PlannedDesign): Promise<ExperimentPlan> =>
+/** How long an experiment takes, as it is stored or typed. `userKeyMark`: what the keys of users begin with. */
+export const planFor = (
+  { executor, publisherId, nowMs }: Work,
+  design: PlannedDesign,
+  userKeyMark: string,
+): Promise<ExperimentPlan> =>
   planOf(executor, {
-    ...{ publisherId, placements: design.placements, shares: plannedShares(design) },
+    ...{ publisherId, userKeyMark, placements: design.placements, shares: plannedShares(design) },
     ...{ lift: design.smallest_lift, nowMs },
   });

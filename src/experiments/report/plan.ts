@@ -1,3 +1,4 @@
+import { sampleShare } from '../../platform/db/partitions.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { usersNeeded } from '../statistics/checks.ts';
@@ -20,6 +21,8 @@ export type ExperimentPlan = {
 
 type Asked = {
   publisherId: number;
+  /** What the keys of users begin with (`pepperMark`); those of an earlier pepper come no more. */
+  userKeyMark: string;
   /** Normalised names; null: all. */
   placements: readonly string[] | null;
   /** Of all arms, the control first; the part of the traffic that is outside has none. */
@@ -31,7 +34,12 @@ type Asked = {
 /** Days of traffic that are looked at, and sessions that are enough of it (counts). */
 const windowDays = 7;
 const enoughSessions = 5_000;
-const mostSessions = 20_000;
+
+/** As many samples of the usual size (`sampleShare`) are looked through at most (count): about 160,000 sessions. */
+const mostSamples = 16;
+
+/** How much of all pages is read first, and four times as much again, until there are enough sessions. */
+const smallestPart = 1 / 4096;
 
 /** Plans by a sample of users of the last week. */
 export async function planOf(executor: Executor, asked: Asked): Promise<ExperimentPlan> {
@@ -60,37 +68,64 @@ export function usersOfAllArms({ mean, variance, lift, shares }: Design): number
   return Number.isFinite(found) ? Math.ceil((found * all) / (control + arm)) : null;
 }
 
-type SampleRow = Pick<Moments, 'n' | 'x' | 'y' | 'xx' | 'yy' | 'xy'> & { days: number };
+type Sample = { moments: Moments; usersPerDay: number };
 
-/** Users with keys below a bound, which is random with them: 1 of 256, 1 of 16, or all, as many as it takes. */
-async function sampleUsers(executor: Executor, asked: Asked): Promise<{ moments: Moments; usersPerDay: number }> {
-  for (const part of [256, 16, 1]) {
-    const row = await readSample(executor, asked, part);
-    if (part > 1 && row.x < enoughSessions) continue;
-    if (row.n > 0) return resultOf(row, part);
+/**
+ * Random pages tell how much of all sessions has enough of the publisher's; that part of all users is read then. It is
+ * bounded by what is looked through, so that a small publisher beside large ones has a smaller sample.
+ */
+async function sampleUsers(executor: Executor, asked: Asked): Promise<Sample> {
+  const most = Math.min(1, mostSamples * (await sampleShare(executor, 'sessions', asked.nowMs - windowDays * dayMs)));
+  let part = Math.min(most, smallestPart);
+  let sessions = await readSample(executor, asked, pages(part));
+  while (part < most && sessions.x < enoughSessions) {
+    part = Math.min(most, part * 4);
+    sessions = await readSample(executor, asked, pages(part));
   }
   // No session has a user: each counts as one.
-  return resultOf(await readSample(executor, asked, null), 1);
+  return sampleOf(sessions.keyed === 0 ? sessions : await readSample(executor, asked, users(part, asked)), part);
 }
 
-const resultOf = ({ days, ...sums }: SampleRow, part: number) => ({
-  moments: { ...sums, b: 0, bb: 0, xb: 0, yb: 0 },
-  usersPerDay: (sums.n * part) / Math.max(1, days),
+/** Which sessions are read; `$1` to `$3` are taken. */
+type Source = { from: string; where: string; values: readonly unknown[] };
+
+const pages = (part: number): Source => ({
+  from: 'sessions tablesample system ($4) repeatable (0)',
+  where: 'true',
+  values: [100 * part],
 });
 
-/** `part` null: sessions without a user. */
-async function readSample(executor: Executor, asked: Asked, part: number | null): Promise<SampleRow> {
+/** Keys of users are random behind their mark: those of a part of them are the lowest. */
+const users = (part: number, { userKeyMark: mark }: Asked): Source => {
+  const last = Math.floor(part * 16 ** 12) - 1;
+  return {
+    from: 'sessions',
+    where: 'user_key between $4::uuid and $5::uuid',
+    values: [mark.padEnd(32, '0'), `${mark}${last.toString(16).padStart(12, '0')}`.padEnd(32, 'f')],
+  };
+};
+
+/** `part`: how much of all users the sample has, 0 to 1. */
+const sampleOf = ({ days, ...sums }: SampleRow, part: number): Sample => ({
+  moments: { ...sums, b: 0, bb: 0, xb: 0, yb: 0 },
+  usersPerDay: sums.n / part / Math.max(1, days),
+});
+
+type SampleRow = Pick<Moments, 'n' | 'x' | 'y' | 'xx' | 'yy' | 'xy'> & {
+  days: number;
+  /** Sessions with a user. */
+  keyed: number;
+};
+
+async function readSample(executor: Executor, asked: Asked, { from, where, values }: Source): Promise<SampleRow> {
   const { publisherId, placements, nowMs } = asked;
-  const below = part === null || part === 1 ? null : `${(256 / part).toString(16).padStart(2, '0')}${'0'.repeat(30)}`;
   const { rows } = await executor.query<SampleRow>(
     `with sample as materialized (
-      select day, id, created_at, coalesce(user_key, id) as unit from sessions
+      select day, id, created_at, user_key, coalesce(user_key, id) as unit from ${from}
       where day >= ($1::timestamptz - interval '${windowDays} days')::date and publisher_id = $2 and not dev
-        and ($3::text[] is null or placement = any($3))
-        and ${part === null ? 'user_key is null' : `user_key ${below === null ? 'is not null' : '< $4::uuid'}`}
-      limit ${mostSessions}
+        and ($3::text[] is null or placement = any($3)) and ${where}
     ), units as (
-      select count(*)::float8 as x, coalesce(sum(paid.micros), 0)::float8 / 1e6 as y, min(created_at) as since
+      select s.unit, count(*)::float8 as x, coalesce(sum(paid.micros), 0)::float8 / 1e6 as y, min(created_at) as since
       from sample s left join lateral (
         select sum(micros) as micros from (
           select e.revenue_micros as micros from events e
@@ -101,9 +136,10 @@ async function readSample(executor: Executor, asked: Asked, part: number | null)
     )
     select count(*)::float8 as n, coalesce(sum(x), 0) as x, coalesce(sum(y), 0) as y, coalesce(sum(x * x), 0) as xx,
       coalesce(sum(y * y), 0) as yy, coalesce(sum(x * y), 0) as xy,
-      coalesce(extract(epoch from $1 - min(since)) * 1000 / ${dayMs}, 0)::float8 as days
+      coalesce(extract(epoch from $1 - min(since)) * 1000 / ${dayMs}, 0)::float8 as days,
+      (select count(user_key)::int from sample) as keyed
     from units`,
-    [new Date(nowMs), publisherId, placements, ...(below === null ? [] : [below])],
+    [new Date(nowMs), publisherId, placements, ...values],
   );
   return rows[0] as SampleRow;
 }

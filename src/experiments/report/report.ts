@@ -1,6 +1,7 @@
 import { controlOf, holdoutArm } from '../../catalog/experiments.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
+import { createPacer } from '../../platform/lib/slices.ts';
 import { dayOf } from '../../platform/lib/time.ts';
 import type { ExperimentView } from '../configuration/view.ts';
 import { differBefore, probabilitiesToBeBest, sampleRatio } from '../statistics/checks.ts';
@@ -89,7 +90,7 @@ export async function reportOf(
     ...arms.map((arm) => arm.key).filter((name) => name !== control),
   ];
   const ordered = names.map((name) => sums.find(({ arm }) => arm === name) ?? null);
-  const reports = armReports(names, ordered);
+  const reports = await armReports(names, ordered);
   const planned = sharesOf(names, {
     arms,
     holdout,
@@ -152,10 +153,15 @@ function sharesOf(names: readonly string[], { arms, holdout, allocation, isCurre
   return shares;
 }
 
-function armReports(names: readonly string[], sums: readonly (ArmSums | null)[]): ArmReport[] {
+/** What is measured, by arm. */
+type Series = [name: string, MetricReport[]];
+
+async function armReports(names: readonly string[], sums: readonly (ArmSums | null)[]): Promise<ArmReport[]> {
+  const letOthersRun = createPacer();
   // Each arm is compared with the control: together they miss as often as one (Bonferroni).
   const each = alpha / Math.max(1, names.length - 1);
-  const metric = (pick: (arm: ArmSums) => Moments | undefined, factor: number): MetricReport[] => {
+  const metric = async (pick: (arm: ArmSums) => Moments | undefined, factor: number): Promise<MetricReport[]> => {
+    await letOthersRun();
     const moments = sums.map((arm) => (arm === null ? undefined : pick(arm)));
     const best = probabilitiesToBeBest(moments.map((one) => one ?? noMoments));
     return moments.map((own, at) => {
@@ -169,13 +175,14 @@ function armReports(names: readonly string[], sums: readonly (ArmSums | null)[])
       };
     });
   };
-  const metrics = sessionMetrics.map(
-    (name) => [`${name}_per_1000_sessions`, metric((arm) => arm.metrics[name], 1000)] as const,
-  );
+  const metrics: Series[] = [];
+  for (const name of sessionMetrics)
+    metrics.push([`${name}_per_1000_sessions`, await metric((arm) => arm.metrics[name], 1000)]);
   const outcomeNames = [...new Set(sums.flatMap((arm) => [...(arm?.outcomes.keys() ?? [])]))].sort();
-  const outcomes = outcomeNames.map((name) => [name, metric((arm) => arm.outcomes.get(name), 1)] as const);
-  const at = <Value>(lists: readonly (readonly [string, readonly Value[]])[], index: number): Record<string, Value> =>
-    Object.fromEntries(lists.map(([name, list]) => [name, list[index] as Value]));
+  const outcomes: Series[] = [];
+  for (const name of outcomeNames) outcomes.push([name, await metric((arm) => arm.outcomes.get(name), 1)]);
+  const at = (series: readonly Series[], index: number): Record<string, MetricReport> =>
+    Object.fromEntries(series.map(([name, list]) => [name, list[index] as MetricReport]));
   return names.map((name, index) => ({
     arm: name || outside,
     users: sums[index]?.users ?? 0,

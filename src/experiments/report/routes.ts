@@ -152,8 +152,11 @@ const plan = Type.Object(
   { title: 'ExperimentPlan' },
 );
 
+/** `userKeyMark`: what the keys of users begin with (`pepperMark`). */
+export type ExperimentHttp = ManagementHttp & { userKeyMark: string };
+
 /** `GET /manage/v1/experiments/{key}/report` and `/plan`. */
-export function reportRoutes(app: App, { management, auth }: ManagementHttp): void {
+export function reportRoutes(app: App, { management, auth, userKeyMark }: ExperimentHttp): void {
   const schema = {
     operationId: 'reportExperiment',
     summary: 'Report an experiment',
@@ -191,7 +194,7 @@ export function reportRoutes(app: App, { management, auth }: ManagementHttp): vo
     async (request, reply) => {
       const { actor, publisherId } = callOf(request);
       const data = await management.read(actor, publisherId, async (work) =>
-        planFor(work, (await getRow(experiments, work, request.params.key)) as ExperimentView),
+        planFor(work, (await getRow(experiments, work, request.params.key)) as ExperimentView, userKeyMark),
       );
       return send(reply, { status: 200, body: { message: 'Plan of the experiment.', data }, headers: {} });
     },

@@ -159,7 +159,10 @@ set occurrences = o.occurrences + excluded.occurrences, value_micros = o.value_m
 const momentKey = 'experiment_id, version, arm, sees, segment, segment_value, name, is_own';
 const sums = ['n', 'x', 'y', 'b', 'xx', 'yy', 'bb', 'xy', 'xb', 'yb'];
 
-/** Makes one row of all rows of a sum, where some were added. */
+/**
+ * Makes one row of all rows of a sum, where some were added. Users of an own outcome count from the first one in the
+ * experiment on, and what they had of it before is in the sum by then: it has no users and is kept.
+ */
 export const addUpMomentsSql = `
 with touched as (
   select distinct experiment_id, version from experiment_moments where is_delta
@@ -169,4 +172,4 @@ with touched as (
 )
 insert into experiment_moments (${momentKey}, is_delta, ${sums.join(', ')})
 select ${momentKey}, false, ${sums.map((name) => `sum(${name})`).join(', ')} from gone
-group by ${momentKey} having sum(n) <> 0`;
+group by ${momentKey} having ${sums.map((name) => `sum(${name}) <> 0`).join(' or ')}`;

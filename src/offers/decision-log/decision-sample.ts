@@ -38,8 +38,8 @@ export type DecisionSample = { decisions: readonly SampledDecision[]; sessions: 
 
 /** Without those of testers, of erased users, and of fetches that were too late or held out. */
 export async function sampleDecisions(executor: Executor, publisherId: number, nowMs: number): Promise<DecisionSample> {
-  const share = await sampleShare(executor, 'sessions');
   const sinceMs = nowMs - days * dayMs;
+  const share = await sampleShare(executor, 'sessions', sinceMs);
   const { rows } = await executor.query<DecisionRow & { id: string; found: number }>(
     `select id, ${decisionColumns}, count(*) over ()::float8 as found
     from sessions tablesample system ($4)
@@ -90,7 +90,7 @@ export async function sampleSessions(
   executor: Executor,
   { publisherId, sinceMs }: { publisherId: number; sinceMs: number },
 ): Promise<SessionSample> {
-  const share = await sampleShare(executor, 'sessions');
+  const share = await sampleShare(executor, 'sessions', sinceMs);
   const { rows } = await executor.query<ContextRow & { decision: string }>(
     `select placement, user_key, country, device, os, custom, language, dev, decision,
       round(extract(epoch from created_at) * 1000)::float8 as created_ms

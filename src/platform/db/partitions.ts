@@ -39,12 +39,16 @@ export async function dropPartitions(
 /** Read at most by a sample (8 kB pages of the table): about 10,000 sessions, however many there are. */
 const samplePages = 600;
 
-/** How much of a partitioned table a sample reads, 0 to 1: percent of `tablesample system`, divided by 100. */
-export async function sampleShare(executor: Executor, parent: string): Promise<number> {
+/**
+ * How much a sample reads of the days of a partitioned table since an instant, 0 to 1: percent of `tablesample system`,
+ * divided by 100.
+ */
+export async function sampleShare(executor: Executor, parent: string, sinceMs: number): Promise<number> {
   const { rows } = await executor.query<{ pages: number }>(
     `select coalesce(sum(pg_relation_size(relid) / 8192), 0)::float8 as pages
-    from pg_partition_tree($1::text::regclass) where isleaf`,
-    [parent],
+    from pg_partition_tree($1::text::regclass)
+    where isleaf and right(relid::regclass::text, 9) >= 'p' || to_char($2::date, 'YYYYMMDD')`,
+    [parent, dayOf(sinceMs)],
   );
   return Math.min(1, samplePages / Math.max(1, rows[0]?.pages ?? 0));
 }

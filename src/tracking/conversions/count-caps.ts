@@ -29,8 +29,8 @@ export const areCounted = (snapshot: Snapshot, bookings: readonly NewBooking[]):
 
 /**
  * Counts new bookings in the usage of campaigns and in the histories that caps need. A void reverses the amount in the
- * periods of its conversion, in totals that it was counted in, and takes the conversion out of the user's history. Amounts in another currency than the
- * campaign's count in no budget, suspicious ones nowhere.
+ * periods of its conversion, in totals that it was counted in, and takes the conversion out of the user's history.
+ * Amounts in another currency than the campaign's count in no budget, suspicious ones nowhere.
  * @returns the bookings that no longer fit into a budget, by their ids
  */
 export async function countBookings(

@@ -81,7 +81,8 @@ describe('a change made by plain SQL is served by every process, without a resta
       sequence_rules: 'active',
     };
     await one.pool.query(
-      "insert into sequence_rules (publisher_id, effect, match, active) select min(id), 'deny', '{}', false from publishers",
+      `insert into sequence_rules (publisher_id, effect, match, active)
+      select min(id), 'deny', '{}', false from publishers`,
     );
     for (const table of [
       'publishers',

@@ -57,6 +57,17 @@ test('of two arms that are alike, each is best as often; a better one mostly is'
   expect(probabilitiesToBeBest([arm(1), arm(1.2)])[1]).toBeGreaterThan(0.99);
 });
 
+test('the probabilities of the same sums are the same, whatever was asked before; without users there is none', () => {
+  const arm = (n: number, y: number) => ({
+    ...{ n, x: 2 * n, y, xx: 5 * n, yy: 3 * y, xy: 2.2 * y },
+    ...{ b: 0, bb: 0, xb: 0, yb: 0 },
+  });
+  const arms = [arm(1000, 200), arm(1000, 210), arm(900, 200), arm(1100, 190), arm(1000, 215), noMoments];
+  expect(probabilitiesToBeBest(arms.slice(0, 2))[0]).toBeLessThan(0.5);
+  for (let turn = 0; turn < 2; turn += 1)
+    expect(probabilitiesToBeBest(arms)).toEqual([0.1075, 0.2087, 0.4072, 0.0089, 0.2677, 0]);
+});
+
 test('a smaller effect needs more users, by the square; nothing at all needs too many', () => {
   const plan = { mean: 1, variance: 4, lift: 0.1, shares: [0.5, 0.5] as const, alpha: 0.05 };
   const growth = usersNeeded({ ...plan, lift: 0.05 }) / usersNeeded(plan);
