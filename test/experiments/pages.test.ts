@@ -46,6 +46,7 @@ test('a marketer makes an experiment, starts it, reads its report and stops it',
   await field('name').fill('One offer instead of three');
   await field('key').fill('one-offer');
   await field('control').fill('50');
+  await page.getByText('Shares above 0 and of at most 100 % together say how long it takes.').waitFor();
   await field('holdout').fill('10');
   await field('layer').fill('not a layer');
   await field('arm1.key').fill('one');

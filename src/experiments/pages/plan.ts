@@ -6,7 +6,7 @@ import { card } from '../../shell/components.ts';
 import { type Fields, hasRole } from '../../shell/context.ts';
 import { count, percent } from '../../shell/format.ts';
 import type { ExperimentValues } from '../configuration/view.ts';
-import { type PlannedDesign, planFor } from '../report/find.ts';
+import { type PlannedDesign, planFor, plannedShares } from '../report/find.ts';
 import type { ExperimentPlan } from '../report/plan.ts';
 import { readForm } from './form.ts';
 import { inWords } from './words.ts';
@@ -37,9 +37,10 @@ export async function typedPlan(
   const design = readForm(fields, context) as PlannedDesign;
   const shares = [design.holdout, ...design.arms.map(({ share }) => share)];
   const total = shares.reduce((sum, share) => sum + share, 0);
-  const isComplete = shares.every((share) => share >= 0) && total <= 1 + 1e-9 && design.smallest_lift > 0;
-  if (!isComplete || (design.arms.length < 2 && total === 0))
-    return html`<p class="hint">${t('experiments.planIncomplete')}</p>`;
+  const [, ...compared] = plannedShares(design);
+  const isCompared = compared.some((share) => share > 0);
+  const isPossible = shares.every((share) => share >= 0) && total <= 1 + 1e-9 && design.smallest_lift > 0;
+  if (!isCompared || !isPossible) return html`<p class="hint">${t('experiments.planIncomplete')}</p>`;
   const plan = await management.read(context, (work) => planFor(work, design, userKeyMark));
   return html`<p>${inWords(design as ExperimentValues)}</p>${planText(plan)}`;
 }

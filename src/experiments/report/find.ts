@@ -19,7 +19,7 @@ export async function reportFor(work: Work, key: string, options: ReportOptions)
 export type PlannedDesign = Pick<ExperimentView, 'arms' | 'holdout' | 'placements' | 'smallest_lift'>;
 
 /** Shares of all arms, the control first: that of those outside where no arm is. */
-function plannedShares({ arms, holdout }: Pick<PlannedDesign, 'arms' | 'holdout'>): number[] {
+export function plannedShares({ arms, holdout }: Pick<PlannedDesign, 'arms' | 'holdout'>): number[] {
   const control = controlOf(arms);
   const others = [
     ...(holdout > 0 ? [holdout] : []),
