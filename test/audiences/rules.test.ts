@@ -7,6 +7,7 @@ import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import { secondSweepMs } from '../../src/privacy/erasures.ts';
 import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
 import { eraseNext } from '../privacy/support.ts';
+import { holdTable, untilWaiting } from '../support/locks.ts';
 
 let t: ManagementApp;
 let me: Caller;
@@ -169,6 +170,31 @@ test('the share of traffic is that of sessions whose users are in the audience, 
   await me.call('DELETE', '/audiences/vip/members', { ids: ['u1'] });
   expect(await shareOf()).toEqual({ key: 'vip', share: 0.25, sessions: 4 });
   expect((await me.call('GET', '/audiences/none/traffic')).status).toBe(404);
+});
+
+test('an audience is read while its rule is followed, and changed or removed after that', async () => {
+  await t.pool.query('delete from audiences');
+  const rule = { event: 'impression', within_days: 7 };
+  for (const key of ['a', 'b']) await me.call('POST', '/audiences', { key, name: key, rule });
+  for (const change of [
+    () => me.call('PATCH', '/audiences/a', { rule: { ...rule, times: 2 } }),
+    () => me.call('DELETE', '/audiences/a'),
+  ]) {
+    const held = await holdTable(t.pool, 'audience_progress');
+    const followed = follow();
+    try {
+      await held.untilWaitedFor();
+      expect((await me.call('GET', '/audiences/a/traffic')).status).toBe(200);
+      expect((await me.call('PUT', '/audiences/a/members', { ids: ['u1'] })).status).toBe(409);
+      const changed = change();
+      await untilWaiting(t.pool, 2);
+      await held.release();
+      expect((await changed).status).toBeLessThan(300);
+    } finally {
+      await held.release();
+      await followed;
+    }
+  }
 });
 
 type Act = { user: number; kind: 'impression' | 'click'; daysAgo: number; dev: boolean; suspicious: boolean };
