@@ -287,3 +287,43 @@ test('rules count one campaign, advertiser or category, and an erased user is in
   await followAll();
   expect(Object.values(await sizes())).toEqual([0, 0, 0, 0, 0, 0, 0]);
 });
+
+test('a user who is erased while a rule is followed is in it only by what they did since', async () => {
+  await t.pool.query('delete from audiences');
+  for (const [key, times] of [
+    ['twice', 2],
+    ['once', 1],
+  ] as const) {
+    const rule = { event: 'impression', times, within_days: 7 };
+    expect((await me.call('POST', '/audiences', { key, name: key, rule })).status).toBe(201);
+  }
+  const sees = async () => hit((await fetched()).offers[0]?.pixel ?? '');
+  await sees();
+  await sees();
+  const { rows } = await t.pool.query<{ id: string }>('select pg_current_xact_id()::text as id');
+  await expect
+    .poll(
+      async () =>
+        (await t.pool.query('select 1 where pg_snapshot_xmin(pg_current_snapshot()) > $1', [rows[0]?.id])).rowCount,
+    )
+    .toBe(1);
+  const held = await holdTable(t.pool, 'audience_progress');
+  const followed = follow();
+  try {
+    await held.untilWaitedFor();
+    clock.ms += 1000;
+    await me.call('DELETE', '/users/u1');
+    while (await eraseNext(t));
+  } finally {
+    await held.release();
+    await followed;
+  }
+  expect(await sizes()).toEqual({ twice: 1, once: 0 });
+  clock.ms += 1000;
+  await sees();
+  await followAll();
+  clock.ms += secondSweepMs;
+  while (await eraseNext(t));
+  expect(await sizes()).toEqual({ twice: 0, once: 1 });
+  expect((await t.pool.query('select from audience_facts')).rowCount).toBe(2);
+});
