@@ -103,9 +103,12 @@ async function refuseIfUsed({ executor, publisherId }: Work, key: string): Promi
     });
 }
 
+/** Writes lock the audience whose members they change: it is removed after them. */
+type Lock = '' | 'for key share';
+
 /** The id of a list. @throws AppError resource_not_found; conflict: the members of the audience follow a rule */
-export async function listId(work: Work, key: string): Promise<number> {
-  const { id, hasRule } = await findAudience(work, key);
+export async function listId(work: Work, key: string, lock: Lock = ''): Promise<number> {
+  const { id, hasRule } = await findAudience(work, key, lock);
   if (hasRule) throw new AppError('conflict', { message: 'The members of this audience follow its rule.' });
   return id;
 }
@@ -114,9 +117,10 @@ export async function listId(work: Work, key: string): Promise<number> {
 export async function findAudience(
   { executor, publisherId }: Work,
   key: string,
+  lock: Lock = '',
 ): Promise<{ id: number; hasRule: boolean }> {
   const { rows } = await executor.query<{ id: number; hasRule: boolean }>(
-    `select id, rule is not null as "hasRule" from audiences where publisher_id = $1 and key = $2 for key share`,
+    `select id, rule is not null as "hasRule" from audiences where publisher_id = $1 and key = $2 ${lock}`,
     [publisherId, key.includes('\0') ? '' : normaliseName(key)],
   );
   const [row] = rows;

@@ -67,7 +67,7 @@ export async function findList(work: Work, key: string, name: string | null): Pr
 
 async function idOrProblem(work: Work, key: string): Promise<number | 'unknown' | 'has_rule'> {
   try {
-    return await listId(work, key);
+    return await listId(work, key, 'for key share');
   } catch (err) {
     if (!(err instanceof AppError)) throw err;
     return err.code === 'conflict' ? 'has_rule' : 'unknown';

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { type Executor, transaction } from '../platform/db/pool.ts';
 import type { EraseBeforeSessions, EraseOfUser, ExportRows } from '../platform/user-data.ts';
-import { removeMembers } from './members/members.ts';
+import { removeFollowed, removeMembers } from './members/members.ts';
 
 /** Deletes attributes and memberships. Rows are locked in the order of their keys, as everywhere. */
 const deleteProfiles = (pool: pg.Pool, userKeys: readonly string[]): Promise<void> =>
@@ -15,25 +15,32 @@ const deleteProfiles = (pool: pg.Pool, userKeys: readonly string[]): Promise<voi
     await removeMembers(executor, null, userKeys);
   });
 
+/**
+ * Deletes what a run that follows rules had read before the first sweep, and written after it: facts of before the
+ * request, and memberships that need them.
+ */
+const deleteFollowed = (pool: pg.Pool, userKeys: readonly string[], until: Date): Promise<void> =>
+  transaction(pool, async (executor) => {
+    await executor.query('delete from audience_facts where user_key = any($1::uuid[]) and at <= $2', [userKeys, until]);
+    await removeFollowed(executor, userKeys, until);
+  });
+
 /** What the publisher has told of the user. What it tells after the first sweep is of a new user. */
-export const eraseProfileOfUser: EraseOfUser = async (pool, { subject, isSecond }) => {
-  if (!isSecond) await deleteProfiles(pool, subject.userKeys);
+export const eraseProfileOfUser: EraseOfUser = async (pool, { subject, isSecond, until }) => {
+  if (isSecond) await deleteFollowed(pool, subject.userKeys, until);
+  else await deleteProfiles(pool, subject.userKeys);
 };
 
 /** The same of the users that its sessions name, by hashes of e-mail addresses too. */
-export const eraseProfilesOfSessions: EraseBeforeSessions = async (pool, sessions, { isSecond }) => {
-  if (isSecond) return;
+export const eraseProfilesOfSessions: EraseBeforeSessions = async (pool, sessions, { isSecond, until }) => {
+  const keys = sessions.flatMap(({ pubUserKeys, userKey }) => [...pubUserKeys, ...(userKey === null ? [] : [userKey])]);
+  if (isSecond) return deleteFollowed(pool, [...new Set(keys)], until);
   const emailKeys = await emailKeysOf(
     pool,
     [...new Set(sessions.map(({ day }) => day))],
     sessions.map(({ id }) => id),
   );
-  await deleteProfiles(pool, [
-    ...new Set([
-      ...sessions.flatMap(({ pubUserKeys, userKey }) => [...pubUserKeys, ...(userKey === null ? [] : [userKey])]),
-      ...emailKeys,
-    ]),
-  ]);
+  await deleteProfiles(pool, [...new Set([...keys, ...emailKeys])]);
 };
 
 async function emailKeysOf(

@@ -27,6 +27,9 @@ export function fieldOf(view: Values, name: string): unknown {
   return { start_at, end_at };
 }
 
+export const fieldsOf = (view: Values, names: readonly string[]): Values =>
+  Object.fromEntries(names.map((name) => [name, fieldOf(view, name)]));
+
 type Dates = { start_at?: unknown; end_at?: unknown };
 const rulesOf = ({ rules }: Values): Values => (rules ?? {}) as Values;
 const scheduleOf = (view: Values): Dates & Values => (rulesOf(view).schedule ?? {}) as Dates & Values;

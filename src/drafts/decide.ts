@@ -1,12 +1,13 @@
 import { mayPublish } from '../catalog/approval.ts';
 import { audit } from '../management/audit.ts';
+import type { Values } from '../management/resource.ts';
 import { etagOf } from '../management/rows.ts';
 import type { Actor, Work } from '../management/unit-of-work.ts';
 import { AppError } from '../platform/errors.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
 import { raiseFacts } from '../webhooks/raise-events.ts';
-import { currentRow, DraftConflict, differencesOf, makeLive, type ReviewedKinds, takeBack } from './apply.ts';
+import { currentRow, DraftConflict, differencesOf, fieldsOf, makeLive, type ReviewedKinds, takeBack } from './apply.ts';
 import { type Draft, type DraftState, dropPicture, lockDraft, readPicture } from './draft.ts';
 
 /** How far ahead a draft can be scheduled (milliseconds). */
@@ -22,11 +23,11 @@ export type Approval = { liveAt?: unknown; rowEtag?: unknown };
  * @throws AppError conflict where it is decided already; DraftConflict; permission_denied
  */
 export async function approve(kinds: ReviewedKinds, work: Work, id: string, given: Approval = {}): Promise<Draft> {
-  const draft = await lockDraft(work, id);
-  await requireMay(work, draft);
-  requireState(draft, ['waiting', 'scheduled']);
+  const found = await lockDraft(work, id);
+  await requireMay(work, found);
+  requireState(found, ['waiting', 'scheduled']);
   const liveAt = readTime(given.liveAt, work.nowMs);
-  await requireUnchanged(kinds, work, draft, given.rowEtag);
+  const draft = { ...found, base: await comparedBase(kinds, work, found, given.rowEtag) };
   if (liveAt === null) return goLive(kinds, work, draft, work.actor);
   return settle(work, draft, { state: 'scheduled', by: work.actor, liveAt });
 }
@@ -86,7 +87,7 @@ export async function goLiveAtItsTime(kinds: ReviewedKinds, work: Work, id: numb
   const actor = ruleActor(work, draft.decided_by ?? 'schedule');
   await work.executor.query('savepoint due');
   try {
-    await requireUnchanged(kinds, work, draft, undefined);
+    await comparedBase(kinds, work, draft, undefined);
     return await goLive(kinds, work, draft, actor);
   } catch (err) {
     if (!(err instanceof AppError) || err.status >= 500) throw err;
@@ -120,10 +121,16 @@ function requireState({ state, decided_by }: Draft, allowed: readonly DraftState
   throw new AppError('conflict', { message: `The draft is ${state}${by}.` });
 }
 
-async function requireUnchanged(kinds: ReviewedKinds, work: Work, draft: Draft, rowEtag: unknown): Promise<void> {
+/**
+ * The base of the draft; where its fields were changed meanwhile, and the caller has seen that, as they are now.
+ * @throws DraftConflict
+ */
+async function comparedBase(kinds: ReviewedKinds, work: Work, draft: Draft, rowEtag: unknown): Promise<Values> {
   const current = await currentRow(kinds, work, draft);
   const differences = differencesOf(draft, current);
-  if (differences.length > 0 && (current === null || rowEtag !== etagOf(current))) throw new DraftConflict(differences);
+  if (current === null || differences.length === 0) return draft.base;
+  if (rowEtag !== etagOf(current)) throw new DraftConflict(differences);
+  return fieldsOf(current, Object.keys(draft.base));
 }
 
 function readTime(given: unknown, nowMs: number): Date | null {
@@ -143,9 +150,9 @@ async function settle(work: Work, draft: Draft, { state, by, reason = '', liveAt
   const decidedBy = by === null ? null : by.publisherId === null ? 'Operator' : by.label;
   await work.executor.query(
     `update drafts set state = $2, reason = $3, decided_by = $4, decided_at = $5, live_at = $6,
-      row_id = coalesce($7, row_id), updated_at = $8
+      row_id = coalesce($7, row_id), updated_at = $8, base = $9
     where id = $1`,
-    [draft.id, state, reason, decidedBy, by === null ? null : now, liveAt ?? null, rowId ?? null, now],
+    [draft.id, state, reason, decidedBy, by === null ? null : now, liveAt ?? null, rowId ?? null, now, draft.base],
   );
   // What is live has the picture; what was withdrawn needs none.
   const isOver = draft.has_picture && (state === 'live' || state === 'withdrawn');

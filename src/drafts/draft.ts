@@ -52,7 +52,7 @@ export const drafts: Resource = {
     row_id: orNull(idSchema, { description: 'The row that changes or, once it is live, was made; null: a new one.' }),
     subject: Type.String({ description: 'Title of the offer, name of the campaign.' }),
     changes: fields('The fields as they are proposed.'),
-    base: fields('These fields as they were when it was proposed; empty: a new row.'),
+    base: fields('These fields as they were when it was proposed, or approved all the same; empty: a new row.'),
     note: Type.String({ description: 'What its author says of it.' }),
     has_picture: Type.Boolean({
       description:

@@ -7,7 +7,7 @@ import { type Actor, isOperator, type Work } from '../management/unit-of-work.ts
 import { AppError, type ErrorDetail } from '../platform/errors.ts';
 import { hourMs } from '../platform/lib/time.ts';
 import { raiseFacts } from '../webhooks/raise-events.ts';
-import { currentRow, fieldOf, type ReviewedKinds, trySave } from './apply.ts';
+import { currentRow, fieldOf, fieldsOf, type ReviewedKinds, trySave } from './apply.ts';
 import { approveByRule } from './decide.ts';
 import { type Draft, getDraft, keepPicture } from './draft.ts';
 
@@ -47,7 +47,6 @@ export async function propose(
     (name) => !isDeepStrictEqual(fieldOf(after, name), current && fieldOf(current, name)),
   );
   if (changed.length === 0) throw invalid([{ path: '/changes', message: 'change nothing' }]);
-  const pick = (view: View): Values => Object.fromEntries(changed.map((name) => [name, fieldOf(view, name)]));
   const campaignId = await campaignOf(kind, work, after, after);
   await requireRoom(work, advertiserId, row);
   await withdrawEarlier(work, row, advertiserId);
@@ -55,8 +54,8 @@ export async function propose(
     ...{ campaignId, advertiserId, kind, rowId: given.rowId, note },
     ...{
       subject: await subjectOf(work, kind, after),
-      changes: pick(after),
-      base: current === null ? {} : pick(current),
+      changes: fieldsOf(after, changed),
+      base: current === null ? {} : fieldsOf(current, changed),
     },
   });
   if (picture !== undefined) await keepPicture(work, id, picture);

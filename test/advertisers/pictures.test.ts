@@ -132,9 +132,20 @@ describe('a picture that an advertiser hands in', () => {
     ];
     for (const [bytes, type] of hostile) {
       const { statusCode } = await propose(bytes, type);
-      expect([303, 413], type).toContain(statusCode);
+      expect([422, 413], type).toContain(statusCode);
     }
     expect([await countKept(), await draftOf()]).toEqual([0, undefined]);
+  });
+
+  test('422: one elsewhere that is refused is shown again as it was typed', async () => {
+    const typed = { url: 'https://pictures.example/a.png', type: 'webp', width: '0', height: '321' };
+    const path = pathOf(own, `/offers/${own.offer}/pictures`);
+    const { statusCode, body } = await own.user.post(path, { creative_type: 'hero_image', ...typed });
+    expect(statusCode).toBe(422);
+    expect(body).toContain('value="https://pictures.example/a.png"');
+    expect(body).toMatch(/name="height"[^>]*value="321"/);
+    expect(body).toMatch(/value="webp" selected/);
+    expect(body).toMatch(/name="width"[^>]*aria-invalid/);
   });
 
   test('404: for an offer of another, and by another', async () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { deleteEndedMembers, deleteOrphanedMembers } from '../../src/audiences/members/members.ts';
 import { secondSweepMs } from '../../src/privacy/erasures.ts';
 import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
+import { signInAs } from '../dashboard/support.ts';
 import { eraseNext, tablesWith } from '../privacy/support.ts';
 
 let t: ManagementApp;
@@ -194,4 +195,15 @@ test('audiences of a publisher are unknown to every other, in its campaigns too'
   });
   expect(answer.json().data.offers).toEqual([]);
   expect(await shown()).toBe(0);
+});
+
+test('pasted ids of which none can be read are shown again as they were typed', async () => {
+  const admin = await signInAs(t, 'admin', me.publisherId);
+  const pasted = 'one@mail.example\ntwo@mail.example';
+  const path = `/dashboard/p/${me.publisherId}/audiences/customers/members`;
+  const answer = await admin.post(path, { ids: pasted });
+  expect(answer.statusCode, answer.body).toBe(422);
+  expect(answer.body.replaceAll('\r', '')).toContain(`${pasted}</textarea>`);
+  expect(answer.body).toContain('Nobody was added: no row can be read.');
+  expect((await admin.post(path, { ids: ' ' })).statusCode).toBe(422);
 });

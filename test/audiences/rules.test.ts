@@ -7,6 +7,7 @@ import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import { secondSweepMs } from '../../src/privacy/erasures.ts';
 import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
 import { eraseNext } from '../privacy/support.ts';
+import { holdTable, untilWaiting } from '../support/locks.ts';
 
 let t: ManagementApp;
 let me: Caller;
@@ -171,6 +172,31 @@ test('the share of traffic is that of sessions whose users are in the audience, 
   expect((await me.call('GET', '/audiences/none/traffic')).status).toBe(404);
 });
 
+test('an audience is read while its rule is followed, and changed or removed after that', async () => {
+  await t.pool.query('delete from audiences');
+  const rule = { event: 'impression', within_days: 7 };
+  for (const key of ['a', 'b']) await me.call('POST', '/audiences', { key, name: key, rule });
+  for (const change of [
+    () => me.call('PATCH', '/audiences/a', { rule: { ...rule, times: 2 } }),
+    () => me.call('DELETE', '/audiences/a'),
+  ]) {
+    const held = await holdTable(t.pool, 'audience_progress');
+    const followed = follow();
+    try {
+      await held.untilWaitedFor();
+      expect((await me.call('GET', '/audiences/a/traffic')).status).toBe(200);
+      expect((await me.call('PUT', '/audiences/a/members', { ids: ['u1'] })).status).toBe(409);
+      const changed = change();
+      await untilWaiting(t.pool, 2);
+      await held.release();
+      expect((await changed).status).toBeLessThan(300);
+    } finally {
+      await held.release();
+      await followed;
+    }
+  }
+});
+
 type Act = { user: number; kind: 'impression' | 'click'; daysAgo: number; dev: boolean; suspicious: boolean };
 const acts = fc.array(
   fc.record<Act>({
@@ -260,4 +286,44 @@ test('rules count one campaign, advertiser or category, and an erased user is in
   while (await eraseNext(t));
   await followAll();
   expect(Object.values(await sizes())).toEqual([0, 0, 0, 0, 0, 0, 0]);
+});
+
+test('a user who is erased while a rule is followed is in it only by what they did since', async () => {
+  await t.pool.query('delete from audiences');
+  for (const [key, times] of [
+    ['twice', 2],
+    ['once', 1],
+  ] as const) {
+    const rule = { event: 'impression', times, within_days: 7 };
+    expect((await me.call('POST', '/audiences', { key, name: key, rule })).status).toBe(201);
+  }
+  const sees = async () => hit((await fetched()).offers[0]?.pixel ?? '');
+  await sees();
+  await sees();
+  const { rows } = await t.pool.query<{ id: string }>('select pg_current_xact_id()::text as id');
+  await expect
+    .poll(
+      async () =>
+        (await t.pool.query('select 1 where pg_snapshot_xmin(pg_current_snapshot()) > $1', [rows[0]?.id])).rowCount,
+    )
+    .toBe(1);
+  const held = await holdTable(t.pool, 'audience_progress');
+  const followed = follow();
+  try {
+    await held.untilWaitedFor();
+    clock.ms += 1000;
+    await me.call('DELETE', '/users/u1');
+    while (await eraseNext(t));
+  } finally {
+    await held.release();
+    await followed;
+  }
+  expect(await sizes()).toEqual({ twice: 1, once: 0 });
+  clock.ms += 1000;
+  await sees();
+  await followAll();
+  clock.ms += secondSweepMs;
+  while (await eraseNext(t));
+  expect(await sizes()).toEqual({ twice: 0, once: 1 });
+  expect((await t.pool.query('select from audience_facts')).rowCount).toBe(2);
 });

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { readLines } from '../../src/coupons/loading/lines.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { type Answer, couponCalls } from './support.ts';
 
@@ -33,6 +34,24 @@ test('a code that is too long is named, and none of the file is added', async ()
   expect((await coupons.pool(offer)).status).toBe(404);
   expect(t.deps.catalog.current().offers.get(offer)?.active).toBe(true);
   expect(refusedAt(await coupons.add(offer, { codes: ['ok', '', 'x'.repeat(300)] }))).toEqual(['/codes/1', '/codes/2']);
+});
+
+test('a file of empty lines is read with places to pause, and its codes are found by their lines', async () => {
+  const empty = '\n'.repeat(600_000);
+  const read = [...readLines(Buffer.from(`${empty}A-1\n`))].map((line) => line?.line ?? null);
+  expect(read).toEqual([null, null, 600_001]);
+  const { data } = await coupons.add(offer, `A-1\n${empty}A-1\n`);
+  expect(data).toMatchObject({ added: 1, duplicates: [{ line: 600_002, code: 'A-1' }] });
+});
+
+test('an endless line is refused by its first bytes, unless what is long are further columns', async () => {
+  const endless = 'x'.repeat(1_000_000);
+  const [refused] = readLines(Buffer.from(endless));
+  expect(refused).toMatchObject({ start: 0, end: 1024, problem: expect.stringContaining('is longer than 1024 bytes') });
+  for (const file of [endless, ' '.repeat(1_000_000), `"${endless}"`])
+    expect(refusedAt(await coupons.add(offer, `A-1\n${file}\nB-2`))).toEqual(['/lines/2']);
+  const { data } = await coupons.add(offer, `A-1,${endless}\nB-2;${endless}`);
+  expect(data).toMatchObject({ added: 2 });
 });
 
 test('duplicates are left out and named: in the file, of the pool, and of what was given', async () => {

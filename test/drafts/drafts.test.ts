@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { signInAs } from '../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { callsOf, keyWith, runSchedule } from './support.ts';
 
@@ -16,6 +17,8 @@ afterAll(() => t.close());
 
 const require_ = (approval_required: boolean) =>
   admin('PATCH', `publishers/${t.publisher.id}`, { approval_required, dates_approved: false });
+const etagOf = async (id: number) =>
+  (await t.app.inject({ url: `/manage/v1/offers/${id}`, headers: { authorization: 'Bearer demo-key' } })).headers.etag;
 const titleOf = async (id: number) => (await admin('GET', `offers/${id}`)).body.data.title;
 
 let offer = 0;
@@ -98,10 +101,7 @@ describe('a draft', () => {
     expect(refused.details[0]?.message).toBe(
       'was "As it was" when it was proposed, is now "Changed since"; proposed is "Better"',
     );
-    const seen = await t.app.inject({
-      ...{ method: 'GET', url: `/manage/v1/offers/${offer}`, headers: { authorization: 'Bearer demo-key' } },
-    });
-    const body = { row_etag: seen.headers.etag };
+    const body = { row_etag: await etagOf(offer) };
     expect((await admin('POST', `drafts/${draft.id}/approve`, body)).body.data.state).toBe('live');
     expect(await titleOf(offer)).toBe('Better');
   });
@@ -157,6 +157,38 @@ describe('a draft', () => {
     expect((await admin('GET', `drafts/${late.id}`)).body.data).toMatchObject({
       ...{ state: 'waiting', reason: expect.stringContaining('is now "On Friday"') },
     });
+  });
+
+  test('approved although it was changed meanwhile goes live at its time, and is taken back to that', async () => {
+    const draft = await proposeTitle('On Friday');
+    await admin('PATCH', `offers/${offer}`, { title: 'Changed since' });
+    const live_at = new Date(clock + 3_600_000).toISOString();
+    const body = { live_at, row_etag: await etagOf(offer) };
+    expect((await admin('POST', `drafts/${draft.id}/approve`, body)).body.data).toMatchObject({
+      ...{ state: 'scheduled', base: { title: 'Changed since' } },
+    });
+    clock += 3_600_000;
+    await runSchedule(t);
+    expect(await titleOf(offer)).toBe('On Friday');
+    await admin('POST', `drafts/${draft.id}/undo`);
+    expect(await titleOf(offer)).toBe('Changed since');
+  });
+
+  test('that was changed meanwhile keeps its time in the dashboard when it is approved anyway', async () => {
+    const draft = await proposeTitle('On Friday');
+    await admin('PATCH', `offers/${offer}`, { title: 'Changed since' });
+    const user = await signInAs(t, 'admin');
+    const path = `/dashboard/p/${t.publisher.id}/drafts/${draft.id}/approve`;
+    const live_at = new Date(clock + 86_400_000).toISOString().slice(0, 16);
+    const shown = await user.post(path, { live_at });
+    expect(shown.statusCode).toBe(409);
+    const button = shown.body.split('<form').find((form) => form.includes('name="row_etag"')) ?? '';
+    const posted = [...button.matchAll(/name="([a-z_]+)" value="([^"]*)"/g)].map(([, name = '', value = '']) => [
+      ...[name, value.replaceAll('&quot;', '"')],
+    ]);
+    expect((await user.post(path, Object.fromEntries(posted))).statusCode).toBe(303);
+    expect((await admin('GET', `drafts/${draft.id}`)).body.data.state).toBe('scheduled');
+    expect(await titleOf(offer)).toBe('Changed since');
   });
 
   test('of an author replaces the one before for the same row', async () => {

@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { saveUrlOf, showOneTo } from '../perks/wallet/support.ts';
+import { couponCalls } from '../coupons/support.ts';
+import { uspCalls } from '../perks/usp/calls.ts';
+import { type SaveableOffer, saveUrlOf, showOneTo } from '../perks/wallet/support.ts';
 import { erase, tablesWith } from '../privacy/support.ts';
 import { startTestJobs } from '../support/jobs.ts';
 import { openMailServer } from '../support/smtp-server.ts';
@@ -110,6 +112,37 @@ test('who saves an offer with consent is reminded of it once, before it ends', a
   expect(smtp.received).toHaveLength(1);
   expect(headOf(smtp.received[0]?.raw ?? '')).toMatch(/^Subject: .*An offer that you saved ends soon/m);
   expect(partOf(smtp.received[0]?.raw ?? '', 'text/plain')).toContain('Valid until');
+});
+
+test('the reminder comes before the code of the user ends, whenever it was given', async () => {
+  await calls.settings({ reminder_hours: 1 });
+  const usp = uspCalls(t);
+  const coupons = couponCalls(t);
+  const first = await showOneTo(t, 'coded-0');
+  await coupons.add(first.id, { codes: ['CODE-1', 'CODE-2', 'CODE-3'] });
+  await setEnd(first.campaign_id, t.clock.ms + 48 * hourMs);
+  const endsAtMs = t.clock.ms + 2 * hourMs;
+  const savedBy = async (user: string, payload?: object) => {
+    const { id, offers } = await usp.fetch({ pub_user_id: user });
+    const offer = offers.find((one) => one.id === first.id) as SaveableOffer;
+    const save = (body?: object) =>
+      t.app.inject({ method: 'POST', url: saveUrlOf(offer), ...(body !== undefined && { payload: body }) });
+    const wrapped = { action: 'wrap', pub_user_id: user, selected: [first.campaign_id] };
+    if (payload === undefined) await usp.call('POST', `session/${id}.json`, { body: wrapped });
+    else await save(payload);
+    const saved = await save(consented(`${user}@example.com`));
+    expect(saved.statusCode, saved.body).toBe(200);
+    return calls.logOf(id);
+  };
+  const due = { kind: 'reminder', next_attempt_at: new Date(endsAtMs - hourMs).toISOString() };
+  for (const [giveAt, payload] of [
+    ['wrap', undefined],
+    ['save', {}],
+  ] as const) {
+    await coupons.change(first.id, { give_at: giveAt, expires_at: new Date(endsAtMs).toISOString() });
+    expect(await savedBy(`coded-${giveAt}`, payload)).toMatchObject(due);
+  }
+  await coupons.removePool(first.id);
 });
 
 test('there is no reminder of an offer that was removed from the wallet, or when none was asked for', async () => {

@@ -123,13 +123,14 @@ export async function proposeCampaign(
 type OfferForm = { view: View | null; campaignId: unknown; typed?: FormValues; errors?: FieldErrors };
 
 /** The page with the form of an offer: a new one, or one that is live. */
-export async function offerPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
+export async function offerPage(services: PageServices, context: AdvertiserContext, picture: Form = {}): Promise<Page> {
   const { management, kinds } = services;
   const own = ownRows(kinds, context.advertiser);
   const view = await management.get(context, own.offers, keyIn(context));
   const pictures = await management.list(context, own.creatives, { offer_id: String(view.id), limit: '50' });
   const page = formPage(context, { view, campaignId: view.campaign_id });
-  return { ...page, body: html`${page.body}${pictureCard(context, view, pictures.rows)}` };
+  const status = picture.errors === undefined ? 200 : 422;
+  return { ...page, status, body: html`${page.body}${pictureCard(context, view, pictures.rows, picture)}` };
 }
 
 export async function newOfferPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
@@ -190,8 +191,16 @@ export async function proposeOffer(
   }
 }
 
-function pictureCard(context: AdvertiserContext, offer: View, pictures: readonly View[]): Html {
-  const form = createForm({ creative_type: 'offer_image', type: 'png', width: '', height: '', url: '' });
+function pictureCard(
+  context: AdvertiserContext,
+  offer: View,
+  pictures: readonly View[],
+  { typed, errors }: Form,
+): Html {
+  const form = createForm(
+    typed ?? { creative_type: 'offer_image', type: 'png', width: '', height: '', url: '' },
+    errors,
+  );
   const list = table(
     t('offers.images'),
     [{ text: t('offers.images') }, { text: t('drafts.kind') }],
@@ -207,17 +216,20 @@ function pictureCard(context: AdvertiserContext, offer: View, pictures: readonly
     ${form.select('type', { label: t('drafts.kind'), choices: types })}
     ${form.input('width', { label: t('advertiser.width'), type: 'number', min: 1 })}
     ${form.input('height', { label: t('advertiser.height'), type: 'number', min: 1 })}`;
+  const file = html`
+    <div class="label"><label for="f-picture">${t('offers.file')}</label></div>
+    <input type="file" id="f-picture" name="image" accept="${pictureTypes}" aria-describedby="f-picture-hint">
+    <p class="hint" id="f-picture-hint">${t('advertiser.fileHint')}</p>`;
   const fields = html`
-    <div class="field">
-      <div class="label"><label for="f-image">${t('offers.file')}</label></div>
-      <input type="file" id="f-image" name="image" accept="${pictureTypes}" aria-describedby="f-image-hint">
-      <p class="hint" id="f-image-hint">${t('advertiser.fileHint')}</p>
-    </div>
+    ${form.custom('image', t('offers.file'), file)}
     ${form.select('creative_type', { label: t('offers.imageType'), choices: creativeTypes() })}
-    ${moreFields(t('advertiser.pictureElsewhere'), elsewhere)}`;
+    ${moreFields(t('advertiser.pictureElsewhere'), elsewhere, { isOpen: typed !== undefined })}`;
   const to = context.path(`/offers/${offer.id}/pictures`);
   const options = { button: t('advertiser.proposePicture'), ...withFile };
-  return card(t('offers.images'), html`${pictures.length > 0 && list}${saveForm(context, to, fields, options)}`);
+  return card(
+    t('offers.images'),
+    html`${pictures.length > 0 && list}${saveForm(context, to, html`${form.summary()}${fields}`, options)}`,
+  );
 }
 
 /** Proposes a picture: one that is handed in or, without a file, one elsewhere. */
@@ -238,11 +250,10 @@ export async function proposePicture(
     const proposal = { resource: 'creatives', rowId: null, changes: { ...row, ...elsewhere } };
     return await proposed(services, context, { ...proposal, ...(await pictureOf(upload)) });
   } catch (err) {
-    const [error] = fieldErrorsOf(err);
-    return {
-      to: context.path(`/offers/${offer.id}`),
-      failed: `${fieldName(error?.path.slice(1) ?? '')} ${error?.message ?? ''}`.trim(),
-    };
+    const errors = withErrorsOfForm(fieldErrorsOf(err));
+    const names = ['creative_type', 'url', 'type', 'width', 'height'];
+    const typed = Object.fromEntries(names.map((name) => [name, fields.text(name)]));
+    return offerPage(services, context, { typed, errors });
   }
 }
 

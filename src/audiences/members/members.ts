@@ -70,6 +70,21 @@ async function deleteMembers(
   return rows.map(({ audience_id: id }) => id);
 }
 
+/* A membership by a rule ends so many days after the first of the times that suffice. */
+const removeFollowedSql = `
+delete from audience_members where (user_key, audience_id) in (
+  select m.user_key, m.audience_id from audience_members m join audiences a on a.id = m.audience_id
+  where m.user_key = any($1::uuid[])
+    and m.expires_at <= $2::timestamptz + make_interval(days => (a.rule ->> 'within_days')::int)
+  order by m.user_key, m.audience_id for update of m
+) returning audience_id`;
+
+/** Removes members by rules for which what they did since does not suffice. */
+export async function removeFollowed(executor: Executor, userKeys: readonly string[], since: Date): Promise<void> {
+  const { rows } = await executor.query<{ audience_id: number }>(removeFollowedSql, [userKeys, since]);
+  await changeSizes(executor, countsOf(rows.map(({ audience_id: id }) => id)));
+}
+
 /** What the removal of memberships takes from sizes. */
 function countsOf(audienceIds: readonly number[]): Map<number, number> {
   const changes = new Map<number, number>();

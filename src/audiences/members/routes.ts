@@ -81,7 +81,7 @@ export async function memberRoutes(app: App, { http, userKeys }: Members): Promi
     const { actor, publisherId } = callOf(request);
     const { key } = request.params;
     const data = await management.write(actor, publisherId, async (work) => {
-      const id = await listId(work, key);
+      const id = await listId(work, key, 'for key share');
       const users = readUsers(request.body, userKeys, publisherId);
       const expiresAt = readEnd(request.body.expires_at, work.nowMs);
       const earlier = users.flatMap((keys) => keys.slice(1));
@@ -109,7 +109,7 @@ export async function memberRoutes(app: App, { http, userKeys }: Members): Promi
     const { actor, publisherId } = callOf(request);
     const { key } = request.params;
     const data = await management.write(actor, publisherId, async (work) => {
-      const id = await listId(work, key);
+      const id = await listId(work, key, 'for key share');
       const users = readUsers(request.body, userKeys, publisherId);
       const removed = await removeMembers(work.executor, id, users.flat());
       return { key, removed, size: await sizeOf(work, id) };

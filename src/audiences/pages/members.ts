@@ -11,10 +11,11 @@ import { card, notice } from '../../shell/components.ts';
 import { type Fields, hasRole, keyIn, viewerOf } from '../../shell/context.ts';
 import { columns } from '../../shell/field-groups.ts';
 import { count, momentText, percent, utc } from '../../shell/format.ts';
-import { createForm } from '../../shell/forms.ts';
+import { createForm, type FormBuilder } from '../../shell/forms.ts';
+import type { Page } from '../../shell/layout.ts';
 import type { PageResult, Pages } from '../../shell/pages.ts';
 import type { Upload } from '../../shell/uploads.ts';
-import { findAudience, listId } from '../audiences.ts';
+import { audiences, findAudience, listId } from '../audiences.ts';
 import type { Import } from '../import/imports.ts';
 import { type ImportDeps, importMembers } from '../import/run.ts';
 import { countOverlap, findMembership, type Membership, readGrowth } from '../members/look.ts';
@@ -70,19 +71,27 @@ async function addMembers(
   const key = keyIn(context);
   const audienceId = await management.read(context, (work) => listId(work, key));
   const to = pathOf(context, key);
-  const typed = Buffer.from(fields.text('ids'));
-  const bytes = upload?.bytes ?? typed;
-  if (bytes.toString().trim() === '') return { to, failed: t('audiences.nobody') };
+  const ids = fields.text('ids');
+  const refused = async (message: string): Promise<Page> => {
+    const { name } = await management.get(context, audiences, key);
+    const errors = [{ path: upload === null ? '/ids' : '/file', message }];
+    return {
+      title: String(name),
+      nav: 'audiences',
+      trail: [{ text: t('audiences.title'), href: context.path('/audiences') }],
+      status: 422,
+      body: card(t('audiences.members'), addForm(context, to, createForm({ ids }, errors))),
+    };
+  };
+  const bytes = upload?.bytes ?? Buffer.from(ids);
+  if (bytes.toString().trim() === '') return refused(t('audiences.nobody'));
   try {
     const target = { publisherId: context.publisher.id, audienceId };
     return { to, done: importedText(await importMembers(importDeps, target, Readable.from([bytes]))) };
   } catch (err) {
     if (!(err instanceof AppError) || err.status >= 500) throw err;
     const [first] = err.details ?? [];
-    return {
-      to,
-      failed: t('audiences.noneRead', { first: first === undefined ? '' : `${first.path} ${first.message}` }),
-    };
+    return refused(t('audiences.noneRead', { first: first === undefined ? '' : `${first.path} ${first.message}` }));
   }
 }
 
@@ -124,7 +133,7 @@ export async function memberCards(
         <p>${t('audiences.memberCount', { users: Number(view.size) })} ${trafficText(traffic)}</p>
         ${growth.length > 1 ? growthChart(growth) : nothing}
         ${view.rule === null ? nothing : notice('info', html`<p>${t('audiences.byRule')}</p>`)}
-        ${isAdmin && view.rule === null ? addForm(context, to) : nothing}`,
+        ${isAdmin && view.rule === null ? addForm(context, to, createForm({ ids: '' })) : nothing}`,
     )}
     ${isAdmin ? card(t('audiences.questions'), questions(context, to, others)) : nothing}`;
 }
@@ -141,15 +150,17 @@ const growthChart = (growth: readonly { atMs: number; members: number }[]): Html
     format: count,
   });
 
-function addForm(context: PublisherContext, to: string): Html {
-  const form = createForm({ ids: '' });
+function addForm(context: PublisherContext, to: string, form: FormBuilder): Html {
+  const file = html`
+    <div class="label"><label for="f-members">${t('audiences.file')}</label></div>
+    <input type="file" id="f-members" name="file" accept=".csv,.txt,text/csv,text/plain"
+      aria-describedby="f-members-hint">
+    <p class="hint" id="f-members-hint">${t('audiences.fileHint')}</p>`;
   return html`
     <form method="post" action="${to}/members" enctype="multipart/form-data" class="form" novalidate>
       ${csrfField(viewerOf(context.request))}
       ${form.textarea('ids', { label: t('audiences.ids'), hint: t('audiences.idsHint') })}
-      <div class="label"><label for="f-file">${t('audiences.file')}</label></div>
-      <input type="file" id="f-file" name="file" accept=".csv,.txt,text/csv,text/plain" aria-describedby="f-file-hint">
-      <p class="hint" id="f-file-hint">${t('audiences.fileHint')}</p>
+      ${form.custom('file', t('audiences.file'), file)}
       <div class="form-end"><button class="button main">${t('audiences.add')}</button></div>
     </form>`;
 }

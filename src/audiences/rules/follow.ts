@@ -5,10 +5,13 @@ import { factsSql, type Rule } from './rule.ts';
 
 type Followed = { id: number; publisherId: number; rule: Rule };
 
-/* The next audience with a rule, locked to the end of the transaction: one process follows an audience at a time. */
+/*
+ * The next audience with a rule, locked to the end of the transaction: one process follows an audience at a time, and a
+ * change or removal waits. What only refers to the audience does not.
+ */
 const nextSql = `
 select id, publisher_id as "publisherId", rule from audiences
-where id > $1 and rule is not null order by id limit 1 for update skip locked`;
+where id > $1 and rule is not null order by id limit 1 for no key update skip locked`;
 
 /*
  * How far it was read, and by the rule of now or another one; read once the audience is locked, so that it is what the

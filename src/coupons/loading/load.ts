@@ -25,10 +25,13 @@ const lookEvery = 256;
 
 export type LoadDeps = { pool: pg.Pool; secretBox: SecretBox; now: () => number };
 
-/** `wanted`: ends with this many codes. `path`: of a line in errors, such as `/lines/4`. `total`: lines, about. */
+/**
+ * `lines`: null is a place to pause. `wanted`: ends with this many codes. `path`: of a line in errors, such as
+ * `/lines/4`. `total`: lines, about.
+ */
 export type CodeSource = {
   offerId: number;
-  lines: Iterable<Line>;
+  lines: Iterable<Line | null>;
   total: number;
   wanted?: number;
   path: (line: number) => string;
@@ -89,7 +92,12 @@ async function readCodes(deps: LoadDeps, executor: Executor, source: CodeSource,
   const refused: ErrorDetail[] = [];
   const blocks = createBlockWriter(deps, executor, { offerId, first });
   let seen = 0;
-  for (const { bytes, start, end, line, problem } of lines) {
+  for (const found of lines) {
+    if (found === null) {
+      await pace();
+      continue;
+    }
+    const { bytes, start, end, line, problem } = found;
     if (result.added === wanted) break;
     if (problem !== null) {
       if (refused.length < maxNamed) refused.push({ path: path(line), message: problem });

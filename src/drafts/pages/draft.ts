@@ -29,7 +29,7 @@ export type DraftView = {
 
 /** One draft: what it changes, what it looks like, and what can be done with it. */
 export function draftPage(context: PublisherContext, view: DraftView): Page {
-  const { draft, current, differences = [], errors = [] } = view;
+  const { draft, differences = [], errors = [] } = view;
   const path = context.path(`/drafts/${draft.id}`);
   return {
     title: draft.subject || `#${draft.id}`,
@@ -39,9 +39,9 @@ export function draftPage(context: PublisherContext, view: DraftView): Page {
     status: errors.length > 0 ? 422 : differences.length > 0 ? 409 : 200,
     body: html`
       ${draft.reason !== '' && notice(draft.state === 'refused' ? 'failed' : 'warn', html`<p>${draft.reason}</p>`)}
-      ${differences.length > 0 && conflictCard(context, path, differences, current)}
+      ${differences.length > 0 && conflictCard(context, path, differences, view)}
       ${card(t('drafts.changes'), changesTable(draft))}
-      ${preview(draft, current, draft.has_picture ? `${path}/picture` : '')}
+      ${preview(draft, view.current, draft.has_picture ? `${path}/picture` : '')}
       ${factsCard(context, draft)}
       ${decisionCards(context, path, view)}`,
   };
@@ -68,7 +68,7 @@ const conflictCard = (
   context: PageContext,
   path: string,
   differences: readonly Difference[],
-  current: View | null,
+  { current, typed = {} }: DraftView,
 ): Html => html`
   ${notice('failed', html`<p>${t('drafts.changedMeanwhile')}</p>`)}
   ${card(
@@ -78,7 +78,7 @@ const conflictCard = (
         current !== null &&
         actionButton(context, {
           ...{ to: `${path}/approve`, text: t('drafts.approveAnyway'), kind: 'danger' },
-          values: { row_etag: etagOf(current) },
+          values: { row_etag: etagOf(current), live_at: typed.live_at ?? '' },
         })
       }`,
   )}`;

@@ -119,14 +119,14 @@ async function shownAgain(
   fields: Fields,
   err: unknown,
 ): Promise<PageResult> {
+  const typed = { live_at: fields.text('live_at'), reason: fields.text('reason') };
   if (err instanceof DraftConflict)
-    return draftPage(context, { ...(await read(services, context)), differences: err.differences });
+    return draftPage(context, { ...(await read(services, context)), differences: err.differences, typed });
   if (err instanceof AppError && err.status === 403)
     return { to: context.path(`${path}/${keyIn(context)}`), failed: t('drafts.notYours') };
   const errors = fieldErrorsOf(err);
   if (err instanceof AppError && err.code === 'conflict')
     return { to: context.path(`${path}/${keyIn(context)}`), failed: t('drafts.decidedAlready') };
-  const typed = { live_at: fields.text('live_at'), reason: fields.text('reason') };
   return draftPage(context, { ...(await read(services, context)), errors, typed });
 }
 

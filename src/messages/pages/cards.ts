@@ -98,12 +98,17 @@ export function logCard(context: PublisherContext, messages: readonly MessageRow
   return card(t('messages.log'), table(t('messages.log'), head, rows), { lead: t('messages.logLead') });
 }
 
-export function suppressionCard(context: PublisherContext, counts: Readonly<Record<SuppressionReason, number>>): Html {
+export function suppressionCard(
+  context: PublisherContext,
+  counts: Readonly<Record<SuppressionReason, number>>,
+  refused: string | null,
+): Html {
   const figures = descriptionList([
     [t('messages.unsubscribed'), count(counts.unsubscribed)],
     [t('messages.added'), count(counts.added)],
   ]);
-  const form = createForm({});
+  const errors = refused === null ? [] : [{ path: '/email', message: t('messages.notAnAddress') }];
+  const form = createForm({ email: refused }, errors);
   const button = (action: string, text: string): Html =>
     html`<button class="button" name="action" value="${action}">${text}</button>`;
   const change = html`

@@ -74,12 +74,13 @@ const settingsIn = (fields: Fields) => ({
   reply_to: fields.text('reply_to').trim() || null,
 });
 
-type Refused = { typed?: FormValues; errors?: FieldErrors };
+/** What was typed: settings with what is wrong with them, or what is no address. */
+type Refused = { typed?: FormValues; errors?: FieldErrors; address?: string | null };
 
 async function messagesPage(
   { management, deps }: Services,
   context: PublisherContext,
-  { typed, errors = [] }: Refused,
+  { typed, errors = [], address = null }: Refused,
 ): Promise<Page> {
   const { settings, messages, counts } = await management.read(context, async (work) => ({
     settings: await getSettings(work),
@@ -91,19 +92,19 @@ async function messagesPage(
     title: t('messages.title'),
     lead: t('messages.lead'),
     nav: 'perk-messages',
-    status: errors.length > 0 ? 422 : 200,
+    status: errors.length > 0 || address !== null ? 422 : 200,
     body: html`
       ${settingsCard(context, { values: typed ?? settings, errors, hasMailer })}
       ${previewCard(context, { language: languageIn(context) ?? context.publisher.language.unit ?? 'en', hasMailer })}
       ${logCard(context, messages)}
-      ${suppressionCard(context, counts)}`,
+      ${suppressionCard(context, counts, address)}`,
   };
 }
 
-async function changeAddress({ management, deps }: Services, context: PublisherContext, fields: Fields) {
+async function changeAddress(services: Services, context: PublisherContext, fields: Fields): Promise<PageResult> {
+  const { management, deps } = services;
   const email = parseEmail(fields.text('email'));
-  const to = context.path(messagesPath);
-  if (email === null) return { to, failed: `${t('messages.address')} ${t('messages.notAnAddress')}` };
+  if (email === null) return messagesPage(services, context, { address: fields.text('email') });
   const readers = deps.readerKeys(context.publisher.id, { email });
   const own = readers.filter(({ publisherId }) => publisherId === context.publisher.id);
   const action = fields.text('action');
@@ -113,5 +114,6 @@ async function changeAddress({ management, deps }: Services, context: PublisherC
     if (action === 'lift' && (await unsuppress(work.executor, own))) await auditSuppressions(work, { removed: 1 });
     return findSuppression(work.executor, readers);
   });
+  const to = context.path(messagesPath);
   return { to, done: t(found === null ? 'messages.isNot' : 'messages.isSuppressed', { email }) };
 }

@@ -1,10 +1,10 @@
 import type pg from 'pg';
 import type { CatalogStore } from '../../catalog/store.ts';
 import type { Config } from '../../config.ts';
-import type { Coupon } from '../../coupons/coupon.ts';
 import type { CouponIssuer } from '../../coupons/issuer.ts';
 import type { MessageOutbox } from '../../messages/outbox.ts';
 import type { Recipient } from '../../messages/recipient.ts';
+import { sharedCouponOf } from '../../offers/offer-view.ts';
 import type { DatabaseHealth } from '../../platform/db/health.ts';
 import { createFailFast } from '../../platform/db/health.ts';
 import { transaction } from '../../platform/db/pool.ts';
@@ -97,16 +97,15 @@ export function createWalletService(deps: WalletDeps): WalletService {
     await transaction(pool, async (executor) => {
       const isNew = !recorded || (await insertItem(executor, item));
       const atMs = item.savedAt.getTime();
-      const remind = async (coupon: Coupon | undefined): Promise<void> => {
-        const endsAtMs = savedUntilMs(offer, coupon);
-        if (recipient === null || !recorded || endsAtMs === null) return;
-        await deps.messages.remind(executor, { ...item, recipient, nowMs: atMs, endsAtMs });
-      };
-      if (!isNew) return remind(undefined);
-      const isGiven = offer.coupon?.giveAt === 'save';
-      const wants = isGiven ? [{ ...item, offer, dev: !recorded }] : [];
-      const [coupon] = wants.length === 0 ? [] : await deps.coupons.give(executor, wants, atMs);
-      await remind(coupon);
+      const wants = offer.coupon === null ? [] : [{ ...item, offer, dev: !recorded }];
+      const isGiven = isNew && offer.coupon?.giveAt === 'save';
+      const [coupon] = isGiven ? await deps.coupons.give(executor, wants, atMs) : [];
+      if (recipient !== null && recorded) {
+        const [had] = isGiven ? [coupon] : await deps.coupons.find(executor, wants);
+        const endsAtMs = savedUntilMs(offer, had ?? sharedCouponOf(offer));
+        if (endsAtMs !== null) await deps.messages.remind(executor, { ...item, recipient, nowMs: atMs, endsAtMs });
+      }
+      if (!isNew) return;
       await notify(executor, { event: 'offer_saved', item, atMs, dev: !recorded, trace, coupon });
       if (!recorded) return;
       await insertEvents(executor, [perkEvent('save', { ...item, dev: false }, atMs)]);

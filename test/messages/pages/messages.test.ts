@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openAs, signInAs } from '../../dashboard/support.ts';
+import { csrfTokenOf } from '../../../src/accounts/access.ts';
+import { openAs, postForm, signInAs } from '../../dashboard/support.ts';
 import { violations } from '../../support/axe.ts';
 import { closeContexts, openBrowser } from '../../support/browser.ts';
 import { startTestJobs } from '../../support/jobs.ts';
@@ -87,4 +88,15 @@ test.each([
   await page.getByLabel(words.address).fill('rude@example.com');
   await page.getByRole('button', { name: words.suppress, exact: true }).click();
   await page.getByText(words.isSuppressed).first().waitFor();
+});
+
+test('what is no address is shown again as it was typed, with what is wrong', async () => {
+  const admin = await signInAs(t, 'admin');
+  const path = `/dashboard/p/${t.publisher.id}/settings/perk-messages/suppressions`;
+  const headers = { cookie: admin.cookie, origin: base };
+  const fields = { _csrf: csrfTokenOf(admin.cookie.split('=')[1] ?? ''), email: 'rude@', action: 'suppress' };
+  const { statusCode, body } = await postForm(t, path, fields, headers);
+  expect(statusCode, body).toBe(422);
+  expect(body).toMatch(/name="email"[^>]*value="rude@"/);
+  expect(body).toContain('Must be one e-mail address.');
 });
