@@ -59,7 +59,7 @@ export function registerHotBodyParsing(app: FastifyInstance): void {
   const readJson = createJsonReader(app);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, ({ headers }, body, done) => {
-    const decompress = decompressors[headers['content-encoding'] ?? 'identity'];
+    const decompress = decompressors.get(headers['content-encoding'] ?? 'identity');
     if (decompress === null) return readJson((body as Buffer).toString(), done);
     if (decompress === undefined) return done(null, undefined); // refused by `requireKnownEncoding`
     decompress(body as Buffer, { maxOutputLength: maxBodyBytes }, (err, text) => {
@@ -73,16 +73,16 @@ export function registerHotBodyParsing(app: FastifyInstance): void {
 }
 
 /** By the header Content-Encoding; null: none is needed. */
-const decompressors: Record<string, typeof gunzip | null> = {
-  identity: null,
-  gzip: gunzip,
-  deflate: inflate,
-  br: brotliDecompress as typeof gunzip,
-};
+const decompressors = new Map<string, typeof gunzip | null>([
+  ['identity', null],
+  ['gzip', gunzip],
+  ['deflate', inflate],
+  ['br', brotliDecompress as typeof gunzip],
+]);
 
 /** @throws AppError unsupported_media_type */
 export function requireKnownEncoding({ 'content-encoding': encoding }: IncomingHttpHeaders): void {
-  if (encoding !== undefined && decompressors[encoding] === undefined) throw new AppError('unsupported_media_type');
+  if (encoding !== undefined && !decompressors.has(encoding)) throw new AppError('unsupported_media_type');
 }
 
 /** Gives what a JSON body says, undefined for an empty one, or why it cannot be read. */

@@ -48,6 +48,17 @@ test('a body that says it is not encoded is read as it is', async () => {
   );
 });
 
+test.each(['constructor', 'toString', 'valueOf', '__proto__', 'compress'])(
+  'a body encoded by “%s” is refused, as one of any unknown encoding',
+  async (encoding) => {
+    const headers = { 'content-type': 'application/json', 'content-encoding': encoding };
+    for (const path of ['/native/v4/offers.json', '/manage/v1/audiences']) {
+      const answer = await t.app.inject({ method: 'POST', url: `${path}?api_key=demo-key`, headers, payload: '{}' });
+      expect([answer.statusCode, answer.json().error.code]).toEqual([415, 'unsupported_media_type']);
+    }
+  },
+);
+
 test('every OPTIONS request is answered like a preflight', async () => {
   const answer = await t.app.inject({ method: 'OPTIONS', url: '/native/v4/offers.json' });
   expect(answer.statusCode).toBe(204);
