@@ -257,7 +257,7 @@ export async function missingReferences(
     const key = values[column];
     if (key === null || key === current?.[column]) continue;
     const { rowCount } = await work.executor.query(
-      `select 1 from ${target.table} where ${scopeOf(target, work)} and ${target.key} = $2${isKept(target)} for share`,
+      `select 1 from ${target.table} where ${scopeOf(target, work)} and ${target.key} = $2${isKept(target)} for no key update`,
       [work.publisherId, key],
     );
     if (rowCount === 0) details.push({ path: `/${column}`, message: `${capital(target.noun)} not found` });

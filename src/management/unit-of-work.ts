@@ -70,11 +70,25 @@ export type Management = {
   /** Reads, with several statements, what was committed at one moment. */
   readMoment: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
   /**
-   * Writes in one transaction. When it resolves, this process serves the new configuration, unless the catalogue is so
-   * large that reading it takes longer than a caller should wait; others follow within a second.
+   * Writes in one transaction; after a deadlock `work` runs again. When it resolves, this process serves the new
+   * configuration, unless the catalogue is so large that reading it takes longer than a caller should wait; others
+   * follow within a second.
    */
   write: <T>(actor: Actor, publisherId: number, work: (work: Work) => Promise<T>) => Promise<T>;
 };
+
+/** Tries of a write that ends in deadlocks (count). */
+const maxTries = 4;
+
+/** Of writes that lock rows in different orders PostgreSQL ends one, which is done again. */
+async function againAfterDeadlocks<T>(commit: () => Promise<T>, tries = maxTries): Promise<T> {
+  try {
+    return await commit();
+  } catch (err) {
+    if ((err as { code?: string }).code !== '40P01' || tries === 1) throw err;
+    return againAfterDeadlocks(commit, tries - 1);
+  }
+}
 
 type ManagementDeps = {
   pool: pg.Pool;
@@ -92,9 +106,9 @@ export function createManagement({ pool, dbHealth, catalog, logger, now }: Manag
     readMoment: (actor, publisherId, work) =>
       failFast(() => readTransaction(pool, (executor) => work({ executor, actor, publisherId, nowMs: now() }))),
     write: async (actor, publisherId, work) => {
-      const result = await failFast(() =>
-        transaction(pool, (executor) => work({ executor, actor, publisherId, nowMs: now() })),
-      );
+      const commit = () =>
+        failFast(() => transaction(pool, (executor) => work({ executor, actor, publisherId, nowMs: now() })));
+      const result = await againAfterDeadlocks(commit);
       // The change is committed: a failed refresh of this process does not fail the request.
       const refreshed = catalog
         .refresh()

@@ -99,7 +99,7 @@ export async function changeSelected<C extends PageContext>(
   if (step === null) throw new AppError('not_found');
   if (keys.length === 0) return { to, failed: t('crud.selectFirst', { nouns: nounOf(resource, 2) }) };
   let failing: View | null = null;
-  const changed: string[] = [];
+  const changed = new Set<string>();
   try {
     await management.write(context, async (work) => {
       for (const key of keys)
@@ -108,7 +108,7 @@ export async function changeSelected<C extends PageContext>(
             failing = row;
           })
         )
-          changed.push(key);
+          changed.add(key);
     });
   } catch (err) {
     const [error] = fieldErrorsOf(err);
@@ -117,6 +117,6 @@ export async function changeSelected<C extends PageContext>(
     return { to, failed: t('crud.notChanged', { reason }) };
   }
   const things = t('crud.things', { count: keys.length, nouns: nounOf(resource, keys.length) });
-  const undo = { to: `${to}/bulk`, values: { action: step.undoneBy ?? '', [typedField]: typed, key: changed } };
-  return { to, done: t(step.done, { things }), ...(step.undoneBy !== null && changed.length > 0 && { undo }) };
+  const undo = { to: `${to}/bulk`, values: { action: step.undoneBy ?? '', [typedField]: typed, key: [...changed] } };
+  return { to, done: t(step.done, { things }), ...(step.undoneBy !== null && changed.size > 0 && { undo }) };
 }

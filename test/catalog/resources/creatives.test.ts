@@ -41,6 +41,21 @@ function upload(
 const reasonOf = (reply: Reply) =>
   (reply.body as unknown as { error: { details: { message: string }[] } }).error.details[0]?.message;
 
+test('pictures of one offer that are saved at once are all saved, and one of them is the primary', async () => {
+  const types = ['hero_image', 'hero_image', 'hero_image', 'hero_image', 'hero_image'];
+  const replies = await Promise.all(types.map((creative_type) => upload(png, 'image/png', { creative_type })));
+  expect(replies.map(({ status }) => status)).toEqual(types.map(() => 201));
+  const ids = replies.map(({ body }) => body.data.id);
+  const changes = await Promise.all(
+    ids.slice(0, 3).map((id) => me.call('PATCH', `/creatives/${id}`, { is_primary: true })),
+  );
+  expect(changes.map(({ status }) => status)).toEqual([200, 200, 200]);
+  const { rows } = await t.pool.query('select count(*)::int from creatives where offer_id = $1 and is_primary', [
+    offerId,
+  ]);
+  expect(rows).toEqual([{ count: 1 }]);
+});
+
 describe('an upload', () => {
   test.each(['png', 'jpg', 'webp'] as const)('of %s is measured, kept as it is, and served', async (type) => {
     const bytes = await sharp(png)
