@@ -8,7 +8,7 @@ import { noteDelay, provenAge, sharesOf } from './delays.ts';
 import { keyValuesOf } from './keys.ts';
 import { estimateAllPriors, type Happening, learn, type Model, placeOf, type Shown } from './model.ts';
 import { type Observation, type Range, readConversions, readEvents, readRequests } from './observations.ts';
-import { markedBefore, type Progress, readProgress, withMark, writeProgress } from './progress.ts';
+import { continuedIn, markedBefore, type Progress, readProgress, withMark, writeProgress } from './progress.ts';
 import { propertiesOf } from './properties.ts';
 import { countAged } from './rates.ts';
 import type { Table } from './table.ts';
@@ -42,12 +42,14 @@ export function createLearner({ pool, catalog, now }: LearnerDeps): () => Promis
     await executor.query('set transaction isolation level repeatable read');
     if (!(await tryLock(executor))) return null;
     model = await newestModel(executor, model);
-    const progress = await readProgress(executor);
+    const end = await oldestOpen(executor);
+    const progress = continuedIn(await readProgress(executor), end);
     const { rows, complete, next } = await takeIn({
       executor,
       catalog,
       model,
       progress,
+      end,
       nowMs: now(),
       maxTransactions,
     });
@@ -105,13 +107,14 @@ type TakeIn = {
   catalog: Pick<CatalogStore, 'current'>;
   model: Model;
   progress: Progress;
+  /** All transactions before this one have ended. */
+  end: string;
   nowMs: number;
   maxTransactions: number;
 };
 
 /** Takes in new rows: successes at once, trials at each age by the share that is due then. */
-async function takeIn({ executor, catalog, model, progress, nowMs, maxTransactions }: TakeIn) {
-  const end = await oldestOpen(executor);
+async function takeIn({ executor, catalog, model, progress, end, nowMs, maxTransactions }: TakeIn) {
   const from = BigInt(progress.click[0] ?? '0');
   const to = BigInt(end) > from + BigInt(maxTransactions) ? String(from + BigInt(maxTransactions)) : end;
   const oldestMs = Math.max(...model.conversion.delays.agesMs);

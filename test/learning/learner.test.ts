@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLearner } from '../../src/learning/learner.ts';
 import type { Model } from '../../src/learning/model.ts';
+import { readProgress, writeProgress } from '../../src/learning/progress.ts';
 import { createModelSource } from '../../src/learning/source.ts';
 import { findSlot } from '../../src/learning/table.ts';
 import { loadVersion, newestVersion } from '../../src/learning/versions.ts';
+import { continueRestoredRollups } from '../../src/reports/restored.ts';
+import { moveAhead } from '../support/restored.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { call } from '../tracking/journey.ts';
 
@@ -116,6 +119,24 @@ test('requests are learned by the hour of the week, each once, and become known 
   await expect.poll(() => learn().then(requests), { timeout: 60_000 }).toBe(before + (rows[0]?.all ?? 0));
   await learn();
   expect(await requests()).toBe(before + (rows[0]?.all ?? 0));
+});
+
+test('after a restore, where transaction numbers begin anew, learning goes on', async () => {
+  const learn = createLearner(t.deps);
+  await learnAll(learn);
+  await moveAhead(t.pool);
+  const { click, conversion, marks, ...progress } = await readProgress(t.pool);
+  const ahead = (xid: string): string => String(BigInt(xid) + 1_000_000_000n);
+  await writeProgress(t.pool, {
+    ...progress,
+    ...{ click: click.map(ahead), conversion: conversion.map(ahead) },
+    marks: marks.map(([atMs, xid]) => [atMs, ahead(xid)]),
+  });
+  await continueRestoredRollups(t.databaseUrl);
+  await learn();
+  await visit(3);
+  await learnAll(learn);
+  expect((await readProgress(t.pool)).marks.every(([, xid]) => BigInt(xid) < 1_000_000_000n)).toBe(true);
 });
 
 test('an offer that is removed while it is learned from is left out, and everything else goes on', async () => {
