@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Offer } from '../../src/catalog/types.ts';
 import { mix, uniform } from '../../src/decision/random.ts';
@@ -96,6 +97,29 @@ describe('the model', () => {
     show(model, 500, 0.5, (at) => shownTo({ [`key ${at}`]: 'one' }));
     expect(model.keyValues.size).toBe(maxKeys);
     expect(keyValuesOf(model.click.effects)).toEqual(model.keyValues);
+  });
+
+  test('gives a request the same score bit for bit in whatever order its attributes come', () => {
+    const names = ['plan', 'a', 'Z', 'age_group', 'é', 'b2', '10', '9'];
+    const model = createModel();
+    show(model, 3000, 0.1, (at) =>
+      shownTo(Object.fromEntries(names.map((name, bit) => [name, String(mix(bit, at) % 3)]))),
+    );
+    const scoreOf = (custom: ReadonlyMap<string, string>) => {
+      const properties = propertiesOf(contextOf({ custom }), publisher);
+      return scopedRateOf(scopeOf(model, 1, 'checkout', properties).click, first);
+    };
+    const attributes = fc.uniqueArray(fc.tuple(fc.constantFrom(...names), fc.constantFrom('0', '1', '2')), {
+      selector: ([name]) => name,
+    });
+    const orders = attributes.chain((given) =>
+      fc.tuple(fc.constant(given), fc.shuffledSubarray(given, { minLength: given.length })),
+    );
+    fc.assert(
+      fc.property(orders, ([given, shuffled]) => {
+        expect(scoreOf(new Map(shuffled))).toEqual(scoreOf(new Map(given)));
+      }),
+    );
   });
 
   test('learns nothing from excluded keys, and tells publishers apart', () => {
