@@ -176,6 +176,28 @@ test('a whole version now and then repeats the one before: who has that does not
   expect(numbersOf(source.current())).toEqual(numbersOf(await loadVersion(t.pool, newest)));
 });
 
+test('a version that comes while others are read is followed: no process goes back and reads the whole', async () => {
+  const insertNext = async (): Promise<void> => {
+    await t.pool.query(`insert into model_versions select max(version) + 1, false,
+      (select body from model_versions where not is_full order by version desc limit 1), now() from model_versions`);
+  };
+  const statements: string[] = [];
+  const query = async (statement: string | { name: string }, values?: unknown[]) => {
+    const name = typeof statement === 'string' ? statement : statement.name;
+    statements.push(name);
+    if (name === 'model_versions_after') await insertNext();
+    return t.pool.query(statement as string, values);
+  };
+  const pool = { query } as unknown as TestApp['pool'];
+  const source = createModelSource({ ...t.deps, pool });
+  await source.refresh();
+  await insertNext();
+  statements.length = 0;
+  await source.refresh();
+  expect(source.current().version).toBe(await newestVersion(t.pool));
+  expect(statements).toEqual(['newest_model_version', 'model_versions_after']);
+});
+
 test('a broken or missing version is not taken over: the last good one serves until a whole one comes', async () => {
   const source = createModelSource(t.deps);
   await source.refresh();
