@@ -20,7 +20,7 @@ type LearnerDeps = { pool: pg.Pool; catalog: Pick<CatalogStore, 'current'>; now:
 /** What one run found: rows that were taken in, and whether it reached the end. null: another process is at it. */
 export type Learned = { rows: number; complete: boolean } | null;
 
-/** Transactions of one run (count): few enough for about a second, more where they hold few rows. */
+/** Transactions of one run (count), at each age: few enough for about a second, more while they hold few rows. */
 const transactions = { first: 20_000, max: 100_000_000 };
 const manyRows = 5000;
 
@@ -53,7 +53,8 @@ export function createLearner({ pool, catalog, now }: LearnerDeps): () => Promis
       nowMs: now(),
       maxTransactions,
     });
-    maxTransactions = rows < manyRows ? Math.min(transactions.max, maxTransactions * 2) : transactions.first;
+    const isSparse = !complete && rows < manyRows;
+    maxTransactions = isSparse ? Math.min(transactions.max, maxTransactions * 2) : transactions.first;
     if (rows > 0) model = await storeNext(executor, model, now());
     if (rows > 0 || !complete || isDue(progress, now())) await writeProgress(executor, next);
     return { rows, complete };
@@ -116,7 +117,10 @@ type TakeIn = {
 /** Takes in new rows: successes at once, trials at each age by the share that is due then. */
 async function takeIn({ executor, catalog, model, progress, end, nowMs, maxTransactions }: TakeIn) {
   const from = BigInt(progress.click[0] ?? '0');
-  const to = BigInt(end) > from + BigInt(maxTransactions) ? String(from + BigInt(maxTransactions)) : end;
+  /** Where a run that begins at a transaction ends. */
+  const bounded = (start: string, due: string): string => lowest(due, String(BigInt(start) + BigInt(maxTransactions)));
+  const to = bounded(String(from), end);
+  let complete = to === end;
   const oldestMs = Math.max(...model.conversion.delays.agesMs);
   const marks = to === end ? withMark(progress.marks, nowMs, end, oldestMs) : progress.marks;
   const next: Progress = { click: [], conversion: [], marks, trials: progress.trials, traffic: progress.traffic };
@@ -143,9 +147,10 @@ async function takeIn({ executor, catalog, model, progress, end, nowMs, maxTrans
     const trial = kind === 'click' ? 'impression' : 'click';
     for (const [age, ageMs] of delays.agesMs.entries()) {
       const start = progress[kind][age] ?? '0';
-      const until = age === 0 ? to : lowest(markedBefore(marks, nowMs - ageMs) ?? start, to);
-      const range = { from: start, to: BigInt(until) > BigInt(start) ? until : start };
+      const due = age === 0 ? to : lowest(markedBefore(marks, nowMs - ageMs) ?? start, to);
+      const range = { from: start, to: BigInt(due) > BigInt(start) ? bounded(start, due) : start };
       next[kind].push(range.to);
+      complete &&= BigInt(range.to) >= BigInt(due);
       if (range.to === range.from) continue;
       const trials = await readEvents(executor, trial, range);
       await each(trials, kind === 'click' ? 'seen' : 'awaited', {
@@ -162,7 +167,7 @@ async function takeIn({ executor, catalog, model, progress, end, nowMs, maxTrans
   if (model.traffic.changed?.size) rows += 1;
   next.delays = { click: model.click.delays.counts, conversion: model.conversion.delays.counts };
   if (next.trials >= nextPriors(progress.trials)) estimateAllPriors(model);
-  return { rows, complete: to === end, next };
+  return { rows, complete, next };
 }
 
 /** Counts requests by hour. @returns the hours that are running */

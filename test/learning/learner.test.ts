@@ -5,6 +5,7 @@ import { readProgress, writeProgress } from '../../src/learning/progress.ts';
 import { createModelSource } from '../../src/learning/source.ts';
 import { findSlot } from '../../src/learning/table.ts';
 import { loadVersion, newestVersion } from '../../src/learning/versions.ts';
+import { minuteMs } from '../../src/platform/lib/time.ts';
 import { continueRestoredRollups } from '../../src/reports/restored.ts';
 import { moveAhead } from '../support/restored.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
@@ -119,6 +120,35 @@ test('requests are learned by the hour of the week, each once, and become known 
   await expect.poll(() => learn().then(requests), { timeout: 60_000 }).toBe(before + (rows[0]?.all ?? 0));
   await learn();
   expect(await requests()).toBe(before + (rows[0]?.all ?? 0));
+});
+
+/** As if so many transactions had gone by. */
+const passTransactions = (count: number) =>
+  t.pool.query(`do $$ begin for at in 1..${count} loop perform pg_current_xact_id(); commit; end loop; end $$`);
+
+test('what comes of age at once is taken in step by step', async () => {
+  const clock = { ms: Date.now() };
+  const learn = createLearner({ ...t.deps, now: () => clock.ms });
+  const takeAged = async (): Promise<number[]> => {
+    clock.ms += 10 * minuteMs;
+    const rows: number[] = [];
+    for (let complete = false; !complete; ) {
+      const learned = await learn();
+      rows.push(learned?.rows ?? 0);
+      complete = learned?.complete ?? false;
+    }
+    return rows;
+  };
+  await learnAll(learn);
+  await takeAged();
+  await visit(2);
+  await passTransactions(25_000);
+  await visit(2);
+  clock.ms += 10 * minuteMs;
+  await learnAll(learn);
+  const rows = await takeAged();
+  expect(rows.filter((count) => count > 0).length).toBeGreaterThan(1);
+  await learnAll(learn);
 });
 
 test('after a restore, where transaction numbers begin anew, learning goes on', async () => {
