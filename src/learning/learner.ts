@@ -3,6 +3,7 @@ import type pg from 'pg';
 import { payoutOf } from '../catalog/provisioning.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import { type Executor, transaction } from '../platform/db/pool.ts';
+import { runInSlices } from '../platform/lib/slices.ts';
 import { packChanges, packModel, trackChanges } from './codec.ts';
 import { noteDelay, provenAge, sharesOf } from './delays.ts';
 import { keyValuesOf } from './keys.ts';
@@ -166,7 +167,7 @@ async function takeIn({ executor, catalog, model, progress, end, nowMs, maxTrans
   next.traffic = await takeInTraffic(executor, model, progress, { from: String(from), to });
   if (model.traffic.changed?.size) rows += 1;
   next.delays = { click: model.click.delays.counts, conversion: model.conversion.delays.counts };
-  if (next.trials >= nextPriors(progress.trials)) estimateAllPriors(model);
+  if (next.trials >= nextPriors(progress.trials)) await runInSlices(estimateAllPriors(model));
   return { rows, complete, next };
 }
 

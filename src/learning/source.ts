@@ -16,7 +16,7 @@ export function createModelSource({ pool, logger }: { pool: pg.Pool; logger: Log
   let brokenAt: number | null = null;
 
   async function follow(): Promise<void> {
-    for (const row of await versionsAfter(pool, model.version)) model = await following(model, row);
+    for (const row of await versionsAfter(pool, model.version)) model = (await following(model, row))();
   }
 
   async function catchUp(newest: number): Promise<void> {

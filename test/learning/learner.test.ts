@@ -7,6 +7,7 @@ import { findSlot } from '../../src/learning/table.ts';
 import { loadVersion, newestVersion } from '../../src/learning/versions.ts';
 import { minuteMs } from '../../src/platform/lib/time.ts';
 import { continueRestoredRollups } from '../../src/reports/restored.ts';
+import { rollUpAll } from '../reports/support.ts';
 import { moveAhead } from '../support/restored.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { call } from '../tracking/journey.ts';
@@ -154,6 +155,7 @@ test('what comes of age at once is taken in step by step', async () => {
 test('after a restore, where transaction numbers begin anew, learning goes on', async () => {
   const learn = createLearner(t.deps);
   await learnAll(learn);
+  await rollUpAll(t);
   await moveAhead(t.pool);
   const { click, conversion, marks, ...progress } = await readProgress(t.pool);
   const ahead = (xid: string): string => String(BigInt(xid) + 1_000_000_000n);
