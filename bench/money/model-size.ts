@@ -122,8 +122,8 @@ const rows = [
   row('longest turn of the event loop', usual.turns, '5 ms'),
   row('version with new priors taken over', withPriors.taken),
   row('of that, processor time', withPriors.used),
-  row('longest turn of the event loop', withPriors.turns, '50 ms'),
-  row('longest turn of the process that makes it', turnsMs, '50 ms'),
+  row('longest turn of the event loop', withPriors.turns, '20 ms'),
+  row('longest turn of the process that makes it', turnsMs, '20 ms'),
 ];
 const table = rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 process.stdout.write(`${table}\n`);

@@ -47,8 +47,13 @@ const tablesOf = ({ click, conversion, traffic }: Model): Table[] => [
   ...[click, conversion].flatMap(({ rates, effects }) => [rates, effects.weights]),
 ];
 
-const pack = async (model: Model, selection: Selection): Promise<Buffer> =>
-  promisify(gzip)(JSON.stringify(await runInSlices(storedModel(model, selection))), { level: 1 });
+async function pack(model: Model, selection: Selection): Promise<Buffer> {
+  const stored = await runInSlices(storedModel(model, selection));
+  await nextTurn(); // a pause before and after one of the longest steps
+  const text = JSON.stringify(stored);
+  await nextTurn();
+  return promisify(gzip)(text, { level: 1 });
+}
 
 function* storedModel(model: Model, selection: Selection): Generator<void, StoredVersion> {
   return {
@@ -105,12 +110,14 @@ function* storedTable(table: Table, slots: Iterable<number>): Generator<void, St
       pairs.second[at] = table.second[slot] as number;
       if (++at % sliceSize === 0) yield;
     }
+  const entities = toBase64(pairs.entities);
+  yield;
+  const first = toBase64(pairs.first);
+  yield;
   return {
     features: [...byFeature.keys()].map((feature) => table.features[feature] as string),
     counts: [...byFeature.values()].map(({ length }) => length),
-    entities: toBase64(pairs.entities),
-    first: toBase64(pairs.first),
-    second: toBase64(pairs.second),
+    ...{ entities, first, second: toBase64(pairs.second) },
   };
 }
 
