@@ -4,9 +4,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Offer } from '../../src/catalog/types.ts';
 import { modelOf, packChanges, packModel, trackChanges, unpackVersion } from '../../src/learning/codec.ts';
-import { createModel, learn, type Model, placeOf } from '../../src/learning/model.ts';
+import { createModel, estimateAllPriors, learn, type Model, placeOf } from '../../src/learning/model.ts';
 import type { Property } from '../../src/learning/properties.ts';
 import { following } from '../../src/learning/versions.ts';
+import { runInSlices } from '../../src/platform/lib/slices.ts';
+import { longestTurnMs } from '../../test/support/longest-turn.ts';
 import { cpcOffers, uniforms } from './world.ts';
 
 /** What the model of a large catalogue takes, and its next version: `npm run bench:money -- size`. */
@@ -15,6 +17,8 @@ const count = 10_000;
 const values = { device: 3, os: 4, country: 12, hour: 24, weekday: 7 };
 /** Impressions of an offer, and of those the part that is clicked; impressions and number of the next versions. */
 const [impressions, clicked, next, versions] = [60, 0.05, 1000, 30];
+/** Versions with new priors after those. */
+const priors = 5;
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -46,74 +50,82 @@ function createAudience(model: Model): (offer: Offer) => void {
   };
 }
 
-/** A whole version, and those that follow it; popular offers are shown more. */
-async function makeVersions(): Promise<{ whole: Buffer; changes: Buffer[]; pairs: number; changed: number }> {
+type Versions = {
+  whole: Buffer;
+  /** What follows it; popular offers are shown more. */
+  changes: Buffer[];
+  /** The last ones, with new priors; the longest turns of the event loop that they take to make. */
+  ofPriors: Buffer[];
+  turnsMs: number[];
+  pairs: number;
+  changed: number;
+};
+
+async function makeVersions(): Promise<Versions> {
   const offers = cpcOffers(count);
   const model = createModel();
   const show = createAudience(model);
   for (let round = 0; round < impressions; round++) for (const offer of offers) show(offer);
   const whole = await packModel(model);
   const tables = [model.click, model.conversion].flatMap(({ rates, effects }) => [rates, effects.weights]);
-  const changes: Buffer[] = [];
-  let changed = 0;
-  for (let version = 0; version < versions; version++) {
+  const made: Versions = { whole, changes: [], ofPriors: [], turnsMs: [], pairs: 0, changed: 0 };
+  for (let version = 0; version < versions + priors; version++) {
     trackChanges(model);
     for (let at = 0; at < next; at++) show(offers[Math.floor(u(20 + version, at) ** 3 * count)] as Offer);
-    changed += tables.reduce((sum, table) => sum + (table.changed?.size ?? 0), 0) / versions;
-    changes.push(await packChanges(model));
+    if (version < versions) {
+      made.changed += tables.reduce((sum, table) => sum + (table.changed?.size ?? 0), 0) / versions;
+      made.changes.push(await packChanges(model));
+      continue;
+    }
+    const make = async (): Promise<void> => {
+      await runInSlices(estimateAllPriors(model));
+      made.ofPriors.push(await packChanges(model));
+    };
+    made.turnsMs.push(await longestTurnMs(make));
   }
-  return { whole, changes, pairs: tables.reduce((sum, { size }) => sum + size, 0), changed };
-}
-
-/** Longest time in which nothing else could run. */
-function watchPauses() {
-  let [longest, last, isOn] = [0, performance.now(), true];
-  const tick = (): void => {
-    longest = Math.max(longest, performance.now() - last);
-    last = performance.now();
-    if (isOn) setImmediate(tick);
-  };
-  tick();
-  return {
-    take: (): number => {
-      const found = longest;
-      longest = 0;
-      return found;
-    },
-    stop: () => {
-      isOn = false;
-    },
-  };
+  made.pairs = tables.reduce((sum, { size }) => sum + size, 0);
+  return made;
 }
 
 const at = (list: readonly number[], share: number): string =>
   ([...list].sort((a, b) => a - b)[Math.floor(share * (list.length - 1))] ?? 0).toFixed(1);
 
-const { whole, changes, pairs, changed } = await makeVersions();
+const { whole, changes, ofPriors, turnsMs, pairs, changed } = await makeVersions();
 const before = await memoryMb();
-let model = modelOf(1, await unpackVersion(whole));
+let model = await modelOf(1, await unpackVersion(whole));
 const mb = (await memoryMb()) - before;
-const [taken, paused, used]: [number[], number[], number[]] = [[], [], []];
-const pauses = watchPauses();
-for (const body of changes) {
-  for (let turn = 0; turn < 20; turn++) await nextTurn();
-  pauses.take();
-  const [startMs, usage] = [performance.now(), process.cpuUsage()];
-  model = await following(model, { version: String(model.version + 1), body });
-  taken.push(performance.now() - startMs);
-  const { user, system } = process.cpuUsage(usage);
-  used.push((user + system) / 1000);
-  await nextTurn();
-  paused.push(pauses.take());
+
+/** Takes versions over. @returns times, processor times and longest turns of each (milliseconds) */
+async function follow(bodies: readonly Buffer[]): Promise<{ taken: number[]; used: number[]; turns: number[] }> {
+  const [taken, used, turns]: [number[], number[], number[]] = [[], [], []];
+  for (const body of bodies) {
+    const [startMs, usage] = [performance.now(), process.cpuUsage()];
+    const take = async (): Promise<void> => {
+      model = (await following(model, { version: String(model.version + 1), body }))();
+    };
+    turns.push(await longestTurnMs(take));
+    taken.push(performance.now() - startMs);
+    const { user, system } = process.cpuUsage(usage);
+    used.push((user + system) / 1000);
+  }
+  return { taken, used, turns };
 }
-pauses.stop();
+
+const row = (name: string, times: readonly number[], goal = ''): string[] => [
+  ...[name, `${at(times, 0.5)} ms`, `${at(times, 1)} ms`, goal],
+];
+const [usual, withPriors] = [await follow(changes), await follow(ofPriors)];
 const rows = [
   ['memory', `${mb.toFixed(1)} MB`, '', '60 MB'],
-  ['next version taken over', `${at(taken, 0.5)} ms`, `${at(taken, 1)} ms`, '20 ms'],
-  ['of that, processor time', `${at(used, 0.5)} ms`, `${at(used, 1)} ms`, ''],
-  ['longest pause of the event loop', `${at(paused, 0.5)} ms`, `${at(paused, 1)} ms`, '5 ms'],
+  row('next version taken over', usual.taken, '20 ms'),
+  row('of that, processor time', usual.used),
+  row('longest turn of the event loop', usual.turns, '5 ms'),
+  row('version with new priors taken over', withPriors.taken),
+  row('of that, processor time', withPriors.used),
+  row('longest turn of the event loop', withPriors.turns, '20 ms'),
+  row('longest turn of the process that makes it', turnsMs, '20 ms'),
 ];
-const table = rows.map((row) => `| ${row.join(' | ')} |`).join('\n');
+const table = rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 process.stdout.write(`${table}\n`);
 writeFileSync(
   'bench/results/model-size.md',
@@ -122,7 +134,8 @@ writeFileSync(
 The model of ${count} offers of which each was seen in 50 contexts (values of device, operating system, country, hour
 and weekday; ${impressions} impressions and ${impressions * clicked} clicks an offer): ${pairs} pairs of numbers.
 The next version: ${next} impressions, ${Math.round(changed)} pairs, ${(changes[0]?.length ?? 0) / 1000} kB;
-${versions} times.
+${versions} times. One with new priors: ${ofPriors.map(({ length }) => Math.round(length / 1000)).join(', ')} kB.
+A turn is measured in processor time.
 
 | | median | max | goal |
 | --- | --- | --- | --- |

@@ -5,6 +5,7 @@ import type { DecisionInput } from '../../src/decision/types.ts';
 import { noteDelay, sharesOf } from '../../src/learning/delays.ts';
 import { createModel, estimateAllPriors, learn, type Model, placeOf, type Shown } from '../../src/learning/model.ts';
 import { propertiesOf } from '../../src/learning/properties.ts';
+import { runAtOnce } from '../../src/platform/lib/slices.ts';
 import { inputOf, publisherWith } from '../../test/decision/support.ts';
 import type { Asker, World } from './world.ts';
 
@@ -91,7 +92,7 @@ export function engine(world: World, seed: number): Policy & { inputOf: InputOf 
       }
       if (trials >= nextPriors) {
         nextPriors = Math.min(2 * trials, trials + 1000);
-        estimateAllPriors(model);
+        runAtOnce(estimateAllPriors(model));
       }
       model = { ...model, version: model.version + 1 };
     },

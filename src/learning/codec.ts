@@ -1,8 +1,10 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
+import { runAtOnce, runInSlices } from '../platform/lib/slices.ts';
 import { type Effects, groupOf, readWeightName } from './effects.ts';
 import { createModel, type Model, type RateModel } from './model.ts';
-import { addFeature, setPair, slotOf, type Table } from './table.ts';
+import { addFeature, findSlot, setPair, slotOf, type Table } from './table.ts';
 
 /** Pairs of a table by feature: how many each feature has, then their entities and values, as base64. */
 type StoredTable = { features: string[]; counts: number[]; entities: string; first: string; second: string };
@@ -45,53 +47,77 @@ const tablesOf = ({ click, conversion, traffic }: Model): Table[] => [
   ...[click, conversion].flatMap(({ rates, effects }) => [rates, effects.weights]),
 ];
 
-function pack(model: Model, selection: Selection): Promise<Buffer> {
-  const stored: StoredVersion = {
+async function pack(model: Model, selection: Selection): Promise<Buffer> {
+  const stored = await runInSlices(storedModel(model, selection));
+  await nextTurn(); // a pause before and after one of the longest steps
+  const text = JSON.stringify(stored);
+  await nextTurn();
+  return promisify(gzip)(text, { level: 1 });
+}
+
+function* storedModel(model: Model, selection: Selection): Generator<void, StoredVersion> {
+  return {
     layout: 1,
-    click: storedRate(model.click, selection),
-    conversion: storedRate(model.conversion, selection),
+    click: yield* storedRate(model.click, selection),
+    conversion: yield* storedRate(model.conversion, selection),
     sales: [...model.sales].map(([id, { micros, count }]) => [id, micros, count]),
-    traffic: storedTable(
+    traffic: yield* storedTable(
       model.traffic,
       selection(model.traffic, () => false),
     ),
   };
-  return promisify(gzip)(JSON.stringify(stored), { level: 1 });
 }
 
-const storedRate = ({ rates, effects, delays }: RateModel, selection: Selection): StoredRate => ({
-  rates: storedTable(
-    rates,
-    selection(rates, () => false),
-  ),
-  weights: storedTable(
-    effects.weights,
-    selection(effects.weights, (feature) => isClosed(effects, feature)),
-  ),
-  priors: [...effects.priors],
-  delays: delays.counts,
-});
+function* storedRate({ rates, effects, delays }: RateModel, selection: Selection): Generator<void, StoredRate> {
+  return {
+    rates: yield* storedTable(
+      rates,
+      selection(rates, () => false),
+    ),
+    weights: yield* storedTable(
+      effects.weights,
+      selection(effects.weights, (feature) => isClosed(effects, feature)),
+    ),
+    priors: [...effects.priors],
+    delays: delays.counts,
+  };
+}
 
 function isClosed({ priors }: Effects, feature: string): boolean {
   const read = readWeightName(feature);
   return read !== null && priors.get(groupOf(read.level, read.key)) === 0;
 }
 
-function storedTable({ features, featureOf, entityOf, first, second }: Table, slots: Iterable<number>): StoredTable {
+/** Pairs between two pauses (count): about a millisecond of work. */
+const sliceSize = 10_000;
+
+function* storedTable(table: Table, slots: Iterable<number>): Generator<void, StoredTable> {
   const byFeature = new Map<number, number[]>();
+  let size = 0;
   for (const slot of slots) {
-    const feature = featureOf[slot] as number;
+    const feature = table.featureOf[slot] as number;
     const list = byFeature.get(feature);
     if (list === undefined) byFeature.set(feature, [slot]);
     else list.push(slot);
+    if (++size % sliceSize === 0) yield;
   }
-  const sorted = [...byFeature.values()].flat();
+  const pairs = { entities: new Int32Array(size), first: new Float32Array(size), second: new Float32Array(size) };
+  let at = 0;
+  for (const list of byFeature.values())
+    for (const slot of list) {
+      pairs.entities[at] = table.entityOf[slot] as number;
+      pairs.first[at] = table.first[slot] as number;
+      pairs.second[at] = table.second[slot] as number;
+      if (++at % sliceSize === 0) yield;
+    }
+  const entities = toBase64(pairs.entities);
+  yield;
+  const first = toBase64(pairs.first);
+  yield;
   return {
-    features: [...byFeature.keys()].map((feature) => features[feature] as string),
+    features: [...byFeature.keys()].map((feature) => table.features[feature] as string),
     counts: [...byFeature.values()].map(({ length }) => length),
-    entities: toBase64(Int32Array.from(sorted, (slot) => entityOf[slot] as number)),
-    first: toBase64(Float32Array.from(sorted, (slot) => first[slot] as number)),
-    second: toBase64(Float32Array.from(sorted, (slot) => second[slot] as number)),
+    ...{ entities, first, second: toBase64(pairs.second) },
   };
 }
 
@@ -100,12 +126,14 @@ const toBase64 = ({ buffer }: Int32Array | Float32Array): string => Buffer.from(
 /** The bytes of a base64 text, at the beginning of a buffer of their own, as typed arrays need it. */
 const bytesOf = (text: string): ArrayBuffer => new Uint8Array(Buffer.from(text, 'base64')).buffer;
 
-/** A version that was read, to be taken over at once. */
+/** A version that was read, to be taken over. */
 export type ReadVersion = StoredVersion;
 
 /** @throws Error where it is broken, or of another layout */
 export async function unpackVersion(packed: Buffer): Promise<ReadVersion> {
-  const stored = JSON.parse((await promisify(gunzip)(packed)).toString()) as StoredVersion;
+  const text = (await promisify(gunzip)(packed)).toString();
+  await nextTurn(); // a pause between two long steps
+  const stored = JSON.parse(text) as StoredVersion;
   if (stored.layout !== 1) throw new Error('a model version of an unknown layout');
   for (const { rates, weights } of [stored.click, stored.conversion])
     for (const table of [rates, weights]) check(table);
@@ -120,11 +148,31 @@ function check({ features, counts, entities, first, second }: StoredTable): void
   if (features.length !== counts.length || !isWhole) throw new Error('a model version is not whole');
 }
 
-/** Takes a version over: `model` is what it was with the version before. @returns the object of the new version */
-export function takeOver(model: Model, version: number, stored: ReadVersion): Model {
-  takeRate(model.click, stored.click);
-  takeRate(model.conversion, stored.conversion);
-  if (stored.traffic !== undefined) takeTable(model.traffic, stored.traffic);
+/**
+ * Prepares to take a version over: `model` is what it was with the version before, and stays that.
+ * @returns what takes it over, without a pause: no decision sees a part of a version
+ */
+export async function prepare(model: Model, version: number, stored: ReadVersion): Promise<() => Model> {
+  const tables = await runInSlices(findTables(model, stored));
+  return () => {
+    for (const table of tables) runAtOnce(write(table));
+    return withRest(model, version, stored);
+  };
+}
+
+/** A model of a whole version alone. */
+export async function modelOf(version: number, stored: ReadVersion): Promise<Model> {
+  const model = createModel();
+  for (const table of await runInSlices(findTables(model, stored))) await runInSlices(write(table));
+  return withRest(model, version, stored);
+}
+
+/** What is not in tables. */
+function withRest(model: Model, version: number, stored: ReadVersion): Model {
+  for (const kind of ['click', 'conversion'] as const) {
+    for (const [group, prior] of stored[kind].priors) model[kind].effects.priors.set(group, prior);
+    model[kind].delays.counts = stored[kind].delays;
+  }
   return {
     ...model,
     version,
@@ -132,24 +180,52 @@ export function takeOver(model: Model, version: number, stored: ReadVersion): Mo
   };
 }
 
-/** A model of a whole version alone. */
-export const modelOf = (version: number, stored: ReadVersion): Model => takeOver(createModel(), version, stored);
+/** Pairs of a version, and where they belong. Slots: -1 for new ones. */
+type FoundTable = {
+  table: Table;
+  features: number[];
+  counts: number[];
+  entities: Int32Array;
+  first: Float32Array;
+  second: Float32Array;
+  slots: Int32Array;
+};
 
-function takeRate({ rates, effects, delays }: RateModel, stored: StoredRate): void {
-  takeTable(rates, stored.rates);
-  takeTable(effects.weights, stored.weights);
-  for (const [group, prior] of stored.priors) effects.priors.set(group, prior);
-  delays.counts = stored.delays;
+function* findTables({ click, conversion, traffic }: Model, stored: ReadVersion): Generator<void, FoundTable[]> {
+  return [
+    yield* find(click.rates, stored.click.rates),
+    yield* find(click.effects.weights, stored.click.weights),
+    yield* find(conversion.rates, stored.conversion.rates),
+    yield* find(conversion.effects.weights, stored.conversion.weights),
+    ...(stored.traffic === undefined ? [] : [yield* find(traffic, stored.traffic)]),
+  ];
 }
 
-function takeTable(table: Table, { features, counts, ...stored }: StoredTable): void {
+/** Adds features: without pairs they are as none for decisions. */
+function* find(table: Table, { features: names, counts, ...stored }: StoredTable): Generator<void, FoundTable> {
+  const features = names.map((name) => addFeature(table, name));
   const entities = new Int32Array(bytesOf(stored.entities));
+  yield;
   const first = new Float32Array(bytesOf(stored.first));
+  yield;
   const second = new Float32Array(bytesOf(stored.second));
+  const slots = new Int32Array(entities.length);
   let at = 0;
-  for (const [index, name] of features.entries()) {
-    const feature = addFeature(table, name);
-    for (let left = counts[index] as number; left > 0; left--, at++)
-      setPair(table, slotOf(table, feature, entities[at] as number), first[at] as number, second[at] as number);
-  }
+  for (const [index, feature] of features.entries())
+    for (let left = counts[index] as number; left > 0; left--, at++) {
+      if (at % sliceSize === 0) yield;
+      slots[at] = findSlot(table, feature, entities[at] as number);
+    }
+  return { table, features, counts, entities, first, second, slots };
+}
+
+function* write({ table, features, counts, entities, first, second, slots }: FoundTable): Generator<void, void> {
+  let at = 0;
+  for (const [index, feature] of features.entries())
+    for (let left = counts[index] as number; left > 0; left--, at++) {
+      if (at % sliceSize === 0) yield;
+      const known = slots[at] as number;
+      const slot = known === -1 ? slotOf(table, feature, entities[at] as number) : known;
+      setPair(table, slot, first[at] as number, second[at] as number);
+    }
 }

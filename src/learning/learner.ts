@@ -3,12 +3,13 @@ import type pg from 'pg';
 import { payoutOf } from '../catalog/provisioning.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import { type Executor, transaction } from '../platform/db/pool.ts';
+import { runInSlices } from '../platform/lib/slices.ts';
 import { packChanges, packModel, trackChanges } from './codec.ts';
 import { noteDelay, provenAge, sharesOf } from './delays.ts';
 import { keyValuesOf } from './keys.ts';
 import { estimateAllPriors, type Happening, learn, type Model, placeOf, type Shown } from './model.ts';
 import { type Observation, type Range, readConversions, readEvents, readRequests } from './observations.ts';
-import { markedBefore, type Progress, readProgress, withMark, writeProgress } from './progress.ts';
+import { continuedIn, markedBefore, type Progress, readProgress, withMark, writeProgress } from './progress.ts';
 import { propertiesOf } from './properties.ts';
 import { countAged } from './rates.ts';
 import type { Table } from './table.ts';
@@ -20,7 +21,7 @@ type LearnerDeps = { pool: pg.Pool; catalog: Pick<CatalogStore, 'current'>; now:
 /** What one run found: rows that were taken in, and whether it reached the end. null: another process is at it. */
 export type Learned = { rows: number; complete: boolean } | null;
 
-/** Transactions of one run (count): few enough for about a second, more where they hold few rows. */
+/** Transactions of one run (count), at each age: few enough for about a second, more while they hold few rows. */
 const transactions = { first: 20_000, max: 100_000_000 };
 const manyRows = 5000;
 
@@ -42,16 +43,19 @@ export function createLearner({ pool, catalog, now }: LearnerDeps): () => Promis
     await executor.query('set transaction isolation level repeatable read');
     if (!(await tryLock(executor))) return null;
     model = await newestModel(executor, model);
-    const progress = await readProgress(executor);
+    const end = await oldestOpen(executor);
+    const progress = continuedIn(await readProgress(executor), end);
     const { rows, complete, next } = await takeIn({
       executor,
       catalog,
       model,
       progress,
+      end,
       nowMs: now(),
       maxTransactions,
     });
-    maxTransactions = rows < manyRows ? Math.min(transactions.max, maxTransactions * 2) : transactions.first;
+    const isSparse = !complete && rows < manyRows;
+    maxTransactions = isSparse ? Math.min(transactions.max, maxTransactions * 2) : transactions.first;
     if (rows > 0) model = await storeNext(executor, model, now());
     if (rows > 0 || !complete || isDue(progress, now())) await writeProgress(executor, next);
     return { rows, complete };
@@ -105,15 +109,19 @@ type TakeIn = {
   catalog: Pick<CatalogStore, 'current'>;
   model: Model;
   progress: Progress;
+  /** All transactions before this one have ended. */
+  end: string;
   nowMs: number;
   maxTransactions: number;
 };
 
 /** Takes in new rows: successes at once, trials at each age by the share that is due then. */
-async function takeIn({ executor, catalog, model, progress, nowMs, maxTransactions }: TakeIn) {
-  const end = await oldestOpen(executor);
+async function takeIn({ executor, catalog, model, progress, end, nowMs, maxTransactions }: TakeIn) {
   const from = BigInt(progress.click[0] ?? '0');
-  const to = BigInt(end) > from + BigInt(maxTransactions) ? String(from + BigInt(maxTransactions)) : end;
+  /** Where a run that begins at a transaction ends. */
+  const bounded = (start: string, due: string): string => lowest(due, String(BigInt(start) + BigInt(maxTransactions)));
+  const to = bounded(String(from), end);
+  let complete = to === end;
   const oldestMs = Math.max(...model.conversion.delays.agesMs);
   const marks = to === end ? withMark(progress.marks, nowMs, end, oldestMs) : progress.marks;
   const next: Progress = { click: [], conversion: [], marks, trials: progress.trials, traffic: progress.traffic };
@@ -140,9 +148,10 @@ async function takeIn({ executor, catalog, model, progress, nowMs, maxTransactio
     const trial = kind === 'click' ? 'impression' : 'click';
     for (const [age, ageMs] of delays.agesMs.entries()) {
       const start = progress[kind][age] ?? '0';
-      const until = age === 0 ? to : lowest(markedBefore(marks, nowMs - ageMs) ?? start, to);
-      const range = { from: start, to: BigInt(until) > BigInt(start) ? until : start };
+      const due = age === 0 ? to : lowest(markedBefore(marks, nowMs - ageMs) ?? start, to);
+      const range = { from: start, to: BigInt(due) > BigInt(start) ? bounded(start, due) : start };
       next[kind].push(range.to);
+      complete &&= BigInt(range.to) >= BigInt(due);
       if (range.to === range.from) continue;
       const trials = await readEvents(executor, trial, range);
       await each(trials, kind === 'click' ? 'seen' : 'awaited', {
@@ -158,8 +167,8 @@ async function takeIn({ executor, catalog, model, progress, nowMs, maxTransactio
   next.traffic = await takeInTraffic(executor, model, progress, { from: String(from), to });
   if (model.traffic.changed?.size) rows += 1;
   next.delays = { click: model.click.delays.counts, conversion: model.conversion.delays.counts };
-  if (next.trials >= nextPriors(progress.trials)) estimateAllPriors(model);
-  return { rows, complete: to === end, next };
+  if (next.trials >= nextPriors(progress.trials)) await runInSlices(estimateAllPriors(model));
+  return { rows, complete, next };
 }
 
 /** Counts requests by hour. @returns the hours that are running */

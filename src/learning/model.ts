@@ -113,8 +113,7 @@ export function learn(model: Model, happening: Happening, shown: Shown, share = 
 const meanEffect = (weights: Table, terms: readonly Term[]): number =>
   terms.reduce((sum, term) => sum + effectOf(weights, term).mean, 0);
 
-/** Estimates how much properties matter, from all that is learned. */
-export function estimateAllPriors({ click, conversion }: Model): void {
-  estimatePriors(click.effects);
-  estimatePriors(conversion.effects);
+/** Estimates how much properties matter, from all that is learned. To be run in slices. */
+export function* estimateAllPriors({ click, conversion }: Model): Generator<void, void> {
+  for (const { effects } of [click, conversion]) yield* estimatePriors(effects);
 }

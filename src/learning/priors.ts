@@ -1,6 +1,6 @@
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import { type Effects, firstPrior, groupOf, levelOf, readWeightName } from './effects.ts';
-import { setPair } from './table.ts';
+import { setPair, type Table } from './table.ts';
 
 /** What is usual of its level counts in a group like this many weights that are known exactly (count). */
 const priorWeights = 3;
@@ -11,47 +11,62 @@ const minPrior = 1e-5;
 /** The weights of one offer, or category, for one key, and the slot of their average. */
 type Family = { average: number; slots: number[] };
 
+/** Families between two pauses (count): about a millisecond of work. */
+const sliceSize = 500;
+
 /**
  * Estimates the prior variance of each group from its weights (MacKay's evidence procedure): properties that matter
  * keep their effects, those that do not are shrunk to nothing.
  */
-export function estimatePriors(effects: Effects): void {
-  const { weights, priors } = effects;
-  const groups = familiesOf(effects);
-  const usual = usualPriors(effects, groups);
+export function* estimatePriors(effects: Effects): Generator<void, void> {
+  const { priors } = effects;
+  const groups = yield* familiesOf(effects);
+  const usual = yield* usualPriors(effects, groups);
   for (const [group, families] of groups) {
     const before = priors.get(group) as number;
     const first = usual.get(levelOf(group)) as number;
     let prior = before;
     for (let step = 0; step < priorSteps; step++) {
-      const { squares, determined } = evidenceOf(effects, families, before, prior);
+      const { squares, determined } = yield* evidenceOf(effects, families, before, prior);
       prior = Math.max(minPrior, (priorWeights * first + squares) / (priorWeights + determined));
     }
     prior = Math.fround(prior);
     priors.set(group, prior);
-    for (const { slots, average } of families) {
-      let [sum, all] = [0, 0];
-      const means = slots.map((slot) => {
-        const mean =
-          deviation(effects, slot, average) * shrinkage(before, prior, informationOf(effects, slot, average));
-        const own = weights.second[slot] as number;
-        sum += own * mean;
-        all += own;
-        return mean;
-      });
-      for (const [at, slot] of slots.entries())
-        setPair(weights, slot, means[at] as number, weights.second[slot] as number);
-      setPair(weights, average, all === 0 ? 0 : sum / all, weights.second[average] as number);
+    for (const [at, family] of families.entries()) {
+      if (at % sliceSize === 0) yield;
+      shrink(effects, family, before, prior);
     }
   }
 }
 
+/** Moves the weights of a family to where they are under another prior. */
+function shrink(effects: Effects, { slots, average }: Family, before: number, prior: number): void {
+  const { weights } = effects;
+  let [sum, all] = [0, 0];
+  const means = slots.map((slot) => {
+    const mean = deviation(effects, slot, average) * shrinkage(before, prior, informationOf(effects, slot, average));
+    const own = weights.second[slot] as number;
+    sum += own * mean;
+    all += own;
+    return mean;
+  });
+  for (const [at, slot] of slots.entries()) setMean(weights, slot, means[at] as number);
+  setMean(weights, average, all === 0 ? 0 : sum / all);
+}
+
+function setMean(weights: Table, slot: number, mean: number): void {
+  if (weights.first[slot] !== Math.fround(mean)) setPair(weights, slot, mean, weights.second[slot] as number);
+}
+
 /** The variance that the weights of all keys of a level have in common: where few matter, new ones are doubted. */
-function usualPriors(effects: Effects, groups: ReadonlyMap<string, readonly Family[]>): Map<string, number> {
+function* usualPriors(
+  effects: Effects,
+  groups: ReadonlyMap<string, readonly Family[]>,
+): Generator<void, Map<string, number>> {
   const sums = new Map<string, Evidence>();
   for (const [group, families] of groups) {
     const prior = effects.priors.get(group) as number;
-    const { squares, determined } = evidenceOf(effects, families, prior, prior);
+    const { squares, determined } = yield* evidenceOf(effects, families, prior, prior);
     const sum = getOrInsert(sums, levelOf(group), (): Evidence => ({ squares: 0, determined: 0 }));
     sum.squares += squares;
     sum.determined += determined;
@@ -65,9 +80,15 @@ function usualPriors(effects: Effects, groups: ReadonlyMap<string, readonly Fami
 type Evidence = { squares: number; determined: number };
 
 /** @param before the prior that the weights were learned under, `prior` the one that is tried */
-function evidenceOf(effects: Effects, families: readonly Family[], before: number, prior: number): Evidence {
+function* evidenceOf(
+  effects: Effects,
+  families: readonly Family[],
+  before: number,
+  prior: number,
+): Generator<void, Evidence> {
   let [squares, determined] = [0, 0];
-  for (const { slots, average } of families) {
+  for (const [at, { slots, average }] of families.entries()) {
+    if (at % sliceSize === 0) yield;
     for (const slot of slots) {
       const information = informationOf(effects, slot, average);
       const mean = deviation(effects, slot, average) * shrinkage(before, prior, information);
@@ -93,9 +114,10 @@ const shrinkage = (before: number, prior: number, information: number): number =
   (1 / before + information) / (1 / prior + information);
 
 /** The open groups with their families. */
-function familiesOf({ weights, priors }: Effects): Map<string, Family[]> {
+function* familiesOf({ weights, priors }: Effects): Generator<void, Map<string, Family[]>> {
   const groups = new Map<string, Family[]>();
   const families = new Map<number, Family>();
+  let found = 0;
   for (const [feature, slots] of weights.slots.entries()) {
     const read = readWeightName(weights.features[feature] as string);
     if (read === null) continue;
@@ -103,6 +125,7 @@ function familiesOf({ weights, priors }: Effects): Map<string, Family[]> {
     if ((priors.get(group) ?? 0) === 0) continue;
     const averages = weights.slots[weights.indexOf.get(read.average) as number];
     for (const [entity, slot] of slots) {
+      if (++found % (10 * sliceSize) === 0) yield;
       const average = averages?.get(entity) as number;
       let family = families.get(average);
       if (family === undefined) {

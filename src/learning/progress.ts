@@ -27,6 +27,15 @@ export async function readProgress(executor: Executor): Promise<Progress> {
   return { click: [], conversion: [], marks: [], trials: 0, traffic: {}, ...rows[0]?.progress };
 }
 
+/**
+ * Progress where all transactions before `end` have ended. In a cluster that a dump was restored into, numbers begin
+ * anew: what is there counts as read, and when transactions were is not known.
+ */
+export const continuedIn = (progress: Progress, end: string): Progress =>
+  BigInt(progress.click[0] ?? '0') <= BigInt(end)
+    ? progress
+    : { ...progress, click: progress.click.map(() => end), conversion: progress.conversion.map(() => end), marks: [] };
+
 /** How long successes take; null: not known yet. */
 export const readDelays = async (executor: Executor): Promise<KnownDelays | null> =>
   (await readProgress(executor)).delays ?? null;

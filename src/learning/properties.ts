@@ -38,7 +38,13 @@ const publisherPart = (key: string): string => key.slice(0, key.indexOf(' ', cus
 /** The key without its publisher, as requests have it. */
 export const nameOfKey = (key: string): string => (isCustom(key) ? key.slice(publisherPart(key).length + 1) : key);
 
-/** The properties of a request. @param wanted keys; null: all */
+/** By code unit; no two are equal. */
+const byKey = (a: Property, b: Property): number => (a.key < b.key ? -1 : 1);
+
+/**
+ * The properties of a request, in an order that does not depend on that of its attributes: scores are sums in this
+ * order, and are made again bit for bit. @param wanted keys; null: all
+ */
 export function propertiesOf(
   context: LearningContext,
   publisher: LearningPublisher,
@@ -51,10 +57,13 @@ export function propertiesOf(
     const value = wanted === null || wanted.has(key) ? of(context, timeZone) : null;
     if (value !== null) found.push({ key, value });
   }
+  const custom: Property[] = [];
   for (const [name, value] of context.custom) {
     const key = `${customPrefix}${publisher.id} ${name}`;
     if (wanted !== null && !wanted.has(key)) continue;
-    if (!publisher.learningExcludedKeys.has(name)) found.push({ key, value });
+    if (!publisher.learningExcludedKeys.has(name)) custom.push({ key, value });
   }
+  if (custom.length > 1) custom.sort(byKey);
+  for (const property of custom) found.push(property);
   return found;
 }

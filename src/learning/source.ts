@@ -16,7 +16,7 @@ export function createModelSource({ pool, logger }: { pool: pg.Pool; logger: Log
   let brokenAt: number | null = null;
 
   async function follow(): Promise<void> {
-    for (const row of await versionsAfter(pool, model.version)) model = await following(model, row);
+    for (const row of await versionsAfter(pool, model.version)) model = (await following(model, row))();
   }
 
   async function catchUp(newest: number): Promise<void> {
@@ -32,8 +32,10 @@ export function createModelSource({ pool, logger }: { pool: pg.Pool; logger: Log
       const newest = await newestVersion(pool);
       if (newest === model.version) return;
       try {
-        if (model.version > 0 && newest > model.version && newest - model.version <= 50) await follow();
-        if (newest !== model.version) await catchUp(newest);
+        const isNear = model.version > 0 && newest > model.version && newest - model.version <= 50;
+        if (isNear) await follow();
+        // Versions that came meanwhile were followed, too; after a restore the newest may be an earlier one.
+        if (!isNear || model.version < newest) await catchUp(newest);
         brokenAt = null;
       } catch (err) {
         if (isDatabaseUnavailable(err)) throw err;

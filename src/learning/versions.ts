@@ -1,7 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
-import { modelOf, takeOver, unpackVersion } from './codec.ts';
+import { modelOf, prepare, unpackVersion } from './codec.ts';
 import { createModel, type Model } from './model.ts';
 
 type Row = { version: string; is_full: boolean; body: Buffer };
@@ -49,8 +48,8 @@ export async function loadVersion(executor: Executor, version: number): Promise<
   const [whole] = rows;
   if (whole === undefined || Number(rows.at(-1)?.version) !== version) return null;
   if (rows.length !== version - Number(whole.version) + 1) return null;
-  let model = modelOf(Number(whole.version), await unpackVersion(whole.body));
-  for (const row of rows.slice(1)) model = takeOver(model, Number(row.version), await unpackVersion(row.body));
+  let model = await modelOf(Number(whole.version), await unpackVersion(whole.body));
+  for (const row of rows.slice(1)) model = (await following(model, row))();
   return model;
 }
 
@@ -65,12 +64,10 @@ export async function versionsAfter(executor: Executor, version: number): Promis
   return rows.filter((row, at) => Number(row.version) === version + at + 1);
 }
 
-/** The model of the version that follows a model's. @throws Error where it is broken; the model stays as it was */
-export async function following(model: Model, { version, body }: FollowingRow): Promise<Model> {
-  if (body === null) return { ...model, version: Number(version) };
-  const stored = await unpackVersion(body);
-  await nextTurn(); // a pause between the two longest steps
-  return takeOver(model, Number(version), stored);
+/** What makes a model that of the version that follows, at once. @throws Error where it is broken; the model stays */
+export async function following(model: Model, { version, body }: FollowingRow): Promise<() => Model> {
+  if (body === null) return () => ({ ...model, version: Number(version) });
+  return prepare(model, Number(version), await unpackVersion(body));
 }
 
 /** How long a decision can be decided again (milliseconds). */
@@ -95,7 +92,7 @@ export function createVersionReader(executor: Executor): (version: number) => Pr
     while (model !== null && model.version < version) {
       const before: number = model.version;
       for (const row of await versionsAfter(executor, before))
-        if (Number(row.version) <= version) model = await following(model, row);
+        if (Number(row.version) <= version) model = (await following(model, row))();
       if (model.version === before) model = null;
     }
     return model;

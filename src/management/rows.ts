@@ -245,7 +245,7 @@ function requireOperator(resource: Resource, { actor }: Work, values: Values, cu
   throw new AppError('permission_denied', { message: 'Only an operator may change this.', details });
 }
 
-/** A named row is locked against removal until the transaction ends. */
+/** A named row is locked against removal, and against others that name it, until the transaction ends. */
 export async function missingReferences(
   resource: Resource,
   work: Work,
@@ -257,7 +257,8 @@ export async function missingReferences(
     const key = values[column];
     if (key === null || key === current?.[column]) continue;
     const { rowCount } = await work.executor.query(
-      `select 1 from ${target.table} where ${scopeOf(target, work)} and ${target.key} = $2${isKept(target)} for no key update`,
+      `select 1 from ${target.table} where ${scopeOf(target, work)} and ${target.key} = $2${isKept(target)}
+      for no key update`,
       [work.publisherId, key],
     );
     if (rowCount === 0) details.push({ path: `/${column}`, message: `${capital(target.noun)} not found` });

@@ -5,9 +5,11 @@ import { followRules } from '../../src/audiences/rules/follow.ts';
 import { dayMs } from '../../src/platform/lib/time.ts';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import { secondSweepMs } from '../../src/privacy/erasures.ts';
+import { continueRestoredRollups } from '../../src/reports/restored.ts';
 import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
 import { eraseNext } from '../privacy/support.ts';
 import { holdTable, untilWaiting } from '../support/locks.ts';
+import { moveAhead } from '../support/restored.ts';
 
 let t: ManagementApp;
 let me: Caller;
@@ -326,4 +328,22 @@ test('a user who is erased while a rule is followed is in it only by what they d
   while (await eraseNext(t));
   expect(await sizes()).toEqual({ twice: 0, once: 1 });
   expect((await t.pool.query('select from audience_facts')).rowCount).toBe(2);
+});
+
+test('after a restore rules have all of before the dump, and go on with what came before the first run', async () => {
+  await t.pool.query('delete from audiences');
+  for (const [key, event] of Object.entries({ seen: 'impression', ordered: 'outcome' }))
+    await me.call('POST', '/audiences', { key, name: key, rule: { event, within_days: 7 } });
+  const act = async (pub_user_id: string) => {
+    await hit((await fetched({ pub_user_id })).offers[0]?.pixel ?? '');
+    await me.call('POST', '/outcomes', { pub_user_id, name: 'order', id: pub_user_id });
+  };
+  await act('u1');
+  await followAll();
+  await act('u2');
+  await moveAhead(t.pool);
+  await continueRestoredRollups(t.databaseUrl);
+  await act('u3');
+  await followAll();
+  expect(await sizes()).toEqual({ seen: 3, ordered: 3 });
 });

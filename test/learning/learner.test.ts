@@ -1,9 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLearner } from '../../src/learning/learner.ts';
 import type { Model } from '../../src/learning/model.ts';
+import { readProgress, writeProgress } from '../../src/learning/progress.ts';
 import { createModelSource } from '../../src/learning/source.ts';
 import { findSlot } from '../../src/learning/table.ts';
 import { loadVersion, newestVersion } from '../../src/learning/versions.ts';
+import { minuteMs } from '../../src/platform/lib/time.ts';
+import { continueRestoredRollups } from '../../src/reports/restored.ts';
+import { rollUpAll } from '../reports/support.ts';
+import { moveAhead } from '../support/restored.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { call } from '../tracking/journey.ts';
 
@@ -118,6 +123,54 @@ test('requests are learned by the hour of the week, each once, and become known 
   expect(await requests()).toBe(before + (rows[0]?.all ?? 0));
 });
 
+/** As if so many transactions had gone by. */
+const passTransactions = (count: number) =>
+  t.pool.query(`do $$ begin for at in 1..${count} loop perform pg_current_xact_id(); commit; end loop; end $$`);
+
+test('what comes of age at once is taken in step by step', async () => {
+  const clock = { ms: Date.now() };
+  const learn = createLearner({ ...t.deps, now: () => clock.ms });
+  const takeAged = async (): Promise<number[]> => {
+    clock.ms += 10 * minuteMs;
+    const rows: number[] = [];
+    for (let complete = false; !complete; ) {
+      const learned = await learn();
+      rows.push(learned?.rows ?? 0);
+      complete = learned?.complete ?? false;
+    }
+    return rows;
+  };
+  await learnAll(learn);
+  await takeAged();
+  await visit(2);
+  await passTransactions(25_000);
+  await visit(2);
+  clock.ms += 10 * minuteMs;
+  await learnAll(learn);
+  const rows = await takeAged();
+  expect(rows.filter((count) => count > 0).length).toBeGreaterThan(1);
+  await learnAll(learn);
+});
+
+test('after a restore, where transaction numbers begin anew, learning goes on', async () => {
+  const learn = createLearner(t.deps);
+  await learnAll(learn);
+  await rollUpAll(t);
+  await moveAhead(t.pool);
+  const { click, conversion, marks, ...progress } = await readProgress(t.pool);
+  const ahead = (xid: string): string => String(BigInt(xid) + 1_000_000_000n);
+  await writeProgress(t.pool, {
+    ...progress,
+    ...{ click: click.map(ahead), conversion: conversion.map(ahead) },
+    marks: marks.map(([atMs, xid]) => [atMs, ahead(xid)]),
+  });
+  await continueRestoredRollups(t.databaseUrl);
+  await learn();
+  await visit(3);
+  await learnAll(learn);
+  expect((await readProgress(t.pool)).marks.every(([, xid]) => BigInt(xid) < 1_000_000_000n)).toBe(true);
+});
+
 test('an offer that is removed while it is learned from is left out, and everything else goes on', async () => {
   await visit(2);
   const { rows } = await t.pool.query('select offer_id from events order by at desc limit 1');
@@ -153,6 +206,28 @@ test('a whole version now and then repeats the one before: who has that does not
   expect([source.current().version, source.isBroken()]).toEqual([newest, false]);
   const numbersOf = (model: Model | null) => model?.click.rates.first.slice(0, model.click.rates.size).sort();
   expect(numbersOf(source.current())).toEqual(numbersOf(await loadVersion(t.pool, newest)));
+});
+
+test('a version that comes while others are read is followed: no process goes back and reads the whole', async () => {
+  const insertNext = async (): Promise<void> => {
+    await t.pool.query(`insert into model_versions select max(version) + 1, false,
+      (select body from model_versions where not is_full order by version desc limit 1), now() from model_versions`);
+  };
+  const statements: string[] = [];
+  const query = async (statement: string | { name: string }, values?: unknown[]) => {
+    const name = typeof statement === 'string' ? statement : statement.name;
+    statements.push(name);
+    if (name === 'model_versions_after') await insertNext();
+    return t.pool.query(statement as string, values);
+  };
+  const pool = { query } as unknown as TestApp['pool'];
+  const source = createModelSource({ ...t.deps, pool });
+  await source.refresh();
+  await insertNext();
+  statements.length = 0;
+  await source.refresh();
+  expect(source.current().version).toBe(await newestVersion(t.pool));
+  expect(statements).toEqual(['newest_model_version', 'model_versions_after']);
 });
 
 test('a broken or missing version is not taken over: the last good one serves until a whole one comes', async () => {

@@ -1,13 +1,16 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Offer } from '../../src/catalog/types.ts';
 import { mix, uniform } from '../../src/decision/random.ts';
-import { modelOf, packChanges, packModel, takeOver, trackChanges, unpackVersion } from '../../src/learning/codec.ts';
+import { modelOf, packChanges, packModel, prepare, trackChanges, unpackVersion } from '../../src/learning/codec.ts';
 import { createDelays, noteDelay, sharesOf } from '../../src/learning/delays.ts';
 import { keyValuesOf, maxKeys, maxValues } from '../../src/learning/keys.ts';
 import { createModel, estimateAllPriors, learn, type Model, type Shown } from '../../src/learning/model.ts';
 import { propertiesOf } from '../../src/learning/properties.ts';
 import { countAged, examinationOf } from '../../src/learning/rates.ts';
 import { highRatesOf, scopedRateOf, scopeOf } from '../../src/learning/score.ts';
+import { runAtOnce } from '../../src/platform/lib/slices.ts';
 import { campaignOf, contextOf, offersOf } from '../decision/support.ts';
 
 const offers = offersOf(campaignOf(1), campaignOf(2), campaignOf(3));
@@ -40,7 +43,7 @@ describe('the model', () => {
     const model = createModel();
     show(model, 4000, 0.12, () => shownTo({ plan: 'gold' }));
     show(model, 4000, 0.02, () => shownTo({ plan: 'free' }));
-    estimateAllPriors(model);
+    runAtOnce(estimateAllPriors(model));
     show(model, 4000, 0.12, () => shownTo({ plan: 'gold' }));
     show(model, 4000, 0.02, () => shownTo({ plan: 'free' }));
     expect(rateFor(model, first, { plan: 'gold' })).toBeGreaterThan(2.5 * rateFor(model, first, { plan: 'free' }));
@@ -50,7 +53,7 @@ describe('the model', () => {
     const model = createModel();
     for (let round = 0; round < 4; round++) {
       show(model, 2000, 0.08, (at) => shownTo({ noise: String(at % 3) }));
-      estimateAllPriors(model);
+      runAtOnce(estimateAllPriors(model));
     }
     const rates = ['0', '1', '2'].map((noise) => rateFor(model, first, { noise }));
     for (const rate of rates) expect(rate).toBeGreaterThan(0.06);
@@ -98,6 +101,29 @@ describe('the model', () => {
     expect(keyValuesOf(model.click.effects)).toEqual(model.keyValues);
   });
 
+  test('gives a request the same score bit for bit in whatever order its attributes come', () => {
+    const names = ['plan', 'a', 'Z', 'age_group', 'é', 'b2', '10', '9'];
+    const model = createModel();
+    show(model, 3000, 0.1, (at) =>
+      shownTo(Object.fromEntries(names.map((name, bit) => [name, String(mix(bit, at) % 3)]))),
+    );
+    const scoreOf = (custom: ReadonlyMap<string, string>) => {
+      const properties = propertiesOf(contextOf({ custom }), publisher);
+      return scopedRateOf(scopeOf(model, 1, 'checkout', properties).click, first);
+    };
+    const attributes = fc.uniqueArray(fc.tuple(fc.constantFrom(...names), fc.constantFrom('0', '1', '2')), {
+      selector: ([name]) => name,
+    });
+    const orders = attributes.chain((given) =>
+      fc.tuple(fc.constant(given), fc.shuffledSubarray(given, { minLength: given.length })),
+    );
+    fc.assert(
+      fc.property(orders, ([given, shuffled]) => {
+        expect(scoreOf(new Map(shuffled))).toEqual(scoreOf(new Map(given)));
+      }),
+    );
+  });
+
   test('learns nothing from excluded keys, and tells publishers apart', () => {
     const context = contextOf({
       custom: new Map([
@@ -120,15 +146,55 @@ describe('the model', () => {
       show(model, 50, 0.2, (at) =>
         shownTo({ plan: String(at % 3) }, { offer: offers[at % 3] as Offer, position: 1 + (at % 2) }),
       );
-      if (version === 3) estimateAllPriors(model);
-      copy = takeOver(copy, version, await unpackVersion(await packChanges(model)));
-      const whole = modelOf(version, await unpackVersion(await packModel(model)));
+      if (version === 3) runAtOnce(estimateAllPriors(model));
+      copy = (await prepare(copy, version, await unpackVersion(await packChanges(model))))();
+      const whole = await modelOf(version, await unpackVersion(await packModel(model)));
       for (const plan of ['0', '1', '2', '3']) {
         const rates = [model, copy, whole].map((one) => rateFor(one, second, { plan }));
         expect(new Set(rates).size).toBe(1);
       }
     }
     await expect(packModel(model).then((body) => unpackVersion(body.subarray(0, 20)))).rejects.toThrow();
+  });
+
+  test('takes over a version with new priors in turns, of which decisions see nothing before the last', async () => {
+    const model = createModel();
+    const many = Array.from({ length: 5000 }, (_, id): Offer => ({ ...first, id: id + 1 }));
+    for (const plan of ['gold', 'free']) for (const offer of many) learn(model, 'seen', shownTo({ plan }, { offer }));
+    learn(model, 'clicked', shownTo({ plan: 'gold' }));
+    const copy = await modelOf(1, await unpackVersion(await packModel(model)));
+    trackChanges(model);
+    expect([...estimateAllPriors(model)].length).toBeGreaterThan(10);
+    const stored = await unpackVersion(await packChanges(model));
+    const before = rateFor(copy, first, { plan: 'gold' });
+    let take: (() => Model) | null = null;
+    const prepared = prepare(copy, 2, stored).then((found) => {
+      take = found;
+    });
+    let turns = 0;
+    for (; take === null; turns++) {
+      expect(rateFor(copy, first, { plan: 'gold' })).toBe(before);
+      await nextTurn();
+    }
+    await prepared;
+    expect(turns).toBeGreaterThan(10);
+    const taken = (take as () => Model)();
+    expect(taken.version).toBe(2);
+    expect(rateFor(taken, first, { plan: 'gold' })).not.toBe(before);
+    expect(rateFor(taken, first, { plan: 'gold' })).toBe(rateFor(model, first, { plan: 'gold' }));
+  });
+
+  test('stores of new priors only the weights that they change', () => {
+    const model = createModel();
+    show(model, 1000, 0.1, (at) => shownTo({ plan: String(at % 3) }));
+    for (let round = 0; round < 2; round++) runAtOnce(estimateAllPriors(model));
+    trackChanges(model);
+    const { weights } = model.click.effects;
+    const before = weights.first.slice();
+    runAtOnce(estimateAllPriors(model));
+    const differing = [...before.keys()].filter((slot) => before[slot] !== weights.first[slot]);
+    expect(differing.length).toBeGreaterThan(0);
+    expect([...(weights.changed ?? [])].sort((a, b) => a - b)).toEqual(differing);
   });
 
   test('takes in the whole of a trial over its ages, most of it when most successes come', () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { continueRestoredRollups } from '../../src/reports/restored.ts';
+import { moveAhead } from '../support/restored.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { call, fetchOffers } from '../tracking/journey.ts';
 import { activity, differences, nonZero, rollUpAll } from './support.ts';
@@ -18,19 +19,12 @@ async function visit(): Promise<void> {
 
 const sessions = async () => nonZero((await activity(t))[0]?.metrics).sessions;
 
-/** What a dump is in another cluster: the numbers of its rows are ahead of those that transactions get there. */
-const moveAhead = async (): Promise<void> => {
-  for (const table of ['sessions', 'events'])
-    await t.pool.query(`update ${table} set written_by = (written_by::text::numeric + 1e9)::text::xid8`);
-  await t.pool.query('update rollup_progress set until_xid = (until_xid::text::numeric + 1e9)::text::xid8');
-};
-
 test('after a restore reports stay exact: what was rolled up counts once, and what was not, later', async () => {
   expect(await continueRestoredRollups(t.databaseUrl)).toBe(false);
   await visit();
   await rollUpAll(t);
   await visit();
-  await moveAhead();
+  await moveAhead(t.pool);
   expect(await continueRestoredRollups(t.databaseUrl)).toBe(true);
   await visit();
   await rollUpAll(t);

@@ -19,7 +19,8 @@ where id > $1 and rule is not null order by id limit 1 for no key update skip lo
  */
 const progressSql = `
 select pg_snapshot_xmin(pg_current_snapshot())::text as until,
-  (select read_until::text from audience_progress where audience_id = $1 and rule = $2::jsonb) as "from"`;
+  (select read_until::text from audience_progress where audience_id = $1 and rule = $2::jsonb
+    and read_until <= pg_snapshot_xmin(pg_current_snapshot())) as "from"`;
 
 /** Takes what users did since into every audience with a rule, exactly once. */
 export async function followRules(pool: pg.Pool, nowMs: number, isStopped: () => boolean = () => false): Promise<void> {
@@ -51,7 +52,7 @@ async function follow(executor: Executor, followed: Followed, nowMs: number): Pr
   );
 }
 
-/** What was found by another rule. */
+/** What was found by another rule, or before a restore. */
 async function forget(executor: Executor, id: number): Promise<void> {
   await executor.query('delete from audience_facts where audience_id = $1', [id]);
   const { rowCount } = await executor.query('delete from audience_members where audience_id = $1', [id]);

@@ -12,6 +12,14 @@ export async function runInSlices<T>(work: Generator<void, T>, pause: Pause = ()
   }
 }
 
+/** Runs it without a pause. */
+export function runAtOnce<T>(work: Generator<void, T>): T {
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+  }
+}
+
 /** A turn of work that is done in slices lasts this long (milliseconds). */
 const turnMs = 10;
 
