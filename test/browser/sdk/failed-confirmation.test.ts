@@ -58,6 +58,16 @@ test('what is ticked after a confirmation that failed is sent when the page is l
   await expect.poll(async () => (await perksOf(user)).selected).toEqual(ids.slice(0, 1));
 });
 
+async function confirmInVain({ page }: OpenPage): Promise<void> {
+  await page.evaluate('void Ad.confirm().then((result) => { window.confirmed = result; })');
+  await expect
+    .poll(async () => {
+      await page.clock.fastForward(10_000);
+      return page.evaluate('window.confirmed');
+    })
+    .toBe(false);
+}
+
 test('what a failed confirmation left unsent is sent once the service is back', async () => {
   const user = newUser();
   const opened = await stage.open({ user });
@@ -65,19 +75,32 @@ test('what a failed confirmation left unsent is sent once the service is back', 
   await opened.page.clock.install();
   await opened.page.route('**/sdk/v4/usp/**', (route) => route.fulfill({ status: 503, ...refusal }));
   await firstBox(opened).check();
-  await opened.page.evaluate('Ad.confirm().then((result) => { window.confirmed = result; })');
-  await expect
-    .poll(async () => {
-      await opened.page.clock.runFor(10_000);
-      return opened.page.evaluate('window.confirmed');
-    })
-    .toBe(false);
+  await confirmInVain(opened);
   await opened.page.unroute('**/sdk/v4/usp/**');
   const { ids } = await perksOf(user);
   await expect
     .poll(async () => {
-      await opened.page.clock.runFor(3000);
+      await opened.page.clock.fastForward(3000);
       return (await perksOf(user)).selected;
     })
     .toEqual(ids.slice(0, 1));
+});
+
+test('destroy() ends what a later page does for the perks that it could not confirm', async () => {
+  const user = newUser();
+  const opened = await stage.open({ user });
+  await opened.until('ads_found');
+  await opened.page.route('**/sdk/v4/usp/**', (route) => route.fulfill({ status: 503, ...refusal }));
+  await firstBox(opened).check();
+  await opened.until('usp_selected');
+  await opened.page.goto(stage.urlOf({ user: { ...user, placement: 'order-status' }, config: { autoLoad: false } }));
+  await opened.page.clock.install();
+  await confirmInVain(opened);
+  const sent = () => opened.calls().filter((call) => call.startsWith('PUT ')).length;
+  const before = sent();
+  expect(before).toBeGreaterThan(0);
+  await opened.page.evaluate('Ad.destroy()');
+  await leave(opened);
+  await opened.page.evaluate('fetch("/later")');
+  expect(sent()).toBe(before);
 });
