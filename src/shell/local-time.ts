@@ -1,4 +1,4 @@
-import { offsetMs, timeOf } from '../platform/lib/time-zone.ts';
+import { instantOf, offsetMs, timeOf } from '../platform/lib/time-zone.ts';
 
 /**
  * The value of a date-time field, such as `2026-11-27T09:00`, as an instant with offset (RFC 3339). Any other text is
@@ -7,8 +7,7 @@ import { offsetMs, timeOf } from '../platform/lib/time-zone.ts';
 export function localToInstant(text: string, timeZone: string): string {
   const localMs = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?$/.test(text) ? Date.parse(`${text}Z`) : Number.NaN;
   if (Number.isNaN(localMs)) return text;
-  const guess = localMs - offsetMs(timeZone, localMs);
-  return withOffset(localMs - offsetMs(timeZone, guess), timeZone);
+  return withOffset(instantOf(timeZone, localMs), timeZone);
 }
 
 /** An instant (RFC 3339) as the value of a date-time field; any other text is returned as it is. */

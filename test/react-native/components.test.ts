@@ -140,6 +140,24 @@ describe('PerkwireOffers', () => {
     expect(injected[0]).toMatch(/^Promise\.resolve\(Ad\.setApiResponse\(.*true;$/s);
   });
 
+  test('another response is shown in a page of its own, also when it comes after its user', async () => {
+    const load = () => act(async () => webView().onLoadEnd());
+    const view = () => root.container.queryAll(({ type }) => type === 'web-view')[0];
+    const responseOf = (id: string) => JSON.stringify({ data: { offers: [], session_id: id } });
+    await render(offers({ response: responseOf('first') }));
+    await load();
+    const second = { ...user, pub_user_id: 'user-2' };
+    await render(offers({ user: second, response: responseOf('first') }));
+    const before = view();
+    await render(offers({ user: second, response: responseOf('second') }));
+    expect(view()).not.toBe(before);
+    await load();
+    expect(injected.at(-1)).toContain('second');
+    const shown = view();
+    await render(offers({ user: { ...second }, response: responseOf('second') }));
+    expect(view()).toBe(shown);
+  });
+
   test('opens a click-out outside of the app once, whichever of event and navigation comes first', async () => {
     await render(offers());
     for (const isEventFirst of [true, false]) {

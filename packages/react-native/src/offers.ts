@@ -24,7 +24,10 @@ import { checkoutTemplate } from './templates.ts';
 export type PerkwireOffersProps = EventHandlers & {
   service: PerkwireService;
   user: PerkwireUser;
-  /** What `fetchOffers` answered, or its JSON; absent: prefetched offers, or those that are fetched now. */
+  /**
+   * What `fetchOffers` answered for this `user`, or its JSON; absent: prefetched offers, or those that are fetched now.
+   * Another one is shown in a new page.
+   */
   response?: FetchOffersResponse | string;
   /** When it becomes true, the selected perks are confirmed: set it when the order is placed. */
   confirm?: boolean;
@@ -47,14 +50,14 @@ export function PerkwireOffers(props: PerkwireOffersProps): ReactElement {
   useEffect(() => {
     latest.current = props;
   });
-  const hasResponse = response !== undefined;
   // Compared by content: objects in props are new ones in each rendering.
-  const key = JSON.stringify([service, user, hasResponse]);
+  const given = useMemo(() => (typeof response === 'object' ? JSON.stringify(response) : response), [response]);
+  const key = JSON.stringify([service, user, given]);
   const guard = useNavigation(originOf(service), key);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `key` stands for what it holds
   const page = useMemo(() => {
-    const mode = hasResponse ? 'api' : 'sdk';
+    const mode = given === undefined ? 'sdk' : 'api';
     const options = { sdkId: service.sdkId, sdkCdnUrl: sdkUrlOf(service), mode, user } as const;
     return { html: renderCheckoutHtml(checkoutTemplate, options), baseUrl: originOf(service) };
   }, [key]);
@@ -80,6 +83,8 @@ export function PerkwireOffers(props: PerkwireOffersProps): ReactElement {
   };
 
   return createElement(WebView, {
+    // A web view does not load an equal page again, which takes a response when it has loaded.
+    key: given ?? null,
     ref: webView,
     source: guard.visited === null ? page : { uri: guard.visited },
     style,

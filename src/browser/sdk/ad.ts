@@ -23,7 +23,7 @@ import { disposeSession, openSession } from './session/session.ts';
 import { findStoredSessions, storeSession } from './session/stored-session.ts';
 import type { AdConfig, Callback } from './types.ts';
 import { confirm } from './usp/confirmation.ts';
-import type { UspState } from './usp/state.ts';
+import { isOpen, type UspState } from './usp/state.ts';
 import { createUsp } from './usp/usp.ts';
 
 /** One unit: that of the page (`window.Ad`), or one of `Ad.mount` (docs/interface.md#web-sdk). */
@@ -144,6 +144,9 @@ function destroy(ad: AdState): void {
   ad.loading = null; // its response is ignored
   if (ad.session !== null) disposeSession(ad.session);
   ad.session = null;
+  // A confirmation that is under way is still sent when the page is left.
+  for (const usp of Object.values(ad.earlier)) if (isOpen(usp)) usp.removeListeners();
+  ad.earlier = {};
   releaseSpace(ad);
 }
 

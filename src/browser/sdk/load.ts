@@ -87,10 +87,12 @@ async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: R
   const { config, base } = setup;
   const { key, given } = loading;
   const calledAtMs = performance.now();
+  /** What stands in `ad.loading` until another load takes its place, or the unit is destroyed. */
+  let expected: Loading | null = loading;
   try {
     const [loaded, unitFile, words] = await Promise.all([offers(), loadUnitFile(base), loadWords(config, base)]);
-    if (ad.loading !== loading) return ad.loading?.result ?? isReady(ad);
-    ad.loading = null;
+    if (ad.loading !== expected) return ad.loading?.result ?? isReady(ad);
+    expected = ad.loading = null;
     if (loading.closed) throw new SdkError('closed', 'The offers arrived after close().');
     if (!loaded.saved) reportOnce(ad, new SdkError('storage_error', 'The offers cannot be stored.'));
     const found = startSession(ad, setup, loaded, { key, given, unitFile, words });
@@ -101,7 +103,7 @@ async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: R
     }
     return found;
   } catch (err) {
-    if (ad.loading !== null && ad.loading !== loading) return ad.loading.result;
+    if (ad.loading !== expected) return ad.loading?.result ?? isReady(ad);
     ad.loading = null;
     ad.failed = true;
     releaseSpace(ad);

@@ -1,4 +1,4 @@
-import { hourMs, minuteMs } from './time.ts';
+import { dayMs, hourMs, minuteMs } from './time.ts';
 
 export type CalendarPeriod = 'hour' | 'day' | 'month' | 'lifetime';
 
@@ -91,10 +91,15 @@ export function periodOf(per: CalendarPeriod, zone: string, atMs: number): { sta
   return { startMs: instantOf(zone, Date.UTC(year, month, day)), endMs: instantOf(zone, next) };
 }
 
-/** The instant of a local time; where clocks jump over it, the instant of the jump or next to it. */
-function instantOf(zone: string, localMs: number): number {
-  const guess = localMs - offsetMs(zone, localMs);
-  return localMs - offsetMs(zone, guess);
+/**
+ * The instant of a local time (milliseconds, as if it were UTC): the first one where clocks show it twice; where a change
+ * skips it, the one that the offset before the change gives.
+ */
+export function instantOf(zone: string, localMs: number): number {
+  const before = localMs - offsetMs(zone, localMs - dayMs);
+  const after = localMs - offsetMs(zone, localMs + dayMs);
+  const [first, later] = [Math.min(before, after), Math.max(before, after)];
+  return first + offsetMs(zone, first) === localMs ? first : later;
 }
 
 /** Minutes of `HH:MM`, 0 to 1440; null when it is none. */

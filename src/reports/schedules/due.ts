@@ -1,5 +1,5 @@
-import { dayMs, dayOf } from '../../platform/lib/time.ts';
-import { offsetMs } from '../../platform/lib/time-zone.ts';
+import { dayMs, dayOf, hourMs } from '../../platform/lib/time.ts';
+import { instantOf, offsetMs } from '../../platform/lib/time-zone.ts';
 
 /** How often a report is sent: every day, on Mondays, or on the first of a month. */
 export const periods = ['day', 'week', 'month'] as const;
@@ -21,8 +21,7 @@ export function nextDueMs({ period, hour }: { period: Period; hour: number }, zo
     const day = new Date(dayStartMs);
     if (period === 'week' && day.getUTCDay() !== monday) continue;
     if (period === 'month' && day.getUTCDate() !== 1) continue;
-    const localMs = dayStartMs + hour * 3_600_000;
-    const dueMs = localMs - offsetMs(zone, localMs - offsetMs(zone, localMs));
+    const dueMs = instantOf(zone, dayStartMs + hour * hourMs);
     if (dueMs > afterMs) return dueMs;
   }
   throw new Error('no time is due');

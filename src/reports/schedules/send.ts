@@ -2,6 +2,7 @@ import type { CatalogStore } from '../../catalog/store.ts';
 import type { Config } from '../../config.ts';
 import { isReaderLanguage } from '../../platform/i18n/languages.ts';
 import { inLanguage } from '../../platform/i18n/reader.ts';
+import { periodOf } from '../../platform/lib/time-zone.ts';
 import type { PlatformDeps } from '../../platform/ports.ts';
 import { moneyFormat } from '../../shell/money.ts';
 import type { ChatChannels } from '../chat-channels.ts';
@@ -50,14 +51,16 @@ async function sendOne(deps: SendDeps, schedule: DueSchedule): Promise<string | 
   );
 }
 
-/** The report with its answer as of now; a text: why it has none. */
-async function reportOf(deps: SendDeps, { publisherId, reportId, name, query }: DueSchedule): Promise<Sent | string> {
+/** The report with its answer as of the day when it was due, however late that is; a text: why it has none. */
+async function reportOf(deps: SendDeps, schedule: DueSchedule): Promise<Sent | string> {
+  const { publisherId, reportId, name, query, dueAt } = schedule;
   const { catalog, reports, config, now } = deps;
   const publisher = catalog.current().publishers.get(publisherId);
   if (publisher === undefined) return 'the publisher is not known yet';
   const names = namesOf(catalog.current(), publisher);
   const state = readQuery(query);
-  const answer = await answerOf(reports, { state, publisher, names, nowMs: now() }, undefined);
+  const nowMs = Math.min(now(), periodOf('day', publisher.timeZone, dueAt.getTime()).endMs - 1);
+  const answer = await answerOf(reports, { state, publisher, names, nowMs }, undefined);
   if ('text' in answer) return answer.text;
   const pages = `${config.publicUrl}/dashboard/p/${publisherId}/reports`;
   return {

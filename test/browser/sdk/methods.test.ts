@@ -95,6 +95,27 @@ describe('show() before there are offers', () => {
   });
 });
 
+describe('destroy()', () => {
+  test('while offers are fetched emits nothing, also where the fetch fails', async () => {
+    const opened = await stage.open({ user: newUser(), config: { autoLoad: false, prefetch: true } });
+    const { page, names, calledTimes } = opened;
+    let fail = (): void => {};
+    const destroyed = new Promise<void>((resolve) => {
+      fail = resolve;
+    });
+    await page.route(`**${fetchPath}*`, async (route) => {
+      await destroyed;
+      await route.fulfill({ status: 400, json: {}, headers: { 'access-control-allow-origin': '*' } });
+    });
+    await page.evaluate('window.loading = Ad.load(), null');
+    await expect.poll(() => calledTimes(fetchPath)).toBe(1);
+    await page.evaluate('Ad.destroy()');
+    fail();
+    expect(await page.evaluate('loading')).toBe(false);
+    expect(await names()).toEqual([]);
+  });
+});
+
 describe('AdConfig that is set after the load event', () => {
   const shop = (late: string): string => `<!doctype html><title>Shop</title>
 <script>window.seen = []; const callback = (event, payload) => seen.push({ event, payload });</script>

@@ -343,6 +343,33 @@ describe('pages that draw the unit themselves', () => {
     expect(await page.locator('#here h2').first().textContent()).not.toBe(first);
   });
 
+  test('by a template whose links go to URLs alone: a text of the offer becomes their text', async () => {
+    const context = await stage.newContext();
+    await context.route('**/native/v4/offers.json*', async (route) => {
+      const response = await route.fetch();
+      const json = await response.json();
+      for (const offer of json.data.offers) Object.assign(offer, { title: 'javascript:window.ran=1', cta_yes: 'Yes' });
+      await route.fulfill({ response, json });
+    });
+    const template =
+      '<a data-ad="title"></a><a data-ad="cta_yes" data-ad-action="take"></a><a data-ad="click_url">Visit</a>' +
+      '<img data-ad="title" alt="">';
+    const config = { targetElement: 'here', template };
+    const { page, until } = await stage.open({ user: single(), body: '<div id="here"></div>', context, config });
+    await until('ad_shown');
+    const links = await page
+      .locator('#here a')
+      .evaluateAll((all) => all.map((link) => [link.textContent, link.getAttribute('href')?.slice(0, 4) ?? null]));
+    expect(links).toEqual([
+      ['javascript:window.ran=1', null],
+      ['Yes', null],
+      ['Visit', 'http'],
+    ]);
+    expect(await page.locator('#here img').getAttribute('src')).toBe('');
+    await page.locator('#here a', { hasText: 'Yes' }).click();
+    await until('url_clicked');
+  });
+
   test('whose plain links are reported, and followed unless the callback answers false', async () => {
     for (const answer of ['undefined', 'false']) {
       const before = `AdConfig.callback = (event, payload) => { seen.push({ event, payload }); return ${answer}; };

@@ -49,11 +49,13 @@ const send = (): Promise<number> => {
   return sendDueReports({ pool, mailer, now: () => nowMs, config, catalog, reports, channels });
 };
 
-async function saved(user: TestUser, name: string, publisherId = t.publisher.id): Promise<number> {
-  const answer = await user.post(own('/reports/saved', publisherId), {
-    name,
-    query: '?range=30d&metrics=sessions,clicks',
-  });
+async function saved(
+  user: TestUser,
+  name: string,
+  publisherId = t.publisher.id,
+  query = '?range=30d&metrics=sessions,clicks',
+): Promise<number> {
+  const answer = await user.post(own('/reports/saved', publisherId), { name, query });
   expect(answer.statusCode).toBe(303);
   const { rows } = await t.pool.query('select id from saved_reports where name = $1', [name]);
   return rows[0].id;
@@ -126,6 +128,21 @@ test('a mail that fails is tried again, and the page says so', async () => {
   for (let attempt = 0; attempt < 6; attempt++, nowMs += 5 * hourMs) expect(await send()).toBe(1);
   expect((await rowsOf(id))[0].due_at.getTime()).toBeGreaterThan(row.due_at.getTime());
   server.refuse(false);
+});
+
+test('a report that is sent on a later day is that of the day when it was due', async () => {
+  await t.pool.query('delete from report_schedules');
+  const analyst = await signInAs(t, 'analyst');
+  const id = await saved(analyst, 'Yesterday', t.publisher.id, '?range=yesterday&metrics=sessions');
+  await analyst.post(own(`/reports/saved/${id}/schedules`), {
+    ...{ recipient: `user.${analyst.userId}`, period: 'day', hour: '8' },
+  });
+  const dueMs = (await rowsOf(id))[0].due_at.getTime();
+  server.mails.length = 0;
+  for (nowMs of [dueMs + 16.2 * hourMs, dueMs + dayMs]) expect(await send()).toBe(1);
+  const dayBefore = (ms: number): string => new Date(ms - dayMs).toISOString().slice(0, 10);
+  const days = server.mails.map(({ text }) => /filename=report-(\S{10})-/.exec(text)?.[1]);
+  expect(days).toEqual([dayBefore(dueMs), dayBefore(dueMs + dayMs)]);
 });
 
 test('a mail that is sent again, because the first try was not noted, has the same Message-ID', async () => {

@@ -1,3 +1,4 @@
+import { urlOf } from '../answer.ts';
 import { SdkError } from '../errors.ts';
 import { parseHtml, sanitise } from '../sanitise.ts';
 import type { AdConfig, Offer, RenderUnit } from '../types.ts';
@@ -84,8 +85,9 @@ function fill(element: HTMLElement, offer: Offer, { answer }: Unit): void {
   const name = element.dataset.ad as keyof Offer;
   const value = offer[name];
   if (typeof value !== 'string') return;
-  if (element instanceof HTMLImageElement) element.src = value;
-  else if (element instanceof HTMLAnchorElement) Object.assign(element, { href: value, target: '_blank' });
+  const url = urlOf(value);
+  if (element instanceof HTMLImageElement) element.src = url;
+  else if (element instanceof HTMLAnchorElement && url !== '') Object.assign(element, { href: url, target: '_blank' });
   else if (name === 'terms_and_conditions') element.replaceChildren(sanitise(value, answer.terms));
   else element.textContent = value;
 }

@@ -1,5 +1,6 @@
 import type { SelectionChange, SessionView } from '../api.ts';
 import { isConflict, isTransient, withRetries } from '../retry.ts';
+import { sendPending } from './pending.ts';
 import { mergePending, reportError, type UspState, undoChange } from './state.ts';
 
 /**
@@ -27,6 +28,7 @@ async function wrapSession(usp: UspState): Promise<boolean> {
     usp.closed ||= isConflict(err);
     usp.onChange();
     reportError(usp, err);
+    sendPending(usp);
     return false;
   }
 }
@@ -54,7 +56,12 @@ export function flush(usp: UspState): void {
 const updateSelection = (usp: UspState): Promise<unknown> =>
   usp.api.updateSelection(usp.sessionId, mergePending(usp), usp.pubUserId);
 
-function wrap(usp: UspState, change?: SelectionChange): Promise<SessionView> {
+async function wrap(usp: UspState, change?: SelectionChange): Promise<SessionView> {
   usp.wrapSent = true;
-  return usp.api.wrap(usp.sessionId, usp.pubUserId, change);
+  try {
+    return await usp.api.wrap(usp.sessionId, usp.pubUserId, change);
+  } catch (err) {
+    usp.wrapSent = false;
+    throw err;
+  }
 }

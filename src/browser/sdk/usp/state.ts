@@ -29,6 +29,7 @@ export type UspState = Omit<UspOptions, 'selected' | 'pending'> & {
   pending: PerkChange[];
   sending: Promise<void> | null;
   confirming: Promise<boolean> | null;
+  /** A wrap is under way, or succeeded. */
   wrapSent: boolean;
   /** The session is wrapped, here or elsewhere. */
   closed: boolean;

@@ -1,0 +1,35 @@
+import { isConflict, isTransient } from '../retry.ts';
+import { isOpen, reportError, type UspState, undoChange } from './state.ts';
+
+/** Delay before a change that failed for a transient reason is sent again. */
+const resendDelayMs = 3000;
+
+/** Sends what is pending, unless that is in progress or the confirmation takes it along. */
+export function sendPending(usp: UspState): void {
+  if (usp.confirming !== null || usp.pending.length === 0) return;
+  usp.sending ??= sendInOrder(usp).finally(() => {
+    usp.sending = null;
+  });
+}
+
+/**
+ * One call after another, so that the server gets the changes in the user's order. What it refuses is undone, and
+ * reported.
+ */
+async function sendInOrder(usp: UspState): Promise<void> {
+  const { api, sessionId, pubUserId, pending } = usp;
+  for (let change = pending[0]; change !== undefined && isOpen(usp); change = pending[0]) {
+    try {
+      await api.select(sessionId, change.campaignId, change.selected, pubUserId);
+    } catch (err) {
+      if (isTransient(err)) return void setTimeout(sendPending, resendDelayMs, usp);
+      usp.closed ||= isConflict(err);
+      for (const refused of pending.splice(0, usp.closed ? pending.length : 1)) undoChange(usp, refused);
+      usp.onChange();
+      reportError(usp, err);
+      continue;
+    }
+    pending.shift();
+    usp.onChange();
+  }
+}

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { dayMs, hourMs, minuteMs } from '../../../src/platform/lib/time.ts';
+import { instantOf, offsetMs, periodOf } from '../../../src/platform/lib/time-zone.ts';
+
+const zones = [
+  ...['UTC', 'Europe/Berlin', 'Atlantic/Azores', 'America/New_York', 'America/Havana', 'America/Santiago'],
+  ...['America/Nuuk', 'America/St_Johns', 'Africa/Casablanca', 'Africa/Cairo', 'Asia/Beirut', 'Asia/Kathmandu'],
+  ...['Australia/Lord_Howe', 'Pacific/Chatham', 'Pacific/Kiritimati', 'Pacific/Pago_Pago'],
+];
+const localOf = (zone: string, atMs: number): number => atMs + offsetMs(zone, atMs);
+const fromMs = Date.UTC(2026, 0, 1);
+const untilMs = Date.UTC(2027, 0, 1);
+
+test.each(zones)('in %s a local time that exists is that of its instant, the first where there are two', (zone) => {
+  for (let atMs = fromMs; atMs < untilMs; atMs += 30 * minuteMs) {
+    const localMs = localOf(zone, atMs);
+    const foundMs = instantOf(zone, localMs);
+    expect([localOf(zone, foundMs), foundMs <= atMs], new Date(atMs).toISOString()).toEqual([localMs, true]);
+  }
+});
+
+test.each(zones)('in %s a day begins where the one before it ends, and holds its times', (zone) => {
+  let { endMs } = periodOf('day', zone, fromMs);
+  while (endMs < untilMs) {
+    const next = periodOf('day', zone, endMs);
+    expect(next.startMs, new Date(endMs).toISOString()).toBe(endMs);
+    expect(Math.abs(next.endMs - next.startMs - dayMs)).toBeLessThanOrEqual(hourMs);
+    expect(periodOf('day', zone, next.endMs - 1)).toEqual(next);
+    endMs = next.endMs;
+  }
+});
+
+test('a local time that a change of the clock skips is as long after the change', () => {
+  const instant = (zone: string, local: string): string =>
+    new Date(instantOf(zone, Date.parse(`${local}Z`))).toISOString();
+  expect(instant('America/New_York', '2026-03-08T02:30')).toBe('2026-03-08T07:30:00.000Z');
+  expect(instant('Europe/Berlin', '2026-03-29T02:30')).toBe('2026-03-29T01:30:00.000Z');
+  expect(instant('America/Santiago', '2026-09-06T00:00')).toBe('2026-09-06T04:00:00.000Z');
+});
