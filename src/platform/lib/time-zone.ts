@@ -92,8 +92,8 @@ export function periodOf(per: CalendarPeriod, zone: string, atMs: number): { sta
 }
 
 /**
- * The instant of a local time (milliseconds, as if it were UTC): the first one where clocks show it twice; where a change
- * skips it, the one that the offset before the change gives.
+ * The instant of a local time (milliseconds, as if it were UTC): the first one where clocks show it twice; where a
+ * change skips it, the one that the offset before the change gives.
  */
 export function instantOf(zone: string, localMs: number): number {
   const before = localMs - offsetMs(zone, localMs - dayMs);
