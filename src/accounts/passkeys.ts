@@ -95,9 +95,10 @@ export async function addPasskey(
   { userId, name, sealed, response }: Answer & { userId: number; name: string },
 ): Promise<boolean> {
   const challenge = open(deps, `add:${userId}`, sealed);
-  if (challenge === null) return false;
+  const answer = parseAnswer<RegistrationResponseJSON>(response);
+  if (challenge === null || answer === null) return false;
   const verified = await verifyRegistrationResponse({
-    response: JSON.parse(response) as RegistrationResponseJSON,
+    response: answer,
     expectedChallenge: challenge.challenge,
     expectedOrigin: deps.config.publicUrl,
     expectedRPID: rpIdOf(deps),
@@ -168,7 +169,7 @@ export async function acceptPasskey(
   { userId, sealed, response }: Answer & { userId: number | null },
 ): Promise<number | null> {
   const challenge = open(deps, userId === null ? 'sign-in' : `code:${userId}`, sealed);
-  const answer = parseAnswer(response);
+  const answer = parseAnswer<AuthenticationResponseJSON>(response);
   if (challenge === null || answer === null) return null;
   const { rows } = await executor.query<Stored>(
     `select id, user_id, credential_id, public_key, counter, transports from user_passkeys
@@ -200,9 +201,9 @@ export async function acceptPasskey(
 }
 
 /** null: no answer of a device. */
-function parseAnswer(text: string): AuthenticationResponseJSON | null {
+function parseAnswer<Answer extends { id: string }>(text: string): Answer | null {
   try {
-    const answer = JSON.parse(text) as AuthenticationResponseJSON | null;
+    const answer = JSON.parse(text) as Answer | null;
     return typeof answer?.id === 'string' && /^[\w-]{1,1400}$/.test(answer.id) ? answer : null;
   } catch {
     return null;

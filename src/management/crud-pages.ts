@@ -157,9 +157,15 @@ async function proposed(
 
 async function duplicate<C extends PageContext>({ crud, management }: CrudPages<C>, context: C): Promise<PageResult> {
   const key = keyIn(context);
-  const view = await management.write(context, async (work) => crud.duplicate?.(work, key));
-  if (view === undefined) throw new AppError('not_found');
-  return { to: rowPath(crud, context, view), done: t('crud.copied') };
+  try {
+    const view = await management.write(context, async (work) => crud.duplicate?.(work, key));
+    if (view === undefined) throw new AppError('not_found');
+    return { to: rowPath(crud, context, view), done: t('crud.copied') };
+  } catch (err) {
+    if (!(err instanceof ApprovalRequired)) throw err;
+    // A draft holds one row, a copy may be many.
+    return { to: context.path(`${crud.path}/${encodeURIComponent(key)}`), failed: t('crud.copyNeedsApproval') };
+  }
 }
 
 /** The errors of a refused change; rethrows every other error. */

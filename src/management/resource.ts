@@ -77,6 +77,8 @@ export type Resource = {
   warn?: (view: View, work: Work) => Warning[] | Promise<Warning[]>;
   /** Columns set when a row is made, beside those of the input. */
   initial?: (work: Work) => Values;
+  /** Locks what a row belongs to, before the row that is to be changed: in one order, writers cause no deadlock. */
+  beforeLock?: (work: Work, key: string | number) => Promise<void>;
   /** What else changes with a row, in its transaction, before it is written. */
   beforeSave?: (work: Work, values: Values, current: View | null) => Promise<void>;
   beforeRemove?: (work: Work, current: View) => Promise<void>;

@@ -33,6 +33,7 @@ export async function restoreRow(resource: Resource, work: Work, key: string): P
   if (resource.removedAt !== 'deleted_at') throw notFound(resource);
   const where = `${scopeOf(resource, work)} and ${resource.key} = $2`;
   const values = [work.publisherId, readKey(resource, key)];
+  await resource.beforeLock?.(work, readKey(resource, key));
   const { rows } = await work.executor.query<Values>(
     `select ${columnsOf(resource, work)} from ${resource.table} where ${where} for update`,
     values,

@@ -101,6 +101,7 @@ export function readKey(resource: Resource, key: string): string | number {
  * @throws AppError resource_not_found, also for what belongs to another publisher or was removed
  */
 export async function getRow(resource: Resource, work: Work, key: string, lock: '' | 'for update' = ''): Promise<View> {
+  if (lock !== '') await resource.beforeLock?.(work, readKey(resource, key));
   const { rows } = await work.executor.query<Values>(
     `select ${columnsOf(resource, work)} from ${resource.table}
     where ${scopeOf(resource, work)} and ${resource.key} = $2${isKept(resource)} ${lock}`,

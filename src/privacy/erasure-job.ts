@@ -2,11 +2,11 @@ import type { PlatformDeps } from '../platform/ports.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
-import { claimErasure, endErasure, endFirstSweep, renewErasure } from './erasures.ts';
+import { type ClaimedErasure, claimErasure, endErasure, endFirstSweep, renewErasure } from './erasures.ts';
 import type { UserDataSteps } from './steps.ts';
 import { addCounts, type Sweep, sweepUser } from './sweep.ts';
 
-export type ErasureDeps = Pick<PlatformDeps, 'pool' | 'config' | 'secretBox' | 'now'> & {
+export type ErasureDeps = Pick<PlatformDeps, 'pool' | 'config' | 'secretBox' | 'logger' | 'now'> & {
   userData: UserDataSteps;
 };
 
@@ -22,12 +22,24 @@ export const sealedSubjects = sealedColumn({
 export const sealSubject = (box: SecretBox, identifier: string): Buffer => box.seal(identifier, sealContext);
 
 /**
- * Runs one sweep of an erasure that is due.
+ * Runs one sweep of an erasure that is due. One that fails is logged, and due again when its lease has expired.
  * @returns false when none is due
  */
-export async function eraseNext({ pool, config, secretBox, now, userData }: ErasureDeps): Promise<boolean> {
-  const erasure = await claimErasure(pool, now());
+export async function eraseNext(deps: ErasureDeps): Promise<boolean> {
+  const erasure = await claimErasure(deps.pool, deps.now());
   if (erasure === null) return false;
+  try {
+    await runSweep(deps, erasure);
+  } catch (err) {
+    deps.logger.error({ err, erasureId: erasure.id }, 'an erasure failed and will be retried');
+  }
+  return true;
+}
+
+async function runSweep(
+  { pool, config, secretBox, now, userData }: ErasureDeps,
+  erasure: ClaimedErasure,
+): Promise<void> {
   const { id, publisherId, namedBy, userKey } = erasure;
   const identifier = secretBox.open(erasure.subjectSealed, sealContext);
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
@@ -45,7 +57,6 @@ export async function eraseNext({ pool, config, secretBox, now, userData }: Eras
     await renewErasure(pool, erasure, counts, now());
   });
   await (sweep.isSecond ? endErasure : endFirstSweep)(pool, erasure, now());
-  return true;
 }
 
 /** Runs all sweeps that are due. An interrupted one is claimed again when its lease has expired. */

@@ -4,7 +4,7 @@ import { callOf, publisherQuery } from '../management/http.ts';
 import { strictBody } from '../management/strict-body.ts';
 import { AppError } from '../platform/errors.ts';
 import { emptyBodyByDefault } from '../platform/http/body-parsing.ts';
-import { errorAnswers, textOrNumber } from '../platform/http/schemas.ts';
+import { errorAnswers, noNul, textOrNumber } from '../platform/http/schemas.ts';
 import { isUuid7 } from '../platform/lib/uuid7.ts';
 import type { App } from '../platform/ports.ts';
 import type { PrivacyDesk } from './desk.ts';
@@ -73,7 +73,7 @@ const deleteUserSchema = {
   summary: 'Erase a user, attributes included',
   description: 'The same as an erasure of this `pub_user_id`.',
   tags: ['Users'],
-  params: Type.Object({ pub_user_id: Type.String() }),
+  params: Type.Object({ pub_user_id: Type.String({ pattern: noNul }) }),
   querystring: publisherQuery,
   response: { 202: erasureAnswer, ...errorAnswers(400, 401, 403, 404) },
 };

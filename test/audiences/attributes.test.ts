@@ -115,6 +115,17 @@ test('what cannot be kept is refused by name, and nothing of the call is kept', 
   expect((await me.call('POST', '/users', { users: tooMany })).status).toBe(400);
 });
 
+test('400: ids that no fetch can name are refused by each operation', async () => {
+  for (const method of ['GET', 'PUT', 'DELETE'] as const) {
+    const { status, body } = await me.call(method, '/users/a%00', method === 'PUT' ? { attributes: {} } : undefined);
+    expect([method, status, body]).toMatchObject([
+      method,
+      400,
+      { error: { code: 'invalid_request', details: [{ path: '/params/pub_user_id' }] } },
+    ]);
+  }
+});
+
 test('tenants neither see nor change attributes of each other, and no key without the permission does', async () => {
   await me.call('PUT', '/users/u1', { attributes: { plan: 'gold' } });
   const other = await t.caller(await t.addPublisher());

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { signInAs } from '../dashboard/support.ts';
+import { cookieFrom, signInAs } from '../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { callsOf, keyWith, runSchedule } from './support.ts';
 
@@ -53,6 +53,21 @@ describe('where a publisher approves changes', () => {
     expect((await admin('PATCH', `offers/${offer}`, { title: 'By the admin' })).status).toBe(200);
     await require_(false);
     expect((await manager('PATCH', `offers/${offer}`, { title: 'By the manager' })).status).toBe(200);
+  });
+
+  test('"Duplicate" copies nothing for who may not approve, and says what to do instead', async () => {
+    const user = await signInAs(t, 'manager');
+    const { campaign_id } = (await admin('GET', `offers/${offer}`)).body.data;
+    const counted = 'select (select count(*) from campaigns) as campaigns, (select count(*) from offers) as offers';
+    const before = (await t.pool.query(counted)).rows;
+    for (const row of [`offers/${offer}`, `campaigns/${campaign_id}`]) {
+      const path = `/dashboard/p/${t.publisher.id}/${row}`;
+      const answer = await user.post(`${path}/duplicate`);
+      expect([answer.statusCode, answer.headers.location]).toEqual([303, path]);
+      const flash = cookieFrom(answer, 'perkwire_flash') ?? '';
+      expect((await user.get(path, { cookie: `${user.cookie}; ${flash}` })).body).toContain('Nothing was copied');
+    }
+    expect((await t.pool.query(counted)).rows).toEqual(before);
   });
 
   test('only who may approve turns approval off', async () => {

@@ -175,6 +175,19 @@ test('a goal is set and cleared in the form of its campaign', async () => {
   };
   const typed = { 'goal.metric': 'conversions', 'goal.count': '7', 'goal.by': '2031-05-06T07:08' };
   expect((await save(typed)).goal).toEqual({ metric: 'conversions', count: 7, by: '2031-05-06T07:08:00Z' });
+  const exact = { metric: 'clicks', count: 8, by: '2031-12-31T23:59:59+05:30' };
+  expect((await me.call('PATCH', `/campaigns/${id}`, { goal: exact })).status).toBe(200);
+  const { body } = await editor.get(path);
+  const by = ['goal.by', 'goal.by.was'].map((name) => [
+    name,
+    new RegExp(`name="${name}"[^>]* value="([^"]*)"`).exec(body)?.[1] ?? '',
+  ]);
+  const shown = { 'goal.metric': 'clicks', 'goal.count': '8', ...Object.fromEntries(by) };
+  expect((await save({ ...shown, name: 'Another name' })).goal).toEqual(exact);
+  expect((await save({ ...shown, 'goal.by': '2031-12-31T12:00' })).goal).toEqual({
+    ...exact,
+    by: '2031-12-31T12:00:00Z',
+  });
   const wrong = await save({ ...typed, 'goal.count': '' });
   expect(wrong.status).toBe(422);
   expect(wrong.body).toMatch(/name="goal.count"[^>]* aria-invalid="true"/);

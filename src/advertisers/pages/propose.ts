@@ -11,7 +11,7 @@ import { moreFields } from '../../shell/field-groups.ts';
 import { fieldName } from '../../shell/field-names.ts';
 import { createForm, type FormValues } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
-import { instantToLocal, localToInstant } from '../../shell/local-time.ts';
+import { editedInstant, instantToLocal } from '../../shell/local-time.ts';
 import type { PageResult } from '../../shell/pages.ts';
 import type { Upload } from '../../shell/uploads.ts';
 import { ownRows } from '../scope.ts';
@@ -70,9 +70,9 @@ export function campaignForm(context: AdvertiserContext, view: View, zone: Zone,
   );
 }
 
-/** A date as it is typed; one that was not touched stays as it is stored, to the second and in its own zone. */
+/** A date as it is typed. */
 const dateOf = (typed: string, stored: string, { timeZone }: Zone): string | null =>
-  (typed === instantToLocal(stored, timeZone) ? stored : localToInstant(typed, timeZone)) || null;
+  editedInstant(typed, stored, timeZone) || null;
 
 const withErrorsOfForm = (errors: FieldErrors): FieldErrors =>
   errors.map(({ path, message }) => ({

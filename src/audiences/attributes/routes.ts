@@ -5,7 +5,7 @@ import { strictBody } from '../../management/strict-body.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
 import { readJsonInSlices } from '../../platform/http/json-slices.ts';
-import { errorAnswers } from '../../platform/http/schemas.ts';
+import { errorAnswers, noNul } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
 import type { StoredAttributes } from '../profile.ts';
@@ -22,7 +22,7 @@ import { findAttributes, saveAttributes } from './store.ts';
 
 const path = '/manage/v1/users';
 const tags = ['Users'];
-const params = Type.Object({ pub_user_id: Type.String() });
+const params = Type.Object({ pub_user_id: Type.String({ pattern: noNul }) });
 
 const userView = Type.Object(
   {

@@ -82,13 +82,21 @@ export const creatives: Resource = {
   },
   prepare: withCanonicalLanguage,
   initial: ({ actor }) => ({ user_id: actor.kind === 'user' ? actor.id : 0 }),
+  // Writers of one offer's pictures wait for each other.
+  beforeLock: async ({ executor, publisherId }, id) => {
+    await executor.query(
+      `select 1 from offers where id = (select offer_id from creatives where id = $1) and publisher_id = $2
+      for no key update`,
+      [id, publisherId],
+    );
+  },
   beforeSave: async (work, values, current) => {
     await requireApproval('creatives', work, values, current);
-    // Writers of one offer's pictures wait for each other.
-    await work.executor.query('select 1 from offers where id = $1 for no key update', [values.offer_id]);
-    if (current === null && !(await hasPrimary(work, values.offer_id))) values.is_primary = true;
-    else if (values.is_primary === true && current?.is_primary !== true)
-      await markPrimary(work, 'offer_id = $1 and is_primary', values.offer_id, false);
+    if (current === null) {
+      await work.executor.query('select 1 from offers where id = $1 for no key update', [values.offer_id]);
+      if (!(await hasPrimary(work, values.offer_id))) values.is_primary = true;
+    }
+    if (values.is_primary === true && current?.is_primary !== true) await unmarkPrimary(work, values.offer_id);
   },
   beforeRemove: async (work, { id, offer_id, is_primary }) => {
     if (is_primary !== true) return;
@@ -98,9 +106,9 @@ export const creatives: Resource = {
     await markPrimary(work, next, offer_id, true);
   },
   afterRestore: async (work, { id, offer_id }) => {
-    await work.executor.query('select 1 from offers where id = $1 for no key update', [offer_id]);
-    if (!(await hasPrimary(work, offer_id)))
-      await markPrimary(work, `offer_id = $1 and id = ${Number(id)}`, offer_id, true);
+    if (await hasPrimary(work, offer_id)) return;
+    await unmarkPrimary(work, offer_id);
+    await markPrimary(work, `offer_id = $1 and id = ${Number(id)}`, offer_id, true);
   },
 };
 
@@ -130,9 +138,16 @@ export async function createUploadedCreative(
 }
 
 async function hasPrimary({ executor }: Work, offerId: unknown): Promise<boolean> {
-  const { rowCount } = await executor.query('select 1 from creatives where offer_id = $1 and is_primary', [offerId]);
+  const { rowCount } = await executor.query(
+    'select 1 from creatives where offer_id = $1 and is_primary and deleted_at is null',
+    [offerId],
+  );
   return rowCount !== 0;
 }
+
+/** Also of a removed picture: the index allows one of an offer. */
+const unmarkPrimary = (work: Work, offerId: unknown): Promise<void> =>
+  markPrimary(work, 'offer_id = $1 and is_primary', offerId, false);
 
 async function markPrimary(work: Work, where: string, offerId: unknown, isPrimary: boolean): Promise<void> {
   const { rows } = await work.executor.query<Values>(

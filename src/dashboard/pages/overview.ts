@@ -42,9 +42,9 @@ export function overviewPages(app: App, { deps, ...services }: PageServices): vo
 async function overviewPage(scope: Scope, context: PublisherContext): Promise<Page> {
   const { publisher } = context;
   const days = Number(ranges.find((range) => range === queryText(context, 'days')) ?? '14');
-  const nowMs = scope.deps.now();
-  const from = dayOf(publisher, nowMs - (days - 1) * dayMs);
-  const range = { from, to: dayOf(publisher, nowMs) };
+  const localNowMs = localMsOf(publisher, scope.deps.now());
+  const from = dayOf(localNowMs - (days - 1) * dayMs);
+  const range = { from, to: dayOf(localNowMs) };
   const top = (by: 'placement' | 'offer') =>
     scope.reports.top({
       ...{ publisherId: publisher.id, timeZone: publisher.timeZone, by, days: range, metrics: metricNames },
@@ -85,9 +85,11 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
   };
 }
 
-/** The publisher's local day of a time, as yyyy-mm-dd. */
-const dayOf = ({ timeZone }: Publisher, atMs: number): string =>
-  new Date(atMs + offsetMs(timeZone, atMs)).toISOString().slice(0, 10);
+/** The publisher's local time of an instant (milliseconds). Its days have 24 hours each, whatever the clocks do. */
+const localMsOf = ({ timeZone }: Publisher, atMs: number): number => atMs + offsetMs(timeZone, atMs);
+
+/** The day of a local time, as yyyy-mm-dd. */
+const dayOf = (localMs: number): string => new Date(localMs).toISOString().slice(0, 10);
 
 const alertsNotice = ({ path }: PublisherContext, alerts: number): Html =>
   notice(
@@ -140,13 +142,13 @@ async function todayAndLastWeek(
   { deps, reports }: Scope,
   publisher: Publisher,
 ): Promise<{ today: MetricsView; lastWeek: MetricsView }> {
-  const metricsUntil = async (endMs: number) => {
-    const day = dayOf(publisher, endMs);
+  const metricsUntil = async (localEndMs: number) => {
+    const day = dayOf(localEndMs);
     const { rows } = await reports.activity(publisher, { from: day, to: day, aggregated_by: 'hour' });
-    return metricsView(sumOf(rows.filter(({ startMs }) => startMs <= endMs)));
+    return metricsView(sumOf(rows.filter(({ startMs }) => localMsOf(publisher, startMs) <= localEndMs)));
   };
-  const nowMs = deps.now();
-  const [today, lastWeek] = await Promise.all([metricsUntil(nowMs), metricsUntil(nowMs - 7 * dayMs)]);
+  const localNowMs = localMsOf(publisher, deps.now());
+  const [today, lastWeek] = await Promise.all([metricsUntil(localNowMs), metricsUntil(localNowMs - 7 * dayMs)]);
   return { today, lastWeek };
 }
 

@@ -6,7 +6,7 @@ import { t } from '../../platform/i18n/messages.ts';
 import type { FieldErrors, Fields } from '../../shell/context.ts';
 import { columns, fieldGroup, moreFields } from '../../shell/field-groups.ts';
 import type { FormBuilder, FormValues } from '../../shell/forms.ts';
-import { instantToLocal, localToInstant } from '../../shell/local-time.ts';
+import { editedInstant, instantToLocal } from '../../shell/local-time.ts';
 import { type ArmInput, labelNames, maxArms } from '../configuration/changes.ts';
 import type { RampStep } from '../configuration/ramp.ts';
 
@@ -63,11 +63,8 @@ function armToForm({ key, share, changes }: ArmInput, name: string): FormValues 
   };
 }
 
-/** One that was not touched stays as it is, to the second. */
-function readTime(fields: Fields, name: string, timeZone: string): string | null {
-  const [typed, was] = [fields.text(name), fields.text(`${name}.was`)];
-  return (typed === instantToLocal(was, timeZone) ? was : localToInstant(typed, timeZone)) || null;
-}
+const readTime = (fields: Fields, name: string, timeZone: string): string | null =>
+  editedInstant(fields.text(name), fields.text(`${name}.was`), timeZone) || null;
 
 export function readForm(fields: Fields, { publisher }: PublisherContext): Values {
   const control = { key: fields.text('control_key') || 'control', share: shareOf(fields, 'control'), changes: {} };

@@ -1236,6 +1236,9 @@ export const de: Messages = {
       '<b>Während Ihrer Bearbeitung hat jemand anderes hier etwas geändert.</b> Unten stehen Ihre Werte. Speichern ' +
       'Sie noch einmal, um die anderen zu überschreiben, oder laden Sie die Seite neu, um Ihre zu verwerfen.',
     copied: 'Dies ist die Kopie. Sie ist pausiert, bis Sie sie aktivieren.',
+    copyNeedsApproval:
+      'Es wurde nichts kopiert: Neue Angebote und Bilder brauchen hier eine Freigabe. Legen Sie sie einzeln an; ' +
+      'jedes wird als Entwurf gespeichert.',
     differences: 'Unterschiede',
     field: 'Feld',
     id: 'ID {id}',

@@ -1193,6 +1193,8 @@ export const en = {
       '<b>Someone else changed this while you were editing.</b> Your values are below. Save again to overwrite ' +
       'theirs, or reload the page to discard yours.',
     copied: 'This is the copy. It is paused until you activate it.',
+    copyNeedsApproval:
+      'Nothing was copied: new offers and pictures need approval here. Add them one by one; each is saved as a draft.',
     differences: 'Differences',
     field: 'Field',
     id: 'ID {id}',

@@ -180,7 +180,7 @@ test('401: the answer of another origin, to another challenge, twice, altered, o
   await second.page.context().close();
 });
 
-test('a passkey of another user is removed by nobody else, and none is added without the password', async () => {
+test('a passkey of another user is removed by nobody else, and none is added without the password and an answer of a device', async () => {
   const { page } = await openDevice();
   await addPasskey(page, 'owner@example.com');
   const { rows } = await here.t.pool.query<{ id: number }>(
@@ -198,6 +198,12 @@ test('a passkey of another user is removed by nobody else, and none is added wit
   expect((await post(`${at}/${rows[0]?.id}/remove`, { current: password })).statusCode).toBe(404);
   expect((await post(at, { name: 'x', current: 'wrong', sealed: 'x', response: '{}' })).statusCode).toBe(422);
   expect((await post(at, { name: 'x', current: password, sealed: 'x', response: '{}' })).statusCode).toBe(422);
+  const sealed = /name="sealed" value="([^"]+)"/.exec(body)?.[1] ?? '';
+  for (const response of ['', 'garbled', 'null', '{}']) {
+    const refused = await post(at, { name: 'typed', current: password, sealed, response });
+    expect([response, refused.statusCode]).toEqual([response, 422]);
+    expect(refused.body).toMatch(/name="name"[^>]* value="typed"/);
+  }
   await page.context().close();
   await thief.page.context().close();
 });

@@ -1,5 +1,6 @@
 import sharp from 'sharp';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { untilWaiting } from '../../support/locks.ts';
 import { drawStripes } from '../images/pictures.ts';
 import { addCatalogue, type Caller, createManagementApp, type ManagementApp, type Reply } from './support.ts';
 
@@ -205,6 +206,48 @@ describe('creatives of an offer', () => {
     expect(await primary()).toEqual([third.id]);
     expect((await me.call('DELETE', `/creatives/${third.id}`)).status).toBe(204);
     expect(await primary()).toEqual([first.id]);
+  });
+
+  /** Removes a picture while another process, which has locked the offer and pictures of it, makes a change. */
+  async function removeBeside(id: unknown, locked: unknown[], change: string): Promise<number> {
+    const other = await t.pool.connect();
+    try {
+      await other.query('begin');
+      await other.query('select 1 from offers where id = $1 for no key update', [offerId]);
+      await other.query('select 1 from creatives where id = any($1) for update', [locked]);
+      const removed = me.call('DELETE', `/creatives/${id}`);
+      await untilWaiting(t.pool, 1);
+      await other.query(change);
+      await other.query('commit');
+      return (await removed).status;
+    } finally {
+      await other.query('rollback');
+      other.release();
+    }
+  }
+
+  test('have a primary when it is removed while the next one is', async () => {
+    const [first, second, third] = [await add({}), await add({}), await add({})];
+    const removal = `update creatives set deleted_at = now() where id = ${second.id}`;
+    expect(await removeBeside(first.id, [second.id], removal)).toBe(204);
+    expect(await primary()).toEqual([third.id]);
+  });
+
+  test('have a primary when it is removed while another is added', async () => {
+    const { id } = await add({});
+    const addition = `insert into creatives (offer_id, creative_type, url, type, width, height)
+      values (${offerId}, 'offer_image', 'https://cdn.example/b.png', 'png', 9, 9)`;
+    expect(await removeBeside(id, [], addition)).toBe(204);
+    expect(await primary()).toHaveLength(1);
+  });
+
+  test('get a primary again where a removed one still counts as it', async () => {
+    const [first, second] = [await add({}), await add({})];
+    await t.pool.query('update creatives set deleted_at = now() where id = $1', [first.id]);
+    expect((await me.call('DELETE', `/creatives/${second.id}`)).status).toBe(204);
+    expect(await primary()).toEqual([]);
+    const third = await add({});
+    expect(await primary()).toEqual([third.id]);
   });
 
   test('that were uploaded keep their picture; those elsewhere need a URL', async () => {

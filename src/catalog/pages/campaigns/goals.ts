@@ -2,25 +2,31 @@ import { withAdditions } from '../../../management/additions.ts';
 import type { Figures } from '../../../management/crud-definition.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
+import { hiddenField } from '../../../shell/actions.ts';
 import { badge } from '../../../shell/components.ts';
 import type { Fields } from '../../../shell/context.ts';
 import { columns, fieldGroup } from '../../../shell/field-groups.ts';
 import { percent } from '../../../shell/format.ts';
 import type { FormBuilder, FormValue } from '../../../shell/forms.ts';
-import { instantToLocal, localToInstant } from '../../../shell/local-time.ts';
+import { editedInstant, instantToLocal } from '../../../shell/local-time.ts';
 import { isNested } from '../../../shell/nested.ts';
 import type { PublisherContext } from '../../publisher-pages.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { goalMetrics } from '../../rules.ts';
 import { figuresOf, type PageServices } from '../services.ts';
 
+/** Beside the time by which a goal is to be met stands the instant as it is stored. */
+const storedBy = 'goal.by.was';
+
 /** A goal as form values. */
 export function goalToForm(goal: unknown, timeZone: string): Record<string, FormValue> {
   const { metric = '', count = '', by = '' } = isNested(goal) ? goal : {};
+  const was = String(by);
   return {
     'goal.metric': String(metric),
     'goal.count': String(count),
-    'goal.by': typeof by === 'string' && by !== '' ? instantToLocal(by, timeZone) : '',
+    'goal.by': instantToLocal(was, timeZone),
+    [storedBy]: was,
   };
 }
 
@@ -31,7 +37,7 @@ export const readGoal = (fields: Fields, timeZone: string) =>
     : {
         metric: fields.text('goal.metric'),
         count: fields.number('goal.count'),
-        by: localToInstant(fields.text('goal.by'), timeZone),
+        by: editedInstant(fields.text('goal.by'), fields.text(storedBy), timeZone),
       };
 
 export const goalFields = (form: FormBuilder, timeZone: string): Html =>
@@ -53,7 +59,9 @@ export const goalFields = (form: FormBuilder, timeZone: string): Html =>
         hint: t('campaigns.goalByHint', { zone: timeZone }),
       }),
     ]),
-    html`<p class="hint">${t('campaigns.goalLead')}</p>`,
+    html`
+      ${hiddenField(storedBy, String(form.values[storedBy] ?? ''))}
+      <p class="hint">${t('campaigns.goalLead')}</p>`,
   );
 
 /** The figures of campaigns beside their rows; before them, where each goal stands. */
