@@ -254,15 +254,14 @@ export async function missingReferences(
   current: View | null,
 ): Promise<ErrorDetail[]> {
   const details: ErrorDetail[] = [];
-  for (const [column, target] of Object.entries(resource.references ?? {})) {
+  for (const [column, kind] of Object.entries(resource.references ?? {})) {
     const key = values[column];
     if (key === null || key === current?.[column]) continue;
     const { rowCount } = await work.executor.query(
-      `select 1 from ${target.table} where ${scopeOf(target, work)} and ${target.key} = $2${isKept(target)}
-      for no key update`,
+      `select 1 from ${kind.table} where ${scopeOf(kind, work)} and ${kind.key} = $2${isKept(kind)} for no key update`,
       [work.publisherId, key],
     );
-    if (rowCount === 0) details.push({ path: `/${column}`, message: `${capital(target.noun)} not found` });
+    if (rowCount === 0) details.push({ path: `/${column}`, message: `${capital(kind.noun)} not found` });
   }
   return details;
 }

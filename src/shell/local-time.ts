@@ -17,7 +17,7 @@ export function instantToLocal(text: string, timeZone: string): string {
   return new Date(atMs + offsetMs(timeZone, atMs)).toISOString().slice(0, 16);
 }
 
-/** What was typed, as an instant; `stored` as it is, to the second and in its own zone, where the field still shows it. */
+/** What was typed, as an instant; `stored` as it is, to the second and in its zone, where the field still shows it. */
 export const editedInstant = (typed: string, stored: string, timeZone: string): string =>
   typed === instantToLocal(stored, timeZone) ? stored : localToInstant(typed, timeZone);
 
