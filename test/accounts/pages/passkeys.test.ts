@@ -180,7 +180,7 @@ test('401: the answer of another origin, to another challenge, twice, altered, o
   await second.page.context().close();
 });
 
-test('a passkey is removed by nobody else, and none is added without the password and an answer of a device', async () => {
+test('a passkey is removed by nobody else, and none is added without password and answer of a device', async () => {
   const { page } = await openDevice();
   await addPasskey(page, 'owner@example.com');
   const { rows } = await here.t.pool.query<{ id: number }>(
