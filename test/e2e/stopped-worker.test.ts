@@ -44,6 +44,11 @@ test('a worker stopped past its lease changes no row: another has finished its d
   await startWorker();
   await until(async () => (await deliveryOf(t, id)).status, 'delivered');
   expect(hook.taken).toHaveLength(2);
+  // The health of its endpoint is written after the outcome.
+  await until(
+    async () => (await t.pool.query('select from endpoint_health where last_success_at is not null')).rowCount,
+    1,
+  );
 
   const everything = async () => {
     const tables = ['deliveries', 'delivery_attempts', 'delivery_queue', 'webhook_endpoints', 'endpoint_health'];
