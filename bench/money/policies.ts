@@ -3,7 +3,15 @@ import { decide } from '../../src/decision/decide.ts';
 import { mix } from '../../src/decision/random.ts';
 import type { DecisionInput } from '../../src/decision/types.ts';
 import { noteDelay, sharesOf } from '../../src/learning/delays.ts';
-import { createModel, estimateAllPriors, learn, type Model, placeOf, type Shown } from '../../src/learning/model.ts';
+import {
+  createModel,
+  estimateAllPriors,
+  forgetChangedRates,
+  learn,
+  type Model,
+  placeOf,
+  type Shown,
+} from '../../src/learning/model.ts';
 import { propertiesOf } from '../../src/learning/properties.ts';
 import { runAtOnce } from '../../src/platform/lib/slices.ts';
 import { inputOf, publisherWith } from '../../test/decision/support.ts';
@@ -90,6 +98,7 @@ export function engine(world: World, seed: number): Policy & { inputOf: InputOf 
           if (notice.what === 'clicked') schedule('awaited', shown, 0, nowMs);
         }
       }
+      forgetChangedRates(model, (id) => world.offers[id - 1]);
       if (trials >= nextPriors) {
         nextPriors = Math.min(2 * trials, trials + 1000);
         runAtOnce(estimateAllPriors(model));

@@ -147,13 +147,15 @@ const newcomer = (seed: number): World => {
 
 const swap = (seed: number): World => {
   const rates = [0.08, 0.05, 0.03, 0.02];
+  const changesAt = 15_000;
   void seed;
   return worldOf({
     name: 'rates swap at half-time',
     what: '4 offers of 8, 5, 3 and 2 %; after 15,000 answers in the opposite order',
     answers: 30_000,
+    changesAt,
     offers: cpcOffers(4),
-    clickRate: (offer, _asker, at) => rates[at < 15_000 ? offer : 3 - offer] as number,
+    clickRate: (offer, _asker, at) => rates[at < changesAt ? offer : 3 - offer] as number,
   });
 };
 

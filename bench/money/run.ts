@@ -25,14 +25,27 @@ const policies: Record<string, (world: World, seed: number) => Policy> = {
 /** Parts of a run that are told apart (count). */
 const parts = 10;
 
-type Run = { earned: number[]; possible: number[]; firstShare: number[] };
+/** Answers of which the share says how fast a ranking learns (count), and the share that is to be reached. */
+const [window, reached] = [500, 0.9];
+
+type Run = {
+  earned: number[];
+  possible: number[];
+  firstShare: number[];
+  windows: { earned: number; possible: number }[];
+};
 
 /** Plays a world with a policy: true expected revenue of what it shows, by part of the run. */
 function play(world: World, policy: Policy, seed: number): Run {
   const u = uniforms(seed + 77);
   const bestPolicy = best(world);
   const notices = new Map<number, Notice[]>();
-  const run: Run = { earned: Array(parts).fill(0), possible: Array(parts).fill(0), firstShare: Array(parts).fill(0) };
+  const run: Run = {
+    earned: Array(parts).fill(0),
+    possible: Array(parts).fill(0),
+    firstShare: Array(parts).fill(0),
+    windows: Array.from({ length: Math.ceil(world.answers / window) }, () => ({ earned: 0, possible: 0 })),
+  };
   const later = (atMs: number, notice: Notice): void => {
     const tick = Math.floor(atMs / learnEveryMs) + 1;
     const list = notices.get(tick);
@@ -57,6 +70,9 @@ function play(world: World, policy: Policy, seed: number): Run {
     const chosen = policy.choose(asker, isPresent, at, nowMs);
     run.earned[part] = (run.earned[part] as number) + worth(chosen);
     run.possible[part] = (run.possible[part] as number) + worth(ideal);
+    const own = run.windows[Math.floor(at / window)] as Run['windows'][number];
+    own.earned += worth(chosen);
+    own.possible += worth(ideal);
     if (chosen[0] === ideal[0]) run.firstShare[part] = (run.firstShare[part] as number) + parts / world.answers;
     for (const [k, offer] of chosen.entries()) {
       const view: View = { offer, position: k + 1, asker, atMs: nowMs };
@@ -69,9 +85,21 @@ function play(world: World, policy: Policy, seed: number): Run {
 const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
+/** Answers from one on until the next ones earn enough, in the mean of runs; null: they never do. */
+function answersUntilReached(runs: readonly Run[], from: number): number | null {
+  const first = Math.floor(from / window);
+  const count = (runs[0] as Run).windows.length;
+  for (let at = first; at < count; at++) {
+    const own = runs.map(({ windows }) => windows[at] as Run['windows'][number]);
+    if (sum(own.map(({ earned }) => earned)) >= reached * sum(own.map(({ possible }) => possible)))
+      return (at - first) * window;
+  }
+  return null;
+}
+
 const lines = [
-  '| World | Ranking | of the best, all | by tenths | best offer first, last tenth |',
-  '| --- | --- | --- | --- | --- |',
+  '| World | Ranking | of the best, all | by tenths | best offer first, last tenth | answers until 90 % |',
+  '| --- | --- | --- | --- | --- | --- |',
 ];
 const started = performance.now();
 const worlds = rankingWorlds(1);
@@ -95,7 +123,10 @@ for (const [index, { name }] of worlds.entries()) {
     const all = mean(({ earned, possible }) => sum(earned) / sum(possible));
     const first = mean(({ firstShare }) => firstShare[parts - 1] as number);
     const steps = tenths.map((share) => (100 * share).toFixed(0)).join(' ');
-    lines.push(`| ${name} | ${policyName} | ${percent(all)} | ${steps} | ${percent(first)} |`);
+    const { changesAt } = worlds[index] as World;
+    const starts = changesAt === undefined ? [0] : [0, changesAt];
+    const until = starts.map((from) => answersUntilReached(runs, from) ?? '–').join(', then ');
+    lines.push(`| ${name} | ${policyName} | ${percent(all)} | ${steps} | ${percent(first)} | ${until} |`);
     process.stdout.write(`${lines.at(-1)} ${((performance.now() - began) / 1000).toFixed(1)} s\n`);
   }
 }
@@ -104,7 +135,8 @@ const text = `# money
 
 ${seeds} seeded worlds of each kind, whose truth is known (bench/money/ranking-worlds.ts), played with the engine's own
 code for deciding and learning on a simulated clock; all rankings are told of events each two seconds. True expected
-revenue as a share of what a ranking that knows the truth would earn: over the whole run, and in each tenth of it. The
+revenue as a share of what a ranking that knows the truth would earn: over the whole run, and in each tenth of it; and
+how many answers it takes until the next ${window} earn ${100 * reached} % of that, in the mean of all seeds. The
 logistic sampler keeps the whole covariance of each offer, and is told at once when no click will come.
 
 ${worlds.map(({ name, what, answers }) => `- **${name}**: ${what}; ${answers} answers`).join('\n')}

@@ -27,6 +27,8 @@ export type World = {
   conversionDelayS: (u: number) => number;
   /** The first answer in which an offer takes part. */
   startsAt: (offer: number) => number;
+  /** The answer from which on rates are others; undefined: they stay. */
+  changesAt?: number;
 };
 
 /** A stream of uniform numbers: one for each purpose (`salt`) and each count. */

@@ -7,7 +7,15 @@ import { runInSlices } from '../platform/lib/slices.ts';
 import { packChanges, packModel, trackChanges } from './codec.ts';
 import { noteDelay, provenAge, sharesOf } from './delays.ts';
 import { keyValuesOf } from './keys.ts';
-import { estimateAllPriors, type Happening, learn, type Model, placeOf, type Shown } from './model.ts';
+import {
+  estimateAllPriors,
+  forgetChangedRates,
+  type Happening,
+  learn,
+  type Model,
+  placeOf,
+  type Shown,
+} from './model.ts';
 import { type Observation, type Range, readConversions, readEvents, readRequests } from './observations.ts';
 import { continuedIn, markedBefore, type Progress, readProgress, withMark, writeProgress } from './progress.ts';
 import { propertiesOf } from './properties.ts';
@@ -164,6 +172,8 @@ async function takeIn({ executor, catalog, model, progress, end, nowMs, maxTrans
       await each(await successes, kind === 'click' ? 'clicked' : 'converted', { share: 1 });
     }
   }
+  const { offers } = catalog.current();
+  forgetChangedRates(model, (id) => offers.get(id));
   next.traffic = await takeInTraffic(executor, model, progress, { from: String(from), to });
   if (model.traffic.changed?.size) rows += 1;
   next.delays = { click: model.click.delays.counts, conversion: model.conversion.delays.counts };

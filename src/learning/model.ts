@@ -1,4 +1,5 @@
 import type { Offer } from '../catalog/types.ts';
+import { addOutcome, forgetChanged, type Unchecked } from './changes.ts';
 import { createDelays, type Delays } from './delays.ts';
 import {
   addedTerms,
@@ -24,6 +25,8 @@ export type RateModel = {
   effects: Effects;
   /** From a trial to its success. */
   delays: Delays;
+  /** Of the run that learns; not part of a version. */
+  unchecked: Unchecked;
 };
 
 /**
@@ -63,6 +66,7 @@ const createRateModel = (startRate: number, kind: 'click' | 'conversion'): RateM
   rates: createTable(),
   effects: { weights: createTable(), priors: new Map() },
   delays: createDelays(kind),
+  unchecked: new Map(),
 });
 
 export const emptyModel: Model = createModel();
@@ -90,7 +94,7 @@ export type Happening = 'seen' | 'clicked' | 'awaited' | 'converted';
  */
 export function learn(model: Model, happening: Happening, shown: Shown, share = 1): void {
   const isClick = happening === 'seen' || happening === 'clicked';
-  const { startRate, rates, effects } = isClick ? model.click : model.conversion;
+  const { startRate, rates, effects, unchecked } = isClick ? model.click : model.conversion;
   const { keyValues, click, conversion } = model;
   const properties = allowed({ keyValues, effects: [click.effects, conversion.effects] }, shown.properties);
   const terms = addedTerms(effects, shown.offer, properties);
@@ -98,6 +102,7 @@ export function learn(model: Model, happening: Happening, shown: Shown, share = 
   const positions = isClick ? addedExaminationSlots(rates, shown.place, shown.position) : [];
   if (happening === 'clicked' || happening === 'converted') {
     count(rates, slots, 1, 0);
+    addOutcome(unchecked, shown, 1, 0);
     countExamination(rates, positions, 1, 0);
     learnEffectsOfSuccess(effects, terms);
     return;
@@ -107,11 +112,21 @@ export function learn(model: Model, happening: Happening, shown: Shown, share = 
   const rate = Math.min(1, rateOf(rates, slots, startRate).mean * change);
   count(rates, slots, 0, share * examination * change);
   countExamination(rates, positions, 0, share * rate);
-  learnEffectsOfTrial(effects, terms, share * rate * examination);
+  const expected = share * rate * examination;
+  learnEffectsOfTrial(effects, terms, expected);
+  addOutcome(unchecked, shown, 0, expected);
 }
 
 const meanEffect = (weights: Table, terms: readonly Term[]): number =>
   terms.reduce((sum, term) => sum + effectOf(weights, term).mean, 0);
+
+/**
+ * Forgets rates that changed (`forgetChanged`). To be called after each run, when successes and trials of the same time
+ * are in. @param offerOf an offer by its id; undefined: it is no more
+ */
+export function forgetChangedRates({ click, conversion }: Model, offerOf: (id: number) => Offer | undefined): void {
+  for (const { rates, unchecked } of [click, conversion]) forgetChanged(rates, unchecked, offerOf);
+}
 
 /** Estimates how much properties matter, from all that is learned. To be run in slices. */
 export function* estimateAllPriors({ click, conversion }: Model): Generator<void, void> {

@@ -23,6 +23,8 @@ const [ofMany, ofOne] = [100_000, 300];
 
 const noEntity = (): number => 0;
 
+const offerAt = (place: string): string => `offer at ${place}`;
+
 /** From the widest on. */
 const levels: readonly Level[] = [
   { feature: () => 'all', entity: noEntity, maxShape: 2, remembered: ofMany },
@@ -31,7 +33,7 @@ const levels: readonly Level[] = [
   { feature: () => 'campaign', entity: ({ campaign }) => campaign.id, maxShape: 5, remembered: ofMany },
   { feature: () => 'offer', entity: ({ id }) => id, maxShape: 30, remembered: ofOne },
   {
-    feature: (_offer, place) => `offer at ${place}`,
+    feature: (_offer, place) => offerAt(place),
     entity: ({ id }) => id,
     maxShape: Number.POSITIVE_INFINITY,
     remembered: ofOne,
@@ -101,6 +103,24 @@ export function highRateOf(table: Table, offer: Offer, slots: readonly number[],
 export function count(table: Table, slots: readonly number[], successes: number, exposure: number): void {
   for (const [at, { remembered }] of levels.entries())
     addCount(table, slots[at] as number, { successes, exposure, remembered });
+}
+
+/** The slots of offers at a placement, by offer id. */
+export const slotsAt = ({ slots, indexOf }: Table, place: string): ReadonlyMap<number, number> =>
+  slots[indexOf.get(offerAt(place)) ?? -1] ?? new Map();
+
+/** Takes what an offer is known for at a placement from all levels. @param left the share of it that is kept */
+export function forget(table: Table, slots: readonly number[], left: number): void {
+  const { first, second } = table;
+  const own = slots.at(-1) as number;
+  const [successes, exposure] = [(first[own] as number) * (1 - left), (second[own] as number) * (1 - left)];
+  for (const slot of slots)
+    setPair(
+      table,
+      slot,
+      Math.max(0, (first[slot] as number) - successes),
+      Math.max(0, (second[slot] as number) - exposure),
+    );
 }
 
 /** Adds to the counts of a slot; what is more than is remembered fades. */

@@ -6,7 +6,14 @@ import { mix, uniform } from '../../src/decision/random.ts';
 import { modelOf, packChanges, packModel, prepare, trackChanges, unpackVersion } from '../../src/learning/codec.ts';
 import { createDelays, noteDelay, sharesOf } from '../../src/learning/delays.ts';
 import { keyValuesOf, maxKeys, maxValues } from '../../src/learning/keys.ts';
-import { createModel, estimateAllPriors, learn, type Model, type Shown } from '../../src/learning/model.ts';
+import {
+  createModel,
+  estimateAllPriors,
+  forgetChangedRates,
+  learn,
+  type Model,
+  type Shown,
+} from '../../src/learning/model.ts';
 import { propertiesOf } from '../../src/learning/properties.ts';
 import { countAged, examinationOf } from '../../src/learning/rates.ts';
 import { highRatesOf, scopedRateOf, scopeOf } from '../../src/learning/score.ts';
@@ -26,10 +33,10 @@ const shownTo = (custom: Record<string, string>, over: Partial<Shown> = {}): Sho
 });
 
 /** Shows an offer often, to users who click at a rate. */
-function show(model: Model, times: number, rate: number, shown: (at: number) => Shown): void {
+function show(model: Model, times: number, rate: number, shown: (at: number) => Shown, salt = 5): void {
   for (let at = 0; at < times; at++) {
     learn(model, 'seen', shown(at));
-    if (uniform(mix(7, at), 5) < rate) learn(model, 'clicked', shown(at));
+    if (uniform(mix(7, at), salt) < rate) learn(model, 'clicked', shown(at));
   }
 }
 
@@ -58,6 +65,54 @@ describe('the model', () => {
     const rates = ['0', '1', '2'].map((noise) => rateFor(model, first, { noise }));
     for (const rate of rates) expect(rate).toBeGreaterThan(0.06);
     for (const rate of rates) expect(rate).toBeLessThan(0.1);
+  });
+
+  /** In runs of 100 impressions. @returns how many it takes until the rate is taken for so much or less */
+  function showUntil(model: Model, rate: number, known: number): number {
+    for (let run = 1; run <= 100; run++) {
+      show(model, 100, rate, () => shownTo({}), run);
+      forgetChangedRates(model, (id) => offers.find((offer) => offer.id === id));
+      if (rateFor(model, first, {}) <= known) return 100 * run;
+    }
+    return Number.POSITIVE_INFINITY;
+  }
+
+  test('notices that a rate fell, and doubts what it knew of the offers beside it', () => {
+    const model = createModel();
+    show(model, 600, 0.02, () => shownTo({}, { offer: second }));
+    show(model, 600, 0.02, () => shownTo({}, { offer: third, place: '1 home' }));
+    expect(showUntil(model, 0.08, 0)).toBe(Number.POSITIVE_INFINITY);
+    const shapes = (): number[] => {
+      const { click } = scopeOf(model, 1, 'checkout', []);
+      const { click: atHome } = scopeOf(model, 1, 'home', []);
+      return [scopedRateOf(click, first).shape, scopedRateOf(click, second).shape, scopedRateOf(atHome, third).shape];
+    };
+    const before = shapes();
+    expect(before[0]).toBeGreaterThan(300);
+    // 300 successes at 8 % would hold 2 % up for 3,750 impressions.
+    expect(showUntil(model, 0.02, 0.03)).toBeLessThanOrEqual(1500);
+    const after = shapes();
+    expect(after[0]).toBeLessThan(40);
+    expect(after[1]).toBeLessThan((before[1] as number) / 2);
+    expect(after[2]).toBeCloseTo(before[2] as number, 5);
+  });
+
+  test('notices that a rate rose', () => {
+    const model = createModel();
+    showUntil(model, 0.08, 0);
+    show(model, 600, 0.24, () => shownTo({}));
+    forgetChangedRates(model, () => undefined);
+    show(model, 200, 0.24, () => shownTo({}));
+    expect(rateFor(model, first, {})).toBeGreaterThan(0.18);
+  });
+
+  test('forgets nothing while rates stay, however large a run is', () => {
+    const model = createModel();
+    for (const times of [5000, 100, 5000, 20, 5000]) {
+      show(model, times, 0.08, () => shownTo({}));
+      forgetChangedRates(model, () => undefined);
+    }
+    expect(scopedRateOf(scopeOf(model, 1, 'checkout', []).click, first).shape).toBeGreaterThan(300);
   });
 
   test('judges an offer at a later position by what it would do on the first', () => {
