@@ -2,6 +2,7 @@ import type { Offer } from '../catalog/types.ts';
 import { createDelays, type Delays } from './delays.ts';
 import {
   addedTerms,
+  bounded,
   type Effects,
   effectOf,
   learnEffectsOfSuccess,
@@ -111,7 +112,7 @@ export function learn(model: Model, happening: Happening, shown: Shown, share = 
 }
 
 const meanEffect = (weights: Table, terms: readonly Term[]): number =>
-  terms.reduce((sum, term) => sum + effectOf(weights, term).mean, 0);
+  bounded(terms.reduce((sum, term) => sum + effectOf(weights, term).mean, 0));
 
 /** Estimates how much properties matter, from all that is learned. To be run in slices. */
 export function* estimateAllPriors({ click, conversion }: Model): Generator<void, void> {
