@@ -11,6 +11,10 @@ export const noLists: OfferLists = {
   allowed: { categories: [], brands: [], advertisers: [], domains: [] },
 };
 
+/** The lists of a placement, which may have any name, such as `constructor`. */
+export const listsAt = ({ placements }: Pick<StoredControls, 'placements'>, name: string): OfferLists =>
+  (Object.hasOwn(placements, name) ? placements[name] : undefined) ?? noLists;
+
 export const noControls: StoredControls = {
   ...noLists,
   placements: {},
