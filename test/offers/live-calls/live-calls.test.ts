@@ -154,7 +154,7 @@ test('refused calls are kept for an hour while no page is open, of management to
   expect(await statuses(nowMs - minuteMs)).toHaveLength(5);
 });
 
-test('on the live page a call of perks is one of its own, and the fetch keeps what it asked and was answered', async () => {
+test('on the live page a call of perks is an item of its own, and the fetch keeps its request and answer', async () => {
   const publisher = t.deps.catalog.current().publishers.get(t.publisher.id) as Publisher;
   const items = watchCalls({ ...t.deps, pool: t.pool }, publisher);
   const shown = async () => {

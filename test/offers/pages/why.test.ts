@@ -134,7 +134,7 @@ test('a made-up visitor gets every reason at once, with the use of real caps', a
   ]);
 });
 
-test('a made-up visitor is as a fetch would read them: country codes of three letters, long ids and attributes', async () => {
+test('a made-up visitor is read as by a fetch: country codes of three letters, long ids and attributes', async () => {
   const offer = [...t.deps.catalog.current().offers.values()].find(({ campaign }) => campaign.id === 2);
   await setRules(2, {
     targeting: { countries: { include: ['DE'] } },
