@@ -6,9 +6,18 @@ const firstOfWord = /^[\p{L}\p{N}\p{M}_]/u;
 /** Scripts without blanks between words: there a blocked word is looked for anywhere. */
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/u;
 
-/** The form in which names and texts are compared: of one case and one way to write a character, single blanks. */
+/**
+ * The form in which names and texts are compared: of one case and one way to write a character, single blanks, and
+ * nothing that cannot be seen, such as a soft hyphen.
+ */
 export const plainText = (text: string): string =>
-  text.normalize('NFKC').toLowerCase().normalize('NFKC').replace(/\s+/gu, ' ').trim();
+  text
+    .normalize('NFKC')
+    .toLowerCase()
+    .normalize('NFKC')
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+    .replace(/\s+/gu, ' ')
+    .trim();
 
 type Entry = { word: string; plain: string /** Where its first word begins in it. */; at: number };
 

@@ -1,4 +1,4 @@
-import { noLists } from './controls.ts';
+import { listsAt } from './controls.ts';
 import type { OfferLists, StoredControls } from './types.ts';
 
 /** One of the block rules of a publisher, as explanations name it. */
@@ -90,7 +90,7 @@ export function withoutRule(stored: StoredControls, { by, value, placement }: Co
       return { ...stored, separate: { ...separate, competitors: others<string | number>(separate.competitors) } };
     default: {
       if (placement === null) return { ...stored, ...listsWithout(stored, { by, value }) };
-      const rest = listsWithout(placements[placement] ?? noLists, { by, value });
+      const rest = listsWithout(listsAt(stored, placement), { by, value });
       return { ...stored, placements: { ...placements, [placement]: rest } };
     }
   }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { plainText as unescaped } from '../platform/http/html.ts';
 import { parseUrl } from '../platform/lib/url.ts';
 import { plainText, wordFinder } from './blocked-words.ts';
 import { categoriesOf, plainCategory } from './content-taxonomy.ts';
@@ -10,6 +11,10 @@ export const noLists: OfferLists = {
   blocked: { categories: [], brands: [], advertisers: [], domains: [], offers: [], words: [] },
   allowed: { categories: [], brands: [], advertisers: [], domains: [] },
 };
+
+/** The lists of a placement, which may have any name, such as `constructor`. */
+export const listsAt = ({ placements }: Pick<StoredControls, 'placements'>, name: string): OfferLists =>
+  (Object.hasOwn(placements, name) ? placements[name] : undefined) ?? noLists;
 
 export const noControls: StoredControls = {
   ...noLists,
@@ -146,11 +151,25 @@ function domainsOf(url: string): string[] {
   return labels.map((_, at) => labels.slice(at).join('.'));
 }
 
-/** All that users read of an offer; what stands apart is not one phrase. */
+const inlineTags: ReadonlySet<string> = new Set('b strong i em u a span small sub sup'.split(' '));
+
+/** Between texts that are not one phrase. */
+const apart = ' \u00b7 ';
+
+/** Terms without their markup: words that a style divides, read as they are seen, and as they are divided. */
+const termsTexts = (terms: string): string[] =>
+  ['', apart].map((gap) =>
+    unescaped(terms.replace(/<\/?(\w+)[^>]*>/g, (_tag, name: string) => (inlineTags.has(name) ? gap : apart))),
+  );
+
+/** All that users read of an offer, in any language. */
 function textOf(offer: Offer): string {
   const { campaign, copy } = offer;
-  const terms = offer.termsAndConditions.replace(/<[^>]*>/g, ' \u00b7 ');
-  const own = [...Object.values(copy), terms, offer.loyaltyRequirements, offer.useractionCta ?? ''];
-  const texts = [...own, ...allTextsOf(offer)];
-  return [...texts, campaign.offerDescription, campaign.advertiserName].join(' \u00b7 ');
+  const own = [...Object.values(copy), ...termsTexts(offer.termsAndConditions), offer.loyaltyRequirements];
+  const others = allTextsOf(offer).flatMap(({ terms_and_conditions: terms = '', ...texts }) => [
+    ...termsTexts(terms),
+    ...Object.values(texts),
+  ]);
+  const texts = [...own, offer.useractionCta ?? '', ...others];
+  return [...texts, campaign.offerDescription, campaign.advertiserName].join(apart);
 }

@@ -21,20 +21,28 @@ type Roles = {
 
 export type Palette = { light: Roles; dark: Roles };
 
-const colourPattern = /#?(?:[\da-f]{6}|[\da-f]{3})\b/gi;
+const colourPattern = /rgba?\(([^)]*)\)|#([\da-f]{8}|[\da-f]{6}|[\da-f]{3,4})\b|(?<![\w#])([\da-f]{6}|[\da-f]{3})\b/gi;
+const channelsPattern = /^\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})\s*(?:[,/].*)?$/;
 const [white, black] = ['#ffffff', '#000000'];
 /** Steps in which a colour is moved until it can be read (count). */
 const steps = 40;
 
-/** The colours in a text, such as `#1f5f4a, #fff8ec`, as `#rrggbb`. */
+/** The colours in a text, such as `#1f5f4a, #fff8ec`, as `#rrggbb`; how far one is seen through is left out. */
 export const coloursIn = (text: string): string[] => [
   ...new Set(
-    (text.match(colourPattern) ?? []).map((found) => {
-      const digits = found.replace('#', '').toLowerCase();
-      return `#${digits.length === 3 ? [...digits].map((digit) => digit + digit).join('') : digits}`;
-    }),
+    [...text.matchAll(colourPattern)].flatMap(([, rgb, hex, bare]) =>
+      rgb === undefined ? [ofDigits((hex ?? bare ?? '').toLowerCase())] : ofChannels(rgb),
+    ),
   ),
 ];
+
+const ofDigits = (digits: string): string =>
+  `#${digits.length < 6 ? [...digits.slice(0, 3)].map((digit) => digit + digit).join('') : digits.slice(0, 6)}`;
+
+function ofChannels(text: string): string[] {
+  const channels = channelsPattern.exec(text)?.slice(1).map(Number);
+  return channels?.every((channel) => channel < 256) ? [hexOf(channels)] : [];
+}
 
 /**
  * A palette from a brand's colours: the first is that of its buttons; of the others a light one becomes the background,
@@ -94,8 +102,11 @@ function readable(colour: string, on: readonly string[], towards: string): strin
 function mix(first: string, second: string, share: number): string {
   const [from, to] = [channels(first), channels(second)];
   const mixed = from.map((channel, index) => Math.round(channel + ((to[index] ?? 0) - channel) * share));
-  return `#${mixed.map((channel) => channel.toString(16).padStart(2, '0')).join('')}`;
+  return hexOf(mixed);
 }
+
+const hexOf = (of: readonly number[]): string =>
+  `#${of.map((channel) => channel.toString(16).padStart(2, '0')).join('')}`;
 
 const channels = (colour: string): Rgb => {
   const value = Number.parseInt(colour.slice(1), 16);

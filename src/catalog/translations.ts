@@ -1,6 +1,6 @@
 import type { Wanted } from '../platform/i18n/reader.ts';
 import { chainOf } from '../platform/lib/language-tags.ts';
-import type { TranslatedText, Translations as TranslationsOf } from './offer-texts.ts';
+import type { TranslatedText, Translation, Translations as TranslationsOf } from './offer-texts.ts';
 import type { OfferRow } from './snapshot-rows.ts';
 import type { Creative, Offer, Publisher } from './types.ts';
 
@@ -96,6 +96,6 @@ function inLanguage(creatives: readonly Creative[], tag: string): readonly Creat
   );
 }
 
-/** Every text of an offer in any language, for rules that read them. */
-export const allTextsOf = ({ translations }: Pick<Offer, 'translations'>): string[] =>
-  translations === null ? [] : [...translations.texts.values()].flatMap(({ texts }) => Object.values(texts));
+/** The texts of an offer in its other languages, for rules that read them. */
+export const allTextsOf = ({ translations }: Pick<Offer, 'translations'>): Translation[] =>
+  translations === null ? [] : [...translations.texts.values()].map(({ texts }) => texts);

@@ -138,13 +138,17 @@ function copyTheme(work: Work, theme: View, { settings, suffix }: Settings): Pro
 const nobody = () => undefined;
 
 const floorsOf = async (work: Work): Promise<Record<string, number>> =>
-  (await getControls(work, String(work.publisherId), nobody)).view.floors;
+  byName((await getControls(work, String(work.publisherId), nobody)).view.floors);
+
+/** Placements may have any name, such as `constructor`. */
+const byName = (floors: Readonly<Record<string, number>>): Record<string, number> =>
+  Object.assign(Object.create(null), floors);
 
 /** Floors by placement; null and undefined: none. */
 async function writeFloors(work: Work, wanted: Readonly<Record<string, unknown>>): Promise<WrittenRow[]> {
   const key = String(work.publisherId);
   const { view } = await getControls(work, key, nobody);
-  const { floors } = view;
+  const floors = byName(view.floors);
   const fields = Object.fromEntries(
     Object.entries(wanted)
       .filter(([name, floor]) => !isSame(floors[name], floor))

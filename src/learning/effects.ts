@@ -62,6 +62,11 @@ function endOfText(name: string, from: number): number {
 /** Variance of a weight's prior before any is known. */
 export const firstPrior = Math.fround(0.01);
 
+/** Most that properties together make of a rate, up and down (logarithm): 150 times as much. */
+const maxEffect = 5;
+
+export const bounded = (effect: number): number => Math.min(maxEffect, Math.max(-maxEffect, effect));
+
 /** Expected successes that a weight remembers (count): older ones fade, as users change. */
 const remembered = 300;
 

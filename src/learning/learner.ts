@@ -8,21 +8,30 @@ import { packChanges, packModel, trackChanges } from './codec.ts';
 import { noteDelay, provenAge, sharesOf } from './delays.ts';
 import { keyValuesOf } from './keys.ts';
 import {
+  createModel,
   estimateAllPriors,
   forgetChangedRates,
-  type Happening,
   learn,
   type Model,
   placeOf,
   type Shown,
 } from './model.ts';
 import { type Observation, type Range, readConversions, readEvents, readRequests } from './observations.ts';
-import { continuedIn, markedBefore, type Progress, readProgress, withMark, writeProgress } from './progress.ts';
+import { areSound } from './priors.ts';
+import {
+  continuedIn,
+  markedBefore,
+  noProgress,
+  type Progress,
+  readProgress,
+  withMark,
+  writeProgress,
+} from './progress.ts';
 import { propertiesOf } from './properties.ts';
 import { countAged } from './rates.ts';
 import type { Table } from './table.ts';
 import { learnTraffic } from './traffic.ts';
-import { insertVersion, isRepeated, loadVersion, newestVersion } from './versions.ts';
+import { fullEvery, insertVersion, isRepeated, loadVersion, newestVersion } from './versions.ts';
 
 type LearnerDeps = { pool: pg.Pool; catalog: Pick<CatalogStore, 'current'>; now: () => number };
 
@@ -50,9 +59,12 @@ export function createLearner({ pool, catalog, now }: LearnerDeps): () => Promis
   async function runOnce(executor: Executor): Promise<Learned> {
     await executor.query('set transaction isolation level repeatable read');
     if (!(await tryLock(executor))) return null;
-    model = await newestModel(executor, model);
+    const newest = await newestModel(executor, model);
+    const isSound = areSound(newest.click.effects) && areSound(newest.conversion.effects);
+    model = isSound ? newest : anewAfter(newest);
     const end = await oldestOpen(executor);
-    const progress = continuedIn(await readProgress(executor), end);
+    const known = await readProgress(executor);
+    const progress = continuedIn(isSound ? known : { ...noProgress, marks: known.marks }, end);
     const { rows, complete, next } = await takeIn({
       executor,
       catalog,
@@ -64,7 +76,7 @@ export function createLearner({ pool, catalog, now }: LearnerDeps): () => Promis
     });
     const isSparse = !complete && rows < manyRows;
     maxTransactions = isSparse ? Math.min(transactions.max, maxTransactions * 2) : transactions.first;
-    if (rows > 0) model = await storeNext(executor, model, now());
+    if (rows > 0 || !isSound) model = await storeNext(executor, model, { isFull: !isSound, nowMs: now() });
     if (rows > 0 || !complete || isDue(progress, now())) await writeProgress(executor, next);
     return { rows, complete };
   }
@@ -96,14 +108,28 @@ async function newestModel(executor: Executor, known: Model | null): Promise<Mod
   return model;
 }
 
+/**
+ * An empty model in place of one that ran away, as those of earlier releases could: all that is stored is learned from
+ * anew. Its number is too far from the other's for processes to take it for a change of that.
+ */
+function anewAfter({ version }: Model): Model {
+  const model = { ...createModel(), version: version + fullEvery };
+  trackChanges(model);
+  return model;
+}
+
 /** Stores what was learned: the first version whole, others as changes, and now and then the whole once more. */
-async function storeNext(executor: Executor, model: Model, nowMs: number): Promise<Model> {
-  const store = async (version: number, isFull: boolean): Promise<Model> => {
-    const body = await (isFull ? packModel(model) : packChanges(model));
-    await insertVersion(executor, { version, isFull, body, nowMs });
+async function storeNext(
+  executor: Executor,
+  model: Model,
+  { isFull, nowMs }: { isFull: boolean; nowMs: number },
+): Promise<Model> {
+  const store = async (version: number, isWhole: boolean): Promise<Model> => {
+    const body = await (isWhole ? packModel(model) : packChanges(model));
+    await insertVersion(executor, { version, isFull: isWhole, body, nowMs });
     return { ...model, version };
   };
-  const stored = await store(model.version + 1, model.version === 0);
+  const stored = await store(model.version + 1, isFull || model.version === 0);
   return isRepeated(stored.version + 1) ? store(stored.version + 1, true) : stored;
 }
 
@@ -123,6 +149,31 @@ type TakeIn = {
   maxTransactions: number;
 };
 
+const trialOf = { click: 'impression', conversion: 'click' } as const;
+const happenings = {
+  click: { trial: 'seen', success: 'clicked' },
+  conversion: { trial: 'awaited', success: 'converted' },
+} as const;
+
+const readSuccesses = {
+  click: (executor: Executor, range: Range) => readEvents(executor, 'click', range),
+  conversion: readConversions,
+};
+
+/**
+ * Both in the order of their sessions. A model that takes in many trials before all of their successes expects hardly
+ * any, and then takes each of them for a wonder.
+ */
+function* inOrder(trials: readonly Observation[], successes: readonly Observation[]): Generator<Observation, void> {
+  let at = 0;
+  for (const trial of trials) {
+    for (; (successes[at]?.session_ms ?? Number.POSITIVE_INFINITY) < trial.session_ms; at++)
+      yield successes[at] as Observation;
+    yield trial;
+  }
+  yield* successes.slice(at);
+}
+
 /** Takes in new rows: successes at once, trials at each age by the share that is due then. */
 async function takeIn({ executor, catalog, model, progress, end, nowMs, maxTransactions }: TakeIn) {
   const from = BigInt(progress.click[0] ?? '0');
@@ -137,23 +188,25 @@ async function takeIn({ executor, catalog, model, progress, end, nowMs, maxTrans
   let rows = 0;
 
   /** `aged`: the table that counts trials of this age. */
-  type How = { share: number; isNew?: boolean; aged?: Table | null };
-  async function each(observations: readonly Observation[], happening: Happening, { share, isNew, aged = null }: How) {
+  type How = { kind: 'click' | 'conversion'; share: number; isNew: boolean; aged: Table | null };
+  async function each(observations: Iterable<Observation>, { kind, share, isNew, aged }: How) {
     for (const observation of observations) {
       if (++rows % sliceSize === 0) await nextTurn();
       const shown = toShown(observation);
       if (shown === null) continue;
-      learn(model, happening, shown, share);
-      if (isNew) next.trials += 1;
-      if (aged !== null) countAged(aged, shown.offer, 0, 1);
-      if (happening === 'clicked' || happening === 'converted') noteSuccess(model, observation, shown);
+      const isTrial = observation.kind === trialOf[kind];
+      learn(model, happenings[kind][isTrial ? 'trial' : 'success'], shown, isTrial ? share : 1);
+      if (!isTrial) noteSuccess(model, observation, shown);
+      else {
+        if (isNew) next.trials += 1;
+        if (aged !== null) countAged(aged, shown.offer, 0, 1);
+      }
     }
   }
 
   for (const kind of ['click', 'conversion'] as const) {
     const { delays } = model[kind];
     const shares = sharesOf(delays);
-    const trial = kind === 'click' ? 'impression' : 'click';
     for (const [age, ageMs] of delays.agesMs.entries()) {
       const start = progress[kind][age] ?? '0';
       const due = age === 0 ? to : lowest(markedBefore(marks, nowMs - ageMs) ?? start, to);
@@ -161,15 +214,12 @@ async function takeIn({ executor, catalog, model, progress, end, nowMs, maxTrans
       next[kind].push(range.to);
       complete &&= BigInt(range.to) >= BigInt(due);
       if (range.to === range.from) continue;
-      const trials = await readEvents(executor, trial, range);
-      await each(trials, kind === 'click' ? 'seen' : 'awaited', {
-        share: shares[age] as number,
-        isNew: kind === 'click' && age === 0,
+      const trials = await readEvents(executor, trialOf[kind], range);
+      const successes = age > 0 ? [] : await readSuccesses[kind](executor, range);
+      await each(inOrder(trials, successes), {
+        ...{ kind, share: shares[age] as number, isNew: kind === 'click' && age === 0 },
         aged: age === provenAge[kind] ? model[kind].rates : null,
       });
-      if (age > 0) continue;
-      const successes = kind === 'click' ? readEvents(executor, 'click', range) : readConversions(executor, range);
-      await each(await successes, kind === 'click' ? 'clicked' : 'converted', { share: 1 });
     }
   }
   const { offers } = catalog.current();

@@ -3,6 +3,7 @@ import { addOutcome, forgetChanged, type Unchecked } from './changes.ts';
 import { createDelays, type Delays } from './delays.ts';
 import {
   addedTerms,
+  bounded,
   type Effects,
   effectOf,
   learnEffectsOfSuccess,
@@ -118,7 +119,7 @@ export function learn(model: Model, happening: Happening, shown: Shown, share = 
 }
 
 const meanEffect = (weights: Table, terms: readonly Term[]): number =>
-  terms.reduce((sum, term) => sum + effectOf(weights, term).mean, 0);
+  bounded(terms.reduce((sum, term) => sum + effectOf(weights, term).mean, 0));
 
 /**
  * Forgets rates that changed (`forgetChanged`). To be called after each run, when successes and trials of the same time

@@ -44,7 +44,7 @@ const columns = `t.publisher_id, t.offer_id, s.placement, s.device, s.os, s.coun
 /* Found by the index of new rows, never by reading a table from end to end. */
 const settingsSql = 'set local enable_seqscan = off; set local jit = off';
 
-/** Counted events of a kind in the order in which they were written. */
+/** Counted events of a kind in the order of their sessions. */
 export async function readEvents(
   executor: Executor,
   kind: 'impression' | 'click',
@@ -56,7 +56,7 @@ export async function readEvents(
     name: `learn_${kind}s`,
     text: `select t.kind, ${columns}, 0 as revenue_micros, ${delay} as delay_ms
       from events t ${sessionOf} where t.kind = '${kind}' and t.suspicious is null and ${writtenIn}
-      order by t.written_by, t.session_id, t.offer_id`,
+      order by t.session_id, t.offer_id`,
     values: [from, to],
   });
   return rows;
@@ -69,7 +69,7 @@ export async function readConversions(executor: Executor, { from, to }: Range): 
     name: 'learn_conversions',
     text: `select 'conversion' as kind, ${columns}, t.revenue_micros::float8 as revenue_micros,
         ${earlier('click')} as delay_ms
-      from bookings t ${sessionOf} where t.conversions = 1 and ${writtenIn} order by t.written_by, t.id`,
+      from bookings t ${sessionOf} where t.conversions = 1 and ${writtenIn} order by t.session_id, t.id`,
     values: [from, to],
   });
   return rows;

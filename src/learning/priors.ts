@@ -7,6 +7,13 @@ const priorWeights = 3;
 /** Steps of the fixed point at a time (count). */
 const priorSteps = 5;
 const minPrior = 1e-5;
+/** No property is taken to change rates more than this (variance of the logarithm): by 7 times, up or down. */
+const maxPrior = 4;
+const allowedPrior = (prior: number): number => Math.min(maxPrior, Math.max(minPrior, prior));
+
+/** Whether its priors are of this kind: those of a model that ran away are not. */
+export const areSound = ({ priors }: Pick<Effects, 'priors'>): boolean =>
+  [...priors.values()].every((prior) => prior <= maxPrior);
 
 /** The weights of one offer, or category, for one key, and the slot of their average. */
 type Family = { average: number; slots: number[] };
@@ -28,7 +35,7 @@ export function* estimatePriors(effects: Effects): Generator<void, void> {
     let prior = before;
     for (let step = 0; step < priorSteps; step++) {
       const { squares, determined } = yield* evidenceOf(effects, families, before, prior);
-      prior = Math.max(minPrior, (priorWeights * first + squares) / (priorWeights + determined));
+      prior = allowedPrior((priorWeights * first + squares) / (priorWeights + determined));
     }
     prior = Math.fround(prior);
     priors.set(group, prior);
@@ -73,7 +80,7 @@ function* usualPriors(
   }
   const usualOf = ({ squares, determined }: Evidence): number =>
     (priorWeights * firstPrior + squares) / (priorWeights + determined);
-  return new Map([...sums].map(([level, sum]) => [level, Math.max(minPrior, usualOf(sum))]));
+  return new Map([...sums].map(([level, sum]) => [level, allowedPrior(usualOf(sum))]));
 }
 
 /** What the weights of a group say of their variance: the sum of their squares, and how many the data determine. */

@@ -19,12 +19,15 @@ export type Progress = {
 /** By the kind of success. */
 export type KnownDelays = { click: readonly number[]; conversion: readonly number[] };
 
+/** Nothing was taken in. */
+export const noProgress: Progress = { click: [], conversion: [], marks: [], trials: 0, traffic: {} };
+
 export async function readProgress(executor: Executor): Promise<Progress> {
   const { rows } = await executor.query<{ progress: Partial<Progress> }>({
     name: 'learning_progress',
     text: 'select progress from learning_progress',
   });
-  return { click: [], conversion: [], marks: [], trials: 0, traffic: {}, ...rows[0]?.progress };
+  return { ...noProgress, ...rows[0]?.progress };
 }
 
 /**

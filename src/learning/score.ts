@@ -1,6 +1,6 @@
 import type { Offer } from '../catalog/types.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
-import { averageName, effectLevels, effectOf, groupOf, keyOf, weightName } from './effects.ts';
+import { averageName, bounded, effectLevels, effectOf, groupOf, keyOf, weightName } from './effects.ts';
 import { type Model, placeOf, type RateModel } from './model.ts';
 import { type LearningContext, type LearningPublisher, type Property, propertiesOf } from './properties.ts';
 import { highRateOf, type Rate, rateOf, rateSlots } from './rates.ts';
@@ -69,7 +69,7 @@ export function scopedRateOf(scope: RateScope, offer: Offer): Rate & { high: num
     effect.mean += one.mean;
     effect.variance += one.variance;
   }
-  const rate = { mean: mean * Math.exp(effect.mean), shape: 1 / (1 / shape + effect.variance) };
+  const rate = { mean: mean * Math.exp(bounded(effect.mean)), shape: 1 / (1 / shape + effect.variance) };
   return { ...rate, high: highRateOf(model.rates, offer, slots, rate) };
 }
 

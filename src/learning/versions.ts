@@ -8,7 +8,7 @@ type Row = { version: string; is_full: boolean; body: Buffer };
 type FollowingRow = { version: string; body: Buffer | null };
 
 /** A whole model is stored each so many versions (count): as many are read at most to build one. */
-const fullEvery = 256;
+export const fullEvery = 256;
 
 /** Whole versions of these numbers repeat the one before: only who begins with them reads them. */
 export const isRepeated = (version: number): boolean => version % fullEvery === 0;

@@ -90,6 +90,24 @@ test('words in the markup of terms block nothing, those between it do', () => {
   expect(blockOf({ blocked: { words: ['bingo'] } }, offer)).toMatchObject({ value: 'bingo' });
 });
 
+test('words of terms are read as users see them, in every language', () => {
+  const blocks = (word: string, terms: string) => {
+    const texts = new Map([['fr', { tag: 'fr', texts: { terms_and_conditions: terms } }]]);
+    const translations = { texts, pictures: new Set<string>(), shown: new Map() };
+    return [
+      blockOf({ blocked: { words: [word] } }, { ...offerWith({}), termsAndConditions: terms }) !== null,
+      blockOf({ blocked: { words: [word] } }, { ...offerWith({}), translations }) !== null,
+    ];
+  };
+  expect(blocks('free spins', '<p>Get 50 <b>free</b> spins</p>')).toEqual([true, true]);
+  expect(blocks('casino', '<p>c<b></b>as<i>in</i>o</p>')).toEqual([true, true]);
+  expect(blocks('casino', '<p>ca\u00adsi\u200bno</p>')).toEqual([true, true]);
+  expect(blocks('R&D', '<p>Our R&amp;D</p>')).toEqual([true, true]);
+  expect(blocks('strong', '<p style="text-align:center"><strong>Read</strong></p>')).toEqual([false, false]);
+  expect(blocks('center', '<p style="text-align:center"><strong>Read</strong></p>')).toEqual([false, false]);
+  expect(blocks('one two', '<p>one</p><p>two</p>')).toEqual([false, false]);
+});
+
 test('unchanged rules are shared with the earlier snapshot, and no rules are none', () => {
   const earlier = controlsOf(rules({ blocked: { offers: [5] } }), null);
   expect(controlsOf(rules({ blocked: { offers: [5] } }), earlier)).toBe(earlier);

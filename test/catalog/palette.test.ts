@@ -38,5 +38,9 @@ test('a palette keeps the colours that it is made of where they can be read', ()
 
 test('colours are found in what is typed or pasted', () => {
   expect(coloursIn('--brand: #1F5F4A; background:#FFF; 1f5f4a')).toEqual(['#1f5f4a', '#ffffff']);
-  expect(coloursIn('none')).toEqual([]);
+  expect(coloursIn('--brand: #1F5F4A80; #abcd; rgb(255, 100, 0); rgba(0 16 255 / 50%)')).toEqual([
+    ...['#1f5f4a', '#aabbcc', '#ff6400', '#0010ff'],
+  ]);
+  for (const none of ['none', 'our coffee', '#12345', 'in 2026', 'rgb(300, 0, 0)'])
+    expect(coloursIn(none), none).toEqual([]);
 });

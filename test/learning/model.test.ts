@@ -56,6 +56,22 @@ describe('the model', () => {
     expect(rateFor(model, first, { plan: 'gold' })).toBeGreaterThan(2.5 * rateFor(model, first, { plan: 'free' }));
   });
 
+  test('stays within bounds where many trials come before all of their successes', () => {
+    const model = createModel();
+    const custom = (at: number): Record<string, string> =>
+      Object.fromEntries(Array.from({ length: 8 }, (_, key) => [`key ${key}`, String(mix(at, key) % (key + 2))]));
+    for (let round = 0; round < 4; round++) {
+      const users = Array.from({ length: 3000 }, (_, at) =>
+        shownTo(custom(3000 * round + at), { offer: offers[at % 3] as Offer }),
+      );
+      for (const user of users) learn(model, 'seen', user, 0.2);
+      for (const user of users.filter((_, at) => at % 17 === 0)) learn(model, 'clicked', user);
+      runAtOnce(estimateAllPriors(model));
+    }
+    for (const offer of offers)
+      for (const user of [custom(1), custom(2), {}]) expect(rateFor(model, offer, user)).toBeLessThan(100);
+  });
+
   test('shrinks properties that say nothing to nothing', () => {
     const model = createModel();
     for (let round = 0; round < 4; round++) {

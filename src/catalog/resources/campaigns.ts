@@ -130,11 +130,11 @@ export const campaigns: Resource = {
   filters: ['advertiser_id', 'active', 'stopped', 'category', 'is_loyalty', 'is_product', 'payout_kind'],
   searched: ['name', 'category'],
   checksAnyShape: true,
-  check: async (values, work) => [
+  check: async (values, work, current) => [
     ...checkUrls(values, ['landing_url']),
-    ...checkDecimals(values, 'payout_amount', 6),
-    ...(values.payout_kind === 'cps' && typeof values.payout_amount === 'number' && values.payout_amount > 100
-      ? [{ path: '/payout_amount', message: 'must be 100 or less: with cps it is percent of the sale' }]
+    ...checkPayout(values.payout_kind, values),
+    ...(values.payout_kind === 'cps' && current !== null && current.payout_kind !== 'cps'
+      ? await checkOwnPayouts(current, work)
       : []),
     ...checkGoal(values.goal),
     ...checkRules(values.rules).map(({ path, message }) => ({ path: `/rules${path}`, message })),
@@ -165,6 +165,27 @@ async function setOffersActive(
     const after = viewOf(row);
     await audit(work, { resource: offers, action: 'update', before: { ...after, active: !active }, after });
   }
+}
+
+/** `payout_amount` of a campaign, or of a publisher that it is served to. */
+export const checkPayout = (kind: unknown, values: Values): ErrorDetail[] => [
+  ...checkDecimals(values, 'payout_amount', 6),
+  ...(kind === 'cps' && typeof values.payout_amount === 'number' && values.payout_amount > 100
+    ? [{ path: '/payout_amount', message: 'must be 100 or less: with cps it is percent of the sale' }]
+    : []),
+];
+
+/** Payouts of publishers that are money so far would be percent of the sale. */
+async function checkOwnPayouts({ id }: View, { executor }: Work): Promise<ErrorDetail[]> {
+  const { rows } = await executor.query<{ ids: string | null }>(
+    `select string_agg(publisher_id::text, ', ' order by publisher_id) as ids from campaign_publishers
+    where campaign_id = $1 and payout_amount > 100`,
+    [id],
+  );
+  const ids = rows[0]?.ids ?? null;
+  return ids === null
+    ? []
+    : [{ path: '/payout_kind', message: `cannot be cps: publishers have payouts of their own above 100 (${ids})` }];
 }
 
 /** A goal whose time is over may stay as it is. */

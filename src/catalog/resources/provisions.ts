@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { audit } from '../../management/audit.ts';
-import { checkDecimals, flag } from '../../management/fields.ts';
+import { flag } from '../../management/fields.ts';
 import { orNull, type Values, type View } from '../../management/resource.ts';
 import { getRow, notFound, requireMatch } from '../../management/rows.ts';
 import { checkValue } from '../../management/schema-errors.ts';
@@ -8,7 +8,7 @@ import { isOperator, type Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
 import { frequencyCaps, totalCaps } from '../rules.ts';
 import { checkCapOverrides } from '../validate-rules.ts';
-import { campaigns } from './campaigns.ts';
+import { campaigns, checkPayout } from './campaigns.ts';
 
 /** What a campaign is for one publisher it is served to; null: as the campaign says. */
 export const provisionInput = Type.Object(
@@ -29,18 +29,23 @@ const defaults = { active: true, payout_amount: null, priority: null, frequency_
 const columns = 'campaign_id, publisher_id, active, payout_amount::float8, priority, frequency_caps, total_caps';
 
 /** The campaign's row is read first: a foreign one does not exist. */
-async function find(work: Work, campaignId: string, lock: '' | 'for update' = ''): Promise<View[]> {
-  const { id } = await getRow(campaigns, work, campaignId, lock);
+async function find(
+  work: Work,
+  campaignId: string,
+  lock: '' | 'for update' = '',
+): Promise<{ campaign: View; provisions: View[] }> {
+  const campaign = await getRow(campaigns, work, campaignId, lock);
   const { rows } = await work.executor.query<Values>(
     `select ${columns} from campaign_publishers where campaign_id = $1 and ($2 or publisher_id = $3)
     order by publisher_id`,
-    [id, isOperator(work.actor), work.publisherId],
+    [campaign.id, isOperator(work.actor), work.publisherId],
   );
-  return rows;
+  return { campaign, provisions: rows };
 }
 
 /** Whom a campaign is served to: operators see all publishers, others only themselves. */
-export const listProvisions = (work: Work, campaignId: string): Promise<View[]> => find(work, campaignId);
+export const listProvisions = async (work: Work, campaignId: string): Promise<View[]> =>
+  (await find(work, campaignId)).provisions;
 
 /**
  * Serves a campaign to a publisher, changes how, or ends it (`active` false).
@@ -55,7 +60,7 @@ export async function setProvision(
 ): Promise<View> {
   if (!isOperator(work.actor))
     throw new AppError('permission_denied', { message: 'The key lacks the permission accounts.' });
-  const provisions = await find(work, campaignId, 'for update');
+  const { campaign, provisions } = await find(work, campaignId, 'for update');
   const target = /^[1-9]\d{0,9}$/.test(publisherId) && Number(publisherId) < 2 ** 31 ? Number(publisherId) : 0;
   const { rowCount } = await work.executor.query('select 1 from publishers where id = $1', [target]);
   if (rowCount === 0) throw notFound({ noun: 'publisher' });
@@ -66,7 +71,7 @@ export async function setProvision(
   if (current !== null) requireMatch(ifMatch, current, values);
   const details = checkValue(provisionInput, values);
   if (details.length === 0) details.push(...checkCapOverrides(values as Parameters<typeof checkCapOverrides>[0]));
-  if (details.length === 0 && values.payout_amount !== null) details.push(...checkDecimals(values, 'payout_amount', 6));
+  if (details.length === 0) details.push(...checkPayout(campaign.payout_kind, values));
   if (details.length > 0) throw new AppError('invalid_request', { details });
   const { rows } = await work.executor.query<Values>(
     `insert into campaign_publishers (

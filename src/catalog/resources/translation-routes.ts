@@ -130,7 +130,8 @@ async function importFile(
   }
 }
 
-function idOf(name: string, text: string | undefined): number | null {
+/** @throws AppError invalid_request */
+export function idOf(name: string, text: string | undefined): number | null {
   if (text === undefined) return null;
   if (!/^[1-9]\d{0,8}$/.test(text))
     throw new AppError('invalid_request', { details: [{ path: `/${name}`, message: 'must be an id' }] });

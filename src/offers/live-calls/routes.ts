@@ -10,7 +10,7 @@ import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { App } from '../../platform/ports.ts';
 import { type CallSources, newCalls } from './new-calls.ts';
-import type { KeptCall, LiveCall } from './store.ts';
+import { isFetch, type KeptCall, type LiveCall } from './store.ts';
 
 const query = Type.Object({
   publisher_id: publisherIdParameter,
@@ -78,13 +78,13 @@ export async function liveCallRoutes(app: App, { auth, catalog, checkKey, logger
   });
 }
 
-/** Where a call asked for offers; what names no placement and has a session asked at the default one. */
-function placementsOf({ query: parameters, body, sessionId }: LiveCall, defaultPlacement: string | null): string[] {
-  const given = { ...asObject(parameters), ...asObject(body) };
+/** Where a call asked for offers; a fetch that names no placement asked at the default one. */
+function placementsOf(call: LiveCall, defaultPlacement: string | null): string[] {
+  const given = { ...asObject(call.query), ...asObject(call.body) };
   const listed = Array.isArray(given.placements) ? given.placements.map((one) => asObject(one).name) : [];
   const named = [given.placement, ...listed].filter((name) => typeof name === 'string' && name !== '');
   if (named.length > 0) return named.map((name) => normaliseName(name as string));
-  return sessionId === null || defaultPlacement === null ? [] : [defaultPlacement];
+  return defaultPlacement !== null && isFetch(call) ? [defaultPlacement] : [];
 }
 
 const asObject = (value: unknown): Record<string, unknown> =>

@@ -17,8 +17,12 @@ export type LiveCall = {
   error: { code: string; message: string; details?: readonly ErrorDetail[] } | null;
   /** What was ignored or dropped. */
   notes: readonly ErrorDetail[];
+  /** Made by a fetch, or that of perks. */
   sessionId: string | null;
 };
+
+/** Whether the call made its session; those of perks only name it. */
+export const isFetch = ({ path, sessionId }: LiveCall): boolean => sessionId !== null && path.startsWith('/native/');
 
 /** A call as it is read again. */
 export type KeptCall = { id: string; at: Date; call: LiveCall };

@@ -125,7 +125,7 @@ export async function linkedWallRoutes(app: App, { notices, ...sources }: Linked
 }
 
 function pageRequestOf({ limit, cursor, q, category }: Static<typeof wallQuery>): WallPageRequest {
-  const filter = { text: q ?? '', category: category ?? null };
+  const filter = { text: q ?? '', category: category || null };
   if (/\0/.test(filter.text + filter.category)) throw new AppError('invalid_request');
   return { limit: Number(limit ?? defaultLimit), filter, cursor: cursor ?? null };
 }

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { appearanceToForm, readAppearance } from '../../../src/catalog/pages/themes/appearance-form.ts';
+import {
+  appearanceFields,
+  appearanceToForm,
+  readAppearance,
+} from '../../../src/catalog/pages/themes/appearance-form.ts';
 import { fieldsOf } from '../../../src/shell/context.ts';
+import { createForm } from '../../../src/shell/forms.ts';
 import type { Nested } from '../../../src/shell/nested.ts';
 
 /** As a browser sends the form: unchecked boxes are absent. */
@@ -36,6 +41,29 @@ describe('the appearance of a theme in its form', () => {
   ])('%j is what users saw after it was saved untouched', (stored) => {
     const values = appearanceToForm(stored);
     expect(appearanceToForm(submit(values) as Nested)).toEqual(values);
+  });
+
+  test('a heading that is emptied stays empty; any other text is again the default', () => {
+    const emptied = { ...none, styles: { header: { text: '' } } };
+    expect(submit(appearanceToForm(emptied))).toEqual(emptied);
+    const values = { ...appearanceToForm(none), 'styles.header.text': '', 'settings.offerwall_cta': '' };
+    expect(submit(values)).toEqual(emptied);
+  });
+
+  test('what a field for colours or numbers would not take has a field of text', () => {
+    const styles = {
+      popup: { background: '#fff' },
+      header: { background: 'rgba(0, 0, 0, .5)' },
+      footer: { textColor: 'white' },
+    };
+    const settings = { offerText: { fontSizeTitle: '1.2rem', fontSizeDescription: '14.5' } };
+    const { markup } = appearanceFields(createForm(appearanceToForm({ ...none, styles, settings })));
+    const typeOf = (name: string) => new RegExp(`type="(\\w+)" id="[^"]*" name="${name}"`).exec(markup)?.[1];
+    expect(typeOf('styles.offerText.textColor')).toBe('color');
+    expect(typeOf('settings.offerText.fontSizeDescription')).toBe('number');
+    expect(markup).toMatch(/name="settings.offerText.fontSizeDescription"[^>]* step="any"/);
+    const colours = ['styles.popup.background', 'styles.header.background', 'styles.footer.textColor'];
+    for (const name of [...colours, 'settings.offerText.fontSizeTitle']) expect(typeOf(name), name).toBe('text');
   });
 
   test('saved untouched without overrides, stores none', () => {

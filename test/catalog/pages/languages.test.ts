@@ -77,6 +77,8 @@ test('the languages of all offers show how far they are, and files go out and in
   const overview = (await manager.get(`${base}/languages?tag=de`)).body;
   expect(overview).toContain('German');
   expect(overview).toContain(`${base}/offers/1/languages?tag=de`);
+  for (const id of ['1.5', '1e20', 'x'])
+    expect((await manager.get(`${base}/languages/export?offer_id=${id}`)).statusCode, id).toBe(400);
   const file = await manager.get(`${base}/languages/export?languages=de&offer_id=1`);
   expect(file.headers['content-type']).toBe('text/csv; charset=utf-8');
   expect(file.body).toContain('Halber Preis');

@@ -217,6 +217,16 @@ test('what is allowed holds at once, and the form keeps the rules of other place
   expect((await user.get(`${page}?placement=checkout`)).body).toContain('value="Shoes"');
 });
 
+test('a placement may be named like a member of every object', async () => {
+  const user = await signInAs(t, 'admin', me.publisherId);
+  const page = `/dashboard/p/${me.publisherId}/settings/controls?placement=constructor`;
+  expect((await user.get(page)).statusCode).toBe(200);
+  const placements = { constructor: { blocked: { words: ['half off'] } } };
+  await me.call('PUT', path, { placements });
+  expect((await user.get(page)).body).toContain('half off</textarea>');
+  await me.call('PUT', path, {});
+});
+
 test('domains below which anyone registers names are named before they are saved, by API and page', async () => {
   const rules = {
     blocked: { domains: ['Co.Uk.', 'shop.co.uk', 'github.io', '203.0.113.9'] },

@@ -415,6 +415,26 @@ test('an operator serves a campaign to another publisher, and no more', async ()
   expect(await shown()).toBe(0);
 });
 
+test('a share of the sale is never more than all of it, at any publisher', async () => {
+  const other = await t.addPublisher();
+  const path = `/campaigns/${ids.campaign}/publishers/${other}?publisher_id=${me.publisherId}`;
+  const payout = async (payoutAmount: number) =>
+    (await t.operator.call('PUT', path, { payout_amount: payoutAmount })).status;
+  const kind = (payoutKind: string) =>
+    me.call('PATCH', `/campaigns/${ids.campaign}`, { payout_kind: payoutKind, payout_amount: 8 });
+  await kind('cpa');
+  expect(await payout(150)).toBe(200);
+  expect(await kind('cps')).toMatchObject({
+    status: 400,
+    body: { error: { details: [{ path: '/payout_kind', message: expect.stringContaining(`(${other})`) }] } },
+  });
+  expect(await payout(12.5)).toBe(200);
+  expect((await kind('cps')).status).toBe(200);
+  expect(await payout(150)).toBe(400);
+  await t.operator.call('PUT', path, { active: false });
+  await kind('cpc');
+});
+
 test('403: a key without the permission of a kind', async () => {
   const reader = await t.caller(me.publisherId, ['reports', 'ads/offers']);
   for (const path of ['/themes', '/offers', '/publishers', '/keys', '/audit'])

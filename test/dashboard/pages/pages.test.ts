@@ -414,6 +414,26 @@ describe('the publishers of a campaign', () => {
     expect((await operator.get(path)).body).toContain('Not served');
   });
 
+  test('show payouts as lists of campaigns do, and an empty list of caps as one', async () => {
+    const shown = async (campaignId: number, fields: string, values: unknown[]): Promise<string> => {
+      await t.pool.query(
+        `insert into campaign_publishers (campaign_id, publisher_id, ${fields})
+        values ($1, $2, ${values.map((_, at) => `$${at + 3}`)})`,
+        [campaignId, otherId, ...values],
+      );
+      const { body } = await operator.get(`/dashboard/p/1/campaigns/${campaignId}/publishers`, {
+        'accept-language': 'de',
+      });
+      const row = /<tr>(?:(?!<tr>).)*>Other<.*?<\/tr>/s.exec(body)?.[0] ?? '';
+      return row.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ');
+    };
+    await t.pool.query("update campaigns set payout_kind = 'cps', payout_amount = 8 where id = 10");
+    expect(await shown(10, 'payout_amount', [12.5])).toContain('12,5 % CPS');
+    expect(await shown(2, 'payout_amount, frequency_caps', [1.5, '[]'])).toMatch(/1,50 \$ CPC.* keine je Nutzer/);
+    const { body } = await operator.get(`/dashboard/p/1/campaigns/10/publishers?to=${otherId}`);
+    expect(body).toContain('Percent of the sale. Empty: inherited.');
+  });
+
   test('show errors beside fields; a publisher sees only itself and changes nothing', async () => {
     const wrong = await operator.post(path, {
       ...form,

@@ -6,6 +6,7 @@ import { maskAnswer, maskRequest } from '../../../src/offers/live-calls/mask.ts'
 import { readCalls } from '../../../src/offers/live-calls/store.ts';
 import { sessionItem } from '../../../src/offers/pages/live/items.ts';
 import { findRequests } from '../../../src/offers/pages/live/requests.ts';
+import { watchCalls } from '../../../src/offers/pages/live/watch.ts';
 import { applyOfferRetention } from '../../../src/offers/retention.ts';
 import { transaction } from '../../../src/platform/db/pool.ts';
 import { hashKey } from '../../../src/platform/http/auth.ts';
@@ -151,6 +152,28 @@ test('refused calls are kept for an hour while no page is open, of management to
   expect(await statuses(nowMs - minuteMs)).toHaveLength(0);
   for (let call = 0; call < 20; call += 1) await send({});
   expect(await statuses(nowMs - minuteMs)).toHaveLength(5);
+});
+
+test('on the live page a call of perks is an item of its own, and the fetch keeps its request and answer', async () => {
+  const publisher = t.deps.catalog.current().publishers.get(t.publisher.id) as Publisher;
+  const items = watchCalls({ ...t.deps, pool: t.pool }, publisher);
+  const shown = async () => {
+    await t.deps.liveCalls.sync(t.pool);
+    return (await items()).map(({ data }) => data);
+  };
+  await shown();
+  nowMs += 1;
+  expect(await send({ placement, pub_user_id: 'u' })).toBe(200);
+  const { rows } = await t.pool.query<{ id: string; campaign: number }>(
+    'select id, campaign_ids[1] as campaign from sessions order by id desc limit 1',
+  );
+  const [{ id, campaign }] = rows as [{ id: string; campaign: number }];
+  const select = `/sdk/v4/usp/${id}/${campaign}/select.json`;
+  expect(await send({ pub_user_id: 'u' }, { path: select })).toBe(200);
+  const markups = await shown();
+  const item = markups.find((markup) => markup.includes(`id="request-${id}"`));
+  expect(item).toContain('POST /native/v4/offers.json');
+  expect(markups.find((markup) => markup.includes('id="call-') && markup.includes(select))).toContain('POST');
 });
 
 test('the live page marks new placements, and its list of notices updates itself', async () => {

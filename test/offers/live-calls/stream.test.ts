@@ -23,15 +23,14 @@ async function addKey(key: string, permissions: string): Promise<void> {
   await t.deps.catalog.refresh();
 }
 
-async function fetchOffers(body: object): Promise<number> {
-  const answer = await t.app.inject({
+const send = (path: string, body: object) =>
+  t.app.inject({
     method: 'POST',
-    url: `/native/v4/offers.json?api_key=${t.publisher.sdkId}`,
+    url: `${path}?api_key=${t.publisher.sdkId}`,
     headers: { 'content-type': 'application/json' },
     payload: JSON.stringify(body),
   });
-  return answer.statusCode;
-}
+const fetchOffers = async (body: object): Promise<number> => (await send('/native/v4/offers.json', body)).statusCode;
 
 /** `perkwire logs tail` until it is stopped, or ends by itself. */
 function tail(key: string, ...args: string[]) {
@@ -84,6 +83,32 @@ test('begins with the last calls of before, refused ones of an hour ago too, as 
   await expect.poll(() => few.out().split('\n').length, { timeout: 10_000 }).toBe(3);
   expect(none.out()).toBe('');
   for (const one of [few, none]) one.stop();
+});
+
+test('a call of perks asks for offers nowhere, at the default placement neither', async () => {
+  await addKey('shopper', 'configurations');
+  const user = { pub_user_id: 'shopper' };
+  await t.pool.query(`update publishers set default_placement = 'checkout' where id = $1`, [t.publisher.id]);
+  await t.deps.catalog.refresh();
+  const atCheckout = tail('shopper', '--placement', 'checkout', '--last', '0', '--json');
+  const all = tail('shopper', '--last', '0', '--json');
+  await watched();
+  const { data } = (await send('/native/v4/offers.json', user)).json();
+  const select = `/sdk/v4/usp/${data.session_id}/${data.offers[0].campaign_id}/select.json`;
+  expect((await send(select, user)).statusCode).toBe(200);
+  expect(await fetchOffers({ placement: 'checkout' })).toBe(200);
+  await written();
+  await expect.poll(() => all.out().trim().split('\n').length, { timeout: 10_000 }).toBe(3);
+  await expect.poll(() => atCheckout.out().trim().split('\n').length).toBe(2);
+  expect(atCheckout.out().includes('select.json')).toBe(false);
+  const calls = all
+    .out()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  const chosen = calls.find(({ path }) => path === select);
+  expect([chosen?.placements, chosen?.session_id]).toEqual([[], data.session_id]);
+  for (const one of [all, atCheckout]) one.stop();
 });
 
 test('ends when its key is revoked, and gets no call after it', async () => {

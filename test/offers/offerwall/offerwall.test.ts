@@ -135,6 +135,8 @@ describe('the offerwall', () => {
     expect(ofCategory.total).toBe(ofCategory.offers.length);
     expect(ofCategory.total).toBeGreaterThan(0);
     expect(ofCategory.total).toBeLessThan(all.total);
+    const unfiltered = await browse(`&limit=100&category=&q=&cursor=${all.first_cursor}`);
+    expect(unfiltered.total).toBe(all.total);
     const word = (all.offers[0] as WallOffer).title.split(' ')[0] as string;
     const found = await browse(`&q=${encodeURIComponent(word.toUpperCase())}&cursor=${all.first_cursor}`);
     expect(idsOf(found.offers)).toContain(all.offers[0]?.id);

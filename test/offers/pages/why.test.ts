@@ -134,6 +134,21 @@ test('a made-up visitor gets every reason at once, with the use of real caps', a
   ]);
 });
 
+test('a made-up visitor is read as by a fetch: country codes of three letters, long ids and attributes', async () => {
+  const offer = [...t.deps.catalog.current().offers.values()].find(({ campaign }) => campaign.id === 2);
+  await setRules(2, {
+    targeting: { countries: { include: ['DE'] } },
+    conditions: { key: 'plan', op: 'equals', value: 'pro' },
+  });
+  const custom = `${Array.from({ length: 30 }, (_, index) => `attribute_${index}=some text`).join('\n')}\nplan=pro`;
+  const { rules, body } = await ask({ offer: String(offer?.id), country: 'deu', custom });
+  expect(rules.map((text) => text.split(' ')[0]).filter((rule) => /targeting|conditions/.test(rule ?? ''))).toEqual([]);
+  expect(body.includes('plan=pro')).toBe(true);
+  const user = `user-${'7'.repeat(251)}`;
+  await fetchOffers(t, { pub_user_id: user, country: 'DE', plan: 'pro' });
+  expect((await ask({ user })).body.includes('No session of this user is known')).toBe(false);
+});
+
 test('a session of another publisher, or none, is not found; hostile text stays text', async () => {
   const other = await ask({ session: '01890000-0000-7000-8000-000000000000', offer: '1' });
   expect(other.body).toContain('There is no such session.');

@@ -9,7 +9,7 @@ import type { App } from '../../../platform/ports.ts';
 import { apiText } from '../../../shell/api-text.ts';
 import { badge, type Column, emptyState, link, linkButton, notice, strongLink } from '../../../shell/components.ts';
 import { type Fields, hasRole, queryText } from '../../../shell/context.ts';
-import { moment, percent, perLocale } from '../../../shell/format.ts';
+import { moment } from '../../../shell/format.ts';
 import { type Choice, type FormValue, filterSelect } from '../../../shell/forms.ts';
 import { joinList, splitList } from '../../../shell/list-text.ts';
 import type { Pages } from '../../../shell/pages.ts';
@@ -22,7 +22,7 @@ import { duplicateCampaign } from '../../resources/duplicate.ts';
 import type { Campaign, Publisher } from '../../types.ts';
 import { type PageServices, reachPath } from '../services.ts';
 import { registerStop, stopButton, stopNotice, stoppedBadge } from '../stop.ts';
-import { campaignFields, rulesJson } from './campaign-form.ts';
+import { campaignFields, payoutText, rulesJson } from './campaign-form.ts';
 import { campaignFigures, goalToForm, readGoal } from './goals.ts';
 import { createPicker, optionPages, ownKindsFor } from './options.ts';
 import { readRules, ruleErrors, rulesToForm } from './rules-form.ts';
@@ -210,16 +210,6 @@ const campaignCells = ({ path, publisher }: PublisherContext, row: View) => [
 function statusBadge({ id, active, stopped }: View, publisher: Publisher): Html {
   if (stopped === true || stoppedOf({ publisher }, id) !== null) return stoppedBadge();
   return active === true ? badge(t('campaigns.active'), 'good') : badge(t('campaigns.pausedState'), 'warn');
-}
-
-/** Payouts have up to six decimals. */
-const payoutFormat = perLocale(
-  (locale, currency) => new Intl.NumberFormat(locale, { style: 'currency', currency, maximumFractionDigits: 6 }),
-);
-
-function payoutText({ payout_amount: amount, payout_kind: kind, payout_currency: currency }: View): string {
-  const text = kind === 'cps' ? percent(Number(amount) / 100) : payoutFormat(String(currency)).format(Number(amount));
-  return `${text}\u00a0${String(kind).toUpperCase()}`;
 }
 
 const readCampaign = (fields: Fields, timeZone: string): Values => ({

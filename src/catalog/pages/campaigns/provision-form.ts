@@ -13,6 +13,7 @@ import { defaultButton } from '../../../shell/row-list.ts';
 import type { OwnKind } from '../../event-kinds.ts';
 import type { PublisherContext } from '../../publisher-pages.ts';
 import type { Publisher } from '../../types.ts';
+import { payoutText } from './campaign-form.ts';
 import { capParts, frequencyCapFields, totalCapFields } from './caps-form.ts';
 import { partsToForm, readParts, storedField } from './rules-part.ts';
 
@@ -36,7 +37,7 @@ export function provisionTable(
         : strongLink(`${editPath}?to=${Number(row.publisher_id)}`, name),
       row.payout_amount === null
         ? t('campaigns.inherited')
-        : `${Number(row.payout_amount)} ${String(campaign.payout_currency)}`,
+        : payoutText({ ...campaign, payout_amount: row.payout_amount }),
       row.priority === null ? t('campaigns.inherited') : Number(row.priority),
       capsText(row),
       row.active === true ? badge(t('campaigns.served'), 'good') : badge(t('campaigns.notServed'), 'warn'),
@@ -55,9 +56,11 @@ export function provisionTable(
   );
 }
 
+/** An empty list of caps for users stands for those of the campaign, too: there are none. */
 function capsText({ frequency_caps: frequency, total_caps: totals }: View): string {
   const count = [frequency, totals].flatMap((caps) => (caps as unknown[] | null) ?? []).length;
-  return count === 0 ? t('campaigns.inherited') : t('campaigns.overridden', { count });
+  if (count > 0) return t('campaigns.overridden', { count });
+  return t(frequency === null ? 'campaigns.inherited' : 'campaigns.noUserCaps');
 }
 
 const publisherChoices = (publishers: Publishers): Choice[] =>
@@ -96,7 +99,7 @@ export function provisionCard(context: PublisherContext, editor: Editor): Html {
   const stored = rows.find((row) => String(row.publisher_id) === to);
   const values = refused?.typed ?? provisionToForm(stored);
   const form = createForm(values, refused?.errors, at);
-  const fields = provisionFields(form, String(campaign.payout_currency), editor.ownKinds);
+  const fields = provisionFields(form, campaign, editor.ownKinds);
   const version = refused?.typed[versionField] ?? (stored === undefined ? '' : etagOf(stored));
   const body = html`
     ${defaultButton()}
@@ -107,7 +110,7 @@ export function provisionCard(context: PublisherContext, editor: Editor): Html {
   return card(nameOf(publishers, to), saveForm(context, at, body, { cancel: at, page: `${at}?to=${to}`, rows: true }));
 }
 
-const provisionFields = (form: FormBuilder, currency: string, ownKinds: readonly OwnKind[]): Html => html`
+const provisionFields = (form: FormBuilder, campaign: View, ownKinds: readonly OwnKind[]): Html => html`
   ${form.checkbox('active', { label: t('campaigns.served'), hint: t('campaigns.servedHint') })}
   ${columns(
     [
@@ -116,7 +119,10 @@ const provisionFields = (form: FormBuilder, currency: string, ownKinds: readonly
         type: 'number',
         min: 0,
         step: 'any',
-        hint: t('campaigns.payoutHint', { currency }),
+        hint: t('campaigns.payoutHint', {
+          kind: String(campaign.payout_kind),
+          currency: String(campaign.payout_currency),
+        }),
       }),
       form.input('priority', {
         label: t('campaigns.priority'),

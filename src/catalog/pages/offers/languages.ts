@@ -19,7 +19,7 @@ import {
   type Untranslated,
 } from '../../resources/translation-counts.ts';
 import { exportTranslations, importTranslations } from '../../resources/translation-file.ts';
-import { maxTranslationBytes } from '../../resources/translation-routes.ts';
+import { idOf, maxTranslationBytes } from '../../resources/translation-routes.ts';
 import type { PageServices } from '../services.ts';
 
 const path = '/languages';
@@ -31,7 +31,7 @@ export function languagePages(pages: Pages<PublisherContext>, services: PageServ
   pages.get(path, 'analyst', (context) => overview(services, context));
   pages.get(`${path}/export`, 'analyst', async (context) => {
     const tags = tagsIn(queryText(context, 'languages'));
-    const offerId = Number(queryText(context, 'offer_id')) || null;
+    const offerId = idOf('offer_id', queryText(context, 'offer_id') || undefined);
     const filter = { campaignId: null, offerId, languages: tags };
     const download = await management.read(context, (work) => exportTranslations(work, filter));
     return { download, type: 'text/csv; charset=utf-8', name: `translations-${context.publisher.id}.csv` };

@@ -5,7 +5,14 @@ import { reader } from '../../../platform/i18n/reader.ts';
 import type { AssetUrl } from '../../../shell/assets.ts';
 import { type LowContrast, lowContrasts } from '../../contrast.ts';
 import type { PageExtensions } from '../../page-extensions.ts';
-import { buildAppearance, buildSettings, buildStyles, privacyUrlOf } from '../../theme-settings.ts';
+import {
+  buildAppearance,
+  buildSettings,
+  buildStyles,
+  privacyUrlOf,
+  translateSettings,
+  translateStyles,
+} from '../../theme-settings.ts';
 import type { Publisher, Theme } from '../../types.ts';
 import { describePath } from '../themes/appearance-fields.ts';
 import { offerTexts } from './offer-form.ts';
@@ -32,12 +39,14 @@ type PreviewInput = {
   sampleOffers: PageExtensions['sampleOffers'];
 };
 
+/** In the words that a fetch gets which asks for no language. */
 const baseOf = ({ publisher, theme, publicUrl }: Omit<PreviewInput, 'sampleOffers'>) => {
-  const privacyUrl = privacyUrlOf(publisher, publicUrl);
+  const language = publisher.language.unit ?? 'en';
+  const privacyUrl = privacyUrlOf(publisher, publicUrl, language);
   const usp = publisher.uspEnabled && theme?.unit === 'mou' && theme.uspEnabled;
   return {
-    settings: buildSettings(publisher, theme, usp, privacyUrl),
-    styles: buildStyles(publisher, theme, privacyUrl),
+    settings: translateSettings(buildSettings(publisher, theme, usp, privacyUrl), language),
+    styles: translateStyles(buildStyles(publisher, theme, privacyUrl), language),
     appearance: buildAppearance(theme),
   };
 };

@@ -13,7 +13,7 @@ import type { Page } from '../../../shell/layout.ts';
 import { joinList, splitList } from '../../../shell/list-text.ts';
 import type { PageResult } from '../../../shell/pages.ts';
 import { typedValues } from '../../../shell/row-list.ts';
-import { noLists } from '../../controls.ts';
+import { listsAt } from '../../controls.ts';
 import { normaliseName } from '../../names.ts';
 import { type PublisherContext, publisherPages } from '../../publisher-pages.ts';
 import { type ControlsView, getControls, setControls, storedOf } from '../../resources/controls.ts';
@@ -148,7 +148,7 @@ function warningText(view: ControlsView, where: string): string {
   if (where === '/') return t('controls.blocksAll');
   const [, placement = '', list, at] = /^(?:\/placements\/(.*?))?(?:\/(\w+\/\w+)\/(\d+))?$/.exec(where) ?? [];
   if (list === undefined) return t('controls.blocksAllAt', { placement });
-  const { blocked, allowed } = placement === '' ? view : (view.placements[placement] ?? noLists);
+  const { blocked, allowed } = placement === '' ? view : listsAt(view, placement);
   const entries = { 'blocked/domains': blocked.domains, 'allowed/domains': allowed.domains }[list];
   return t('controls.publicSuffix', { domain: String((entries ?? view.separate.competitors)[Number(at)] ?? '') });
 }
@@ -230,8 +230,8 @@ const listsToForm = (given: OfferLists): FormValues =>
     }),
   );
 
-const controlsToForm = ({ separate, floors, placements, ...all }: ControlsView, placement: string): FormValues => ({
-  ...listsToForm(placement === '' ? all : (placements[placement] ?? noLists)),
+const controlsToForm = ({ separate, floors, ...lists }: ControlsView, placement: string): FormValues => ({
+  ...listsToForm(placement === '' ? lists : listsAt(lists, placement)),
   'separate.categories': separate.categories,
   'separate.competitors': joinList(separate.competitors),
   floors: Object.entries(floors)

@@ -13,7 +13,8 @@ export const fontPaths = {
 
 /**
  * A setting or style with a field of its own. `also`: paths that get the same value, unless the JSON field names them.
- * `number`: digits in a text.
+ * `number`: digits in a text. `emptiable`: without a text, nothing is shown; any other text that is emptied is again
+ * the default.
  */
 export type AppearanceField = {
   path: string;
@@ -22,6 +23,7 @@ export type AppearanceField = {
   choices?: () => readonly Choice[];
   also?: readonly string[];
   number?: boolean;
+  emptiable?: boolean;
 };
 
 /** `short`: its values need little room. */
@@ -92,7 +94,7 @@ export const groups: readonly FieldSet[] = [
     title: 'themes.texts',
     hint: 'themes.textsHint',
     fields: [
-      { path: 'styles.header.text', label: 'themes.heading' },
+      { path: 'styles.header.text', label: 'themes.heading', emptiable: true },
       { path: 'styles.header.lead_in_text', label: 'themes.subheading' },
       { path: 'settings.usp_cta_text', label: 'themes.perkCheckbox' },
       { path: 'settings.perkswallet_cta', label: 'themes.saveForLater' },

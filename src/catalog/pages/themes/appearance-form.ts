@@ -58,15 +58,16 @@ export function readAppearance(fields: Fields): { settings: unknown; styles: unk
   const rest = readJson(fields.text(jsonField));
   const named = typeof rest === 'string' ? {} : rest;
   let overrides: Nested = {};
-  const set = (path: string, value: unknown, known: Nested): void => {
-    if (value !== valueAt(known, path) && value !== '' && value !== null) overrides = withValue(overrides, path, value);
+  const set = (path: string, value: unknown, known: Nested, emptiable = false): void => {
+    const isGiven = value !== null && (value !== '' || emptiable);
+    if (isGiven && value !== valueAt(known, path)) overrides = withValue(overrides, path, value);
   };
   const isDark = ({ path }: AppearanceField): boolean => path.startsWith('appearance.dark.');
   for (const part of [allFields.filter((field) => !isDark(field)), allFields.filter(isDark)]) {
     const known = defaultsOf(mergeNested(named, overrides));
     for (const field of part) {
       const value = readValue(fields, field);
-      set(field.path, value, known);
+      set(field.path, value, known, field.emptiable);
       for (const other of field.also ?? []) if (valueAt(named, other) === undefined) set(other, value, known);
     }
   }
@@ -156,6 +157,12 @@ function control(form: FormBuilder, { path, label, hint, choices, number }: Appe
   const options = { label: t(label), ...(hint !== undefined && { hint: t(hint) }) };
   if (choices !== undefined) return form.select(path, { ...options, choices: choices() });
   const value = plainDefaultOf(path);
-  if (typeof value === 'number' || number === true) return form.input(path, { ...options, type: 'number', min: 0 });
-  return form.input(path, { ...options, type: isColour(value) ? 'color' : 'text' });
+  const current = form.values[path] ?? value;
+  if (typeof value === 'number') return form.input(path, { ...options, type: 'number', min: 0 });
+  // In a number field, a browser drops a text such as `18px`.
+  if (number === true && /^(\d+(\.\d+)?)?$/.test(String(current)))
+    return form.input(path, { ...options, type: 'number', min: 0, step: 'any' });
+  // A browser takes any other way to write a colour, such as `#fff` or `rgb()`, for black.
+  const isPlain = isColour(value) && isColour(current);
+  return form.input(path, { ...options, type: isPlain ? 'color' : 'text' });
 }

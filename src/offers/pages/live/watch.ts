@@ -1,7 +1,7 @@
 import type { Publisher } from '../../../catalog/types.ts';
 import type { StreamEvent } from '../../../platform/http/event-streams.ts';
 import { type CallSources, lookbackMs, newCalls } from '../../live-calls/new-calls.ts';
-import type { LiveCall } from '../../live-calls/store.ts';
+import { isFetch, type LiveCall } from '../../live-calls/store.ts';
 import { callItem, sessionItem } from './items.ts';
 import { findRequests, sessionIdAt, sessionsAfter } from './requests.ts';
 
@@ -19,9 +19,9 @@ export function watchCalls(sources: CallSources, publisher: Publisher): () => Pr
     await liveCalls.watch(pool, publisher.id);
     const fresh = await calls();
     const ofSessions = new Map(
-      fresh.flatMap(({ call }) => (call.sessionId === null ? [] : [[call.sessionId, call] as const])),
+      fresh.flatMap(({ call }) => (call.sessionId !== null && isFetch(call) ? [[call.sessionId, call] as const] : [])),
     );
-    const others = fresh.filter(({ call }) => call.sessionId === null);
+    const others = fresh.filter(({ call }) => !isFetch(call));
     const items = [...others.map((one) => callItem(one, publisher)), ...(await sessions(ofSessions))];
     return items.map((item) => ({ name: 'item', data: item.markup }));
   };

@@ -1,4 +1,4 @@
-import { normaliseName } from '../../../catalog/names.ts';
+import { countryOf, normaliseName } from '../../../catalog/names.ts';
 import type { PublisherContext } from '../../../catalog/publisher-pages.ts';
 import type { DecisionContext } from '../../../decision/types.ts';
 import { canonicalTag } from '../../../platform/lib/language-tags.ts';
@@ -14,10 +14,19 @@ const names = [
 ] as const;
 
 const maxCustomAttributes = 50;
-const maxLength = 200;
+/** As long as a fetch takes them (characters). */
+const maxLength = 256;
+const maxCustomLength = 5000;
 
 export function questionIn(context: PublisherContext): Question {
-  const given = Object.fromEntries(names.map((name) => [name, queryText(context, name).trim().slice(0, maxLength)]));
+  const given = Object.fromEntries(
+    names.map((name) => [
+      name,
+      queryText(context, name)
+        .trim()
+        .slice(0, name === 'custom' ? maxCustomLength : maxLength),
+    ]),
+  );
   const [firstPlacement = 'checkout'] = context.publisher.placements.keys();
   return { ...(given as Question), placement: given.placement || firstPlacement };
 }
@@ -36,7 +45,7 @@ export const visitorOf = (question: Question): Omit<DecisionContext, 'nowMs'> =>
   browser: null,
   language: canonicalTag(question.language),
   geo: {
-    country: question.country.toUpperCase() || null,
+    country: countryOf(question.country),
     region: question.region.toUpperCase() || null,
     city: question.city || null,
     postalCode: null,
