@@ -7,15 +7,7 @@ import { runInSlices } from '../platform/lib/slices.ts';
 import { packChanges, packModel, trackChanges } from './codec.ts';
 import { noteDelay, provenAge, sharesOf } from './delays.ts';
 import { keyValuesOf } from './keys.ts';
-import {
-  createModel,
-  estimateAllPriors,
-  forgetChangedRates,
-  learn,
-  type Model,
-  placeOf,
-  type Shown,
-} from './model.ts';
+import { createModel, estimateAllPriors, forgetChangedRates, learn, type Model, placeOf, type Shown } from './model.ts';
 import { type Observation, type Range, readConversions, readEvents, readRequests } from './observations.ts';
 import { areSound } from './priors.ts';
 import {

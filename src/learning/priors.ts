@@ -15,6 +15,12 @@ const allowedPrior = (prior: number): number => Math.min(maxPrior, Math.max(minP
 export const areSound = ({ priors }: Pick<Effects, 'priors'>): boolean =>
   [...priors.values()].every((prior) => prior <= maxPrior);
 
+/**
+ * Logarithms of Bayes factors: of weights that vary, against weights that are all 0. Below the first of them the keys of
+ * a level are taken for noise, but for those that reach the second by themselves.
+ */
+const logFactors = { noise: -2, proven: 4 };
+
 /** The weights of one offer, or category, for one key, and the slot of their average. */
 type Family = { average: number; slots: number[] };
 
@@ -29,6 +35,7 @@ export function* estimatePriors(effects: Effects): Generator<void, void> {
   const { priors } = effects;
   const groups = yield* familiesOf(effects);
   const usual = yield* usualPriors(effects, groups);
+  const noise = yield* levelsOfNoise(effects, groups, usual);
   for (const [group, families] of groups) {
     const before = priors.get(group) as number;
     const first = usual.get(levelOf(group)) as number;
@@ -36,6 +43,10 @@ export function* estimatePriors(effects: Effects): Generator<void, void> {
     for (let step = 0; step < priorSteps; step++) {
       const { squares, determined } = yield* evidenceOf(effects, families, before, prior);
       prior = allowedPrior((priorWeights * first + squares) / (priorWeights + determined));
+    }
+    if (noise.has(levelOf(group))) {
+      const { logFactor } = yield* evidenceOf(effects, families, before, prior);
+      if (logFactor < logFactors.proven) prior = minPrior;
     }
     prior = Math.fround(prior);
     priors.set(group, prior);
@@ -70,21 +81,40 @@ function* usualPriors(
   effects: Effects,
   groups: ReadonlyMap<string, readonly Family[]>,
 ): Generator<void, Map<string, number>> {
-  const sums = new Map<string, Evidence>();
+  const sums = new Map<string, Omit<Evidence, 'logFactor'>>();
   for (const [group, families] of groups) {
     const prior = effects.priors.get(group) as number;
     const { squares, determined } = yield* evidenceOf(effects, families, prior, prior);
-    const sum = getOrInsert(sums, levelOf(group), (): Evidence => ({ squares: 0, determined: 0 }));
+    const sum = getOrInsert(sums, levelOf(group), () => ({ squares: 0, determined: 0 }));
     sum.squares += squares;
     sum.determined += determined;
   }
-  const usualOf = ({ squares, determined }: Evidence): number =>
+  const usualOf = ({ squares, determined }: Omit<Evidence, 'logFactor'>): number =>
     (priorWeights * firstPrior + squares) / (priorWeights + determined);
   return new Map([...sums].map(([level, sum]) => [level, allowedPrior(usualOf(sum))]));
 }
 
-/** What the weights of a group say of their variance: the sum of their squares, and how many the data determine. */
-type Evidence = { squares: number; determined: number };
+/** Levels whose keys, taken together, rather say that none of them matters. */
+function* levelsOfNoise(
+  effects: Effects,
+  groups: ReadonlyMap<string, readonly Family[]>,
+  usual: ReadonlyMap<string, number>,
+): Generator<void, Set<string>> {
+  const sums = new Map<string, number>();
+  for (const [group, families] of groups) {
+    const level = levelOf(group);
+    const before = effects.priors.get(group) as number;
+    const { logFactor } = yield* evidenceOf(effects, families, before, usual.get(level) as number);
+    sums.set(level, (sums.get(level) ?? 0) + logFactor);
+  }
+  return new Set([...sums].filter(([, sum]) => sum < logFactors.noise).map(([level]) => level));
+}
+
+/**
+ * What the weights of a group say of their variance: the sum of their squares, how many the data determine, and the
+ * logarithm of the Bayes factor of this variance against none.
+ */
+type Evidence = { squares: number; determined: number; logFactor: number };
 
 /** @param before the prior that the weights were learned under, `prior` the one that is tried */
 function* evidenceOf(
@@ -93,7 +123,7 @@ function* evidenceOf(
   before: number,
   prior: number,
 ): Generator<void, Evidence> {
-  let [squares, determined] = [0, 0];
+  let [squares, determined, logFactor] = [0, 0, 0];
   for (const [at, { slots, average }] of families.entries()) {
     if (at % sliceSize === 0) yield;
     for (const slot of slots) {
@@ -101,9 +131,10 @@ function* evidenceOf(
       const mean = deviation(effects, slot, average) * shrinkage(before, prior, information);
       squares += mean * mean;
       determined += (information * prior) / (1 + information * prior);
+      logFactor += (mean * mean * (information + 1 / prior) - Math.log1p(information * prior)) / 2;
     }
   }
-  return { squares, determined };
+  return { squares, determined, logFactor };
 }
 
 const deviation = ({ weights: { first } }: Effects, slot: number, average: number): number =>

@@ -16,7 +16,7 @@ import {
 } from '../../src/learning/model.ts';
 import { propertiesOf } from '../../src/learning/properties.ts';
 import { countAged, examinationOf } from '../../src/learning/rates.ts';
-import { highRatesOf, scopedRateOf, scopeOf } from '../../src/learning/score.ts';
+import { highRatesOf, relevantProperties, scopedRateOf, scopeOf } from '../../src/learning/score.ts';
 import { runAtOnce } from '../../src/platform/lib/slices.ts';
 import { campaignOf, contextOf, offersOf } from '../decision/support.ts';
 
@@ -129,6 +129,27 @@ describe('the model', () => {
       forgetChangedRates(model, () => undefined);
     }
     expect(scopedRateOf(scopeOf(model, 1, 'checkout', []).click, first).shape).toBeGreaterThan(300);
+  });
+
+  test('leaves out twenty properties of which none says anything, and keeps one of them that does', () => {
+    const scored = (isTold: boolean): string[] => {
+      const model = createModel();
+      const custom = (at: number): Record<string, string> =>
+        Object.fromEntries(Array.from({ length: 20 }, (_, key) => [`key ${key}`, String(mix(at, key) % 3)]));
+      for (let round = 0; round < 8; round++) {
+        for (let at = 1000 * round; at < 1000 * (round + 1); at++) {
+          const shown = shownTo(custom(at));
+          learn(model, 'seen', shown);
+          const rate = isTold && custom(at)['key 7'] === '1' ? 0.3 : 0.06;
+          if (uniform(mix(3, at), 5) < rate) learn(model, 'clicked', shown);
+        }
+        runAtOnce(estimateAllPriors(model));
+      }
+      const context = contextOf({ custom: new Map(Object.entries(custom(1))) });
+      return relevantProperties(model, context, publisher).map(({ key }) => key);
+    };
+    expect(scored(false)).toEqual([]);
+    expect(scored(true).join()).toContain('key 7');
   });
 
   test('judges an offer at a later position by what it would do on the first', () => {
