@@ -13,13 +13,13 @@ const allowedPrior = (prior: number): number => Math.min(maxPrior, Math.max(minP
 
 /** Whether its priors are of this kind: those of a model that ran away are not. */
 export const areSound = ({ priors }: Pick<Effects, 'priors'>): boolean =>
-  [...priors.values()].every((prior) => prior <= maxPrior);
+  [...priors.values()].every((prior) => Number.isFinite(prior) && prior <= maxPrior);
 
 /**
  * Logarithms of Bayes factors: of weights that vary, against weights that are all 0. Below the first of them the keys of
  * a level are taken for noise, but for those that reach the second by themselves.
  */
-const logFactors = { noise: -2, proven: 4 };
+const logFactors = { noise: -6, proven: 4 };
 
 /** The weights of one offer, or category, for one key, and the slot of their average. */
 type Family = { average: number; slots: number[] };
@@ -35,7 +35,7 @@ export function* estimatePriors(effects: Effects): Generator<void, void> {
   const { priors } = effects;
   const groups = yield* familiesOf(effects);
   const usual = yield* usualPriors(effects, groups);
-  const noise = yield* levelsOfNoise(effects, groups, usual);
+  const noise = yield* levelsOfNoise(effects, groups);
   for (const [group, families] of groups) {
     const before = priors.get(group) as number;
     const first = usual.get(levelOf(group)) as number;
@@ -94,17 +94,16 @@ function* usualPriors(
   return new Map([...sums].map(([level, sum]) => [level, allowedPrior(usualOf(sum))]));
 }
 
-/** Levels whose keys, taken together, rather say that none of them matters. */
+/** Levels whose keys, taken together, say that none of them matters, rather than all by a tenth. */
 function* levelsOfNoise(
   effects: Effects,
   groups: ReadonlyMap<string, readonly Family[]>,
-  usual: ReadonlyMap<string, number>,
 ): Generator<void, Set<string>> {
   const sums = new Map<string, number>();
   for (const [group, families] of groups) {
     const level = levelOf(group);
     const before = effects.priors.get(group) as number;
-    const { logFactor } = yield* evidenceOf(effects, families, before, usual.get(level) as number);
+    const { logFactor } = yield* evidenceOf(effects, families, before, firstPrior);
     sums.set(level, (sums.get(level) ?? 0) + logFactor);
   }
   return new Set([...sums].filter(([, sum]) => sum < logFactors.noise).map(([level]) => level));

@@ -138,7 +138,7 @@ describe('the model', () => {
         Object.fromEntries(Array.from({ length: 20 }, (_, key) => [`key ${key}`, String(mix(at, key) % 3)]));
       for (let round = 0; round < 8; round++) {
         for (let at = 1000 * round; at < 1000 * (round + 1); at++) {
-          const shown = shownTo(custom(at));
+          const shown = shownTo(custom(at), { offer: offers[at % 3] as Offer });
           learn(model, 'seen', shown);
           const rate = isTold && custom(at)['key 7'] === '1' ? 0.3 : 0.06;
           if (uniform(mix(3, at), 5) < rate) learn(model, 'clicked', shown);
