@@ -70,14 +70,16 @@ export async function failoverRun(seed: number, { endpoints }: { endpoints: numb
     const url = await findWritableUrl(cluster.url);
     const pool = createPool({ url, size: 2, applicationName: 'chaos', onError: () => {}, queryTimeoutMs: 60_000 });
     const verdict = await judge({ pool, receiver: stage.receiver }, load.wrapped);
-    const losses = await lossesOf(pool, load);
     await pool.end();
+    const losses = await lossesOf(cluster.url, load);
     if (losses.wraps.length + losses.beacons.length > 0) await report(cluster, events, losses);
     const beaconsLost = losses.beacons.length;
     const ok = verdict.ok && beaconsLost === 0 && failures.every(isOnTime);
     return { ...verdict, failures, beacons: load.seen.length, beaconsLost, ok };
   } catch (err) {
-    await report(cluster, events, { wraps: [], beacons: [] });
+    await load.stop();
+    const unknown = { wraps: [], beacons: [] };
+    await report(cluster, events, await lossesOf(cluster.url, load).catch(() => unknown));
     throw err;
   } finally {
     await Promise.all([load.stop(), commits.stop()]);
@@ -90,9 +92,11 @@ async function eventOf(cluster: PatroniCluster, what: string): Promise<ClusterEv
   return { atMs: Date.now(), what, leader, standby };
 }
 
-async function lossesOf(pool: pg.Pool, { wrapped, seen }: Pick<Load, 'wrapped' | 'seen'>): Promise<Losses> {
+async function lossesOf(clusterUrl: string, { wrapped, seen }: Pick<Load, 'wrapped' | 'seen'>): Promise<Losses> {
+  const pool = new pg.Pool({ connectionString: await findWritableUrl(clusterUrl), max: 1 });
   const committed = await wrappedSessions(pool);
   const { rows } = await pool.query<{ id: string }>('select distinct session_id as id from events');
+  await pool.end();
   const stored = new Set(rows.map(({ id }) => id));
   return { wraps: wrapped.filter((id) => !committed.has(id)), beacons: seen.filter((id) => !stored.has(id)) };
 }
