@@ -101,6 +101,11 @@ async function openDatabase({
     now,
     onClockSkew: (skewMs) =>
       logger.warn({ skewMs: Math.round(skewMs) }, 'the clocks of this machine and of the database differ'),
+    onTimelineBack: (since) =>
+      logger.error(
+        { since },
+        'the primary is on an earlier timeline than the one before: writes since then may be lost',
+      ),
     onChange: (up, reason) =>
       up
         ? logger.info({}, 'the database is available')

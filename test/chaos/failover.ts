@@ -1,13 +1,17 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { findWritableUrl } from '../../src/platform/db/find-writable.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { createPool } from '../../src/platform/db/pool.ts';
 import { createRandom } from '../../src/platform/lib/random.ts';
-import { type Call, startLoad } from './load.ts';
+import { type Call, type Load, startLoad } from './load.ts';
+import { type ClusterEvent, type Losses, lossTable } from './losses.ts';
 import { type PatroniCluster, startPatroniCluster, ttlS } from './patroni.ts';
 import { openStageOn } from './stage.ts';
-import { judge, type Verdict } from './verdict.ts';
+import { judge, type Verdict, wrappedSessions } from './verdict.ts';
 
 /**
  * What happened to the service in one failure (milliseconds). `databaseIn`: when the cluster itself committed again.
@@ -20,6 +24,7 @@ type Failover = Verdict & { failures: Failure[]; beacons: number; beaconsLost: n
 const kinds: Record<string, (cluster: PatroniCluster) => Promise<string>> = {
   'leader killed': async (cluster) => apply(await cluster.leader(), cluster.kill),
   'leader stopped (SIGSTOP)': async (cluster) => apply(await cluster.leader(), cluster.stop),
+  'leader paused, connections to etcd lost': async (cluster) => apply(await cluster.leader(), cluster.pause),
   switchover: async (cluster) => {
     const leader = await cluster.leader();
     await cluster.switchOver(leader, await cluster.syncStandby());
@@ -42,7 +47,7 @@ const refusalLimitMs = 300;
 const followLimitMs = 500;
 const calmMs = 5000;
 
-/** Five failures of a replicated PostgreSQL under load: nothing acknowledged is lost, and the service comes back. */
+/** Six failures of a replicated PostgreSQL under load: nothing acknowledged is lost, and the service comes back. */
 export async function failoverRun(seed: number, { endpoints }: { endpoints: number }): Promise<Failover> {
   const cluster = await startPatroniCluster();
   await migrate(await findWritableUrl(cluster.url));
@@ -50,11 +55,14 @@ export async function failoverRun(seed: number, { endpoints }: { endpoints: numb
   const load = startLoad(stage, Number.POSITIVE_INFINITY);
   const commits = startCommits(cluster.url);
   const failures: Failure[] = [];
+  const events: ClusterEvent[] = [];
   try {
     for (const [kind, harm] of Object.entries(kinds)) {
       await sleep(calmMs);
       const calls = { service: load.calls, database: commits.calls };
+      events.push(await eventOf(cluster, kind));
       failures.push(await fail(kind, () => harm(cluster), cluster, calls));
+      events.push(await eventOf(cluster, 'mended'));
       process.stdout.write(`\n  ${JSON.stringify(failures.at(-1))}`);
     }
     await sleep(calmMs);
@@ -62,16 +70,42 @@ export async function failoverRun(seed: number, { endpoints }: { endpoints: numb
     const url = await findWritableUrl(cluster.url);
     const pool = createPool({ url, size: 2, applicationName: 'chaos', onError: () => {}, queryTimeoutMs: 60_000 });
     const verdict = await judge({ pool, receiver: stage.receiver }, load.wrapped);
-    const { rows } = await pool.query<{ id: string }>('select distinct session_id as id from events');
     await pool.end();
-    const stored = new Set(rows.map(({ id }) => id));
-    const beaconsLost = load.seen.filter((id) => !stored.has(id)).length;
+    const losses = await lossesOf(cluster.url, load);
+    if (losses.wraps.length + losses.beacons.length > 0) await report(cluster, events, losses);
+    const beaconsLost = losses.beacons.length;
     const ok = verdict.ok && beaconsLost === 0 && failures.every(isOnTime);
     return { ...verdict, failures, beacons: load.seen.length, beaconsLost, ok };
+  } catch (err) {
+    await load.stop();
+    const unknown = { wraps: [], beacons: [] };
+    await report(cluster, events, await lossesOf(cluster.url, load).catch(() => unknown));
+    throw err;
   } finally {
     await Promise.all([load.stop(), commits.stop()]);
     await stage.close();
   }
+}
+
+async function eventOf(cluster: PatroniCluster, what: string): Promise<ClusterEvent> {
+  const [leader, standby] = [await cluster.leader(), await cluster.syncStandby()];
+  return { atMs: Date.now(), what, leader, standby };
+}
+
+async function lossesOf(clusterUrl: string, { wrapped, seen }: Pick<Load, 'wrapped' | 'seen'>): Promise<Losses> {
+  const pool = new pg.Pool({ connectionString: await findWritableUrl(clusterUrl), max: 1 });
+  const committed = await wrappedSessions(pool);
+  const { rows } = await pool.query<{ id: string }>('select distinct session_id as id from events');
+  await pool.end();
+  const stored = new Set(rows.map(({ id }) => id));
+  return { wraps: wrapped.filter((id) => !committed.has(id)), beacons: seen.filter((id) => !stored.has(id)) };
+}
+
+/** Prints what happened and was lost when, and keeps the logs of the cluster. */
+async function report(cluster: PatroniCluster, events: readonly ClusterEvent[], losses: Losses): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'perkwire-failover-logs-'));
+  await cluster.saveLogs(folder);
+  process.stdout.write(`\n${lossTable(events, losses)}\nlogs of Patroni and PostgreSQL: ${folder}\n`);
 }
 
 type Calls = { service: readonly Call[]; database: readonly Call[] };

@@ -12,3 +12,16 @@ export const postgresSettings = {
   // Until a replica follows the new leader, synchronous commits wait: by default up to 5 s.
   wal_retrieve_retry_interval: '500ms',
 };
+
+/**
+ * From this version on a leader that was paused cannot take the leader key back from the server that was promoted
+ * meanwhile. Earlier ones can in etcd's API v3 (docs/operations.md#replicated-postgresql), so they get v2.
+ */
+const firstSafeVersion = [3, 1, 2] as const;
+
+/** @param output of `patroni --version` @returns the section of Patroni's settings that names etcd */
+export function etcdSection(output: string): 'etcd' | 'etcd3' {
+  const version = (/\d+(\.\d+)*/.exec(output)?.[0] ?? '0').split('.').map(Number);
+  const differing = firstSafeVersion.findIndex((part, index) => part !== (version[index] ?? 0));
+  return differing === -1 || (version[differing] ?? 0) > (firstSafeVersion[differing] ?? 0) ? 'etcd3' : 'etcd';
+}

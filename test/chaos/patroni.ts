@@ -1,13 +1,13 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
-import { chmod, chown, mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, copyFile, mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { serverProcesses } from '../support/postgres.ts';
 import { type DatabaseProxy, startProxy } from '../support/proxy.ts';
 import { endChild, freePort } from '../support/server-process.ts';
-import { patroniSettings, postgresSettings } from './patroni-settings.ts';
+import { etcdSection, patroniSettings, postgresSettings } from './patroni-settings.ts';
 
 /** What Patroni waits for a leader that is silent (seconds); the smallest it takes. */
 export const ttlS = patroniSettings.ttl;
@@ -31,10 +31,14 @@ export type PatroniCluster = {
   syncStandby: () => Promise<string>;
   kill: (name: string) => void;
   stop: (name: string) => void;
+  /** Stops a node as a paused machine stops: its connections to etcd do not survive it. */
+  pause: (name: string) => void;
   cutNetwork: (name: string) => void;
   switchOver: (from: string, to: string) => Promise<void>;
   /** Undoes whatever was done to a node, and waits until all three run with a synchronous standby. */
   mend: (name: string) => Promise<void>;
+  /** Copies the logs of Patroni and PostgreSQL, one file for each node. */
+  saveLogs: (folder: string) => Promise<void>;
   close: () => Promise<void>;
 };
 
@@ -47,10 +51,13 @@ export async function startPatroniCluster(): Promise<PatroniCluster> {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-failover-'));
   await chmod(folder, 0o755);
   const ids = { uid: idOf('-u'), gid: idOf('-g') };
+  const etcdIn = etcdSection(execFileSync('patroni', ['--version'], { encoding: 'utf8' }));
   const etcdPort = await freePort();
   const etcd = spawn('etcd', etcdArgs(join(folder, 'etcd'), etcdPort, await freePort()), { stdio: 'ignore' });
   const nodes: Node[] = [];
-  for (const name of ['one', 'two', 'three']) nodes.push(await startNode({ name, folder, binDir, etcdPort, ids }));
+  const shared = { folder, binDir, etcdPort, etcdIn, ids };
+  for (const name of ['one', 'two', 'three']) nodes.push(await startNode({ name, ...shared }));
+  const paused = new Set<string>();
   const nodeOf = (name: string): Node => nodes.find((node) => node.name === name) as Node;
   await untilHealthy(nodes);
   return {
@@ -59,6 +66,12 @@ export async function startPatroniCluster(): Promise<PatroniCluster> {
     syncStandby: () => memberOf(nodes, 'sync_standby'),
     kill: (name) => signal(nodeOf(name), 'SIGKILL'),
     stop: (name) => signal(nodeOf(name), 'SIGSTOP'),
+    pause: (name) => {
+      signal(nodeOf(name), 'SIGSTOP');
+      nodeOf(name).toEtcd.freeze();
+      nodeOf(name).toEtcd.strand();
+      paused.add(name);
+    },
     cutNetwork: (name) => {
       nodeOf(name).front.freeze();
       nodeOf(name).toEtcd.freeze();
@@ -74,11 +87,14 @@ export async function startPatroniCluster(): Promise<PatroniCluster> {
     mend: async (name) => {
       const node = nodeOf(name);
       node.front.heal();
-      node.toEtcd.heal();
       node.toRest.heal();
+      if (!paused.delete(name)) node.toEtcd.heal();
       if (node.child.exitCode === null && node.child.signalCode === null) signal(node, 'SIGCONT');
       else node.child = await startPatroni(folder, name, ids);
       await untilHealthy(nodes);
+    },
+    saveLogs: async (into) => {
+      for (const { name } of nodes) await copyFile(logOf(folder, name), join(into, `${name}.log`));
     },
     close: async () => {
       for (const node of nodes) {
@@ -116,15 +132,22 @@ export const idOf = (flag: string): number => Number(execFileSync('id', [flag, u
 const etcdArgs = (dataDir: string, port: number, peerPort: number): string[] => {
   const [client, peer] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${peerPort}`];
   return [
-    ...['--data-dir', dataDir, '--listen-client-urls', client, '--advertise-client-urls', client],
+    ...['--enable-v2', '--data-dir', dataDir, '--listen-client-urls', client, '--advertise-client-urls', client],
     ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer, '--initial-cluster', `default=${peer}`],
   ];
 };
 
 type Ids = { uid: number; gid: number };
-type NodeOptions = { name: string; folder: string; binDir: string; etcdPort: number; ids: Ids };
+type NodeOptions = {
+  name: string;
+  folder: string;
+  binDir: string;
+  etcdPort: number;
+  etcdIn: ReturnType<typeof etcdSection>;
+  ids: Ids;
+};
 
-async function startNode({ name, folder, binDir, etcdPort, ids }: NodeOptions): Promise<Node> {
+async function startNode({ name, folder, binDir, etcdPort, etcdIn, ids }: NodeOptions): Promise<Node> {
   const [restPort, port] = [await freePort(), await freePort()];
   const front = await startProxy(`postgres://127.0.0.1:${port}/postgres`);
   const toEtcd = await startProxy(`http://127.0.0.1:${etcdPort}`);
@@ -143,7 +166,7 @@ async function startNode({ name, folder, binDir, etcdPort, ids }: NodeOptions): 
     name,
     restapi: { listen: rest, connect_address: new URL(toRest.url).host },
     // Not the address that etcd names, past the proxy.
-    etcd3: { hosts: [new URL(toEtcd.url).host], use_proxies: true },
+    [etcdIn]: { hosts: [new URL(toEtcd.url).host], use_proxies: true },
     bootstrap: {
       dcs: {
         ...patroniSettings,
@@ -163,6 +186,8 @@ async function startNode({ name, folder, binDir, etcdPort, ids }: NodeOptions): 
         replication: { username: 'replicator', password: 'replicator' },
       },
       parameters,
+      // Until the checkpointer has read that commits wait for a standby, they do not; a busy one takes seconds.
+      pre_promote: `${join(binDir, 'psql')} -h ${home} -p ${port} -U ${user} -d postgres -qc checkpoint`,
     },
   };
   // JSON is YAML.
@@ -171,8 +196,11 @@ async function startNode({ name, folder, binDir, etcdPort, ids }: NodeOptions): 
   return { name, restUrl: `http://${rest}`, front, toEtcd, toRest, dataDir: join(home, 'data'), child };
 }
 
+/** Patroni's; its PostgreSQL inherits it. */
+const logOf = (folder: string, name: string): string => join(folder, name, 'patroni.log');
+
 async function startPatroni(folder: string, name: string, ids: Ids): Promise<ChildProcess> {
-  const log = await open(join(folder, name, 'patroni.log'), 'a');
+  const log = await open(logOf(folder, name), 'a');
   const child = spawn('patroni', [join(folder, name, 'patroni.yml')], {
     ...ids,
     cwd: join(folder, name),
@@ -194,7 +222,7 @@ function signal({ child, dataDir }: Node, name: NodeJS.Signals): void {
   }
 }
 
-type Member = { name: string; role: string; state: string };
+type Member = { name: string; role: string; state: string; timeline?: number };
 
 /** What the first Patroni that answers says of all. */
 async function membersOf(nodes: readonly Node[]): Promise<Member[]> {
@@ -218,7 +246,10 @@ async function untilHealthy(nodes: readonly Node[]): Promise<void> {
   for (;;) {
     const members = await membersOf(nodes);
     const roles = members.filter(({ state }) => ['running', 'streaming'].includes(state)).map(({ role }) => role);
-    if (roles.length === nodes.length && roles.includes('leader') && roles.includes('sync_standby')) return;
+    // A leader that was stopped is on an earlier timeline until it knows of the failover and was rewound.
+    const isOneTimeline = new Set(members.map(({ timeline }) => timeline)).size === 1;
+    const isWhole = roles.length === nodes.length && isOneTimeline;
+    if (isWhole && roles.includes('leader') && roles.includes('sync_standby')) return;
     if (performance.now() > endMs) throw new Error(`the cluster is not whole: ${JSON.stringify(members)}`);
     await sleep(500);
   }

@@ -38,13 +38,10 @@ export async function judge(
     await sleep(250);
     balance = await reconcileDeliveries(pool);
   }
-  const sessions = await pool.query<{ id: string }>(
-    'select session_id as id from usp_sessions where wrapped_at is not null',
-  );
   const unfinished = await pool.query<{ count: number }>(
     'select count(*)::int from delivery_attempts where finished_at is null',
   );
-  const committed = new Set(sessions.rows.map((row) => row.id));
+  const committed = await wrappedSessions(pool);
   const accepted = receiver.receipts.filter((one) => one.accepted);
   const arrived = new Set(accepted.map((one) => one.sessionId));
   const counts = {
@@ -58,4 +55,12 @@ export async function judge(
   };
   const exact = counts.forgotten + counts.lost + counts.phantom === 0;
   return { ...counts, balance, ok: exact && counts.duplicates <= counts.cutOff && isConsistent(balance) };
+}
+
+/** Ids of the sessions whose wrap is in the database. */
+export async function wrappedSessions(pool: Stage['pool']): Promise<Set<string>> {
+  const { rows } = await pool.query<{ id: string }>(
+    'select session_id as id from usp_sessions where wrapped_at is not null',
+  );
+  return new Set(rows.map(({ id }) => id));
 }

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from './pool.ts';
 import { createServers, type Servers } from './servers.ts';
 
-/** A connection to the server that can be written to. */
-export type Found = { url: string; connection: Connection };
+/** A connection to the server that can be written to. The later of two timelines is the greater text. */
+export type Found = { url: string; connection: Connection; timeline: string };
 
 /** How long a server may take to accept a connection and to say what it is (milliseconds). */
 const answerTimeoutMs = 1_000;
@@ -16,8 +16,6 @@ const againMs = 200;
 const roleSql = `
 select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean as read_only,
   case when pg_is_in_recovery() then '' else left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline`;
-
-type Candidate = Found & { timeline: string };
 
 export class ReadOnlyError extends Error {
   /** SQLSTATE read_only_sql_transaction. */
@@ -33,7 +31,7 @@ export class ReadOnlyError extends Error {
  * @throws what the servers answered, ReadOnlyError where one answered that it cannot be written to
  */
 export async function findWritable({ all }: Pick<Servers, 'all'>, applicationName: string): Promise<Found> {
-  const candidates: Candidate[] = [];
+  const candidates: Found[] = [];
   /** By the number of the server; what it answered last. */
   const errors = new Map<number, Error>();
   const isOneSilent = (): boolean => candidates.length === 0 && errors.size < all.length;
@@ -81,7 +79,7 @@ const firstOf = (asked: readonly Promise<unknown>[], candidates: readonly unknow
     }),
   );
 
-async function ask(url: string, applicationName: string): Promise<Candidate> {
+async function ask(url: string, applicationName: string): Promise<Found> {
   const connection = new Connection({ server: url, application_name: applicationName, keepAlive: true });
   connection.on('error', () => {});
   const timer = setTimeout(() => connection.destroy(new Error('timeout: no answer')), answerTimeoutMs);

@@ -31,6 +31,11 @@ export type HealthOptions = {
   now: () => number;
   /** Called when the two clocks begin to differ by more than `clockWarningMs`. */
   onClockSkew?: (skewMs: number) => void;
+  /**
+   * Called when a primary is followed whose timeline is earlier than that of one before it, followed since then: what
+   * that one answered may be lost.
+   */
+  onTimelineBack?: (since: Date) => void;
 };
 
 /** Clocks that differ by more are reported; by more than the second, the process is not ready (milliseconds). */
@@ -58,13 +63,14 @@ const searchIntervalMs = 50;
  * (docs/operations.md#database-health). Resolves when the first answer, or failure, is known.
  */
 export async function startDatabaseHealth(options: HealthOptions): Promise<DatabaseHealth> {
-  const { servers } = options;
+  const { servers, onTimelineBack } = options;
   const signs = createSigns(options);
   const state = createState(options.onChange);
   const { isUp, set } = state;
   let stopped = false;
   let link: HealthLink | null = null;
   let commitPid: number | null = null;
+  let latest = { timeline: '', sinceMs: 0 };
 
   const ticker = setInterval(() => {
     const problem = signs.tick();
@@ -76,6 +82,8 @@ export async function startDatabaseHealth(options: HealthOptions): Promise<Datab
   async function follow(found: Found): Promise<void> {
     if (found.url !== servers.current()) set(false, new Error('another server has become the primary'));
     servers.use(found.url);
+    if (found.timeline < latest.timeline) onTimelineBack?.(new Date(latest.sinceMs));
+    if (found.timeline !== latest.timeline) latest = { timeline: found.timeline, sinceMs: options.now() };
     signs.found(isUp());
     link = openHealthLink(found, {
       ...options,

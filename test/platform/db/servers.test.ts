@@ -71,6 +71,46 @@ test('every connection goes to a server that can be written to, and follows when
   second.heal();
 });
 
+test('a primary on an earlier timeline is told, with the time since which writes may be lost', async () => {
+  const [first, second] = proxies as [DatabaseProxy, DatabaseProxy];
+  const hosts = [first, second].map(({ url }) => new URL(url).host).join(',');
+  const admin = createPool({ url: database.url, size: 1, applicationName: 'perkwire-test', onError: () => {} });
+  const beOn = (timeline: string): Promise<unknown> =>
+    admin.query(`create or replace function public.pg_walfile_name(pg_lsn) returns text return '${timeline}0000'`);
+  const { pathname } = new URL(database.url);
+  await admin.query(`alter database ${pathname.slice(1)} set search_path = public, pg_catalog`);
+  await beOn('00000001');
+  const told: Date[] = [];
+  second.cut();
+  const servers = createServers(database.url.replace(new URL(database.url).host, hosts));
+  let nowMs = Date.parse('2026-01-01T10:00:00Z');
+  const dbHealth = await startDatabaseHealth({
+    servers,
+    onChange: () => {},
+    onTimelineBack: (since) => told.push(since),
+    commitTimeoutMs: 2000,
+    now: () => nowMs,
+  });
+  const moveTo = async (to: DatabaseProxy, from: DatabaseProxy, timeline: string): Promise<void> => {
+    nowMs += 60_000;
+    await beOn(timeline);
+    to.heal();
+    from.cut();
+    await expect.poll(servers.current).toBe(to.url);
+  };
+
+  await moveTo(second, first, '00000002');
+  expect(told).toEqual([]);
+  await moveTo(first, second, '00000001');
+  expect(told).toEqual([new Date('2026-01-01T10:01:00Z')]);
+
+  await dbHealth.stop();
+  await admin.query('drop function public.pg_walfile_name(pg_lsn)');
+  await admin.query(`alter database ${pathname.slice(1)} reset search_path`);
+  await admin.end();
+  second.heal();
+});
+
 test('a server that begins to take writes is found while another is silent', async () => {
   const [first, second] = proxies as [DatabaseProxy, DatabaseProxy];
   first.freeze();
