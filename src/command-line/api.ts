@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { parseUrl } from '../platform/lib/url.ts';
 import { type Call, CommandError, exitCodes, idOption, textOption, usageError } from './command.ts';
@@ -107,9 +107,18 @@ export async function readJsonFile({ stdin }: Pick<Call, 'stdin'>, file: string)
   const json = file === '-' ? await readAll(stdin) : await readFile(file, 'utf8');
   try {
     return JSON.parse(json);
-  } catch {
-    throw usageError(`${file} is no JSON.`);
+  } catch (err) {
+    throw new CommandError(exitCodes.refused, `${file} is not valid JSON: ${(err as Error).message}`);
   }
+}
+
+/** The bytes of a file, to be sent; - is standard input. @throws Error: it cannot be read */
+export async function openFile({ stdin }: Pick<Call, 'stdin'>, file: string): Promise<AsyncIterable<Uint8Array>> {
+  if (file === '-') return stdin;
+  const opened = await open(file);
+  if (!(await opened.stat()).isDirectory()) return opened.createReadStream();
+  await opened.close();
+  throw new CommandError(exitCodes.refused, `${file} is a folder.`);
 }
 
 const bodyOf = (file: NonNullable<Asked['file']>): BodyInit =>

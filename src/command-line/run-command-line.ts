@@ -81,4 +81,5 @@ function report(err: Error, out: Output, signal: AbortSignal): number {
 }
 
 /** A file that cannot be read or written. */
-const isOfFile = (err: Error & { path?: unknown }): boolean => typeof err.path === 'string';
+const isOfFile = (err: Error & { path?: unknown; code?: unknown }): boolean =>
+  typeof err.path === 'string' || err.code === 'EISDIR';
