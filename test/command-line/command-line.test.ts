@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, openSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -30,6 +30,11 @@ test('every command explains itself, and the completion of bash leads to it', as
     for (const option of Object.keys(options)) expect(out).toContain(`--${option}`);
     expect(await run('help', ...name.split(' '))).toEqual({ code: 0, out, err: '' });
   }
+});
+
+test('the documentation names every command', async () => {
+  const text = await readFile('docs/command-line.md', 'utf8');
+  expect(commands.map(({ name }) => name).filter((name) => !text.includes(`\`${name}`))).toEqual([]);
 });
 
 test('a mistyped call says what is wrong on standard error, where help is, and exits with 2', async () => {
