@@ -10,6 +10,7 @@ type Asked = {
   file?: Buffer | AsyncIterable<Uint8Array>;
   /** In place of a body. */
   form?: FormData;
+  /** Ends the call; default: the user stops the command. */
   signal?: AbortSignal;
 };
 
@@ -40,6 +41,8 @@ export function createApi(call: Call): Api {
 
   async function ask(method: string, path: string, { query = {}, body, file, form, signal }: Asked): Promise<Response> {
     const target = new URL(url + path);
+    // What is called after the user has stopped the command tidies up.
+    const until = signal ?? (call.signal.aborted ? undefined : call.signal);
     for (const [name, value] of Object.entries({ publisher_id: publisher ?? undefined, ...query }))
       if (value !== undefined) target.searchParams.set(name, String(value));
     const headers = {
@@ -54,8 +57,9 @@ export function createApi(call: Call): Api {
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(file !== undefined && { body: bodyOf(file), duplex: 'half' as const }),
       ...(form !== undefined && { body: form }),
-      ...(signal !== undefined && { signal }),
+      ...(until !== undefined && { signal: until }),
     }).catch((err: Error) => {
+      if (until?.aborted) throw err;
       const reason = (err.cause as { code?: string } | undefined)?.code ?? err.message;
       throw new CommandError(
         exitCodes.unavailable,
@@ -69,7 +73,8 @@ export function createApi(call: Call): Api {
   const callOnce: Api['call'] = async (method, path, asked = {}) => {
     const answer = await ask(method, path, asked);
     if (answer.status === 204) return null;
-    return answer.json().catch(() => {
+    return answer.json().catch((err: Error) => {
+      if (err.name === 'AbortError') throw err;
       throw new CommandError(exitCodes.unavailable, `The answer of ${url} was cut off, or is no JSON.`);
     });
   };

@@ -1,6 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, openSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -152,4 +154,29 @@ test.skipIf(!existsSync('/dev/full'))('output that cannot be written is no succe
     encoding: 'utf8',
   });
   expect([status, stderr]).toEqual([3, expect.stringMatching(/ENOSPC/)]);
+});
+
+test('a command that waits for the service ends when it is stopped, and says that it was not done', async () => {
+  let asked = 0;
+  const silent = createServer(() => {
+    asked += 1;
+  });
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const env = { PERKWIRE_KEY: 'k', PERKWIRE_URL: `http://127.0.0.1:${(silent.address() as AddressInfo).port}` };
+  for (const [line, code] of [
+    ['roles list', 130],
+    ['privacy erase --user u-1', 130],
+    ['listen --forward http://127.0.0.1:9/hook', 130],
+    ['deliveries tail', 0],
+    ['logs tail', 0],
+  ] as const) {
+    const stop = new AbortController();
+    const known = asked;
+    const run = runCommand(line.split(' '), env, commands, stop.signal);
+    await expect.poll(() => asked, { timeout: 30_000 }).toBe(known + 1);
+    stop.abort();
+    expect([line, (await run).code]).toEqual([line, code]);
+  }
+  silent.closeAllConnections();
+  silent.close();
 });
