@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { parseUrl } from '../platform/lib/url.ts';
 import { type Call, CommandError, exitCodes, idOption, textOption, usageError } from './command.ts';
@@ -10,6 +10,7 @@ type Asked = {
   file?: Buffer | AsyncIterable<Uint8Array>;
   /** In place of a body. */
   form?: FormData;
+  /** Ends the call; default: the user stops the command. */
   signal?: AbortSignal;
 };
 
@@ -40,6 +41,8 @@ export function createApi(call: Call): Api {
 
   async function ask(method: string, path: string, { query = {}, body, file, form, signal }: Asked): Promise<Response> {
     const target = new URL(url + path);
+    // What is called after the user has stopped the command tidies up.
+    const until = signal ?? (call.signal.aborted ? undefined : call.signal);
     for (const [name, value] of Object.entries({ publisher_id: publisher ?? undefined, ...query }))
       if (value !== undefined) target.searchParams.set(name, String(value));
     const headers = {
@@ -54,8 +57,9 @@ export function createApi(call: Call): Api {
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(file !== undefined && { body: bodyOf(file), duplex: 'half' as const }),
       ...(form !== undefined && { body: form }),
-      ...(signal !== undefined && { signal }),
+      ...(until !== undefined && { signal: until }),
     }).catch((err: Error) => {
+      if (until?.aborted) throw err;
       const reason = (err.cause as { code?: string } | undefined)?.code ?? err.message;
       throw new CommandError(
         exitCodes.unavailable,
@@ -69,7 +73,8 @@ export function createApi(call: Call): Api {
   const callOnce: Api['call'] = async (method, path, asked = {}) => {
     const answer = await ask(method, path, asked);
     if (answer.status === 204) return null;
-    return answer.json().catch(() => {
+    return answer.json().catch((err: Error) => {
+      if (err.name === 'AbortError') throw err;
       throw new CommandError(exitCodes.unavailable, `The answer of ${url} was cut off, or is no JSON.`);
     });
   };
@@ -107,9 +112,18 @@ export async function readJsonFile({ stdin }: Pick<Call, 'stdin'>, file: string)
   const json = file === '-' ? await readAll(stdin) : await readFile(file, 'utf8');
   try {
     return JSON.parse(json);
-  } catch {
-    throw usageError(`${file} is no JSON.`);
+  } catch (err) {
+    throw new CommandError(exitCodes.refused, `${file} is not valid JSON: ${(err as Error).message}`);
   }
+}
+
+/** The bytes of a file, to be sent; - is standard input. @throws Error: it cannot be read */
+export async function openFile({ stdin }: Pick<Call, 'stdin'>, file: string): Promise<AsyncIterable<Uint8Array>> {
+  if (file === '-') return stdin;
+  const opened = await open(file);
+  if (!(await opened.stat()).isDirectory()) return opened.createReadStream();
+  await opened.close();
+  throw new CommandError(exitCodes.refused, `${file} is a folder.`);
 }
 
 const bodyOf = (file: NonNullable<Asked['file']>): BodyInit =>

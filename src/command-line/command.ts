@@ -10,6 +10,8 @@ export const exitCodes = {
   /** The service, or a check before a write, refused. */
   refused: 3,
   unavailable: 4,
+  /** The user stopped it before it was done; as shells have it for Ctrl-C. */
+  stopped: 130,
 } as const;
 
 /** Ends a command with a sentence. */

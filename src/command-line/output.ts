@@ -23,7 +23,7 @@ export function createOutput(isJson: boolean, { stdout, stderr }: Streams): Outp
   return {
     isJson,
     line: (text) => void (isJson || stdout.write(`${printable(text)}\n`)),
-    data: (value) => void (isJson && stdout.write(`${JSON.stringify(value)}\n`)),
+    data: (value) => void (isJson && stdout.write(`${jsonText(value)}\n`)),
     note: (text) => void stderr.write(`${printable(text)}\n`),
     progress: (text) => {
       const nowMs = performance.now();
@@ -34,7 +34,15 @@ export function createOutput(isJson: boolean, { stdout, stderr }: Streams): Outp
   };
 }
 
-/** Without control characters: payloads and answers come from others, and must not steer the terminal. */
-const printable = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it is about
-  text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '�');
+/** Characters that steer a terminal, or turn the order of what it shows; payloads and answers come from others. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it is about
+const steering = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+const printable = (text: string): string => text.replace(steering, '�');
+
+/** The same value as JSON, with these characters escaped. */
+export const jsonText = (value: unknown, indent = 0): string =>
+  JSON.stringify(value, null, indent).replace(
+    steering,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );

@@ -70,7 +70,7 @@ function parse(command: Command, args: string[]): { values: Values; positionals:
 }
 
 function report(err: Error, out: Output, signal: AbortSignal): number {
-  if (signal.aborted && err.name === 'AbortError') return exitCodes.ok;
+  if (signal.aborted && err.name === 'AbortError') return exitCodes.stopped;
   const details =
     err instanceof AppError ? (err.details ?? []).map(({ path, message }) => `\n  ${path} ${message}`) : [];
   out.note(`${err.message}${details.join('')}`);
@@ -81,4 +81,5 @@ function report(err: Error, out: Output, signal: AbortSignal): number {
 }
 
 /** A file that cannot be read or written. */
-const isOfFile = (err: Error & { path?: unknown }): boolean => typeof err.path === 'string';
+const isOfFile = (err: Error & { path?: unknown; code?: unknown }): boolean =>
+  typeof err.path === 'string' || err.code === 'EISDIR';

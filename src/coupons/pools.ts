@@ -6,6 +6,7 @@ import { checkValue, problem } from '../management/schema-errors.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
+import { timeOf } from '../platform/lib/time-zone.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { maxCodeLength, refuseCode } from './code-text.ts';
 import { fallbackContext } from './seals.ts';
@@ -116,12 +117,14 @@ export async function ensurePool(work: Work, offerId: number): Promise<boolean> 
 /** Changes what is given of it. @throws AppError invalid_request, resource_not_found */
 export async function changePool(work: Work, box: SecretBox, offerId: number, given: unknown): Promise<PoolView> {
   const { executor, nowMs } = work;
-  const details = checkValue(Type.Partial(poolInput, { additionalProperties: false }), given ?? {});
+  if (typeof given !== 'object' || given === null)
+    throw new AppError('invalid_request', { details: [{ path: '/', message: 'must be an object' }] });
+  const details = checkValue(Type.Partial(poolInput, { additionalProperties: false }), given);
   const input = given as PoolInput;
   const fallback = details.length === 0 ? input.fallback_code?.trim() : undefined;
   const refused = fallback === undefined ? null : refuseCode(fallback);
   if (refused !== null) details.push({ path: '/fallback_code', message: refused });
-  if (details.length === 0 && input.expires_at != null && Number.isNaN(Date.parse(input.expires_at)))
+  if (details.length === 0 && input.expires_at != null && Number.isNaN(timeOf(input.expires_at)))
     details.push({ path: '/expires_at', message: timeProblem });
   if (details.length > 0) throw new AppError('invalid_request', { details });
   const before = await requirePool(executor, offerId);

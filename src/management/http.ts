@@ -71,6 +71,15 @@ export function callOf(request: FastifyRequest): { actor: Actor; publisherId: nu
   return { actor, publisherId: other };
 }
 
+/** A parameter of the query; absent: false. @throws AppError: a misspelt `dry_run` must not write */
+export function flagOf({ query }: Pick<FastifyRequest, 'query'>, name: string): boolean {
+  const given = (query as Record<string, unknown>)[name];
+  if (given === undefined || given === 'true' || given === 'false') return given === 'true';
+  throw new AppError('invalid_request', {
+    details: [{ path: `/querystring/${name}`, message: 'must be true or false' }],
+  });
+}
+
 /** Members of a route's options that open it to keys that are limited to some campaigns or placements. */
 export const forLimitedKeys = { config: { keepsToResources: true } } as const;
 

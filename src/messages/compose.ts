@@ -35,8 +35,9 @@ export function composeMessage(
   const unsubscribeUrl = `${config.publicUrl}${readerPaths.unsubscribe}?t=${unsubscribeTokens.mint(reader)}`;
   const name = senderName(fromName, publisher);
   const brand = brandColours(publisher);
+  const { timeZone } = publisher;
   const written = inLanguage(languageOf(language), () =>
-    renderMessage({ publisher: name, brand, kind, perks, unsubscribeUrl }),
+    renderMessage({ publisher: name, brand, kind, perks, unsubscribeUrl, timeZone }),
   );
   const headers = {
     'list-unsubscribe': `<${unsubscribeUrl}>`,

@@ -2,7 +2,7 @@ import type { brandColours } from '../catalog/hosted-style.ts';
 import { type Html, html, nothing, plainText, trusted } from '../platform/http/html.ts';
 import { languages } from '../platform/i18n/languages.ts';
 import { t } from '../platform/i18n/messages.ts';
-import { reader } from '../platform/i18n/reader.ts';
+import { lastDay, reader } from '../platform/i18n/reader.ts';
 import type { MessageKind, MessagePerk } from './store.ts';
 
 type Brand = ReturnType<typeof brandColours>;
@@ -10,13 +10,14 @@ type Brand = ReturnType<typeof brandColours>;
 /** A mail as it is sent, without its headers. */
 export type Written = { subject: string; html: string; text: string };
 
-/** `publisher`: its name as readers see it. */
+/** `publisher`: its name as readers see it. `timeZone`: its own, by which days end. */
 type Message = {
   publisher: string;
   brand: Brand;
   kind: MessageKind;
   perks: readonly MessagePerk[];
   unsubscribeUrl: string;
+  timeZone: string;
 };
 
 /** Mail clients that know dark mode; the others show the inline styles. */
@@ -31,7 +32,7 @@ const font = 'font-family:-apple-system,Segoe UI,Roboto,Helvetica,Arial,sans-ser
 const small = 'font-size:13px;line-height:1.5;opacity:.85';
 
 /** The mail in the language of the reader. */
-export function renderMessage({ publisher, brand, kind, perks, unsubscribeUrl }: Message): Written {
+export function renderMessage({ publisher, brand, kind, perks, unsubscribeUrl, timeZone }: Message): Written {
   const title =
     kind === 'reminder' ? t('endUser.message.reminder') : t('endUser.message.title', { count: perks.length });
   const why = t('endUser.message.why', { publisher });
@@ -39,11 +40,13 @@ export function renderMessage({ publisher, brand, kind, perks, unsubscribeUrl }:
   return {
     subject: oneLine(`${publisher}: ${title}`),
     html: frame({
-      ...{ publisher, brand, title, rows: html`${perks.map((perk) => perkRow(perk, brand))}` },
+      ...{ publisher, brand, title, rows: html`${perks.map((perk) => perkRow(perk, brand, timeZone))}` },
       foot: html`${why}<br>
         <a class="quiet" href="${unsubscribeUrl}" style="color:${brand.light.text}">${unsubscribe}</a>`,
     }),
-    text: [title, ...perks.map(perkText), `${why}\n${unsubscribe}: ${unsubscribeUrl}`].join('\n\n'),
+    text: [title, ...perks.map((perk) => perkText(perk, timeZone)), `${why}\n${unsubscribe}: ${unsubscribeUrl}`].join(
+      '\n\n',
+    ),
   };
 }
 
@@ -117,12 +120,13 @@ function button(url: string, text: string, { light }: Brand): Html {
 border-radius:8px;${colours};text-decoration:none;font-weight:600">${text}</a></p>`;
 }
 
-function perkRow({ title, description, advertiser, url, coupon, endsAt }: MessagePerk, brand: Brand): Html {
+function perkRow(perk: MessagePerk, brand: Brand, timeZone: string): Html {
+  const { title, description, advertiser, url, coupon, endsAt } = perk;
   return cardRow(
     html`<p dir="auto" style="margin:0;${small}">${advertiser}</p>
 <h2 dir="auto" style="margin:2px 0 6px;font-size:18px;line-height:1.3">${plainText(title)}</h2>
 <p dir="auto" style="margin:0">${plainText(description)}</p>
-${noteRow(untilOf(endsAt ?? null))}${coupon == null ? nothing : codePart(coupon, brand)}
+${noteRow(untilOf(endsAt ?? null, timeZone))}${coupon == null ? nothing : codePart(coupon, brand, timeZone)}
 ${url === '' ? nothing : button(url, t('endUser.message.use'), brand)}`,
     brand,
   );
@@ -131,24 +135,30 @@ ${url === '' ? nothing : button(url, t('endUser.message.use'), brand)}`,
 const noteRow = (text: string): Html =>
   text === '' ? nothing : html`<p dir="auto" style="margin:4px 0 0;${small}">${plainText(text)}</p>`;
 
-const untilOf = (expiresAt: string | null): string =>
-  expiresAt === null ? '' : t('endUser.coupon.until', { date: dayOf(expiresAt) });
+const untilOf = (endsAt: string | null, timeZone: string): string =>
+  endsAt === null ? '' : t('endUser.coupon.until', { date: lastDay(endsAt, timeZone) });
 
-const dayOf = (at: string): string =>
-  new Intl.DateTimeFormat(reader().locale, { dateStyle: 'long', timeZone: 'UTC' }).format(new Date(at));
-
-function codePart({ code, expires_at: expiresAt, terms }: NonNullable<MessagePerk['coupon']>, brand: Brand): Html {
+function codePart(coupon: NonNullable<MessagePerk['coupon']>, brand: Brand, timeZone: string): Html {
+  const { code, expires_at: expiresAt, terms } = coupon;
   const box = `padding:10px 14px;border:1px dashed ${brand.light['tile-edge']};border-radius:8px`;
   return html`<p style="margin:16px 0 4px;${small}">${t('endUser.coupon.code')}</p>
 <p class="card" dir="ltr" style="margin:0;${box};font:600 18px/1.3 Consolas,Menlo,monospace;word-break:break-all">
 ${code}</p>
-${noteRow(untilOf(expiresAt))}${noteRow(terms)}`;
+${noteRow(untilOf(expiresAt, timeZone))}${noteRow(terms)}`;
 }
 
-function perkText({ title, description, advertiser, url, coupon, endsAt }: MessagePerk): string {
+function perkText(perk: MessagePerk, timeZone: string): string {
+  const { title, description, advertiser, url, coupon, endsAt } = perk;
+  const untilText = (at: string | null): string => untilOf(at, timeZone);
   const code =
-    coupon == null ? [] : [`${t('endUser.coupon.code')}: ${coupon.code}`, untilOf(coupon.expires_at), coupon.terms];
-  const lines = [`${plainText(title)} (${advertiser})`, plainText(description), untilOf(endsAt ?? null), ...code, url];
+    coupon == null ? [] : [`${t('endUser.coupon.code')}: ${coupon.code}`, untilText(coupon.expires_at), coupon.terms];
+  const lines = [
+    `${plainText(title)} (${advertiser})`,
+    plainText(description),
+    untilText(endsAt ?? null),
+    ...code,
+    url,
+  ];
   return lines.filter((line) => line !== '').join('\n');
 }
 

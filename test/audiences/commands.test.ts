@@ -50,7 +50,7 @@ test('block rules are printed as they are set, and checked first where that is a
   expect(cost.err).toContain('0 of 0 sessions of the last 7 days were decided again without each rule.');
   expect((await runCommand(['controls', 'cost', 'all'], env)).code).toBe(2);
   await writeFile(file, '{');
-  expect((await runCommand(['controls', 'set', publisher, file], env)).code).toBe(2);
+  expect((await runCommand(['controls', 'set', publisher, file], env)).code).toBe(3);
 });
 
 test('what becomes of events of Segment is set from a file, shown, and events are listed', async () => {
@@ -64,5 +64,5 @@ test('what becomes of events of Segment is set from a file, shown, and events ar
     /Z {2}identify {2}applied {2}attribute plan: done\n$/,
   );
   await writeFile(file, 'no JSON');
-  expect((await runCommand(['sources', 'set', file], env)).code).toBe(2);
+  expect((await runCommand(['sources', 'set', file], env)).code).toBe(3);
 });

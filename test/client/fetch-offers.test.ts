@@ -73,6 +73,14 @@ describe('the request', () => {
     expect(JSON.parse(request.body)).toEqual({ dev: '1', placement: 'checkout', tier: 'gold', cart: { items: 2 } });
   });
 
+  test.each([
+    [undefined, '1'],
+    ['0', '0'],
+  ])('in development mode with a dev of %j has %j', async (dev, wanted) => {
+    const request = await sent({ dev: true, payload: { placement: 'checkout', dev } });
+    expect(JSON.parse(request.body).dev).toBe(wanted);
+  });
+
   test("has the payload's user agent, else the device's", async () => {
     expect(
       (await sent({ payload: { placement: 'x', ua: 'Phone/1' }, userAgent: 'Device/2' })).headers['user-agent'],

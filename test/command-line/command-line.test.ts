@@ -1,5 +1,8 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, openSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -29,6 +32,11 @@ test('every command explains itself, and the completion of bash leads to it', as
     for (const option of Object.keys(options)) expect(out).toContain(`--${option}`);
     expect(await run('help', ...name.split(' '))).toEqual({ code: 0, out, err: '' });
   }
+});
+
+test('the documentation names every command', async () => {
+  const text = await readFile('docs/command-line.md', 'utf8');
+  expect(commands.map(({ name }) => name).filter((name) => !text.includes(`\`${name}`))).toEqual([]);
 });
 
 test('a mistyped call says what is wrong on standard error, where help is, and exits with 2', async () => {
@@ -91,4 +99,84 @@ test('catalogue diff names what differs, row by row and field by field, and exit
     err: expect.stringMatching(/no such file/),
   });
   await rm(folder, { recursive: true });
+});
+
+test('a file that cannot be used is named, and ends a command with 3', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'perkwire-files-'));
+  const [none, sub, text] = ['none', 'sub', 'text'].map((name) => join(folder, name)) as [string, string, string];
+  await mkdir(sub);
+  await writeFile(text, '{');
+  const calls: [string[], RegExp][] = [
+    [['audiences', 'import', 'customers', none], /ENOENT.*none/],
+    [['audiences', 'import', 'customers', sub], /sub is a folder/],
+    [['translations', 'import', none], /ENOENT.*none/],
+    [['translations', 'import', sub], /sub is a folder/],
+    [['coupons', 'add', '1', none], /ENOENT.*none/],
+    [['coupons', 'add', '1', sub], /EISDIR/],
+    [['sources', 'set', none], /ENOENT.*none/],
+    [['sources', 'set', sub], /EISDIR/],
+    [['sources', 'set', text], /text is not valid JSON/],
+    [['catalogue', 'import', text], /text is not valid JSON/],
+  ];
+  for (const [args, said] of calls)
+    expect([args, await runCommand(args, { PERKWIRE_KEY: 'k', PERKWIRE_URL: 'http://127.0.0.1:9' })]).toEqual([
+      args,
+      { code: 3, out: '', err: expect.stringMatching(said) },
+    ]);
+  await rm(folder, { recursive: true });
+});
+
+test('reminders are not switched off by a number that was mistyped', async () => {
+  const { code, err } = await runCommand(['messages', 'set', '--reminder-hours', '48h'], { PERKWIRE_KEY: 'k' });
+  expect([code, err]).toEqual([2, '--reminder-hours is a whole number, or no.\n']);
+});
+
+test('days that are none, or in the wrong order, are refused and not found to agree', async () => {
+  const verify = async (...days: string[]) => (await run('reports', 'verify', ...days)).err;
+  expect(await verify('2026-02-30')).toBe('Days must have the form 2026-11-21.\n');
+  expect(await verify('2026-11-30', '2026-11-01')).toBe('The first day must not be after the last.\n');
+});
+
+test('JSON keeps what others wrote, and steers no terminal', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'perkwire-json-'));
+  const title = 'red \u009b31m \u202eold\u007f \u001b[2J';
+  for (const [name, offers] of Object.entries({ a: [], b: [{ id: 1, title }] }))
+    await writeFile(join(folder, name), JSON.stringify({ perkwire_catalogue: 1, offers }));
+  const { out } = await run('catalogue', 'diff', join(folder, 'a'), join(folder, 'b'), '--json');
+  expect(JSON.parse(out)).toMatchObject({ row: `1 ${title}` });
+  expect(out).toMatch(/^[ -~]+\n$/);
+  await rm(folder, { recursive: true });
+});
+
+test.skipIf(!existsSync('/dev/full'))('output that cannot be written is no success', () => {
+  const { status, stderr } = spawnSync(process.execPath, ['--import', 'tsx', 'src/perkwire.ts', '--help'], {
+    stdio: ['ignore', openSync('/dev/full', 'w'), 'pipe'],
+    encoding: 'utf8',
+  });
+  expect([status, stderr]).toEqual([3, expect.stringMatching(/ENOSPC/)]);
+});
+
+test('a command that waits for the service ends when it is stopped, and says that it was not done', async () => {
+  let asked = 0;
+  const silent = createServer(() => {
+    asked += 1;
+  });
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const env = { PERKWIRE_KEY: 'k', PERKWIRE_URL: `http://127.0.0.1:${(silent.address() as AddressInfo).port}` };
+  for (const [line, code] of [
+    ['roles list', 130],
+    ['privacy erase --user u-1', 130],
+    ['listen --forward http://127.0.0.1:9/hook', 130],
+    ['deliveries tail', 0],
+    ['logs tail', 0],
+  ] as const) {
+    const stop = new AbortController();
+    const known = asked;
+    const run = runCommand(line.split(' '), env, commands, stop.signal);
+    await expect.poll(() => asked, { timeout: 30_000 }).toBe(known + 1);
+    stop.abort();
+    expect([line, (await run).code]).toEqual([line, code]);
+  }
+  silent.closeAllConnections();
+  silent.close();
 });

@@ -8,12 +8,12 @@ export async function runCommand(
   args: readonly string[],
   env: Record<string, string> = {},
   commands = all,
+  signal = new AbortController().signal,
 ): Promise<{ code: number; out: string; err: string }> {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const outputOf = (isJson: boolean) => createOutput(isJson, { stdout, stderr });
   const code = await runCommandLine(args, {
-    ...{ commands, env, stdin, stderr, outputOf },
-    signal: new AbortController().signal,
+    ...{ commands, env, stdin, stderr, outputOf, signal },
   });
   return { code, out: String(stdout.read() ?? ''), err: String(stderr.read() ?? '') };
 }

@@ -116,6 +116,17 @@ test('settings that cannot be are refused by name', async () => {
   );
 });
 
+test('a day that does not exist, and no settings at all, are refused and not failures', async () => {
+  expect(refusedAt(await coupons.change(offer, { expires_at: '2031-02-30T00:00:00Z' }))).toEqual(['/expires_at']);
+  const answer = await t.app.inject({
+    method: 'PATCH',
+    url: `/manage/v1/offers/${offer}/coupon-pool`,
+    headers: { authorization: 'Bearer demo-key', 'content-type': 'application/json' },
+    payload: 'null',
+  });
+  expect([answer.statusCode, answer.json().error.details[0].path]).toEqual([400, '/']);
+});
+
 test('the codes of another publisher are unknown', async () => {
   const { rows } = await t.pool.query<{ id: number }>('select id from offers where publisher_id <> $1 limit 1', [
     t.publisher.id,

@@ -59,6 +59,7 @@ test.each([
   ['a campaign of nobody', { holdout: 0.1, campaign_id: 999_999 }, '/campaign_id'],
   ['a blank placement', { holdout: 0.1, placements: [' '] }, '/placements/0'],
   ['a time that is none', { holdout: 0.1, start_at: 'soon' }, '/start_at'],
+  ['a year that no row can have', { holdout: 0.1, start_at: '0000-01-01T00:00:00Z' }, '/start_at'],
   ['a wrong key', { key: 'a b', holdout: 0.1 }, '/key'],
   ['an unknown field', { holdout: 0.1, colour: 'red' }, '/colour'],
 ])('%s is refused, and named', async (_what, fields, path) => {

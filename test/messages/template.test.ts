@@ -25,7 +25,7 @@ const perks = [
   { ...perk, coupon: undefined, url: '', endsAt: '2031-01-31T12:00:00Z' },
 ];
 const brand = brandColours(publisherWith([]));
-const about = { publisher: 'Shop\r\nBcc: x', brand, kind: 'perks' as const };
+const about = { publisher: 'Shop\r\nBcc: x', brand, kind: 'perks' as const, timeZone: 'UTC' };
 const unsubscribeUrl = 'https://perks.test/messages/unsubscribe';
 const mails = {
   perks: () => renderMessage({ ...about, perks, unsubscribeUrl }),
@@ -73,4 +73,19 @@ test('a mail of ten perks stays below 100 kB, in one line of a subject, with a t
   expect(text).toContain('Two nights by the sea & breakfast (Tidewander <Stays>)');
   expect(html).not.toMatch(/<(script|link|img|form|div|svg)\b/);
   expect(html).toContain('Tidewander &lt;Stays&gt;');
+});
+
+test('a code is valid until the last day on which it is, by the calendar of the publisher', () => {
+  const untilOf = (expires_at: string, timeZone: string): string => {
+    const { text, html } = renderMessage({
+      ...{ ...about, timeZone, unsubscribeUrl },
+      perks: [{ ...perk, coupon: { ...perk.coupon, expires_at } }],
+    });
+    const [until = ''] = /Valid until .*/.exec(text) ?? [];
+    expect(html).toContain(until);
+    return until;
+  };
+  expect(untilOf('2031-02-01T04:59:59.000Z', 'America/New_York')).toBe('Valid until 31 January 2031');
+  expect(untilOf('2031-02-01T05:00:00.000Z', 'America/New_York')).toBe('Valid until 31 January 2031');
+  expect(untilOf('2031-01-31T15:00:00.001Z', 'Asia/Tokyo')).toBe('Valid until 1 February 2031');
 });

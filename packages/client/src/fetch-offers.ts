@@ -120,7 +120,8 @@ function requireOneOf(parameter: string, value: unknown, allowed: readonly strin
 function requestBody({ dev }: CallOptions, payload: UserPayload): string {
   if (!isRecord(payload)) throw new InvalidParameterError('payload', 'must be an object');
   try {
-    return JSON.stringify({ ...(dev === true ? { dev: '1' } : {}), ...payload });
+    // A member that is undefined is absent, and no "0".
+    return JSON.stringify({ ...payload, ...(dev === true && payload.dev === undefined ? { dev: '1' } : {}) });
   } catch {
     throw new InvalidParameterError('payload', 'must be JSON');
   }

@@ -1,4 +1,5 @@
 import { exitCodes, idOption, type Run, usageError } from '../../command-line/command.ts';
+import { jsonText } from '../../command-line/output.ts';
 import { inDatabase } from '../../embedded/open-database.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 
@@ -78,7 +79,7 @@ export const exportAudit: Run = async (call) => {
         const { rows } = await client.query<Place>(pageSql, [from.publisher_id, from.number, publisher, pageSize]);
         for (const entry of rows)
           if (out.isJson) out.data(entry);
-          else out.line(JSON.stringify(entry));
+          else out.line(jsonText(entry));
         const last = rows.at(-1);
         if (last === undefined) return;
         from = last;

@@ -1,3 +1,4 @@
+import { isDay } from '../../platform/http/day-range.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
@@ -20,7 +21,6 @@ import type { AdvertiserContext, PageServices } from './services.ts';
 
 type Report = { by: ReportGroup; from: string; to: string; lines: readonly ReportLine[] };
 
-const isDay = (text: string): boolean => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text));
 const defaultDays = 30;
 
 async function reportIn(services: PageServices, context: AdvertiserContext): Promise<Report> {

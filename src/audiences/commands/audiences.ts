@@ -1,5 +1,4 @@
-import { createReadStream } from 'node:fs';
-import { createApi, say } from '../../command-line/api.ts';
+import { createApi, openFile, say } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
 
 const path = '/manage/v1/audiences';
@@ -33,7 +32,7 @@ export const create: Run = async (call) => {
 export const importFile: Run = async (call) => {
   const [key = '', file = '', ...rest] = call.args;
   if (key === '' || file === '' || rest.length > 0) throw usageError('Name an audience by its key, and one file.');
-  const lines = file === '-' ? call.stdin : createReadStream(file);
+  const lines = await openFile(call, file);
   const answer = (await createApi(call).call('POST', `${pathOf(key)}/import`, { file: lines })) as {
     data: { rows: number; bad: number; added: number; errors: { line: number; message: string }[] };
   };

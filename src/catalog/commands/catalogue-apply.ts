@@ -1,10 +1,10 @@
 import { createInterface } from 'node:readline/promises';
-import { createApi } from '../../command-line/api.ts';
+import { createApi, readJsonFile } from '../../command-line/api.ts';
 import { type Call, exitCodes, idOption, type Run, usageError } from '../../command-line/command.ts';
 import { applyByDatabase } from '../catalogue-by-database.ts';
 import type { Applied } from '../resources/catalogue/apply.ts';
 import type { Change } from '../resources/catalogue/plan.ts';
-import { databaseOf, fileOf, readJson } from './catalogue.ts';
+import { databaseOf, fileOf } from './catalogue.ts';
 import { short } from './catalogue-diff.ts';
 
 type Asked = { dryRun: boolean; expected: string | null };
@@ -16,7 +16,7 @@ const changesPending = 2;
 export const apply: Run = async (call) => {
   const { options, out } = call;
   const file = fileOf(call);
-  const run = applierOf(call, await readJson(file), file);
+  const run = applierOf(call, await readJsonFile(call, file), file);
   const plan = await run({ dryRun: true, expected: null });
   out.progress('');
   const isDryRun = options['dry-run'] === true;

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import { readJsonFile } from '../../command-line/api.ts';
 import { type Call, CommandError, exitCodes, type Run, usageError } from '../../command-line/command.ts';
-import { readCatalogue, readJson } from './catalogue.ts';
+import { readCatalogue } from './catalogue.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 type Catalogue = Readonly<Record<string, unknown>>;
@@ -17,9 +18,11 @@ export type Difference = {
 export const diff: Run = async (call) => {
   const [file, other, ...rest] = call.args;
   if (file === undefined || rest.length > 0) throw usageError('Name one file, or two.');
-  const given = catalogueOf(await readJson(file), file);
+  const given = catalogueOf(await readJsonFile(call, file), file);
   const [from, to] =
-    other === undefined ? [await currentCatalogue(call), given] : [given, catalogueOf(await readJson(other), other)];
+    other === undefined
+      ? [await currentCatalogue(call), given]
+      : [given, catalogueOf(await readJsonFile(call, other), other)];
   const differences = compareCatalogues(from, to);
   for (const difference of differences) show(call, difference);
   call.out.line(

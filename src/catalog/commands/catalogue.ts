@@ -1,9 +1,8 @@
 import { createWriteStream } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { createApi } from '../../command-line/api.ts';
-import { type Call, CommandError, exitCodes, idOption, type Run, usageError } from '../../command-line/command.ts';
+import { createApi, readJsonFile } from '../../command-line/api.ts';
+import { type Call, exitCodes, idOption, type Run, usageError } from '../../command-line/command.ts';
 import { parseImageStore } from '../../config/image-store.ts';
 import { type CatalogueDatabase, exportByDatabase, importByDatabase } from '../catalogue-by-database.ts';
 import { createImageStore } from '../image-storage.ts';
@@ -65,11 +64,12 @@ export const exportToFile: Run = async (call) => {
 export const importFromFile: Run = async (call) => {
   const { out, options } = call;
   const file = fileOf(call);
-  const content = await readJson(file);
+  const content = await readJsonFile(call, file);
   const dryRun = options['dry-run'] === true;
-  const publisherId = await importContent(call, content, { file, dryRun });
+  const { publisherId, warnings } = await importContent(call, content, { file, dryRun });
   out.progress('');
-  out.data({ file, publisher_id: publisherId, dry_run: dryRun });
+  for (const { path, message } of warnings) out.line(`${path} ${message}`);
+  out.data({ file, publisher_id: publisherId, dry_run: dryRun, warnings });
   out.line(
     publisherId === null
       ? `${file} can be imported. Nothing was written.`
@@ -78,28 +78,20 @@ export const importFromFile: Run = async (call) => {
   return exitCodes.ok;
 };
 
+type Imported = { publisherId: number | null; warnings: { path: string; message: string }[] };
+
 async function importContent(
   call: Call,
   content: unknown,
   { file, dryRun }: { file: string; dryRun: boolean },
-): Promise<number | null> {
+): Promise<Imported> {
   const database = databaseOf(call);
-  if (database !== null)
-    return importByDatabase(database, content, { publisherId: idOption(call, 'publisher'), dryRun, name: file });
+  if (database !== null) {
+    const options = { publisherId: idOption(call, 'publisher'), dryRun, name: file };
+    return { publisherId: await importByDatabase(database, content, options), warnings: [] };
+  }
   const query = dryRun ? { dry_run: 'true' } : {};
   const answer = await createApi(call).call('POST', '/manage/v1/catalogue/import', { query, body: content });
-  const { data } = answer as { data: { publisher_id?: number; warnings?: { path: string; message: string }[] } };
-  for (const { path, message } of data.warnings ?? []) call.out.line(`${path} ${message}`);
-  return data.publisher_id ?? null;
-}
-
-/** @throws CommandError with the file's name */
-export async function readJson(file: string): Promise<unknown> {
-  try {
-    return JSON.parse(await readFile(file, 'utf8'));
-  } catch (err) {
-    if (err instanceof SyntaxError)
-      throw new CommandError(exitCodes.refused, `${file} is not valid JSON: ${err.message}`);
-    throw err;
-  }
+  const { data } = answer as { data: { publisher_id?: number; warnings?: Imported['warnings'] } };
+  return { publisherId: data.publisher_id ?? null, warnings: data.warnings ?? [] };
 }

@@ -1,5 +1,6 @@
 import { createApi, readJsonFile, say } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, usageError } from '../../command-line/command.ts';
+import { jsonText } from '../../command-line/output.ts';
 
 type Answer = { message: string; data: object; warnings: { path: string; message: string }[] };
 
@@ -16,7 +17,7 @@ export const showControls: Run = async (call) => {
   const { data } = (await createApi(call).call('GET', pathOf(publisher))) as Answer;
   const { publisher_id: _id, offers: _offers, ...rules } = data as Record<string, unknown>;
   call.out.data(rules);
-  call.out.line(JSON.stringify(rules, null, 1));
+  call.out.line(jsonText(rules, 1));
   return exitCodes.ok;
 };
 

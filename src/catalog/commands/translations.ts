@@ -1,9 +1,8 @@
-import { createReadStream, createWriteStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { createApi } from '../../command-line/api.ts';
-import { exitCodes, idOption, type Run, textOption, usageError } from '../../command-line/command.ts';
+import { createApi, openFile } from '../../command-line/api.ts';
+import { exitCodes, idOption, type Run, textOption } from '../../command-line/command.ts';
 import { fileOf } from './catalogue.ts';
 
 const path = '/manage/v1/translations';
@@ -25,13 +24,10 @@ export const exportTranslations: Run = async (call) => {
 type Imported = { data: { offers: number; texts: number; languages: string[] } };
 
 export const importTranslations: Run = async (call) => {
-  const file = fileOf(call);
-  await stat(file).catch(() => {
-    throw usageError(`${file} cannot be read.`);
-  });
+  const file = await openFile(call, fileOf(call));
   const isDryRun = call.options['dry-run'] === true;
   const query = isDryRun ? { dry_run: 'true' } : {};
-  const { data } = (await createApi(call).call('POST', path, { query, file: createReadStream(file) })) as Imported;
+  const { data } = (await createApi(call).call('POST', path, { query, file })) as Imported;
   call.out.data(data);
   const found = `${data.texts} texts of ${data.offers} offers`;
   call.out.line(isDryRun ? `${found} would change. Nothing was written.` : `Changed ${found}.`);

@@ -3,6 +3,7 @@ import { warningSchema } from '../../management/answers.ts';
 import {
   callOf,
   fieldsOf,
+  flagOf,
   type ManagementHttp,
   publisherIdParameter,
   publisherQuery,
@@ -110,12 +111,7 @@ export function controlsRoutes(
   };
   app.put<ControlsRoute>(path, { schema: putSchema, ...hooks }, async (request, reply) => {
     const { actor, publisherId } = callOf(request);
-    const { dry_run: given } = request.query;
-    if (given !== undefined && given !== 'true' && given !== 'false')
-      throw new AppError('invalid_request', {
-        details: [{ path: '/querystring/dry_run', message: 'must be true or false' }],
-      });
-    const mode = { ifMatch: request.headers['if-match'] ?? null, dryRun: given === 'true' };
+    const mode = { ifMatch: request.headers['if-match'] ?? null, dryRun: flagOf(request, 'dry_run') };
     const { view, warnings, etag } = await http.management.write(actor, publisherId, (work) =>
       setControls(work, request.params.id, fieldsOf(request), mode, find),
     );

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
 import { notALanguage } from '../../management/fields.ts';
-import { callOf, type ManagementHttp, publisherIdParameter, requirePermission } from '../../management/http.ts';
+import { callOf, flagOf, type ManagementHttp, publisherIdParameter, requirePermission } from '../../management/http.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
@@ -94,7 +94,7 @@ export function translationRoutes(app: App, http: ManagementHttp): void {
     );
     const options = { schema: importSchema, bodyLimit: maxTranslationBytes, ...hooks };
     scope.post<{ Querystring: Static<typeof importQuery> }>(path, options, async (request, reply) => {
-      const isDryRun = request.query.dry_run === 'true';
+      const isDryRun = flagOf(request, 'dry_run');
       const data = await importFile(management, request, isDryRun);
       const message = isDryRun ? 'The file can be imported.' : 'Texts imported.';
       return reply.header('cache-control', 'no-store').send({ message, data: { dry_run: isDryRun, ...data } });
@@ -138,8 +138,8 @@ export function idOf(name: string, text: string | undefined): number | null {
   return Number(text);
 }
 
-function tagsOf(list: string): string[] {
-  const names = list
+function tagsOf(list: unknown): string[] {
+  const names = String(list)
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '');

@@ -36,9 +36,7 @@ export const addCoupons: Run = async (call) => {
   if (file === undefined) {
     await send({ body: pattern === '' ? { shared } : { pattern, count: Number(textOption(call, 'count')) } });
   } else {
-    const { size } = await stat(file).catch(() => {
-      throw usageError(`${file} cannot be read.`);
-    });
+    const { size } = await stat(file);
     let sent = 0;
     for await (const part of partsOf(file)) {
       const { duplicates } = await send({ file: part });

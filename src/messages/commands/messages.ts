@@ -27,6 +27,7 @@ export const set: Run = async (call) => {
   refuseArguments(call);
   const api = createApi(call);
   const hours = textOption(call, 'reminder-hours');
+  if (!/^(no|\d*)$/.test(hours)) throw usageError('--reminder-hours is a whole number, or no.');
   const delivery = textOption(call, 'delivery');
   const body = {
     ...choice(call, 'enabled', 'enabled'),

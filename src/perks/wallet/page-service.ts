@@ -61,7 +61,8 @@ export function createPages(deps: WalletDeps): Pages {
       }));
       const style = hostedStyle(publisher, publisher.defaultTheme, rules);
       const { publicUrl } = config;
-      const page = renderWallet({ publisherName: publisher.name, publicUrl, style, offers, saveable });
+      const { name: publisherName, timeZone } = publisher;
+      const page = renderWallet({ publisherName, timeZone, publicUrl, style, offers, saveable });
       return { page, style };
     },
     remove: async ({ t }, trace) => {

@@ -3,7 +3,7 @@ import type { Coupon } from '../../coupons/coupon.ts';
 import type { OfferView } from '../../offers/offer-view.ts';
 import { type Html, html, nothing, pageOf, plainText, trusted } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
-import { reader } from '../../platform/i18n/reader.ts';
+import { lastDay, longDay, reader } from '../../platform/i18n/reader.ts';
 import type { SavedOffer } from './saved-offers.ts';
 
 /** A saved offer with the signed token that removes it. */
@@ -11,6 +11,8 @@ type PageOffer = SavedOffer & { removeToken: string };
 
 export type WalletPage = {
   publisherName: string;
+  /** Of the publisher. */
+  timeZone: string;
   /** Origin of pictures that can be resized. */
   publicUrl: string;
   style: string;
@@ -24,7 +26,7 @@ export const removePath = '/wallet/remove';
 export const savePath = '/wallet/save';
 
 /** The page with a user's saved offers, in the language of the reader. @returns HTML */
-export function renderWallet({ publisherName, publicUrl, style, offers, saveable }: WalletPage): string {
+export function renderWallet({ publisherName, timeZone, publicUrl, style, offers, saveable }: WalletPage): string {
   const title = t('endUser.wallet.title');
   const count = t('endUser.wallet.count', { count: offers.length });
   return pageOf({
@@ -33,13 +35,15 @@ export function renderWallet({ publisherName, publicUrl, style, offers, saveable
     body: html`<main>
 <header><h1>${title}</h1><p class="quiet">${count} · <bdi>${publisherName}</bdi></p></header>
 ${saveable === null ? nothing : savePanel(saveable)}
-${offers.length === 0 ? emptyNotice(saveable !== null) : offerList(offers, publicUrl)}
+${offers.length === 0 ? emptyNotice(saveable !== null) : offerList(offers, { publicUrl, timeZone })}
 </main>`,
   });
 }
 
-const offerList = (offers: readonly PageOffer[], publicUrl: string): Html =>
-  html`<ul class="offers">${offers.map((offer) => card(offer, publicUrl))}</ul>`;
+type Around = Pick<WalletPage, 'publicUrl' | 'timeZone'>;
+
+const offerList = (offers: readonly PageOffer[], around: Around): Html =>
+  html`<ul class="offers">${offers.map((offer) => card(offer, around))}</ul>`;
 
 const emptyNotice = (isBesidePanel: boolean): Html =>
   isBesidePanel
@@ -63,16 +67,15 @@ function hidden(token: string): Html {
   return html`<input type="hidden" name="t" value="${token}"><input type="hidden" name="language" value="${language}">`;
 }
 
-function card({ view, savedAt, state, removeToken, coupon }: PageOffer, publicUrl: string): Html {
+function card({ view, savedAt, state, removeToken, coupon }: PageOffer, { publicUrl, timeZone }: Around): Html {
   const title = plainText(view.title) || view.advertiser_name;
-  const day = new Intl.DateTimeFormat(reader().locale, { dateStyle: 'long', timeZone: 'UTC' });
-  const date = html`<time datetime="${savedAt.toISOString()}">${day.format(savedAt)}</time>`;
+  const date = html`<time datetime="${savedAt.toISOString()}">${longDay(savedAt, timeZone)}</time>`;
   return html`<li class="tile ${state}">${picture(view, publicUrl)}<div class="text">
 <p class="brand" dir="auto">${view.advertiser_name}</p>
 <h2 dir="auto">${title}</h2>
 ${paragraph(view.description, '')}
 ${paragraph(view.mini_text, 'quiet')}
-${coupon === null ? nothing : couponPart(coupon)}
+${coupon === null ? nothing : couponPart(coupon, timeZone)}
 ${terms(view.terms_and_conditions)}
 <p class="quiet">${tHtml('endUser.wallet.savedOn', { date })}</p>
 <div class="actions">
@@ -83,12 +86,11 @@ ${removeForm(title, removeToken)}
 }
 
 /** The code can be selected as a whole; it reads from left to right in every language. */
-function couponPart({ code, expires_at: expiresAt, terms }: NonNullable<Coupon>): Html {
-  const day = new Intl.DateTimeFormat(reader().locale, { dateStyle: 'long', timeZone: 'UTC' });
+function couponPart({ code, expires_at: expiresAt, terms }: NonNullable<Coupon>, timeZone: string): Html {
   const until =
     expiresAt === null
       ? nothing
-      : paragraph(t('endUser.coupon.until', { date: day.format(new Date(expiresAt)) }), 'quiet');
+      : paragraph(t('endUser.coupon.until', { date: lastDay(expiresAt, timeZone) }), 'quiet');
   return html`<div class="coupon"><p class="quiet">${t('endUser.coupon.code')}</p>
 <p class="code"><bdi dir="ltr">${code}</bdi></p>${until}${paragraph(terms, 'quiet')}</div>`;
 }

@@ -8,7 +8,7 @@ export type DayRangeParameters = { from?: string | undefined; to?: string | unde
 /** The requested days; default: yesterday. @throws AppError invalid_request */
 export function readDayRange(given: DayRangeParameters, yesterday: string, maxDays: number): DayRange {
   for (const name of ['from', 'to'] as const) {
-    if (given[name] !== undefined && !isDate(given[name])) throw invalid(name, 'must be a day such as 2026-11-21');
+    if (given[name] !== undefined && !isDay(given[name])) throw invalid(name, 'must be a day such as 2026-11-21');
   }
   const to = given.to ?? (given.from !== undefined && given.from > yesterday ? given.from : yesterday);
   const from = given.from ?? to;
@@ -19,7 +19,7 @@ export function readDayRange(given: DayRangeParameters, yesterday: string, maxDa
 }
 
 /** Whether a text is a day of the calendar, from the year 2000 on. */
-function isDate(value: string): boolean {
+export function isDay(value: string): boolean {
   if (!/^2\d{3}-\d{2}-\d{2}$/.test(value)) return false;
   const ms = Date.parse(value);
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(value);

@@ -1477,7 +1477,7 @@ export const de: Messages = {
       confirm: 'Bestätigen',
       confirmed: 'Bestätigt. Deine Vorteile sind unterwegs.',
     },
-    coupon: { code: 'Dein Code', until: 'Gültig bis {date}' },
+    coupon: { code: 'Gutscheincode', until: 'Gültig bis {date}' },
     wallet: {
       title: 'Gemerkte Angebote',
       count: '{count, plural, =1 {1 gemerktes Angebot} other {{count} gemerkte Angebote}}',

@@ -174,3 +174,11 @@ export function acceptedLanguages(header: string): Wanted | null {
   }
   return known.wanted;
 }
+
+/** A day in the language of the reader, by the calendar of a zone: that of the publisher, for its users. */
+export const longDay = (at: Date, timeZone: string): string =>
+  new Intl.DateTimeFormat(reader().locale, { dateStyle: 'long', timeZone }).format(at);
+
+/** The last day before an end (ISO 8601): the day before one at midnight. */
+export const lastDay = (endsAt: string, timeZone: string): string =>
+  longDay(new Date(Date.parse(endsAt) - 1), timeZone);

@@ -109,9 +109,9 @@ export function minuteOf(text: string): number | null {
   return found !== null && Number(found[2]) < 60 && minutes <= 1440 ? minutes : null;
 }
 
-const rfc3339 = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/i;
+const rfc3339 = /^(?!000)(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/i;
 
-/** Epoch milliseconds of an RFC 3339 time; null when absent, NaN when it is none. */
+/** Epoch milliseconds of an RFC 3339 time; null when absent, NaN when it is none, or in a year that no row can have. */
 export function timeOf(text: string | undefined): number | null {
   if (text === undefined) return null;
   const [, year, month, day] = rfc3339.exec(text) ?? [];

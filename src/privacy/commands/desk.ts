@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createApi } from '../../command-line/api.ts';
@@ -47,13 +47,23 @@ export const exportUser: Run = async (call) => {
   const [file, ...rest] = call.args;
   if (file === undefined || rest.length > 0) throw usageError('Name one file.');
   const data = await read(call);
-  // Only its owner reads it.
-  await writeFile(file, `${JSON.stringify(data, null, 1)}\n`, { mode: 0o600 });
+  await writePrivately(file, `${JSON.stringify(data, null, 1)}\n`);
   call.out.data({ file, complete: data.complete });
   call.out.line(`Wrote what is kept to ${file}.`);
   if (!data.complete) call.out.note('There is more than one export takes.');
   return exitCodes.ok;
 };
+
+/** Only its owner reads the file, also one that was there before. */
+async function writePrivately(path: string, text: string): Promise<void> {
+  const file = await open(path, 'w', 0o600);
+  try {
+    if ((await file.stat()).isFile()) await file.chmod(0o600);
+    await file.writeFile(text);
+  } finally {
+    await file.close();
+  }
+}
 
 export const eraseUser: Run = async (call) => {
   const body = await personOf(call);

@@ -1,5 +1,6 @@
 import { exitCodes, type Run, usageError } from '../../command-line/command.ts';
 import { inDatabase } from '../../embedded/open-database.ts';
+import { isDay } from '../../platform/http/day-range.ts';
 import { dayMs, dayOf } from '../../platform/lib/time.ts';
 import { verifyRollups } from '../verify.ts';
 
@@ -9,8 +10,8 @@ import { verifyRollups } from '../verify.ts';
  */
 export const verifyReports: Run = async ({ args, env, out }) => {
   const [from = dayOf(Date.now() - 6 * dayMs), to = dayOf(Date.now()), ...rest] = args;
-  if (rest.length > 0 || ![from, to].every((day) => /^\d{4}-\d{2}-\d{2}$/.test(day)))
-    throw usageError('Days must have the form 2026-11-21.');
+  if (rest.length > 0 || ![from, to].every(isDay)) throw usageError('Days must have the form 2026-11-21.');
+  if (from > to) throw usageError('The first day must not be after the last.');
   const { compared, differences } = await inDatabase(env, {
     name: 'perkwire-verify',
     work: (client) => verifyRollups(client, from, to),

@@ -1,5 +1,6 @@
 import { createApi, readJsonFile, say } from '../../command-line/api.ts';
 import { exitCodes, type Run, usageError } from '../../command-line/command.ts';
+import { jsonText } from '../../command-line/output.ts';
 
 const path = '/manage/v1/sources/segment';
 
@@ -8,7 +9,7 @@ export const show: Run = async (call) => {
   const { data } = (await createApi(call).call('GET', path)) as { data: Record<string, unknown> };
   const { has_secret: _secret, ...settings } = data;
   call.out.data(settings);
-  call.out.line(JSON.stringify(settings, null, 1));
+  call.out.line(jsonText(settings, 1));
   return exitCodes.ok;
 };
 

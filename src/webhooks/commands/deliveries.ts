@@ -57,7 +57,11 @@ export const tailDeliveries: Run = async (call) => {
   let isCut = false;
   for (let isFirst = true; !signal.aborted; isFirst = false) {
     const read = api.call('GET', path, { query }) as Promise<{ data: { deliveries: Delivery[] } }>;
-    const page = isFirst ? await read : await read.catch(nullIfUnavailable);
+    const page = await read.catch((err: unknown) => {
+      if (signal.aborted) return nothing;
+      if (isFirst || !(err instanceof CommandError) || err.exitCode !== exitCodes.unavailable) throw err;
+      return null;
+    });
     if (page === null && !isCut) out.note('The connection was cut off. Looking again every second; nothing is lost.');
     isCut = page === null;
     const rows = (page?.data.deliveries ?? [])
@@ -75,10 +79,7 @@ export const tailDeliveries: Run = async (call) => {
   return exitCodes.ok;
 };
 
-function nullIfUnavailable(err: unknown): null {
-  if (err instanceof CommandError && err.exitCode === exitCodes.unavailable) return null;
-  throw err;
-}
+const nothing = { data: { deliveries: [] } };
 
 const stateOf = ({ status, tries }: Delivery): string => `${status} ${tries}`;
 

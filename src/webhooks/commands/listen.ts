@@ -60,7 +60,9 @@ async function report(api: Api, path: string, delivery: ForwardedDelivery, answe
   const { delivery_id, attempt } = delivery;
   try {
     const body = { delivery_id, attempt, ...answer };
-    const { data } = (await api.call('POST', `${path}/answers`, { body })) as {
+    // An answer that came is recorded, also while the command is stopped.
+    const { signal } = new AbortController();
+    const { data } = (await api.call('POST', `${path}/answers`, { body, signal })) as {
       data: { outcome: string; retry_in_ms: number | null };
     };
     return data.retry_in_ms === null ? data.outcome : `retry in ${Math.round(data.retry_in_ms / 1000)} s`;

@@ -184,6 +184,20 @@ describe('applying a catalogue file', () => {
     expect((await exported(me)).placements).toHaveLength(1);
   });
 
+  test('with a misspelt dry_run or prune is refused, and changes nothing', async () => {
+    const { me, file } = await small();
+    const changed = { ...file, offers: file.offers.map((offer) => ({ ...offer, title: 'Changed' })) };
+    for (const path of ['apply?dry_run=1', 'apply?dry_run=TRUE', 'apply?prune=1', 'import?dry_run=1']) {
+      const reply = await me.call('POST', `/catalogue/${path}`, changed);
+      expect([path, reply.status, details(reply)]).toEqual([
+        path,
+        400,
+        [{ path: expect.stringMatching(/^\/querystring\//), message: 'must be true or false' }],
+      ]);
+    }
+    expect(await exported(me)).toEqual(file);
+  });
+
   test('409: a plan that was agreed to is not applied to a catalogue that has changed since', async () => {
     const { me, ids, file } = await small();
     (file.campaigns[0] as Row).priority = 7;

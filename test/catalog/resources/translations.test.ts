@@ -57,7 +57,7 @@ describe('the file', () => {
     expect(head?.cells).toEqual(['offer_id', 'text', 'limit', 'original', 'fr', 'zh-Hant']);
     expect([...readCsv((await download('&campaign_id=999999')).body)]).toHaveLength(1);
     expect([...readCsv((await download(`&offer_id=${foreign}`)).body)]).toHaveLength(1);
-    for (const query of ['&languages=German', '&offer_id=x', '&campaign_id=-1'])
+    for (const query of ['&languages=German', '&languages=de&languages=1', '&offer_id=x', '&campaign_id=-1'])
       expect((await download(query)).status, query).toBe(400);
   });
 
@@ -88,6 +88,12 @@ describe('an import', () => {
   test('that is only checked writes nothing', async () => {
     const { body } = await send(`offer_id,text,de\n${offer},title,Neu`, '?dry_run=true');
     expect(body.data).toEqual({ dry_run: true, offers: 1, texts: 1, languages: ['de'] });
+    expect(await stored()).toEqual({});
+  });
+
+  test('with a misspelt dry_run is refused, and writes nothing', async () => {
+    for (const query of ['?dry_run=1', '?dry_run=True', '?dry_run', '?dry_run=true&dry_run=true'])
+      expect((await send(`offer_id,text,de\n${offer},title,Neu`, query)).status, query).toBe(400);
     expect(await stored()).toEqual({});
   });
 

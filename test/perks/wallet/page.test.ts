@@ -31,6 +31,22 @@ const open = (path: string) =>
   });
 
 describe('the page of a signed link', () => {
+  test("says days by the publisher's calendar", async () => {
+    const timeZone = new Date(nowMs).getUTCHours() < 11 ? 'Pacific/Pago_Pago' : 'Pacific/Kiritimati';
+    const setZone = async (zone: string): Promise<void> => {
+      await testApp.pool.query('update publishers set time_zone = $1', [zone]);
+      await testApp.deps.catalog.refresh();
+    };
+    await setZone(timeZone);
+    const { page } = await saveOneFor(testApp, 'traveller');
+    const [, day] = /<time[^>]*>([^<]+)</.exec((await open(page)).body) ?? [];
+    await setZone('UTC');
+    const dayIn = (zone: string) =>
+      new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: zone }).format(nowMs);
+    expect(day).toBe(dayIn(timeZone));
+    expect(day).not.toBe(dayIn('UTC'));
+  });
+
   test('shows picture, texts and state of what was saved, with ways to open and to remove it', async () => {
     const { offer, page } = await saveOneFor(testApp, 'reader');
     const response = await open(page);

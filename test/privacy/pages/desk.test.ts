@@ -1,3 +1,6 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { csrfTokenOf } from '../../../src/accounts/access.ts';
 import { kindTexts } from '../../../src/privacy/pages/desk.ts';
@@ -113,6 +116,12 @@ test('the command line finds, exports, erases and lists as the desk does', async
   const person = ['--user', 'by command'];
   const found = await runCommand(['privacy', 'find', ...person, '--json'], env);
   expect([found.code, JSON.parse(found.out)]).toEqual([0, expect.objectContaining({ sessions: 1, complete: true })]);
+  const folder = await mkdtemp(join(tmpdir(), 'perkwire-privacy-'));
+  const file = join(folder, 'person.json');
+  await writeFile(file, 'from before', { mode: 0o644 });
+  expect((await runCommand(['privacy', 'export', file, ...person], env)).code).toBe(0);
+  expect([(await stat(file)).mode & 0o777, JSON.parse(await readFile(file, 'utf8')).complete]).toEqual([0o600, true]);
+  await rm(folder, { recursive: true });
   await demo.t.pool.query('update erasures set finished_at = coalesce(finished_at, now())');
   const erased = runCommand(['privacy', 'erase', ...person, '--json'], env);
   await expect.poll(() => sessionsOf('by command')).toBe(0);

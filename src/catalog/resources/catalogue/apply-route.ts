@@ -4,6 +4,7 @@ import type { Alone } from '../../../management/alone.ts';
 import { warningSchema } from '../../../management/answers.ts';
 import {
   callOf,
+  flagOf,
   type ManagementHttp,
   publisherIdParameter,
   requirePermission,
@@ -93,18 +94,17 @@ export function applyRoute(scope: App, { http, store, alone }: ApplyDeps): void 
   scope.post<ApplyRoute>('/manage/v1/catalogue/apply', options, (request, reply) => {
     requireBoth(request);
     const { actor, publisherId } = callOf(request);
-    const { dry_run, plan: expected = null } = request.query;
-    const prune = request.query.prune === 'true';
+    const { plan: expected = null } = request.query;
+    const [isDryRun, prune] = [flagOf(request, 'dry_run'), flagOf(request, 'prune')];
     return alone(publisherId, async () => {
       const catalogue = await read(request);
-      const data =
-        dry_run === 'true'
-          ? await management.readMoment(actor, publisherId, (work) =>
-              previewApply(work, catalogue, { prune, maxChanges }),
-            )
-          : await management.write(actor, publisherId, (work: Work) =>
-              applyCatalogue(work, catalogue, { store, prune, expected, maxChanges }),
-            );
+      const data = isDryRun
+        ? await management.readMoment(actor, publisherId, (work) =>
+            previewApply(work, catalogue, { prune, maxChanges }),
+          )
+        : await management.write(actor, publisherId, (work: Work) =>
+            applyCatalogue(work, catalogue, { store, prune, expected, maxChanges }),
+          );
       return send(reply, { status: 200, body: { message: messageOf(data), data }, headers: {} });
     });
   });

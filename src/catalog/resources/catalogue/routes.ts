@@ -7,6 +7,7 @@ import { createAlone } from '../../../management/alone.ts';
 import { warningSchema } from '../../../management/answers.ts';
 import {
   callOf,
+  flagOf,
   type ManagementHttp,
   post,
   publisherIdParameter,
@@ -109,7 +110,7 @@ type ImportDeps = { http: ManagementHttp; store: ImageStore | null };
 
 async function importFile({ http, store }: ImportDeps, request: FastifyRequest, reply: FastifyReply) {
   const { actor, publisherId } = callOf(request);
-  const isDryRun = (request.query as { dry_run?: unknown }).dry_run === 'true';
+  const isDryRun = flagOf(request, 'dry_run');
   // A repeat by Idempotency-Key is answered though the publisher has the catalogue by now.
   if (isDryRun || request.headers['idempotency-key'] === undefined)
     await http.management.read(actor, publisherId, requireEmpty);
