@@ -154,15 +154,17 @@ function* skipSpace(bytes: Buffer, start: number): Generator<void, number> {
 /** The place after a value. What is no JSON may end anywhere: it is refused when it is read. */
 function* endOfValue(bytes: Buffer, start: number, { limits, name }: Place): Generator<void, number> {
   const most = limits.rowBytes(name);
+  const tooLong = (): AppError => tooLarge(`A row may have at most ${most} bytes`, limits);
   let depth = 0;
   let values = 0;
   let members = 0;
   let seenAt = start;
   for (let at = start; at < bytes.length; at++) {
-    if (at - start > most) throw tooLarge(`A row may have at most ${most} bytes`, limits);
+    if (at - start > most) throw tooLong();
     const byte = bytes[at] as number;
     if (byte === quote) {
-      at = endOfString(bytes, at);
+      at = yield* endOfString(bytes, at);
+      if (at - start > most) throw tooLong();
       if (depth === 0) return at + 1;
     } else if (byte === openBrace || byte === openBracket) {
       depth += 1;
@@ -188,11 +190,16 @@ function* endOfValue(bytes: Buffer, start: number, { limits, name }: Place): Gen
 }
 
 /** The index of the quote that ends the string that begins at `start`. */
-function endOfString(bytes: Buffer, start: number): number {
+function* endOfString(bytes: Buffer, start: number): Generator<void, number> {
+  let seenAt = start;
   for (let end = bytes.indexOf(quote, start + 1); end !== -1; end = bytes.indexOf(quote, end + 1)) {
     let first = end;
     while (bytes[first - 1] === backslash) first -= 1;
     if ((end - first) % 2 === 0) return end;
+    if (end - seenAt >= sliceBytes) {
+      seenAt = end;
+      yield;
+    }
   }
   throw malformed();
 }
