@@ -130,16 +130,14 @@ async function takeIn({ executor, catalog, model, progress, end, nowMs, maxTrans
 
   /** `aged`: the table that counts trials of this age. */
   type How = { share: number; isNew?: boolean; aged?: Table | null };
-  async function each(observations: readonly Observation[], happening: Happening, { share, isNew, aged = null }: How) {
-    for (const observation of observations) {
-      if (++rows % sliceSize === 0) await nextTurn();
-      const shown = toShown(observation);
-      if (shown === null) continue;
-      learn(model, happening, shown, share);
-      if (isNew) next.trials += 1;
-      if (aged !== null) countAged(aged, shown.offer, 0, 1);
-      if (happening === 'clicked' || happening === 'converted') noteSuccess(model, observation, shown);
-    }
+  async function take(observation: Observation, happening: Happening, { share, isNew, aged = null }: How) {
+    if (++rows % sliceSize === 0) await nextTurn();
+    const shown = toShown(observation);
+    if (shown === null) return;
+    learn(model, happening, shown, share);
+    if (isNew) next.trials += 1;
+    if (aged !== null) countAged(aged, shown.offer, 0, 1);
+    if (happening === 'clicked' || happening === 'converted') noteSuccess(model, observation, shown);
   }
 
   for (const kind of ['click', 'conversion'] as const) {
@@ -154,14 +152,15 @@ async function takeIn({ executor, catalog, model, progress, end, nowMs, maxTrans
       complete &&= BigInt(range.to) >= BigInt(due);
       if (range.to === range.from) continue;
       const trials = await readEvents(executor, trial, range);
-      await each(trials, kind === 'click' ? 'seen' : 'awaited', {
-        share: shares[age] as number,
-        isNew: kind === 'click' && age === 0,
-        aged: age === provenAge[kind] ? model[kind].rates : null,
-      });
-      if (age > 0) continue;
-      const successes = kind === 'click' ? readEvents(executor, 'click', range) : readConversions(executor, range);
-      await each(await successes, kind === 'click' ? 'clicked' : 'converted', { share: 1 });
+      const successes = age > 0 ? [] : await readSuccesses(executor, kind, range);
+      for (const [observation, isTrial] of mixed(trials, successes))
+        if (isTrial)
+          await take(observation, kind === 'click' ? 'seen' : 'awaited', {
+            share: shares[age] as number,
+            isNew: kind === 'click' && age === 0,
+            aged: age === provenAge[kind] ? model[kind].rates : null,
+          });
+        else await take(observation, kind === 'click' ? 'clicked' : 'converted', { share: 1 });
     }
   }
   next.traffic = await takeInTraffic(executor, model, progress, { from: String(from), to });
@@ -169,6 +168,23 @@ async function takeIn({ executor, catalog, model, progress, end, nowMs, maxTrans
   next.delays = { click: model.click.delays.counts, conversion: model.conversion.delays.counts };
   if (next.trials >= nextPriors(progress.trials)) await runInSlices(estimateAllPriors(model));
   return { rows, complete, next };
+}
+
+const readSuccesses = (executor: Executor, kind: 'click' | 'conversion', range: Range): Promise<Observation[]> =>
+  kind === 'click' ? readEvents(executor, 'click', range) : readConversions(executor, range);
+
+/**
+ * Trials with their successes among them, evenly: many trials without any would say that nothing succeeds, and their
+ * successes after them that what they have in common is all that does.
+ */
+function* mixed(trials: readonly Observation[], successes: readonly Observation[]) {
+  let taken = 0;
+  for (const [at, trial] of trials.entries()) {
+    yield [trial, true] as const;
+    for (; (taken + 1) * trials.length <= (at + 1) * successes.length; taken++)
+      yield [successes[taken] as Observation, false] as const;
+  }
+  for (const success of successes.slice(taken)) yield [success, false] as const;
 }
 
 /** Counts requests by hour. @returns the hours that are running */
