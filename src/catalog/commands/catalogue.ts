@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { createApi } from '../../command-line/api.ts';
 import { type Call, CommandError, exitCodes, idOption, type Run, usageError } from '../../command-line/command.ts';
 import { parseImageStore } from '../../config/image-store.ts';
+import { byteOrderMark } from '../../platform/lib/csv.ts';
 import { type CatalogueDatabase, exportByDatabase, importByDatabase } from '../catalogue-by-database.ts';
 import { createImageStore } from '../image-storage.ts';
 
@@ -96,7 +97,8 @@ async function importContent(
 /** @throws CommandError with the file's name */
 export async function readJson(file: string): Promise<unknown> {
   try {
-    return JSON.parse(await readFile(file, 'utf8'));
+    const text = await readFile(file, 'utf8');
+    return JSON.parse(text.startsWith(byteOrderMark) ? text.slice(byteOrderMark.length) : text);
   } catch (err) {
     if (err instanceof SyntaxError)
       throw new CommandError(exitCodes.refused, `${file} is not valid JSON: ${err.message}`);

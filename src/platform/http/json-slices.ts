@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import { byteOrderMark } from '../lib/csv.ts';
 import { createPacer, runInSlices } from '../lib/slices.ts';
 
 /** What a body that is read in slices may hold. */
@@ -29,7 +30,8 @@ type Member = { name: string; value: Span | Span[] };
  * wait.
  * @throws AppError malformed_json; body_too_large where the body has more than the limits allow
  */
-export async function readJsonInSlices(bytes: Buffer, limits: SliceLimits): Promise<unknown> {
+export async function readJsonInSlices(body: Buffer, limits: SliceLimits): Promise<unknown> {
+  const bytes = body.subarray(body.subarray(0, 3).equals(markBytes) ? markBytes.length : 0);
   const split = await runInSlices(splitBody(bytes, limits));
   const pace = createPacer();
   const readRows = async (spans: readonly Span[]): Promise<unknown[]> => {
@@ -41,14 +43,17 @@ export async function readJsonInSlices(bytes: Buffer, limits: SliceLimits): Prom
     return rows;
   };
   if ('rows' in split) return readRows(split.rows);
-  const body: Record<string, unknown> = {};
+  const read: Record<string, unknown> = {};
   for (const { name, value } of split.members) {
-    if (name === '__proto__' || Object.hasOwn(body, name)) throw malformed();
-    body[name] = Array.isArray(value) ? await readRows(value) : parse(bytes, value);
+    if (name === '__proto__' || Object.hasOwn(read, name)) throw malformed();
+    read[name] = Array.isArray(value) ? await readRows(value) : parse(bytes, value);
     await pace();
   }
-  return body;
+  return read;
 }
+
+/** Editors and shells of Windows write it before UTF-8. */
+const markBytes = Buffer.from(byteOrderMark);
 
 const malformed = (message?: string): AppError =>
   new AppError('malformed_json', message === undefined ? {} : { message });
