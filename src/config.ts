@@ -13,6 +13,7 @@ import {
   type SyslogSetting,
 } from './config/outgoing.ts';
 import {
+  checkNets,
   parseDatabaseUrl,
   parsePeppers,
   parseProcesses,
@@ -147,7 +148,7 @@ export function loadConfig(
     oidc: parseOidc(raw, problems),
     passwordSignIn: raw.PASSWORD_SIGN_IN,
     logLevel: raw.LOG_LEVEL,
-    webhookAllowNets: raw.WEBHOOK_ALLOW_NETS,
+    webhookAllowNets: checkNets(raw.WEBHOOK_ALLOW_NETS, problems),
     webhookAllowHttp: raw.WEBHOOK_ALLOW_HTTP,
     webhookProxy: parseHttpProxy(raw.WEBHOOK_PROXY, problems),
     eventLog: parseEventLog(raw, problems),

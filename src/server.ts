@@ -9,7 +9,7 @@ import { writeHistory } from './demo/write-history.ts';
 import { superviseEmbedded } from './embedded/supervise.ts';
 import { migrate } from './platform/db/migrate.ts';
 import { databaseWaitMs, retryStart } from './platform/db/retry-start.ts';
-import { createServers } from './platform/db/servers.ts';
+import { createServers, placeOf } from './platform/db/servers.ts';
 import { openCheckedDatabase } from './platform/db/startup-checks.ts';
 import { GeoError } from './platform/geo.ts';
 import { createLogger, type Logger } from './platform/logger.ts';
@@ -129,8 +129,8 @@ async function welcome({ platform: { deps }, catalog }: Rooms): Promise<void> {
 
 /** The schema of this program in the server that is writable now: after a failover all of it is looked at again. */
 async function prepareDatabase(databaseUrl: string, config: Config, logger: Logger): Promise<void> {
-  const hosts = createServers(databaseUrl).all.map((server) => new URL(server).host);
-  const url = await announceWait(logger, `the database at ${hosts.join(', ')}`, () =>
+  const places = createServers(databaseUrl).all.map(placeOf);
+  const url = await announceWait(logger, `the database at ${places.join(', ')}`, () =>
     openCheckedDatabase(databaseUrl, databaseWaitMs, {
       allowNewer: config.allowNewerSchema,
       ...(config.databaseUrl === null

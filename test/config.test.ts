@@ -121,6 +121,12 @@ describe('values', () => {
       expect(namesOf(problemsOf({ TRUST_PROXY: text })), text).toEqual(['TRUST_PROXY']);
   });
 
+  test('WEBHOOK_ALLOW_NETS is a list of nets', () => {
+    expect(load({ WEBHOOK_ALLOW_NETS: '10.0.0.0/8, fd00::/8' }).webhookAllowNets).toBe('10.0.0.0/8, fd00::/8');
+    for (const text of ['10.0.0.1', '10.0.0.0/33', 'intranet', '10.0.0.0/8;fd00::/8'])
+      expect(namesOf(problemsOf({ WEBHOOK_ALLOW_NETS: text })), text).toEqual(['WEBHOOK_ALLOW_NETS']);
+  });
+
   test('the role migrate stands alone: it ends when it is done', () => {
     expect(load({ ROLES: 'migrate' }).roles).toEqual(['migrate']);
     expect(problemsOf({ ROLES: 'api,migrate' })).toEqual([

@@ -108,10 +108,12 @@ async function readDrawing(bytes: Buffer): Promise<Upload> {
 }
 
 async function readPhoto(bytes: Buffer, kind: Exclude<Kind, 'svg'>): Promise<Upload> {
+  // First, for what else reads it has no limit of parts.
+  const upright = stripMetadata(bytes, kind, 1);
+  if (upright === null) throw refused('is broken: it is not built as its type demands');
   const { width, height, orientation } = await measure(bytes);
   requireSize({ width, height });
-  const kept = stripMetadata(bytes, kind, orientation);
-  if (kept === null) throw refused('is broken: it is not built as its type demands');
+  const kept = orientation > 1 ? (stripMetadata(bytes, kind, orientation) ?? upright) : upright;
   requireBytes(kept); // what says how it is turned may be new
   try {
     // A head that looks right may be followed by nothing: every row of what is kept is read once.

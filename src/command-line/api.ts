@@ -1,5 +1,6 @@
 import { open, readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
+import { byteOrderMark } from '../platform/lib/csv.ts';
 import { parseUrl } from '../platform/lib/url.ts';
 import { type Call, CommandError, exitCodes, idOption, textOption, usageError } from './command.ts';
 
@@ -111,7 +112,7 @@ export function say({ out }: Pick<Call, 'out'>, answer: unknown): number {
 export async function readJsonFile({ stdin }: Pick<Call, 'stdin'>, file: string): Promise<unknown> {
   const json = file === '-' ? await readAll(stdin) : await readFile(file, 'utf8');
   try {
-    return JSON.parse(json);
+    return JSON.parse(json.startsWith(byteOrderMark) ? json.slice(byteOrderMark.length) : json);
   } catch (err) {
     throw new CommandError(exitCodes.refused, `${file} is not valid JSON: ${(err as Error).message}`);
   }

@@ -1,3 +1,4 @@
+import { BlockList, isIPv4 } from 'node:net';
 import { availableParallelism } from 'node:os';
 import proxyAddr from '@fastify/proxy-addr';
 import type { Variables } from './schema.ts';
@@ -69,6 +70,24 @@ function isNet(text: string): boolean {
   try {
     proxyAddr.compile([text]);
     return /^[0-9a-fA-F.:/]+$/.test(text); // it also knows names of nets
+  } catch {
+    return false;
+  }
+}
+
+/** Checks WEBHOOK_ALLOW_NETS, which the guard of addresses reads. @param problems gets what is wrong */
+export function checkNets(text: string, problems: string[]): string {
+  for (const net of text.split(',').map((part) => part.trim()))
+    if (net !== '' && !isCidr(net))
+      problems.push(`WEBHOOK_ALLOW_NETS has "${net}", which is no net: write address/bits, such as 10.0.0.0/8`);
+  return text;
+}
+
+function isCidr(text: string): boolean {
+  const [, address = '', bits] = /^([^%/]+)\/(\d{1,3})$/.exec(text) ?? [];
+  try {
+    new BlockList().addSubnet(address, Number(bits), isIPv4(address) ? 'ipv4' : 'ipv6');
+    return true;
   } catch {
     return false;
   }

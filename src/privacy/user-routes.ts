@@ -13,6 +13,9 @@ import { type Erasure, findErasure, listErasures, statusOf } from './erasures.ts
 const erasurePath = '/manage/v1/privacy/erasure';
 const tags = ['Privacy'];
 
+/** Erasures of one page (count). */
+const defaultLimit = 50;
+
 const userBody = Type.Object(
   {
     pub_user_id: textOrNumber(256, 'Your id of the user. Give this or `ad_fp`.'),
@@ -95,7 +98,7 @@ const listSchema = {
   tags,
   querystring: Type.Object({
     ...publisherQuery.properties,
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
+    limit: Type.Optional(Type.String({ pattern: '^([1-9]\\d?|100)$', description: `1–100, default ${defaultLimit}.` })),
     cursor: Type.Optional(Type.String({ maxLength: 36, description: '`next_cursor` of the page before.' })),
   }),
   response: { 200: erasuresAnswer, ...errorAnswers(400, 401, 403, 404) },
@@ -138,10 +141,10 @@ export async function privacyUserRoutes(app: App, { auth, management, desk }: Pr
 
   app.get(erasurePath, { schema: listSchema, preValidation }, async (request) => {
     const { actor, publisherId } = callOf(request);
-    const { limit = 50, cursor = null } = request.query;
+    const { limit = defaultLimit, cursor = null } = request.query;
     if (cursor !== null && !isUuid7(cursor)) throw new AppError('invalid_cursor');
     const { erasures, next } = await management.read(actor, publisherId, ({ executor }) =>
-      listErasures(executor, publisherId, { limit, before: cursor }),
+      listErasures(executor, publisherId, { limit: Number(limit), before: cursor }),
     );
     return { message: 'Erasures.', data: erasures.map(viewOf), next_cursor: next };
   });

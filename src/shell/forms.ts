@@ -1,4 +1,4 @@
-import { type Html, html, nothing } from '../platform/http/html.ts';
+import { type Html, html, late, nothing } from '../platform/http/html.ts';
 import { t, tHtml } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
 import type { FieldErrors } from './context.ts';
@@ -96,7 +96,7 @@ export function createForm(values: FormValues, fieldErrors: FieldErrors = [], to
     to,
     values,
     focus,
-    summary: () => (errors.size === 0 ? nothing : errorSummary(state)),
+    summary: () => (errors.size === 0 ? nothing : late(() => errorSummary(state))),
     input: (name, options) => field(state, name, options, input(state, name, options)),
     textarea: (name, options) => field(state, name, options, textarea(state, name, options)),
     select: (name, options) => field(state, name, options, select(state, name, options)),
@@ -275,7 +275,7 @@ const lowerFirst = (text: string): string =>
 const labelOf = ({ label, of }: { label: string; of?: string | undefined }): string =>
   of === undefined ? label : t('forms.of', { of, label: lowerFirst(label) });
 
-/** Every error with the label of its field; of fields that are not rendered yet, with its name. */
+/** Every error with the label of its field; of fields that the form does not show, with its name. */
 function errorSummary({ errors, labels }: FormState): Html {
   const fieldOf = (name: string): string | undefined =>
     [...labels.keys()]
@@ -285,8 +285,7 @@ function errorSummary({ errors, labels }: FormState): Html {
     const field = fieldOf(name);
     if (field !== undefined) return html`<li><a href="#${idOf(field)}">${labels.get(field)}</a>: ${message}</li>`;
     if (name === '') return html`<li>${sentence(message)}</li>`;
-    const text = name.replaceAll(/[._]/g, ' ');
-    return html`<li>${labels.size === 0 ? html`<a href="#${idOf(name)}">${text}</a>` : text}: ${message}</li>`;
+    return html`<li>${name.replaceAll(/[._]/g, ' ')}: ${message}</li>`;
   });
   return html`
     <div class="notice failed" role="alert" tabindex="-1" data-focus>

@@ -123,7 +123,7 @@ test('a name cannot add a header', async () => {
 });
 
 test.each([
-  ['de', 'ltr', 'Dein Vorteil'],
+  ['de', 'ltr', 'Ihr Vorteil'],
   ['ar', 'rtl', 'ميزتك'],
 ])('in %s it reads in the language of the user', async (language, direction, title) => {
   const { id } = await calls.wrap(`speaker of ${language}`, {

@@ -98,6 +98,21 @@ test('publishers are served in turn: an erasure does not wait for many erasures 
   expect((await t.pool.query('select 1 from erasures where finished_at is null')).rows).toEqual([]);
 });
 
+test('erasures are listed by page, the newest first', async () => {
+  const asked: string[] = [];
+  for (const user of ['a', 'b', 'c']) {
+    asked.unshift((await askErasure(t, { pub_user_id: `listed ${user}` })).json().data.id);
+    t.clock.ms += 1000;
+  }
+  const url = `/manage/v1/privacy/erasure?api_key=${t.publisher.key}`;
+  const page = async (query: string) => (await t.app.inject(url + query)).json();
+  const first = await page('&limit=2');
+  expect(first.data.map(({ id }: { id: string }) => id)).toEqual(asked.slice(0, 2));
+  expect((await page(`&limit=1&cursor=${first.next_cursor}`)).data).toMatchObject([{ id: asked[2] }]);
+  for (const limit of ['0', '101', 'x', '1.5'])
+    expect((await page(`&limit=${limit}`)).error.code).toBe('invalid_request');
+});
+
 test('an erasure by ad_fp takes the device’s sessions and what was saved from them', async () => {
   const onDevice = await showOffer(t, { ad_fp: 'phone-1', pub_user_id: 'owner-1' });
   const elsewhere = await showOffer(t, { ad_fp: 'laptop-1', pub_user_id: 'owner-1' });

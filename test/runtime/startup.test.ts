@@ -70,6 +70,15 @@ test('the schema of the next release is used where that is allowed, as in a roll
   await clone.drop();
 });
 
+test.each([
+  'postgres://u:secret@/db?host=/no/such/folder',
+  'postgres:///db?user=u&host=%2Fno%2Fsuch%2Ffolder&password=secret',
+])('a database behind a socket, %s, is named by its folder', async (url) => {
+  const failed = openCheckedDatabase(url, 0).catch((err: Error) => err.message);
+  expect(await failed).toMatch(/^DATABASE_URL: no database answered at \/no\/such\/folder within 0 s \(.*ENOENT/);
+  expect(await failed).not.toContain('secret');
+});
+
 test('an unreachable database is waited for, and then named with its variable and reason', async () => {
   const port = await freePort();
   const url = `postgres://u:secret@127.0.0.1:${port}/x`;

@@ -74,6 +74,7 @@ const files: readonly [string, () => Buffer][] = [
   ['numbers for rows', () => fileOf('offers', () => '1')],
   ['lists for rows', () => fileOf('offers', () => '[]')],
   ['one long text', () => Buffer.from(`{"perkwire_catalogue":1,"publisher":{"name":"${'x'.repeat(30 * mb)}"}}`)],
+  ['a text of escaped quotes', () => Buffer.from(`{"perkwire_catalogue":1,"offers":["${'\\"'.repeat(15 * mb)}"]}`)],
   ['a row with a long list', () => repeat('{"perkwire_catalogue":1,"offers":[{"id":[', () => '1', ']}]}', 30 * mb)],
   ['many members', () => repeat('{"perkwire_catalogue":1,', (id) => `"m${id}":1`, '}', 30 * mb)],
   ['a long list at the top', () => repeat('[', () => '{}', ']', 30 * mb)],

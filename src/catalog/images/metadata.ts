@@ -14,10 +14,18 @@ export function stripMetadata(bytes: Buffer, type: ImageType, orientation: numbe
   try {
     return strip === undefined ? null : strip(bytes, orientation > 1 && orientation <= 8 ? turn(orientation) : null);
   } catch (err) {
-    if (err instanceof RangeError) return null; // a length that points behind the end
+    if (err instanceof RangeError) return null; // a length that points behind the end, or too many parts
     throw err;
   }
 }
+
+/** Segments or chunks of a picture (count), far beyond what encoders write: other requests wait while they are read. */
+const maxParts = 10_000;
+
+/** @throws RangeError beyond so many */
+const refuseBeyondParts = (count: number): void => {
+  if (count > maxParts) throw new RangeError('too many parts');
+};
 
 type Stripper = (bytes: Buffer, turn: Buffer | null) => Buffer | null;
 
@@ -43,7 +51,8 @@ function stripJpeg(bytes: Buffer, turned: Buffer | null): Buffer | null {
   const kept: Buffer[] = [bytes.subarray(0, 2)];
   const exif = turned === null ? null : segment(0xe1, Buffer.concat([exifHead, turned]));
   let isTurnDue = exif !== null;
-  for (let at = 2; ; ) {
+  for (let at = 2, parts = 1; ; parts++) {
+    refuseBeyondParts(parts);
     if (bytes.readUInt8(at) !== 0xff) return null;
     const marker = bytes.readUInt8(at + 1);
     if (marker === 0xff) {
@@ -92,7 +101,8 @@ const keptChunks: ReadonlySet<string> = new Set(
 function stripPng(bytes: Buffer, turned: Buffer | null): Buffer | null {
   const kept: Buffer[] = [bytes.subarray(0, 8)];
   let isTurnDue = turned !== null;
-  for (let at = 8; at < bytes.length; ) {
+  for (let at = 8, parts = 1; at < bytes.length; parts++) {
+    refuseBeyondParts(parts);
     const name = bytes.toString('latin1', at + 4, at + 8);
     const end = at + 12 + bytes.readUInt32BE(at);
     if (end > bytes.length) return null;
@@ -123,7 +133,8 @@ const hasXmp = 0x04;
 function stripWebp(bytes: Buffer, turned: Buffer | null): Buffer | null {
   const kept: Buffer[] = [];
   const fileEnd = Math.min(bytes.length, 8 + bytes.readUInt32LE(4));
-  for (let at = 12; at + 8 <= fileEnd; ) {
+  for (let at = 12, parts = 1; at + 8 <= fileEnd; parts++) {
+    refuseBeyondParts(parts);
     const name = bytes.toString('latin1', at, at + 4);
     const size = bytes.readUInt32LE(at + 4);
     if (at + 8 + size > fileEnd) return null;

@@ -41,7 +41,8 @@ export function selectPage(
   const linkMatches = linked !== null && filterOffers([linked.offer], filter).length > 0;
   const page: Entry[] = linkMatches && offset === 0 ? [{ ...linked, position: 0 }] : [];
   let next = offset;
-  for (; next < offers.length && page.length < limit; next += 1) {
+  // Each page comes further, also where the offer of the link fills it.
+  for (; next < offers.length && (page.length < limit || next === offset); next += 1) {
     const offer = offers[next] as Offer | null;
     if (offer !== null && matching.has(offer)) page.push({ offer, position: next + 1 });
   }

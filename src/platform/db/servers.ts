@@ -26,3 +26,11 @@ export function createServers(databaseUrl: string): Servers {
     },
   };
 }
+
+const place = /^[^/]*\/\/(?:[^@/?#]*@)?(?<host>[^/?#]*).*?(?:[?&]host=(?<named>[^&#]*)|$)/;
+
+/** Where a server is, for messages: its host and port, or the folder of its socket. */
+export function placeOf(url: string): string {
+  const { host = '', named = '' } = place.exec(url)?.groups ?? {};
+  return host === '' ? named.replaceAll(/%2f/gi, '/') : host;
+}

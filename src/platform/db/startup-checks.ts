@@ -3,7 +3,7 @@ import { type Found, findWritable, ReadOnlyError } from './find-writable.ts';
 import { checkAppliedMigrations, type SchemaOptions } from './migrate.ts';
 import { Connection } from './pool.ts';
 import { retryStart } from './retry-start.ts';
-import { createServers } from './servers.ts';
+import { createServers, placeOf } from './servers.ts';
 
 const oldestVersion = 14;
 
@@ -46,10 +46,9 @@ function unreachable(err: Error, urls: readonly string[], limitMs: number): Star
       'DATABASE_URL: the database is read-only, a standby or set so. List the primary too, as in ' +
         'postgres://a:5432,b:5432/perkwire, or end default_transaction_read_only.',
     );
-  const hosts = urls.map((url) => new URL(url).host).join(', ');
   const reason = err.message || (err as { code?: string }).code;
   return new StartupError(
-    `DATABASE_URL: no database answered at ${hosts} within ${limitMs / 1000} s (${reason}). ` +
+    `DATABASE_URL: no database answered at ${urls.map(placeOf).join(', ')} within ${limitMs / 1000} s (${reason}). ` +
       'Start it, or correct the URL.',
   );
 }

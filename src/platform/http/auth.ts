@@ -95,7 +95,7 @@ export function presentedKey(source: KeySource): string | null {
   const body = (typeof source.body === 'object' && source.body !== null ? source.body : {}) as Record<string, unknown>;
   const bearer = /^bearer +(\S+)$/i.exec(source.headers.authorization ?? '')?.[1];
   for (const candidate of [query.api_key, bearer, body.key, body.api_key]) {
-    if (candidate === undefined || candidate === '') continue;
+    if (candidate === undefined || candidate === null || candidate === '') continue;
     if (typeof candidate !== 'string') throw new AppError('unknown_key');
     return candidate;
   }

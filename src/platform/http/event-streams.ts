@@ -49,6 +49,11 @@ export function createEventStreams(logger: Logger): EventStreams {
   const state: State = { open: new Map(), logger };
   return {
     open: (reply, options) => {
+      if (reply.request.method === 'HEAD') {
+        writeHead(reply);
+        reply.raw.end();
+        return;
+      }
       const own = [...state.open.values()].filter(({ owner }) => owner === options.owner).length;
       if (own >= maxStreamsPerOwner) throw new AppError('too_many_requests', { retryAfterS: refusedForS });
       if (state.open.size >= maxStreams) makeRoom(state, options.publisherId);

@@ -26,6 +26,13 @@ export const trusted = (markup: string): Html => ({ markup });
 
 export const nothing: Html = trusted('');
 
+/** Markup that is made after all else that stands in its template. */
+export const late = (make: () => Html): Html => ({
+  get markup() {
+    return make().markup;
+  },
+});
+
 type PageParts = {
   title: string;
   style: string;

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import { byteOrderMark } from '../lib/csv.ts';
 import { createPacer, runInSlices } from '../lib/slices.ts';
 
 /** What a body that is read in slices may hold. */
@@ -29,7 +30,8 @@ type Member = { name: string; value: Span | Span[] };
  * wait.
  * @throws AppError malformed_json; body_too_large where the body has more than the limits allow
  */
-export async function readJsonInSlices(bytes: Buffer, limits: SliceLimits): Promise<unknown> {
+export async function readJsonInSlices(body: Buffer, limits: SliceLimits): Promise<unknown> {
+  const bytes = body.subarray(body.subarray(0, 3).equals(markBytes) ? markBytes.length : 0);
   const split = await runInSlices(splitBody(bytes, limits));
   const pace = createPacer();
   const readRows = async (spans: readonly Span[]): Promise<unknown[]> => {
@@ -41,14 +43,17 @@ export async function readJsonInSlices(bytes: Buffer, limits: SliceLimits): Prom
     return rows;
   };
   if ('rows' in split) return readRows(split.rows);
-  const body: Record<string, unknown> = {};
+  const read: Record<string, unknown> = {};
   for (const { name, value } of split.members) {
-    if (name === '__proto__' || Object.hasOwn(body, name)) throw malformed();
-    body[name] = Array.isArray(value) ? await readRows(value) : parse(bytes, value);
+    if (name === '__proto__' || Object.hasOwn(read, name)) throw malformed();
+    read[name] = Array.isArray(value) ? await readRows(value) : parse(bytes, value);
     await pace();
   }
-  return body;
+  return read;
 }
+
+/** Editors and shells of Windows write it before UTF-8. */
+const markBytes = Buffer.from(byteOrderMark);
 
 const malformed = (message?: string): AppError =>
   new AppError('malformed_json', message === undefined ? {} : { message });
@@ -154,15 +159,17 @@ function* skipSpace(bytes: Buffer, start: number): Generator<void, number> {
 /** The place after a value. What is no JSON may end anywhere: it is refused when it is read. */
 function* endOfValue(bytes: Buffer, start: number, { limits, name }: Place): Generator<void, number> {
   const most = limits.rowBytes(name);
+  const tooLong = (): AppError => tooLarge(`A row may have at most ${most} bytes`, limits);
   let depth = 0;
   let values = 0;
   let members = 0;
   let seenAt = start;
   for (let at = start; at < bytes.length; at++) {
-    if (at - start > most) throw tooLarge(`A row may have at most ${most} bytes`, limits);
+    if (at - start > most) throw tooLong();
     const byte = bytes[at] as number;
     if (byte === quote) {
-      at = endOfString(bytes, at);
+      at = yield* endOfString(bytes, at);
+      if (at - start > most) throw tooLong();
       if (depth === 0) return at + 1;
     } else if (byte === openBrace || byte === openBracket) {
       depth += 1;
@@ -188,11 +195,16 @@ function* endOfValue(bytes: Buffer, start: number, { limits, name }: Place): Gen
 }
 
 /** The index of the quote that ends the string that begins at `start`. */
-function endOfString(bytes: Buffer, start: number): number {
+function* endOfString(bytes: Buffer, start: number): Generator<void, number> {
+  let seenAt = start;
   for (let end = bytes.indexOf(quote, start + 1); end !== -1; end = bytes.indexOf(quote, end + 1)) {
     let first = end;
     while (bytes[first - 1] === backslash) first -= 1;
     if ((end - first) % 2 === 0) return end;
+    if (end - seenAt >= sliceBytes) {
+      seenAt = end;
+      yield;
+    }
   }
   throw malformed();
 }

@@ -521,7 +521,7 @@ export const de: Messages = {
     pictureUploaded: 'lässt sich nicht ändern: Das Bild wurde hochgeladen',
     pictureOrUrl: 'wird benötigt, sonst ein Bild zum Hochladen',
     beyondPermissions: '{permission} gehört nicht zu Ihren eigenen',
-    beyondMaker: 'Ein Schlüssel darf höchstens das, was sein Ersteller darf.',
+    beyondMaker: 'Ein Schlüssel oder eine Rolle darf höchstens das, was der Ersteller darf.',
     beyondRate: 'darf höchstens {max, number} sein: Ein Schlüssel kann das Limit nicht aufheben, das er selbst hat',
     futureTime: 'muss in der Zukunft liegen',
     timeWithOffset: 'muss ein Zeitpunkt mit Zeitverschiebung sein, etwa 2030-01-31T00:00:00Z',
@@ -1148,7 +1148,7 @@ export const de: Messages = {
       'damals nicht galten, änderten nichts.',
     rest: '{rest, plural, one {# weitere Regel wurde} other {# weitere Regeln wurden}} nicht betrachtet.',
     ruleName:
-      '{by, select, category {Kategorie {value}} brand {Marke {value}} advertiser {Werbetreibender {value}} domain ' +
+      '{by, select, category {Kategorie {value}} brand {Marke {value}} advertiser {Werbekunde {value}} domain ' +
       '{Domain {value}} offer {Angebot {value}} competitor {Wettbewerber {value}} word {Wort „{value}“} separation ' +
       '{Kategorien getrennt} allowed_categories {Nur die Kategorien {value}} allowed_brands {Nur die Marken {value}} ' +
       'allowed_advertisers {Nur die Werbekunden {value}} allowed_domains {Nur die Domains {value}} other ' +
@@ -1462,20 +1462,20 @@ export const de: Messages = {
       },
     },
     message: {
-      title: '{count, plural, =1 {Dein Vorteil} other {Deine {count} Vorteile}}',
-      why: 'Du bekommst diese Mail, weil du bei {publisher} darum gebeten hast.',
+      title: '{count, plural, =1 {Ihr Vorteil} other {Ihre {count} Vorteile}}',
+      why: 'Sie erhalten diese E-Mail, weil Sie bei {publisher} darum gebeten haben.',
       unsubscribe: 'Abmelden',
       use: 'Einlösen',
-      goneTitle: 'Keine Mails mehr',
-      gone: 'Du bekommst diese Mails nicht mehr.',
-      question: 'Möchtest du diese Mails nicht mehr bekommen?',
+      goneTitle: 'Keine E-Mails mehr',
+      gone: 'Sie erhalten diese E-Mails nicht mehr.',
+      question: 'Möchten Sie diese E-Mails nicht mehr erhalten?',
       reminder: 'Ein gemerktes Angebot endet bald',
-      confirmTitle: 'Bestätige deine Adresse',
+      confirmTitle: 'Bestätigen Sie Ihre Adresse',
       confirmText:
-        '{publisher} schickt dir deine Vorteile per E-Mail, sobald du diese Adresse bestätigt hast. Wenn du ' +
-        'sie nicht angefordert hast, musst du nichts tun.',
+        '{publisher} schickt Ihnen Ihre Vorteile per E-Mail, sobald Sie diese Adresse bestätigt haben. Wenn Sie ' +
+        'sie nicht angefordert haben, müssen Sie nichts tun.',
       confirm: 'Bestätigen',
-      confirmed: 'Bestätigt. Deine Vorteile sind unterwegs.',
+      confirmed: 'Bestätigt. Ihre Vorteile sind unterwegs.',
     },
     coupon: { code: 'Gutscheincode', until: 'Gültig bis {date}' },
     wallet: {
@@ -1667,7 +1667,7 @@ export const de: Messages = {
     doesOffers: '{count, plural, one {ein Angebot} other {# Angebote}}',
     doesRanking: 'eine Rangfolge nur nach Gewicht',
     doesTexts: 'andere Texte oder Einstellungen ({names})',
-    doesTheme: 'Theme {id}',
+    doesTheme: 'Design {id}',
     draftState: 'Entwurf',
     endAt: 'Endet von selbst',
     endAtHint: 'Leer: wenn es gestoppt wird.',
@@ -1686,7 +1686,7 @@ export const de: Messages = {
     holdoutHint: 'Ihre Nutzer werden mit denen verglichen, die etwas gesehen hätten. In Antworten heißt sie {arm}.',
     in_controls: 'Mindesterlöse der Platzierungen',
     in_placements: 'Platzierung {key}',
-    in_themes: 'Theme {key}',
+    in_themes: 'Design {key}',
     intervals: 'Die Intervalle gelten zu allen Zeiten zugleich: Häufiges Nachsehen schadet nicht.',
     isControl: 'Kontrolle',
     isPermanent: '{arm} gilt dauerhaft',
@@ -1713,10 +1713,10 @@ export const de: Messages = {
     nameHint: 'Etwa: drei Angebote statt zwei.',
     narrows: 'Was am Ende jedes Tages bekannt war: Das Intervall wird mit den Nutzern schmaler.',
     needed: 'etwa {users} sind nötig, um {lift} zu sehen',
-    newTheme: 'eine Kopie des Themes, das auch anderswo verwendet wird',
+    newTheme: 'eine Kopie des Designs, das auch anderswo verwendet wird',
     noHistory: 'Noch nichts: Es ist ein Entwurf.',
     none: 'Noch keine Experimente',
-    noneText: 'Vergleichen Sie Zahlen von Angeboten, Themes, Rangfolgen oder Angebote mit keinen.',
+    noneText: 'Vergleichen Sie Zahlen von Angeboten, Designs, Rangfolgen oder Angebote mit keinen.',
     notEnough: 'Die Daten reichen noch nicht aus.',
     notEnoughDays:
       'Die Daten reichen noch nicht aus: noch etwa {days, plural, one {ein Tag} other {# Tage}} bei diesem Tempo.',
@@ -1768,7 +1768,7 @@ export const de: Messages = {
     stoppedState: 'Gestoppt',
     texts: 'Andere Einstellungen des Werbeplatzes',
     textsHint: 'Für Entwickler: JSON, etwa ein Objekt mit settings.',
-    theme: 'Theme',
+    theme: 'Design',
     title: 'Experimente',
     together: '{count, plural, one {Dieses Intervall gilt} other {Diese # Intervalle gelten zusammen}} mit 95 %.',
     tooFew: 'Es sind noch zu wenige Nutzer für einen Vergleich.',
@@ -2041,7 +2041,7 @@ export const de: Messages = {
     reminderHoursHint: 'Leer: keine Erinnerungen.',
     saved: 'Einstellungen der Vorteils-Mails gespeichert.',
     preview: 'Vorschau',
-    previewLead: 'Mit erfundenen Vorteilen, in den Farben Ihres Standard-Themes.',
+    previewLead: 'Mit erfundenen Vorteilen, in den Farben Ihres Standarddesigns.',
     language: 'Sprache',
     show: 'Anzeigen',
     sendTest: 'An {email} senden',
@@ -2316,7 +2316,7 @@ export const de: Messages = {
     find: 'Finden',
     found: 'Was gespeichert ist',
     foundNothing: 'Unter dieser Kennung ist nichts gespeichert.',
-    incomplete: 'Es ist mehr, als ein Export fasst: Er enthält die neuesten 2.000 Zeilen einer Art.',
+    incomplete: 'Es ist mehr, als ein Export fasst: Er enthält höchstens 2.000 Zeilen jeder Art.',
     export: 'Als JSON exportieren',
     erase: 'Löschen',
     eraseQuestion:
@@ -2512,7 +2512,7 @@ export const de: Messages = {
     recipients: 'Empfänger',
     scheduled: 'Der Bericht wird an {recipient} gesendet.',
     scheduleLead:
-      'Kommt per E-Mail als Tabelle mit CSV-Datei oder in einen Chat-Kanal Ihrer Warnungen. Zeiten in {zone}.',
+      'Kommt per E-Mail als Tabelle mit CSV-Datei oder in einen Chat-Kanal Ihrer Meldungen. Zeiten in {zone}.',
     scheduleStopped: 'Der Bericht wird dorthin nicht mehr gesendet.',
     sendIt: 'Regelmäßig senden',
     stop: 'Beenden',

@@ -4,7 +4,7 @@ import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { type MessageKey, t } from '../../platform/i18n/messages.ts';
 import { isUuid7 } from '../../platform/lib/uuid7.ts';
 import type { App } from '../../platform/ports.ts';
-import type { UserSubject } from '../../platform/user-data.ts';
+import type { IdentifierKind, UserSubject } from '../../platform/user-data.ts';
 import { actionButton, saveForm } from '../../shell/actions.ts';
 import { badge, card, emptyState, notice, pager, type Tone, table } from '../../shell/components.ts';
 import { type FieldErrors, type Fields, queryText } from '../../shell/context.ts';
@@ -39,6 +39,10 @@ export const kindTexts: Readonly<Record<string, MessageKey>> = {
   webhooks: 'privacyDesk.webhooks',
 };
 
+/** Longest identifier, as for fetches (characters). */
+const maxIdentifierLength = 256;
+
+type Typed = { identifier: string; named_by: IdentifierKind };
 type Found = { subject: UserSubject; data: Record<string, unknown> };
 
 /**
@@ -50,8 +54,10 @@ export function deskPages(app: App, services: Services): void {
   const pages = publisherPages(app, services);
   const act = (then: (context: PublisherContext, subject: UserSubject) => Promise<PageResult>) => {
     return (context: PublisherContext, fields: Fields): Promise<PageResult> => {
-      const subject = subjectIn(desk, context, fields);
-      return subject === null ? show(services, context, { isMissing: true }) : then(context, subject);
+      const typed = typedIn(fields);
+      const problem = problemOf(typed.identifier);
+      if (problem !== null) return show(services, context, { typed, problem });
+      return then(context, desk.subjectOf(context.publisher.id, { [typed.named_by]: typed.identifier }));
     };
   };
   pages.get(path, 'admin', (context) => show(services, context, {}));
@@ -82,41 +88,48 @@ export function deskPages(app: App, services: Services): void {
   );
 }
 
-/** null: no identifier was typed */
-function subjectIn(desk: PrivacyDesk, { publisher }: PublisherContext, fields: Fields): UserSubject | null {
-  const identifier = fields.text('identifier').trim();
-  if (identifier === '' || identifier.length > 256) return null;
-  const name = fields.text('named_by') === 'ad_fp' ? 'ad_fp' : 'pub_user_id';
-  return desk.subjectOf(publisher.id, { [name]: identifier });
+const typedIn = (fields: Fields): Typed => ({
+  identifier: fields.text('identifier').trim(),
+  named_by: fields.text('named_by') === 'ad_fp' ? 'ad_fp' : 'pub_user_id',
+});
+
+/** null: it can be looked for */
+function problemOf({ length }: string): string | null {
+  if (length === 0) return t('privacyDesk.missing');
+  return length <= maxIdentifierLength ? null : t('apiTexts.tooLong', { max: maxIdentifierLength, length });
 }
 
 async function show(
   { management }: Services,
   context: PublisherContext,
-  { found, isMissing = false }: { found?: Found; isMissing?: boolean },
+  { found, typed, problem }: { found?: Found; typed?: Typed; problem?: string },
 ): Promise<Page> {
   const cursor = queryText(context, 'cursor');
   const { erasures, next } = await management.read(context, ({ executor, publisherId }) =>
     listErasures(executor, publisherId, { limit: erasuresPerPage, before: isUuid7(cursor) ? cursor : null }),
   );
   const own = context.path(path);
-  const errors = isMissing ? [{ path: '/identifier', message: t('privacyDesk.missing') }] : [];
+  const errors = problem === undefined ? [] : [{ path: '/identifier', message: problem }];
   return {
     title: t('nav.privacyDesk'),
     lead: t('privacyDesk.lead'),
     nav: 'privacy-desk',
-    status: isMissing ? 422 : 200,
+    status: problem === undefined ? 200 : 422,
     body: html`
-      ${card(t('privacyDesk.user'), userForm(context, found, errors))}
+      ${card(t('privacyDesk.user'), userForm(context, typed ?? typedOf(found?.subject), errors))}
       ${found === undefined ? nothing : foundCard(context, found)}
       ${card(t('privacyDesk.requests'), erasures.length === 0 ? noRequests() : erasureTable(context, erasures))}
       ${pager(cursor === '' ? null : own, next === null ? null : `${own}?cursor=${next}`)}`,
   };
 }
 
-function userForm(context: PublisherContext, found: Found | undefined, errors: FieldErrors): Html {
-  const { identifier = '', namedBy = 'pub_user_id' } = found?.subject ?? {};
-  const form = createForm({ identifier, named_by: namedBy }, errors);
+const typedOf = (subject: UserSubject | undefined): Typed => ({
+  identifier: subject?.identifier ?? '',
+  named_by: subject?.namedBy ?? 'pub_user_id',
+});
+
+function userForm(context: PublisherContext, typed: Typed, errors: FieldErrors): Html {
+  const form = createForm(typed, errors);
   const fields = html`
     ${form.summary()}
     ${columns([

@@ -66,6 +66,32 @@ describe.each(Object.keys(types) as Type[])('a %s that is uploaded', (type) => {
   });
 });
 
+/** A part of each type that says nothing, and where it may stand. */
+const emptyParts: Record<Type, { part: Buffer; at: (bytes: Buffer) => number }> = {
+  jpg: { part: Buffer.from([0xff, 0xc4, 0, 2]), at: () => 2 },
+  png: {
+    part: Buffer.from('\0\0\0\0pHYs\0\0\0\0', 'latin1'),
+    at: (bytes) => bytes.indexOf('IDAT') - 4,
+  },
+  webp: { part: Buffer.from('JUNK\0\0\0\0'), at: (bytes) => bytes.length },
+};
+
+test.each(Object.keys(types) as Type[])('a %s of parts without number is refused, not read', async (type) => {
+  const plain = await snap(type, 1);
+  const { part, at } = emptyParts[type];
+  const withParts = (count: number): Buffer => {
+    const given = Buffer.concat([
+      plain.subarray(0, at(plain)),
+      Buffer.alloc(count * part.length, part),
+      plain.subarray(at(plain)),
+    ]);
+    if (type === 'webp') given.writeUInt32LE(given.length - 8, 4);
+    return given;
+  };
+  expect(stripMetadata(withParts(1000), type, 1)).not.toBeNull();
+  expect(stripMetadata(withParts(10_000), type, 1)).toBeNull();
+});
+
 test('a progressive JPEG and its comment', async () => {
   const plain = await sharp(await drawStripes(60, 30))
     .jpeg({ progressive: true })

@@ -3,7 +3,7 @@ import { findWritable } from '../../../src/platform/db/find-writable.ts';
 import { startDatabaseHealth } from '../../../src/platform/db/health.ts';
 import { listen } from '../../../src/platform/db/listen.ts';
 import { createPool } from '../../../src/platform/db/pool.ts';
-import { createServers } from '../../../src/platform/db/servers.ts';
+import { createServers, placeOf } from '../../../src/platform/db/servers.ts';
 import { cloneDatabase } from '../../support/database.ts';
 import { type DatabaseProxy, startProxy } from '../../support/proxy.ts';
 
@@ -17,6 +17,16 @@ test('DATABASE_URL lists servers as libpq takes them', () => {
   expect(urlsOf('postgresql://a,[::1]:5433/db')).toEqual(['postgresql://a/db', 'postgresql://[::1]:5433/db']);
   expect(urlsOf('postgres://u@a/db')).toEqual(['postgres://u@a/db']);
   expect(urlsOf('postgres:///db?host=/run/postgresql')).toEqual(['postgres:///db?host=/run/postgresql']);
+});
+
+test.each([
+  ['postgres://u:p@a:5433/db?host=b', 'a:5433'],
+  ['postgresql://[::1]:5433/db', '[::1]:5433'],
+  ['postgres://u:p@/db?host=/run/postgresql', '/run/postgresql'],
+  ['postgres://u@/db?sslmode=disable&host=%2Frun%2Fpostgresql&port=5433', '/run/postgresql'],
+  ['postgres:///db', ''],
+])('%s is named without its secrets', (url, place) => {
+  expect(placeOf(url)).toBe(place);
 });
 
 test.each([

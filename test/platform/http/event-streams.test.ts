@@ -130,3 +130,18 @@ test('503: publishers that come late get an even share of the streams, also wher
   leaving.abort();
   await app.close();
 });
+
+test('a HEAD of a stream is answered at once, however often, and takes no place', async () => {
+  const app = Fastify();
+  const streams = createEventStreams(createLogger('silent'));
+  app.addHook('preClose', async () => streams.close());
+  app.get('/', async (_request, reply) => {
+    streams.open(reply, { owner: 'user', publisherId: 1, isAllowed: () => true, next: async () => [] });
+    return reply;
+  });
+  for (let asked = 0; asked < 8; asked += 1) {
+    const { statusCode, headers, body } = await app.inject({ method: 'HEAD', url: '/' });
+    expect([statusCode, headers['content-type'], body]).toEqual([200, 'text/event-stream; charset=utf-8', '']);
+  }
+  await app.close();
+});

@@ -81,6 +81,15 @@ describe('a key', () => {
     expect(await call(where)).toEqual({ status: 401, code, session: undefined });
   });
 
+  test('that is null is none, as for clients that write null for what they do not know', async () => {
+    const found = async (body: object) => {
+      const url = '/sdk/v4/usp/session/01a220db-0406-75da-8c39-cf5948733ab6.json';
+      return (await t.app.inject({ method: 'POST', url, payload: { action: 'wrap', ...body } })).json().error.code;
+    };
+    expect(await found({ key: null, api_key: 'demo-key' })).toBe('session_not_found');
+    expect(await found({ key: null })).toBe('missing_key');
+  });
+
   test('that is no text is refused', async () => {
     expect((await call({ body: { key: 5 } })).status).toBe(401);
     expect((await call({ body: { key: ['demo-key'] } })).status).toBe(401);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { html } from '../../../src/platform/http/html.ts';
+import { languages } from '../../../src/platform/i18n/languages.ts';
 import { t, tHtml } from '../../../src/platform/i18n/messages.ts';
 import { asReader, inLanguage, pseudoLocale } from '../../../src/platform/i18n/reader.ts';
 
@@ -19,6 +20,15 @@ test.each([
     inLanguage(language, () => t('endUser.wallet.count', { count })),
   );
   expect(said).toEqual(texts);
+});
+
+const textsIn = (tree: object): string[] =>
+  Object.values(tree).flatMap((part) => (typeof part === 'string' ? [part] : textsIn(part)));
+
+test('German speaks to all of its readers formally, and has one word for a theme', () => {
+  const texts = textsIn(languages.de.texts);
+  expect(texts.length).toBeGreaterThan(2000);
+  expect(texts.filter((text) => /\b(du|dir|dich|deine?[mnrs]?)\b|\bThemes?\b/i.test(text))).toEqual([]);
 });
 
 test('a placeholder takes any value as it is, and one without a value is an error', () => {

@@ -134,3 +134,19 @@ test('the command line finds, exports, erases and lists as the desk does', async
   expect((await logged())[1]).toMatchObject({ resource: 'erasures', actor_kind: 'key' });
   expect((await runCommand(['privacy', 'erase'], env)).err).toContain('Name one person');
 });
+
+test.each([
+  ['en', { identifier: ' ' }, 'Identifier</a>: is needed'],
+  ['de', { identifier: ' ' }, 'Kennung</a>: wird gebraucht'],
+  ['en', { identifier: 'x'.repeat(257) }, 'Identifier</a>: must be at most 256 characters long; it has 257'],
+  ['de', { identifier: 'x'.repeat(257) }, 'Kennung</a>: darf höchstens 256 Zeichen haben; es sind 257'],
+])('in %s the page names by its label what is wrong, and keeps what was typed', async (language, typed, said) => {
+  const { cookie } = await signInAs(demo.t, 'admin');
+  const token = csrfTokenOf(cookie.split('=')[1] ?? '');
+  const headers = { cookie, origin: demo.url, 'accept-language': language };
+  const page = await postForm(demo.t, base, { _csrf: token, named_by: 'ad_fp', ...typed }, headers);
+  expect(page.statusCode).toBe(422);
+  expect(page.body).toContain(said);
+  expect(page.body).toContain('<option value="ad_fp" selected>');
+  expect(page.body).toContain(`value="${typed.identifier.trim()}"`);
+});

@@ -1,0 +1,23 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readJson } from '../../../src/catalog/commands/catalogue.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'perkwire-catalogue-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function read(text: string): Promise<unknown> {
+  const file = join(folder, 'catalogue.json');
+  await writeFile(file, text);
+  return readJson(file);
+}
+
+test('a catalogue file is read with and without a byte order mark, and named where it is no JSON', async () => {
+  expect(await read('{"a":1}')).toEqual({ a: 1 });
+  expect(await read('\uFEFF{"a":1}')).toEqual({ a: 1 });
+  await expect(read('{"a":1')).rejects.toThrow(/catalogue\.json is not valid JSON/);
+});
