@@ -1573,6 +1573,7 @@ export const de: Messages = {
     request: 'Anfrage {id}',
     roleDenied: 'Ihre Rolle erlaubt das nicht.',
     signInFirst: 'Melden Sie sich zuerst an.',
+    formTooLarge: 'Das Formular ist größer als 512 kB. Laden Sie lange Listen als Datei hoch.',
     uploadTooLarge: 'Die Datei ist größer als 5 MB.',
   },
   events: {

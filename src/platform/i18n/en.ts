@@ -1518,6 +1518,7 @@ export const en = {
     request: 'Request {id}',
     roleDenied: 'Your role does not allow this.',
     signInFirst: 'Sign in first.',
+    formTooLarge: 'The form is larger than 512 kB. Hand in long lists as a file.',
     uploadTooLarge: 'The file is larger than 5 MB.',
   },
   events: {
