@@ -185,10 +185,14 @@ function textarea(state: FormState, name: string, options: FieldOptions): Html {
 
 function select(state: FormState, name: string, options: FieldOptions & { choices: readonly Choice[] }): Html {
   const chosen = textOf(state, name);
-  const isListed = options.choices.some(({ value }) => value === chosen);
-  // The stored value stays selected even where it is no longer a choice: saving must not change an untouched field.
-  const choices = isListed || chosen === '' ? options.choices : [{ value: chosen, text: chosen }, ...options.choices];
+  const choices = withStored(options.choices, chosen === '' ? [] : [chosen]);
   return html`<select ${controlAttributes(state, name, options)}>${optionsOf(choices, chosen)}</select>`;
+}
+
+/** Stored values stay chosen even where they are no choices: saving must not change an untouched field. */
+function withStored(choices: readonly Choice[], chosen: readonly string[]): readonly Choice[] {
+  const listed = new Set(choices.map(({ value }) => value));
+  return [...chosen.filter((value) => !listed.has(value)).map((value) => ({ value, text: value })), ...choices];
 }
 
 export const optionsOf = (choices: readonly Choice[], chosen: string): Html[] =>
@@ -237,7 +241,7 @@ function checkboxes(state: FormState, name: string, { label, of, hint, choices }
     <fieldset class="field" id="${idOf(name)}">
       <legend>${label}</legend>
       ${hint !== undefined && html`<p class="hint">${hint}</p>`}
-      <div class="boxes">${choices.map(box)}</div>
+      <div class="boxes">${withStored(choices, chosen).map(box)}</div>
       ${error !== undefined && errorText(error)}
     </fieldset>`;
 }

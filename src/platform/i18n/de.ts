@@ -1636,6 +1636,7 @@ export const de: Messages = {
     armDoes: '{share} der Nutzer bekommen {changes}.',
     armKeeps: '{share} der Nutzer bekommen den Werbeplatz wie bisher.',
     armKey: 'Variante',
+    armKeyHint: 'Leer, mit leerem Anteil: keine solche Variante.',
     asIs: 'Wie bisher',
     best: 'Am besten, mit Wahrscheinlichkeit',
     bestHint: 'Nach Bayes, wenn vorher nichts bekannt war.',

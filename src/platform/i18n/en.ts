@@ -1574,6 +1574,7 @@ export const en = {
     armDoes: '{share} of users get {changes}.',
     armKeeps: '{share} of users get the unit as it is.',
     armKey: 'Variant',
+    armKeyHint: 'Empty, with an empty share: no such variant.',
     asIs: 'As it is',
     best: 'Best, with probability',
     bestHint: 'By Bayes, where nothing was known before.',
