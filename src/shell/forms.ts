@@ -2,6 +2,7 @@ import { type Html, html, nothing } from '../platform/http/html.ts';
 import { t, tHtml } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
 import type { FieldErrors } from './context.ts';
+import { fieldName } from './field-names.ts';
 
 type FieldOptions = {
   label: string;
@@ -289,7 +290,7 @@ function errorSummary({ errors, labels }: FormState): Html {
     const field = fieldOf(name);
     if (field !== undefined) return html`<li><a href="#${idOf(field)}">${labels.get(field)}</a>: ${message}</li>`;
     if (name === '') return html`<li>${sentence(message)}</li>`;
-    const text = name.replaceAll(/[._]/g, ' ');
+    const text = fieldName(name).replaceAll('.', ' ');
     return html`<li>${labels.size === 0 ? html`<a href="#${idOf(name)}">${text}</a>` : text}: ${message}</li>`;
   });
   return html`
