@@ -2578,7 +2578,6 @@ export const de: Messages = {
     noActivity: 'Noch keine Aktivität',
     noActivityHere: 'Keine Aktivität.',
     noActivityLead: 'Nach der ersten Anfrage stehen hier Sitzungen, Impressions, Klicks und Umsatz.',
-    noneLastWeek: 'letzte Woche keine',
     ofAll: 'Von allen',
     ofStageBefore: 'Von der Stufe davor',
     offer: 'Angebot {id}',

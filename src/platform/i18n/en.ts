@@ -2480,7 +2480,6 @@ export const en = {
     noActivity: 'No activity yet',
     noActivityHere: 'No activity.',
     noActivityLead: 'Sessions, impressions, clicks and revenue appear here after the first request.',
-    noneLastWeek: 'none last week',
     ofAll: 'Of all',
     ofStageBefore: 'Of the stage before',
     offer: 'Offer {id}',
