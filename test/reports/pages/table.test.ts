@@ -83,6 +83,16 @@ test('every range has days, on every day of a year', () => {
   }
 });
 
+test.each([
+  ['Europe/Berlin', '2026-10-26T01:40:00+01:00', '2026-10-25T02:00:00+02:00'],
+  ['Europe/Berlin', '2026-03-30T02:40:00+02:00', '2026-03-29T03:00:00+02:00'],
+  ['America/St_Johns', '2026-11-02T00:10:00-03:30', '2026-11-01T01:00:00-02:30'],
+  ['Asia/Kathmandu', '2026-05-02T00:20:00+05:45', '2026-05-01T01:00:00+05:45'],
+])('in %s, today at %s is compared with yesterday until %s', (zone, now, until) => {
+  const { beforeUntilMs } = periodsOf(readState({ range: 'today' }), zone, Date.parse(now));
+  expect(beforeUntilMs).toBe(Date.parse(until));
+});
+
 test('days are written in one form, in every language', () => {
   const day = '2026-11-09';
   const forms = (language: string): string[] =>
