@@ -1,8 +1,9 @@
+import type { Publisher, Snapshot } from '../catalog/types.ts';
 import { type Html, html, nothing } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { drawnChart } from '../shell/chart.ts';
-import { card, table } from '../shell/components.ts';
+import { card, link, table } from '../shell/components.ts';
 import { moneyFormat } from '../shell/money.ts';
 import { type Metrics, sumOf } from './metrics.ts';
 import { changeText, formatted } from './pages/explorer/charts.ts';
@@ -14,6 +15,7 @@ import {
   metricOf,
   type ReportMetric,
 } from './pages/explorer/metrics.ts';
+import { namesOf, valueText } from './pages/explorer/names.ts';
 import { dayText } from './pages/explorer/periods.ts';
 import type { ActivityRow } from './query/types.ts';
 import { type MetricsView, metricsView } from './view.ts';
@@ -76,6 +78,22 @@ function withEmptyDays(
     const time = new Date(startMs + index * dayMs).toISOString().slice(0, 10);
     return { time, metrics: byDay.get(time) ?? none };
   });
+}
+
+/** Offers in a breakdown: with a link where they are the publisher's own, and others by id where it shows them no more. */
+export function offerNames(
+  snapshot: Snapshot,
+  publisher: Publisher,
+  pageOf: (id: number) => string,
+): (id: string | number) => Html | string {
+  const names = namesOf(snapshot, publisher);
+  return (id) => {
+    const text = valueText(names, 'offer', String(id));
+    const offer = names.offer(Number(id));
+    if (offer === undefined) return text;
+    const name = offer.publisherId === publisher.id ? link(pageOf(offer.id), text) : text;
+    return html`${name}<br><span class="hint">${offer.campaign.advertiserName}</span>`;
+  };
 }
 
 /** Rows of a breakdown (count). */

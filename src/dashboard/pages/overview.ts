@@ -9,7 +9,7 @@ import { dayMs } from '../../platform/lib/time.ts';
 import { offsetMs } from '../../platform/lib/time-zone.ts';
 import type { App } from '../../platform/ports.ts';
 import { queryLiveMinutes } from '../../reports/activity.ts';
-import { breakdown, charts, maxGroups, metricTiles, todayTiles } from '../../reports/metric-tiles.ts';
+import { breakdown, charts, maxGroups, metricTiles, offerNames, todayTiles } from '../../reports/metric-tiles.ts';
 import { type Metrics, metricNames, sumOf } from '../../reports/metrics.ts';
 import { createReportService, currencyOf } from '../../reports/service.ts';
 import { metricsView } from '../../reports/view.ts';
@@ -35,6 +35,7 @@ export function overviewPages(app: App, { deps, ...services }: PageServices): vo
   const pages = publisherPages(app, services);
   const scope: Scope = { deps, reports: createReportService(deps), failFast: createFailFast(deps.dbHealth) };
   checklistPages(pages, { services: { deps }, failFast: scope.failFast });
+  pages.get('', 'analyst', ({ path }) => ({ to: path('/overview') }));
   pages.get('/overview', 'analyst', (context) => overviewPage(scope, context));
   pages.get('/overview/live', 'analyst', async (context) => ({ fragment: await liveCounters(scope, context) }));
 }
@@ -63,7 +64,7 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
   const currency = currencyOf(scope.deps.catalog.current(), publisher.id);
   const money = moneyFormat(currency);
   const total = metricsView(sumOf(overTime.rows));
-  const nameOfOffer = (id: string | number) => offerName(scope.deps, context, Number(id));
+  const nameOfOffer = offerNames(scope.deps.catalog.current(), publisher, (id) => context.path(`/offers/${id}`));
   const activity = async () => html`
     ${todayTiles(await todayAndLastWeek(scope, publisher), money)}
     ${rangeTabs(context, days)}
@@ -151,12 +152,4 @@ async function todayAndLastWeek(
   const localNowMs = localMsOf(publisher, deps.now());
   const [today, lastWeek] = await Promise.all([metricsUntil(localNowMs), metricsUntil(localNowMs - 7 * dayMs)]);
   return { today, lastWeek };
-}
-
-function offerName({ catalog }: Scope['deps'], { path }: PublisherContext, id: number): Html | string {
-  const offer = catalog.current().offers.get(id);
-  if (offer === undefined) return t('reports.offer', { id: String(id) });
-  return html`
-    <a href="${path(`/offers/${id}`)}">${offer.copy.title || t('reports.offer', { id: String(id) })}</a><br>
-    <span class="hint">${offer.campaign.advertiserName}</span>`;
 }
