@@ -80,7 +80,7 @@ function withEmptyDays(
   });
 }
 
-/** Offers in a breakdown: with a link where they are the publisher's own, and others by id where it shows them no more. */
+/** Offers in a breakdown: the publisher's own with a link, and what it does not show any more by its id. */
 export function offerNames(
   snapshot: Snapshot,
   publisher: Publisher,

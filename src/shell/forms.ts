@@ -94,9 +94,7 @@ export function createForm(values: FormValues, fieldErrors: FieldErrors = [], to
   const focus = String(values[focusField] ?? '');
   const state: FormState = { values, errors, labels: new Map(), focus };
   return {
-    to,
-    values,
-    focus,
+    ...{ to, values, focus },
     summary: () => (errors.size === 0 ? nothing : errorSummary(state)),
     input: (name, options) => field(state, name, options, input(state, name, options)),
     textarea: (name, options) => field(state, name, options, textarea(state, name, options)),
@@ -109,9 +107,8 @@ export function createForm(values: FormValues, fieldErrors: FieldErrors = [], to
 
 const idOf = (name: string): string => `f-${name.replaceAll(/[^\w-]/g, '-')}`;
 
-function errorOf({ errors }: FormState, name: string): string | undefined {
-  return errors.get(name) ?? [...errors].find(([path]) => path.startsWith(`${name}.`))?.[1];
-}
+const errorOf = ({ errors }: FormState, name: string): string | undefined =>
+  errors.get(name) ?? [...errors].find(([path]) => path.startsWith(`${name}.`))?.[1];
 
 function textOf({ values }: FormState, name: string): string {
   const value = values[name];
@@ -186,8 +183,8 @@ function textarea(state: FormState, name: string, options: FieldOptions): Html {
 
 function select(state: FormState, name: string, options: FieldOptions & { choices: readonly Choice[] }): Html {
   const chosen = textOf(state, name);
-  const choices = withStored(options.choices, chosen === '' ? [] : [chosen]);
-  return html`<select ${controlAttributes(state, name, options)}>${optionsOf(choices, chosen)}</select>`;
+  const choices = optionsOf(withStored(options.choices, chosen === '' ? [] : [chosen]), chosen);
+  return html`<select ${controlAttributes(state, name, options)}>${choices}</select>`;
 }
 
 /** Stored values stay chosen even where they are no choices: saving must not change an untouched field. */
@@ -265,8 +262,8 @@ const counterAttributes = ({ maxLength, idealLength }: FieldOptions): Html | fal
 function counter(id: string, text: string, { maxLength = 0, idealLength }: FieldOptions): Html {
   const ideal =
     idealLength !== undefined && html` <span class="ideal">${t('forms.ideal', { length: idealLength })}</span>`;
-  const length = html`<span data-count>${[...text].length}</span>`;
-  return html`<span class="count" id="${id}-count">${length} / ${maxLength}${ideal}</span>`;
+  const { length } = [...text];
+  return html`<span class="count" id="${id}-count"><span data-count>${length}</span> / ${maxLength}${ideal}</span>`;
 }
 
 const sentence = (text: string): string =>
@@ -282,10 +279,8 @@ const labelOf = ({ label, of }: { label: string; of?: string | undefined }): str
 
 /** Every error with the label of its field; of fields that are not rendered yet, with its name. */
 function errorSummary({ errors, labels }: FormState): Html {
-  const fieldOf = (name: string): string | undefined =>
-    [...labels.keys()]
-      .filter((field) => name === field || name.startsWith(`${field}.`))
-      .sort((a, b) => b.length - a.length)[0];
+  const isOf = (name: string) => (field: string) => name === field || name.startsWith(`${field}.`);
+  const fieldOf = (name: string) => [...labels.keys()].filter(isOf(name)).sort((a, b) => b.length - a.length)[0];
   const entries = [...errors].map(([name, message]) => {
     const field = fieldOf(name);
     if (field !== undefined) return html`<li><a href="#${idOf(field)}">${labels.get(field)}</a>: ${message}</li>`;

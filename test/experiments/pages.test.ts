@@ -206,7 +206,7 @@ test('an experiment that runs is renamed without a new version, with a second ar
   expect(data.placements.sort()).toEqual(['cart', 'confirmation', 'not-seen-yet']);
 });
 
-test('a variant with a share and no name is refused with all that was typed, and one without both is none', async () => {
+test('a variant with a share and no name is refused as it was typed, and one without both is none', async () => {
   const page = await open('admin', '/experiments/new');
   const field = (name: string) => page.locator(`[name="${name}"]`);
   await field('key').fill('nameless');
