@@ -45,6 +45,7 @@ function seriesOf({ names, dashed, kind, data }, legendOf) {
           : undefined,
       paths: isBar ? uPlot.paths.bars({ size: [0.7, 48] }) : undefined,
       points: { show: !isBar && data[0].length < 3 },
+      spanGaps: true,
       value: (_plot, value) => (value === null || value === undefined ? '–' : legendOf(value)),
     };
   });

@@ -52,13 +52,13 @@ export async function countNewAlerts(executor: Executor, { publisherId, userId }
   return rows[0]?.count ?? 0;
 }
 
-/** Marks all alerts as read. */
-export async function readAlerts(executor: Executor, { publisherId, userId }: Reader): Promise<void> {
+/** Marks alerts as read: those up to the newest that the user saw. */
+export async function readAlerts(executor: Executor, { publisherId, userId }: Reader, untilId: number): Promise<void> {
   await executor.query(
-    `insert into alert_readers (publisher_id, user_id, read_until)
-    select $1, $2, coalesce(max(id), 0) from alerts where publisher_id = $1
-    on conflict (publisher_id, user_id) do update set read_until = excluded.read_until`,
-    [publisherId, userId],
+    `insert into alert_readers as r (publisher_id, user_id, read_until)
+    select $1, $2, coalesce(max(id), 0) from alerts where publisher_id = $1 and id <= $3
+    on conflict (publisher_id, user_id) do update set read_until = greatest(r.read_until, excluded.read_until)`,
+    [publisherId, userId, untilId],
   );
 }
 

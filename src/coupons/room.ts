@@ -1,13 +1,15 @@
 import type { Accounts } from '../accounts/room.ts';
+import type { PublisherContext } from '../catalog/publisher-pages.ts';
 import type { Catalog } from '../catalog/room.ts';
 import type { ManagementClient } from '../management/page-client.ts';
+import type { Html } from '../platform/http/html.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
 import type { Shell } from '../shell/layout.ts';
 import { couponCommands } from './commands.ts';
 import { createCodeDigests, createCouponIssuer } from './issuer.ts';
-import { couponCard } from './pages/coupon-card.ts';
+import { couponCard, type Refused } from './pages/coupon-card.ts';
 import { couponPages } from './pages/coupon-pages.ts';
 import { findPool, markStock } from './pools.ts';
 import { redemptionRoutes } from './redemption-routes.ts';
@@ -34,10 +36,12 @@ export function createCoupons({ platform, catalog, accounts }: Needs) {
       await markStock(pool, null, now());
     },
   };
-  catalog.extensions.offerCards.push(async (context, offerId) => {
+  const card = async (context: PublisherContext, offerId: number, refused?: Refused): Promise<Html> => {
     const [stock] = await readStock(pool, offerId, now());
-    return couponCard(context, { offerId, pool: await findPool(pool, offerId), stock: stock?.view ?? noStock });
-  });
+    const shown = { offerId, pool: await findPool(pool, offerId), stock: stock?.view ?? noStock };
+    return couponCard(context, shown, refused);
+  };
+  catalog.extensions.offerCards.push((context, offerId) => card(context, offerId));
   return {
     name: 'coupons',
     commands: couponCommands,
@@ -56,7 +60,7 @@ export function createCoupons({ platform, catalog, accounts }: Needs) {
     routes: async (app: App) =>
       void (await app.register(couponRoutes, { http: catalog.managementHttp(accounts.auth), service })),
     pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>
-      couponPages(app, { ...shell, management, service }),
+      couponPages(app, { ...shell, management, service, card }),
     jobs: () => [watch],
   };
 }

@@ -1,11 +1,22 @@
-import { type Html, html } from '../platform/http/html.ts';
+import type { Publisher, Snapshot } from '../catalog/types.ts';
+import { type Html, html, nothing } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { dayMs } from '../platform/lib/time.ts';
-import { chart } from '../shell/chart.ts';
-import { card, table } from '../shell/components.ts';
-import { percent } from '../shell/format.ts';
+import { drawnChart } from '../shell/chart.ts';
+import { card, link, table } from '../shell/components.ts';
+import { moneyFormat } from '../shell/money.ts';
 import { type Metrics, sumOf } from './metrics.ts';
-import { type FormatMoney, formatOfView, isRateOfNothing, metricOf } from './pages/explorer/metrics.ts';
+import { changeText, formatted } from './pages/explorer/charts.ts';
+import {
+  type FormatMoney,
+  formatMetric,
+  formatOfView,
+  hasValue,
+  metricOf,
+  type ReportMetric,
+} from './pages/explorer/metrics.ts';
+import { namesOf, valueText } from './pages/explorer/names.ts';
+import { dayText } from './pages/explorer/periods.ts';
 import type { ActivityRow } from './query/types.ts';
 import { type MetricsView, metricsView } from './view.ts';
 
@@ -19,51 +30,38 @@ export function metricTiles(total: MetricsView, money: FormatMoney): Html {
   return html`<div class="stats">${tiles}</div>`;
 }
 
-type TodayAndLastWeek = { today: MetricsView; lastWeek: MetricsView };
+type TodayAndLastWeek = { today: Metrics; lastWeek: Metrics };
 
 export function todayTiles({ today, lastWeek }: TodayAndLastWeek, money: FormatMoney): Html {
-  const tiles = tileMetrics.map((metric) => {
-    const { name, text, kind } = metric;
-    const value = formatOfView(metric, today, money);
-    if (isRateOfNothing(name, today)) return tile(text, value);
-    return tile(text, value, change(today[name] ?? 0, lastWeek[name] ?? 0, kind === 'rate'));
-  });
+  const tiles = tileMetrics.map((metric) =>
+    tile(
+      metric.text,
+      formatted(metric, today, 'time', money),
+      hasValue(metric, today, 'time') ? changeText(metric, today, lastWeek) : nothing,
+    ),
+  );
   return html`
     <h2 class="section">${t('reports.todayVsLastWeek')}</h2>
     <div class="stats">${tiles}</div>`;
 }
 
-/** Smaller changes count as none. */
-const minChange = 0.0005;
+type Days = { rows: readonly ActivityRow[] /** The first day, as yyyy-mm-dd. */; from: string; count: number };
 
-/** Rates change by percentage points, other metrics by a share. */
-function change(value: number, previous: number, isRate: boolean): Html {
-  if (previous === 0) return html`<small>${t('reports.noneLastWeek')}</small>`;
-  const by = isRate ? value - previous : value / previous - 1;
-  if (Math.abs(by) < minChange) return html`<small>${t('reports.unchanged')}</small>`;
-  const text = isRate ? t('reports.points', { points: Math.abs(by * 100) }) : percent(Math.abs(by));
-  const direction =
-    by > 0 ? html`<span class="sr">${t('reports.up')}</span> ▲` : html`<span class="sr">${t('reports.down')}</span> ▼`;
-  return html`<small class="${by > 0 ? 'up' : 'down'}">${direction} ${text}</small>`;
-}
-
-/** `from`: the first of the days, as yyyy-mm-dd. */
-export function charts(rows: readonly ActivityRow[], from: string, days: number): Html {
-  const byDay = withEmptyDays(rows, from, days);
-  const activity = chart({
-    caption: t('reports.activityByDay'),
-    rows: byDay,
-    series: [
-      { label: t('metrics.sessions'), of: (m) => m.sessions },
-      { label: t('metrics.impressions'), of: (m) => m.impressions },
-      { label: t('metrics.clicks'), of: (m) => m.clicks },
-    ],
-  });
-  const revenue = chart({
-    caption: t('reports.revenueByDay'),
-    rows: byDay,
-    series: [{ label: t('metrics.revenue'), of: (m) => m.revenue }],
-  });
+export function charts({ rows, from, count }: Days, currency: string | null): Html {
+  const byDay = withEmptyDays(rows, from, count);
+  const times = byDay.map(({ time }) => ({ text: dayText(time), atMs: Date.parse(time) }));
+  const money = moneyFormat(currency);
+  const chart = (caption: string, metrics: readonly ReportMetric[]): Html => {
+    const [first = metricOf('')] = metrics;
+    return drawnChart({
+      ...{ caption, heading: t('layout.day'), times },
+      series: metrics.map(({ name, text }) => ({ label: text, values: byDay.map((day) => day.metrics[name] ?? 0) })),
+      style: first.kind === 'money' ? { currency } : first.kind,
+      format: (value) => formatMetric(first, value, money),
+    });
+  };
+  const activity = chart(t('reports.activityByDay'), ['sessions', 'impressions', 'clicks'].map(metricOf));
+  const revenue = chart(t('reports.revenueByDay'), [metricOf('revenue')]);
   return html`${card(t('reports.activity'), activity)}${card(t('metrics.revenue'), revenue)}`;
 }
 
@@ -80,6 +78,22 @@ function withEmptyDays(
     const time = new Date(startMs + index * dayMs).toISOString().slice(0, 10);
     return { time, metrics: byDay.get(time) ?? none };
   });
+}
+
+/** Offers in a breakdown: the publisher's own with a link, and what it does not show any more by its id. */
+export function offerNames(
+  snapshot: Snapshot,
+  publisher: Publisher,
+  pageOf: (id: number) => string,
+): (id: string | number) => Html | string {
+  const names = namesOf(snapshot, publisher);
+  return (id) => {
+    const text = valueText(names, 'offer', String(id));
+    const offer = names.offer(Number(id));
+    if (offer === undefined) return text;
+    const name = offer.publisherId === publisher.id ? link(pageOf(offer.id), text) : text;
+    return html`${name}<br><span class="hint">${offer.campaign.advertiserName}</span>`;
+  };
 }
 
 /** Rows of a breakdown (count). */

@@ -48,26 +48,6 @@ export function drawnChart({ caption, heading, times, series, format = String, .
     </details>`;
 }
 
-/** Counts and rates by name. */
-type MetricsView = Record<string, number>;
-
-type ChartRow = { time: string; metrics: MetricsView };
-
-export type ChartInput = {
-  caption: string;
-  rows: readonly ChartRow[];
-  series: readonly { label: string; of: (metrics: MetricsView) => number | undefined }[];
-};
-
-/** A line chart by day. */
-export const chart = ({ caption, rows, series }: ChartInput): Html =>
-  drawnChart({
-    caption,
-    heading: t('layout.day'),
-    times: rows.map(({ time }) => ({ text: time, atMs: Date.parse(`${time}T00:00:00Z`) })),
-    series: series.map(({ label, of }) => ({ label, values: rows.map(({ metrics }) => of(metrics) ?? 0) })),
-  });
-
 /** Size of a sparkline in its own units. */
 const [sparkWidth, sparkHeight] = [56, 22];
 

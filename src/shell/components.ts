@@ -13,8 +13,16 @@ export type Column = {
 };
 export type Cell = Html | string | number;
 
-/** A table that scrolls sideways where it is too wide, also by keyboard. Cells are in the order of the columns. */
-export function table(caption: string, columns: readonly Column[], rows: readonly (readonly Cell[])[]): Html {
+/**
+ * A table that scrolls sideways where it is too wide, also by keyboard. Cells are in the order of the columns.
+ * @param id of one that refreshes itself, so that it keeps the focus
+ */
+export function table(
+  caption: string,
+  columns: readonly Column[],
+  rows: readonly (readonly Cell[])[],
+  id?: string,
+): Html {
   const numeric = (index: number) => columns[index]?.numeric === true && html` class="numeric"`;
   const heading = ({ text, hidden, sort }: Column) => {
     if (hidden === true) return html`<span class="sr">${text}</span>`;
@@ -31,7 +39,7 @@ export function table(caption: string, columns: readonly Column[], rows: readonl
   const row = (cells: readonly Cell[]) =>
     html`<tr>${cells.map((cell, index) => html`<td${numeric(index)}>${cell}</td>`)}</tr>`;
   return html`
-    <div class="table" role="region" aria-label="${caption}" tabindex="0">
+    <div class="table" role="region" aria-label="${caption}" tabindex="0"${id !== undefined && html` id="${id}"`}>
       <table>
         <caption class="sr">${caption}</caption>
         <thead>

@@ -29,8 +29,8 @@ export type Cookies = {
 const flashLifetimeS = 30;
 const pendingLifetimeS = pendingLifetimeMs / 1000;
 const maxFlashLength = 300;
-/** Of the fields of an undo as JSON (characters): a cookie holds 4 KB. What is longer has no undo. */
-const maxUndoLength = 2000;
+/** Of the fields of an undo as JSON (bytes): a cookie holds 4 KB. What is longer has no undo. */
+const maxUndoBytes = 2000;
 
 /**
  * The dashboard's cookies. With https their names begin with `__Host-`, so that no other host of the domain can set
@@ -60,7 +60,7 @@ export async function registerCookies(app: App, publicUrl: string, sessionLifeti
     },
     setFlash: (reply, { kind, text, undo }) => {
       const fields = undo === undefined ? '' : JSON.stringify(undo);
-      const parts = [text.slice(0, maxFlashLength), fields.length > maxUndoLength ? '' : fields];
+      const parts = [text.slice(0, maxFlashLength), Buffer.byteLength(fields) > maxUndoBytes ? '' : fields];
       const value = [kind, ...parts.map((part) => Buffer.from(part).toString('base64url'))].join('.');
       reply.setCookie(flashName, value, { ...attributes, maxAge: flashLifetimeS });
     },

@@ -2,6 +2,7 @@ import { type Html, html, late, nothing } from '../platform/http/html.ts';
 import { t, tHtml } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
 import type { FieldErrors } from './context.ts';
+import { fieldName } from './field-names.ts';
 
 type FieldOptions = {
   label: string;
@@ -93,9 +94,7 @@ export function createForm(values: FormValues, fieldErrors: FieldErrors = [], to
   const focus = String(values[focusField] ?? '');
   const state: FormState = { values, errors, labels: new Map(), focus };
   return {
-    to,
-    values,
-    focus,
+    ...{ to, values, focus },
     summary: () => (errors.size === 0 ? nothing : late(() => errorSummary(state))),
     input: (name, options) => field(state, name, options, input(state, name, options)),
     textarea: (name, options) => field(state, name, options, textarea(state, name, options)),
@@ -108,9 +107,8 @@ export function createForm(values: FormValues, fieldErrors: FieldErrors = [], to
 
 const idOf = (name: string): string => `f-${name.replaceAll(/[^\w-]/g, '-')}`;
 
-function errorOf({ errors }: FormState, name: string): string | undefined {
-  return errors.get(name) ?? [...errors].find(([path]) => path.startsWith(`${name}.`))?.[1];
-}
+const errorOf = ({ errors }: FormState, name: string): string | undefined =>
+  errors.get(name) ?? [...errors].find(([path]) => path.startsWith(`${name}.`))?.[1];
 
 function textOf({ values }: FormState, name: string): string {
   const value = values[name];
@@ -185,10 +183,14 @@ function textarea(state: FormState, name: string, options: FieldOptions): Html {
 
 function select(state: FormState, name: string, options: FieldOptions & { choices: readonly Choice[] }): Html {
   const chosen = textOf(state, name);
-  const isListed = options.choices.some(({ value }) => value === chosen);
-  // The stored value stays selected even where it is no longer a choice: saving must not change an untouched field.
-  const choices = isListed || chosen === '' ? options.choices : [{ value: chosen, text: chosen }, ...options.choices];
-  return html`<select ${controlAttributes(state, name, options)}>${optionsOf(choices, chosen)}</select>`;
+  const choices = optionsOf(withStored(options.choices, chosen === '' ? [] : [chosen]), chosen);
+  return html`<select ${controlAttributes(state, name, options)}>${choices}</select>`;
+}
+
+/** Stored values stay chosen even where they are no choices: saving must not change an untouched field. */
+function withStored(choices: readonly Choice[], chosen: readonly string[]): readonly Choice[] {
+  const listed = new Set(choices.map(({ value }) => value));
+  return [...chosen.filter((value) => !listed.has(value)).map((value) => ({ value, text: value })), ...choices];
 }
 
 export const optionsOf = (choices: readonly Choice[], chosen: string): Html[] =>
@@ -237,7 +239,7 @@ function checkboxes(state: FormState, name: string, { label, of, hint, choices }
     <fieldset class="field" id="${idOf(name)}">
       <legend>${label}</legend>
       ${hint !== undefined && html`<p class="hint">${hint}</p>`}
-      <div class="boxes">${choices.map(box)}</div>
+      <div class="boxes">${withStored(choices, chosen).map(box)}</div>
       ${error !== undefined && errorText(error)}
     </fieldset>`;
 }
@@ -260,8 +262,8 @@ const counterAttributes = ({ maxLength, idealLength }: FieldOptions): Html | fal
 function counter(id: string, text: string, { maxLength = 0, idealLength }: FieldOptions): Html {
   const ideal =
     idealLength !== undefined && html` <span class="ideal">${t('forms.ideal', { length: idealLength })}</span>`;
-  const length = html`<span data-count>${[...text].length}</span>`;
-  return html`<span class="count" id="${id}-count">${length} / ${maxLength}${ideal}</span>`;
+  const { length } = [...text];
+  return html`<span class="count" id="${id}-count"><span data-count>${length}</span> / ${maxLength}${ideal}</span>`;
 }
 
 const sentence = (text: string): string =>
@@ -277,15 +279,13 @@ const labelOf = ({ label, of }: { label: string; of?: string | undefined }): str
 
 /** Every error with the label of its field; of fields that the form does not show, with its name. */
 function errorSummary({ errors, labels }: FormState): Html {
-  const fieldOf = (name: string): string | undefined =>
-    [...labels.keys()]
-      .filter((field) => name === field || name.startsWith(`${field}.`))
-      .sort((a, b) => b.length - a.length)[0];
+  const isOf = (name: string) => (field: string) => name === field || name.startsWith(`${field}.`);
+  const fieldOf = (name: string) => [...labels.keys()].filter(isOf(name)).sort((a, b) => b.length - a.length)[0];
   const entries = [...errors].map(([name, message]) => {
     const field = fieldOf(name);
     if (field !== undefined) return html`<li><a href="#${idOf(field)}">${labels.get(field)}</a>: ${message}</li>`;
     if (name === '') return html`<li>${sentence(message)}</li>`;
-    return html`<li>${name.replaceAll(/[._]/g, ' ')}: ${message}</li>`;
+    return html`<li>${fieldName(name).replaceAll(/[._]/g, ' ')}: ${message}</li>`;
   });
   return html`
     <div class="notice failed" role="alert" tabindex="-1" data-focus>

@@ -1,6 +1,6 @@
 /** The items of a list separated by commas or lines; an item that holds one of them stands in quotes. */
 export const splitList = (text: string): string[] =>
-  [...text.matchAll(/\s*"((?:[^"]|"")*)"\s*(?=[,\n]|$)|[^,\n]+/g)]
+  [...text.matchAll(/[^\S\n]*"((?:[^"]|"")*)"[^\S\n]*(?=[,\n]|$)|[^,\n]+/g)]
     .map(([whole, quoted]) => (quoted === undefined ? whole.trim() : quoted.replaceAll('""', '"')))
     .filter((item) => item !== '');
 

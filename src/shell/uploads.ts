@@ -14,9 +14,9 @@ declare module 'fastify' {
   }
 }
 
+/** Of all fields without the file. */
 const maxFormBytes = 512 * 1024;
 const maxFields = 200;
-const maxFieldBytes = 64 * 1024;
 
 /** Parses forms to `URLSearchParams` in `request.body`; multipart forms may contain one file. */
 export async function registerFormParsing(app: App, maxUploadBytes: number): Promise<void> {
@@ -33,7 +33,7 @@ export async function registerFormParsing(app: App, maxUploadBytes: number): Pro
       fields: maxFields,
       parts: maxFields + 1,
       fileSize: maxUploadBytes,
-      fieldSize: maxFieldBytes,
+      fieldSize: maxFormBytes,
     },
   });
   app.addHook('preValidation', async (request) => {
@@ -46,14 +46,22 @@ export async function registerFormParsing(app: App, maxUploadBytes: number): Pro
 
 async function readParts(request: FastifyRequest): Promise<void> {
   const params = new URLSearchParams();
+  let fieldBytes = 0;
   try {
     for await (const part of request.parts()) {
       if (part.type === 'file') {
         const bytes = await part.toBuffer();
         if (bytes.length > 0) request.upload = { bytes, declaredType: part.mimetype };
-      } else if (typeof part.value === 'string') params.append(part.fieldname, part.value);
+      } else if (typeof part.value === 'string') {
+        fieldBytes += Buffer.byteLength(part.value);
+        // The parser would give the beginning of a field that is too long.
+        if (part.valueTruncated || fieldBytes > maxFormBytes)
+          throw new AppError('body_too_large', { message: t('errors.formTooLarge') });
+        params.append(part.fieldname, part.value);
+      }
     }
   } catch (err) {
+    if (err instanceof AppError) throw err;
     const isTooLarge = (err as { statusCode?: number }).statusCode === 413;
     if (isTooLarge) throw new AppError('body_too_large', { message: t('errors.uploadTooLarge'), cause: err });
     throw new AppError('malformed_request', { cause: err });

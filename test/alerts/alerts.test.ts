@@ -1,5 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { csrfTokenOf } from '../../src/accounts/access.ts';
 import { checkBudgets, checkCoupons, checkKeys, checkPlacements } from '../../src/alerts/checks.ts';
 import { recordAlerts, recordOperationalEvents } from '../../src/alerts/record.ts';
 import { sendAlertMessages } from '../../src/alerts/send.ts';
@@ -7,7 +8,7 @@ import { periodName } from '../../src/budgets/usage.ts';
 import { dayMs, hourMs } from '../../src/platform/lib/time.ts';
 import { sendOperationalEvents } from '../../src/webhooks/send-operational.ts';
 import { couponCalls } from '../coupons/support.ts';
-import { openAs, signInAs, type TestUser } from '../dashboard/support.ts';
+import { openAs, origin, signInAs, type TestUser } from '../dashboard/support.ts';
 import { addSums } from '../reports/support.ts';
 import { closeContexts, openBrowser } from '../support/browser.ts';
 import { startTestJobs } from '../support/jobs.ts';
@@ -245,6 +246,53 @@ test('a channel at a private address is refused, and one that does not answer is
   expect(textOf((await add(refused.url)).body)).toContain('Took no message: the answer was 404.');
   expect(textOf((await add(refused.url, { kinds: 'nothing' })).body)).toContain('Must have at least one.');
   expect((await t.pool.query("select from alert_rules where name = 'x'")).rowCount).toBe(0);
+});
+
+test('a channel that is refused, also for too many tests, is shown as it was typed', async () => {
+  const { id } = await addManager(t);
+  const admin = await signInAs(t, 'admin', id);
+  const { url } = await hook((response) => void response.writeHead(500).end());
+  const add = (typed: string, language: string) =>
+    t.app.inject({
+      ...{ method: 'POST', url: `/dashboard/p/${id}/alerts/channels` },
+      headers: {
+        ...{ cookie: admin.cookie, origin, 'accept-language': language },
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      payload: new URLSearchParams({
+        _csrf: csrfTokenOf(admin.cookie.split('=')[1] ?? ''),
+        ...fields,
+        url: typed,
+      }).toString(),
+    });
+  const fields = { name: '#checkout-team', kinds: 'budget.80' };
+  const german = await add('http://', 'de-DE');
+  expect(german.statusCode).toBe(422);
+  expect(german.body).toMatch(/<li><a href="#f-url">Webhook-URL<\/a>/);
+  let answer = german;
+  for (let tests = 0; tests < 11; tests += 1) {
+    answer = await add(url, 'en');
+    expect([answer.statusCode, answer.body.includes('value="#checkout-team"')]).toEqual([422, true]);
+  }
+  expect(textOf(answer.body)).toContain('Too many requests.');
+});
+
+test('what came after the inbox was opened stays unread', async () => {
+  const { id } = await addManager(t);
+  const analyst = await signInAs(t, 'analyst', id);
+  const inbox = `/dashboard/p/${id}/alerts`;
+  const raise = (cause: string) => {
+    const data = { key_id: 1, name: cause, days: 7, expires_at: new Date().toISOString(), last_used_at: null };
+    return recordAlerts(t.pool, [{ publisherId: id, kind: 'key.expires', subject: '1', cause, data }], Date.now());
+  };
+  await raise('first');
+  const until = /name="until" value="(\d+)"/.exec((await analyst.get(inbox)).body)?.[1] ?? '';
+  await raise('second');
+  await analyst.post(`${inbox}/read`, { until });
+  expect(textOf((await analyst.get(inbox)).body)).toContain('1 new.');
+  await analyst.post(`${inbox}/read`, { until: '99999999999999999999' });
+  await analyst.post(`${inbox}/read`, { until: 'x' });
+  expect(textOf((await analyst.get(inbox)).body)).toContain('1 new.');
 });
 
 test('a user who lost access gets no mail, and a mail that was not taken is sent again', async () => {

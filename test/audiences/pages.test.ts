@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openAs, signInAs } from '../dashboard/support.ts';
@@ -61,6 +62,22 @@ test('an audience is made, filled from a file, asked about, and excluded by a ca
   expect(await shownTo('someone')).toContain(campaign);
   await go(`/campaigns/${campaign}`);
   expect(await page.getByLabel('Not to existing customers').isChecked()).toBe(true);
+});
+
+test('all pasted ids are added, and a list that is too long adds none', async () => {
+  const ids = (count: number) => Array.from({ length: count }, (_, index) => `${randomUUID()}-${index}`).join('\n');
+  const add = (typed: string) =>
+    page.evaluate(async (text) => {
+      const form = document.querySelector<HTMLFormElement>('form[action$="/members"]');
+      const data = new FormData(form ?? undefined);
+      data.set('ids', text);
+      return (await fetch(form?.action ?? '', { method: 'POST', body: data })).text();
+    }, typed);
+  await go('/audiences/customers');
+  expect(await add(ids(2500))).toContain('2,500 users added.');
+  expect(await add(ids(15_000))).toContain('larger than 512 kB');
+  await go('/audiences/customers');
+  await page.getByText('2,502 users.').waitFor();
 });
 
 test('an audience with a rule says what it counts, and cannot be filled by hand', async () => {

@@ -196,13 +196,36 @@ test('an experiment that runs is renamed without a new version, with a second ar
     { key: 'control', share: 0.3, changes: {} },
     { key: 'same', share: 0.3, changes: {} },
   ];
-  await api.start({ key: 'runs', arms });
+  await api.start({ key: 'runs', arms, placements: ['confirmation', 'not-seen-yet', 'cart'] });
   const page = await open('admin', '/experiments/runs');
   await page.locator('[name="name"]').fill('Renamed');
   await save(page);
   await page.getByText('Renamed saved.').waitFor();
   const { data } = (await api.manage('GET', '/runs')).body;
   expect([data.name, data.version, data.arms.length]).toEqual(['Renamed', 1, 3]);
+  expect(data.placements.sort()).toEqual(['cart', 'confirmation', 'not-seen-yet']);
+});
+
+test('a variant with a share and no name is refused as it was typed, and one without both is none', async () => {
+  const page = await open('admin', '/experiments/new');
+  const field = (name: string) => page.locator(`[name="${name}"]`);
+  await field('key').fill('nameless');
+  await field('arm1.share').fill('50');
+  await field('arm1.offers_per_response').fill('1');
+  await page.getByText('Other settings of the unit').first().click();
+  await field('arm1.texts').fill('{"settings":');
+  await page.getByText('50% of users get one offer, other texts or settings').waitFor();
+  await expect.poll(() => page.locator('#plan').innerText()).not.toMatch(/0, 1, 2/);
+  await field('arm1.texts').fill('');
+  await save(page);
+  await page.locator('[name="arm1.key"][aria-invalid="true"]').waitFor();
+  expect(await field('arm1.offers_per_response').inputValue()).toBe('1');
+  await field('arm1.key').fill('one');
+  await save(page);
+  await page.getByText('nameless saved.').waitFor();
+  for (const name of ['arm1.key', 'arm1.share']) await field(name).fill('');
+  await save(page);
+  await expect.poll(async () => (await api.manage('GET', '/nameless')).body.data.arms.length).toBe(1);
 });
 
 test('a report that is not to be trusted says so first, and why', async () => {

@@ -15,10 +15,15 @@ test('a rate of nothing is a dash, and one of something is a number, also where 
 });
 
 test('a dash has no change below it', () => {
-  const viewOf = (counts: object) => metricsView({ ...sumOf([]), ...counts });
-  const lastWeek = viewOf({ impressions: 100, clicks: 5 });
+  const lastWeek = { ...sumOf([]), impressions: 100, clicks: 5 };
   const tileOf = (counts: object): string =>
-    /<span>CTR<.*?<\/div>/.exec(todayTiles({ today: viewOf(counts), lastWeek }, String).markup)?.[0] ?? '';
+    /<span>CTR<.*?<\/div>/.exec(todayTiles({ today: { ...sumOf([]), ...counts }, lastWeek }, String).markup)?.[0] ?? '';
   expect(tileOf({ impressions: 100 })).toContain('<small');
   expect(tileOf({})).not.toContain('<small');
+});
+
+test('revenue that was below zero last week, by voids, has risen where it is above', () => {
+  const [today, lastWeek] = [10, -5].map((units) => ({ ...sumOf([]), revenue_micros: units * 1e6 }));
+  const { markup } = todayTiles({ today: today ?? sumOf([]), lastWeek: lastWeek ?? sumOf([]) }, String);
+  expect(/<span>Revenue<[\s\S]*?<\/div>/.exec(markup)?.[0]).toMatch(/class="up"[\s\S]*300\.0%/);
 });

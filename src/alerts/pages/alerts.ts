@@ -55,8 +55,9 @@ export function alertPages(app: App, services: PageServices): void {
   const back = ({ path }: PublisherContext, done: string): PageResult => ({ to: path('/alerts'), done });
 
   pages.get('/alerts', 'analyst', (context) => alertsPage(scope, context));
-  pages.post('/alerts/read', 'analyst', async (context) => {
-    await scope.failFast(() => readAlerts(pool, readerOf(context)));
+  pages.post('/alerts/read', 'analyst', async (context, fields) => {
+    const until = fields.number('until');
+    await scope.failFast(() => readAlerts(pool, readerOf(context), typeof until === 'number' ? Math.floor(until) : 0));
     return back(context, t('alerts.allRead'));
   });
   pages.post('/alerts/mail', 'analyst', async (context, fields) => {
@@ -122,10 +123,10 @@ async function createChannel(scope: Scope, context: PublisherContext, fields: Fi
   if (typed.kinds.length === 0) return refuse('/kinds', t('alerts.mustHaveOne'));
   try {
     requireUsableUrl(typed.url, urlRulesOf(config));
+    await scope.failFast(() => takeTestToken(pool, context.publisher.id, now()));
   } catch (err) {
     return alertsPage(scope, context, { typed, errors: fieldErrorsOf(err) });
   }
-  await scope.failFast(() => takeTestToken(pool, context.publisher.id, now()));
   const inbox = `${config.publicUrl}${context.path('/alerts')}`;
   const links = { page: inbox, inbox };
   const error = await post(sender, typed.url, helloText(context.publisher.name, links));

@@ -33,8 +33,7 @@ export function channelsCard(
 ): Html {
   const canWrite = hasRole(context.viewer.user.role, 'manager');
   const form = createForm(typed, errors);
-  const fields = html`
-    ${form.summary()}
+  const inputs = html`
     ${form.input('name', { label: t('common.name'), required: true, hint: t('alerts.nameHint') })}
     ${form.input('url', {
       label: t('alerts.webhookUrl'),
@@ -44,7 +43,7 @@ export function channelsCard(
       secret: true,
     })}
     ${kindBoxes(form, t('alerts.tellIt'))}`;
-  const add = saveForm(context, context.path('/alerts/channels'), fields, {
+  const add = saveForm(context, context.path('/alerts/channels'), html`${form.summary()}${inputs}`, {
     button: t('alerts.addAndSend'),
     page: context.path('/alerts'),
   });

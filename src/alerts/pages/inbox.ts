@@ -18,7 +18,10 @@ export function inboxCard(context: PublisherContext, alerts: readonly Shown[], m
   const unread = alerts.filter(({ isNew }) => isNew).length;
   const read =
     unread > 0 &&
-    actionButton(context, { to: context.path('/alerts/read'), text: t('alerts.markAllRead'), small: true });
+    actionButton(context, {
+      ...{ to: context.path('/alerts/read'), text: t('alerts.markAllRead'), small: true },
+      values: { until: alerts[0]?.id ?? 0 },
+    });
   return card(
     t('alerts.inbox'),
     html`<ul class="stream">${alerts.map((alert) => item(context, alert, muteDays))}</ul>`,

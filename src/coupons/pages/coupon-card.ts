@@ -1,12 +1,13 @@
 import type { PublisherContext } from '../../catalog/publisher-pages.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
-import { actionButton, csrfField } from '../../shell/actions.ts';
+import { actionButton, csrfField, hiddenField } from '../../shell/actions.ts';
 import { badge, card, descriptionList, notice } from '../../shell/components.ts';
-import { hasRole } from '../../shell/context.ts';
+import { type FieldErrors, hasRole } from '../../shell/context.ts';
 import { columns } from '../../shell/field-groups.ts';
 import { count, momentOr } from '../../shell/format.ts';
-import { createForm } from '../../shell/forms.ts';
+import { createForm, type FormValues } from '../../shell/forms.ts';
+import { instantToLocal } from '../../shell/local-time.ts';
 import type { PoolView } from '../pools.ts';
 import type { StockView } from '../stock.ts';
 
@@ -16,15 +17,24 @@ type Shown = { offerId: number; pool: PoolView | null; stock: StockView };
 export const cardId = 'coupons';
 const fileField = 'codes_file';
 
+/** A form that was refused, with what was typed. */
+export type Refused = { form: 'add' | 'settings'; typed: FormValues; errors: FieldErrors };
+
+/** Name of the field with the end of the codes as it is stored, to the second. */
+export const expiresWas = 'expires_at.was';
+
+/** The day of an instant in a time zone; '' of none. */
+export const dayIn = (timeZone: string, at: string): string => instantToLocal(at, timeZone).slice(0, 10);
+
 /** The codes of an offer on its page: how many there are, forms to add some, and how users get them. */
-export function couponCard(context: PublisherContext, shown: Shown): Html {
+export function couponCard(context: PublisherContext, shown: Shown, refused: Refused | null = null): Html {
   const { pool, stock, offerId } = shown;
   const canEdit = hasRole(context.viewer.user.role, 'manager');
   const path = context.path(`/offers/${offerId}/coupons`);
   const body = html`
     ${pool === null ? html`<p class="hint">${t('coupons.none')}</p>` : stockPart(context, pool, stock)}
-    ${canEdit && addForm(context, path)}
-    ${canEdit && pool !== null && settingsForm(context, path, pool)}
+    ${canEdit && addForm(context, path, refused?.form === 'add' ? refused : null)}
+    ${canEdit && pool !== null && settingsForm(context, path, pool, refused?.form === 'settings' ? refused : null)}
     ${canEdit && pool !== null && removal(context, path, stock)}`;
   return html`<div id="${cardId}">${card(t('coupons.title'), body, { lead: t('coupons.lead') })}</div>`;
 }
@@ -48,49 +58,56 @@ function stockPart({ publisher }: PublisherContext, pool: PoolView, stock: Stock
     ])}`;
 }
 
-function addForm(context: PublisherContext, path: string): Html {
-  const form = createForm({ kind: 'codes' });
+function addForm(context: PublisherContext, path: string, refused: Refused | null): Html {
+  const form = createForm(refused?.typed ?? {}, refused?.errors);
   const file = html`
     <div class="field">
       <div class="label"><label for="f-codes-file">${t('coupons.file')}</label></div>
       <input type="file" id="f-codes-file" name="${fileField}" accept=".csv,.txt,text/csv,text/plain">
     </div>`;
+  const fields = columns([
+    file,
+    form.input('pattern', { label: t('coupons.pattern'), hint: t('coupons.patternHint') }),
+    form.input('count', { label: t('coupons.count'), type: 'number' }),
+    form.input('shared', { label: t('coupons.shared') }),
+  ]);
   return html`
     <form class="form upload" method="post" enctype="multipart/form-data" action="${path}/add" data-keep>
       ${csrfField(context.viewer)}
-      ${columns([
-        file,
-        form.input('pattern', { label: t('coupons.pattern'), hint: t('coupons.patternHint') }),
-        form.input('count', { label: t('coupons.count'), type: 'number' }),
-        form.input('shared', { label: t('coupons.shared') }),
-      ])}
+      ${form.summary()}
+      ${fields}
       <div class="form-end"><button class="button">${t('coupons.add')}</button></div>
     </form>`;
 }
 
-function settingsForm(context: PublisherContext, path: string, pool: PoolView): Html {
-  const form = createForm({ ...pool, expires_at: pool.expires_at?.slice(0, 10) ?? '', fallback_code: '' });
+function settingsForm(context: PublisherContext, path: string, pool: PoolView, refused: Refused | null): Html {
+  const expiresAt = pool.expires_at ?? '';
+  const stored = { ...pool, expires_at: dayIn(context.publisher.timeZone, expiresAt), fallback_code: '' };
+  const form = createForm(refused?.typed ?? stored, refused?.errors);
   const choices = (['wrap', 'save', 'click'] as const).map((value) => ({
     value,
     text: t('coupons.giveAtChoice', { at: value }),
   }));
+  const fields = html`
+    ${columns([
+      form.select('give_at', { label: t('coupons.giveAt'), hint: t('coupons.giveAtHint'), choices }),
+      form.input('expires_at', { label: t('coupons.expiresAt'), type: 'date' }),
+      form.input('valid_days', { label: t('coupons.validDays'), type: 'number' }),
+      form.input('hold_minutes', { label: t('coupons.holdMinutes'), type: 'number' }),
+      form.input('fallback_code', {
+        label: t('coupons.fallback'),
+        hint: t(pool.has_fallback ? 'coupons.hasFallback' : 'coupons.noFallback'),
+        autocomplete: 'off',
+      }),
+      form.input('low_share', { label: t('coupons.lowShare'), type: 'number' }),
+      form.input('low_hours', { label: t('coupons.lowHours'), type: 'number' }),
+    ])}
+    ${form.input('terms', { label: t('coupons.terms') })}`;
   return html`
     <form class="form" method="post" action="${path}/settings" data-keep>
-      ${csrfField(context.viewer)}
-      ${columns([
-        form.select('give_at', { label: t('coupons.giveAt'), hint: t('coupons.giveAtHint'), choices }),
-        form.input('expires_at', { label: t('coupons.expiresAt'), type: 'date' }),
-        form.input('valid_days', { label: t('coupons.validDays'), type: 'number' }),
-        form.input('hold_minutes', { label: t('coupons.holdMinutes'), type: 'number' }),
-        form.input('fallback_code', {
-          label: t('coupons.fallback'),
-          hint: t(pool.has_fallback ? 'coupons.hasFallback' : 'coupons.noFallback'),
-          autocomplete: 'off',
-        }),
-        form.input('low_share', { label: t('coupons.lowShare'), type: 'number' }),
-        form.input('low_hours', { label: t('coupons.lowHours'), type: 'number' }),
-      ])}
-      ${form.input('terms', { label: t('coupons.terms') })}
+      ${csrfField(context.viewer)}${hiddenField(expiresWas, expiresAt)}
+      ${form.summary()}
+      ${fields}
       <div class="form-end"><button class="button">${t('common.save')}</button></div>
     </form>`;
 }

@@ -1,32 +1,41 @@
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
+import type { Html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
-import { type Fields, fieldErrorsOf, keyIn } from '../../shell/context.ts';
-import type { Shell } from '../../shell/layout.ts';
+import { type FieldErrors, type Fields, fieldErrorsOf, formOf, keyIn } from '../../shell/context.ts';
+import type { Page, Shell } from '../../shell/layout.ts';
+import { localToInstant } from '../../shell/local-time.ts';
 import type { PageResult } from '../../shell/pages.ts';
+import { typedValues } from '../../shell/row-list.ts';
 import type { Upload } from '../../shell/uploads.ts';
 import type { CouponService } from '../service.ts';
-import { cardId } from './coupon-card.ts';
+import { cardId, dayIn, expiresWas, type Refused } from './coupon-card.ts';
 
-type Services = Shell & { management: ManagementClient; service: CouponService };
+type Services = Shell & {
+  management: ManagementClient;
+  service: CouponService;
+  card: (context: PublisherContext, offerId: number, refused: Refused) => Promise<Html>;
+};
 
 /** What the forms of the coupon card do. */
 export function couponPages(app: App, services: Services): void {
   const { management, service } = services;
   const pages = publisherPages(app, services);
-  /** Back to the card, with what was done or why it was not. */
+  /** Back to the card, with what was done or why it was not; a form that is refused is shown as it was typed. */
   const act =
-    (work: (context: PublisherContext, fields: Fields, upload: Upload | null) => Promise<string>) =>
+    (
+      work: (context: PublisherContext, fields: Fields, upload: Upload | null) => Promise<string>,
+      form: Refused['form'] | null = null,
+    ) =>
     async (context: PublisherContext, fields: Fields, upload: Upload | null): Promise<PageResult> => {
       const to = `${context.path(`/offers/${keyIn(context)}`)}#${cardId}`;
       try {
         return { to, done: await work(context, fields, upload) };
       } catch (err) {
-        const [error] = fieldErrorsOf(err);
-        if (error !== undefined) return { to, failed: `${error.path.replace('/', '')} ${error.message}` };
-        if (err instanceof Error && 'code' in err && err.code === 'conflict') return { to, failed: err.message };
-        throw err;
+        const errors = fieldErrorsOf(err);
+        if (form !== null) return refusedPage(services, context, form, errors);
+        return { to, failed: errors.map(({ message }) => message).join(' ') };
       }
     };
   const callOf = (context: PublisherContext) =>
@@ -38,15 +47,15 @@ export function couponPages(app: App, services: Services): void {
     act(async (context, fields, upload) => {
       const { added, duplicate_count: duplicates } = await service.add(...callOf(context), givenIn(fields, upload));
       return t('coupons.added', { added, duplicates });
-    }),
+    }, 'add'),
   );
   pages.post(
     '/offers/:key/coupons/settings',
     'manager',
     act(async (context, fields) => {
-      await service.change(...callOf(context), settingsIn(fields));
+      await service.change(...callOf(context), settingsIn(fields, context.publisher.timeZone));
       return t('coupons.saved');
-    }),
+    }, 'settings'),
   );
   pages.post(
     '/offers/:key/coupons/remove-codes',
@@ -66,6 +75,26 @@ export function couponPages(app: App, services: Services): void {
   );
 }
 
+async function refusedPage(
+  { card }: Services,
+  context: PublisherContext,
+  form: Refused['form'],
+  errors: FieldErrors,
+): Promise<Page> {
+  const id = keyIn(context);
+  const offers = context.path('/offers');
+  return {
+    title: t('coupons.title'),
+    nav: 'offers',
+    trail: [
+      { text: t('nav.offers'), href: offers },
+      { text: t('reports.offer', { id }), href: `${offers}/${id}` },
+    ],
+    status: 422,
+    body: await card(context, Number(id), { form, typed: typedValues(formOf(context.request)), errors }),
+  };
+}
+
 function givenIn(fields: Fields, upload: Upload | null): unknown {
   if (upload !== null) return upload.bytes;
   const [shared, pattern] = [fields.text('shared').trim(), fields.text('pattern').trim()];
@@ -75,14 +104,20 @@ function givenIn(fields: Fields, upload: Upload | null): unknown {
   };
 }
 
-function settingsIn(fields: Fields): Record<string, unknown> {
+/** Codes are good until the end of the day; one that was not edited keeps its time. */
+function expiresIn(fields: Fields, timeZone: string): string | null {
+  const [day, stored] = [fields.text('expires_at'), fields.text(expiresWas)];
+  if (day === dayIn(timeZone, stored)) return stored || null;
+  return day === '' ? null : localToInstant(`${day}T23:59:59`, timeZone);
+}
+
+function settingsIn(fields: Fields, timeZone: string): Record<string, unknown> {
   const numberOrNull = (name: string): unknown => (fields.text(name).trim() === '' ? null : fields.number(name));
-  const day = fields.text('expires_at').trim();
   const fallback = fields.text('fallback_code').trim();
   return {
     give_at: fields.text('give_at'),
     terms: fields.text('terms'),
-    expires_at: day === '' ? null : `${day}T23:59:59Z`,
+    expires_at: expiresIn(fields, timeZone),
     valid_days: numberOrNull('valid_days'),
     hold_minutes: numberOrNull('hold_minutes'),
     ...(fallback === '' ? {} : { fallback_code: fallback }),

@@ -9,10 +9,10 @@ import { dayMs } from '../../platform/lib/time.ts';
 import { offsetMs } from '../../platform/lib/time-zone.ts';
 import type { App } from '../../platform/ports.ts';
 import { queryLiveMinutes } from '../../reports/activity.ts';
-import { breakdown, charts, maxGroups, metricTiles, todayTiles } from '../../reports/metric-tiles.ts';
-import { metricNames, sumOf } from '../../reports/metrics.ts';
+import { breakdown, charts, maxGroups, metricTiles, offerNames, todayTiles } from '../../reports/metric-tiles.ts';
+import { type Metrics, metricNames, sumOf } from '../../reports/metrics.ts';
 import { createReportService, currencyOf } from '../../reports/service.ts';
-import { type MetricsView, metricsView } from '../../reports/view.ts';
+import { metricsView } from '../../reports/view.ts';
 import { emptyState, link, linkButton, notice, tabs } from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';
 import { count } from '../../shell/format.ts';
@@ -35,6 +35,7 @@ export function overviewPages(app: App, { deps, ...services }: PageServices): vo
   const pages = publisherPages(app, services);
   const scope: Scope = { deps, reports: createReportService(deps), failFast: createFailFast(deps.dbHealth) };
   checklistPages(pages, { services: { deps }, failFast: scope.failFast });
+  pages.get('', 'analyst', ({ path }) => ({ to: path('/overview') }));
   pages.get('/overview', 'analyst', (context) => overviewPage(scope, context));
   pages.get('/overview/live', 'analyst', async (context) => ({ fragment: await liveCounters(scope, context) }));
 }
@@ -60,14 +61,15 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
       countNewAlerts(scope.deps.pool, { publisherId: publisher.id, userId: context.viewer.user.id }),
     ),
   ]);
-  const money = moneyFormat(currencyOf(scope.deps.catalog.current(), publisher.id));
+  const currency = currencyOf(scope.deps.catalog.current(), publisher.id);
+  const money = moneyFormat(currency);
   const total = metricsView(sumOf(overTime.rows));
-  const nameOfOffer = (id: string | number) => offerName(scope.deps, context, Number(id));
+  const nameOfOffer = offerNames(scope.deps.catalog.current(), publisher, (id) => context.path(`/offers/${id}`));
   const activity = async () => html`
     ${todayTiles(await todayAndLastWeek(scope, publisher), money)}
     ${rangeTabs(context, days)}
     ${metricTiles(total, money)}
-    ${charts(overTime.rows, from, days)}
+    ${charts({ rows: overTime.rows, from, count: days }, currency)}
     ${breakdown(t('reports.byPlacement'), t('dimensions.placement'), byPlacement, (id) => String(id), money)}
     ${breakdown(t('reports.byOffer'), t('dimensions.offer'), byOffer, nameOfOffer, money)}`;
   return {
@@ -141,21 +143,13 @@ async function liveCounters({ deps, failFast }: Scope, { publisher, path }: Publ
 async function todayAndLastWeek(
   { deps, reports }: Scope,
   publisher: Publisher,
-): Promise<{ today: MetricsView; lastWeek: MetricsView }> {
+): Promise<{ today: Metrics; lastWeek: Metrics }> {
   const metricsUntil = async (localEndMs: number) => {
     const day = dayOf(localEndMs);
     const { rows } = await reports.activity(publisher, { from: day, to: day, aggregated_by: 'hour' });
-    return metricsView(sumOf(rows.filter(({ startMs }) => localMsOf(publisher, startMs) <= localEndMs)));
+    return sumOf(rows.filter(({ startMs }) => localMsOf(publisher, startMs) <= localEndMs));
   };
   const localNowMs = localMsOf(publisher, deps.now());
   const [today, lastWeek] = await Promise.all([metricsUntil(localNowMs), metricsUntil(localNowMs - 7 * dayMs)]);
   return { today, lastWeek };
-}
-
-function offerName({ catalog }: Scope['deps'], { path }: PublisherContext, id: number): Html | string {
-  const offer = catalog.current().offers.get(id);
-  if (offer === undefined) return t('reports.offer', { id: String(id) });
-  return html`
-    <a href="${path(`/offers/${id}`)}">${offer.copy.title || t('reports.offer', { id: String(id) })}</a><br>
-    <span class="hint">${offer.campaign.advertiserName}</span>`;
 }

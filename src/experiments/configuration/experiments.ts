@@ -136,10 +136,10 @@ const stateSql = (nowMs: number): string => {
 
 const slotsOf = (part: number): number => Math.round(part * experimentSlots);
 
-/** What begins a version where it changes: shares in slots, as forms round them, and arms in any order. */
+/** What begins a version where it changes: shares in slots, as forms round them, arms and placements in any order. */
 const design = ({ arms, holdout, placements, campaign_id, layer }: ExperimentValues) => ({
   arms: new Map(arms.map(({ key, share: part, changes }) => [key, [slotsOf(part), changes]])),
-  ...{ control: controlOf(arms), holdout: slotsOf(holdout), placements, campaign_id, layer },
+  ...{ control: controlOf(arms), holdout: slotsOf(holdout), placements: new Set(placements), campaign_id, layer },
 });
 
 /** What a change of arms, shares or times brings with it: slots, a new version; refused where others are in the way. */

@@ -97,7 +97,9 @@ function readRamp(given: string): Values[] | null {
       }));
 }
 
-const usedArms = (fields: Fields): string[] => armNames.filter((name) => fields.text(`${name}.key`) !== '');
+/** One with a share and no name is a mistake, which its field is told. */
+const usedArms = (fields: Fields): string[] =>
+  armNames.filter((name) => fields.text(`${name}.key`) !== '' || fields.text(`${name}.share`) !== '');
 
 function readArm(fields: Fields, name: string): Values {
   const changes: Values = readTexts(fields.text(`${name}.texts`));
@@ -218,7 +220,7 @@ const hidden = (name: string, { values }: FormBuilder): Html =>
 
 const armFields = (form: FormBuilder, name: string, themes: readonly { value: string; text: string }[]): Html => html`
   ${columns([
-    form.input(`${name}.key`, { label: t('experiments.armKey'), code: true }),
+    form.input(`${name}.key`, { label: t('experiments.armKey'), code: true, hint: t('experiments.armKeyHint') }),
     form.input(`${name}.share`, { label: t('experiments.share'), type: 'number', min: 0, max: 100, step: '0.01' }),
   ])}
   ${columns([

@@ -54,7 +54,8 @@ export function daysText({ is_enough: isEnough, days_left: days, enough_since: s
 
 /** What an arm changes of texts and settings, as the form calls it. */
 const textNames = ({ settings, labels }: Pick<ArmInput['changes'], 'settings' | 'labels'>): string[] => [
-  ...Object.keys(settings ?? {}).map(fieldName),
+  // What is being typed may be no object yet.
+  ...(typeof settings === 'object' ? Object.keys(settings ?? {}) : []).map(fieldName),
   ...labelNames.filter((name) => labels?.[name] !== undefined).map((name) => t(`experiments.label_${name}`)),
 ];
 

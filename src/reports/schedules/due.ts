@@ -1,4 +1,4 @@
-import { dayMs, dayOf, hourMs } from '../../platform/lib/time.ts';
+import { dayMs, dayOf, hourMs, minuteMs } from '../../platform/lib/time.ts';
 import { instantOf, offsetMs } from '../../platform/lib/time-zone.ts';
 
 /** How often a report is sent: every day, on Mondays, or on the first of a month. */
@@ -12,7 +12,7 @@ const monday = 1;
 
 /**
  * The first time after another at which a period's local hour begins. An hour that a change of the clock skips is the
- * one after it.
+ * one after it; at the end of a day, it is the last minute of that day, which the report tells of.
  */
 export function nextDueMs({ period, hour }: { period: Period; hour: number }, zone: string, afterMs: number): number {
   const localDayMs = Date.parse(dayOf(afterMs + offsetMs(zone, afterMs)));
@@ -21,7 +21,8 @@ export function nextDueMs({ period, hour }: { period: Period; hour: number }, zo
     const day = new Date(dayStartMs);
     if (period === 'week' && day.getUTCDay() !== monday) continue;
     if (period === 'month' && day.getUTCDate() !== 1) continue;
-    const dueMs = instantOf(zone, dayStartMs + hour * hourMs);
+    const lastMs = instantOf(zone, dayStartMs + dayMs) - minuteMs;
+    const dueMs = Math.min(instantOf(zone, dayStartMs + hour * hourMs), lastMs);
     if (dueMs > afterMs) return dueMs;
   }
   throw new Error('no time is due');

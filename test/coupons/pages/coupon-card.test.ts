@@ -56,6 +56,40 @@ test.each([
   expect(await violations(page)).toEqual([]);
 });
 
+test('codes are good until the end of a day of the publisher, and a time that is not edited stays', async () => {
+  await demo.t.pool.query("update publishers set time_zone = 'America/New_York'");
+  await demo.t.pool.query("update coupon_pools set expires_at = '2031-02-01T03:00:00Z' where offer_id = 1");
+  await demo.t.deps.catalog.refresh();
+  const page = await openAs(browser, await signInAs(demo.t, 'manager'), demo.url, `${base}/1`);
+  const day = page.locator('[name="expires_at"]');
+  const save = async (terms: string): Promise<string> => {
+    await page.locator('[name="terms"]').fill(terms);
+    await page.locator('form[action$="/coupons/settings"] button').click();
+    await expect.poll(async () => (await stored(1)).terms).toBe(terms);
+    return (await stored(1)).expires_at.toISOString();
+  };
+  expect(await day.inputValue()).toBe('2031-01-31');
+  expect(await save('Twice')).toBe('2031-02-01T03:00:00.000Z');
+  await day.fill('2031-02-01');
+  expect(await save('Thrice')).toBe('2031-02-02T04:59:59.000Z');
+});
+
+test('a form that is refused says at which field, in the words of the page, and keeps what was typed', async () => {
+  const options = { locale: 'de-DE' };
+  const page = await openAs(browser, await signInAs(demo.t, 'manager'), demo.url, `${base}/1`, options);
+  await page.locator('[name="terms"]').fill('Nur einmal');
+  await page.locator('[name="valid_days"]').fill('0');
+  await page.locator('form[action$="/coupons/settings"] button').click();
+  await page.getByRole('alert').getByRole('link', { name: 'Gültig für Tage' }).waitFor();
+  expect(await page.locator('[name="terms"]').inputValue()).toBe('Nur einmal');
+  expect(await violations(page)).toEqual([]);
+  await page.locator('[name="pattern"]').fill('KURZ-#');
+  await page.locator('[name="count"]').fill('500');
+  await page.locator('form[action$="/coupons/add"] button').click();
+  await page.getByRole('alert').getByRole('link', { name: 'Oder nach einem Muster erzeugt' }).waitFor();
+  expect(await page.locator('[name="pattern"]').inputValue()).toBe('KURZ-#');
+});
+
 test('an analyst sees the stock and no forms', async () => {
   const analyst = await signInAs(demo.t, 'analyst');
   const page = (await analyst.get(`${base}/1`)).body;

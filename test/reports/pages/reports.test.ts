@@ -94,6 +94,16 @@ test('publisher finds out which placement lost revenue, and shares the report’
   expect(pageErrors).toEqual([]);
 });
 
+test('a click on a question without an answer says why, and leads to one that has', async () => {
+  const page = await open(analyst, own('/reports?range=90d'));
+  await page.locator('#interval summary').click();
+  await page.locator('#interval').getByRole('link', { name: 'By hour' }).click();
+  await page.getByText('The range must have at most 31 days by the hour.').waitFor();
+  expect(new URL(page.url()).search).toContain('interval=hour');
+  await page.getByRole('link', { name: 'Show it by day' }).click();
+  await page.locator('[data-chart] canvas').waitFor();
+});
+
 const textOf = (body: string): string => body.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
 const report = (query: string) => analyst.get(own(`/reports${query}`));
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { asReader, readerOf } from '../../../src/platform/i18n/reader.ts';
+import { dayMs } from '../../../src/platform/lib/time.ts';
 import { reportMetrics } from '../../../src/reports/pages/explorer/metrics.ts';
 import { periodsOf, rangeText } from '../../../src/reports/pages/explorer/periods.ts';
 import { rangeNames } from '../../../src/reports/pages/explorer/ranges.ts';
@@ -73,13 +74,23 @@ test.each([
 
 test('every range has days, on every day of a year', () => {
   for (let day = 0; day < 366; day += 1) {
-    const dayMs = Date.UTC(2028, 0, 1 + day, 12);
+    const noonMs = Date.UTC(2028, 0, 1 + day, 12);
     for (const range of rangeNames) {
-      const { from, to } = periodsOf(readState({ range, compare: 'none', interval: 'day' }), 'UTC', dayMs).days;
+      const { from, to } = periodsOf(readState({ range, compare: 'none', interval: 'day' }), 'UTC', noonMs).days;
       expect(Date.parse(from), `${range} ${day}`).toBeLessThanOrEqual(Date.parse(to));
-      expect(Date.parse(to)).toBeLessThanOrEqual(dayMs);
+      expect(Date.parse(to)).toBeLessThanOrEqual(noonMs);
     }
   }
+});
+
+test.each([
+  ['Europe/Berlin', '2026-10-26T01:40:00+01:00', '2026-10-25T02:00:00+02:00'],
+  ['Europe/Berlin', '2026-03-30T02:40:00+02:00', '2026-03-29T03:00:00+02:00'],
+  ['America/St_Johns', '2026-11-02T00:10:00-03:30', '2026-11-01T01:00:00-02:30'],
+  ['Asia/Kathmandu', '2026-05-02T00:20:00+05:45', '2026-05-01T01:00:00+05:45'],
+])('in %s, today at %s is compared with yesterday until %s', (zone, now, until) => {
+  const { beforeUntilMs } = periodsOf(readState({ range: 'today' }), zone, Date.parse(now));
+  expect(beforeUntilMs).toBe(Date.parse(until));
 });
 
 test('days are written in one form, in every language', () => {
@@ -153,6 +164,32 @@ describe('a table', () => {
       row.startsWith('confirmation'),
     );
     expect(nothing).toBe('confirmation 0 – 7 14.29% 0 0% –');
+    const days = await get('?range=7d&compare=none&metrics=ctr&by=time');
+    expect(days).toMatch(/data-chart="[^"]*\[null,null,null,null,0\.4,null,null\]/);
+  });
+
+  test('tells no sessions of several campaigns of an advertiser, which count one once for each', async () => {
+    const query = '?range=7d&by=advertiser&metrics=sessions,filled_sessions,rpm,clicks';
+    for (const sort of ['most', 'least', 'change']) {
+      const body = await get(`${query}&metric=sessions&sort=${sort}`);
+      expect(rowsOf(body).slice(1)).toEqual([expect.stringMatching(/^Basilwick Kitchen – – 6 new –$/)]);
+      expect(body).not.toContain('NaN');
+    }
+    expect((await csv(query))[1]).toBe('1,Basilwick Kitchen,,,,,6,0,,');
+    expect(rowsOf(await get(`${query}&campaign=1`))[1]).toMatch(/^Basilwick Kitchen 9 new 6 new /);
+  });
+
+  test('has no change, and no value of before, where it shows none', async () => {
+    const weekBefore = { at: new Date(at.getTime() - 7 * dayMs), placement: 'app', offerId: 3, campaignId: 3 };
+    await addSums(t, [{ ...weekBefore, sessions: 2, filled_sessions: 2, impressions: 4, clicks: 2 }]);
+    const query = '?range=7d&by=campaign&metrics=fill_rate,clicks,ctr&metric=ctr';
+    const line = (await csv(query)).find((row) => row.startsWith('3,'));
+    expect(line).toMatch(/,,,0,2,,0\.5$/);
+    expect((await csv(query))[1]).toMatch(/,,,\d+,0,[\d.]+,$/);
+    const tiles = /<div class="stats">[\s\S]*?<\/div>/.exec(await get(`${query}&placement=app`))?.[0] ?? '';
+    expect(tiles.slice(tiles.indexOf('metric-ctr'))).toMatch(/<strong>–<\/strong>\s*<\/a>/);
+    const bars = /<ul class="bars"[\s\S]*?<\/ul>/.exec(await get(`${query}&placement=app&view=bar`))?.[0] ?? '';
+    expect(bars).toMatch(/–\s*<\/span>/);
   });
 
   test('says what each of its numbers counts, and where all terms stand', async () => {

@@ -18,6 +18,11 @@ test('a change of the clock neither skips a day nor sends twice', () => {
   expect(next('day', 2, 'Europe/Berlin', '2026-10-25T00:00:00Z')).toBe('2026-10-26T01:00:00.000Z');
 });
 
+test('the last hour of a day that a change of the clock skips is still of that day', () => {
+  expect(next('day', 23, 'America/Nuuk', '2026-03-28T12:00:00Z')).toBe('2026-03-29T00:59:00.000Z');
+  expect(next('day', 23, 'America/Nuuk', '2026-03-29T00:59:00Z')).toBe('2026-03-30T00:00:00.000Z');
+});
+
 test('an hour that a change of the clock skips, also at midnight, is the one after it', () => {
   expect(next('day', 2, 'America/New_York', '2026-03-07T12:00:00Z')).toBe('2026-03-08T07:00:00.000Z');
   expect(next('day', 0, 'America/Santiago', '2026-09-05T12:00:00Z')).toBe('2026-09-06T04:00:00.000Z');

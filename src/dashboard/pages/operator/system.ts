@@ -26,12 +26,12 @@ export function systemPages(app: App, services: PageServices): void {
           hx-trigger="every 5s">
           ${healthCard(sendsSyslog ? state : { ...state, syslog: null })}
           ${section(
-            t('operator.processes'),
+            'processes',
             processColumns(),
             state.processes.map((one) => processCells(one, state.catalogVersion)),
           )}
-          ${section(t('operator.queue'), queueColumns(), queuesOf(state).map(queueCells))}
-          ${section(t('operator.partitions'), partitionColumns(), state.partitions.map(partitionCells))}
+          ${section('queue', queueColumns(), queuesOf(state).map(queueCells))}
+          ${section('partitions', partitionColumns(), state.partitions.map(partitionCells))}
         </div>`,
     };
   });
@@ -65,9 +65,12 @@ const syslogState = ({ waiting, failedAt, error }: FeedState): Html =>
       ${badge(t('operator.syslogFails'), 'bad')} ${tHtml('operator.since', { time: moment(utc, failedAt, 'second') })}
       ${t('operator.syslogWaiting', { count: waiting })} <span class="hint">${error}</span>`;
 
-const section = (title: string, columns: Parameters<typeof table>[1], rows: readonly Cell[][]): Html => html`
-  <h2 class="section">${title}</h2>
-  ${table(title, columns, rows)}`;
+type Section = 'processes' | 'queue' | 'partitions';
+
+function section(name: Section, columns: Parameters<typeof table>[1], rows: readonly Cell[][]): Html {
+  const title = t(`operator.${name}`);
+  return html`<h2 class="section">${title}</h2>${table(title, columns, rows, name)}`;
+}
 
 const processColumns = () => [
   { text: t('operator.process') },

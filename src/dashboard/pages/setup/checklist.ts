@@ -6,7 +6,6 @@ import type { FailFast } from '../../../platform/db/health.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { type MessageKey, t } from '../../../platform/i18n/messages.ts';
 import { recordedMetrics } from '../../../reports/activity.ts';
-import { link } from '../../../shell/components.ts';
 import { icon } from '../../../shell/icons.ts';
 import type { Pages } from '../../../shell/pages.ts';
 import { hasDelivered } from '../../../webhooks/delivery-store.ts';
@@ -32,6 +31,10 @@ const callSteps: readonly Step[] = [
   { key: 'delivery', path: '/deliveries', to: 'nav.deliveries' },
 ];
 
+/** By its id it keeps the focus when the steps refresh themselves. */
+const linkTo = (key: SetupStep, href: string, text: string): Html =>
+  html`<a id="setup-${key}" href="${href}">${text}</a>`;
+
 type Checklist = { services: Pick<PageServices, 'deps'>; failFast: FailFast };
 
 export function checklistPages(pages: Pages<PublisherContext>, checklist: Checklist): void {
@@ -56,7 +59,7 @@ export async function setupChecklist({ services, failFast }: Checklist, context:
         <span class="tick">${isDone && icon('check')}<span class="sr">${state}</span></span>
         <div>
           <strong>${t(`setup.step_${key}`)}</strong>
-          ${!isDone && html`<p class="hint">${t(`setup.hint_${key}`)} ${link(path(to), t(name))}</p>`}
+          ${!isDone && html`<p class="hint">${t(`setup.hint_${key}`)} ${linkTo(key, path(to), t(name))}</p>`}
         </div>
       </li>`;
   };

@@ -4,7 +4,7 @@ import { t } from '../../../platform/i18n/messages.ts';
 import { getOrInsert } from '../../../platform/lib/get-or-insert.ts';
 import { apiText } from '../../../shell/api-text.ts';
 import { perLocale } from '../../../shell/format.ts';
-import { type DimensionName, type MetricName, type Metrics, sumOf } from '../../metrics.ts';
+import { type DimensionName, type MetricName, type Metrics, sumOf, withoutSessions } from '../../metrics.ts';
 import { type Compared, canCompareHours, type Explored, type ExploreQuery, missingSums } from '../../query/explore.ts';
 import { maxDays, maxDaysByHour } from '../../query/request.ts';
 import type { ReportService } from '../../service.ts';
@@ -165,29 +165,33 @@ function groupRows({ state, names }: Asked, { groups }: Explored): AnswerRow[] {
   return rows.sort((a, b) => b.rank - a.rank || collator.compare(a.text, b.text) || (a.value < b.value ? -1 : 1));
 }
 
-/** 0 stands for the advertisers of removed campaigns. */
+/** 0 stands for the advertisers of removed campaigns. Several campaigns count a session that shows them once each. */
 function byAdvertiser(groups: Explored['groups'], names: Names): Explored['groups'] {
   const lists = new Map<number, (typeof groups)[number][]>();
   for (const group of groups)
     getOrInsert(lists, names.campaign(Number(group.value))?.advertiserId ?? 0, () => []).push(group);
-  return [...lists].map(([value, list]) => ({
-    value,
-    also: [],
-    now: sumOf(list.map(({ now: metrics }) => ({ metrics }))),
-    before: list.some(({ before }) => before === null)
-      ? null
-      : sumOf(list.flatMap(({ before }) => (before === null ? [] : [{ metrics: before }]))),
-  }));
+  return [...lists].map(([value, [first, ...others]]) => {
+    const { now, before } = first as (typeof groups)[number];
+    if (others.length === 0) return { value, also: [], now, before };
+    const sum = (list: readonly Metrics[]): Metrics => withoutSessions(sumOf(list.map((metrics) => ({ metrics }))));
+    return {
+      value,
+      also: [],
+      now: sum([now, ...others.map((other) => other.now)]),
+      before: before && sum([before, ...others.flatMap((other) => other.before ?? [])]),
+    };
+  });
 }
 
 /** Of thousands of names, ten times as fast as `localeCompare`. */
 const byName = perLocale((locale) => new Intl.Collator(locale));
 
-/** Most first, what fell most first, or by name; equal ones by name. */
+/** Most first, what fell most first, or by name; equal ones by name. What is not known comes last. */
 function rankingOf({ metric: name, sort }: ExplorerState): (now: Metrics, before: Metrics | null) => number {
   const metric = metricOf(name);
-  if (sort === 'most') return (now) => viewValue(metric.name, now);
-  if (sort === 'least') return (now) => -viewValue(metric.name, now);
-  if (sort === 'change') return (now, before) => (before === null ? 0 : -differenceOf(metric, now, before));
+  const known = (rank: number): number => (Number.isNaN(rank) ? Number.NEGATIVE_INFINITY : rank);
+  if (sort === 'most') return (now) => known(viewValue(metric.name, now));
+  if (sort === 'least') return (now) => known(-viewValue(metric.name, now));
+  if (sort === 'change') return (now, before) => (before === null ? 0 : known(-differenceOf(metric, now, before)));
   return () => 0;
 }

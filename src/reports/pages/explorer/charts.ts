@@ -20,12 +20,10 @@ export function metricTiles(state: ExplorerState, { total }: Answer, { money, hr
       ${metric.name === state.metric && html` aria-current="true"`}>
       <span>${metric.text}</span>
       <strong>${formatted(metric, total.now, 'time', money)}</strong>
-      ${total.before !== null && isKnown(metric, total.now) && changeText(metric, total.now, total.before)}
+      ${total.before !== null && hasValue(metric, total.now, 'time') && changeText(metric, total.now, total.before)}
     </a>`;
   return html`<div class="stats">${state.metrics.map((name) => tile(metricOf(name)))}</div>`;
 }
-
-const isKnown = ({ name }: ReportMetric, metrics: Metrics): boolean => !Number.isNaN(viewValue(name, metrics));
 
 /** A value as it is shown, and what says nothing as a dash. */
 export const formatted = (metric: ReportMetric, metrics: Metrics, by: string, money: FormatMoney): string =>
@@ -62,7 +60,7 @@ function leadOf(state: ExplorerState, { periods }: Answer): string {
 function timeChart(state: ExplorerState, { slots, periods }: Answer, { money, currency, timeZone }: Writing): Html {
   const metric = metricOf(state.metric);
   const amountOf = (metrics: Metrics | null): number | null =>
-    metrics && (isKnown(metric, metrics) ? viewValue(metric.name, metrics) : null);
+    metrics && (hasValue(metric, metrics, 'time') ? viewValue(metric.name, metrics) : null);
   const values = slots.map(({ now }) => amountOf(now));
   const before = slots.map((slot) => amountOf(slot.before));
   const isCompared = periods.before !== null;
@@ -87,7 +85,7 @@ const maxBars = 12;
 function bars(state: ExplorerState, { rows }: Answer, { money }: Writing): Html {
   const metric = metricOf(state.metric);
   const of = (metrics: Metrics | null): number =>
-    metrics === null || !isKnown(metric, metrics) ? 0 : Math.max(viewValue(metric.name, metrics), 0);
+    metrics === null || !hasValue(metric, metrics, state.by) ? 0 : Math.max(viewValue(metric.name, metrics), 0);
   const shown = [...rows].sort((a, b) => of(b.now) - of(a.now)).slice(0, maxBars);
   const most = Math.max(...shown.flatMap(({ now, before }) => [of(now), of(before)]), Number.MIN_VALUE);
   const rect = (value: number, kind: string) =>
@@ -101,7 +99,7 @@ function bars(state: ExplorerState, { rows }: Answer, { money }: Writing): Html 
       </span>
       <span class="numeric">
         ${formatted(metric, now, state.by, money)}
-        ${before !== null && isKnown(metric, now) && changeText(metric, now, before)}
+        ${before !== null && hasValue(metric, now, state.by) && changeText(metric, now, before)}
       </span>
     </li>`;
   if (shown.length === 0) return html`<p class="hint">${t('reports.noActivityHere')}</p>`;

@@ -1,4 +1,5 @@
 import { csvLine } from '../../../platform/lib/csv.ts';
+import { type Metrics, sumOf } from '../../metrics.ts';
 import { isIdDimension } from '../../query/query.ts';
 import { viewValue } from '../../view.ts';
 import type { Answer, AnswerRow } from './answer.ts';
@@ -46,13 +47,13 @@ function columnsOfFirst({ by }: ExplorerState, interval: string, names: Names): 
   ];
 }
 
-const metricColumns = ({ metrics, by }: ExplorerState, isCompared: boolean): Column[] =>
-  metrics.flatMap((name) => [
-    { heading: name, of: ({ now }: AnswerRow) => (hasValue(metricOf(name), now, by) ? viewValue(name, now) : '') },
-    ...(isCompared ? [{ heading: `${name}_before`, of: ({ before }: AnswerRow) => valueOrZero(name, before) }] : []),
-  ]);
+const none = sumOf([]);
 
-function valueOrZero(name: string, metrics: AnswerRow['before']): number | '' {
-  const value = metrics === null ? 0 : viewValue(name, metrics);
-  return Number.isNaN(value) ? '' : value;
-}
+const metricColumns = ({ metrics, by }: ExplorerState, isCompared: boolean): Column[] =>
+  metrics.flatMap((name) => {
+    const of = (sums: Metrics): number | '' => (hasValue(metricOf(name), sums, by) ? viewValue(name, sums) : '');
+    return [
+      { heading: name, of: ({ now }: AnswerRow) => of(now) },
+      ...(isCompared ? [{ heading: `${name}_before`, of: ({ before }: AnswerRow) => of(before ?? none) }] : []),
+    ];
+  });

@@ -11,7 +11,7 @@ import type { App } from '../../../platform/ports.ts';
 import { linkButton, notice } from '../../../shell/components.ts';
 import type { Page, Shell } from '../../../shell/layout.ts';
 import { moneyFormat } from '../../../shell/money.ts';
-import type { PageResult } from '../../../shell/pages.ts';
+import { isFragmentRequest, type PageResult } from '../../../shell/pages.ts';
 import type { CountPerkStages } from '../../perk-stages.ts';
 import { attributeKeys } from '../../query/explore.ts';
 import { createReportService, currencyOf, type ReportService } from '../../service.ts';
@@ -90,7 +90,8 @@ async function explorerPage(scope: Scope, context: PublisherContext): Promise<Pa
     lead: t('reports.lead', { publisher: context.publisher.name, zone: context.publisher.timeZone }),
     nav: 'reports',
     assets: ['uplot.css', 'language.js', 'uplot.js', 'charts.js'],
-    status: 'text' in answer ? 422 : 200,
+    // htmx shows no answer that is an error.
+    status: 'text' in answer && !isFragmentRequest(context.request) ? 422 : 200,
     body: html`
       <div id="explorer" hx-boost="true" hx-target="#explorer" hx-select="#explorer" hx-swap="outerHTML show:none">
         ${body(scope, context, { asked, answer, attributes, saved })}

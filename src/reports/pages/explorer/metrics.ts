@@ -76,7 +76,7 @@ export function hasValue({ name }: ReportMetric, metrics: Metrics, by: string): 
 }
 
 /** Whether a metric is a share of what is not there. `counts`: by their names, of a view too. */
-export function isRateOfNothing(name: string, counts: Readonly<Record<string, number>>): boolean {
+function isRateOfNothing(name: string, counts: Readonly<Record<string, number>>): boolean {
   const whole = wholeOf[name];
   return whole !== undefined && counts[whole] === 0;
 }

@@ -1,7 +1,7 @@
 import { AppError } from '../../../platform/errors.ts';
 import { type DayRange, readDayRange } from '../../../platform/http/day-range.ts';
 import { dayMs, hourMs } from '../../../platform/lib/time.ts';
-import { offsetMs } from '../../../platform/lib/time-zone.ts';
+import { instantOf, offsetMs } from '../../../platform/lib/time-zone.ts';
 import { dayForm, perLocale } from '../../../shell/format.ts';
 import { dateIn, maxDays, maxDaysByHour } from '../../query/request.ts';
 import type { RangeName } from './ranges.ts';
@@ -48,8 +48,7 @@ const tooLate = (): AppError =>
 /** The end of the current local hour, some days ago. */
 function endOfHour(timeZone: string, nowMs: number, daysAgo: number): number {
   const localMs = nowMs + offsetMs(timeZone, nowMs) - daysAgo * dayMs;
-  const endMs = Math.floor(localMs / hourMs) * hourMs + hourMs;
-  return endMs - offsetMs(timeZone, endMs - offsetMs(timeZone, nowMs));
+  return instantOf(timeZone, Math.floor(localMs / hourMs) * hourMs + hourMs);
 }
 
 type CalendarUnit = 'week' | 'month' | 'quarter' | 'year';

@@ -164,7 +164,8 @@ function summary(state: ExplorerState, { rows, total }: Answer, { money, href }:
   if (change.direction !== 'up' && change.direction !== 'down') return nothing;
   const by = differenceOf(metric, total.now, total.before);
   const sign = Math.sign(by);
-  const of = ({ now, before }: AnswerRow): number => (before === null ? 0 : differenceOf(metric, now, before) * sign);
+  const of = ({ now, before }: AnswerRow): number =>
+    before === null ? 0 : differenceOf(metric, now, before) * sign || 0;
   const most = rows.reduce((best, row) => (of(row) > of(best) ? row : best));
   if (of(most) <= 0) return nothing;
   const amount = (value: number): string => formatMetric(metric, Math.abs(value), money);

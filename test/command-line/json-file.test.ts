@@ -1,8 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readJson } from '../../../src/catalog/commands/catalogue.ts';
+import { readJsonFile } from '../../src/command-line/api.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -13,7 +14,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 async function read(text: string): Promise<unknown> {
   const file = join(folder, 'catalogue.json');
   await writeFile(file, text);
-  return readJson(file);
+  return readJsonFile({ stdin: Readable.from([]) }, file);
 }
 
 test('a catalogue file is read with and without a byte order mark, and named where it is no JSON', async () => {

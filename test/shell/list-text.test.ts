@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { joinList, splitList } from '../../src/shell/list-text.ts';
+
+test('a list is read as it was written, whatever its items hold', () => {
+  for (const items of [
+    ['a', 'b'],
+    ['a, b', 'c'],
+    ['"quoted"', ' blank ', 'two\nlines'],
+    ['"', '""', ','],
+  ])
+    expect(splitList(joinList(items))).toEqual(items);
+  expect(splitList(' a ,\n\n "b, c" \n  "d"\t,, e"f, "g" h')).toEqual(['a', 'b, c', 'd', 'e"f', '"g" h']);
+});
+
+test.each([
+  ['line ends', '\n'],
+  ['blanks', ' '],
+  ['blank lines', ' \n'],
+  ['commas', ','],
+  ['quotes', '"'],
+  ['quoted commas', '",'],
+])('a list with half a megabyte of %s is read at once', (_what, text) => {
+  expect(splitList(`a${text.repeat(500_000 / text.length)},z`).at(-1)).toMatch(/z$/);
+});
