@@ -1,4 +1,4 @@
-import { integers, uuids } from '../platform/db/binary-array.ts';
+import { integers, unread, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
 
 /** What a publisher has told of a user, beside what the user did. */
@@ -21,12 +21,12 @@ export type ProfileRow = { user_key: string; beside: StoredAttributes | readonly
  * @param first number of its first parameter, of those that `profileValues` gives
  */
 export const profileSql = (first: number): string => `
-select k.user_key, a.attributes as beside from unnest($${first}::uuid[]) as k (user_key)
+select k.user_key, a.attributes as beside from unnest(${unread(`$${first}::uuid[]`)}) as k (user_key)
 cross join lateral (select attributes from user_attributes a where a.user_key = k.user_key limit 1) a
 union all
-select k.user_key, to_jsonb(m.ids) from unnest($${first}::uuid[]) as k (user_key) cross join lateral (
+select k.user_key, to_jsonb(m.ids) from unnest(${unread(`$${first}::uuid[]`)}) as k (user_key) cross join lateral (
   select array_agg(audience_id) as ids from audience_members m
-  where m.user_key = k.user_key and m.audience_id = any($${first + 1}::integer[])
+  where m.user_key = k.user_key and m.audience_id = any(${unread(`$${first + 1}::integer[]`)}::integer[])
     and (m.expires_at is null or m.expires_at > to_timestamp($${first + 2}::float8))
 ) m
 where m.ids is not null`;

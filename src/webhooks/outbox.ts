@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type pg from 'pg';
 import { v7 } from 'uuid';
+import { unread } from '../platform/db/binary-array.ts';
 import type { Executor, Transaction } from '../platform/db/pool.ts';
 import { dayOfUuid7, newUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import { countMoves } from './deliveries/counts.ts';
@@ -94,7 +95,8 @@ async function readTargets(executor: Executor, events: readonly OutboxEvent[]): 
     name: 'read_webhook_targets',
     text: `select ${targetColumns}
 from webhook_endpoints
-where publisher_id = any($1::integer[]) and (event = any($2::text[]) or events && $2::text[]) and deleted_at is null
+where publisher_id = any(${unread('$1::integer[]')}::integer[])
+  and (event = any($2::text[]) or events && $2::text[]) and deleted_at is null
 order by id`,
     values: [distinct(events.map(({ publisherId }) => publisherId)), distinct(events.map(({ event }) => event))],
   });

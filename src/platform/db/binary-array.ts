@@ -97,3 +97,9 @@ export const byteas = variableArrayOf<Buffer>(
   (value) => value.length,
   (bytes, value, at) => value.copy(bytes, at),
 );
+
+/**
+ * SQL of a parameter whose length the planner does not see. A prepared statement is planned anew for each list that is
+ * shorter than the ten values that it takes for usual, which costs small batches more than they do.
+ */
+export const unread = (parameter: string): string => `(select ${parameter})`;

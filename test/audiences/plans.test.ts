@@ -1,0 +1,18 @@
+import { randomUUID } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { readProfiles } from '../../src/audiences/profile.ts';
+import { createTestApp } from '../support/test-app.ts';
+
+test('profiles of few users are read without planning the statement anew each time', async () => {
+  const t = await createTestApp();
+  const client = await t.pool.connect();
+  for (let at = 0; at < 20; at++)
+    await readProfiles(client, { userKeys: [randomUUID()], audienceIds: [1], nowMs: Date.now() });
+  const { rows } = await client.query(
+    `select generic_plans::int, custom_plans::int from pg_prepared_statements where name = 'read_profiles'`,
+  );
+  client.release();
+  // PostgreSQL compares five plans of its own with one for any values.
+  expect(rows).toEqual([{ generic_plans: 15, custom_plans: 5 }]);
+  await t.close();
+});
