@@ -16,8 +16,8 @@ export const areSound = ({ priors }: Pick<Effects, 'priors'>): boolean =>
   [...priors.values()].every((prior) => Number.isFinite(prior) && prior <= maxPrior);
 
 /**
- * Logarithms of Bayes factors: of weights that vary, against weights that are all 0. Below the first of them the keys of
- * a level are taken for noise, but for those that reach the second by themselves.
+ * Logarithms of Bayes factors: of weights that vary, against weights that are all 0. Below the first of them the keys
+ * of a level are taken for noise, but for those that reach the second by themselves.
  */
 const logFactors = { noise: -6, proven: 4 };
 
