@@ -51,8 +51,8 @@ export function profilesOf(rows: readonly ProfileRow[]): (userKeys: readonly str
   return (userKeys, nowMs) => {
     const attributes = new Map<string, string>();
     for (const key of userKeys.toReversed())
-      for (const [name, { value }] of Object.entries(withoutEnded(attributesOf.get(key) ?? {}, nowMs)))
-        attributes.set(name, String(value));
+      for (const [name, attribute] of Object.entries(attributesOf.get(key) ?? {}))
+        if (isOpen(attribute, nowMs)) attributes.set(name, String(attribute.value));
     return { attributes, audiences: new Set(userKeys.flatMap((key) => audiencesOf.get(key) ?? [])) };
   };
 }
@@ -69,9 +69,11 @@ export async function readProfiles(executor: Executor, query: ProfileQuery): Pro
   return rows;
 }
 
+const isOpen = ({ until }: StoredAttributes[string], nowMs: number): boolean => until === undefined || until > nowMs;
+
 /** Attributes that have not ended. */
 export const withoutEnded = (stored: StoredAttributes, nowMs: number): StoredAttributes =>
-  Object.fromEntries(Object.entries(stored).filter(([, { until }]) => until === undefined || until > nowMs));
+  Object.fromEntries(Object.entries(stored).filter(([, attribute]) => isOpen(attribute, nowMs)));
 
 /** Users by what their keys begin with, which tells the pepper (platform/security/user-key.ts). */
 export async function countAttributesByMark(executor: Executor): Promise<Map<string, number>> {

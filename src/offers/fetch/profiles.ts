@@ -34,17 +34,22 @@ function namedAudiences(publisher: Publisher): ReadonlyMap<number, string> {
 
 /** The fetch with the profile of its user: what the request says itself wins. */
 function takeProfile(pending: PendingFetch, { attributes, audiences }: Profile): void {
-  pending.audiences = [...namedAudiences(pending.publisher)].flatMap(([id, key]) => (audiences.has(id) ? [key] : []));
+  const keys: string[] = [];
+  for (const [id, key] of namedAudiences(pending.publisher)) if (audiences.has(id)) keys.push(key);
+  pending.audiences = keys;
   if (attributes.size === 0) return;
   const { request } = pending;
   pending.request = { ...request, custom: new Map([...attributes, ...request.custom]) };
 }
 
-const queryOf = (batch: readonly PendingFetch[], nowMs: number): ProfileQuery => ({
-  userKeys: [...new Set(batch.flatMap(({ profileKeys }) => profileKeys.all))],
-  audienceIds: [...new Set(batch.flatMap(({ publisher }) => [...namedAudiences(publisher).keys()]))],
-  nowMs,
-});
+function queryOf(batch: readonly PendingFetch[], nowMs: number): ProfileQuery {
+  const publishers = new Set(batch.map(({ publisher }) => publisher));
+  return {
+    userKeys: [...new Set(batch.flatMap(({ profileKeys }) => profileKeys.all))],
+    audienceIds: [...new Set([...publishers].flatMap((publisher) => [...namedAudiences(publisher).keys()]))],
+    nowMs,
+  };
+}
 
 function takeProfiles(batch: readonly PendingFetch[], rows: readonly ProfileRow[], nowMs: number): void {
   const profileOf = profilesOf(rows);
