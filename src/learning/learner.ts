@@ -12,6 +12,7 @@ import { type Observation, type Range, readConversions, readEvents, readRequests
 import { areSound } from './priors.ts';
 import {
   continuedIn,
+  learningLock,
   markedBefore,
   noProgress,
   type Progress,
@@ -85,7 +86,7 @@ export function createLearner({ pool, catalog, now }: LearnerDeps): () => Promis
 
 async function tryLock(executor: Executor): Promise<boolean> {
   const { rows } = await executor.query<{ locked: boolean }>(
-    "select pg_try_advisory_xact_lock(hashtext('perkwire_learning')) as locked",
+    `select pg_try_advisory_xact_lock(${learningLock}) as locked`,
   );
   return rows[0]?.locked ?? false;
 }

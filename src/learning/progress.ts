@@ -1,5 +1,8 @@
-import type { Executor } from '../platform/db/pool.ts';
+import type { Executor, Transaction } from '../platform/db/pool.ts';
 import type { HourCount } from './traffic.ts';
+
+/** SQL of the number of the advisory lock of the process that learns. */
+export const learningLock = "hashtext('perkwire_learning')";
 
 /** A transaction id before which all had ended at a time. */
 type Mark = [atMs: number, xid: string];
@@ -67,6 +70,22 @@ export function withMark(marks: readonly Mark[], nowMs: number, xid: string, old
     if (kept.length > 1 && nowMs - (kept[1] as Mark)[0] > oldestMs) kept.shift();
   }
   return [...kept, [nowMs, xid]];
+}
+
+/**
+ * Has learning take all that a transaction writes for as old as a time: no success of its trials is waited for. To be
+ * called at its end, as no process learns from there on. In a cluster where nothing was learned from before.
+ */
+export async function markAsOld(executor: Transaction, atMs: number): Promise<void> {
+  await executor.query(`select pg_advisory_xact_lock(${learningLock})`);
+  await executor.query(
+    `update learning_progress set progress = jsonb_set(
+      progress::jsonb, '{marks}',
+      jsonb_build_array(jsonb_build_array($1::float8, (pg_current_xact_id()::text::bigint + 1)::text))
+        || coalesce(progress::jsonb -> 'marks', '[]')
+    )`,
+    [atMs],
+  );
 }
 
 /** The transactions before which all rows are older than an age; null: that is not known. */

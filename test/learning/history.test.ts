@@ -7,6 +7,7 @@ import type { Model } from '../../src/learning/model.ts';
 import { propertiesOf } from '../../src/learning/properties.ts';
 import { scopedRateOf, scopeOf } from '../../src/learning/score.ts';
 import { createModelSource } from '../../src/learning/source.ts';
+import { findSlot } from '../../src/learning/table.ts';
 import { insertVersion, loadVersion, newestVersion } from '../../src/learning/versions.ts';
 import { minuteMs } from '../../src/platform/lib/time.ts';
 import { contextOf } from '../decision/support.ts';
@@ -58,7 +59,24 @@ const expectGoodRates = async (model: Model): Promise<void> => {
   }
 };
 
-test('two weeks that come at once are learned from as they happened', async () => {
+/** Conversions of clicks, of all offers. */
+async function expectGoodConversions({ conversion: { rates } }: Model): Promise<void> {
+  const { rows } = await t.pool.query<{ rate: number }>(
+    `select (select sum(conversions) from bookings)::float8 / count(*) as rate
+    from events where kind = 'click' and suspicious is null`,
+  );
+  const slot = findSlot(rates, rates.indexOf.get('all') ?? -1, 0);
+  const learned = (rates.first[slot] as number) / (rates.second[slot] as number);
+  expect(learned).toBeGreaterThan((rows[0]?.rate as number) / 1.5);
+  expect(learned).toBeLessThan((rows[0]?.rate as number) * 1.5);
+}
+
+test('two weeks that come at once are learned from as they happened, and waited for no more', async () => {
+  const learn = createLearner({ ...t.deps, now: () => clock.ms });
+  await expect.poll(async () => (await learn())?.complete, { timeout: 60_000 }).toBe(true);
+  const first = (await loadVersion(t.pool, await newestVersion(t.pool))) as Model;
+  await expectGoodRates(first);
+  await expectGoodConversions(first);
   await expectGoodRates(await learnAll());
   await t.deps.model.refresh();
   const answer = await t.app.inject({
