@@ -34,17 +34,20 @@ const sliceSize = 500;
 export function* estimatePriors(effects: Effects): Generator<void, void> {
   const { priors } = effects;
   const groups = yield* familiesOf(effects);
-  const usual = yield* usualPriors(effects, groups);
-  const noise = yield* levelsOfNoise(effects, groups);
+  const known = yield* evidenceOfLevels(effects, groups, (before) => before);
+  // Whether all matter by a tenth, rather than none.
+  const tried = yield* evidenceOfLevels(effects, groups, () => firstPrior);
   for (const [group, families] of groups) {
     const before = priors.get(group) as number;
-    const first = usual.get(levelOf(group)) as number;
+    const level = levelOf(group);
+    const usual = usualOf(known.get(level) as Evidence);
+    const isNoise = (tried.get(level) as Evidence).logFactor < logFactors.noise;
     let prior = before;
     for (let step = 0; step < priorSteps; step++) {
       const { squares, determined } = yield* evidenceOf(effects, families, before, prior);
-      prior = allowedPrior((priorWeights * first + squares) / (priorWeights + determined));
+      prior = allowedPrior((priorWeights * usual + squares) / (priorWeights + determined));
     }
-    if (noise.has(levelOf(group))) {
+    if (isNoise) {
       const { logFactor } = yield* evidenceOf(effects, families, before, prior);
       if (logFactor < logFactors.proven) prior = minPrior;
     }
@@ -77,36 +80,25 @@ function setMean(weights: Table, slot: number, mean: number): void {
 }
 
 /** The variance that the weights of all keys of a level have in common: where few matter, new ones are doubted. */
-function* usualPriors(
-  effects: Effects,
-  groups: ReadonlyMap<string, readonly Family[]>,
-): Generator<void, Map<string, number>> {
-  const sums = new Map<string, Omit<Evidence, 'logFactor'>>();
-  for (const [group, families] of groups) {
-    const prior = effects.priors.get(group) as number;
-    const { squares, determined } = yield* evidenceOf(effects, families, prior, prior);
-    const sum = getOrInsert(sums, levelOf(group), () => ({ squares: 0, determined: 0 }));
-    sum.squares += squares;
-    sum.determined += determined;
-  }
-  const usualOf = ({ squares, determined }: Omit<Evidence, 'logFactor'>): number =>
-    (priorWeights * firstPrior + squares) / (priorWeights + determined);
-  return new Map([...sums].map(([level, sum]) => [level, allowedPrior(usualOf(sum))]));
-}
+const usualOf = ({ squares, determined }: Evidence): number =>
+  allowedPrior((priorWeights * firstPrior + squares) / (priorWeights + determined));
 
-/** Levels whose keys, taken together, say that none of them matters, rather than all by a tenth. */
-function* levelsOfNoise(
+/** What the groups of each level say together. @param priorOf the prior that is tried, by that of the group */
+function* evidenceOfLevels(
   effects: Effects,
   groups: ReadonlyMap<string, readonly Family[]>,
-): Generator<void, Set<string>> {
-  const sums = new Map<string, number>();
+  priorOf: (before: number) => number,
+): Generator<void, Map<string, Evidence>> {
+  const sums = new Map<string, Evidence>();
   for (const [group, families] of groups) {
-    const level = levelOf(group);
     const before = effects.priors.get(group) as number;
-    const { logFactor } = yield* evidenceOf(effects, families, before, firstPrior);
-    sums.set(level, (sums.get(level) ?? 0) + logFactor);
+    const own = yield* evidenceOf(effects, families, before, priorOf(before));
+    const sum = getOrInsert(sums, levelOf(group), () => ({ squares: 0, determined: 0, logFactor: 0 }));
+    sum.squares += own.squares;
+    sum.determined += own.determined;
+    sum.logFactor += own.logFactor;
   }
-  return new Set([...sums].filter(([, sum]) => sum < logFactors.noise).map(([level]) => level));
+  return sums;
 }
 
 /**
