@@ -33,7 +33,8 @@ export function channelsCard(
 ): Html {
   const canWrite = hasRole(context.viewer.user.role, 'manager');
   const form = createForm(typed, errors);
-  const inputs = html`
+  const fields = html`
+    ${form.summary()}
     ${form.input('name', { label: t('common.name'), required: true, hint: t('alerts.nameHint') })}
     ${form.input('url', {
       label: t('alerts.webhookUrl'),
@@ -43,7 +44,7 @@ export function channelsCard(
       secret: true,
     })}
     ${kindBoxes(form, t('alerts.tellIt'))}`;
-  const add = saveForm(context, context.path('/alerts/channels'), html`${form.summary()}${inputs}`, {
+  const add = saveForm(context, context.path('/alerts/channels'), fields, {
     button: t('alerts.addAndSend'),
     page: context.path('/alerts'),
   });

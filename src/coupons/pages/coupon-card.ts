@@ -65,17 +65,16 @@ function addForm(context: PublisherContext, path: string, refused: Refused | nul
       <div class="label"><label for="f-codes-file">${t('coupons.file')}</label></div>
       <input type="file" id="f-codes-file" name="${fileField}" accept=".csv,.txt,text/csv,text/plain">
     </div>`;
-  const fields = columns([
-    file,
-    form.input('pattern', { label: t('coupons.pattern'), hint: t('coupons.patternHint') }),
-    form.input('count', { label: t('coupons.count'), type: 'number' }),
-    form.input('shared', { label: t('coupons.shared') }),
-  ]);
   return html`
     <form class="form upload" method="post" enctype="multipart/form-data" action="${path}/add" data-keep>
       ${csrfField(context.viewer)}
       ${form.summary()}
-      ${fields}
+      ${columns([
+        file,
+        form.input('pattern', { label: t('coupons.pattern'), hint: t('coupons.patternHint') }),
+        form.input('count', { label: t('coupons.count'), type: 'number' }),
+        form.input('shared', { label: t('coupons.shared') }),
+      ])}
       <div class="form-end"><button class="button">${t('coupons.add')}</button></div>
     </form>`;
 }
@@ -88,26 +87,24 @@ function settingsForm(context: PublisherContext, path: string, pool: PoolView, r
     value,
     text: t('coupons.giveAtChoice', { at: value }),
   }));
-  const fields = html`
-    ${columns([
-      form.select('give_at', { label: t('coupons.giveAt'), hint: t('coupons.giveAtHint'), choices }),
-      form.input('expires_at', { label: t('coupons.expiresAt'), type: 'date' }),
-      form.input('valid_days', { label: t('coupons.validDays'), type: 'number' }),
-      form.input('hold_minutes', { label: t('coupons.holdMinutes'), type: 'number' }),
-      form.input('fallback_code', {
-        label: t('coupons.fallback'),
-        hint: t(pool.has_fallback ? 'coupons.hasFallback' : 'coupons.noFallback'),
-        autocomplete: 'off',
-      }),
-      form.input('low_share', { label: t('coupons.lowShare'), type: 'number' }),
-      form.input('low_hours', { label: t('coupons.lowHours'), type: 'number' }),
-    ])}
-    ${form.input('terms', { label: t('coupons.terms') })}`;
   return html`
     <form class="form" method="post" action="${path}/settings" data-keep>
       ${csrfField(context.viewer)}${hiddenField(expiresWas, expiresAt)}
       ${form.summary()}
-      ${fields}
+      ${columns([
+        form.select('give_at', { label: t('coupons.giveAt'), hint: t('coupons.giveAtHint'), choices }),
+        form.input('expires_at', { label: t('coupons.expiresAt'), type: 'date' }),
+        form.input('valid_days', { label: t('coupons.validDays'), type: 'number' }),
+        form.input('hold_minutes', { label: t('coupons.holdMinutes'), type: 'number' }),
+        form.input('fallback_code', {
+          label: t('coupons.fallback'),
+          hint: t(pool.has_fallback ? 'coupons.hasFallback' : 'coupons.noFallback'),
+          autocomplete: 'off',
+        }),
+        form.input('low_share', { label: t('coupons.lowShare'), type: 'number' }),
+        form.input('low_hours', { label: t('coupons.lowHours'), type: 'number' }),
+      ])}
+      ${form.input('terms', { label: t('coupons.terms') })}
       <div class="form-end"><button class="button">${t('common.save')}</button></div>
     </form>`;
 }
