@@ -59,6 +59,7 @@ export async function liveCallRoutes(app: App, { auth, catalog, checkKey, logger
     const defaultPlacement = () => catalog.current().publishers.get(publisherId)?.defaultPlacement ?? null;
     const read = newCalls(sources, publisherId);
     const isAllowed = checkKey(request);
+    const openedMs = sources.now();
     let last: number | null = Number(request.query.last ?? 10);
     streams.open(reply, {
       owner: `publisher ${publisherId}`,
@@ -69,9 +70,10 @@ export async function liveCallRoutes(app: App, { auth, catalog, checkKey, logger
         await sources.liveCalls.watch(sources.pool, publisherId);
         const fresh = (await read()).map((one) => ({ one, placements: placementsOf(one.call, defaultPlacement()) }));
         const wanted = fresh.filter(({ one, placements }) => isAsked(request.query, one.call, placements));
-        const sent = last === null ? wanted : wanted.slice(wanted.length - Math.min(last, wanted.length));
+        const earlier = wanted.filter(({ one }) => one.at.getTime() < openedMs).length;
+        const skipped = last === null ? 0 : Math.max(0, earlier - last);
         last = null;
-        return sent.map(({ one, placements }) => eventOf(one, placements));
+        return wanted.slice(skipped).map(({ one, placements }) => eventOf(one, placements));
       },
     });
     return reply;

@@ -9,9 +9,13 @@ import { createTestApp, type TestApp } from '../../support/test-app.ts';
 
 let t: TestApp;
 let url: string;
+let opened = 0;
 beforeAll(async () => {
   t = await createTestApp();
   url = await t.app.listen({ port: 0, host: '127.0.0.1' });
+  t.app.server.on('request', ({ url: path }) => {
+    if (path?.startsWith('/manage/v1/live-calls/stream')) opened += 1;
+  });
 });
 afterAll(() => t?.close());
 
@@ -46,15 +50,20 @@ function tail(key: string, ...args: string[]) {
   return { ended, stop: () => stop.abort(), out: () => out, err: () => err };
 }
 
-const watched = () => expect.poll(() => t.deps.liveCalls.isWatched(t.publisher.id)).toBe(true);
+/** Waits until `streams` more have been opened than `before`, and the publisher is watched. */
+async function watched(before: number, streams: number): Promise<void> {
+  await expect.poll(() => opened - before).toBe(streams);
+  await expect.poll(() => t.deps.liveCalls.isWatched(t.publisher.id)).toBe(true);
+}
 const written = () => t.deps.liveCalls.sync(t.pool);
 
 test('shows calls as they come, masked, with what was refused or ignored of them; others by filter', async () => {
   await addKey('tail', 'configurations');
+  const before = opened;
   const all = tail('tail');
   const refused = tail('tail', '--status', '4xx', '--json');
   const atCheckout = tail('tail', '--placement', 'Check_Out', '--json');
-  await watched();
+  await watched(before, 3);
   expect(await fetchOffers({ placement: 'checkout', pub_user_id: 'user-4711', country: 'Germany' })).toBe(200);
   expect(await fetchOffers({ placements: [{ name: 'check out' }] })).toBe(200);
   expect(await fetchOffers({})).toBe(400);
@@ -90,9 +99,10 @@ test('a call of perks asks for offers nowhere, at the default placement neither'
   const user = { pub_user_id: 'shopper' };
   await t.pool.query(`update publishers set default_placement = 'checkout' where id = $1`, [t.publisher.id]);
   await t.deps.catalog.refresh();
+  const before = opened;
   const atCheckout = tail('shopper', '--placement', 'checkout', '--last', '0', '--json');
   const all = tail('shopper', '--last', '0', '--json');
-  await watched();
+  await watched(before, 2);
   const { data } = (await send('/native/v4/offers.json', user)).json();
   const select = `/sdk/v4/usp/${data.session_id}/${data.offers[0].campaign_id}/select.json`;
   expect((await send(select, user)).statusCode).toBe(200);
@@ -113,8 +123,9 @@ test('a call of perks asks for offers nowhere, at the default placement neither'
 
 test('ends when its key is revoked, and gets no call after it', async () => {
   await addKey('leaver', 'configurations');
+  const before = opened;
   const tailing = tail('leaver', '--last', '0');
-  await watched();
+  await watched(before, 1);
   await t.pool.query('update api_keys set revoked_at = now() where key_hash = decode($1, $2)', [
     hashKey('leaver'),
     'hex',
