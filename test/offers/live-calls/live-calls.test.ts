@@ -179,6 +179,7 @@ test('on the live page a call of perks is an item of its own, and the fetch keep
 test('the live page marks new placements, and its list of notices updates itself', async () => {
   const user = await signInAs(t, 'analyst');
   const publisher = t.deps.catalog.current().publishers.get(t.publisher.id) as Publisher;
+  nowMs += 1;
   expect(await send({ placement: 'brand-new', pub_user_id: 'u' })).toBe(200);
   expect(await send({ placement, pub_user_id: 'u' })).toBe(200);
   const { rows } = await t.pool.query<{ id: string }>('select id from sessions order by id desc limit 2');
