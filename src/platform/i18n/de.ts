@@ -2332,7 +2332,6 @@ export const de: Messages = {
     find: 'Finden',
     found: 'Was gespeichert ist',
     foundNothing: 'Unter dieser Kennung ist nichts gespeichert.',
-    incomplete: 'Es ist mehr, als ein Export fasst: Er enthält höchstens 2.000 Zeilen jeder Art.',
     export: 'Als JSON exportieren',
     erase: 'Löschen',
     eraseQuestion:

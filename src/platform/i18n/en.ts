@@ -2243,7 +2243,6 @@ export const en = {
     find: 'Find',
     found: 'What is kept',
     foundNothing: 'Nothing is kept under this identifier.',
-    incomplete: 'There is more than one export takes: it has at most 2,000 rows of each kind.',
     export: 'Export as JSON',
     erase: 'Erase',
     eraseQuestion: 'Everything that is kept of this person is erased within a minute. This cannot be undone.',
