@@ -36,8 +36,8 @@ export const collectSums = (pool: pg.Pool): Promise<boolean | null> =>
   });
 
 /**
- * Adds what was in a dump and not collected yet to the sums: in the transaction that renumbers its rows, before it does;
- * from there on no earlier row is collected.
+ * Adds what was in a dump and not collected yet to the sums: in the transaction that renumbers its rows, before it
+ * does. From there on no earlier row is collected.
  */
 export async function collectRestored(executor: Executor): Promise<void> {
   const { from, any } = await readProgress(executor);
