@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import { type Executor, transaction } from '../platform/db/pool.ts';
-import type { EraseBeforeSessions, EraseOfUser, ExportRows } from '../platform/user-data.ts';
+import { type Executor, readSlices, transaction } from '../platform/db/pool.ts';
+import { type EraseBeforeSessions, type EraseOfUser, type ExportRows, sessionsOf } from '../platform/user-data.ts';
 import { removeFollowed, removeMembers } from './members/members.ts';
 
 /** Deletes attributes and memberships. Rows are locked in the order of their keys, as everywhere. */
@@ -57,21 +57,21 @@ async function emailKeysOf(
 }
 
 /** Attributes of the user. */
-export const exportAttributes: ExportRows = async (executor, { pubUserKeys }) => {
-  const { rows } = await executor.query(
+export const exportAttributes: ExportRows = (executor, { pubUserKeys }) =>
+  readSlices(
+    executor,
     'select attributes, expires_at, updated_at from user_attributes where user_key = any($1::uuid[])',
     [pubUserKeys],
   );
-  return rows;
-};
 
 /** Audiences that the user is in. */
-export const exportMemberships: ExportRows = async (executor, { userKeys, pubUserKeys, days, sessionIds }) => {
-  const keys = [...userKeys, ...pubUserKeys, ...(await emailKeysOf(executor, days, sessionIds))];
-  const { rows } = await executor.query(
+export const exportMemberships: ExportRows = async function* (executor, scope) {
+  const keys = new Set([...scope.userKeys, ...scope.pubUserKeys]);
+  for (const sessions of sessionsOf(scope)) for (const key of await emailKeysOf(executor, ...sessions)) keys.add(key);
+  yield* readSlices(
+    executor,
     `select a.key as audience, a.name, m.expires_at from audience_members m join audiences a on a.id = m.audience_id
     where m.user_key = any($1::uuid[]) order by a.key`,
-    [keys],
+    [[...keys]],
   );
-  return rows;
 };

@@ -1,4 +1,4 @@
-import type { Executor } from '../platform/db/pool.ts';
+import { type Executor, readSlices } from '../platform/db/pool.ts';
 import type { EraseOfUser, EraseWithSessions, ErasureSweep, ExportRows } from '../platform/user-data.ts';
 import type { Exposure } from './caps.ts';
 import { readRecords } from './history-records.ts';
@@ -35,17 +35,19 @@ async function deleteHistories(
 }
 
 /** Exposures, reservations and opt-outs under the keys of the user's sessions. */
-export const exportHistory: ExportRows = async (executor, { userKeys }) => {
-  const { rows } = await executor.query<{ exposures: Buffer; entry: Record<string, unknown> }>(
+export const exportHistory: ExportRows = async function* (executor, { userKeys }) {
+  const slices = readSlices<{ exposures: Buffer; entry: Record<string, unknown> }>(
+    executor,
     `select exposures, to_jsonb(h) - 'user_key' - 'earlier_key' - 'publisher_id' as entry from user_history h
     where user_key = any($1::uuid[]) or earlier_key = any($1::uuid[])`,
     [userKeys],
   );
-  return rows.map(({ exposures: stored, entry }) => {
-    const { exposures, reserved } = readRecords(stored, 0);
-    const reservations = reserved.map(({ exposure }) => toEntry(exposure));
-    return { entry: { ...entry, exposures: exposures.map(toEntry), reservations } };
-  });
+  for await (const rows of slices)
+    yield rows.map(({ exposures: stored, entry }) => {
+      const { exposures, reserved } = readRecords(stored, 0);
+      const reservations = reserved.map(({ exposure }) => toEntry(exposure));
+      return { entry: { ...entry, exposures: exposures.map(toEntry), reservations } };
+    });
 };
 
 const toEntry = ({ event, offerId, campaignId, advertiserId, atMs, count = 1 }: Exposure): Record<string, unknown> => ({

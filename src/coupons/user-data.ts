@@ -1,3 +1,4 @@
+import { readSlices } from '../platform/db/pool.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import { firstUuid7After } from '../platform/lib/uuid7.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
@@ -36,19 +37,20 @@ export const eraseCouponsOfSessions: EraseWithSessions = async (executor, sessio
 type ExportedRow = { user_key: string; offer_id: number; sealed: Buffer };
 
 /** The user's codes: by `pub_user_id` all, by `ad_fp` those given in the device's sessions. */
-export const exportCoupons =
-  (box: SecretBox): ExportRows =>
-  async (executor, { subject, pubUserKeys, sessionIds }) => {
-    const { rows } = await executor.query<ExportedRow & Record<string, unknown>>(
+export const exportCoupons = (box: SecretBox): ExportRows =>
+  async function* (executor, { subject, pubUserKeys, sessionIds }) {
+    const slices = readSlices<ExportedRow & Record<string, unknown>>(
+      executor,
       `select user_key, offer_id, sealed, session_id, given_at, expires_at, redeemed_at, cancelled_at from coupons
       where user_key = any($1::uuid[]) and held_until is null and (not $3 or session_id = any($2::uuid[]))
       order by given_at, offer_id`,
       [pubUserKeys, sessionIds, subject.namedBy === 'ad_fp'],
     );
-    return rows.map(({ user_key, sealed, ...row }) => ({
-      ...row,
-      code: box.open(sealed, couponContext([user_key, row.offer_id])),
-    }));
+    for await (const rows of slices)
+      yield rows.map(({ user_key, sealed, ...row }) => ({
+        ...row,
+        code: box.open(sealed, couponContext([user_key, row.offer_id])),
+      }));
   };
 
 /**

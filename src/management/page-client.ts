@@ -18,6 +18,7 @@ export type ManagementClient = {
   actorOf: (context: PageContext) => Actor;
   actorFor: (user: User) => Actor;
   read: <T>(context: PageContext, work: (work: Work) => Promise<T>) => Promise<T>;
+  readMoment: <T>(context: PageContext, work: (work: Work) => Promise<T>) => Promise<T>;
   write: <T>(context: PageContext, work: (work: Work) => Promise<T>) => Promise<T>;
   list: (context: PageContext, resource: Resource, query: ListQuery) => Promise<ListPage>;
   get: (context: PageContext, resource: Resource, key: RowKey) => Promise<View>;
@@ -71,6 +72,8 @@ export function createManagementClient({
   };
   const read: ManagementClient['read'] = (context, work) =>
     management.read(actorOf(context), publisherIdOf(context), work);
+  const readMoment: ManagementClient['readMoment'] = (context, work) =>
+    management.readMoment(actorOf(context), publisherIdOf(context), work);
   const write: ManagementClient['write'] = (context, work) =>
     management.write(actorOf(context), publisherIdOf(context), work);
   return {
@@ -79,6 +82,7 @@ export function createManagementClient({
     actorOf,
     actorFor,
     read,
+    readMoment,
     write,
     list: (context, resource, query) => read(context, (work) => listRows(resource, work, query, cursors)),
     get: (context, resource, key) => read(context, (work) => getRow(resource, work, String(key))),

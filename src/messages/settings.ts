@@ -5,6 +5,7 @@ import { text } from '../management/fields.ts';
 import { orNull } from '../management/resource.ts';
 import { checkValue } from '../management/schema-errors.ts';
 import type { Work } from '../management/unit-of-work.ts';
+import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 
 /** Whether, how and as whom a publisher sends messages. */
@@ -46,6 +47,12 @@ export async function getSettings({ executor, publisherId }: Pick<Work, 'executo
     [publisherId],
   );
   return rows[0] ?? noSettings;
+}
+
+/** Whether addresses of users may be kept: the publisher sends messages, or did, and some may wait to be dropped. */
+export async function mayKeepAddresses(executor: Executor, publisherId: number): Promise<boolean> {
+  const { rowCount } = await executor.query('select from perk_message_settings where publisher_id = $1', [publisherId]);
+  return rowCount === 1;
 }
 
 /** @throws AppError invalid_request */

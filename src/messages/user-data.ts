@@ -1,3 +1,4 @@
+import { readSlices } from '../platform/db/pool.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { firstUuid7After } from '../platform/lib/uuid7.ts';
@@ -35,11 +36,10 @@ export const eraseMessagesOfSessions: EraseWithSessions = async (executor, sessi
   return {};
 };
 
-export const exportMessages: ExportRows = async (executor, { subject, pubUserKeys, sessionIds }) => {
-  const { rows } = await executor.query(
+export const exportMessages: ExportRows = (executor, { subject, pubUserKeys, sessionIds }) =>
+  readSlices(
+    executor,
     `select id, session_id, kind, state, created_at, finished_at from perk_messages
     where user_key = any($1::uuid[]) and (not $3 or session_id = any($2::uuid[])) order by id`,
     [pubUserKeys, sessionIds, subject.namedBy === 'ad_fp'],
   );
-  return rows;
-};

@@ -6,7 +6,7 @@ import type { Executor } from '../platform/db/pool.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import { dayMs, dayOf } from '../platform/lib/time.ts';
 import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
-import type { ExportRows } from '../platform/user-data.ts';
+import { exportBySessions } from '../platform/user-data.ts';
 
 /** A fetch-offers session with its selection. Everything but `selected` and `wrappedAt` is fixed by the fetch. */
 export type UspSession = {
@@ -178,15 +178,11 @@ returning session_id, selected`,
 }
 
 /** Perks selected in the user's sessions. */
-export const exportSelections: ExportRows = async (executor, { days, sessionIds }) => {
-  const { rows } = await executor.query(
-    `select session_id, selected as campaign_ids, wrapped_at from usp_sessions
-    where day = any($1::date[]) and session_id = any($2::uuid[])
-    order by session_id`,
-    [days, sessionIds],
-  );
-  return rows;
-};
+export const exportSelections = exportBySessions(
+  `select session_id, selected as campaign_ids, wrapped_at from usp_sessions
+  where day = any($1::date[]) and session_id = any($2::uuid[])
+  order by session_id`,
+);
 
 const deleteDevSql = `
 delete from usp_sessions using sessions

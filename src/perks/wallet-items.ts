@@ -1,5 +1,5 @@
 import type { MacroValues } from '../offers/offer-view.ts';
-import type { Executor } from '../platform/db/pool.ts';
+import { type Executor, readSlices } from '../platform/db/pool.ts';
 import { dayOfUuid7, firstUuid7After } from '../platform/lib/uuid7.ts';
 import type { EraseOfUser, EraseWithSessions, ExportRows } from '../platform/user-data.ts';
 
@@ -178,15 +178,14 @@ export const eraseWalletOfSessions: EraseWithSessions = async (executor, session
 };
 
 /** Saved offers: by `pub_user_id` the whole wallet, by `ad_fp` what was saved from the device's sessions. */
-export const exportWallet: ExportRows = async (executor, { subject, pubUserKeys, sessionIds }) => {
-  const { rows } = await executor.query(
+export const exportWallet: ExportRows = (executor, { subject, pubUserKeys, sessionIds }) =>
+  readSlices(
+    executor,
     `select offer_id, campaign_id, session_id, macros, language, saved_at from wallet_items
     where user_key = any($1::uuid[]) and (not $3 or session_id = any($2::uuid[]))
     order by saved_at`,
     [pubUserKeys, sessionIds, subject.namedBy === 'ad_fp'],
   );
-  return rows;
-};
 
 function toItem(row: ItemRow): WalletItem {
   return {

@@ -1,5 +1,6 @@
 import type pg from 'pg';
-import type { Executor } from './db/pool.ts';
+import { type Executor, readSlices } from './db/pool.ts';
+import { dayOfUuid7 } from './lib/uuid7.ts';
 
 /*
  * Personal data of a user lie in tables of many rooms. Each room exports functions of these shapes for its own tables;
@@ -78,24 +79,44 @@ export type EraseOfUser = (pool: pg.Pool, sweep: ErasureSweep, onErased: OnErase
 /** What an export reads. */
 export type ExportScope = {
   subject: UserSubject;
-  /** UTC days and ids of the user's sessions. */
-  days: readonly string[];
+  /** Ids of the user's sessions, the earliest first. */
   sessionIds: readonly string[];
   /** Keys of caps and opt-outs, and keys of wallets. */
   userKeys: readonly string[];
   pubUserKeys: readonly string[];
-  /** Rows of one kind whose number no session bounds (count). */
-  maxRows: number;
-  /** Says that there are more. */
-  onCut: () => void;
 };
 
-/** Rows of one kind as they are kept; times in ISO 8601, amounts in millionths of their currency. */
-export type ExportRows = (executor: Executor, scope: ExportScope) => Promise<Record<string, unknown>[]>;
+/**
+ * All rows of one kind as they are kept, slice by slice; times in ISO 8601, amounts in millionths of their currency.
+ * `executor`: of a transaction.
+ */
+export type ExportRows = (executor: Executor, scope: ExportScope) => AsyncIterable<Record<string, unknown>[]>;
+
+/** Sessions that one statement names (count): those of a user on few days. */
+const sessionsAtOnce = 500;
+
+/** UTC days and ids of some sessions, until all were given. */
+export function* sessionsOf({ sessionIds }: ExportScope): Generator<[days: string[], ids: string[]]> {
+  for (let first = 0; first < sessionIds.length; first += sessionsAtOnce) {
+    const ids = sessionIds.slice(first, first + sessionsAtOnce);
+    yield [[...new Set(ids.map(dayOfUuid7))], ids];
+  }
+}
+
+/** Rows of the user's sessions. `text`: takes days of sessions, and their ids. */
+export const exportBySessions = (text: string): ExportRows =>
+  async function* (executor, scope) {
+    for (const values of sessionsOf(scope)) yield* readSlices(executor, text, values);
+  };
+
+/**
+ * The statement that finds sessions of a user that began until a time, at most `limit`, else all; sessions that were
+ * erased are not found again.
+ */
+export type FindSessions = (subject: UserSubject, until: Date, limit?: number) => { text: string; values: unknown[] };
 
 /** A room's part in erasures and exports: steps for its own tables. */
 export type UserDataPart = {
-  /** Sessions of a user that began until a time, at most `limit`; sessions that were erased are not found again. */
   findSessions?: FindSessions;
   eraseBeforeSessions?: EraseBeforeSessions;
   /** Empties the sessions themselves; runs first in its transaction. */
@@ -106,5 +127,3 @@ export type UserDataPart = {
   /** By the field of the export's answer. */
   exports?: Readonly<Record<string, ExportRows>>;
 };
-
-type FindSessions = (executor: Executor, subject: UserSubject, until: Date, limit: number) => Promise<UserSession[]>;

@@ -1,58 +1,64 @@
+import type { Readable } from 'node:stream';
+import type { Alone } from '../management/alone.ts';
 import { audit } from '../management/audit.ts';
 import type { Work } from '../management/unit-of-work.ts';
-import type { Executor } from '../platform/db/pool.ts';
+import { readSlices } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import { textOrNull } from '../platform/http/body-parsing.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
-import type { ExportScope, IdentifierKind, UserSubject } from '../platform/user-data.ts';
+import type { ExportScope, IdentifierKind, UserSession, UserSubject } from '../platform/user-data.ts';
 import { sealSubject } from './erasure-job.ts';
 import { type Erasure, insertErasure } from './erasures.ts';
+import { type Envelope, type PersonalData, throughFile, writeJson } from './export-file.ts';
 import type { UserDataSteps } from './steps.ts';
 
-export type DeskDeps = Pick<PlatformDeps, 'secretBox' | 'config'> & { userData: UserDataSteps };
+export type DeskDeps = Pick<PlatformDeps, 'secretBox' | 'config'> & { userData: UserDataSteps; alone: Alone };
 
 /** What a request names a user by: exactly one of them. */
 type NamedUser = { pub_user_id?: string | number; ad_fp?: string | number };
+
+/** Runs a unit of work in one transaction. */
+type WriteOnce = (work: (work: Work) => Promise<void>) => Promise<void>;
 
 /** What is asked for a user: by the API and by the dashboard (docs/interface.md#privacy). */
 export type PrivacyDesk = {
   /** @throws AppError invalid_request unless exactly one identifier is given */
   subjectOf: (publisherId: number, named: NamedUser) => UserSubject;
-  /** All personal data of the user, as they are kept, and `complete`: whether these are all. */
-  read: (work: Pick<Work, 'executor' | 'nowMs'>, subject: UserSubject) => Promise<Record<string, unknown>>;
-  /** The same, for the person: the audit log tells that it was exported, and not whose. */
-  export: (work: Work, subject: UserSubject) => Promise<Record<string, unknown>>;
+  /** All personal data of the user, as they are kept. `work`: within a transaction. */
+  read: (work: Pick<Work, 'executor' | 'nowMs'>, subject: UserSubject) => Promise<PersonalData>;
+  /**
+   * The same as JSON, for the person: the audit log tells that it was exported, and not whose. `write` runs it in one
+   * transaction.
+   */
+  export: (subject: UserSubject, write: WriteOnce, envelope?: Envelope) => Promise<Readable>;
   /** Asks a worker to erase the user. */
   erase: (work: Work, subject: UserSubject) => Promise<Erasure>;
 };
 
-/** Sessions of one export, and deliveries of it (count each); with more, the export says that it is cut. */
-const maxSessions = 2000;
-
-export function createDesk({ secretBox, config, userData }: DeskDeps): PrivacyDesk {
+export function createDesk({ secretBox, config, userData, alone }: DeskDeps): PrivacyDesk {
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
 
-  async function read(executor: Executor, subject: UserSubject, now: Date): Promise<Record<string, unknown>> {
-    const sessions = await userData.findSessions(executor, subject, now, maxSessions);
-    const pubUserIds = new Set(sessions.flatMap(({ pubUserId }) => pubUserId ?? []));
-    if (subject.namedBy === 'pub_user_id') pubUserIds.add(subject.identifier);
-    const exported: Record<string, unknown> = { complete: sessions.length < maxSessions };
+  const read: PrivacyDesk['read'] = async ({ executor, nowMs }, subject) => {
+    const sessionIds: string[] = [];
+    const keys = new Set(subject.userKeys);
+    const pubUserIds = new Set(subject.namedBy === 'pub_user_id' ? [subject.identifier] : []);
+    const { text, values } = userData.findSessions(subject, new Date(nowMs));
+    for await (const sessions of readSlices<UserSession>(executor, text, values))
+      for (const { id, userKey, pubUserId } of sessions) {
+        sessionIds.push(id);
+        if (userKey !== null) keys.add(userKey);
+        if (pubUserId !== null) pubUserIds.add(pubUserId);
+      }
     const scope: ExportScope = {
       subject,
-      days: [...new Set(sessions.map(({ day }) => day))],
-      sessionIds: sessions.map(({ id }) => id),
-      userKeys: [...new Set([...subject.userKeys, ...sessions.flatMap(({ userKey }) => userKey ?? [])])],
+      sessionIds: sessionIds.sort(),
+      userKeys: [...keys],
       pubUserKeys: [...pubUserIds].flatMap((id) => userKeys.allOf(subject.publisherId, id)),
-      maxRows: maxSessions,
-      onCut: () => {
-        exported.complete = false;
-      },
     };
-    for (const [name, rowsOf] of Object.entries(userData.exports)) exported[name] = await rowsOf(executor, scope);
-    return exported;
-  }
+    return new Map(Object.entries(userData.exports).map(([kind, rowsOf]) => [kind, rowsOf(executor, scope)]));
+  };
 
   return {
     subjectOf: (publisherId, named) => {
@@ -66,12 +72,16 @@ export function createDesk({ secretBox, config, userData }: DeskDeps): PrivacyDe
       const keys = userKeys.allOf(publisherId, identifier);
       return { publisherId, namedBy, identifier, userKey: userKeys.of(publisherId, identifier), userKeys: keys };
     },
-    read: ({ executor, nowMs }, subject) => read(executor, subject, new Date(nowMs)),
-    export: async (work, subject) => {
-      const data = await read(work.executor, subject, new Date(work.nowMs));
-      await note(work, 'exports', newUuid7(work.nowMs), subject.namedBy);
-      return data;
-    },
+    read,
+    export: (subject, write, envelope = { before: '', after: '' }) =>
+      alone(subject.publisherId, () =>
+        throughFile((path) =>
+          write(async (work) => {
+            await writeJson(path, await read(work, subject), envelope);
+            await note(work, 'exports', newUuid7(work.nowMs), subject.namedBy);
+          }),
+        ),
+      ),
     erase: async (work, { identifier, userKeys: _all, ...named }) => {
       const erasure = await insertErasure(work.executor, {
         ...{ ...named, id: newUuid7(work.nowMs), requestedAt: new Date(work.nowMs) },

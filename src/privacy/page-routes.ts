@@ -1,10 +1,14 @@
 import { Type } from '@sinclair/typebox';
 import type { AccountDeps } from '../accounts/ports.ts';
 import { hostedStyle, styleDirectives } from '../catalog/hosted-style.ts';
+import { mayKeepAddresses } from '../messages/settings.ts';
+import { keepMs } from '../messages/store.ts';
+import { createFailFast } from '../platform/db/health.ts';
 import { AppError } from '../platform/errors.ts';
 import type { ErrorPages } from '../platform/http/error-pages.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import { inRequestLanguage } from '../platform/i18n/reader.ts';
+import { dayMs } from '../platform/lib/time.ts';
 import type { App } from '../platform/ports.ts';
 import { renderPrivacyPage, rules } from './page.ts';
 
@@ -17,7 +21,7 @@ const schema = {
   params: Type.Object({ sdkId: Type.String() }),
   response: {
     200: { description: 'The page.', content: { 'text/html': { schema: Type.String() } } },
-    ...errorAnswers(404),
+    ...errorAnswers(404, 503),
   },
 };
 
@@ -39,11 +43,13 @@ const headersOf = (style: string) => ({
 /** `GET /privacy/{sdk_id}`: the page of `privacy_url` where the publisher has none (docs/interface.md#privacy). */
 export async function privacyPageRoutes(
   app: App,
-  { catalog, config }: Pick<AccountDeps, 'catalog' | 'config'>,
+  { catalog, config, pool, dbHealth }: Pick<AccountDeps, 'catalog' | 'config' | 'pool' | 'dbHealth'>,
 ): Promise<void> {
+  const failFast = createFailFast(dbHealth);
   app.get('/privacy/:sdkId', { schema, config: { errorPages } }, async (request, reply) => {
     const publisher = catalog.current().publishersBySdkId.get(request.params.sdkId);
     if (publisher === undefined) throw new AppError('not_found');
+    const keepsAddresses = await failFast(() => mayKeepAddresses(pool, publisher.id));
     const style = hostedStyle(publisher, publisher.defaultTheme, rules);
     const page = inRequestLanguage(request, () =>
       renderPrivacyPage({
@@ -52,6 +58,8 @@ export async function privacyPageRoutes(
         ownText: publisher.privacyText,
         rawDays: config.retentionRawDays,
         deliveryDays: config.retentionDeliveryDays,
+        rollupDays: config.retentionRollupDays,
+        addressDays: keepsAddresses ? keepMs / dayMs : null,
       }),
     );
     return reply

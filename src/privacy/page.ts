@@ -5,9 +5,12 @@ export type PrivacyPage = {
   publisherName: string;
   /** The publisher's own text, plain; empty: the standard text. */
   ownText: string;
-  /** Retention of sessions and events, and of deliveries. */
+  /** Retention of sessions and events, of deliveries, and of codes that do not end. */
   rawDays: number;
   deliveryDays: number;
+  rollupDays: number;
+  /** How long an address is kept that no mail could be sent to; null: none is ever kept. */
+  addressDays: number | null;
   style: string;
 };
 
@@ -59,20 +62,27 @@ function ownText(text: string): Html {
 
 const lineOf = (line: string, index: number): Html => html`${index === 0 ? nothing : trusted('<br>')}${line}`;
 
-function standardText({ publisherName, rawDays, deliveryDays }: PrivacyPage): Html {
-  const fill = (key: MessageKey, count = rawDays): string => t(key, { publisher: publisherName, count });
+function standardText(page: PrivacyPage): Html {
+  const { publisherName, rawDays, deliveryDays, rollupDays, addressDays } = page;
+  const fill = (key: MessageKey, count = rawDays): string =>
+    t(key, { publisher: publisherName, count, longest: rollupDays });
   const days = fill('endUser.privacy.days');
-  const rows = [
+  const rows: Row[] = [
     [fill('endUser.privacy.activity'), fill('endUser.privacy.activityPurpose'), days],
     [fill('endUser.privacy.identity'), fill('endUser.privacy.identityPurpose'), fill('endUser.privacy.identityKept')],
-    [fill('endUser.privacy.attributes'), fill('endUser.privacy.attributesPurpose'), days],
-    [t('endUser.privacy.saved'), t('endUser.privacy.savedPurpose'), t('endUser.privacy.savedKept')],
+    [
+      fill('endUser.privacy.attributes'),
+      fill('endUser.privacy.attributesPurpose'),
+      fill('endUser.privacy.attributesKept'),
+    ],
+    [t('endUser.privacy.saved'), t('endUser.privacy.savedPurpose'), fill('endUser.privacy.savedKept')],
+    ...(addressDays === null ? [] : [emailRow(addressDays)]),
     [
       fill('endUser.privacy.messages'),
       t('endUser.privacy.messagesPurpose'),
       t('endUser.privacy.days', { count: deliveryDays }),
     ],
-  ] as const;
+  ];
   const [data, purpose, kept] = [t('endUser.privacy.data'), t('endUser.privacy.purpose'), t('endUser.privacy.kept')];
   return html`
 <p>${fill('endUser.privacy.intro')}</p>
@@ -82,16 +92,25 @@ function standardText({ publisherName, rawDays, deliveryDays }: PrivacyPage): Ht
 ${rows.map((row) => rowOf(row, { purpose, kept }))}
 </table>
 <h2>${t('endUser.privacy.notStored')}</h2>
-<p>${t('endUser.privacy.notStoredText')}</p>
+<p>${t('endUser.privacy.notStoredAddress')}</p>
+${addressDays === null ? html`<p>${t('endUser.privacy.notStoredAsked')}</p>` : nothing}
+<p>${t('endUser.privacy.notStoredDevice')}</p>
 <h2>${t('endUser.privacy.choice')}</h2>
 <p>${t('endUser.privacy.choiceSignal')}</p>
 <p>${fill('endUser.privacy.choicePerks')}</p>
+${addressDays === null ? nothing : html`<p>${t('endUser.privacy.choiceEmail')}</p>`}
 <h2>${t('endUser.privacy.ask')}</h2>
 <p>${fill('endUser.privacy.askText')}</p>
 `;
 }
 
 type Row = readonly [what: string, purpose: string, kept: string];
+
+const emailRow = (count: number): Row => [
+  t('endUser.privacy.email'),
+  t('endUser.privacy.emailPurpose'),
+  t('endUser.privacy.emailKept', { count }),
+];
 
 const rowOf = ([what, purpose, kept]: Row, names: { purpose: string; kept: string }): Html =>
   html`<tr><td>${what}</td><td data-name="${names.purpose}">${purpose}</td>

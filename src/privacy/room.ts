@@ -1,5 +1,6 @@
 import type { Accounts } from '../accounts/room.ts';
 import type { Catalog } from '../catalog/room.ts';
+import { createAlone } from '../management/alone.ts';
 import type { ManagementClient } from '../management/page-client.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { App } from '../platform/ports.ts';
@@ -19,7 +20,8 @@ type Parts = { userData: UserDataSteps };
 
 /** Erasure and export of what all rooms keep of a user. */
 export function createPrivacy({ platform, catalog, accounts }: Needs) {
-  const deps = { ...platform.deps, catalog: catalog.store, management: catalog.management, auth: accounts.auth };
+  const alone = createAlone('export of a person');
+  const deps = { ...platform.deps, alone, catalog: catalog.store, management: catalog.management, auth: accounts.auth };
   return {
     name: 'privacy',
     commands: privacyCommands,

@@ -27,7 +27,8 @@ const maxSessions = 200;
 export async function sweepUser(deps: SweepDeps, sweep: Sweep, onErased: OnErased): Promise<void> {
   const { pool, userData } = deps;
   for (;;) {
-    const found = await userData.findSessions(pool, sweep.subject, sweep.until, maxSessions);
+    const find = userData.findSessions(sweep.subject, sweep.until, maxSessions);
+    const { rows: found } = await pool.query<UserSession>(find);
     if (found.length === 0) break;
     await eraseSessions(deps, found, sweep, onErased);
   }

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { AccountDeps } from '../accounts/ports.ts';
 import { callOf, publisherQuery } from '../management/http.ts';
 import { strictBody } from '../management/strict-body.ts';
+import type { Work } from '../management/unit-of-work.ts';
 import { AppError } from '../platform/errors.ts';
 import { emptyBodyByDefault } from '../platform/http/body-parsing.ts';
 import { errorAnswers, noNul, textOrNumber } from '../platform/http/schemas.ts';
@@ -107,11 +108,11 @@ const listSchema = {
 const exportSchema = {
   operationId: 'exportUser',
   summary: 'Export personal data of a user',
-  description: 'Everything that is kept of the user, as JSON.',
+  description: 'Everything that is kept of the user, as JSON. One export of a publisher runs at a time.',
   tags,
   querystring: publisherQuery,
   body: userBody,
-  response: { 200: exportAnswer, ...errorAnswers(400, 401, 403, 404) },
+  response: { 200: exportAnswer, ...errorAnswers(400, 401, 403, 404, 429) },
 };
 
 type PrivacyDeps = Pick<AccountDeps, 'auth' | 'management'> & { desk: PrivacyDesk };
@@ -160,12 +161,17 @@ export async function privacyUserRoutes(app: App, { auth, management, desk }: Pr
     return { message, data: viewOf(erasure) };
   });
 
-  app.post('/manage/v1/privacy/export', { schema: exportSchema, preValidation, ...strictBody }, async (request) => {
-    const { actor, publisherId } = callOf(request);
-    const subject = desk.subjectOf(publisherId, request.body);
-    const data = await management.write(actor, publisherId, (work) => desk.export(work, subject));
-    return { message: 'Exported.', data };
-  });
+  app.post(
+    '/manage/v1/privacy/export',
+    { schema: exportSchema, preValidation, ...strictBody },
+    async (request, reply) => {
+      const { actor, publisherId } = callOf(request);
+      const subject = desk.subjectOf(publisherId, request.body);
+      const write = (work: (work: Work) => Promise<void>) => management.write(actor, publisherId, work);
+      const file = await desk.export(subject, write, { before: '{"message":"Exported.","data":', after: '}' });
+      return reply.type('application/json; charset=utf-8').send(file as never);
+    },
+  );
 }
 
 const viewOf = ({ id, namedBy, requestedAt, sweptAt, finishedAt, counts }: Erasure) => ({

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../platform/errors.ts';
 import type { Html } from '../platform/http/html.ts';
@@ -30,7 +31,7 @@ export type PageResult =
   | { fragment: Html; status?: number }
   | { framed: string }
   | { to: string; done?: string; failed?: string; undo?: Undo }
-  | { download: string | Buffer; type: string; name: string };
+  | { download: string | Buffer | Readable; type: string; name: string };
 
 /** Registers pages with the role they require. Session, publisher and CSRF token are checked before a handler runs. */
 export type Pages<C extends PageContext> = {

@@ -1,6 +1,7 @@
 import type { Accounts } from '../accounts/room.ts';
 import type { Catalog } from '../catalog/room.ts';
 import type { ManagementClient } from '../management/page-client.ts';
+import { readSlices } from '../platform/db/pool.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
@@ -58,11 +59,10 @@ const eraseEventsOfSessions: EraseBeforeSessions = async (pool, sessions, { isSe
 };
 
 /** Events that named the user. */
-const exportEvents: ExportRows = async (executor, { pubUserKeys }) => {
-  const { rows } = await executor.query(
+const exportEvents: ExportRows = (executor, { pubUserKeys }) =>
+  readSlices(
+    executor,
     `select message_id, type, name, result, received_at from source_events
     where user_key = any($1::uuid[]) order by received_at`,
     [pubUserKeys],
   );
-  return rows;
-};

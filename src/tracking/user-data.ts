@@ -1,7 +1,7 @@
 import { dropPartitions } from '../platform/db/partitions.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import { dayMs, dayOf } from '../platform/lib/time.ts';
-import type { EraseWithSessions, ExportRows } from '../platform/user-data.ts';
+import { type EraseWithSessions, exportBySessions } from '../platform/user-data.ts';
 
 /** Removes the transaction ids of conversions of these sessions; the conversions stay, as counts and money. */
 export const eraseTransactionIds: EraseWithSessions = async (executor, sessions) => {
@@ -13,29 +13,24 @@ export const eraseTransactionIds: EraseWithSessions = async (executor, sessions)
 };
 
 /** Conversions of the user's sessions. */
-export const exportConversions: ExportRows = async (executor, { days, sessionIds }) => {
-  const { rows } = await executor.query(
-    `select session_id, offer_id, campaign_id, event, txn_id, void, payout_micros::text, unbilled_micros::text,
-      currency,
-      loyalty_micros::text, booked_at
-    from conversions
-    where day = any($1::date[]) and session_id = any($2::uuid[])
-    order by session_id, booked_at`,
-    [days, sessionIds],
-  );
-  return rows;
-};
+export const exportConversions = exportBySessions(
+  `select session_id, offer_id, campaign_id, event, txn_id, void,
+    payout_micros::text, unbilled_micros::text, currency,
+    loyalty_micros::text, booked_at
+  from conversions
+  where day = any($1::date[])
+    and session_id = any($2::uuid[])
+  order by session_id, booked_at`,
+);
 
 /** Tracking events of the user's sessions. */
-export const exportEvents: ExportRows = async (executor, { days, sessionIds }) => {
-  const { rows } = await executor.query(
-    `select session_id, offer_id, campaign_id, kind, at, suspicious from events
-    where day = any($1::date[]) and session_id = any($2::uuid[])
-    order by session_id, at`,
-    [days, sessionIds],
-  );
-  return rows;
-};
+export const exportEvents = exportBySessions(
+  `select session_id, offer_id, campaign_id, kind, at, suspicious
+  from events
+  where day = any($1::date[])
+    and session_id = any($2::uuid[])
+  order by session_id, at`,
+);
 
 /** Events and conversions are kept RETENTION_RAW_DAYS. */
 export const applyTrackingRetention: RetentionStep = async (pool, { retentionRawDays }, nowMs) => {

@@ -32,7 +32,13 @@ export const createToys = (ran: string[]): Room => ({
       },
     },
   ],
-  userData: { exports: { toys: async () => [{ toy: 'ball' }] } },
+  userData: {
+    exports: {
+      toys: async function* () {
+        yield [{ toy: 'ball' }];
+      },
+    },
+  },
   retention: async () => {
     ran.push('retention');
     return { toys: 1 };

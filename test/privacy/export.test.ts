@@ -1,7 +1,10 @@
+import { readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { transaction } from '../../src/platform/db/pool.ts';
+import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import { enqueue } from '../../src/webhooks/outbox.ts';
-import { addPublisher, save } from '../perks/wallet/support.ts';
+import { addPublisher, type SaveableOffer, save, showOneTo } from '../perks/wallet/support.ts';
 import { addPostbackEndpoint, clickOffer, createTimedApp, track } from '../tracking/conversions/support.ts';
 import { call, fetchOffers } from '../tracking/journey.ts';
 import { askExport, erase } from './support.ts';
@@ -48,15 +51,57 @@ test('an export has all data stored about a user, and none of others', async () 
   expect(byDevice.saved_offers).toHaveLength(1);
 });
 
-test('an export says where it has not all webhooks', async () => {
-  const delivery = { publisherId: t.publisher.id, event: 'conversion', sessionId: null, pubUserId: 'often told' };
-  const event = { ...delivery, dev: false, payload: () => Buffer.from('{}'), nowMs: t.clock.ms };
-  const add = (count: number) => transaction(t.pool, (executor) => enqueue(executor, Array(count).fill(event)));
-  const complete = async () => (await askExport(t, { pub_user_id: 'often told' })).json().data.complete;
-  await add(2000);
-  expect(await complete()).toBe(true);
-  await add(1);
-  expect(await complete()).toBe(false);
+/** As many sessions as one that is there, at earlier times, each with an event of each of these kinds. */
+async function repeat({ sessionId, id, campaign_id: campaignId }: SaveableOffer, ids: string[], kinds: string[]) {
+  await t.pool.query(
+    `insert into sessions (day, id, publisher_id, placement, pub_user_id, user_key, offer_ids, campaign_ids, dev, usp,
+      usp_check_all, created_at)
+    select day, given.id, publisher_id, placement, pub_user_id, user_key, offer_ids, campaign_ids, dev, usp,
+      usp_check_all, created_at
+    from sessions s, unnest($2::uuid[]) given (id) where s.id = $1`,
+    [sessionId, ids],
+  );
+  await t.pool.query(
+    `insert into events (day, session_id, publisher_id, offer_id, campaign_id, kind, position, at)
+    select s.day, given.id, s.publisher_id, $3, $4, kind, 1, s.created_at
+    from sessions s, unnest($2::uuid[]) given (id), unnest($5::text[]) kind where s.id = $1`,
+    [sessionId, ids, id, campaignId, kinds],
+  );
+}
+
+test('an export has all of 50,000 events, and all webhooks and outcomes', async () => {
+  const shown = await showOneTo(t, 'for years');
+  const ids = Array.from({ length: 2500 }, (_, at) => newUuid7(t.clock.ms - at));
+  const kinds = Array.from({ length: 20 }, (_, at) => `own:kind_${at}`);
+  await repeat(shown, ids, kinds);
+  const told = { publisherId: t.publisher.id, event: 'conversion', payload: () => Buffer.from('{}'), dev: false };
+  const named = [...ids, null].map((sessionId) => ({ sessionId, pubUserId: 'for years' }));
+  const unnamed = ids.map((sessionId) => ({ sessionId, pubUserId: null }));
+  const deliveries = [...named, ...unnamed].map((of) => ({ ...told, ...of, nowMs: t.clock.ms }));
+  await transaction(t.pool, (executor) => enqueue(executor, deliveries));
+  const outcomes = Array.from({ length: 2001 }, (_, at) => ({ pub_user_id: 'for years', name: 'visit', id: `v${at}` }));
+  for (let first = 0; first < outcomes.length; first += 500)
+    await Promise.all(
+      outcomes
+        .slice(first, first + 500)
+        .map((payload) =>
+          t.app.inject({ method: 'POST', url: `/manage/v1/outcomes?api_key=${t.publisher.key}`, payload }),
+        ),
+    );
+  const { data } = (await askExport(t, { pub_user_id: 'for years' })).json();
+  const distinct = (rows: Record<string, unknown>[], ...names: string[]): number =>
+    new Set(rows.map((row) => names.map((name) => row[name]).join(' '))).size;
+  expect(data.complete).toBe(true);
+  expect(distinct(data.sessions, 'session_id')).toBe(2501);
+  expect(distinct(data.events, 'session_id', 'kind')).toBe(50_000);
+  expect([data.webhooks.length, distinct(data.webhooks, 'id')]).toEqual([5001, 5001]);
+  expect(distinct(data.outcomes, 'id')).toBe(2001);
+  expect(await readdir(tmpdir())).not.toContainEqual(expect.stringContaining('perkwire-export-'));
+});
+
+test('one export of a publisher runs at a time', async () => {
+  const answers = await Promise.all([1, 2].map(() => askExport(t, { pub_user_id: 'for years' })));
+  expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 429]);
 });
 
 test('an export of an erased user, of an unknown one, or by another publisher is empty', async () => {

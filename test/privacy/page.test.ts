@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { html } from '../../src/platform/http/html.ts';
+import { languages } from '../../src/platform/i18n/languages.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 
 let t: TestApp;
@@ -23,6 +25,38 @@ test('without a text of the publisher the page says which data is stored, how lo
   for (const said of ['Tom &amp; &lt;Jerry&gt;', '90 days', '30 days', 'Global Privacy Control', 'erased'])
     expect(answer.body).toContain(said);
   expect(answer.body).not.toContain('<Jerry>');
+});
+
+const languageTags = Object.keys(languages) as (keyof typeof languages)[];
+const setMessages = (settings: object) =>
+  t.app.inject({
+    method: 'PATCH',
+    url: `/manage/v1/perk-messages/settings?api_key=${t.publisher.key}`,
+    payload: settings,
+  });
+
+test('it tells of e-mail addresses, their time and how mails end, where the publisher sends such', async () => {
+  const texts = async (language: keyof typeof languages) => {
+    const { body } = await t.app.inject({ url: `/privacy/${t.publisher.sdkId}?language=${language}` });
+    const { privacy } = languages[language].texts.endUser;
+    const { email, choiceEmail, notStoredAsked } = privacy;
+    return [email, choiceEmail, notStoredAsked].map((text) => body.includes(String(html`${text}`.markup)));
+  };
+  for (const language of languageTags)
+    expect([language, await texts(language)]).toEqual([language, [false, false, true]]);
+  expect((await setMessages({ enabled: true })).statusCode).toBe(200);
+  for (const language of languageTags)
+    expect([language, await texts(language)]).toEqual([language, [true, true, false]]);
+  expect((await page()).body).toContain('Until the e-mail is sent; 7 days more at most');
+  // Addresses of reminders may still wait for their day.
+  expect((await setMessages({ enabled: false })).statusCode).toBe(200);
+  expect(await texts('en')).toEqual([true, true, false]);
+});
+
+test.each(languageTags)('in %s it leaves no placeholder unfilled', async (language) => {
+  const { body } = await t.app.inject({ url: `/privacy/${t.publisher.sdkId}?language=${language}` });
+  expect(body.slice(body.indexOf('<main>'))).not.toMatch(/[{}]/);
+  for (const days of [90, 30, 7]) expect(body).toMatch(new RegExp(`\\b${days}\\b`));
 });
 
 test('the publisher’s own text is shown instead, with its paragraphs and lines', async () => {

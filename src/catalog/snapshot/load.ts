@@ -1,4 +1,4 @@
-import type { Executor } from '../../platform/db/pool.ts';
+import { type Executor, readSlices } from '../../platform/db/pool.ts';
 import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from '../snapshot-rows.ts';
 
 /** Rows at one instant, and where they were read. */
@@ -116,7 +116,7 @@ export async function loadRows(executor: Executor, earlier: Stored | null = null
   const changed = base === null ? null : await loadChanged(executor, base);
   const ids = changed === null ? null : [...changed];
   const all = async <Row>(text: string): Promise<Row[]> => (await executor.query(text)).rows as Row[];
-  const some = <Row>(text: string): Promise<Row[]> => readInSlices<Row>(executor, text, ids);
+  const some = <Row extends object>(text: string): Promise<Row[]> => readInSlices<Row>(executor, text, ids);
   const rows: CatalogRows = {
     version,
     publishers: await all('select * from publishers order by id'),
@@ -184,18 +184,13 @@ async function loadChanged(executor: Executor, base: CatalogRows): Promise<Set<n
   return changed;
 }
 
-/** Rows parsed at once (count): a few milliseconds of work. */
-const sliceSize = 500;
-
-async function readInSlices<Row>(executor: Executor, text: string, ids: number[] | null): Promise<Row[]> {
+async function readInSlices<Row extends object>(
+  executor: Executor,
+  text: string,
+  ids: number[] | null,
+): Promise<Row[]> {
   const found: Row[] = [];
-  await executor.query(`declare slices no scroll cursor for ${text}`, [ids]);
-  for (;;) {
-    const { rows } = await executor.query(`fetch ${sliceSize} from slices`);
-    for (const row of rows) found.push(row as Row);
-    if (rows.length < sliceSize) break;
-  }
-  await executor.query('close slices');
+  for await (const rows of readSlices<Row>(executor, text, [ids])) for (const row of rows) found.push(row);
   return found;
 }
 

@@ -1,4 +1,4 @@
-import type { Executor } from '../../platform/db/pool.ts';
+import { type Executor, readSlices } from '../../platform/db/pool.ts';
 import type { EraseOfUser, EraseWithSessions, ExportRows } from '../../platform/user-data.ts';
 
 /** Deletes the sums and outcomes of users, and notes for each experiment how many it lost. */
@@ -31,23 +31,20 @@ export const eraseSumsOfSessions: EraseWithSessions = async (executor, sessions)
 };
 
 /** What experiments count of the user, and the outcomes that the publisher sent. */
-export const exportSums: ExportRows = async (executor, { userKeys, pubUserKeys, sessionIds }) => {
-  const { rows } = await executor.query(
+export const exportSums: ExportRows = (executor, { userKeys, pubUserKeys, sessionIds }) =>
+  readSlices(
+    executor,
     `select e.key as experiment, u.version, u.arm, u.first_at, u.sessions, u.would_see, u.perks, u.clicks,
       u.conversions, u.revenue_micros
     from experiment_units u join experiments e on e.id = u.experiment_id
     where u.unit_key = any($1::uuid[]) order by 1, 2`,
     [[...userKeys, ...pubUserKeys, ...sessionIds]],
   );
-  return rows;
-};
 
-export const exportOutcomes: ExportRows = async (executor, { userKeys, pubUserKeys, maxRows, onCut }) => {
-  const { rows } = await executor.query(
+export const exportOutcomes: ExportRows = (executor, { userKeys, pubUserKeys }) =>
+  readSlices(
+    executor,
     `select id, name, value_micros, currency, at from own_outcomes
-    where user_key = any($1::uuid[]) order by at limit $2`,
-    [[...userKeys, ...pubUserKeys], maxRows + 1],
+    where user_key = any($1::uuid[]) order by at`,
+    [[...userKeys, ...pubUserKeys]],
   );
-  if (rows.length > maxRows) onCut();
-  return rows.slice(0, maxRows);
-};

@@ -1,23 +1,16 @@
-import type { Executor } from '../../platform/db/pool.ts';
-import type { EraseWithSessions, ExportRows, UserSession, UserSubject } from '../../platform/user-data.ts';
+import { type EraseWithSessions, exportBySessions, type FindSessions } from '../../platform/user-data.ts';
 import { eraseAttributeValues } from '../../reports/corrections.ts';
 
 /**
  * Sessions of a user until a time, at most `limit`. By `pub_user_id`: those that name it, and those without a
  * `pub_user_id` of the same fingerprints. By `ad_fp`: those of the fingerprint, whatever user they name.
  */
-export async function findUserSessions(
-  executor: Executor,
-  { publisherId, namedBy, identifier, userKeys }: UserSubject,
-  until: Date,
-  limit: number,
-): Promise<UserSession[]> {
-  const values = [publisherId, userKeys, until, limit];
-  const { rows } = await executor.query<UserSession>(
-    namedBy === 'ad_fp' ? { text: byUserKeySql, values } : { text: byPubUserIdSql, values: [...values, identifier] },
-  );
-  return rows;
-}
+export const findUserSessions: FindSessions = ({ publisherId, namedBy, identifier, userKeys }, until, limit) => {
+  const values = [publisherId, userKeys, until, limit ?? null];
+  return namedBy === 'ad_fp'
+    ? { text: byUserKeySql, values }
+    : { text: byPubUserIdSql, values: [...values, identifier] };
+};
 
 const columns = 'day::text, id, user_key as "userKey", pub_user_id as "pubUserId"';
 
@@ -62,16 +55,12 @@ export const eraseSessions: EraseWithSessions = async (executor, sessions, { now
 };
 
 /** The user's sessions. */
-export const exportSessions: ExportRows = async (executor, { days, sessionIds }) => {
-  const { rows } = await executor.query(
-    `select id as session_id, created_at, placement, pub_user_id, country,
-      decision::json -> 3 ->> 'region' as region, decision::json -> 3 ->> 'city' as city, device, os, language,
-      decision::json -> 3 ->> 'browser' as browser, offer_ids, campaign_ids,
-      coalesce(custom, '{}') as custom, coalesce(macros, '{}') as macros
-    from sessions
-    where day = any($1::date[]) and id = any($2::uuid[])
-    order by id`,
-    [days, sessionIds],
-  );
-  return rows;
-};
+export const exportSessions = exportBySessions(
+  `select id as session_id, created_at, placement, pub_user_id, country,
+    decision::json -> 3 ->> 'region' as region, decision::json -> 3 ->> 'city' as city, device, os, language,
+    decision::json -> 3 ->> 'browser' as browser, offer_ids, campaign_ids,
+    coalesce(custom, '{}') as custom, coalesce(macros, '{}') as macros
+  from sessions
+  where day = any($1::date[]) and id = any($2::uuid[])
+  order by id`,
+);

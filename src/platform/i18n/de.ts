@@ -1520,31 +1520,46 @@ export const de: Messages = {
       kept: 'Dauer',
       days: '{count} Tage',
       activity:
-        'Welche Angebote Ihnen gezeigt wurden und welche Sie geöffnet, gemerkt oder abgelehnt haben, wann und auf ' +
-        'welcher Art von Gerät, mit Land, Region und Stadt Ihrer Netzwerkadresse',
+        'Welche Angebote Ihnen gezeigt wurden, welche Sie geöffnet, gemerkt oder abgelehnt und was Sie darüber ' +
+        'gekauft haben, wann, in welcher Sprache und auf welcher Art von Gerät, mit Land, Region und Stadt Ihrer ' +
+        'Netzwerkadresse',
       activityPurpose: 'Zählung und Abrechnung mit Partnern',
       identity: 'Eine Nummer anstelle Ihres Namens und die Kennung, unter der {publisher} Sie kennt',
       identityPurpose:
         'Begrenzen, wie oft Sie ein Angebot sehen, ein „Nein, danke“ beachten und Ihre Vorteile an {publisher} ' +
         'übermitteln',
-      identityKept: '{count} Tage; ein „Nein, danke“, solange es gilt',
+      identityKept:
+        'Die Kennung {count} Tage; die Nummer, mit der Zahl Ihrer Ansichten eines Angebots und Ihrem „Nein, danke“, ' +
+        'bis sie gelöscht wird',
       attributes: 'Daten, die {publisher} hinzufügt, etwa eine Bestellnummer',
-      attributesPurpose: 'Rückgabe an {publisher} zusammen mit einem Kauf von Ihnen',
-      saved: 'Angebote, die Sie sich gemerkt haben',
+      attributesPurpose: 'Auswahl von Angeboten für Sie und Rückgabe an {publisher} zusammen mit einem Kauf von Ihnen',
+      attributesKept: '{count} Tage; Angaben auch für spätere Besuche, bis sie ablaufen oder gelöscht werden',
+      saved: 'Angebote, die Sie sich gemerkt haben, und Codes, die Sie erhalten haben',
       savedPurpose: 'Um sie Ihnen wieder zu zeigen',
-      savedKept: 'Bis Sie sie entfernen',
+      savedKept:
+        'Angebote, bis Sie sie entfernen; Codes bis {count} Tage nach ihrem Ende, solche ohne Ende {longest} Tage',
+      email: 'Ihre E-Mail-Adresse, verschlüsselt, wenn Sie Vorteile oder eine Erinnerung per E-Mail gewünscht haben',
+      emailPurpose: 'Um Ihnen zu senden, was Sie gewünscht haben',
+      emailKept:
+        'Bis die E-Mail gesendet ist; höchstens {count} Tage länger, wenn das scheitert oder Sie die Adresse nicht ' +
+        'bestätigen',
       messages: 'Nachrichten über Ihre Auswahl an {publisher}',
       messagesPurpose: 'Zustellung',
       notStored: 'Was nicht gespeichert wird',
-      notStoredText:
-        'Ihre Netzwerkadresse: Sie dient dazu, Ihr Land zu ermitteln, und wird dann verworfen. Sie werden weder nach ' +
-        'einer E-Mail-Adresse noch nach einer Telefonnummer gefragt. Die Angebote speichern auf Ihrem Gerät nichts, ' +
-        'was die Seite nicht selbst benötigt, und setzen keine Cookies.',
+      notStoredAddress:
+        'Ihre Netzwerkadresse: Sie dient dazu, Land, Region und Stadt zu ermitteln, und wird dann verworfen.',
+      notStoredAsked: 'Sie werden weder nach einer E-Mail-Adresse noch nach einer Telefonnummer gefragt.',
+      notStoredDevice:
+        'Die Angebote speichern auf Ihrem Gerät nichts, was die Seite nicht selbst benötigt, und setzen keine ' +
+        'Cookies.',
       choice: 'Ihre Wahl',
       choiceSignal:
         'Sendet Ihr Browser das Signal „Global Privacy Control“, werden Ihnen Angebote gezeigt, ohne dass Sie ' +
         'wiedererkannt werden, und es wird keine Nummer für Sie gespeichert.',
       choicePerks: 'Vorteile, die Sie auswählen, werden nur an {publisher} übermittelt.',
+      choiceEmail:
+        'Jede E-Mail enthält einen Link zum Abmelden. Dass Sie sich abgemeldet haben, bleibt mit einer Nummer ' +
+        'anstelle Ihrer Adresse gespeichert.',
       ask: 'So erhalten Sie Auskunft',
       askText:
         'Um die über Sie gespeicherten Daten einzusehen oder löschen zu lassen, wenden Sie sich an {publisher}. Eine ' +
@@ -2332,7 +2347,6 @@ export const de: Messages = {
     find: 'Finden',
     found: 'Was gespeichert ist',
     foundNothing: 'Unter dieser Kennung ist nichts gespeichert.',
-    incomplete: 'Es ist mehr, als ein Export fasst: Er enthält höchstens 2.000 Zeilen jeder Art.',
     export: 'Als JSON exportieren',
     erase: 'Löschen',
     eraseQuestion:

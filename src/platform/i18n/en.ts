@@ -1472,30 +1472,40 @@ export const en = {
       kept: 'Kept for',
       days: '{count} days',
       activity:
-        'Which offers you were shown, opened, saved or declined, when, and on what kind of device, with the country, ' +
-        'region and city of your network address',
+        'Which offers you were shown, opened, saved or declined, and what you bought through them, when, in which ' +
+        'language and on what kind of device, with the country, region and city of your network address',
       activityPurpose: 'Counting, and payment by partners',
       identity: 'A number in place of your name, and the id by which {publisher} knows you',
       identityPurpose:
         'Limiting how often you see an offer, respecting a “no thanks”, and passing your perks to {publisher}',
-      identityKept: '{count} days; a “no thanks” for as long as it applies',
+      identityKept:
+        'The id {count} days; the number, with how often you saw an offer and your “no thanks”, until it is erased',
       attributes: 'Data that {publisher} adds, such as an order number',
-      attributesPurpose: 'Returning it to {publisher} with a purchase you made',
-      saved: 'Offers you saved',
+      attributesPurpose: 'Choosing offers for you, and returning it to {publisher} with a purchase you made',
+      attributesKept: '{count} days; what it tells for later visits too, until it has expired or is erased',
+      saved: 'Offers you saved, and codes you were given',
       savedPurpose: 'Showing them to you again',
-      savedKept: 'Until you remove them',
+      savedKept:
+        'Offers until you remove them; codes until {count} days after they end, those without an end {longest} days',
+      email: 'Your e-mail address, encrypted, where you asked for perks or a reminder by e-mail',
+      emailPurpose: 'Sending you what you asked for',
+      emailKept:
+        'Until the e-mail is sent; {count} days more at most where that fails or you do not confirm the address',
       messages: 'Messages about your choices to {publisher}',
       messagesPurpose: 'Delivery',
       notStored: 'What is not stored',
-      notStoredText:
-        'Your network address: it is used to find the country you are in, and then discarded. You are not asked for ' +
-        'an e-mail address or a phone number. The offers store nothing on your device but what the page itself ' +
-        'needs, and set no cookies.',
+      notStoredAddress:
+        'Your network address: it is used to find the country, region and city you are in, and then discarded.',
+      notStoredAsked: 'You are not asked for an e-mail address or a phone number.',
+      notStoredDevice: 'The offers store nothing on your device but what the page itself needs, and set no cookies.',
       choice: 'Your choice',
       choiceSignal:
         'If your browser sends the “Global Privacy Control” signal, you are shown offers without being recognised, ' +
         'and no number is stored for you.',
       choicePerks: 'Perks you choose are passed to {publisher} only.',
+      choiceEmail:
+        'Every e-mail has a link by which you unsubscribe. That you did is kept with a number in place of your ' +
+        'address.',
       ask: 'How to ask',
       askText:
         'To see the data stored about you, or to have it erased, ask {publisher}. An erasure is done within a minute ' +
@@ -2243,7 +2253,6 @@ export const en = {
     find: 'Find',
     found: 'What is kept',
     foundNothing: 'Nothing is kept under this identifier.',
-    incomplete: 'There is more than one export takes: it has at most 2,000 rows of each kind.',
     export: 'Export as JSON',
     erase: 'Erase',
     eraseQuestion: 'Everything that is kept of this person is erased within a minute. This cannot be undone.',

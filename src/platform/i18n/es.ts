@@ -88,30 +88,43 @@ export const es: EndUserMessages = {
       kept: 'Plazo',
       days: '{count} días',
       activity:
-        'Qué ofertas se te han mostrado y cuáles has abierto, guardado o rechazado, cuándo y en qué tipo de ' +
-        'dispositivo, con el país, la región y la ciudad de tu dirección de red',
+        'Qué ofertas se te han mostrado, cuáles has abierto, guardado o rechazado y qué has comprado a través de ' +
+        'ellas, cuándo, en qué idioma y en qué tipo de dispositivo, con el país, la región y la ciudad de tu ' +
+        'dirección de red',
       activityPurpose: 'Recuento y pago de los socios',
       identity: 'Un número en lugar de tu nombre y el identificador con el que {publisher} te conoce',
       identityPurpose:
         'Limitar cuántas veces ves una oferta, respetar un «no, gracias» y comunicar tus ventajas a {publisher}',
-      identityKept: '{count} días; un «no, gracias» mientras siga vigente',
+      identityKept:
+        'El identificador, {count} días; el número, con las veces que has visto una oferta y tu «no, gracias», hasta ' +
+        'que se borre',
       attributes: 'Datos que añade {publisher}, como un número de pedido',
-      attributesPurpose: 'Devolverlos a {publisher} junto con una compra que hayas hecho',
-      saved: 'Ofertas que has guardado',
+      attributesPurpose: 'Elegir ofertas para ti y devolverlos a {publisher} junto con una compra que hayas hecho',
+      attributesKept: '{count} días; los que sirven también para visitas posteriores, hasta que caduquen o se borren',
+      saved: 'Ofertas que has guardado y códigos que has recibido',
       savedPurpose: 'Mostrártelas de nuevo',
-      savedKept: 'Hasta que las elimines',
+      savedKept:
+        'Las ofertas, hasta que las elimines; los códigos, hasta {count} días después de caducar y, si no caducan, ' +
+        '{longest} días',
+      email: 'Tu dirección de correo electrónico, cifrada, si has pedido ventajas o un recordatorio por correo',
+      emailPurpose: 'Enviarte lo que has pedido',
+      emailKept:
+        'Hasta que se envíe el correo; como máximo {count} días más si el envío falla o no confirmas la dirección',
       messages: 'Mensajes a {publisher} sobre lo que has elegido',
       messagesPurpose: 'Entrega',
       notStored: 'Qué no se guarda',
-      notStoredText:
-        'Tu dirección de red: se usa para saber en qué país estás y después se descarta. No se te pide ninguna ' +
-        'dirección de correo electrónico ni número de teléfono. Las ofertas no guardan en tu dispositivo más que lo ' +
-        'que la propia página necesita y no usan cookies.',
+      notStoredAddress:
+        'Tu dirección de red: se usa para saber en qué país, región y ciudad estás y después se descarta.',
+      notStoredAsked: 'No se te pide ninguna dirección de correo electrónico ni número de teléfono.',
+      notStoredDevice:
+        'Las ofertas no guardan en tu dispositivo más que lo que la propia página necesita y no usan cookies.',
       choice: 'Tú decides',
       choiceSignal:
         'Si tu navegador envía la señal «Global Privacy Control», se te muestran ofertas sin reconocerte y no se ' +
         'guarda ningún número para ti.',
       choicePerks: 'Las ventajas que eliges se comunican únicamente a {publisher}.',
+      choiceEmail:
+        'Cada correo lleva un enlace para darte de baja. Tu baja se guarda con un número en lugar de tu dirección.',
       ask: 'Cómo solicitarlo',
       askText:
         'Para consultar los datos que se guardan sobre ti, o para que se borren, dirígete a {publisher}. El borrado ' +

@@ -88,31 +88,50 @@ export const fr: EndUserMessages = {
       kept: 'Durée',
       days: '{count} jours',
       activity:
-        'Les offres qui vous ont été présentées et que vous avez ouvertes, enregistrées ou refusées, quand, et sur ' +
-        'quel type d’appareil, avec le pays, la région et la ville de votre adresse réseau',
+        'Les offres qui vous ont été présentées, que vous avez ouvertes, enregistrées ou refusées, et ce que vous ' +
+        'avez acheté grâce à elles, quand, dans quelle langue et sur quel type d’appareil, avec le pays, la région ' +
+        'et la ville de votre adresse réseau',
       activityPurpose: 'Comptage et rémunération par les partenaires',
       identity: 'Un numéro à la place de votre nom, et l’identifiant sous lequel {publisher} vous connaît',
       identityPurpose:
         'Limiter le nombre de fois où vous voyez une offre, respecter un « non, merci » et transmettre vos avantages ' +
         'à {publisher}',
-      identityKept: '{count} jours ; un « non, merci » aussi longtemps qu’il s’applique',
+      identityKept:
+        'L’identifiant : {count} jours ; le numéro, avec le nombre de fois où vous avez vu une offre et votre « non, ' +
+        'merci » : jusqu’à son effacement',
       attributes: 'Les données que {publisher} ajoute, par exemple un numéro de commande',
-      attributesPurpose: 'Les renvoyer à {publisher} avec un achat que vous avez effectué',
-      saved: 'Les offres que vous avez enregistrées',
+      attributesPurpose:
+        'Choisir des offres pour vous et les renvoyer à {publisher} avec un achat que vous avez effectué',
+      attributesKept:
+        '{count} jours ; celles qui servent aussi à de prochaines visites, jusqu’à leur expiration ou leur effacement',
+      saved: 'Les offres que vous avez enregistrées et les codes que vous avez reçus',
       savedPurpose: 'Vous les présenter de nouveau',
-      savedKept: 'Jusqu’à ce que vous les supprimiez',
+      savedKept:
+        'Les offres, jusqu’à ce que vous les supprimiez ; les codes, jusqu’à {count} jours après leur fin, ou ' +
+        '{longest} jours s’ils n’en ont pas',
+      email: 'Votre adresse e-mail, chiffrée, si vous avez demandé des avantages ou un rappel par e-mail',
+      emailPurpose: 'Vous envoyer ce que vous avez demandé',
+      emailKept:
+        'Jusqu’à l’envoi de l’e-mail ; {count} jours de plus au maximum si l’envoi échoue ou si vous ne confirmez ' +
+        'pas l’adresse',
       messages: 'Les messages sur vos choix adressés à {publisher}',
       messagesPurpose: 'Transmission',
       notStored: 'Ce qui n’est pas conservé',
-      notStoredText:
-        'Votre adresse réseau : elle sert à déterminer le pays où vous êtes, puis elle est effacée. Ni adresse ' +
-        'e-mail ni numéro de téléphone ne vous sont demandés. Les offres ne stockent sur votre appareil que ce dont ' +
-        'la page a elle-même besoin et ne déposent aucun cookie.',
+      notStoredAddress:
+        'Votre adresse réseau : elle sert à déterminer le pays, la région et la ville où vous êtes, puis elle est ' +
+        'effacée.',
+      notStoredAsked: 'Ni adresse e-mail ni numéro de téléphone ne vous sont demandés.',
+      notStoredDevice:
+        'Les offres ne stockent sur votre appareil que ce dont la page a elle-même besoin et ne déposent aucun ' +
+        'cookie.',
       choice: 'Votre choix',
       choiceSignal:
         'Si votre navigateur envoie le signal « Global Privacy Control », les offres vous sont présentées sans que ' +
         'vous soyez reconnu, et aucun numéro n’est conservé pour vous.',
       choicePerks: 'Les avantages que vous choisissez ne sont transmis qu’à {publisher}.',
+      choiceEmail:
+        'Chaque e-mail contient un lien de désinscription. Votre désinscription est conservée avec un numéro à la ' +
+        'place de votre adresse.',
       ask: 'Comment faire une demande',
       askText:
         'Pour consulter les données conservées à votre sujet ou les faire effacer, adressez-vous à {publisher}. ' +

@@ -88,30 +88,46 @@ export const it: EndUserMessages = {
       kept: 'Durata',
       days: '{count} giorni',
       activity:
-        'Le offerte che ti sono state mostrate e che hai aperto, salvato o rifiutato, quando e su quale tipo di ' +
-        'dispositivo, con il Paese, la regione e la città del tuo indirizzo di rete',
+        'Le offerte che ti sono state mostrate, che hai aperto, salvato o rifiutato e che cosa hai acquistato ' +
+        'tramite esse, quando, in quale lingua e su quale tipo di dispositivo, con il Paese, la regione e la città ' +
+        'del tuo indirizzo di rete',
       activityPurpose: 'Conteggio e pagamento da parte dei partner',
       identity: 'Un numero al posto del tuo nome e l’identificativo con cui {publisher} ti conosce',
       identityPurpose:
         'Limitare quante volte vedi un’offerta, rispettare un «no, grazie» e comunicare i tuoi vantaggi a {publisher}',
-      identityKept: '{count} giorni; un «no, grazie» finché resta valido',
+      identityKept:
+        'L’identificativo {count} giorni; il numero, con quante volte hai visto un’offerta e il tuo «no, grazie», ' +
+        'finché non viene cancellato',
       attributes: 'Dati aggiunti da {publisher}, ad esempio un numero d’ordine',
-      attributesPurpose: 'Restituirli a {publisher} insieme a un acquisto che hai fatto',
-      saved: 'Le offerte che hai salvato',
+      attributesPurpose: 'Scegliere offerte per te e restituirli a {publisher} insieme a un acquisto che hai fatto',
+      attributesKept:
+        '{count} giorni; quelli che servono anche per visite successive, finché non scadono o vengono cancellati',
+      saved: 'Le offerte che hai salvato e i codici che hai ricevuto',
       savedPurpose: 'Mostrartele di nuovo',
-      savedKept: 'Finché non le rimuovi',
+      savedKept:
+        'Le offerte finché non le rimuovi; i codici fino a {count} giorni dopo la scadenza, quelli senza scadenza ' +
+        '{longest} giorni',
+      email: 'Il tuo indirizzo e-mail, cifrato, se hai chiesto vantaggi o un promemoria via e-mail',
+      emailPurpose: 'Inviarti ciò che hai chiesto',
+      emailKept:
+        'Fino all’invio dell’e-mail; al massimo altri {count} giorni se l’invio non riesce o non confermi l’indirizzo',
       messages: 'I messaggi a {publisher} sulle tue scelte',
       messagesPurpose: 'Consegna',
       notStored: 'Che cosa non viene conservato',
-      notStoredText:
-        'Il tuo indirizzo di rete: serve a determinare il Paese in cui ti trovi e viene poi eliminato. Non ti ' +
-        'vengono chiesti né indirizzo e-mail né numero di telefono. Le offerte salvano sul tuo dispositivo solo ciò ' +
-        'di cui la pagina stessa ha bisogno e non usano cookie.',
+      notStoredAddress:
+        'Il tuo indirizzo di rete: serve a determinare il Paese, la regione e la città in cui ti trovi e viene poi ' +
+        'eliminato.',
+      notStoredAsked: 'Non ti vengono chiesti né indirizzo e-mail né numero di telefono.',
+      notStoredDevice:
+        'Le offerte salvano sul tuo dispositivo solo ciò di cui la pagina stessa ha bisogno e non usano cookie.',
       choice: 'La tua scelta',
       choiceSignal:
         'Se il tuo browser invia il segnale «Global Privacy Control», vedi le offerte senza essere riconosciuto e ' +
         'per te non viene conservato alcun numero.',
       choicePerks: 'I vantaggi che scegli vengono comunicati solo a {publisher}.',
+      choiceEmail:
+        'Ogni e-mail contiene un link per annullare l’iscrizione. L’annullamento viene conservato con un numero al ' +
+        'posto del tuo indirizzo.',
       ask: 'Come fare richiesta',
       askText:
         'Per vedere i dati che ti riguardano o farli cancellare, rivolgiti a {publisher}. La cancellazione avviene ' +

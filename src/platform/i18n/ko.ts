@@ -87,28 +87,32 @@ export const ko: EndUserMessages = {
       kept: '보관 기간',
       days: '{count}일',
       activity:
-        '고객님께 표시되었거나 고객님이 열고, 저장하고, 거절한 혜택과 그 시각, 기기 종류, 네트워크 주소로 확인한 ' +
-        '국가, 지역 및 도시',
+        '고객님께 표시되었거나 고객님이 열고, 저장하고, 거절한 혜택과 이를 통한 구매, 그 시각, 언어, 기기 종류, 네트워크 주소로 확인한 국가, 지역 및 도시',
       activityPurpose: '집계 및 제휴사 정산',
       identity: '이름 대신 사용하는 번호와 {publisher}에서 고객님을 구분하는 ID',
       identityPurpose: '혜택 노출 횟수 제한, ‘괜찮아요’ 선택 존중, 선택한 혜택을 {publisher}에 전달',
-      identityKept: '{count}일. ‘괜찮아요’ 선택은 유효한 동안',
+      identityKept: 'ID는 {count}일. 번호는 혜택을 본 횟수 및 ‘괜찮아요’ 선택과 함께 삭제될 때까지',
       attributes: '주문 번호 등 {publisher}에서 추가하는 데이터',
-      attributesPurpose: '고객님의 구매 내역과 함께 {publisher}에 되돌려 주기 위함',
-      saved: '고객님이 저장한 혜택',
+      attributesPurpose: '고객님께 맞는 혜택 선택, 구매 내역과 함께 {publisher}에 되돌려 주기 위함',
+      attributesKept: '{count}일. 이후 방문에도 쓰이는 데이터는 만료되거나 삭제될 때까지',
+      saved: '고객님이 저장한 혜택과 받은 코드',
       savedPurpose: '다시 보여 드리기 위함',
-      savedKept: '고객님이 삭제할 때까지',
+      savedKept: '혜택은 고객님이 삭제할 때까지. 코드는 만료 후 {count}일까지, 만료일이 없는 코드는 {longest}일',
+      email: '혜택이나 알림을 이메일로 요청하신 경우의 이메일 주소(암호화)',
+      emailPurpose: '요청하신 내용 발송',
+      emailKept: '이메일을 보낼 때까지. 발송에 실패하거나 주소를 확인하지 않으시면 최대 {count}일 더',
       messages: '고객님의 선택에 관해 {publisher}에 보내는 메시지',
       messagesPurpose: '전달',
       notStored: '보관하지 않는 정보',
-      notStoredText:
-        '네트워크 주소는 접속 국가를 확인하는 데 사용한 뒤 폐기합니다. 이메일 주소나 전화번호는 묻지 않습니다. ' +
-        '혜택은 페이지 자체에 필요한 정보만 기기에 저장하며 쿠키를 설정하지 않습니다.',
+      notStoredAddress: '네트워크 주소는 접속 국가, 지역 및 도시를 확인하는 데 사용한 뒤 폐기합니다.',
+      notStoredAsked: '이메일 주소나 전화번호는 묻지 않습니다.',
+      notStoredDevice: '혜택은 페이지 자체에 필요한 정보만 기기에 저장하며 쿠키를 설정하지 않습니다.',
       choice: '고객님의 선택',
       choiceSignal:
         '브라우저가 ‘Global Privacy Control’ 신호를 보내면 고객님을 식별하지 않고 혜택을 표시하며 번호도 보관하지 ' +
         '않습니다.',
       choicePerks: '선택한 혜택은 {publisher}에만 전달됩니다.',
+      choiceEmail: '모든 이메일에 수신 거부 링크가 있습니다. 수신 거부는 주소 대신 번호로 보관됩니다.',
       ask: '요청 방법',
       askText:
         '보관된 데이터를 확인하거나 삭제하려면 {publisher}에 문의하세요. 삭제는 {publisher}의 요청 후 1분 이내에 ' +

@@ -88,31 +88,44 @@ export const nl: EndUserMessages = {
       kept: 'Bewaartermijn',
       days: '{count} dagen',
       activity:
-        'Welke aanbiedingen je te zien kreeg, opende, bewaarde of afwees, wanneer, en op wat voor apparaat, met het ' +
-        'land, de regio en de stad van je netwerkadres',
+        'Welke aanbiedingen je te zien kreeg, opende, bewaarde of afwees en wat je erdoor kocht, wanneer, in welke ' +
+        'taal en op wat voor apparaat, met het land, de regio en de stad van je netwerkadres',
       activityPurpose: 'Tellen en betaling door partners',
       identity: 'Een nummer in plaats van je naam, en de id waaronder {publisher} je kent',
       identityPurpose:
         'Beperken hoe vaak je een aanbieding ziet, een ‘nee, bedankt’ respecteren en je voordelen doorgeven aan ' +
         '{publisher}',
-      identityKept: '{count} dagen; een ‘nee, bedankt’ zolang die geldt',
+      identityKept:
+        'De id {count} dagen; het nummer, met hoe vaak je een aanbieding zag en je ‘nee, bedankt’, tot het wordt ' +
+        'gewist',
       attributes: 'Gegevens die {publisher} toevoegt, zoals een bestelnummer',
-      attributesPurpose: 'Ze bij een aankoop van jou teruggeven aan {publisher}',
-      saved: 'Aanbiedingen die je hebt bewaard',
+      attributesPurpose: 'Aanbiedingen voor je kiezen en ze bij een aankoop van jou teruggeven aan {publisher}',
+      attributesKept: '{count} dagen; wat ook voor latere bezoeken geldt, tot het verloopt of wordt gewist',
+      saved: 'Aanbiedingen die je hebt bewaard en codes die je hebt gekregen',
       savedPurpose: 'Ze je opnieuw tonen',
-      savedKept: 'Tot je ze verwijdert',
+      savedKept:
+        'Aanbiedingen tot je ze verwijdert; codes tot {count} dagen na hun einde, codes zonder einde {longest} dagen',
+      email: 'Je e-mailadres, versleuteld, als je om voordelen of een herinnering per e-mail hebt gevraagd',
+      emailPurpose: 'Je sturen waar je om hebt gevraagd',
+      emailKept:
+        'Tot de e-mail is verzonden; hoogstens {count} dagen langer als dat mislukt of je het adres niet bevestigt',
       messages: 'Berichten over je keuzes aan {publisher}',
       messagesPurpose: 'Bezorging',
       notStored: 'Wat er niet wordt bewaard',
-      notStoredText:
-        'Je netwerkadres: het wordt gebruikt om te bepalen in welk land je bent en daarna verwijderd. Er wordt je ' +
-        'niet om een e-mailadres of telefoonnummer gevraagd. De aanbiedingen slaan op je apparaat alleen op wat de ' +
-        'pagina zelf nodig heeft en plaatsen geen cookies.',
+      notStoredAddress:
+        'Je netwerkadres: het wordt gebruikt om te bepalen in welk land, welke regio en welke stad je bent en daarna ' +
+        'verwijderd.',
+      notStoredAsked: 'Er wordt je niet om een e-mailadres of telefoonnummer gevraagd.',
+      notStoredDevice:
+        'De aanbiedingen slaan op je apparaat alleen op wat de pagina zelf nodig heeft en plaatsen geen cookies.',
       choice: 'Je keuze',
       choiceSignal:
         'Als je browser het signaal ‘Global Privacy Control’ stuurt, zie je aanbiedingen zonder dat je wordt ' +
         'herkend, en wordt er geen nummer voor je bewaard.',
       choicePerks: 'Voordelen die je kiest, worden alleen aan {publisher} doorgegeven.',
+      choiceEmail:
+        'Elke e-mail heeft een link waarmee je je afmeldt. Je afmelding wordt bewaard met een nummer in plaats van ' +
+        'je adres.',
       ask: 'Hoe je iets opvraagt',
       askText:
         'Wil je de gegevens zien die over je zijn bewaard, of ze laten wissen? Vraag het aan {publisher}. Het wissen ' +

@@ -91,31 +91,44 @@ export const pl: EndUserMessages = {
       kept: 'Okres',
       days: '{count} dni',
       activity:
-        'Jakie oferty zostały Ci pokazane, otwarte, zapisane lub odrzucone, kiedy i na jakim urządzeniu, wraz z ' +
-        'krajem, regionem i miastem Twojego adresu sieciowego',
+        'Jakie oferty zostały Ci pokazane, otwarte, zapisane lub odrzucone i co zostało przez nie kupione, kiedy, w ' +
+        'jakim języku i na jakim urządzeniu, wraz z krajem, regionem i miastem Twojego adresu sieciowego',
       activityPurpose: 'Zliczanie i rozliczenia z partnerami',
       identity: 'Numer zamiast Twojego imienia i nazwiska oraz identyfikator, pod którym zna Cię {publisher}',
       identityPurpose:
         'Ograniczenie liczby wyświetleń oferty, uszanowanie odpowiedzi „nie, dziękuję” i przekazanie Twoich korzyści ' +
         'do {publisher}',
-      identityKept: '{count} dni; odpowiedź „nie, dziękuję” tak długo, jak obowiązuje',
+      identityKept:
+        'Identyfikator: {count} dni; numer, wraz z liczbą wyświetleń oferty i odpowiedzią „nie, dziękuję”: do czasu ' +
+        'usunięcia',
       attributes: 'Dane dodane przez {publisher}, na przykład numer zamówienia',
-      attributesPurpose: 'Zwrócenie ich do {publisher} wraz z Twoim zakupem',
-      saved: 'Zapisane przez Ciebie oferty',
+      attributesPurpose: 'Wybór ofert dla Ciebie i zwrócenie ich do {publisher} wraz z Twoim zakupem',
+      attributesKept: '{count} dni; dane także na kolejne wizyty: do ich wygaśnięcia lub usunięcia',
+      saved: 'Zapisane przez Ciebie oferty i otrzymane kody',
       savedPurpose: 'Ponowne pokazanie ich Tobie',
-      savedKept: 'Do czasu ich usunięcia przez Ciebie',
+      savedKept:
+        'Oferty: do czasu ich usunięcia przez Ciebie; kody: do {count} dni po ich wygaśnięciu, a bezterminowe: ' +
+        '{longest} dni',
+      email: 'Twój adres e-mail, zaszyfrowany, jeśli wybrano otrzymanie korzyści lub przypomnienia e-mailem',
+      emailPurpose: 'Wysłanie tego, o co poproszono',
+      emailKept:
+        'Do wysłania e-maila; najwyżej {count} dni dłużej, jeśli wysyłka się nie powiedzie lub adres nie zostanie ' +
+        'potwierdzony',
       messages: 'Wiadomości o Twoich wyborach do {publisher}',
       messagesPurpose: 'Dostarczenie',
       notStored: 'Co nie jest przechowywane',
-      notStoredText:
-        'Twój adres sieciowy: służy do ustalenia kraju, w którym jesteś, po czym jest usuwany. Nie prosimy o adres ' +
-        'e-mail ani numer telefonu. Oferty zapisują na Twoim urządzeniu tylko to, czego potrzebuje sama strona, i ' +
-        'nie używają plików cookie.',
+      notStoredAddress:
+        'Twój adres sieciowy: służy do ustalenia kraju, regionu i miasta, w którym jesteś, po czym jest usuwany.',
+      notStoredAsked: 'Nie prosimy o adres e-mail ani numer telefonu.',
+      notStoredDevice:
+        'Oferty zapisują na Twoim urządzeniu tylko to, czego potrzebuje sama strona, i nie używają plików cookie.',
       choice: 'Twój wybór',
       choiceSignal:
         'Jeśli Twoja przeglądarka wysyła sygnał „Global Privacy Control”, oferty są pokazywane bez rozpoznawania Cię ' +
         'i nie jest dla Ciebie przechowywany żaden numer.',
       choicePerks: 'Wybrane przez Ciebie korzyści są przekazywane tylko do {publisher}.',
+      choiceEmail:
+        'Każdy e-mail zawiera link do rezygnacji. Rezygnacja jest przechowywana z numerem zamiast Twojego adresu.',
       ask: 'Jak złożyć wniosek',
       askText:
         'Aby zobaczyć przechowywane dane o sobie lub je usunąć, zwróć się do {publisher}. Usunięcie następuje w ' +

@@ -88,31 +88,43 @@ export const pt: EndUserMessages = {
       kept: 'Prazo',
       days: '{count} dias',
       activity:
-        'Que ofertas lhe foram mostradas e quais abriu, guardou ou recusou, quando e em que tipo de dispositivo, com ' +
-        'o país, a região e a cidade do seu endereço de rede',
+        'Que ofertas lhe foram mostradas, quais abriu, guardou ou recusou e o que comprou através delas, quando, em ' +
+        'que língua e em que tipo de dispositivo, com o país, a região e a cidade do seu endereço de rede',
       activityPurpose: 'Contagem e pagamento pelos parceiros',
       identity: 'Um número em vez do seu nome e o identificador pelo qual {publisher} o conhece',
       identityPurpose:
         'Limitar quantas vezes vê uma oferta, respeitar um “não, obrigado” e transmitir as suas vantagens a ' +
         '{publisher}',
-      identityKept: '{count} dias; um “não, obrigado” enquanto for válido',
+      identityKept:
+        'O identificador, {count} dias; o número, com as vezes que viu uma oferta e o seu “não, obrigado”, até ser ' +
+        'apagado',
       attributes: 'Dados que {publisher} acrescenta, como um número de encomenda',
-      attributesPurpose: 'Devolvê-los a {publisher} com uma compra que tenha feito',
-      saved: 'Ofertas que guardou',
+      attributesPurpose: 'Escolher ofertas para si e devolvê-los a {publisher} com uma compra que tenha feito',
+      attributesKept: '{count} dias; os que servem também para visitas posteriores, até expirarem ou serem apagados',
+      saved: 'Ofertas que guardou e códigos que recebeu',
       savedPurpose: 'Mostrar-lhas de novo',
-      savedKept: 'Até as remover',
+      savedKept:
+        'As ofertas, até as remover; os códigos, até {count} dias depois de terminarem e, se não terminarem, ' +
+        '{longest} dias',
+      email: 'O seu endereço de e-mail, cifrado, se pediu vantagens ou um lembrete por e-mail',
+      emailPurpose: 'Enviar-lhe o que pediu',
+      emailKept: 'Até o e-mail ser enviado; no máximo mais {count} dias se o envio falhar ou não confirmar o endereço',
       messages: 'Mensagens a {publisher} sobre as suas escolhas',
       messagesPurpose: 'Entrega',
       notStored: 'O que não é guardado',
-      notStoredText:
-        'O seu endereço de rede: serve para saber em que país está e depois é descartado. Não lhe é pedido nenhum ' +
-        'endereço de e-mail nem número de telefone. As ofertas só guardam no seu dispositivo aquilo de que a própria ' +
-        'página precisa e não usam cookies.',
+      notStoredAddress:
+        'O seu endereço de rede: serve para saber em que país, região e cidade está e depois é descartado.',
+      notStoredAsked: 'Não lhe é pedido nenhum endereço de e-mail nem número de telefone.',
+      notStoredDevice:
+        'As ofertas só guardam no seu dispositivo aquilo de que a própria página precisa e não usam cookies.',
       choice: 'A sua escolha',
       choiceSignal:
         'Se o seu navegador enviar o sinal “Global Privacy Control”, são-lhe mostradas ofertas sem que seja ' +
         'reconhecido, e não é guardado nenhum número para si.',
       choicePerks: 'As vantagens que escolhe são transmitidas apenas a {publisher}.',
+      choiceEmail:
+        'Cada e-mail tem um link para cancelar a subscrição. O cancelamento é guardado com um número em vez do seu ' +
+        'endereço.',
       ask: 'Como pedir',
       askText:
         'Para ver os dados guardados sobre si, ou para que sejam apagados, contacte {publisher}. O apagamento é ' +

@@ -88,31 +88,43 @@ export const tr: EndUserMessages = {
       kept: 'Saklama süresi',
       days: '{count} gün',
       activity:
-        'Size gösterilen, açtığınız, kaydettiğiniz veya reddettiğiniz teklifler, bunların zamanı ve cihaz türü; ağ ' +
-        'adresinizden belirlenen ülke, bölge ve şehir',
+        'Size gösterilen, açtığınız, kaydettiğiniz veya reddettiğiniz teklifler ve bunlar aracılığıyla yaptığınız ' +
+        'alışverişler, bunların zamanı, dili ve cihaz türü; ağ adresinizden belirlenen ülke, bölge ve şehir',
       activityPurpose: 'Sayım ve iş ortaklarının ödemesi',
       identity: 'Adınızın yerine bir numara ve {publisher} tarafında tanındığınız kimlik',
       identityPurpose:
         'Bir teklifi kaç kez göreceğinizi sınırlamak, “hayır, teşekkürler” yanıtınıza uymak ve avantajlarınızı ' +
         '{publisher} tarafına iletmek',
-      identityKept: '{count} gün; “hayır, teşekkürler” yanıtı geçerli olduğu sürece',
+      identityKept:
+        'Kimlik {count} gün; numara, bir teklifi kaç kez gördüğünüz ve “hayır, teşekkürler” yanıtınızla birlikte, ' +
+        'silinene kadar',
       attributes: '{publisher} tarafından eklenen veriler, örneğin sipariş numarası',
-      attributesPurpose: 'Yaptığınız bir alışverişle birlikte {publisher} tarafına geri iletmek',
-      saved: 'Kaydettiğiniz teklifler',
+      attributesPurpose: 'Size teklif seçmek ve yaptığınız bir alışverişle birlikte {publisher} tarafına geri iletmek',
+      attributesKept: '{count} gün; sonraki ziyaretler için de geçerli olanlar, süreleri dolana veya silinene kadar',
+      saved: 'Kaydettiğiniz teklifler ve aldığınız kodlar',
       savedPurpose: 'Size yeniden göstermek',
-      savedKept: 'Siz kaldırana kadar',
+      savedKept:
+        'Teklifler siz kaldırana kadar; kodlar süreleri dolduktan {count} gün sonrasına kadar, süresiz olanlar ' +
+        '{longest} gün',
+      email: 'Avantajları veya bir hatırlatmayı e-posta ile istediyseniz, şifrelenmiş olarak e-posta adresiniz',
+      emailPurpose: 'İstediğinizi size göndermek',
+      emailKept:
+        'E-posta gönderilene kadar; gönderim başarısız olursa veya adresi onaylamazsanız en fazla {count} gün daha',
       messages: 'Seçimleriniz hakkında {publisher} tarafına iletilen mesajlar',
       messagesPurpose: 'Teslim',
       notStored: 'Saklanmayanlar',
-      notStoredText:
-        'Ağ adresiniz: bulunduğunuz ülkeyi belirlemek için kullanılır ve ardından silinir. Sizden e-posta adresi ' +
-        'veya telefon numarası istenmez. Teklifler cihazınızda yalnızca sayfanın kendisine gereken bilgileri saklar ' +
-        've çerez kullanmaz.',
+      notStoredAddress:
+        'Ağ adresiniz: bulunduğunuz ülkeyi, bölgeyi ve şehri belirlemek için kullanılır ve ardından silinir.',
+      notStoredAsked: 'Sizden e-posta adresi veya telefon numarası istenmez.',
+      notStoredDevice: 'Teklifler cihazınızda yalnızca sayfanın kendisine gereken bilgileri saklar ve çerez kullanmaz.',
       choice: 'Seçiminiz',
       choiceSignal:
         'Tarayıcınız “Global Privacy Control” sinyali gönderiyorsa teklifler size tanınmadan gösterilir ve sizin ' +
         'için bir numara saklanmaz.',
       choicePerks: 'Seçtiğiniz avantajlar yalnızca {publisher} tarafına iletilir.',
+      choiceEmail:
+        'Her e-postada abonelikten çıkma bağlantısı vardır. Abonelikten çıktığınız, adresinizin yerine bir numarayla ' +
+        'saklanır.',
       ask: 'Nasıl talep edilir',
       askText:
         'Hakkınızda saklanan verileri görmek veya sildirmek için {publisher} ile iletişime geçin. Silme işlemi, ' +

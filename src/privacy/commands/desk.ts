@@ -7,7 +7,6 @@ import { type Call, exitCodes, type Run, textOption, usageError } from '../../co
 const [exportPath, erasurePath] = ['/manage/v1/privacy/export', '/manage/v1/privacy/erasure'];
 const askEveryMs = 1000;
 
-type Exported = Record<string, unknown> & { complete: boolean };
 type Erasure = { id: string; status: string; requested_at: string; erased: Record<string, number> };
 
 /** The person that a command is about. @throws CommandError */
@@ -20,13 +19,13 @@ async function personOf(call: Call): Promise<object> {
   return user === '' ? { ad_fp: id } : { pub_user_id: id };
 }
 
-async function read(call: Call): Promise<Exported> {
+async function read(call: Call): Promise<object> {
   const body = await personOf(call);
-  const { data } = (await createApi(call).call('POST', exportPath, { body })) as { data: Exported };
+  const { data } = (await createApi(call).call('POST', exportPath, { body })) as { data: object };
   return data;
 }
 
-const countsOf = (data: Exported): [string, number][] =>
+const countsOf = (data: object): [string, number][] =>
   Object.entries(data).flatMap(([kind, rows]): [string, number][] =>
     Array.isArray(rows) ? [[kind, rows.length]] : [],
   );
@@ -35,9 +34,8 @@ const countsOf = (data: Exported): [string, number][] =>
 export const findUser: Run = async (call) => {
   const data = await read(call);
   const counts = countsOf(data);
-  call.out.data({ ...Object.fromEntries(counts), complete: data.complete });
+  call.out.data(Object.fromEntries(counts));
   for (const [kind, count] of counts) if (count > 0) call.out.line(`${String(count).padStart(6)}  ${kind}`);
-  if (!data.complete) call.out.note('There is more than one export takes.');
   if (counts.some(([, count]) => count > 0)) return exitCodes.ok;
   call.out.line('Nothing is kept under this identifier.');
   return exitCodes.problem;
@@ -48,9 +46,8 @@ export const exportUser: Run = async (call) => {
   if (file === undefined || rest.length > 0) throw usageError('Name one file.');
   const data = await read(call);
   await writePrivately(file, `${JSON.stringify(data, null, 1)}\n`);
-  call.out.data({ file, complete: data.complete });
+  call.out.data({ file });
   call.out.line(`Wrote what is kept to ${file}.`);
-  if (!data.complete) call.out.note('There is more than one export takes.');
   return exitCodes.ok;
 };
 

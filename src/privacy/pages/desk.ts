@@ -6,7 +6,7 @@ import { isUuid7 } from '../../platform/lib/uuid7.ts';
 import type { App } from '../../platform/ports.ts';
 import type { IdentifierKind, UserSubject } from '../../platform/user-data.ts';
 import { actionButton, saveForm } from '../../shell/actions.ts';
-import { badge, card, emptyState, notice, pager, type Tone, table } from '../../shell/components.ts';
+import { badge, card, emptyState, pager, type Tone, table } from '../../shell/components.ts';
 import { type FieldErrors, type Fields, queryText } from '../../shell/context.ts';
 import { columns } from '../../shell/field-groups.ts';
 import { count, moment, momentOr } from '../../shell/format.ts';
@@ -15,6 +15,7 @@ import type { Page, Shell } from '../../shell/layout.ts';
 import type { PageResult } from '../../shell/pages.ts';
 import type { PrivacyDesk } from '../desk.ts';
 import { type Erasure, type ErasureStatus, listErasures, statusOf } from '../erasures.ts';
+import type { PersonalData } from '../export-file.ts';
 
 type Services = Shell & { desk: PrivacyDesk; management: ManagementClient };
 
@@ -43,7 +44,9 @@ export const kindTexts: Readonly<Record<string, MessageKey>> = {
 const maxIdentifierLength = 256;
 
 type Typed = { identifier: string; named_by: IdentifierKind };
-type Found = { subject: UserSubject; data: Record<string, unknown> };
+/** Rows by kind, and what the publisher has told of the user. */
+type Found = { subject: UserSubject; counts: Map<string, number>; attributes: Attributes[] };
+type Attributes = { attributes: Record<string, { value: string | number | boolean }> };
 
 /**
  * What is kept of a person: find it, hand it out, erase it. The identifier travels in the bodies of forms alone, so
@@ -65,16 +68,16 @@ export function deskPages(app: App, services: Services): void {
     path,
     'admin',
     act(async (context, subject) => {
-      const data = await management.read(context, (work) => desk.read(work, subject));
-      return show(services, context, { found: { subject, data } });
+      const found = await management.readMoment(context, async (work) => lookAt(await desk.read(work, subject)));
+      return show(services, context, { found: { subject, ...found } });
     }),
   );
   pages.post(
     `${path}/export`,
     'admin',
     act(async (context, subject) => {
-      const data = await management.write(context, (work) => desk.export(work, subject));
-      return { download: JSON.stringify(data, null, 1), type: 'application/json', name: 'person.json' };
+      const download = await desk.export(subject, (work) => management.write(context, work));
+      return { download, type: 'application/json', name: 'person.json' };
     }),
   );
   pages.post(
@@ -86,6 +89,16 @@ export function deskPages(app: App, services: Services): void {
     }),
     { isSensitive: true },
   );
+}
+
+async function lookAt(data: PersonalData): Promise<Omit<Found, 'subject'>> {
+  const found: Omit<Found, 'subject'> = { counts: new Map(), attributes: [] };
+  for (const [kind, slices] of data)
+    for await (const rows of slices) {
+      found.counts.set(kind, (found.counts.get(kind) ?? 0) + rows.length);
+      if (kind === 'attributes') found.attributes.push(...(rows as Attributes[]));
+    }
+  return found;
 }
 
 const typedIn = (fields: Fields): Typed => ({
@@ -148,10 +161,8 @@ function userForm(context: PublisherContext, typed: Typed, errors: FieldErrors):
   return saveForm(context, context.path(path), fields, { button: t('privacyDesk.find') });
 }
 
-function foundCard(context: PublisherContext, { subject, data }: Found): Html {
-  const kinds = Object.entries(data).flatMap(([name, rows]) =>
-    Array.isArray(rows) && rows.length > 0 ? [[nameOf(name), count(rows.length)]] : [],
-  );
+function foundCard(context: PublisherContext, { subject, counts, attributes }: Found): Html {
+  const kinds = [...counts].map(([kind, rows]) => [nameOf(kind), count(rows)]);
   if (kinds.length === 0) return card(t('privacyDesk.found'), html`<p>${t('privacyDesk.foundNothing')}</p>`);
   const heads = [{ text: t('privacyDesk.kind') }, { text: t('privacyDesk.rows'), numeric: true }];
   const values = { identifier: subject.identifier, named_by: subject.namedBy };
@@ -159,9 +170,8 @@ function foundCard(context: PublisherContext, { subject, data }: Found): Html {
   return card(
     t('privacyDesk.found'),
     html`
-      ${data.complete === true ? nothing : notice('warn', html`<p>${t('privacyDesk.incomplete')}</p>`)}
       ${table(t('privacyDesk.found'), heads, kinds)}
-      ${attributeTable(data.attributes)}
+      ${attributeTable(attributes)}
       <div class="actions">
         ${actionButton(context, { ...button, to: context.path(`${path}/export`), text: t('privacyDesk.export') })}
         ${actionButton(context, {
@@ -173,8 +183,7 @@ function foundCard(context: PublisherContext, { subject, data }: Found): Html {
 }
 
 /** What the publisher has told of the user, by name. */
-function attributeTable(rows: unknown): Html {
-  const told = (rows ?? []) as { attributes: Record<string, { value: string | number | boolean }> }[];
+function attributeTable(told: readonly Attributes[]): Html {
   const entries = told.flatMap(({ attributes }) => Object.entries(attributes));
   if (entries.length === 0) return nothing;
   const heads = [{ text: t('common.name') }, { text: t('privacyDesk.value') }];

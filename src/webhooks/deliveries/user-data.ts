@@ -1,7 +1,14 @@
 import type pg from 'pg';
-import { transaction } from '../../platform/db/pool.ts';
+import { readSlices, transaction } from '../../platform/db/pool.ts';
 import { firstUuid7After } from '../../platform/lib/uuid7.ts';
-import type { EraseBeforeSessions, EraseOfUser, ErasureSweep, ExportRows, OnErased } from '../../platform/user-data.ts';
+import {
+  type EraseBeforeSessions,
+  type EraseOfUser,
+  type ErasureSweep,
+  type ExportRows,
+  type OnErased,
+  sessionsOf,
+} from '../../platform/user-data.ts';
 import { countMoves } from './counts.ts';
 
 /** Deliveries that one statement finds (count). */
@@ -87,15 +94,20 @@ const eraseDelivery = (pool: pg.Pool, { day, id }: Delivery, nowMs: number): Pro
     );
   });
 
-/** Deliveries of the user's sessions, and those that name the user. */
-export const exportDeliveries: ExportRows = async (executor, { subject, sessionIds, maxRows, onCut }) => {
-  const { rows } = await executor.query(
-    `select id, event, session_id, status, created_at, convert_from(payload, 'UTF8')::json as payload
-    from deliveries
-    where publisher_id = $1 and erased_at is null and (session_id = any($2::uuid[]) or pub_user_id = $3)
-    order by id limit $4`,
-    [subject.publisherId, sessionIds, subject.namedBy === 'pub_user_id' ? subject.identifier : null, maxRows + 1],
-  );
-  if (rows.length > maxRows) onCut();
-  return rows.slice(0, maxRows);
+const selectSql = `select id, event, session_id, status, created_at, convert_from(payload, 'UTF8')::json as payload
+  from deliveries where publisher_id = $1 and erased_at is null`;
+
+/** Deliveries of the user's sessions, then those that name the user. */
+export const exportDeliveries: ExportRows = async function* (executor, scope) {
+  const { publisherId, namedBy, identifier } = scope.subject;
+  const pubUserId = namedBy === 'pub_user_id' ? identifier : null;
+  for (const [, ids] of sessionsOf(scope))
+    yield* readSlices(
+      executor,
+      `${selectSql} and session_id = any($2::uuid[]) and ($3::text is null or pub_user_id is distinct from $3)
+      order by id`,
+      [publisherId, ids, pubUserId],
+    );
+  if (pubUserId !== null)
+    yield* readSlices(executor, `${selectSql} and pub_user_id = $2 order by day, id`, [publisherId, pubUserId]);
 };
