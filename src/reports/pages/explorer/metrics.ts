@@ -1,7 +1,7 @@
 import { eventKinds, kindsWith, rulesOf } from '../../../catalog/event-kinds.ts';
 import type { Messages } from '../../../platform/i18n/en.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { count, percent, perLocale } from '../../../shell/format.ts';
+import { changeSize, count, percent } from '../../../shell/format.ts';
 import type { MetricName, Metrics } from '../../metrics.ts';
 import { type MetricsView, viewValue } from '../../view.ts';
 
@@ -110,16 +110,6 @@ export function changeOf(metric: ReportMetric, now: Metrics, before: Metrics): C
     return value === 0 ? { direction: 'same', text: '–' } : { direction: 'new', text: t('reports.new') };
   const share = kind === 'rate' ? by : by / Math.abs(previous);
   if (Math.abs(share) < minChange) return { direction: 'same', text: t('reports.unchanged') };
-  const text = kind === 'rate' ? t('reports.points', { points: Math.abs(by * 100) }) : percentOf(Math.abs(share));
+  const text = kind === 'rate' ? t('reports.points', { points: Math.abs(by * 100) }) : changeSize(Math.abs(share));
   return { direction: by > 0 ? 'up' : 'down', text };
 }
-
-const shareFormat = perLocale(
-  (locale, digits) =>
-    new Intl.NumberFormat(locale, {
-      ...{ style: 'percent', useGrouping: false },
-      ...{ minimumFractionDigits: Number(digits), maximumFractionDigits: Number(digits) },
-    }),
-);
-
-const percentOf = (share: number): string => shareFormat(share < 10 ? '1' : '0').format(share);
