@@ -244,6 +244,7 @@ export const en = {
     theme: 'Theme',
     placement: 'Placement',
     role: 'Role',
+    experiment: 'Experiment',
     sequenceRule: 'Sequence rule',
     webhook: 'Webhook',
     key: 'API key',
@@ -2313,6 +2314,9 @@ export const en = {
     without_campaign: 'Without a campaign',
   },
   reasons: {
+    property_hour: 'hour',
+    property_loyalty: 'loyalty',
+    property_weekday: 'weekday',
     influence: '{property} {value}: {change} {direction, select, more {more} other {less}} revenue expected',
     and: '{left} and {right}',
     andMore: '{values} and {more} more',
