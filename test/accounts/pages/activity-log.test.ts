@@ -99,7 +99,8 @@ describe('the activity log', () => {
   });
 
   test('names experiments, settings of perk messages and coupon codes, with links to their pages', async () => {
-    const offer = (await me.call('GET', '/offers')).body.data[0].id;
+    const offers = 'select id from offers where publisher_id = $1';
+    const offer = (await t.pool.query<{ id: number }>(offers, [me.publisherId])).rows[0]?.id;
     const arms = ['control', 'two'].map((key) => ({ key, share: 0.5, changes: {} }));
     await me.call('POST', '/experiments', { key: 'fewer', arms });
     await me.call('PATCH', '/perk-messages/settings', { from_name: 'Shop' });

@@ -69,9 +69,13 @@ const wholeOf: Readonly<Record<string, MetricName>> = {
 /** Dimensions that a session has only where it was filled. */
 const filledOnly: ReadonlySet<string> = new Set(['offer', 'campaign', 'advertiser']);
 
-/** Whether a metric says something: not what is unknown, a rate of nothing, or the fill rate of filled sessions. */
-export function hasValue({ name }: ReportMetric, metrics: Metrics, by: string): boolean {
-  if (name === 'fill_rate' && filledOnly.has(by)) return false;
+/** Whether a metric says something by a dimension: not the fill rate of filled sessions. */
+export const isKnownBy = ({ name }: ReportMetric, by: string): boolean => name !== 'fill_rate' || !filledOnly.has(by);
+
+/** Whether a metric has a value: not what is unknown, a rate of nothing, or not known by the dimension. */
+export function hasValue(metric: ReportMetric, metrics: Metrics, by: string): boolean {
+  const { name } = metric;
+  if (!isKnownBy(metric, by)) return false;
   return !Number.isNaN(viewValue(name, metrics)) && !isRateOfNothing(name, metrics);
 }
 
