@@ -28,6 +28,9 @@ function timeTextsOf(zone, isLong) {
 /** Steps of an axis of days (seconds), so that it names each day once. */
 const dayIncrements = [1, 2, 3, 7, 14, 28, 56, 91, 182, 365].map((days) => days * 86_400);
 
+/** Steps of an axis of counts: no part of one. */
+const wholeIncrements = Array.from({ length: 36 }, (_, at) => [1, 2, 5][at % 3] * 10 ** Math.floor(at / 3));
+
 /** The first series, the last one drawn, lies above what it is compared with. */
 function seriesOf({ names, dashed, kind, data }, legendOf) {
   return names.map((label, index) => {
@@ -79,7 +82,12 @@ function draw(holder) {
           values: (_plot, values) => values.map(timeOnAxis),
           space: 70,
         },
-        { ...axis, size: 60, values: (_plot, values) => values.map((value) => onAxis.format(value)) },
+        {
+          ...axis,
+          ...(style === 'count' && { incrs: wholeIncrements }),
+          size: 60,
+          values: (_plot, values) => values.map((value) => onAxis.format(value)),
+        },
       ],
       series: [
         {

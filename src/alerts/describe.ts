@@ -4,6 +4,7 @@ import { outcomeText } from '../offers/outcome-text.ts';
 import { plainText } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
 import { reader } from '../platform/i18n/reader.ts';
+import { percent } from '../shell/format.ts';
 import type { Alert } from './kinds.ts';
 
 /** An alert in words. `path` is that of the page to look at, below the publisher's pages of the dashboard. */
@@ -29,9 +30,6 @@ function amount(value: unknown, currency: unknown): string {
     typeof currency === 'string' ? { style: 'currency' as const, currency } : { maximumFractionDigits: 2 };
   return new Intl.NumberFormat(reader().locale, options).format(Number(value));
 }
-
-const percent = (value: number): string =>
-  new Intl.NumberFormat(reader().locale, { style: 'percent', maximumFractionDigits: 1 }).format(value);
 
 /** Title, reason and page of an alert, in the language of the reader. */
 export function describe({ kind, data }: Pick<Alert, 'kind' | 'data'>, timeZone: string): AlertText {

@@ -12,6 +12,7 @@ import {
   formatMetric,
   formatOfView,
   hasValue,
+  isKnownBy,
   metricOf,
   type ReportMetric,
 } from './pages/explorer/metrics.ts';
@@ -102,15 +103,16 @@ export const maxGroups = 20;
 /** A table of the groups with most impressions. */
 export function breakdown(
   title: string,
-  groupTitle: string,
+  by: 'placement' | 'offer',
   groups: readonly { value: string | number; metrics: Metrics }[],
   nameOf: (id: string | number) => Html | string,
   money: FormatMoney,
 ): Html {
+  const shown = tileMetrics.filter((metric) => isKnownBy(metric, by));
   const cells = groups.map(({ value, metrics: sums }) => {
     const total = metricsView(sums);
-    return [nameOf(value), ...tileMetrics.map((metric) => formatOfView(metric, total, money))];
+    return [nameOf(value), ...shown.map((metric) => formatOfView(metric, total, money))];
   });
-  const columns = [{ text: groupTitle }, ...tileMetrics.map(({ text }) => ({ text, numeric: true }))];
+  const columns = [{ text: t(`dimensions.${by}`) }, ...shown.map(({ text }) => ({ text, numeric: true }))];
   return html`<h2 class="section">${title}</h2>${table(title, columns, cells)}`;
 }

@@ -62,6 +62,9 @@ const numberKinds: Record<string, Intl.NumberFormatOptions> = {
   compact: { notation: 'compact', maximumFractionDigits: 1 },
   share: { style: 'percent', maximumFractionDigits: 2 },
   change: { style: 'percent', maximumFractionDigits: 1, signDisplay: 'exceptZero' },
+  size: { style: 'percent', minimumFractionDigits: 1, maximumFractionDigits: 1 },
+  largeSize: { style: 'percent', maximumFractionDigits: 0 },
+  rough: { style: 'percent', maximumSignificantDigits: 2 },
   tenths: { maximumFractionDigits: 1 },
   hundredths: { minimumFractionDigits: 2, maximumFractionDigits: 2 },
 };
@@ -78,6 +81,12 @@ export const percent = (value: number): string => numberFormat('share').format(v
 
 /** A change, such as `+4.1 %`. `value`: 0.041. */
 export const change = (value: number): string => numberFormat('change').format(value);
+
+/** A change without its sign, such as `4.1 %`; without decimals from tenfold on. `value`: 0.041. */
+export const changeSize = (value: number): string => numberFormat(value < 10 ? 'size' : 'largeSize').format(value);
+
+/** A share that is only about right, such as `0.034 %`. `value`: 0.00034. */
+export const roughPercent = (value: number): string => numberFormat('rough').format(value);
 
 /** A duration (milliseconds). */
 export const milliseconds = (value: number): string => `${numberFormat('tenths').format(value)} ms`;

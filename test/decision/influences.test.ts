@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { explain } from '../../src/decision/explain.ts';
 import { createModel, learn, placeOf } from '../../src/learning/model.ts';
 import { propertiesOf } from '../../src/learning/properties.ts';
-import { apiInfluence } from '../../src/offers/fetch/reason-text.ts';
+import { apiInfluence, influenceText, type ReasonFormat } from '../../src/offers/fetch/reason-text.ts';
+import { inLanguage } from '../../src/platform/i18n/reader.ts';
 import { campaignOf, inputOf, offersOf, pays, publisherWith } from './support.ts';
 
 test('an explanation names what of the request moved the score most, and by how much, in words', () => {
@@ -31,4 +32,19 @@ test('an explanation names what of the request moved the score most, and by how 
   expect(apiInfluence({ property: 'device', value: 'mobile', factor: 1.5 })).toBe(
     'device mobile: 50 % more revenue expected',
   );
+  expect(apiInfluence({ property: 'plan', value: 'gold', factor: 0.5 })).toBe('plan gold: 50 % less revenue expected');
+});
+
+test('an influence is named in the language of the reader', () => {
+  const format = { share: () => '50 %', weekday: () => 'Samstag' } as unknown as ReasonFormat;
+  const texts = [
+    { property: 'weekday', value: '5', factor: 0.5 },
+    { property: 'device', value: 'mobile', factor: 1.5 },
+    { property: 'plan', value: 'gold', factor: 1.5 },
+  ].map((one) => inLanguage('de', () => influenceText(one, format)));
+  expect(texts).toEqual([
+    'Wochentag Samstag: 50 % weniger Umsatz erwartet',
+    'Gerät mobile: 50 % mehr Umsatz erwartet',
+    'plan gold: 50 % mehr Umsatz erwartet',
+  ]);
 });

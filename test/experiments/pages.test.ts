@@ -46,7 +46,7 @@ test('a marketer makes an experiment, starts it, reads its report and stops it',
   await field('name').fill('One offer instead of three');
   await field('key').fill('one-offer');
   await field('control').fill('50');
-  await page.getByText('Shares above 0 and of at most 100 % together say how long it takes.').waitFor();
+  await page.getByText('Shares above 0 and of at most 100% together say how long it takes.').waitFor();
   await field('holdout').fill('10');
   await field('layer').fill('not a layer');
   await field('arm1.key').fill('one');
@@ -123,7 +123,7 @@ test('a report shows its interval day by day, and segments with what many looks 
   await page.locator('[data-chart] canvas').waitFor();
   await page.getByRole('link', { name: 'Device' }).click();
   await page.getByText('Looking at many segments finds differences by chance.').waitFor();
-  await page.getByText('This interval holds with a probability of 95 %.').waitFor();
+  await page.getByText('This interval holds with a probability of 95%.').waitFor();
   expect(await violations(page)).toEqual([]);
 });
 

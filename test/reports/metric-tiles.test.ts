@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { asReader } from '../../src/platform/i18n/reader.ts';
 import { metricTiles, todayTiles } from '../../src/reports/metric-tiles.ts';
 import { sumOf } from '../../src/reports/metrics.ts';
 import { metricsView } from '../../src/reports/view.ts';
@@ -26,4 +27,14 @@ test('revenue that was below zero last week, by voids, has risen where it is abo
   const [today, lastWeek] = [10, -5].map((units) => ({ ...sumOf([]), revenue_micros: units * 1e6 }));
   const { markup } = todayTiles({ today: today ?? sumOf([]), lastWeek: lastWeek ?? sumOf([]) }, String);
   expect(/<span>Revenue<[\s\S]*?<\/div>/.exec(markup)?.[0]).toMatch(/class="up"[\s\S]*300\.0%/);
+});
+
+test.each([
+  ['en', 'en-GB', '▲ 6,780%', '8,600%'],
+  ['de', 'de-DE', '▲ 6.780\u00a0%', '8.600\u00a0%'],
+] as const)('large percentages are grouped like other numbers, in %s', (language, locale, growth, rate) => {
+  const week = { today: { ...sumOf([]), clicks: 6880, impressions: 80 }, lastWeek: { ...sumOf([]), clicks: 100 } };
+  const { markup } = asReader({ language, locale }, () => todayTiles(week, String));
+  expect(markup.replaceAll(/<[^>]*>/g, '')).toContain(growth);
+  expect(markup).toContain(`<strong>${rate}</strong>`);
 });

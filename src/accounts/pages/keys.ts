@@ -146,7 +146,8 @@ function keyTable(context: PublisherContext, rows: readonly View[]): Html {
       confirm: t('settings.revokeQuestion', { name: String(row.name) }),
     });
   const cells = rows.map((row) => [
-    html`<strong>${String(row.name)}</strong><br><code class="hint">${String(row.hint)}…</code>`,
+    html`<strong>${String(row.name)}</strong>
+      ${row.hint !== '' && html`<br><code class="hint">${String(row.hint)}…</code>`}`,
     html`${(row.permissions as string[]).map((one) => html`<span translate="no">${badge(one)}</span> `)}
       ${restrictionsCell(row)}`,
     row.expires_at === null ? t('settings.never') : moment(publisher, String(row.expires_at)),

@@ -134,7 +134,8 @@ export function usersPage<C extends PageContext>(
       ${mailedTo !== undefined && notice('done', html`<p>${t('account.mailSent', { email: mailedTo })}</p>`)}
       ${addedEmail !== undefined && notice('done', html`<p>${t('account.addedSso', { email: addedEmail })}</p>`)}
       ${userSearch(context, scope, list)}
-      ${list.users.length === 0 && list.q !== '' ? noMatches() : userTable(context, scope, list, passwordSignIn)}
+      ${list.users.length > 0 && userTable(context, scope, list, passwordSignIn)}
+      ${list.users.length === 0 && list.q !== '' && noMatches()}
       ${userPager(context, scope, list)}
       ${card(t('account.inviteUser'), inviteForm(context, scope, roles, state))}`,
   };

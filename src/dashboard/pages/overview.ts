@@ -70,8 +70,8 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
     ${rangeTabs(context, days)}
     ${metricTiles(total, money)}
     ${charts({ rows: overTime.rows, from, count: days }, currency)}
-    ${breakdown(t('reports.byPlacement'), t('dimensions.placement'), byPlacement, (id) => String(id), money)}
-    ${breakdown(t('reports.byOffer'), t('dimensions.offer'), byOffer, nameOfOffer, money)}`;
+    ${breakdown(t('reports.byPlacement'), 'placement', byPlacement, (id) => String(id), money)}
+    ${breakdown(t('reports.byOffer'), 'offer', byOffer, nameOfOffer, money)}`;
   return {
     title: t('reports.overview'),
     lead: t('reports.overviewLead', { publisher: publisher.name, zone: publisher.timeZone }),

@@ -1,7 +1,7 @@
 import type { Condition } from '../../catalog/conditions.ts';
 import type { Influence } from '../../decision/influences.ts';
 import type { Reason, ReasonValue } from '../../decision/reason.ts';
-import { t } from '../../platform/i18n/messages.ts';
+import { type MessageKey, t } from '../../platform/i18n/messages.ts';
 import { inLanguage } from '../../platform/i18n/reader.ts';
 
 /** How the values of a reason are written for its reader. */
@@ -83,10 +83,25 @@ const apiFormat: ReasonFormat = {
   amount: (micros, currency) => `${(micros / 1_000_000).toFixed(2)}${currency === null ? '' : ` ${currency}`}`,
 };
 
+/** Properties that every request has; those of its custom attributes are named as it does. */
+const propertyNames: Readonly<Record<string, MessageKey>> = {
+  country: 'dimensions.lower_country',
+  device: 'dimensions.lower_device',
+  hour: 'reasons.property_hour',
+  loyalty: 'reasons.property_loyalty',
+  os: 'dimensions.lower_os',
+  weekday: 'reasons.property_weekday',
+};
+
+function propertyName(name: string): string {
+  const known = Object.hasOwn(propertyNames, name) ? propertyNames[name] : undefined;
+  return known === undefined ? name : t(known);
+}
+
 /** An influence in words, in the language of the reader. */
 export const influenceText = ({ property, value, factor }: Influence, format: ReasonFormat): string =>
   t('reasons.influence', {
-    property,
+    property: propertyName(property),
     value: property === 'weekday' ? format.weekday(Number(value)) : value,
     change: format.share(Math.abs(factor - 1)),
     direction: factor >= 1 ? 'more' : 'less',

@@ -7,7 +7,7 @@ import { currencyOf } from '../../reports/service.ts';
 import { card, descriptionList, notice } from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';
 import { columns } from '../../shell/field-groups.ts';
-import { count, percent } from '../../shell/format.ts';
+import { change, count, percent } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';
 import type { Shell } from '../../shell/layout.ts';
 import { moneyFormat } from '../../shell/money.ts';
@@ -74,9 +74,8 @@ function questionForm(context: PublisherContext): Html {
 function answerOf(check: RankingCheck, currency: string | null): Html {
   const money = moneyFormat(currency);
   const { estimate, low, high } = intervalOf(check);
-  const signed = (share: number): string => `${share > 0 ? '+' : ''}${percent(share)}`;
   const revenue = (micros: number): string => money(micros / 1000);
-  const lift = { lift: signed(estimate), low: signed(low), high: signed(high) };
+  const lift = { lift: change(estimate), low: change(low), high: change(high) };
   return html`
     ${
       check.isEnough

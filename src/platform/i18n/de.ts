@@ -46,7 +46,7 @@ export const de: Messages = {
     signInWithPasskey: 'Mit Passkey anmelden',
     wrongPasskey: 'Mit diesem Passkey ist hier keine Anmeldung möglich.',
     changePassword: 'Passwort ändern',
-    changePasswordLead: 'Dabei werden Sie in allen anderen Sitzungen abgemeldet.',
+    changePasswordLead: 'Bei einer Änderung werden Sie in allen anderen Sitzungen abgemeldet.',
     language: 'Sprache',
     languageLead:
       'Für das Dashboard und die E-Mails an Sie. Datums- und Zahlenformate richten sich nach der Region Ihres ' +
@@ -77,7 +77,8 @@ export const de: Messages = {
     thisSession: 'Diese Sitzung',
     unknownNetwork: 'Unbekanntes Netz',
     confirmTitle: 'Sind Sie es?',
-    confirmLead: 'Dies ist eine heikle Aktion, und zuletzt haben Sie sich vor mehr als {minutes} Minuten ausgewiesen.',
+    confirmLead:
+      'Dies ist eine sensible Aktion, und Ihre Identität wurde zuletzt vor mehr als {minutes} Minuten bestätigt.',
     confirmAtProvider: 'Melden Sie sich noch einmal an, und führen Sie die Aktion dann erneut aus.',
     confirmButton: 'Bestätigen und fortfahren',
     confirmFirst: 'Melden Sie sich ab und wieder an, bevor Sie dies ändern.',
@@ -187,11 +188,11 @@ export const de: Messages = {
     roleOperator: 'Betreiber: voller Zugriff auf alle Publisher',
     roleOwn: '{name}: {permissions}',
     rolesLead:
-      'Was Mitglieder außer dem Lesen des Dashboards dürfen. Jeder Publisher hat Analysten, Manager un' +
-      'd Admins; eigene Rollen haben genau die Berechtigungen, die Sie wählen.',
+      'Was Mitglieder außer dem Lesen des Dashboards dürfen. Jeder Publisher hat Analysten, Manager und ' +
+      'Administratoren; eigene Rollen haben genau die Berechtigungen, die Sie wählen.',
     noRoles: 'Noch keine eigenen Rollen',
     noRolesText: 'Eine Rolle hat einige Berechtigungen, etwa Angebote freizugeben, ohne Einstellungen zu ändern.',
-    beyondYou: 'Dieses Mitglied darf mehr als Sie: Fragen Sie einen Admin.',
+    beyondYou: 'Dieses Mitglied darf mehr als Sie: Fragen Sie einen Administrator.',
     inList: 'Diese Adresse steht bereits in der Liste.',
     tooManyMails:
       'Nicht gesendet: Höchstens {max, number} Einladungen und Links je Stunde. Versuchen Sie es später noch einmal.',
@@ -258,6 +259,7 @@ export const de: Messages = {
     theme: 'Design',
     placement: 'Platzierung',
     role: 'Rolle',
+    experiment: 'Experiment',
     sequenceRule: 'Reihenfolgeregel',
     webhook: 'Webhook',
     key: 'API-Schlüssel',
@@ -273,7 +275,7 @@ export const de: Messages = {
     billed: 'Berechnet',
     budget: 'Budget',
     budgetOf:
-      '{metric, select, budget {Geld} impressions {Einblendungen} clicks {Klicks} other {{metric}}} ' +
+      '{metric, select, budget {Geld} impressions {Impressions} clicks {Klicks} other {{metric}}} ' +
       '{per, select, hour {je Stunde} day {je Tag} month {je Monat} other {insgesamt}}',
     budgetReached: 'Das Budget war erreicht; es wären {amount} gewesen.',
     budgets: 'Budgets',
@@ -284,7 +286,8 @@ export const de: Messages = {
     clickUnknown: 'Keiner Ihrer Klicks hat diese ID, oder er wird nicht mehr aufbewahrt.',
     clicks: 'Klicks',
     conversions: 'Conversions',
-    conversionsLead: 'Was Sie in den letzten 90 Tagen gemeldet haben, was dafür berechnet wird, und warum nicht.',
+    conversionsLead:
+      'Was Sie in den letzten 90 Tagen gemeldet haben, was dafür berechnet wird und warum manches nicht.',
     csv: 'CSV herunterladen',
     day: 'Tag',
     draftsLead:
@@ -292,9 +295,9 @@ export const de: Messages = {
     event: 'Ereignis',
     fileHint: 'PNG, JPEG, WebP oder SVG mit bis zu 5 MB.',
     from: 'Von',
-    impressions: 'Einblendungen',
+    impressions: 'Impressions',
     height: 'Höhe in Pixeln',
-    limit: 'Grenze',
+    limit: 'Limit',
     liveAtOnce: 'Durch eine Regel des Publishers freigegeben und live.',
     noActivity: 'Keine Aktivität in dieser Zeit.',
     noCampaigns: 'Noch keine Kampagnen',
@@ -310,7 +313,7 @@ export const de: Messages = {
     pictureHint: 'Adresse eines Bildes auf einem Ihrer Server, https.',
     postback: 'Postback von Ihrem Server',
     postbackLead:
-      'Merken Sie sich die Klick-ID, die die Zielseite bekommt, und senden Sie sie bei einer Conversion zurück.',
+      'Merken Sie sich die Klick-ID, die die Landingpage bekommt, und senden Sie sie bei einer Conversion zurück.',
     propose: 'Vorschlagen',
     proposeChange: 'Änderung vorschlagen',
     proposeLead: 'Es ist live, sobald es freigegeben ist.',
@@ -326,13 +329,13 @@ export const de: Messages = {
     spent: 'Ausgegeben',
     stopped: 'Gestoppt',
     suspicious: 'Der Klick ist verdächtig: {reason}.',
-    tag: 'Tag auf der Zielseite und allen späteren',
+    tag: 'Tag auf der Landingpage und allen späteren',
     tagLead: 'Es bewahrt die Klick-ID 30 Tage lang im Speicher Ihrer Website auf.',
     test: 'Klick-ID prüfen',
     testButton: 'Klick suchen',
     testLead:
       'Öffnen Sie eines Ihrer Angebote und kopieren Sie die Klick-ID aus der Adresse ' +
-      'der Zielseite. Nichts wird gebucht.',
+      'der Landingpage. Nichts wird gebucht.',
     time: 'Zeit',
     tracking: 'Tracking',
     trackingLead: 'Wie Sie Conversions melden.',
@@ -348,7 +351,7 @@ export const de: Messages = {
     kindDraftWaiting: 'Ein Entwurf wartet auf die Freigabe',
     draftWaiting: '{name}: Ein Entwurf wartet auf die Freigabe',
     draftWaitingReason: '{by} hat „{subject}“ vorgeschlagen. Weitere Entwürfe dieser Kampagne können warten.',
-    lead: 'Was einen Blick braucht und wer davon erfährt. Jeder Anlass wird einmal gemeldet.',
+    lead: 'Was Ihre Aufmerksamkeit braucht und wer davon erfährt. Jeder Anlass wird einmal gemeldet.',
     inbox: 'Posteingang',
     none: 'Keine Meldungen',
     noneText:
@@ -405,31 +408,31 @@ export const de: Messages = {
     kindEndpointRecovered: 'Ein Webhook-Endpunkt funktioniert wieder',
     kindBudget80: '80 % eines Budgets sind verbraucht',
     kindBudget100: 'Ein Budget ist aufgebraucht',
-    kindGoalBehind: 'Ein Ziel fällt hinter seinen Plan',
+    kindGoalBehind: 'Ein Ziel fällt hinter seinen Plan zurück',
     kindCampaignEnded: 'Eine Kampagne ist beendet',
     kindActionPageLost:
       'Die Seite der weiteren Aktion eines Angebots ist verschwunden oder umgezogen, und das Angebot pausiert',
-    kindLandingPageLost: 'Eine Zielseite ist verschwunden oder umgezogen, und ihre Kampagne pausiert',
+    kindLandingPageLost: 'Eine Landingpage ist verschwunden oder umgezogen, und ihre Kampagne pausiert',
     kindCouponsLow: 'Gutscheincodes werden knapp',
     kindCouponsEmpty: 'Ein Angebot pausiert ohne Gutscheincodes',
-    couponsLow: 'Wenige Gutscheincodes sind übrig: {name}',
+    couponsLow: 'Nur noch wenige Gutscheincodes: {name}',
     couponsLowReason:
       '{left, plural, =1 {1 Code ist} other {{left, number} Codes sind}} übrig' +
       '{isTimed, select, true {, beim heutigen Tempo für {hours, number} Stunden} other {}}.',
-    couponsEmpty: 'Kein Gutscheincode ist übrig: {name}',
+    couponsEmpty: 'Keine Gutscheincodes mehr: {name}',
     couponsEmptyReason: 'Das Angebot wird niemandem gezeigt, bis Codes dazukommen.',
     kindKeyExpires: 'Ein API-Schlüssel läuft bald ab',
     kindFillRate: 'Füllrate einer Platzierung um die Hälfte gesunken',
     kindRevenue: 'Umsatz einer Platzierung um die Hälfte gesunken',
     goalBehind: 'Ziel bei {percent} seines Plans: {name}',
     goalBehindReason:
-      '{delivered} von {expected} {metric, select, impressions {Impressionen} clicks {Klicks} other {Conversions}}, ' +
+      '{delivered} von {expected} {metric, select, impressions {Impressions} clicks {Klicks} other {Conversions}}, ' +
       'die bis jetzt geplant waren, sind geliefert; das Ziel ist {goal} bis {time}. {isHeldBack, select, true ' +
       '{Regeln, die die Kampagne am letzten Tag von Entscheidungen ausschlossen: {heldBack}.} other {}}',
     campaignEnded: 'Kampagne beendet: {name}',
     campaignEndedReason: 'Ihre Laufzeit endete am {time}.',
     actionPageLost: 'Pausiert, weil die Seite der weiteren Aktion fehlt: {name}',
-    landingPageLost: 'Pausiert, weil die Zielseite fehlt: {name}',
+    landingPageLost: 'Pausiert, weil die Landingpage fehlt: {name}',
     landingPageLostReason:
       '{reason, select, moved {{url} führte zu {from} und führt seit {since} zu {to}.} other {{url} ist seit {since} ' +
       'verschwunden: {status, select, none {Der Name {to} ist unbekannt} other {{to} antwortet mit {status}}}.}} ' +
@@ -520,7 +523,7 @@ export const de: Messages = {
     cannotBeChanged: 'lässt sich nicht ändern',
     pictureUploaded: 'lässt sich nicht ändern: Das Bild wurde hochgeladen',
     pictureOrUrl: 'wird benötigt, sonst ein Bild zum Hochladen',
-    beyondPermissions: '{permission} gehört nicht zu Ihren eigenen',
+    beyondPermissions: '{permission} gehört nicht zu Ihren Berechtigungen',
     beyondMaker: 'Ein Schlüssel oder eine Rolle darf höchstens das, was der Ersteller darf.',
     beyondRate: 'darf höchstens {max, number} sein: Ein Schlüssel kann das Limit nicht aufheben, das er selbst hat',
     futureTime: 'muss in der Zukunft liegen',
@@ -658,7 +661,7 @@ export const de: Messages = {
     pageNotFound: 'Nicht gefunden.',
     sessionNotFound: 'Sitzung nicht gefunden.',
     campaignNotInSession: 'Die Kampagne wurde in dieser Sitzung nicht gezeigt.',
-    offerNotSaved: 'Der Nutzer hat dieses Angebot nicht gespeichert.',
+    offerNotSaved: 'Der Nutzer hat sich dieses Angebot nicht gemerkt.',
     clickNotFound: 'Klick nicht gefunden.',
     clickExpired: 'Der Klick ist zu alt; Conversions werden bis 30 Tage danach angenommen.',
     methodNotAllowed: 'Diese Methode ist hier nicht zulässig.',
@@ -719,12 +722,12 @@ export const de: Messages = {
   audiences: {
     title: 'Zielgruppen',
     singular: 'Zielgruppe',
-    lead: 'Nutzer, die Kampagnen ein- oder ausschließen. Keine Antwort auf einen Abruf sagt, wer in welcher ist.',
+    lead: 'Nutzer, die Kampagnen ein- oder ausschließen. Antworten auf Abrufe verraten nicht, wer zu welcher gehört.',
     none: 'Noch keine Zielgruppen',
-    noneText: 'Legen Sie eine Liste an, oder lassen Sie eine Zielgruppe sich durch das füllen, was Nutzer tun.',
+    noneText: 'Legen Sie eine Liste an oder eine Zielgruppe, die sich durch das Verhalten der Nutzer füllt.',
     key: 'Schlüssel',
     keyHint:
-      'Nennt die Zielgruppe in Aufrufen und Kampagnen; später nicht änderbar. Kleinbuchstaben, mit Bindestrichen.',
+      'Bezeichnet die Zielgruppe in Aufrufen und Kampagnen; später nicht änderbar. Kleinbuchstaben, mit Bindestrichen.',
     filledBy: 'Gefüllt durch',
     filledByHint: 'Eine Liste füllen Sie selbst; andere füllt, was Nutzer tun.',
     list: 'Liste',
@@ -736,16 +739,16 @@ export const de: Messages = {
     outcome: 'Nur Conversions oder Ergebnisse namens',
     audience: 'Nur wer auch hier ist',
     traffic:
-      '{share} des Verkehrs der letzten 7 Tage sind ihre ({sessions, plural, one {eine Sitzung} other ' +
-      '{{sessions, number} Sitzungen}} angesehen).',
+      '{share} des Traffics der letzten 7 Tage entfallen auf sie ({sessions, plural, one {eine Sitzung} other ' +
+      '{{sessions, number} Sitzungen}} ausgewertet).',
     event_impression: 'Sah ein Angebot',
     event_click: 'Klickte',
     event_no_thanks: 'Lehnte ab',
     event_close: 'Schloss',
     event_save: 'Merkte sich ein Angebot',
-    event_selection: 'Wählte ein Angebot',
+    event_selection: 'Wählte einen Perk aus',
     event_conversion: 'Konvertierte',
-    event_outcome: 'Hatte ein Ergebnis von Ihnen',
+    event_outcome: 'Hatte ein eigenes Ergebnis',
     event_own: 'Eigenes Ereignis {name}',
     ruleText:
       '{event}, {times, plural, one {einmal} other {#-mal}} innerhalb von ' +
@@ -755,13 +758,13 @@ export const de: Messages = {
       '{users, plural, =0 {Niemand ist in dieser Zielgruppe.} one {Ein Nutzer.} other {{users, number} Nutzer.}}',
     growth: 'Mitglieder nach Tag',
     day: 'Tag',
-    byRule: 'Ihrer Regel wird in Sekunden gefolgt. Mitglieder lassen sich nicht von Hand hinzufügen.',
+    byRule: 'Die Regel wird innerhalb von Sekunden angewendet. Mitglieder lassen sich nicht von Hand hinzufügen.',
     ids: 'Kennungen von Nutzern',
     idsHint: 'Ihre pub_user_ids, eine je Zeile.',
     file: 'CSV-Datei',
     fileHint:
       'Ein Nutzer je Zeile. Die erste Zeile darf die Spalte nennen: id oder sha256_email. Bis 5 MB; längere Dateien ' +
-      'über die API oder die Befehlszeile.',
+      'über die API oder die Kommandozeile.',
     add: 'Mitglieder hinzufügen',
     nobody: 'Geben Sie zuerst Kennungen ein, oder wählen Sie eine Datei.',
     noneRead: 'Niemand wurde hinzugefügt: Keine Zeile ist lesbar. {first}',
@@ -858,8 +861,8 @@ export const de: Messages = {
     goal: 'Ziel',
     goalMetric: 'Zu liefern',
     goalNone: 'Kein Ziel',
-    goalHint: 'Gezählt, seit es gesetzt ist; eine andere Kennzahl beginnt von vorn.',
-    goal_impressions: 'Impressionen',
+    goalHint: 'Gezählt wird ab dem Setzen des Ziels; eine andere Kennzahl beginnt von vorn.',
+    goal_impressions: 'Impressions',
     goal_clicks: 'Klicks',
     goal_conversions: 'Conversions',
     goalCount: 'Anzahl',
@@ -868,7 +871,7 @@ export const de: Messages = {
     goalLead:
       'Solange sie hinter ihrem Plan liegt, kommt eine Kampagne vor anderen derselben Priorität, so weit wie nötig.',
     goalDelivered:
-      '{delivered} von {count} {metric, select, impressions {Impressionen} clicks {Klicks} other {Conversions}} sind ' +
+      '{delivered} von {count} {metric, select, impressions {Impressions} clicks {Klicks} other {Conversions}} sind ' +
       'geliefert; fällig bis',
     goalExpected: 'Bis jetzt geplant: {expected}. Davon geliefert:',
     goalHeldBack: 'Was sie in den letzten 24 Stunden von Entscheidungen ausschloss, und von wie vielen:',
@@ -923,7 +926,7 @@ export const de: Messages = {
     conditionsNested:
       'Die gespeicherten Bedingungen sind tiefer verschachtelt als diese Felder. Sie bleiben erhalten, außer Sie ' +
       'fügen hier Bedingungen hinzu, die sie ersetzen. Unten stehen sie als JSON.',
-    match: 'Treffer',
+    match: 'Verknüpfung',
     conditions: 'Bedingungen für eigene Attribute',
     and: 'und',
     or: 'oder',
@@ -1148,10 +1151,11 @@ export const de: Messages = {
     noSample: 'Es gibt keine Antworten der letzten Tage, an denen Regeln erprobt werden können.',
     effect:
       'Von {sampled} Antworten, zufällig gewählt aus rund {sessions} der letzten {days, number} Tage, wären ' +
-      '{changed} andere gewesen und {emptied} leer.',
+      '{changed} anders ausgefallen und {emptied} leer geblieben.',
     effectRevenue: 'Erwarteter Umsatz aller dieser Antworten: {amount}.',
     cost: 'Was die Regeln kosten',
-    costLead: 'Gespeicherte Entscheidungen der letzten sieben Tage werden ohne jede Regel noch einmal getroffen.',
+    costLead:
+      'Gespeicherte Entscheidungen der letzten sieben Tage werden noch einmal getroffen, jeweils ohne eine der Regeln.',
     countCost: 'Noch einmal treffen',
     rule: 'Regel',
     changed: 'Geänderte Antworten',
@@ -1166,10 +1170,10 @@ export const de: Messages = {
       '{Domain {value}} offer {Angebot {value}} competitor {Wettbewerber {value}} word {Wort „{value}“} separation ' +
       '{Kategorien getrennt} allowed_categories {Nur die Kategorien {value}} allowed_brands {Nur die Marken {value}} ' +
       'allowed_advertisers {Nur die Werbekunden {value}} allowed_domains {Nur die Domains {value}} other ' +
-      '{Mindestpreis von {value}}}',
+      '{Mindesterlös von {value}}}',
     atPlacement: 'An der Platzierung {placement}',
     allPlacements: 'Alle Platzierungen',
-    allowed: 'Allein gezeigt',
+    allowed: 'Ausschließlich gezeigt',
     allowedHint: 'Von jeder Liste mit Einträgen muss ein Angebot einen erfüllen. Leer: Alle werden gezeigt.',
     blocksAllAt: 'An {placement} sperren diese Regeln jedes Angebot: Dort wird nichts gezeigt.',
     placementLead: 'Neben den Regeln für alle Platzierungen gelten diese an {placement} allein.',
@@ -1183,7 +1187,7 @@ export const de: Messages = {
       'Von {total, plural, one {# aktiven Angebot} other {# aktiven Angeboten}} ' +
       '{blocked, plural, one {ist # gesperrt} other {sind # gesperrt}}.',
     blocked: 'Nie gezeigt',
-    blockedHint: 'Einträge durch Kommas oder Zeilen trennen. Groß- und Kleinschreibung sind gleich.',
+    blockedHint: 'Einträge durch Kommas oder Zeilen trennen. Groß- und Kleinschreibung spielen keine Rolle.',
     brands: 'Marken',
     brandsHint: 'Namen von Werbekunden.',
     domains: 'Zieldomains',
@@ -1197,12 +1201,12 @@ export const de: Messages = {
     floors: 'Mindesterlöse',
     floorsByPlacement: 'Mindesterlös je Platzierung',
     floorsHint:
-      'Eine Zeile je Platzierung, etwa checkout = 2,50: der geringste erwartete Erlös von 1.000 Impressionen, ab dem ' +
+      'Eine Zeile je Platzierung, etwa checkout = 2,50: der geringste erwartete Erlös von 1.000 Impressions, ab dem ' +
       'ein Angebot dort gezeigt wird.',
   },
   coupons: {
     title: 'Gutscheincodes',
-    lead: 'Ein Code je Nutzer oder einer für alle. Er kommt mit dem Vorteil, im Webhook und in der Merkliste.',
+    lead: 'Ein Code je Nutzer oder einer für alle. Er kommt mit dem bestätigten Perk, im Webhook und im Wallet.',
     none: 'Das Angebot hat keine Codes.',
     left: 'Übrig',
     given: 'Vergeben',
@@ -1220,12 +1224,12 @@ export const de: Messages = {
     add: 'Codes hinzufügen',
     giveAt: 'Vergabe',
     giveAtChoice:
-      '{at, select, wrap {mit dem bestätigten Vorteil} click {beim Klick auf das Angebot} ' +
-      'other {beim Merken des Angebots}}',
+      '{at, select, wrap {mit dem bestätigten Perk} click {beim Klick auf das Angebot} other {beim Merken des ' +
+      'Angebots}}',
     giveAtHint:
-      'Das Makro coupon_code in geschweiften Klammern in der Adresse der Zielseite wird zum Code des Nutzers.',
+      'Das Makro coupon_code in geschweiften Klammern in der Adresse der Landingpage wird zum Code des Nutzers.',
     expiresAt: 'Gültig bis',
-    validDays: 'Gültig für Tage',
+    validDays: 'Gültig (Tage)',
     holdMinutes: 'Bei Auswahl zurückgehalten (Minuten)',
     fallback: 'Code, wenn keiner übrig ist',
     hasFallback: 'Es gibt einen; ein neuer ersetzt ihn.',
@@ -1303,9 +1307,9 @@ export const de: Messages = {
     curlCommand: 'curl-Befehl',
     curlLead: 'Der neueste Versuch samt Signatur. Die Werte Ihrer eigenen Header sind verborgen.',
     delivery: 'Zustellung',
-    details: 'Einzelheiten',
+    details: 'Details',
     endpoint: 'Endpunkt',
-    erased: 'Auf Wunsch der Nutzerin oder des Nutzers gelöscht.',
+    erased: 'Auf Wunsch des Nutzers gelöscht.',
     event: 'Ereignis',
     finished: 'Abgeschlossen',
     from: 'Von ({timeZone})',
@@ -1412,13 +1416,13 @@ export const de: Messages = {
     proposedBy: 'Vorgeschlagen von',
     proposedValue: 'Vorgeschlagen',
     reason: 'Grund',
-    reasonHint: 'Wer ihn vorgeschlagen hat, sieht ihn.',
+    reasonHint: 'Wer den Entwurf vorgeschlagen hat, sieht den Grund.',
     reasonMissing: 'Nennen Sie einen Grund: Wer vorgeschlagen hat, sieht ihn.',
     refuse: 'Ablehnen',
     refused: 'Abgelehnt',
     refusedDone: 'Abgelehnt.',
     scheduled: 'Geplant',
-    scheduledDone: 'Freigegeben: Er geht zu seiner Zeit live.',
+    scheduledDone: 'Freigegeben: Er geht zum geplanten Zeitpunkt live.',
     selectFirst: 'Wählen Sie zuerst Entwürfe aus.',
     someNotDecided:
       '{count, plural, one {# Entwurf} other {# Entwürfe}} entschieden; nicht entschieden: {failed}. ' +
@@ -1442,7 +1446,7 @@ export const de: Messages = {
         back: 'Vorheriges Angebot',
         terms: 'Teilnahmebedingungen',
         progress: 'Angebot {current} von {total}',
-        saved: 'Angebot gespeichert',
+        saved: 'Angebot gemerkt',
         newTab: '(öffnet in einem neuen Tab)',
       },
       settings: {
@@ -1610,8 +1614,8 @@ export const de: Messages = {
   events: {
     usp_selection: 'Ausgewählte Perks (USP)',
     usp_selection_lead: 'Wird gesendet, wenn die Perks eines Nutzers bestätigt sind, mit der Auswahl.',
-    offer_saved: 'Angebot gespeichert',
-    offer_saved_lead: 'Wird gesendet, wenn ein Nutzer ein Angebot im Wallet speichert.',
+    offer_saved: 'Angebot gemerkt',
+    offer_saved_lead: 'Wird gesendet, wenn sich ein Nutzer ein Angebot im Wallet merkt.',
     offer_removed: 'Angebot entfernt',
     offer_removed_lead: 'Wird gesendet, wenn ein Nutzer ein Angebot aus dem Wallet entfernt.',
     conversion: 'Conversion-Postback',
@@ -1628,7 +1632,7 @@ export const de: Messages = {
       'seine Zustellungen werden zurückgehalten.',
     endpoint_recovered: 'Endpunkt funktioniert wieder',
     endpoint_recovered_lead: 'Wird gesendet, wenn ein Aufruf eines fehlschlagenden Endpunkts wieder gelingt.',
-    delivery_exhausted: 'Zustellung ausgeschöpft',
+    delivery_exhausted: 'Zustellversuche ausgeschöpft',
     delivery_exhausted_lead: 'Wird gesendet, wenn der letzte Versuch einer Zustellung fehlgeschlagen ist.',
     campaign_budget_reached: 'Budget erreicht',
     campaign_budget_reached_lead:
@@ -1644,13 +1648,13 @@ export const de: Messages = {
     offer_action_page_lost_lead:
       'Wird gesendet, wenn ein Angebot pausiert, weil die Seite seiner weiteren Aktion verschwunden ist oder zu ' +
       'einer anderen Domain führt.',
-    campaign_landing_page_lost: 'Zielseite verloren',
+    campaign_landing_page_lost: 'Landingpage verloren',
     campaign_landing_page_lost_lead:
-      'Wird gesendet, wenn eine Kampagne pausiert, weil ihre Zielseite verschwunden ist oder zu einer anderen ' +
+      'Wird gesendet, wenn eine Kampagne pausiert, weil ihre Landingpage verschwunden ist oder zu einer anderen ' +
       'Domain führt.',
-    perk_message: 'Perk-Nachricht',
+    perk_message: 'Perk-Mail',
     perk_message_lead:
-      'Wird gesendet, wenn Ihr eigener Mailer Perk-Nachrichten verschickt: was die Nachricht eines Nutzers sagt.',
+      'Wird gesendet, wenn Ihr eigener Mailer Perk-Mails verschickt: der Inhalt der Mail an einen Nutzer.',
     draft_waiting: 'Entwurf wartet',
     draft_waiting_lead: 'Wird gesendet, wenn eine Änderung auf Freigabe wartet.',
     draft_decided: 'Entwurf entschieden',
@@ -1669,7 +1673,7 @@ export const de: Messages = {
     armKey: 'Variante',
     armKeyHint: 'Leer, mit leerem Anteil: keine solche Variante.',
     asIs: 'Wie bisher',
-    best: 'Am besten, mit Wahrscheinlichkeit',
+    best: 'Wahrscheinlichkeit, am besten zu sein',
     bestHint: 'Nach Bayes, wenn vorher nichts bekannt war.',
     between: '{lift}, zwischen {low} und {high}',
     by_country: 'Land',
@@ -1707,7 +1711,7 @@ export const de: Messages = {
     enoughData: 'Genug Daten',
     enoughSince: 'Seit {day} reichen die Daten aus.',
     erased: '{count, plural, one {Ein Nutzer wurde gelöscht.} other {# Nutzer wurden gelöscht.}}',
-    floor: 'Mindesterlös je 1.000 Impressionen',
+    floor: 'Mindesterlös je 1.000 Impressions',
     found: '{arm} gegen {control}: Umsatz je 1.000 Sitzungen {lift}.',
     high: 'Höchstens',
     history: 'Verlauf',
@@ -1729,7 +1733,7 @@ export const de: Messages = {
     label_newTab: 'Öffnet in neuem Tab',
     label_offers: 'Name des Werbeplatzes',
     label_progress: 'Fortschritt',
-    label_saved: 'Gespeichert',
+    label_saved: 'Gemerkt',
     label_terms: 'Bedingungen',
     labels: 'Texte des Werbeplatzes',
     layer: 'Ebene',
@@ -1743,15 +1747,15 @@ export const de: Messages = {
     name: 'Name',
     nameHint: 'Etwa: drei Angebote statt zwei.',
     narrows: 'Was am Ende jedes Tages bekannt war: Das Intervall wird mit den Nutzern schmaler.',
-    needed: 'etwa {users} sind nötig, um {lift} zu sehen',
+    needed: 'etwa {users} sind nötig, um einen Unterschied von {lift} zu sehen',
     newTheme: 'eine Kopie des Designs, das auch anderswo verwendet wird',
     noHistory: 'Noch nichts: Es ist ein Entwurf.',
     none: 'Noch keine Experimente',
-    noneText: 'Vergleichen Sie Zahlen von Angeboten, Designs, Rangfolgen oder Angebote mit keinen.',
+    noneText: 'Vergleichen Sie mehr oder weniger Angebote, Designs, Rangfolgen – oder Angebote mit gar keinen.',
     notEnough: 'Die Daten reichen noch nicht aus.',
     notEnoughDays:
       'Die Daten reichen noch nicht aus: noch etwa {days, plural, one {ein Tag} other {# Tage}} bei diesem Tempo.',
-    notTrusted: 'Entscheiden Sie nicht nach diesen Zahlen: Wer in welcher Variante ist, stimmt nicht.',
+    notTrusted: 'Entscheiden Sie nicht nach diesen Zahlen: Die Zuteilung der Nutzer zu den Varianten stimmt nicht.',
     nothingTo: '{share} der Nutzer bekommen keine Angebote.',
     nothingWritten: 'Nichts: Es ist, wie es war.',
     ofAll: 'Alle Nutzer',
@@ -1764,12 +1768,15 @@ export const de: Messages = {
     placements: 'Platzierungen',
     placementsHint: 'Keine: alle.',
     plan: 'Plan',
-    planDays: 'Etwa {days, plural, one {ein Tag} other {# Tage}} beim Verkehr der letzten Zeit, um {lift} zu sehen',
+    planDays:
+      'Etwa {days, plural, one {ein Tag} other {# Tage}} beim Traffic der letzten Zeit, um einen Unterschied von ' +
+      '{lift} zu sehen',
     planIncomplete: 'Anteile über 0 und zusammen höchstens 100 % sagen, wie lange es dauert.',
     planNone: 'Es gibt noch keinen Umsatz, mit dem sich planen ließe.',
     planUsers:
-      '{users} Nutzer aller Varianten; am Tag kommen {perDay}. Die Wahrscheinlichkeit, ihn zu sehen, ist dann 80 %.',
-    planning: 'Der Verkehr der letzten Woche wird angesehen …',
+      '{users} Nutzer aller Varianten; am Tag kommen {perDay}. Die Wahrscheinlichkeit, den Unterschied zu sehen, ist ' +
+      'dann 80 %.',
+    planning: 'Der Traffic der letzten Woche wird ausgewertet …',
     population: 'Wer verglichen wird',
     ramp: 'Wächst nach Zeitplan',
     rampHint: 'Ein Schritt je Zeile: Stunden seit dem Start und Prozent der Nutzer, etwa 24 50. Leer: alle auf einmal.',
@@ -1801,7 +1808,9 @@ export const de: Messages = {
     textsHint: 'Für Entwickler: JSON, etwa ein Objekt mit settings.',
     theme: 'Design',
     title: 'Experimente',
-    together: '{count, plural, one {Dieses Intervall gilt} other {Diese # Intervalle gelten zusammen}} mit 95 %.',
+    together:
+      '{count, plural, one {Dieses Intervall gilt} other {Diese # Intervalle gelten zusammen}} mit einer ' +
+      'Wahrscheinlichkeit von 95 %.',
     tooFew: 'Es sind noch zu wenige Nutzer für einen Vergleich.',
     undo: 'Rückgängig machen',
     undone: 'Was geschrieben wurde, ist wieder wie zuvor.',
@@ -1877,14 +1886,13 @@ export const de: Messages = {
       '<keys>API-Schlüssel</keys>.',
   },
   landingPages: {
-    title: 'Zielseite',
+    title: 'Landingpage',
     actionTitle: 'Seite der weiteren Aktion',
-    lead: 'Täglich angesehen, so wie ein Browser sie erreicht.',
-    notYet:
-      'Sie wurde noch nicht angesehen. Namen, die für Beispiele reserviert sind, wie shop.example, werden es nie.',
-    switchedOff: 'Zielseiten werden nicht angesehen: So steht es in den Einstellungen des Publishers.',
-    lookedAt: 'Angesehen',
-    next: 'Nächster Blick',
+    lead: 'Wird täglich geprüft, so wie ein Browser sie erreicht.',
+    notYet: 'Sie wurde noch nicht geprüft. Namen, die für Beispiele reserviert sind, wie shop.example, werden es nie.',
+    switchedOff: 'Landingpages werden nicht geprüft: So steht es in den Einstellungen des Publishers.',
+    lookedAt: 'Geprüft',
+    next: 'Nächste Prüfung',
     found: 'Befund',
     status: 'Antwort',
     leadsTo: 'Führt zu',
@@ -1894,15 +1902,15 @@ export const de: Messages = {
       '{result, select, found {Alles in Ordnung} gone {Verschwunden} moved {Führt zu einer anderen Domain} ' +
       'other {Nicht erreichbar}}',
     problem:
-      '{problem, select, dns {der Name des Hosts ist unbekannt} timeout {keine Antwort in der Zeit} ' +
-      'connect {keine Verbindung} tls {keine sichere Verbindung} redirects {zu viele Weiterleitungen} ' +
-      'blocked {keine öffentliche Adresse} other {keine Antwort}}',
+      '{problem, select, dns {der Name des Hosts ist unbekannt} timeout {keine rechtzeitige Antwort} connect {keine ' +
+      'Verbindung} tls {keine sichere Verbindung} redirects {zu viele Weiterleitungen} blocked {keine öffentliche ' +
+      'Adresse} other {keine Antwort}}',
     confirming:
-      'Wird innerhalb einer Stunde wieder angesehen; ist es nach {looks} Blicken noch so, pausiert ' +
-      '{kind, select, offer {das Angebot} other {die Kampagne}}.',
+      'Wird innerhalb einer Stunde erneut geprüft; ist es nach {looks} Prüfungen noch so, pausiert {kind, select, ' +
+      'offer {das Angebot} other {die Kampagne}}.',
     paused:
       '{kind, select, offer {Das Angebot pausiert seit {at}: Die Seite seiner weiteren Aktion} other {Die Kampagne ' +
-      'pausiert seit {at}: Ihre Zielseite}} {reason, select, moved {führt zu {to}, nicht mehr zu {from}} ' +
+      'pausiert seit {at}: Ihre Landingpage}} {reason, select, moved {führt zu {to}, nicht mehr zu {from}} ' +
       'other {ist verschwunden}}. Wer {kind, select, offer {es} other {sie}} fortsetzt, nimmt das hin.',
   },
   languages: {
@@ -1930,7 +1938,7 @@ export const de: Messages = {
     language: 'Sprache',
     lead: 'Wie weit Angebote übersetzt sind. Jeder sieht die Texte seiner Sprache.',
     missing: 'Fehlende Texte',
-    missingCount: '{count} fehlen',
+    missingCount: '{count, plural, one {# fehlt} other {# fehlen}}',
     none: 'Noch keine Übersetzungen',
     noneOfOffer: 'Das Angebot hat nur seine eigenen Texte.',
     noneText: 'Öffnen Sie ein Angebot, um seine Texte zu übersetzen, oder importieren Sie eine Datei.',
@@ -2009,7 +2017,7 @@ export const de: Messages = {
     requestAndAnswer: 'Anfrage und Antwort',
     requests: 'Anfragen',
     result: 'Ergebnis',
-    sendContentType: 'Senden Sie die Kopfzeile „content-type: application/json“.',
+    sendContentType: 'Senden Sie den Header „content-type: application/json“.',
     sendCountry: 'Senden Sie das Land als zwei oder drei Buchstaben, etwa „DE“.',
     sendJson: 'Senden Sie gültiges JSON; in von Hand zusammengesetzten Zeichenketten fehlt oft ein Anführungszeichen.',
     sendLess: 'Senden Sie weniger oder kürzere Attribute.',
@@ -2056,10 +2064,10 @@ export const de: Messages = {
       '{inbox}\n',
   },
   messages: {
-    title: 'Vorteils-Mails',
-    lead: 'E-Mails mit bestätigten Vorteilen und Codes an Nutzer, die beim Abschluss oder Merken darum baten.',
+    title: 'Perk-Mails',
+    lead: 'E-Mails mit bestätigten Perks und Codes an Nutzer, die beim Bestätigen oder Merken darum baten.',
     settings: 'Einstellungen',
-    enabled: 'Vorteils-Mails senden',
+    enabled: 'Perk-Mails senden',
     delivery: 'Versand durch',
     deliveryChoice: '{by, select, smtp {den Mailserver dieses Dienstes} other {Ihren Mailer: Webhook perk_message}}',
     noServer: 'Dieser Dienst hat keinen Mailserver (SMTP_URL), versendet also nichts.',
@@ -2070,9 +2078,9 @@ export const de: Messages = {
     doubleOptInHint: 'Je einmal, über einen Link in einer Mail, die sonst nichts sagt.',
     reminderHours: 'An gemerkte Angebote erinnern, Stunden vor ihrem Ende',
     reminderHoursHint: 'Leer: keine Erinnerungen.',
-    saved: 'Einstellungen der Vorteils-Mails gespeichert.',
+    saved: 'Einstellungen der Perk-Mails gespeichert.',
     preview: 'Vorschau',
-    previewLead: 'Mit erfundenen Vorteilen, in den Farben Ihres Standarddesigns.',
+    previewLead: 'Mit erfundenen Perks, in den Farben Ihres Standarddesigns.',
     language: 'Sprache',
     show: 'Anzeigen',
     sendTest: 'An {email} senden',
@@ -2081,10 +2089,10 @@ export const de: Messages = {
     log: 'Mails',
     logLead: 'Die neuesten 200. An wen sie gingen, wird nicht gespeichert.',
     none: 'Noch keine Mails',
-    noneText: 'Eine Mail wird gesendet, wenn ein Abschluss oder Merken Einwilligung und Adresse nennt.',
+    noneText: 'Eine Mail wird gesendet, wenn beim Bestätigen oder Merken Einwilligung und Adresse genannt werden.',
     created: 'Angefordert',
     kind: 'Art',
-    kindChoice: '{kind, select, reminder {Erinnerung} other {Vorteile}}',
+    kindChoice: '{kind, select, reminder {Erinnerung} other {Perks}}',
     state: 'Zustand',
     stateChoice:
       '{state, select, pending {wartet} unconfirmed {Adresse nicht bestätigt} sent {gesendet} ' +
@@ -2110,19 +2118,20 @@ export const de: Messages = {
       'Von mehreren zusammen ist die Zahl nicht bekannt.',
     filled_sessions: 'Sitzungen, die mit mindestens einem Angebot beantwortet wurden.',
     fill_rate:
-      'Gefüllte Sitzungen durch Sitzungen. Nicht nach Angebot, Kampagne und Werbekunde: Sie haben nur gefüllte.',
+      'Gefüllte Sitzungen geteilt durch Sitzungen. Nicht nach Angebot, Kampagne und Werbekunde: Sie haben nur ' +
+      'gefüllte.',
     impressions: 'Angebote, die ein Nutzer gesehen hat, nach ihrem Impression-Beacon.',
     clicks: 'Klicks auf die Links von Angeboten.',
-    ctr: 'Klicks durch Impressions.',
+    ctr: 'Klicks geteilt durch Impressions.',
     conversions: 'Käufe und andere Ziele, die Werbekunden gemeldet haben, ohne stornierte.',
-    cvr: 'Conversions durch Klicks.',
+    cvr: 'Conversions geteilt durch Klicks.',
     revenue: 'Was Impressions, Klicks und Conversions nach der Vergütung ihrer Kampagnen einbringen.',
-    rpm: 'Umsatz pro 1.000 Sitzungen.',
+    rpm: 'Umsatz je 1.000 Sitzungen.',
     selections: 'Perks, die Nutzer ausgewählt haben.',
-    saves: 'Angebote, die Nutzer für später gespeichert haben.',
-    no_thanks: 'Klicks auf den Nein-Button.',
+    saves: 'Angebote, die sich Nutzer für später gemerkt haben.',
+    no_thanks: 'Klicks auf die Nein-Schaltfläche.',
     own_events: 'Ereignisse, die Publisher und Werbekunden benannt haben.',
-    closes: 'Einheiten, die Nutzer geschlossen haben.',
+    closes: 'Werbeplätze, die Nutzer geschlossen haben.',
     unbilled: 'Was Ereignisse bezahlt hätten, die nicht mehr in das Budget ihrer Kampagne passten.',
   },
   metrics: {
@@ -2138,7 +2147,7 @@ export const de: Messages = {
     unbilled: 'Nicht abgerechnet',
     rpm: 'RPM',
     selections: 'Auswahlen',
-    saves: 'Gespeichert',
+    saves: 'Gemerkt',
     no_thanks: 'Nein danke',
     own_events: 'Eigene Ereignisse',
     closes: 'Geschlossen',
@@ -2178,7 +2187,7 @@ export const de: Messages = {
     account: 'Profil, Passwort, Passkey, zweiter Faktor, Sprache',
     activity: 'Audit-Log, Verlauf, wer hat was geändert',
     alerts: 'Slack, E-Mail, Benachrichtigungen, Posteingang',
-    controls: 'blockieren, Markensicherheit, Mitbewerber, Mindestpreis, Kategorien',
+    controls: 'blockieren, Brand Safety, Markensicherheit, Mitbewerber, Mindesterlös, Mindestpreis, Kategorien',
     deliveries: 'wiederholen, erneut zustellen, fehlgeschlagene Webhooks',
     experiments: 'A/B-Test, Hold-out, Wirkung, Kontrollgruppe',
     general: 'Zeitzone, Währung, Publisher-Einstellungen, Funktionen',
@@ -2193,7 +2202,7 @@ export const de: Messages = {
     themes: 'Marke, Farben, Schriften, Gestaltung, Logo',
     users: 'Personen, Team, einladen, Mitglieder',
     webhooks: 'Endpunkte, Signaturschlüssel, Signatur, Postback',
-    why: 'erklären, Anspruch, nicht gezeigt, keine Angebote',
+    why: 'erklären, Ausschlussgrund, nicht gezeigt, keine Angebote',
   },
   nouns: {
     experiment: '{count, plural, one {Experiment} other {Experimente}}',
@@ -2243,7 +2252,7 @@ export const de: Messages = {
     loyaltyRequirements: 'Bedingungen für Treueprämien',
     ltr: 'LTR',
     macrosHint: 'Makros wie <code>{macro}</code> werden ersetzt.',
-    makePrimary: 'Zum Hauptbild machen',
+    makePrimary: 'Als Hauptbild',
     multi: 'Mehrere',
     noButton: 'Nein-Schaltfläche',
     noImages: 'Noch keine Bilder. Angebote mit Bild laufen besser.',
@@ -2351,13 +2360,13 @@ export const de: Messages = {
     erase: 'Löschen',
     eraseQuestion:
       'Alles, was über diese Person gespeichert ist, wird binnen einer Minute gelöscht, und zwar endgültig.',
-    eraseAsked: 'Die Person wird binnen einer Minute gelöscht. Die Anfrage steht in der Liste.',
+    eraseAsked: 'Die Person wird binnen einer Minute gelöscht. Der Antrag steht in der Liste.',
     missing: 'wird gebraucht',
-    requests: 'Anfragen auf Löschung',
-    noRequests: 'Noch keine Anfragen',
+    requests: 'Anträge auf Löschung',
+    noRequests: 'Noch keine Anträge',
     noRequestsText:
-      'Löschungen, um die hier, per API oder per Kommandozeile gebeten wurde, erscheinen hier mit ihrem Stand.',
-    requested: 'Angefragt',
+      'Löschungen, die hier, per API oder über die Kommandozeile beantragt wurden, erscheinen hier mit ihrem Stand.',
+    requested: 'Beantragt',
     state: 'Stand',
     finished: 'Beendet',
     erased: 'Gelöschte Zeilen',
@@ -2369,12 +2378,12 @@ export const de: Messages = {
     source_events: 'Ereignisse von Segment und RudderStack',
     sessions: 'Sitzungen',
     events: 'Tracking-Ereignisse',
-    selections: 'Gewählte Vorteile',
+    selections: 'Ausgewählte Perks',
     conversions: 'Conversions',
     saved_offers: 'Gemerkte Angebote',
     coupons: 'Gutscheincodes',
-    perk_messages: 'E-Mails mit Vorteilen',
-    history: 'Obergrenzen und Abmeldungen',
+    perk_messages: 'Perk-Mails',
+    history: 'Caps und Opt-outs',
     attributes: 'Attribute',
     audiences: 'Zielgruppen',
     experiments: 'Experimente',
@@ -2397,30 +2406,32 @@ export const de: Messages = {
     '365d': 'Letzte 12 Monate',
   },
   ranking: {
-    actual: 'Verdient, je 1.000 Sitzungen',
-    answer: 'Sie hätte <strong>{lift}</strong> verdient ({low} bis {high}, mit 95 % Sicherheit).',
+    actual: 'Eingebracht, je 1.000 Sitzungen',
+    answer: 'Sie hätte <strong>{lift}</strong> eingebracht ({low} bis {high}, mit 95 % Sicherheit).',
     ask: 'Schätzen',
     campaign: 'Kampagne',
     campaignHint: 'Für „Ohne eine Kampagne“.',
     coverage: 'Anteil dessen, was sie zeigt, das ab und zu gezeigt wurde',
-    effective: 'Sitzungen der anderen Reihenfolge, die ebenso viel aussagen',
-    estimated: 'Sie hätte verdient, je 1.000 Sitzungen',
+    effective: 'Sitzungen der anderen Rangfolge, die ebenso viel aussagen',
+    estimated: 'Sie hätte eingebracht, je 1.000 Sitzungen',
     how: 'Woraus die Schätzung besteht',
-    howLead: 'Jede Sitzung zählt so viel, wie die andere Reihenfolge das Gezeigte wahrscheinlicher zeigt.',
+    howLead: 'Jede Sitzung zählt umso mehr, je wahrscheinlicher die andere Rangfolge das Gezeigte zeigen würde.',
     lead:
-      'Was eine andere Reihenfolge in den letzten 7 Tagen verdient hätte, aus gespeicherten Entscheidungen, ohne sie ' +
-      'jemandem zu zeigen.',
+      'Was eine andere Rangfolge in den letzten 7 Tagen eingebracht hätte, aus gespeicherten Entscheidungen, ohne ' +
+      'sie jemandem zu zeigen.',
     no_context: 'Gelernt, aber blind für Nutzer',
-    other: 'Andere Reihenfolge',
+    other: 'Andere Rangfolge',
     sessions: 'Sitzungen, die neu entschieden wurden',
     takes: 'Einige Sekunden, mit vielen Angeboten länger. Antworten gelten 10 Minuten.',
-    title: 'Andere Reihenfolgen',
-    tooLittle:
-      'Zu wenig Daten: Was die andere Reihenfolge zeigt, wurde zu selten gezeigt, oder es wurde zu wenig verdient.',
+    title: 'Andere Rangfolgen',
+    tooLittle: 'Zu wenig Daten: Was die andere Rangfolge zeigt, wurde zu selten gezeigt, oder es brachte zu wenig ein.',
     weights: 'Nur nach Gewicht',
     without_campaign: 'Ohne eine Kampagne',
   },
   reasons: {
+    property_hour: 'Stunde',
+    property_loyalty: 'Treueprämien',
+    property_weekday: 'Wochentag',
     influence: '{property} {value}: {change} {direction, select, more {mehr} other {weniger}} Umsatz erwartet',
     and: '{left} und {right}',
     andMore: '{values} und {more} weitere',
@@ -2431,7 +2442,7 @@ export const de: Messages = {
       'sperrt {by, select, category {die Kategorie {value}} brand {die Marke {value}} advertiser {den ' +
       'Werbekunden {value}} domain {die Domain {value}} offer {das Angebot} competitor {den Wettbewerber {value}} ' +
       'word {das Wort „{value}“} separation {ein zweites Angebot der Kategorie {value}} other {Angebote, von denen ' +
-      'weniger als {value} für 1.000 Impressionen erwartet wird}}}}{where, select, one { an {placement}} other {}}.',
+      'weniger als {value} für 1.000 Impressions erwartet wird}}}}{where, select, one { an {placement}} other {}}.',
     budget:
       '{per, select, hour {Stundenbudget} day {Tagesbudget} month {Monatsbudget} other {Gesamtbudget}} verbraucht: ' +
       '{used} von {limit}{per, select, lifetime {} month { seit dem Ersten des Monats ({zone})} other { seit {since} ' +
@@ -2496,7 +2507,7 @@ export const de: Messages = {
     shown: 'Gezeigt an Position {position}.',
     shown_goal:
       'Gezeigt an Position {position}, vor Angeboten mit höherem Umsatz: Die Kampagne hat {delivered} von {expected} ' +
-      '{metric, select, impressions {Impressionen} clicks {Klicks} other {Conversions}} geliefert, die ihr Ziel bis ' +
+      '{metric, select, impressions {Impressions} clicks {Klicks} other {Conversions}} geliefert, die ihr Ziel bis ' +
       'jetzt plant.',
     audience_excluded: 'Der Nutzer ist in einer Zielgruppe, die die Kampagne ausschließt: {list}.',
     audience_missed: 'Der Nutzer ist in keiner der Zielgruppen der Kampagne: {list}.',
@@ -2515,7 +2526,7 @@ export const de: Messages = {
       'verlangt einen Wert ihrer Liste ({list}).',
     stopped: '{what, select, offer {Das Angebot} campaign {Die Kampagne} other {Der Werbekunde}} ist gestoppt.',
     total_cap:
-      '{per, select, hour {Stundenlimit} day {Tageslimit} month {Monatslimit} other {Gesamtlimit}} erreicht: {used} ' +
+      '{per, select, hour {Stunden-Cap} day {Tages-Cap} month {Monats-Cap} other {Gesamt-Cap}} erreicht: {used} ' +
       'von {limit} {metric, select, impressions {Impressions} own {Ereignissen {name}} other {Klicks}} der Kampagne' +
       '{per, select, lifetime {} month { seit dem Ersten des Monats ({zone})} other { seit {since} Uhr ({zone})}}.',
     unit_off: 'Der Werbeplatz ist abgeschaltet.',
@@ -2535,7 +2546,7 @@ export const de: Messages = {
     moreRows:
       '{count, plural, one {# weitere Zeile steht} other {# weitere Zeilen stehen}} ' +
       'in der angehängten Datei oder auf der Seite.',
-    next: 'Nächste',
+    next: 'Nächster Versand',
     noRecipients: 'Dieser Bericht wird niemandem gesendet.',
     openReport: 'Bericht öffnen',
     recipient: 'Empfänger',
@@ -2579,7 +2590,7 @@ export const de: Messages = {
     filters: 'Filter',
     firstDay: 'Erster Tag',
     firstDayError: 'Der erste Tag {reason}.',
-    funnel: 'Perk-Trichter',
+    funnel: 'Perk-Funnel',
     funnelLead: '{days}, in Sitzungen.',
     funnelLeadPartly: '{days}, in Sitzungen. Perks sind aus den letzten {kept} Tagen bekannt.',
     goToIntegration: 'Zur Integration',
@@ -2679,19 +2690,18 @@ export const de: Messages = {
   },
   settings: {
     permissionApproval: 'Entwürfe von Angeboten freigeben',
-    landingPagesChecked: 'Zielseiten täglich ansehen',
+    landingPagesChecked: 'Landingpages täglich prüfen',
     landingPagesCheckedHint:
       'Eine Kampagne, deren Seite verschwunden ist oder zu einer anderen Domain führt, pausiert, und eine Meldung ' +
       'sagt es; ebenso ein Angebot, wenn es die Seite seiner weiteren Aktion ist.',
     approvals: 'Freigabe von Änderungen',
     approvalRequired: 'Wesentliche Änderungen brauchen eine Freigabe',
     approvalRequiredHint:
-      'Neue Angebote und Bilder sowie Änderungen an Texten, Zielseiten und Bedingungen sind Entwürfe, bis ' +
-      'ein Admin sie ' +
-      'freigibt. Aus: Was gespeichert wird, ist sofort live.',
-    datesApproved: 'Freigeben, was nur die Laufzeit ändert',
+      'Neue Angebote und Bilder sowie Änderungen an Texten, Landingpages und Bedingungen sind Entwürfe, bis ein ' +
+      'Administrator sie freigibt. Aus: Was gespeichert wird, ist sofort live.',
+    datesApproved: 'Automatisch freigeben, was nur die Laufzeit ändert',
     datesApprovedHint: 'Bei dem, was Werbekunden vorschlagen.',
-    trustedAdvertiser: 'Vertraut: Entwürfe werden ohne Prüfung freigegeben',
+    trustedAdvertiser: 'Vertrauenswürdig: Entwürfe werden ohne Prüfung freigegeben',
     trustedAdvertiserHint:
       'Entwürfe von Kampagnen, die auch andere Publisher zeigen, gibt weiterhin ein Betreiber frei.',
     permissionOffers: 'Angebote abrufen',
@@ -2793,7 +2803,7 @@ export const de: Messages = {
     matchTags: '{count, plural, one {Tag} other {Tags}} {items}',
     categories: 'Kategorien',
     tags: 'Tags',
-    sequenceLead: 'Welche Angebote an welcher Position erscheinen dürfen. Ohne Regel entscheidet das Ranking.',
+    sequenceLead: 'Welche Angebote an welcher Position erscheinen dürfen. Ohne Regel entscheidet die Rangfolge.',
     noRules: 'Noch keine Reihenfolgeregeln',
     noRulesText: 'Eine Regel reserviert Positionen für bestimmte Angebote oder schließt Angebote davon aus.',
     rule: 'Regel',
@@ -2820,7 +2830,7 @@ export const de: Messages = {
     step_key: 'API-Schlüssel anlegen',
     hint_key: 'Für die Aufrufe Ihres Servers; Seiten und Apps verwenden die öffentliche SDK-ID.',
     step_fetch: 'Angebote abrufen',
-    hint_fetch: 'Fügen Sie ein Snippet ein, oder führen Sie seinen curl-Befehl in einem Terminal aus.',
+    hint_fetch: 'Fügen Sie einen Codeausschnitt ein, oder führen Sie seinen curl-Befehl in einem Terminal aus.',
     step_impression: 'Ein Angebot zeigen',
     hint_impression: 'Das SDK löst das Impression-Beacon aus; Ihr eigener Code ruft dessen Pixel-URL auf.',
     step_endpoint: 'Webhook-Endpunkt festlegen',
@@ -2832,7 +2842,7 @@ export const de: Messages = {
     step_advertiser: 'Werbekunden hinzufügen',
     hint_advertiser: 'Das Unternehmen, dessen Angebote Sie zeigen; auch Ihr eigenes.',
     step_campaign: 'Kampagne hinzufügen',
-    hint_campaign: 'Zielseite, Vergütung und Targeting ihrer Angebote.',
+    hint_campaign: 'Landingpage, Vergütung und Targeting ihrer Angebote.',
     step_offer: 'Erstes Angebot hinzufügen',
     hint_offer: 'Was Nutzer sehen: Texte und ein Bild.',
   },
@@ -2868,17 +2878,17 @@ export const de: Messages = {
     audienceBecomes: 'Mitglieder von <b>{from}</b> stehen in der Liste <b>{to}</b>.',
     audiencesMade: 'Andere Zielgruppen von Segment werden zu Listen mit demselben Schlüssel.',
     audiencesKnown: 'Andere Zielgruppen von Segment füllen die Liste mit demselben Schlüssel, wo es eine gibt.',
-    restIgnored: 'Alles andere wird übergangen.',
+    restIgnored: 'Alles andere wird ignoriert.',
     latest: 'Letzte Ereignisse',
     eventsLead: 'Die letzten hundert, ohne ihre Werte.',
     noEvents: 'Noch keine Ereignisse.',
     received: 'Empfangen',
     event: 'Ereignis',
     became: 'Was daraus wurde',
-    times: 'Gekommen',
+    times: 'Eingegangen',
     result_applied: 'Übernommen',
     result_partly: 'Teilweise übernommen',
-    result_ignored: 'Übergangen',
+    result_ignored: 'Ignoriert',
     result_superseded: 'Verspätet',
     result_refused: 'Abgelehnt',
     refusal_unreadable: 'Es ist kein Objekt.',
@@ -2907,7 +2917,7 @@ export const de: Messages = {
       '{name} wird binnen etwa einer Sekunde nicht mehr gezeigt. Alle anderen Einstellungen bleiben, wie sie sind.',
     done: '{name} gestoppt.',
     ended: '{name} ist nicht mehr gestoppt.',
-    notice: '<b>Gestoppt</b> von {who}, {time}. Es wird nicht gezeigt, bis der Stopp aufgehoben ist.',
+    notice: '<b>Gestoppt</b> von {who}, {time}. Keine Auslieferung, bis der Stopp aufgehoben ist.',
     within:
       '{within, select, campaign {Die Kampagne} other {Der Werbekunde}} ist gestoppt: Das Angebot wird nicht gezeigt.',
     codes: '<b>Pausiert</b>: Es ist kein Gutscheincode mehr da. Mit neuen Codes wird das Angebot wieder gezeigt.',
@@ -2929,7 +2939,7 @@ export const de: Messages = {
     noButtonText: 'Text der Nein-Schaltfläche',
     footer: 'Fußzeile',
     perkCheckbox: 'Kontrollkästchen der Perks',
-    saveForLater: 'Für später speichern',
+    saveForLater: 'Für später merken',
     moreOffers: 'Weitere Angebote',
     font: 'Schriftart',
     titleSize: 'Größe des Titels (px)',
@@ -2953,7 +2963,7 @@ export const de: Messages = {
     closeButton: 'Schließen-Schaltfläche',
     closeOnClickOutside: 'Bei Klick außerhalb schließen',
     darkenPage: 'Seite dahinter abdunkeln',
-    showOnExit: 'Bei Verlassensabsicht zeigen',
+    showOnExit: 'Beim Verlassen der Seite zeigen (Exit Intent)',
     hideAdvertiser: 'Namen des Werbekunden ausblenden',
     texts: 'Texte',
     typeAndShape: 'Schrift und Form',
@@ -2983,14 +2993,14 @@ export const de: Messages = {
     key: 'Schlüssel',
     keyHint: 'Bezeichnet das Design in Anfragen und Seiten (themeId), neben seiner ID. Leer: aus dem Namen gebildet.',
     lead: 'Aussehen und Verhalten von Werbeplätzen. Gilt je Platzierung, je Anfrage oder als Standard.',
-    multiOfferChoice: 'Werbeplatz mit mehreren Angeboten – gleichzeitig',
+    multiOfferChoice: 'Mehrere Angebote – gleichzeitig',
     multiOfferUnit: 'Werbeplatz mit mehreren Angeboten',
     none: 'Noch keine Designs',
     noneText: 'Ohne Design haben Werbeplätze das Standardaussehen und zeigen einzelne Angebote.',
     offerCountHint: 'Leer: aus den Einstellungen geerbt ({count}).',
     onAllSelected: 'An, alle ausgewählt',
     otherSettings: 'Alle anderen Einstellungen (JSON)',
-    singleOfferChoice: 'Werbeplatz mit einzelnen Angeboten – nacheinander',
+    singleOfferChoice: 'Einzelne Angebote – nacheinander',
     singleOfferUnit: 'Werbeplatz mit einzelnen Angeboten',
     uspCheckAll: 'Alle Angebote für USP vorauswählen',
     uspCheckAllHint: 'Anfangs sind alle Angebote ausgewählt.',
@@ -3015,8 +3025,8 @@ export const de: Messages = {
     value_bar: 'Balken',
     brandColours: 'Markenfarben',
     brandColoursHint:
-      'Eine Farbe oder mehrere Ihres Shops: die erste für Buttons, eine helle für den Hintergrund, eine ' +
-      'dunkle für Texte.',
+      'Eine Farbe oder mehrere Ihres Shops: die erste für Schaltflächen, eine helle für den Hintergrund, eine dunkle ' +
+      'für Texte.',
     makePalette: 'Palette erstellen',
     webFont: 'Webschrift (URL)',
     webFontHint:
@@ -3029,7 +3039,8 @@ export const de: Messages = {
   webhooks: {
     add: 'Endpunkt hinzufügen',
     activityLead:
-      'Fehlgeschlagene Versuche werden wiederholt; der Rückstand ist das Höchste, was gewartet hat. Zeiten in {zone}.',
+      'Fehlgeschlagene Versuche werden wiederholt; der Rückstand ist der Höchststand wartender Zustellungen. Zeiten ' +
+      'in {zone}.',
     all: 'Alle Endpunkte',
     allLead: 'Mehrere Endpunkte können dasselbe Ereignis erhalten; höchstens {max} insgesamt.',
     attempts: 'Versuche',
@@ -3086,10 +3097,10 @@ export const de: Messages = {
     noAttempts: 'Keine Versuche in den letzten 24 Stunden.',
     none: 'Noch keine Endpunkte.',
     ownLead: 'Erhält die ausgewählten Ereignisse, neben anderen Endpunkten.',
-    pause: 'Anhalten',
+    pause: 'Pausieren',
     pauseConfirm: '{waiting} warten, bis er fortgesetzt wird. Nichts geht verloren.',
-    paused: 'Endpunkt angehalten. Bis er fortgesetzt wird, warten: {waiting}, und neue.',
-    pausedSince: 'Angehalten seit {time}. Bis er fortgesetzt wird, warten: {waiting}.',
+    paused: 'Endpunkt pausiert. Bis er fortgesetzt wird, warten: {waiting}, und neue.',
+    pausedSince: 'Pausiert seit {time}. Bis er fortgesetzt wird, warten: {waiting}.',
     pending: 'Ausstehend',
     rate: 'Anfragen pro Sekunde',
     rateHint: 'Leer: unbegrenzt.',

@@ -80,15 +80,20 @@ export function minuteOfWeek(zone: string, atMs: number): number {
 /** Start and end of the calendar period that holds an instant (epoch milliseconds). */
 export function periodOf(per: CalendarPeriod, zone: string, atMs: number): { startMs: number; endMs: number } {
   if (per === 'lifetime') return { startMs: 0, endMs: Number.POSITIVE_INFINITY };
-  const localMs = atMs + offsetMs(zone, atMs);
-  if (per === 'hour') {
-    const startMs = Math.floor(localMs / hourMs) * hourMs - offsetMs(zone, atMs);
-    return { startMs, endMs: startMs + hourMs };
-  }
-  const local = new Date(localMs);
+  if (per === 'hour') return hourOf(zone, atMs);
+  const local = new Date(atMs + offsetMs(zone, atMs));
   const [year, month, day] = [local.getUTCFullYear(), local.getUTCMonth(), per === 'day' ? local.getUTCDate() : 1];
   const next = per === 'day' ? Date.UTC(year, month, day + 1) : Date.UTC(year, month + 1, 1);
   return { startMs: instantOf(zone, Date.UTC(year, month, day)), endMs: instantOf(zone, next) };
+}
+
+/** Where clocks change by half an hour, the hour before takes the half hour that is left, as in `query.ts` of reports. */
+function hourOf(zone: string, atMs: number): { startMs: number; endMs: number } {
+  const fullHour = (ms: number): number => ms - ((ms + offsetMs(zone, ms)) % hourMs);
+  const startOf = (ms: number): number => fullHour(fullHour(ms));
+  const startMs = startOf(atMs);
+  const endMs = fullHour(atMs) + hourMs;
+  return { startMs, endMs: startOf(endMs) === startMs ? fullHour(endMs) + hourMs : endMs };
 }
 
 /**

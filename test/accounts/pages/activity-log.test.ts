@@ -98,6 +98,23 @@ describe('the activity log', () => {
     expect((await rows('?resource=campaigns'))[0]?.length).toBeLessThan(1000);
   });
 
+  test('names experiments, settings of perk messages and coupon codes, with links to their pages', async () => {
+    const offers = 'select id from offers where publisher_id = $1';
+    const offer = (await t.pool.query<{ id: number }>(offers, [me.publisherId])).rows[0]?.id;
+    const arms = ['control', 'two'].map((key) => ({ key, share: 0.5, changes: {} }));
+    await me.call('POST', '/experiments', { key: 'fewer', arms });
+    await me.call('PATCH', '/perk-messages/settings', { from_name: 'Shop' });
+    await me.call('POST', `/offers/${offer}/coupon-codes`, { codes: ['A-1'] });
+    const { body } = await admin.get(page, { 'accept-language': 'de' });
+    for (const [path, text] of [
+      ['/experiments/fewer', 'Experiment fewer'],
+      ['/settings/perk-messages', `Perk-Mails ${me.publisherId}`],
+      [`/offers/${offer}`, `Gutscheincodes ${offer}`],
+    ])
+      expect(body).toContain(`href="/dashboard/p/${me.publisherId}${path}">${text}`);
+    expect(body).toContain('<dt translate="no">Schlüssel</dt>');
+  });
+
   test('filters by resource, and shows everything for an unknown one', async () => {
     const offers = await rows('?resource=offers');
     expect(offers.length).toBe(1);

@@ -80,7 +80,7 @@ test('a form that is refused says at which field, in the words of the page, and 
   await page.locator('[name="terms"]').fill('Nur einmal');
   await page.locator('[name="valid_days"]').fill('0');
   await page.locator('form[action$="/coupons/settings"] button').click();
-  await page.getByRole('alert').getByRole('link', { name: 'Gültig für Tage' }).waitFor();
+  await page.getByRole('alert').getByRole('link', { name: 'Gültig (Tage)' }).waitFor();
   expect(await page.locator('[name="terms"]').inputValue()).toBe('Nur einmal');
   expect(await violations(page)).toEqual([]);
   await page.locator('[name="pattern"]').fill('KURZ-#');

@@ -52,6 +52,18 @@ test('offers of other publishers have no link, and no name once they are not sho
   expect(await shown()).toEqual([true, false]);
 });
 
+test('offers have no fill rate: each has filled sessions alone', async () => {
+  nowMs = Date.parse('2026-08-10T12:00:00Z');
+  await addSums(t, [{ ...sums('2026-08-09T10:00:00Z', 5), filled_sessions: 4, impressions: 4 }]);
+  const analyst = await signInAs(t, 'analyst');
+  const { body } = await analyst.get(`/dashboard/p/${t.publisher.id}/overview?days=7`);
+  const [, placements, offers] = body.split('<h2 class="section">').slice(-3);
+  expect(placements).toContain('Fill rate');
+  expect(placements).toContain('80%');
+  expect(offers).toContain('CTR');
+  expect(offers).not.toContain('Fill rate');
+});
+
 test('the tables of its charts write days and amounts as the reader does', async () => {
   nowMs = Date.parse('2026-06-10T12:00:00Z');
   await addSums(t, [{ ...sums('2026-06-09T10:00:00Z', 5), revenue_micros: 1_234_567_890 }]);

@@ -372,6 +372,14 @@ describe('sequence rules', () => {
   });
 });
 
+test('a publisher without users has no empty table of them', async () => {
+  const made = await operator.post('/dashboard/operator/publishers', publisherFields('Nobody yet'));
+  const id = /\/p\/(\d+)\//.exec(String(made.headers.location))?.[1];
+  const { body } = await operator.get(`/dashboard/p/${id}/settings/users`);
+  expect(body).toContain('Invite user');
+  expect(body).not.toContain('<table');
+});
+
 describe('the publishers of a campaign', () => {
   const path = '/dashboard/p/1/campaigns/3/publishers';
   const form = {
@@ -412,6 +420,19 @@ describe('the publishers of a campaign', () => {
     ]);
     expect((await operator.post(path, { ...ended, active: 'on' })).statusCode).toBe(422);
     expect((await operator.get(path)).body).toContain('Not served');
+  });
+
+  test('are chosen among those that it is not served to yet', async () => {
+    const at = '/dashboard/p/1/campaigns/4/publishers';
+    const choices = async (): Promise<(string | undefined)[]> =>
+      [...(await operator.get(at)).body.matchAll(/<option value="(\d+)"/g)].map(([, id]) => id);
+    const before = await choices();
+    expect(before).toContain(String(otherId));
+    expect(before).not.toContain(String(t.publisher.id));
+    const caps = { 'frequency_caps.0.scope': 'campaign', 'frequency_caps.0.window_minutes': '24' };
+    const saved = { ...form, ...caps, 'frequency_caps.0.window_unit': 'hour', publisher_id: String(otherId) };
+    expect((await operator.post(at, saved)).statusCode).toBe(303);
+    expect(await choices()).toEqual(before.filter((id) => id !== String(otherId)));
   });
 
   test('show payouts as lists of campaigns do, and an empty list of caps as one', async () => {

@@ -37,7 +37,7 @@ test.each([
     ...{ isSuppressed: 'rude@example.com is suppressed.' },
   },
   {
-    ...{ locale: 'de-DE', enabled: 'Vorteils-Mails senden', sender: 'Name des Absenders', saved: 'Einstellungen der' },
+    ...{ locale: 'de-DE', enabled: 'Perk-Mails senden', sender: 'Name des Absenders', saved: 'Einstellungen der' },
     ...{ show: 'Anzeigen', sent: 'gesendet', again: 'Erneut senden', address: 'E-Mail-Adresse', suppress: 'Sperren' },
     ...{ isSuppressed: 'rude@example.com ist gesperrt.' },
   },

@@ -130,7 +130,7 @@ test('a made-up visitor gets every reason at once, with the use of real caps', a
     'Targeting Land US steht nicht in der Liste der Kampagne (FR).',
     'beendet Die Kampagne endete am 1. Jan. 2026, 00:00.',
     'Bedingungen Die eigenen Attribute erfüllen die Bedingung der Kampagne nicht: plan ist pro.',
-    'Gesamt-Cap Tageslimit erreicht: 5 von 5 Impressions der Kampagne seit 00:00 Uhr (UTC).',
+    'Gesamt-Cap Tages-Cap erreicht: 5 von 5 Impressions der Kampagne seit 00:00 Uhr (UTC).',
   ]);
 });
 

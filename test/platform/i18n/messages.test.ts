@@ -31,6 +31,14 @@ test('German speaks to all of its readers formally, and has one word for a theme
   expect(texts.filter((text) => /\b(du|dir|dich|deine?[mnrs]?)\b|\bThemes?\b/i.test(text))).toEqual([]);
 });
 
+test('German names each term of the trade by one word', () => {
+  const { endUser: _, ...pages } = languages.de.texts;
+  const others =
+    /Impressionen|Einblendung|Ziel-?seite|Trichter|\bVerkehrs?\b|Kopfzeile|Befehlszeile|Buttons?\b|\bAdmins?\b/;
+  expect(textsIn(languages.de.texts).filter((text) => others.test(text))).toEqual([]);
+  expect(textsIn(pages).filter((text) => /Vorteil|Merkliste/.test(text))).toEqual([]);
+});
+
 test('a placeholder takes any value as it is, and one without a value is an error', () => {
   const publisher = '$& {count} <b>';
   expect(t('endUser.privacy.choicePerks', { publisher })).toBe(`Perks you choose are passed to ${publisher} only.`);

@@ -30,6 +30,27 @@ test.each(zones)('in %s a day begins where the one before it ends, and holds its
   }
 });
 
+test.each(zones)('in %s an hour begins where the one before it ends, and holds its times', (zone) => {
+  let { endMs } = periodOf('hour', zone, fromMs);
+  while (endMs < untilMs) {
+    const next = periodOf('hour', zone, endMs);
+    expect(next.startMs, new Date(endMs).toISOString()).toBe(endMs);
+    for (let atMs = next.startMs; atMs < next.endMs; atMs += 15 * minuteMs)
+      if (next.endMs - next.startMs !== hourMs) expect(periodOf('hour', zone, atMs)).toEqual(next);
+    endMs = next.endMs;
+  }
+});
+
+test('where clocks change by half an hour, the hour before takes the half hour that is left', () => {
+  const hourAt = (at: string): string[] => {
+    const { startMs, endMs } = periodOf('hour', 'Australia/Lord_Howe', Date.parse(at));
+    return [startMs, endMs].map((ms) => new Date(ms).toISOString().slice(0, 16));
+  };
+  expect(hourAt('2026-04-05T01:40+11:00')).toEqual(['2026-04-04T14:00', '2026-04-04T15:30']);
+  expect(hourAt('2026-04-05T01:40+10:30')).toEqual(['2026-04-04T14:00', '2026-04-04T15:30']);
+  expect(hourAt('2026-10-04T02:40+11:00')).toEqual(['2026-10-03T14:30', '2026-10-03T16:00']);
+});
+
 test('a local time that a change of the clock skips is as long after the change', () => {
   const instant = (zone: string, local: string): string =>
     new Date(instantOf(zone, Date.parse(`${local}Z`))).toISOString();

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { asReader, readerOf } from '../../../src/platform/i18n/reader.ts';
 import { dayMs } from '../../../src/platform/lib/time.ts';
+import { sumOf } from '../../../src/reports/metrics.ts';
 import { reportMetrics } from '../../../src/reports/pages/explorer/metrics.ts';
 import { periodsOf, rangeText } from '../../../src/reports/pages/explorer/periods.ts';
 import { rangeNames } from '../../../src/reports/pages/explorer/ranges.ts';
 import { queryOf, readState } from '../../../src/reports/pages/explorer/state.ts';
+import { slotsOf } from '../../../src/reports/pages/explorer/time-slots.ts';
 import { momentText } from '../../../src/shell/format.ts';
 import { signInAs, type TestUser } from '../../dashboard/support.ts';
 import { createTestApp, type TestApp } from '../../support/test-app.ts';
@@ -91,6 +93,33 @@ test.each([
 ])('in %s, today at %s is compared with yesterday until %s', (zone, now, until) => {
   const { beforeUntilMs } = periodsOf(readState({ range: 'today' }), zone, Date.parse(now));
   expect(beforeUntilMs).toBe(Date.parse(until));
+});
+
+test.each([
+  ['Australia/Lord_Howe', '2026-04-05', 98],
+  ['Australia/Lord_Howe', '2026-10-04', 94],
+  ['America/Nuuk', '2026-10-24', 100],
+  ['Europe/Berlin', '2026-03-29', 92],
+])('in %s, the chart of %s by the hour has all that happened', async (zone, day, quarters) => {
+  const { rows } = await t.pool.query<{ start: Date; sessions: number }>(
+    `select date_trunc('hour', date_trunc('hour', at, $1), $1) as start, count(*)::int as sessions
+    from generate_series($2::timestamp at time zone $1, ($2::date + 1)::timestamp at time zone $1 - interval '1 ms',
+      interval '15 minutes') as at
+    group by 1`,
+    [zone, day],
+  );
+  const series = rows.map(({ start, sessions }) => ({
+    ...{ time: start.toISOString(), startMs: start.getTime(), group: [], metrics: { ...sumOf([]), sessions } },
+  }));
+  const none = { now: sumOf([]), before: null };
+  const state = readState({ from: day, to: day, interval: 'hour', compare: 'none' });
+  const slots = slotsOf(
+    periodsOf(state, zone, nowMs),
+    { ...{ series, seriesBefore: [], total: none, groups: [] } },
+    zone,
+    nowMs,
+  );
+  expect(slots.reduce((sum, { now }) => sum + (now?.sessions ?? 0), 0)).toBe(quarters);
 });
 
 test('days are written in one form, in every language', () => {

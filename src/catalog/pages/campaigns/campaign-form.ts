@@ -64,32 +64,29 @@ const payoutFields = (form: FormBuilder): Html =>
   );
 
 const priorityFields = (form: FormBuilder): Html =>
-  columns(
-    [
-      form.input('priority', {
-        label: t('campaigns.priority'),
-        type: 'number',
-        min: 0,
-        hint: t('campaigns.priorityHint'),
-      }),
-      form.input('weight', { label: t('campaigns.weight'), type: 'number', min: 0, hint: t('campaigns.weightHint') }),
-      form.select('ranking', {
-        label: t('campaigns.ranking'),
-        choices: [
-          { value: 'learned', text: t('campaigns.rankingLearned') },
-          { value: 'fixed', text: t('campaigns.rankingFixed') },
-        ],
-        hint: t('campaigns.rankingHint'),
-      }),
-      form.input('opt_out_days', {
-        label: t('campaigns.optOutDays'),
-        type: 'number',
-        min: 1,
-        hint: t('campaigns.optOutHint'),
-      }),
-    ],
-    'tight',
-  );
+  columns([
+    form.input('priority', {
+      label: t('campaigns.priority'),
+      type: 'number',
+      min: 0,
+      hint: t('campaigns.priorityHint'),
+    }),
+    form.input('weight', { label: t('campaigns.weight'), type: 'number', min: 0, hint: t('campaigns.weightHint') }),
+    form.select('ranking', {
+      label: t('campaigns.ranking'),
+      choices: [
+        { value: 'learned', text: t('campaigns.rankingLearned') },
+        { value: 'fixed', text: t('campaigns.rankingFixed') },
+      ],
+      hint: t('campaigns.rankingHint'),
+    }),
+    form.input('opt_out_days', {
+      label: t('campaigns.optOutDays'),
+      type: 'number',
+      min: 1,
+      hint: t('campaigns.optOutHint'),
+    }),
+  ]);
 
 const detailFields = (form: FormBuilder, picker: Picker): Html =>
   fieldGroup(

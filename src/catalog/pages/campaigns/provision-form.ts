@@ -2,7 +2,7 @@ import { versionField } from '../../../management/crud-editor.ts';
 import type { Values, View } from '../../../management/resource.ts';
 import { etagOf } from '../../../management/rows.ts';
 import { AppError } from '../../../platform/errors.ts';
-import { type Html, html } from '../../../platform/http/html.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { hiddenField, saveForm } from '../../../shell/actions.ts';
 import { badge, card, strongLink, table } from '../../../shell/components.ts';
@@ -68,8 +68,12 @@ const publisherChoices = (publishers: Publishers): Choice[] =>
     .map(({ id, name }) => ({ value: String(id), text: name }))
     .sort((a, b) => a.text.localeCompare(b.text));
 
-export function publisherChooser(action: string, publishers: Publishers): Html {
-  const select = createForm({}).select('to', { label: t('layout.publisher'), choices: publisherChoices(publishers) });
+/** Publishers that the campaign is not served to yet, if any. */
+export function publisherChooser(action: string, publishers: Publishers, rows: readonly View[]): Html {
+  const served = new Set(rows.map((row) => String(row.publisher_id)));
+  const choices = publisherChoices(publishers).filter(({ value }) => !served.has(value));
+  if (choices.length === 0) return nothing;
+  const select = createForm({}).select('to', { label: t('layout.publisher'), choices });
   return card(
     t('campaigns.serveToAnother'),
     html`

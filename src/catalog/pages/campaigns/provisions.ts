@@ -69,7 +69,7 @@ async function show(
   const ownKinds = ownKindsFor(services.deps, publishers.get(Number(to)) ?? context.publisher);
   const editor = () =>
     to === ''
-      ? publisherChooser(at, publishers)
+      ? publisherChooser(at, publishers, rows)
       : provisionCard(context, { campaign, rows, publishers, ownKinds, to, at, refused });
   return {
     title: t('nav.publishers'),

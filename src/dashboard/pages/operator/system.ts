@@ -115,8 +115,8 @@ const partitionColumns = () => [
 const partitionCells = (one: Partitions): Cell[] => [
   html`<code>${one.table}</code>`,
   one.count,
-  isoDay(one.first),
-  isoDay(one.last),
+  moment(utc, isoDay(one.first), 'day'),
+  moment(utc, isoDay(one.last), 'day'),
   bytes(one.bytes),
 ];
 

@@ -7,7 +7,7 @@ import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { dayMs, minuteMs } from '../../../platform/lib/time.ts';
 import { badge, descriptionList, link, notice, strongLink, table } from '../../../shell/components.ts';
-import { moment, momentText, perLocale } from '../../../shell/format.ts';
+import { moment, momentText, perLocale, roughPercent } from '../../../shell/format.ts';
 import { moneyFormat } from '../../../shell/money.ts';
 import type { UserDecision } from '../../decision-log/user-decisions.ts';
 import { influenceText, type ReasonFormat, reasonText } from '../../fetch/reason-text.ts';
@@ -152,9 +152,6 @@ const clockFormat = perLocale(
     }),
 );
 const countFormat = perLocale((locale) => new Intl.NumberFormat(locale));
-const shareFormat = perLocale(
-  (locale) => new Intl.NumberFormat(locale, { style: 'percent', maximumSignificantDigits: 2 }),
-);
 
 /** Why an offer is shown or not, for the reader of the dashboard; times are those of the publisher. */
 const influencesText = (publisher: Publisher, influences: Explanation['influences']): string =>
@@ -165,7 +162,7 @@ const reasonFor = (publisher: Publisher, reason: Reason): string => reasonText(r
 function formatOf(publisher: Publisher): ReasonFormat {
   return {
     count: (value) => countFormat('').format(value),
-    share: (value) => shareFormat('').format(value),
+    share: roughPercent,
     moment: (atMs) => momentText(publisher, atMs),
     weekday: (day) => clockFormat('weekday').format(clockMs + day * dayMs),
     timeOfDay: (minute) => clockFormat('time').format(clockMs + minute * minuteMs),

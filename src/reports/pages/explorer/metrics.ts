@@ -1,7 +1,7 @@
 import { eventKinds, kindsWith, rulesOf } from '../../../catalog/event-kinds.ts';
 import type { Messages } from '../../../platform/i18n/en.ts';
 import { t } from '../../../platform/i18n/messages.ts';
-import { count, percent, perLocale } from '../../../shell/format.ts';
+import { changeSize, count, percent } from '../../../shell/format.ts';
 import type { MetricName, Metrics } from '../../metrics.ts';
 import { type MetricsView, viewValue } from '../../view.ts';
 
@@ -69,9 +69,13 @@ const wholeOf: Readonly<Record<string, MetricName>> = {
 /** Dimensions that a session has only where it was filled. */
 const filledOnly: ReadonlySet<string> = new Set(['offer', 'campaign', 'advertiser']);
 
-/** Whether a metric says something: not what is unknown, a rate of nothing, or the fill rate of filled sessions. */
-export function hasValue({ name }: ReportMetric, metrics: Metrics, by: string): boolean {
-  if (name === 'fill_rate' && filledOnly.has(by)) return false;
+/** Whether a metric says something by a dimension: not the fill rate of filled sessions. */
+export const isKnownBy = ({ name }: ReportMetric, by: string): boolean => name !== 'fill_rate' || !filledOnly.has(by);
+
+/** Whether a metric has a value: not what is unknown, a rate of nothing, or not known by the dimension. */
+export function hasValue(metric: ReportMetric, metrics: Metrics, by: string): boolean {
+  const { name } = metric;
+  if (!isKnownBy(metric, by)) return false;
   return !Number.isNaN(viewValue(name, metrics)) && !isRateOfNothing(name, metrics);
 }
 
@@ -110,16 +114,6 @@ export function changeOf(metric: ReportMetric, now: Metrics, before: Metrics): C
     return value === 0 ? { direction: 'same', text: '–' } : { direction: 'new', text: t('reports.new') };
   const share = kind === 'rate' ? by : by / Math.abs(previous);
   if (Math.abs(share) < minChange) return { direction: 'same', text: t('reports.unchanged') };
-  const text = kind === 'rate' ? t('reports.points', { points: Math.abs(by * 100) }) : percentOf(Math.abs(share));
+  const text = kind === 'rate' ? t('reports.points', { points: Math.abs(by * 100) }) : changeSize(Math.abs(share));
   return { direction: by > 0 ? 'up' : 'down', text };
 }
-
-const shareFormat = perLocale(
-  (locale, digits) =>
-    new Intl.NumberFormat(locale, {
-      ...{ style: 'percent', useGrouping: false },
-      ...{ minimumFractionDigits: Number(digits), maximumFractionDigits: Number(digits) },
-    }),
-);
-
-const percentOf = (share: number): string => shareFormat(share < 10 ? '1' : '0').format(share);

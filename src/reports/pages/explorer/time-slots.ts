@@ -1,5 +1,5 @@
 import type { DayRange } from '../../../platform/http/day-range.ts';
-import { dayMs, hourMs } from '../../../platform/lib/time.ts';
+import { dayMs } from '../../../platform/lib/time.ts';
 import { offsetMs, periodOf } from '../../../platform/lib/time-zone.ts';
 import { type Metrics, sumOf } from '../../metrics.ts';
 import type { Explored } from '../../query/explore.ts';
@@ -48,7 +48,7 @@ function timesOf({ from, to }: DayRange, interval: Periods['interval'], timeZone
   if (interval === 'day') return days;
   const times: Time[] = [];
   const endMs = startOfDay(new Date(Date.parse(to) + dayMs).toISOString().slice(0, 10), timeZone);
-  for (let atMs = startOfDay(from, timeZone); atMs < endMs; atMs += hourMs) {
+  for (let atMs = startOfDay(from, timeZone); atMs < endMs; atMs = periodOf('hour', timeZone, atMs).endMs) {
     const local = new Date(atMs + offsetMs(timeZone, atMs)).toISOString();
     const text = `${dayText(local.slice(0, 10))}, ${local.slice(11, 16)}`;
     times.push({ value: new Date(atMs).toISOString(), text, atMs, startMs: atMs });
