@@ -189,7 +189,9 @@ describe('the model', () => {
     show(model, 3000, 0.5, (at) => shownTo({ visit: String(mix(1, at)) }));
     expect(model.click.effects.weights.size).toBe(known);
     show(model, 500, 0.5, (at) => shownTo({ [`key ${at}`]: 'one' }));
-    expect(model.keyValues.size).toBe(maxKeys);
+    const ofOther = shownTo({}, { properties: [{ key: 'custom 2 plan', value: 'gold' }] });
+    learn(model, 'seen', ofOther);
+    expect([...model.keyValues.values()].map(({ size }) => size)).toEqual([maxKeys, 1]);
     expect(keyValuesOf(model.click.effects)).toEqual(model.keyValues);
   });
 
