@@ -98,7 +98,7 @@ export function engine(world: World, seed: number): Policy & { inputOf: InputOf 
           if (notice.what === 'clicked') schedule('awaited', shown, 0, nowMs);
         }
       }
-      forgetChangedRates(model, (id) => world.offers[id - 1]);
+      runAtOnce(forgetChangedRates(model, (id) => world.offers[id - 1]));
       if (trials >= nextPriors) {
         nextPriors = Math.min(2 * trials, trials + 1000);
         runAtOnce(estimateAllPriors(model));

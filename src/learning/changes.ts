@@ -33,18 +33,29 @@ const kept = 4;
 /** The statistics of offers at a placement, beside their rates: for half of what is expected, and for twice as much. */
 const statisticOf = (place: string): string => `change at ${place}`;
 
+/** Offers between two pauses (count): about a millisecond of work. */
+const sliceSize = 200;
+
 /**
  * Looks for rates that changed, in what was counted since the last call (CUSUM, Page 1954): successes against those
- * expected, for a rate of half of it and of twice as much. The counts of such an offer at its placement are forgotten,
- * and of those of the placement's other offers the share that it had of them all: they may have changed unseen.
+ * expected, for a rate of half of it and of twice as much. The counts of such offers at their placement are forgotten,
+ * and of those of the placement's other offers the share that they had of them all: they may have changed unseen.
  * @param offerOf an offer by its id; undefined: it is no more
  */
-export function forgetChanged(rates: Table, unchecked: Unchecked, offerOf: (id: number) => Offer | undefined): void {
-  for (const [place, outcomes] of unchecked)
-    for (const outcome of outcomes.values())
-      if (isChanged(rates, place, outcome)) forgetPlace(rates, place, outcome.offer, offerOf);
+export function* forgetChanged(rates: Table, unchecked: Unchecked, offerOf: OfferOf): Generator<void, void> {
+  let checked = 0;
+  for (const [place, outcomes] of unchecked) {
+    const changed = new Map<number, Offer>();
+    for (const outcome of outcomes.values()) {
+      if (++checked % sliceSize === 0) yield;
+      if (isChanged(rates, place, outcome)) changed.set(outcome.offer.id, outcome.offer);
+    }
+    if (changed.size > 0) yield* forgetPlace(rates, place, changed, offerOf);
+  }
   unchecked.clear();
 }
+
+type OfferOf = (id: number) => Offer | undefined;
 
 /** Adds to the statistics of an offer; they begin anew with a change. */
 function isChanged(rates: Table, place: string, { offer, successes, expected }: Outcome): boolean {
@@ -57,16 +68,26 @@ function isChanged(rates: Table, place: string, { offer, successes, expected }: 
   return changed;
 }
 
-function forgetPlace(rates: Table, place: string, changed: Offer, offerOf: (id: number) => Offer | undefined): void {
-  const known = [...slotsAt(rates, place)].map(([id, slot]) => ({ id, exposure: rates.second[slot] as number }));
-  const all = known.reduce((sum, { exposure }) => sum + exposure, 0);
-  const share = (known.find(({ id }) => id === changed.id)?.exposure ?? 0) / Math.max(1, all);
-  for (const { id } of known) {
-    const offer = id === changed.id ? changed : offerOf(id);
+function* forgetPlace(
+  rates: Table,
+  place: string,
+  changed: ReadonlyMap<number, Offer>,
+  offerOf: OfferOf,
+): Generator<void, void> {
+  const known = slotsAt(rates, place);
+  let [all, ofChanged] = [0, 0];
+  for (const [id, slot] of known) {
+    const exposure = rates.second[slot] as number;
+    all += exposure;
+    if (changed.has(id)) ofChanged += exposure;
+  }
+  const leftOfOthers = 1 - ofChanged / Math.max(1, all);
+  let forgotten = 0;
+  for (const [id, slot] of known) {
+    if (++forgotten % sliceSize === 0) yield;
+    const offer = changed.get(id) ?? offerOf(id);
     if (offer === undefined) continue;
-    const slots = rateSlots(rates, offer, place);
-    const successes = rates.first[slots.at(-1) as number] as number;
-    const left = offer === changed ? Math.min(1, kept / Math.max(1, successes)) : 1 - share;
-    forget(rates, slots, left);
+    const left = changed.has(id) ? Math.min(1, kept / Math.max(1, rates.first[slot] as number)) : leftOfOthers;
+    forget(rates, rateSlots(rates, offer, place), left);
   }
 }

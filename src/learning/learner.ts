@@ -216,7 +216,7 @@ async function takeIn({ executor, catalog, model, progress, end, nowMs, maxTrans
     }
   }
   const { offers } = catalog.current();
-  forgetChangedRates(model, (id) => offers.get(id));
+  await runInSlices(forgetChangedRates(model, (id) => offers.get(id)));
   next.traffic = await takeInTraffic(executor, model, progress, { from: String(from), to });
   if (model.traffic.changed?.size) rows += 1;
   next.delays = { click: model.click.delays.counts, conversion: model.conversion.delays.counts };

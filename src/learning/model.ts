@@ -122,11 +122,14 @@ const meanEffect = (weights: Table, terms: readonly Term[]): number =>
   bounded(terms.reduce((sum, term) => sum + effectOf(weights, term).mean, 0));
 
 /**
- * Forgets rates that changed (`forgetChanged`). To be called after each run, when successes and trials of the same time
- * are in. @param offerOf an offer by its id; undefined: it is no more
+ * Forgets rates that changed (`forgetChanged`). To be run in slices after each run, when successes and trials of the
+ * same time are in. @param offerOf an offer by its id; undefined: it is no more
  */
-export function forgetChangedRates({ click, conversion }: Model, offerOf: (id: number) => Offer | undefined): void {
-  for (const { rates, unchecked } of [click, conversion]) forgetChanged(rates, unchecked, offerOf);
+export function* forgetChangedRates(
+  { click, conversion }: Model,
+  offerOf: (id: number) => Offer | undefined,
+): Generator<void, void> {
+  for (const { rates, unchecked } of [click, conversion]) yield* forgetChanged(rates, unchecked, offerOf);
 }
 
 /** Estimates how much properties matter, from all that is learned. To be run in slices. */

@@ -30,10 +30,8 @@ const customPrefix = 'custom ';
 
 export const isCustom = (key: string): boolean => key.startsWith(customPrefix);
 
-/** Whether two keys of custom attributes are of one publisher. */
-export const ofSamePublisher = (a: string, b: string): boolean => publisherPart(a) === publisherPart(b);
-
-const publisherPart = (key: string): string => key.slice(0, key.indexOf(' ', customPrefix.length));
+/** The part of a custom attribute's key that all keys of its publisher have. */
+export const publisherPart = (key: string): string => key.slice(0, key.indexOf(' ', customPrefix.length));
 
 /** The key without its publisher, as requests have it. */
 export const nameOfKey = (key: string): string => (isCustom(key) ? key.slice(publisherPart(key).length + 1) : key);

@@ -109,18 +109,23 @@ export function count(table: Table, slots: readonly number[], successes: number,
 export const slotsAt = ({ slots, indexOf }: Table, place: string): ReadonlyMap<number, number> =>
   slots[indexOf.get(offerAt(place)) ?? -1] ?? new Map();
 
-/** Takes what an offer is known for at a placement from all levels. @param left the share of it that is kept */
+/**
+ * Takes what an offer is known for at a placement from all levels.
+ * @param slots from `rateSlots`; an offer that moved may have none at the wider ones
+ * @param left the share of it that is kept
+ */
 export function forget(table: Table, slots: readonly number[], left: number): void {
   const { first, second } = table;
   const own = slots.at(-1) as number;
   const [successes, exposure] = [(first[own] as number) * (1 - left), (second[own] as number) * (1 - left)];
   for (const slot of slots)
-    setPair(
-      table,
-      slot,
-      Math.max(0, (first[slot] as number) - successes),
-      Math.max(0, (second[slot] as number) - exposure),
-    );
+    if (slot !== -1)
+      setPair(
+        table,
+        slot,
+        Math.max(0, (first[slot] as number) - successes),
+        Math.max(0, (second[slot] as number) - exposure),
+      );
 }
 
 /** Adds to the counts of a slot; what is more than is remembered fades. */

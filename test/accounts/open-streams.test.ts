@@ -49,7 +49,7 @@ async function open(url: string, headers: Record<string, string>): Promise<Strea
 }
 
 const untilEnded = (streams: Stream[]): Promise<void> =>
-  expect.poll(() => streams.map(({ isOpen }) => isOpen()), { timeout: 20_000 }).toEqual([false, false]);
+  expect.poll(() => streams.map(({ isOpen }) => isOpen())).toEqual([false, false]);
 
 describe('the stream of a listener', () => {
   const listen = async () => {

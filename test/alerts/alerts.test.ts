@@ -269,12 +269,12 @@ test('a channel that is refused, also for too many tests, is shown as it was typ
   const german = await add('http://', 'de-DE');
   expect(german.statusCode).toBe(422);
   expect(german.body).toMatch(/<li><a href="#f-url">Webhook-URL<\/a>/);
-  let answer = german;
-  for (let tests = 0; tests < 11; tests += 1) {
-    answer = await add(url, 'en');
-    expect([answer.statusCode, answer.body.includes('value="#checkout-team"')]).toEqual([422, true]);
+  // Ten tests, and one more every six seconds, however long they take.
+  for (let isRefused = false; !isRefused; ) {
+    const { statusCode, body } = await add(url, 'en');
+    expect([statusCode, body.includes('value="#checkout-team"')]).toEqual([422, true]);
+    isRefused = textOf(body).includes('Too many requests.');
   }
-  expect(textOf(answer.body)).toContain('Too many requests.');
 });
 
 test('what came after the inbox was opened stays unread', async () => {

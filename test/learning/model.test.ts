@@ -87,7 +87,7 @@ describe('the model', () => {
   function showUntil(model: Model, rate: number, known: number): number {
     for (let run = 1; run <= 100; run++) {
       show(model, 100, rate, () => shownTo({}), run);
-      forgetChangedRates(model, (id) => offers.find((offer) => offer.id === id));
+      runAtOnce(forgetChangedRates(model, (id) => offers.find((offer) => offer.id === id)));
       if (rateFor(model, first, {}) <= known) return 100 * run;
     }
     return Number.POSITIVE_INFINITY;
@@ -117,16 +117,45 @@ describe('the model', () => {
     const model = createModel();
     showUntil(model, 0.08, 0);
     show(model, 600, 0.24, () => shownTo({}));
-    forgetChangedRates(model, () => undefined);
+    runAtOnce(forgetChangedRates(model, () => undefined));
     show(model, 200, 0.24, () => shownTo({}));
     expect(rateFor(model, first, {})).toBeGreaterThan(0.18);
+  });
+
+  /** A model of offers that are all clicked far more often from some time on, before it looks for changes. */
+  function risen(all: readonly Offer[]): Model {
+    const model = createModel();
+    const offerOf = (id: number) => all.find((offer) => offer.id === id);
+    for (const offer of all) show(model, 100, 0.1, () => shownTo({}, { offer }));
+    runAtOnce(forgetChangedRates(model, offerOf));
+    for (const offer of all) for (let at = 0; at < 15; at++) learn(model, 'clicked', shownTo({}, { offer }));
+    return model;
+  }
+
+  test('looks for changes in turns, also where all offers of a placement change at once', () => {
+    const many = Array.from({ length: 1000 }, (_, id): Offer => ({ ...first, id: id + 1 }));
+    const model = risen(many);
+    expect([...forgetChangedRates(model, (id) => many[id - 1])].length).toBeGreaterThanOrEqual(8);
+    const { click } = scopeOf(model, 1, 'checkout', []);
+    for (const offer of [many[0], many[999]]) expect(scopedRateOf(click, offer as Offer).shape).toBeLessThan(40);
+  });
+
+  test('forgets what it knew of an offer that was moved to a category of which nothing is known', async () => {
+    const model = risen([first]);
+    show(model, 500, 0.1, () => shownTo({}, { offer: second }));
+    const moved = { ...second, campaign: { ...second.campaign, category: 'new' } };
+    trackChanges(model);
+    runAtOnce(forgetChangedRates(model, () => moved));
+    const { features } = (await unpackVersion(await packChanges(model))).click.rates;
+    expect(features).toContain('offer at 1 checkout');
+    expect(features.filter((name) => typeof name !== 'string')).toEqual([]);
   });
 
   test('forgets nothing while rates stay, however large a run is', () => {
     const model = createModel();
     for (const times of [5000, 100, 5000, 20, 5000]) {
       show(model, times, 0.08, () => shownTo({}));
-      forgetChangedRates(model, () => undefined);
+      runAtOnce(forgetChangedRates(model, () => undefined));
     }
     expect(scopedRateOf(scopeOf(model, 1, 'checkout', []).click, first).shape).toBeGreaterThan(300);
   });
@@ -189,7 +218,9 @@ describe('the model', () => {
     show(model, 3000, 0.5, (at) => shownTo({ visit: String(mix(1, at)) }));
     expect(model.click.effects.weights.size).toBe(known);
     show(model, 500, 0.5, (at) => shownTo({ [`key ${at}`]: 'one' }));
-    expect(model.keyValues.size).toBe(maxKeys);
+    const ofOther = shownTo({}, { properties: [{ key: 'custom 2 plan', value: 'gold' }] });
+    learn(model, 'seen', ofOther);
+    expect([...model.keyValues.values()].map(({ size }) => size)).toEqual([maxKeys, 1]);
     expect(keyValuesOf(model.click.effects)).toEqual(model.keyValues);
   });
 

@@ -138,7 +138,7 @@ describe('a call with several placements', () => {
       for (const { session_id: id } of placed) {
         const read = async () =>
           (await t.app.inject({ url: `/manage/v1/sessions/${id}/decision?api_key=demo-key` })).json();
-        await expect.poll(async () => (await read()).data?.identical, { timeout: 20_000 }).toBe(true);
+        await expect.poll(async () => (await read()).data?.identical).toBe(true);
       }
     });
     const page = await fetchAt(named('one', 'two'), { ad_fp: 'explained' });

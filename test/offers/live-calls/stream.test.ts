@@ -68,7 +68,7 @@ test('shows calls as they come, masked, with what was refused or ignored of them
   expect(await fetchOffers({ placements: [{ name: 'check out' }] })).toBe(200);
   expect(await fetchOffers({})).toBe(400);
   await written();
-  await expect.poll(all.out, { timeout: 10_000 }).toContain('missing_placement');
+  await expect.poll(all.out).toContain('missing_placement');
   expect(all.out()).toMatch(
     /POST \/native\/v4\/offers\.json checkout 200 [\d.]+ ms [0-9a-f-]{36}\n {4}\/country .*ignored/,
   );
@@ -89,7 +89,7 @@ test('begins with the last calls of before, refused ones of an hour ago too, as 
   for (let call = 0; call < 3; call += 1) expect(await fetchOffers({})).toBe(400);
   await written();
   const [few, none] = [tail('later', '--last', '2', '--json'), tail('later', '--last', '0')];
-  await expect.poll(() => few.out().split('\n').length, { timeout: 10_000 }).toBe(3);
+  await expect.poll(() => few.out().split('\n').length).toBe(3);
   expect(none.out()).toBe('');
   for (const one of [few, none]) one.stop();
 });
@@ -108,7 +108,7 @@ test('a call of perks asks for offers nowhere, at the default placement neither'
   expect((await send(select, user)).statusCode).toBe(200);
   expect(await fetchOffers({ placement: 'checkout' })).toBe(200);
   await written();
-  await expect.poll(() => all.out().trim().split('\n').length, { timeout: 10_000 }).toBe(3);
+  await expect.poll(() => all.out().trim().split('\n').length).toBe(3);
   await expect.poll(() => atCheckout.out().trim().split('\n').length).toBe(2);
   expect(atCheckout.out().includes('select.json')).toBe(false);
   const calls = all
