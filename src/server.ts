@@ -7,6 +7,7 @@ import { startDemo } from './demo/start.ts';
 import { printWelcome } from './demo/welcome.ts';
 import { writeHistory } from './demo/write-history.ts';
 import { superviseEmbedded } from './embedded/supervise.ts';
+import { collectRestored } from './experiments/collect.ts';
 import { migrate } from './platform/db/migrate.ts';
 import { databaseWaitMs, retryStart } from './platform/db/retry-start.ts';
 import { createServers, placeOf } from './platform/db/servers.ts';
@@ -141,7 +142,7 @@ async function prepareDatabase(databaseUrl: string, config: Config, logger: Logg
   const migrations = 'the migrations: they take long, or another process holds their advisory lock';
   const applied = await announceWait(logger, migrations, () => migrate(url));
   if (applied.length > 0) logger.info({ applied }, 'migrations applied');
-  if (await continueRestoredRollups(url)) logger.info({}, 'rollups continue after a restore');
+  if (await continueRestoredRollups(url, collectRestored)) logger.info({}, 'rollups continue after a restore');
 }
 
 /** Before any work begins: a process whose port is taken claims nothing. */

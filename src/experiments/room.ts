@@ -9,13 +9,13 @@ import type { Platform } from '../platform/room.ts';
 import { createUserKeys, pepperMark } from '../platform/security/user-key.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
+import { collectSums } from './collect.ts';
 import { experimentCommands } from './commands.ts';
 import { experimentRoutes } from './configuration/routes.ts';
 import { createOutcomeWriter } from './outcome-store.ts';
 import { outcomeRoutes } from './outcomes/routes.ts';
 import { experimentPages } from './pages/pages.ts';
 import { deleteSumsOfUsers, recordPoints } from './report/over-time.ts';
-import { collectSums } from './sums/collect.ts';
 import { eraseSumsOfSessions, eraseSumsOfUser, exportOutcomes, exportSums } from './sums/user-data.ts';
 
 /** How far the end of a day may lie behind what is written down of it. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { collectSums } from '../../src/experiments/sums/collect.ts';
+import { collectSums } from '../../src/experiments/collect.ts';
 import { startTestJobs } from '../support/jobs.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { callsOf, collectAll } from './support.ts';

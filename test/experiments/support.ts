@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { collectSums } from '../../src/experiments/sums/collect.ts';
+import { collectSums } from '../../src/experiments/collect.ts';
 import { requestOver } from '../support/request.ts';
 import type { TestApp } from '../support/test-app.ts';
 

@@ -1,0 +1,75 @@
+import type pg from 'pg';
+import { type Executor, transaction } from '../platform/db/pool.ts';
+import {
+  addBookingsSql,
+  addEventsSql,
+  addOutcomesSql,
+  addOwnEventsSql,
+  addSessionsSql,
+  addUpMomentsSql,
+  moveUnitsSql,
+} from './sums/statements.ts';
+
+/** Transactions of one run (count). */
+const maxTransactions = 200_000n;
+
+/**
+ * Adds what was committed since the last run to the sums of users, exactly once: sums, and where the run ended, are one
+ * transaction under an advisory lock. Any number of processes may try.
+ * @returns whether it reached the end; null: another process is at it
+ */
+export const collectSums = (pool: pg.Pool): Promise<boolean | null> =>
+  transaction(pool, async (executor) => {
+    await executor.query('set transaction isolation level repeatable read');
+    const { rows: locks } = await executor.query<{ locked: boolean }>(
+      "select pg_try_advisory_xact_lock(hashtext('perkwire_experiments')) as locked",
+    );
+    if (locks[0]?.locked !== true) return null;
+    const { from, end, any, restored } = await readProgress(executor);
+    // What a restored database had is collected at the start, up to that transaction: it may not be the last yet.
+    if (BigInt(end) <= BigInt(from) && !restored) return true;
+    // Without experiments no session was in one: nothing is read.
+    const to = any && BigInt(end) - BigInt(from) > maxTransactions ? String(BigInt(from) + maxTransactions) : end;
+    if (any && !restored) await addRows(executor, from, to);
+    await executor.query('update experiment_progress set until_xid = $1::xid8', [to]);
+    return to === end;
+  });
+
+/**
+ * Adds what was in a dump and not collected yet to the sums: in the transaction that renumbers its rows, before it
+ * does. From there on no earlier row is collected.
+ */
+export async function collectRestored(executor: Executor): Promise<void> {
+  const { from, any } = await readProgress(executor);
+  if (any) await addRows(executor, from, lastXid);
+  await executor.query(
+    'update experiment_progress set until_xid = (pg_current_xact_id()::text::bigint + 1)::text::xid8',
+  );
+}
+
+/** Of the largest number. */
+const lastXid = String(2n ** 64n - 1n);
+
+/** Adds rows of transactions from one on, before another. */
+async function addRows(executor: Executor, from: string, to: string): Promise<void> {
+  // Found by the index of new rows, never by reading a table from end to end.
+  await executor.query('set local enable_seqscan = off; set local jit = off');
+  const added = [addSessionsSql, addEventsSql, addBookingsSql, addOutcomesSql, addOwnEventsSql];
+  for (const text of [moveUnitsSql, ...added]) await executor.query(text, [from, to]);
+  await executor.query(addUpMomentsSql);
+}
+
+type Progress = { from: string; end: string; any: boolean; restored: boolean };
+
+/**
+ * `end`: all transactions before it have ended. `any`: there are experiments. `restored`: numbers began anew since, in
+ * the cluster that a dump was restored into.
+ */
+async function readProgress(executor: Executor): Promise<Progress> {
+  const { rows } = await executor.query<Progress>(
+    `select until_xid::text as from, pg_snapshot_xmin(pg_current_snapshot())::text as end,
+      exists (select from experiments) as any, until_xid > pg_snapshot_xmax(pg_current_snapshot()) as restored
+    from experiment_progress`,
+  );
+  return rows[0] as Progress;
+}
