@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import closeWithGrace from 'close-with-grace';
 import { firstOperatorLink } from './accounts/operators.ts';
 import { buildApp } from './app.ts';
+import { exitCodes } from './command-line/command.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
 import { startDemo } from './demo/start.ts';
 import { printWelcome } from './demo/welcome.ts';
@@ -60,6 +61,8 @@ async function main(): Promise<void> {
   if (link === null)
     onStopSignal(process, (signal) => {
       logger.info({ signal }, 'stopping');
+      // What waits for migrations must not go on without them.
+      if (config.roles.includes('migrate')) process.exit(exitCodes.stopped);
       grace.close();
     });
   else link.onStop(grace.close);

@@ -11,10 +11,10 @@ import { createUser, findByEmail, hasOperator, setPassword } from './users.ts';
 type Saved = { email: string; passwordHash: string; dropTwoFactor: boolean };
 
 /** Creates an operator, or sets a new password for one. @returns whether the operator is new */
-export async function saveOperator(url: string, saved: Saved): Promise<boolean> {
+export async function saveOperator(url: string, saved: Saved, signal: AbortSignal): Promise<boolean> {
   const { email, passwordHash } = saved;
-  await migrate(url);
-  const pool = createPool({ url, size: 1, applicationName: 'perkwire-operator-create', onError: () => {} });
+  await migrate(url, { signal });
+  const pool = createPool({ url, size: 1, applicationName: 'perkwire-operator-create', onError: () => {}, signal });
   try {
     return await transaction(pool, async (executor) => {
       const nowMs = Date.now();

@@ -28,12 +28,20 @@ const actor: Actor = {
 /** Thrown to undo a dry run. */
 const undo = new Error('dry run');
 
-export type CatalogueDatabase = { databaseUrl: string; store: ImageStore | null; progress: Progress };
+export type CatalogueDatabase = {
+  databaseUrl: string;
+  store: ImageStore | null;
+  progress: Progress;
+  signal: AbortSignal;
+};
 
-async function withPool<T>(databaseUrl: string, work: (pool: pg.Pool) => Promise<T>): Promise<T> {
+async function withPool<T>(
+  { databaseUrl, signal }: CatalogueDatabase,
+  work: (pool: pg.Pool) => Promise<T>,
+): Promise<T> {
   const url = await findWritableUrl(databaseUrl);
-  await migrate(url);
-  const pool = createPool({ url, size: 2, applicationName: 'perkwire-catalogue', onError: () => {} });
+  await migrate(url, { signal });
+  const pool = createPool({ url, size: 2, applicationName: 'perkwire-catalogue', onError: () => {}, signal });
   try {
     return await work(pool);
   } finally {
@@ -47,11 +55,12 @@ async function withPool<T>(databaseUrl: string, work: (pool: pg.Pool) => Promise
  * @returns the publisher's id
  */
 export const exportByDatabase = (
-  { databaseUrl, store, progress }: CatalogueDatabase,
+  database: CatalogueDatabase,
   publisherId: number | null,
   write: (pieces: AsyncIterable<string>) => Promise<void>,
 ): Promise<number> =>
-  withPool(databaseUrl, async (pool) => {
+  withPool(database, async (pool) => {
+    const { store, progress } = database;
     const id = await findPublisher(pool, publisherId);
     await readTransaction(pool, async (executor) => {
       const work: Work = { executor, actor, publisherId: id, nowMs: Date.now() };
@@ -82,11 +91,12 @@ type ImportOptions = {
 
 /** @returns the publisher's id; null after a dry run @throws AppError with all that is wrong */
 export const importByDatabase = (
-  { databaseUrl, store, progress }: CatalogueDatabase,
+  database: CatalogueDatabase,
   content: unknown,
   { publisherId, dryRun, name }: ImportOptions,
 ): Promise<number | null> =>
-  withPool(databaseUrl, async (pool) => {
+  withPool(database, async (pool) => {
+    const { store, progress } = database;
     const nowMs = Date.now();
     const parsed = await parseCatalogue(content, { executor: pool, actor, publisherId: publisherId ?? 0, nowMs });
     if ('details' in parsed)
@@ -119,11 +129,12 @@ type ApplyOptions = {
 
 /** @throws AppError with all that is wrong */
 export const applyByDatabase = (
-  { databaseUrl, store, progress }: CatalogueDatabase,
+  database: CatalogueDatabase,
   content: unknown,
   { publisherId, name, prune, expected, dryRun }: ApplyOptions,
 ): Promise<Applied> =>
-  withPool(databaseUrl, async (pool) => {
+  withPool(database, async (pool) => {
+    const { store, progress } = database;
     const id = await findPublisher(pool, publisherId);
     const workWith = (executor: Executor): Work => ({ executor, actor, publisherId: id, nowMs: Date.now() });
     const parsed = await parseForPublisher(content, workWith(pool));

@@ -70,6 +70,16 @@ export type Command = {
   load: () => Promise<Run>;
 };
 
+/** What comes of work that does not end by itself when the user stops the command. @throws AbortError */
+export function untilStopped<T>({ signal }: Pick<Call, 'signal'>, work: Promise<T>): Promise<T> {
+  const stopped = new Promise<never>((_resolve, reject) => {
+    const stop = (): void => reject(signal.reason);
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+  });
+  return Promise.race([work, stopped]);
+}
+
 /** The text of an option; empty: not given. */
 export function textOption({ options }: Pick<Call, 'options'>, name: string): string {
   const value = options[name];

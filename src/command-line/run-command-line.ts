@@ -70,7 +70,7 @@ function parse(command: Command, args: string[]): { values: Values; positionals:
 }
 
 function report(err: Error, out: Output, signal: AbortSignal): number {
-  if (signal.aborted && err.name === 'AbortError') return exitCodes.stopped;
+  if (signal.aborted && (err.name === 'AbortError' || isDatabaseUnavailable(err))) return exitCodes.stopped;
   const details =
     err instanceof AppError ? (err.details ?? []).map(({ path, message }) => `\n  ${path} ${message}`) : [];
   out.note(`${err.message}${details.join('')}`);

@@ -1,13 +1,11 @@
 import { existsSync } from 'node:fs';
-import { usageError } from '../command-line/command.ts';
+import { type Call, usageError } from '../command-line/command.ts';
 import { findWritableUrl } from '../platform/db/find-writable.ts';
 import { Connection } from '../platform/db/pool.ts';
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 /** The database of a command: that of DATABASE_URL, else the embedded one in DATA_DIR, which runs until `stop`. */
 export async function openDatabase(
-  env: Environment = process.env,
+  env: Call['env'] = process.env,
 ): Promise<{ url: string; stop: () => Promise<unknown> }> {
   const url = env.DATABASE_URL ?? '';
   if (url !== '') return { url: await findWritableUrl(url), stop: async () => {} };
@@ -20,14 +18,14 @@ export async function openDatabase(
  * @throws CommandError when there is none
  */
 export async function inDatabase<T>(
-  env: Environment,
+  { env, signal }: Pick<Call, 'env' | 'signal'>,
   { name, work }: { name: string; work: (client: Connection) => Promise<T> },
 ): Promise<T> {
   const dataDir = env.DATA_DIR || '.data';
   if (!env.DATABASE_URL && !existsSync(dataDir))
     throw usageError(`DATABASE_URL is not set, and there is no folder ${dataDir}. Set one, or DATA_DIR.`);
   const database = await openDatabase(env);
-  const client = new Connection({ server: database.url, application_name: name });
+  const client = new Connection({ server: database.url, application_name: name, signal });
   try {
     await client.connect();
     return await work(client);

@@ -28,7 +28,7 @@ export async function databaseBefore(name: string): Promise<EarlierDatabase> {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-migrations-'));
   const apply = async (names: string[]): Promise<void> => {
     await Promise.all(names.map((file) => copyFile(new URL(file, own), join(folder, file))));
-    await migrate(database.url, pathToFileURL(`${folder}/`));
+    await migrate(database.url, { folder: pathToFileURL(`${folder}/`) });
   };
   await apply(files.slice(0, at));
   return {

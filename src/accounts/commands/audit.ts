@@ -14,9 +14,10 @@ type Last = { publisher_id: number; number: string; hash: string };
  * Checks the chain of hashes of each publisher's audit log (docs/operations.md#audit-log). Prints the last entry of
  * each: kept elsewhere, it proves later that none up to it was changed or lost. Exits with 1 where one was.
  */
-export const verifyAudit: Run = async ({ options, env, out }) => {
+export const verifyAudit: Run = async (call) => {
+  const { options, out } = call;
   const known = options.known === undefined ? null : readKnown(String(options.known));
-  const { broken, last, isKnown } = await inDatabase(env, {
+  const { broken, last, isKnown } = await inDatabase(call, {
     name: 'perkwire-audit',
     work: async (client) => ({
       broken: (await client.query<Broken>(brokenSql)).rows,
@@ -68,10 +69,10 @@ async function hasEntry(executor: Executor, { publisherId, number, hash }: Known
 
 /** Prints entries as lines of JSON (docs/operations.md#audit-log). */
 export const exportAudit: Run = async (call) => {
-  const { env, out } = call;
+  const { out } = call;
   const [publisher, after] = [idOption(call, 'publisher'), idOption(call, 'after')];
   if (after !== null && publisher === null) throw usageError('--after needs --publisher.');
-  await inDatabase(env, {
+  await inDatabase(call, {
     name: 'perkwire-audit',
     work: async (client) => {
       let from: Place = { publisher_id: publisher ?? 0, number: String(after ?? 0) };

@@ -10,7 +10,7 @@ import { parseEmail } from '../users.ts';
 
 /** Creates an operator in DATABASE_URL, or in the embedded database of DATA_DIR. */
 export const createOperator: Run = async (call) => {
-  const { options, out } = call;
+  const { options, out, signal } = call;
   const email = parseEmail(textOption(call, 'email'));
   if (email === null) throw usageError('Name the operator: --email you@example.com');
   const given = await readPassword(call);
@@ -21,7 +21,7 @@ export const createOperator: Run = async (call) => {
   try {
     const passwordHash = await hashPassword(password);
     const dropTwoFactor = options['remove-two-factor'] === true;
-    const isNew = await saveOperator(database.url, { email, passwordHash, dropTwoFactor });
+    const isNew = await saveOperator(database.url, { email, passwordHash, dropTwoFactor }, signal);
     out.data({ email, created: isNew, ...(given === null && { password }) });
     out.line(`${isNew ? 'Created operator' : 'Set a new password for'} ${email}.`);
     if (given === null) out.line(`Password (shown only once): ${password}`);

@@ -16,7 +16,7 @@ export function fileOf({ args }: Call): string {
 }
 
 /** The database of the call, also where there is no key but a database; null: it calls the service. */
-export function databaseOf({ options, env, out }: Call): CatalogueDatabase | null {
+export function databaseOf({ options, env, out, signal }: Call): CatalogueDatabase | null {
   const databaseUrl = env.DATABASE_URL ?? '';
   const hasKey = options.key !== undefined || (env.PERKWIRE_KEY ?? '') !== '';
   if (options.database !== true && (hasKey || databaseUrl === '')) return null;
@@ -29,7 +29,7 @@ export function databaseOf({ options, env, out }: Call): CatalogueDatabase | nul
   );
   if (problems.length > 0) throw usageError(problems.join('\n'));
   const progress = (kind: string, done: number): void => out.progress(`${kind}: ${done}`);
-  return { databaseUrl, store: createImageStore(setting), progress };
+  return { databaseUrl, store: createImageStore(setting), progress, signal };
 }
 
 /** The text of the publisher's catalogue, in memory. */

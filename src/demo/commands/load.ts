@@ -5,12 +5,12 @@ import { createPool, transaction } from '../../platform/db/pool.ts';
 import { loadDemoCatalogue, randomDemoIds } from '../catalogue.ts';
 
 /** Writes the demo catalogue into the database of DATABASE_URL, under a random key that is shown once. */
-export const loadDemo: Run = async ({ env, out }) => {
+export const loadDemo: Run = async ({ env, out, signal }) => {
   if (!env.DATABASE_URL)
     throw usageError('Set DATABASE_URL. Without it, the server brings a database with the demo catalogue of its own.');
   const url = await findWritableUrl(env.DATABASE_URL);
-  await migrate(url);
-  const pool = createPool({ url, size: 2, applicationName: 'perkwire-demo-load', onError: () => {} });
+  await migrate(url, { signal });
+  const pool = createPool({ url, size: 2, applicationName: 'perkwire-demo-load', onError: () => {}, signal });
   try {
     const ids = randomDemoIds();
     const publisherId = await transaction(pool, (executor) => loadDemoCatalogue(executor, ids));

@@ -15,11 +15,15 @@ type Applied = ReadonlyMap<string, string | null>;
 /**
  * Where migrations are applied: those that are missing, each in its own transaction, forward only. Processes that start
  * together wait for one another on an advisory lock.
+ * @param options.signal stops it: the migration under way is undone
  * @returns the names applied now
  * @throws StartupError where an applied migration is not this program's
  */
-export async function migrate(databaseUrl: string, folder: URL = migrationsFolder): Promise<string[]> {
-  const client = new Connection({ server: databaseUrl, application_name: 'perkwire-migrate' });
+export async function migrate(
+  databaseUrl: string,
+  { folder = migrationsFolder, signal }: { folder?: URL; signal?: AbortSignal } = {},
+): Promise<string[]> {
+  const client = new Connection({ server: databaseUrl, application_name: 'perkwire-migrate', signal });
   await client.connect();
   try {
     await client.query("select pg_advisory_lock(hashtext('perkwire_migrate'))");

@@ -13,7 +13,7 @@ export type PoolOptions = {
   onError: (err: Error) => void;
   /** A statement that takes longer than this ends its connection (milliseconds). Default: 10 s. */
   queryTimeoutMs?: number;
-} & Pick<ConnectionOptions, 'settings' | 'onAnswer'>;
+} & Pick<ConnectionOptions, 'settings' | 'onAnswer' | 'signal'>;
 
 const defaultQueryTimeoutMs = 10_000;
 
@@ -31,10 +31,12 @@ const socketsOf = new WeakMap<pg.Pool, Set<Socket>>();
 
 /** A pool of connections. Errors of idle connections go to `onError`; the pool recovers by itself. */
 export function createPool(options: PoolOptions): pg.Pool {
-  const { url, size, applicationName, onError, queryTimeoutMs = defaultQueryTimeoutMs, settings, onAnswer } = options;
+  const { url, size, applicationName, onError, queryTimeoutMs = defaultQueryTimeoutMs } = options;
+  const { settings, onAnswer, signal } = options;
   const sockets = new Set<Socket>();
-  const connectionOptions: Pick<ConnectionOptions, 'server' | 'settings' | 'onAnswer'> = {
+  const connectionOptions: Pick<ConnectionOptions, 'server' | 'settings' | 'onAnswer' | 'signal'> = {
     server: url,
+    signal,
     ...(settings === undefined ? {} : { settings }),
     ...(onAnswer === undefined ? {} : { onAnswer }),
   };
@@ -158,6 +160,8 @@ export type ConnectionOptions = Omit<pg.ClientConfig, 'connectionString'> & {
   settings?: Record<string, string>;
   /** Called for each response of the server. */
   onAnswer?: () => void;
+  /** Once aborted it breaks, and none is made. */
+  signal?: AbortSignal | undefined;
 };
 
 /**
@@ -206,12 +210,14 @@ export class Connection extends pg.Client {
   readonly #socket: Duplex;
   readonly #timer: NodeJS.Timeout | undefined;
   readonly #settings: Record<string, string>;
+  readonly #signal: AbortSignal | undefined;
 
-  constructor({ server, settings, onAnswer, query_timeout: limitMs, stream, ...config }: ConnectionOptions) {
+  constructor({ server, settings, onAnswer, signal, query_timeout: limitMs, stream, ...config }: ConnectionOptions) {
     const socket = (typeof stream === 'function' ? stream() : stream) ?? new Socket();
     super({ ...config, connectionString: urlOf(server), stream: () => socket });
     this.#socket = socket;
     this.#settings = { ...sessionSettings, ...settings };
+    this.#signal = signal;
     if (limitMs !== undefined) this.#timer = setTimeout(() => this.#check(limitMs), limitMs).unref();
     this.on('drain', () => {
       this.#waiting = false;
@@ -222,7 +228,12 @@ export class Connection extends pg.Client {
     });
     // One that breaks while its settings are made has no other listener yet; its statements fail all the same.
     this.on('error', () => {});
-    this.once('end', () => clearTimeout(this.#timer));
+    const stop = (): void => this.destroy(signal?.reason);
+    signal?.addEventListener('abort', stop);
+    this.once('end', () => {
+      clearTimeout(this.#timer);
+      signal?.removeEventListener('abort', stop);
+    });
   }
 
   /** Ends the connection at once: an orderly end would wait for a server that hangs. */
@@ -240,6 +251,7 @@ export class Connection extends pg.Client {
   }
 
   async #connectAndPrepare(): Promise<this> {
+    this.#signal?.throwIfAborted();
     await super.connect();
     try {
       await this.query(applySettings, [Object.keys(this.#settings), Object.values(this.#settings)]);

@@ -8,11 +8,12 @@ import { verifyRollups } from '../verify.ts';
  * Compares the rollups with the raw rows, by UTC days: of DATABASE_URL, or of the embedded database. Exits with 1 and
  * the differences where they disagree.
  */
-export const verifyReports: Run = async ({ args, env, out }) => {
+export const verifyReports: Run = async (call) => {
+  const { args, out } = call;
   const [from = dayOf(Date.now() - 6 * dayMs), to = dayOf(Date.now()), ...rest] = args;
   if (rest.length > 0 || ![from, to].every(isDay)) throw usageError('Days must have the form 2026-11-21.');
   if (from > to) throw usageError('The first day must not be after the last.');
-  const { compared, differences } = await inDatabase(env, {
+  const { compared, differences } = await inDatabase(call, {
     name: 'perkwire-verify',
     work: (client) => verifyRollups(client, from, to),
   });

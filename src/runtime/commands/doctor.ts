@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { exitCodes, type Run } from '../../command-line/command.ts';
+import { type Call, exitCodes, type Run, untilStopped } from '../../command-line/command.ts';
 import { type Config, ConfigError, loadConfig } from '../../config.ts';
 import { openDatabase } from '../../embedded/open-database.ts';
 import { createPool } from '../../platform/db/pool.ts';
@@ -12,7 +12,8 @@ const signs = { good: '✓', warning: '!', bad: '✗' } as const;
 const databaseWaitMs = 3000;
 
 /** Checks an installation without changing anything. Exits with 1 where something has to be fixed. */
-export const doctor: Run = async ({ env, out }) => {
+export const doctor: Run = async (call) => {
+  const { env, out } = call;
   const findings: Finding[] = [];
   const add = (finding: Finding): void => {
     findings.push(finding);
@@ -31,8 +32,8 @@ export const doctor: Run = async ({ env, out }) => {
     });
   const config = isInstalled ? readConfig(env, add) : null;
   if (config !== null) {
-    add(await checkAddress(config));
-    await inspectDatabase(config, add);
+    add(await untilStopped(call, checkAddress(config)));
+    await inspectDatabase(config, add, call);
   }
   const bad = findings.filter(({ state }) => state === 'bad').length;
   out.line(bad === 0 ? 'Nothing has to be fixed.' : `To fix: ${bad}.`);
@@ -53,22 +54,34 @@ function readConfig(env: Readonly<Record<string, string | undefined>>, add: (fin
   }
 }
 
-async function inspectDatabase(config: Config, add: (finding: Finding) => void): Promise<void> {
+async function inspectDatabase(config: Config, add: (finding: Finding) => void, call: Call): Promise<void> {
+  const { signal } = call;
   const check = 'Database';
   let database: { url: string; stop: () => Promise<unknown> };
   try {
     database =
       config.databaseUrl === null
         ? await openDatabase()
-        : { url: await openCheckedDatabase(config.databaseUrl, databaseWaitMs), stop: async () => {} };
+        : {
+            url: await untilStopped(call, openCheckedDatabase(config.databaseUrl, databaseWaitMs)),
+            stop: async () => {},
+          };
   } catch (err) {
+    signal.throwIfAborted();
     add({ check, state: 'bad', text: (err as Error).message });
     return;
   }
-  const pool = createPool({ url: database.url, size: 2, applicationName: 'perkwire-doctor', onError: () => {} });
+  const pool = createPool({
+    url: database.url,
+    size: 2,
+    applicationName: 'perkwire-doctor',
+    onError: () => {},
+    signal,
+  });
   try {
     for await (const finding of checkDatabase(pool, config)) add(finding);
   } catch (err) {
+    signal.throwIfAborted();
     add({ check, state: 'bad', text: (err as Error).message });
   } finally {
     await pool.end();

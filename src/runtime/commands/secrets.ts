@@ -59,10 +59,16 @@ export const secretsStatus: Run = (call) => walk(call, false);
 export const resealSecrets: Run = (call) => walk(call, true);
 
 /** Exits with 1 where something is sealed with none of the keys. */
-async function walk({ env, out }: Call, reseal: boolean): Promise<number> {
+async function walk({ env, out, signal }: Call, reseal: boolean): Promise<number> {
   const config = loadConfig(env, embeddedSecrets);
   const database = await openDatabase();
-  const pool = createPool({ url: database.url, size: 1, applicationName: 'perkwire-secrets', onError: () => {} });
+  const pool = createPool({
+    url: database.url,
+    size: 1,
+    applicationName: 'perkwire-secrets',
+    onError: () => {},
+    signal,
+  });
   try {
     const box = createSecretBox(config.secretsKey, config.earlierSecretsKeys);
     let unreadable = 0;

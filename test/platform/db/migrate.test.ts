@@ -129,10 +129,10 @@ describe('migrations of our own', () => {
 describe('a migration', () => {
   test('that was added is the only one applied by an upgrade', async () => {
     await write('0001-a.sql', 'create table a (x integer)');
-    expect(await migrate(database.url, folder)).toEqual(['0001-a.sql']);
+    expect(await migrate(database.url, { folder })).toEqual(['0001-a.sql']);
     await write('0002-b.sql', 'create table b (x integer); insert into b values (1)');
     await write('notes.txt', 'no migration');
-    expect(await migrate(database.url, folder)).toEqual(['0002-b.sql']);
+    expect(await migrate(database.url, { folder })).toEqual(['0002-b.sql']);
     expect(await tables(database.url)).toEqual(['a', 'b', 'schema_migrations']);
   });
 
@@ -143,7 +143,7 @@ describe('a migration', () => {
       "create table bad (x integer); insert into good values (1); insert into bad values ('no number')",
     );
     await write('0003-later.sql', 'create table later (x integer)');
-    await expect(migrate(database.url, folder)).rejects.toThrow(
+    await expect(migrate(database.url, { folder })).rejects.toThrow(
       /^migration 0002-bad\.sql failed: invalid input syntax/,
     );
     expect(await tables(database.url)).toEqual(['good', 'schema_migrations']);
@@ -153,23 +153,23 @@ describe('a migration', () => {
 
   test('that failed and was mended is applied by the next start', async () => {
     await write('0001-x.sql', 'create table x (y integer); select 1 / 0');
-    await expect(migrate(database.url, folder)).rejects.toThrow('division by zero');
+    await expect(migrate(database.url, { folder })).rejects.toThrow('division by zero');
     await write('0001-x.sql', 'create table x (y integer)');
-    expect(await migrate(database.url, folder)).toEqual(['0001-x.sql']);
+    expect(await migrate(database.url, { folder })).toEqual(['0001-x.sql']);
   });
 
   test('that fails in one process does not keep the lock from the next', async () => {
     await write('0001-x.sql', 'select 1 / 0');
-    const results = await Promise.allSettled([migrate(database.url, folder), migrate(database.url, folder)]);
+    const results = await Promise.allSettled([migrate(database.url, { folder }), migrate(database.url, { folder })]);
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   });
 
   test('that was edited after it was applied ends the start, and the later ones are not applied', async () => {
     await write('0001-a.sql', 'create table a (x integer)');
-    await migrate(database.url, folder);
+    await migrate(database.url, { folder });
     await write('0001-a.sql', 'create table a (x bigint)');
     await write('0002-b.sql', 'create table b (x integer)');
-    await expect(migrate(database.url, folder)).rejects.toThrow(
+    await expect(migrate(database.url, { folder })).rejects.toThrow(
       /another build of this program \(its 0001-a\.sql differs/,
     );
     expect(await tables(database.url)).toEqual(['a', 'schema_migrations']);
@@ -177,8 +177,8 @@ describe('a migration', () => {
 
   test('is the same with the line ends of Windows', async () => {
     await write('0001-a.sql', 'create table a (x integer);\nselect 1;\n');
-    await migrate(database.url, folder);
+    await migrate(database.url, { folder });
     await write('0001-a.sql', 'create table a (x integer);\r\nselect 1;\r\n');
-    expect(await migrate(database.url, folder)).toEqual([]);
+    expect(await migrate(database.url, { folder })).toEqual([]);
   });
 });

@@ -1,0 +1,107 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type pg from 'pg';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { untilWaiting } from '../support/locks.ts';
+import { processSecrets } from '../support/server-process.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+
+let t: TestApp;
+let holder: pg.PoolClient;
+const started: ChildProcess[] = [];
+beforeAll(async () => {
+  t = await createTestApp();
+  holder = await t.pool.connect();
+  await holder.query('set idle_in_transaction_session_timeout = 0');
+  await holder.query('begin');
+  await holder.query("select pg_advisory_xact_lock(hashtext('perkwire_migrate'))");
+  await holder.query('lock table schema_migrations, audit_log, sessions, webhook_endpoints in access exclusive mode');
+});
+afterEach(() => {
+  for (const child of started.splice(0)) child.kill('SIGKILL');
+});
+afterAll(async () => {
+  holder?.release(true);
+  await t?.close();
+});
+
+/** Runs a command in a process of its own. `ended`: its exit code and signal. */
+function start(line: string, env: Record<string, string>) {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'src/perkwire.ts', ...line.split(' ')], {
+    env: { ...process.env, ...processSecrets, PUBLIC_URL: 'http://127.0.0.1:9', ...env },
+    stdio: ['pipe', 'ignore', 'pipe'],
+  });
+  started.push(child);
+  let said = '';
+  child.stderr.on('data', (text) => {
+    said += text;
+  });
+  return { child, ended: once(child, 'exit'), said: () => said };
+}
+
+/** PostgreSQL sees that a client is gone once its statement has ended. */
+async function endWaiting(): Promise<void> {
+  await t.pool.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`,
+  );
+  await untilWaiting(t.pool, 0);
+}
+
+test.each([
+  'doctor',
+  'reports verify',
+  'audit verify',
+  'audit export',
+  'secrets status',
+  'demo load',
+  'catalogue export /dev/null --database',
+  'operator create --email someone@example.com',
+])('Ctrl-C ends `%s` while it waits for the database, with 130 and nothing else said', async (line) => {
+  const { child, ended, said } = start(line, { DATABASE_URL: t.databaseUrl });
+  child.stdin.end();
+  await untilWaiting(t.pool, 1);
+  child.kill('SIGINT');
+  expect([await ended, said()]).toEqual([[130, null], '']);
+  await endWaiting();
+});
+
+test('migrations that are stopped are not done: ROLES=migrate exits with 130', async () => {
+  const { child, ended } = start('start', { DATABASE_URL: t.databaseUrl, ROLES: 'migrate' });
+  await untilWaiting(t.pool, 1);
+  child.kill('SIGINT');
+  expect(await ended).toEqual([130, null]);
+  await endWaiting();
+});
+
+test('Ctrl-C ends a command that reads standard input', async () => {
+  const line = 'operator create --email you@example.com --password-stdin';
+  const { child, ended } = start(line, { DATABASE_URL: t.databaseUrl });
+  // More than the pipe holds: it is written once the command reads.
+  await new Promise((resolve) => child.stdin.write('x'.repeat(2 ** 20), resolve));
+  child.kill('SIGINT');
+  expect(await ended).toEqual([130, null]);
+});
+
+test('a second Ctrl-C ends a command at once that tidies up after the first', async () => {
+  const asked: string[] = [];
+  const service = createServer(({ method, url }, answer) => {
+    asked.push(`${method} ${url}`);
+    if (method === 'POST') answer.end(JSON.stringify({ data: { id: 7, secret: 's', events: [] } }));
+  });
+  await once(service.listen(0, '127.0.0.1'), 'listening');
+  const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
+  const env = { PERKWIRE_KEY: 'k', PERKWIRE_URL: url };
+  const { child, ended } = start('listen --forward http://127.0.0.1:9/hook', env);
+  await expect.poll(() => asked, { timeout: 30_000 }).toContain('GET /manage/v1/webhook-listeners/7/stream');
+  child.kill('SIGINT');
+  await expect.poll(() => asked).toContain('DELETE /manage/v1/webhook-endpoints/7');
+  // Signals that come with the first one count as the same.
+  const again = setInterval(() => child.kill('SIGINT'), 50);
+  expect(await ended).toEqual([130, null]);
+  clearInterval(again);
+  service.closeAllConnections();
+  service.close();
+});
