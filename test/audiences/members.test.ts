@@ -73,9 +73,19 @@ test('memberships end when they are told to, and sizes follow', async () => {
   expect(await shown()).toBe(0);
   clock.ms += 60_001;
   expect(await shown()).toBe(1);
+  await deleteAsConnectionEnds();
   expect(await deleteEndedMembers(t.pool, clock.ms)).toBe(false);
   expect(await sizeOf('customers')).toBe(1);
 });
+
+/** Deletes what has ended, on a connection that is lost before its sizes are changed. */
+async function deleteAsConnectionEnds(): Promise<void> {
+  await t.pool.query(`create function fail() returns trigger language plpgsql as
+    $$ begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$`);
+  await t.pool.query('create trigger fail after update on audience_sizes for each row execute function fail()');
+  await expect(deleteEndedMembers(t.pool, clock.ms)).rejects.toThrow();
+  await t.pool.query('drop function fail cascade');
+}
 
 test('hashes of e-mail addresses match email_sha256, are kept as keyed hashes, and erased with the user', async () => {
   await rules({ include: ['newsletter'] });

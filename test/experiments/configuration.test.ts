@@ -188,6 +188,17 @@ test('one that ended and is given a later start is scheduled, and a draft stays 
   expect((await api.manage('PATCH', '/past', fields)).body.data).toMatchObject({ state: 'scheduled', version: 2 });
 });
 
+test('another start of one that runs or is over begins no version, which would have no numbers yet', async () => {
+  await api.start({ key: 'counted', arms: [arm('a', 0.5, more)] });
+  const versionFrom = async (start_at: string): Promise<number> =>
+    (await api.manage('PATCH', '/counted', { start_at })).body.data.version;
+  expect(await versionFrom('2026-01-01T00:00:00Z')).toBe(1);
+  await api.manage('POST', '/counted/stop');
+  await api.start({ key: 'successor', arms: [arm('a', 0.5, more)] });
+  expect(await versionFrom('2100-01-01T00:00:00Z')).toBe(1);
+  expect((await api.manage('GET', '/counted')).body.data.history).toHaveLength(2);
+});
+
 test('every change stands in the audit log', async () => {
   await api.start({ key: 'logged', arms: [arm('a', 0.5, more)] });
   await api.manage('POST', '/logged/stop');

@@ -1,5 +1,6 @@
+import type pg from 'pg';
 import { bigints, integers, uuids } from '../../platform/db/binary-array.ts';
-import type { Executor } from '../../platform/db/pool.ts';
+import { type Executor, transaction } from '../../platform/db/pool.ts';
 
 /* Users are locked in the order of their keys. Ended memberships begin anew, and count already. */
 const addSql = `
@@ -135,11 +136,12 @@ delete from audience_members where (user_key, audience_id) in (
 ) returning audience_id`;
 
 /** Deletes memberships that have ended. @returns whether there may be more */
-export async function deleteEndedMembers(executor: Executor, nowMs: number): Promise<boolean> {
-  const { rows } = await executor.query<{ audience_id: number }>(endedSql, [new Date(nowMs)]);
-  await changeSizes(executor, countsOf(rows.map(({ audience_id: id }) => id)));
-  return rows.length === sliceSize;
-}
+export const deleteEndedMembers = (pool: pg.Pool, nowMs: number): Promise<boolean> =>
+  transaction(pool, async (executor) => {
+    const { rows } = await executor.query<{ audience_id: number }>(endedSql, [new Date(nowMs)]);
+    await changeSizes(executor, countsOf(rows.map(({ audience_id: id }) => id)));
+    return rows.length === sliceSize;
+  });
 
 /* The ids of audiences with members are found one after the other in the index. */
 const orphanedSql = `

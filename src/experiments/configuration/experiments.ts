@@ -155,8 +155,9 @@ async function complete(values: ExperimentValues, work: Work, current: Experimen
     throw new AppError('conflict', { message: `The experiment is over: start it again, or make another one.` });
   if (state === 'ended' && (values.end_at === null || isAfter(values.end_at, work.nowMs)))
     return startAgain(values, work, current);
-  if (isSame && values.start_at === current.start_at) return values;
-  const isLive = state === 'running' || state === 'scheduled' || values.start_at !== null;
+  const isToStart = state === 'draft' || state === 'scheduled';
+  if (isSame && (!isToStart || values.start_at === current.start_at)) return values;
+  const isLive = state !== 'draft' || values.start_at !== null;
   const action = state === 'running' ? 'change' : 'schedule';
   return isLive ? { ...values, ...(await arrange(values, work, current, action)) } : values;
 }
