@@ -91,11 +91,8 @@ export async function trackingPage(services: PageServices, context: AdvertiserCo
     lead: t('advertiser.trackingLead'),
     nav: 'advertiser-tracking',
     body: html`
-      ${card(
-        t('advertiser.tag'),
-        html`${codeBlock(t('advertiser.tag'), tag)}${codeBlock(t('advertiser.saleTag'), sale)}`,
-        { lead: t('advertiser.tagLead') },
-      )}
+      ${card(t('advertiser.tag'), codeBlock(t('advertiser.tag'), tag), { lead: t('advertiser.tagLead') })}
+      ${card(t('advertiser.saleTag'), codeBlock(t('advertiser.saleTag'), sale))}
       ${card(t('advertiser.postback'), codeBlock(t('advertiser.postback'), call), {
         lead: t('advertiser.postbackLead'),
       })}
