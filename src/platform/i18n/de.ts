@@ -1152,7 +1152,7 @@ export const de: Messages = {
     effect:
       'Von {sampled} Antworten, zufällig gewählt aus rund {sessions} der letzten {days, number} Tage, wären ' +
       '{changed} anders ausgefallen und {emptied} leer geblieben.',
-    effectRevenue: 'Erwarteter Umsatz aller dieser Antworten: {amount}.',
+    effectRevenue: 'Änderung des erwarteten Umsatzes aller dieser Antworten: {amount}.',
     cost: 'Was die Regeln kosten',
     costLead:
       'Gespeicherte Entscheidungen der letzten sieben Tage werden noch einmal getroffen, jeweils ohne eine der Regeln.',
