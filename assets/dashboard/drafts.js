@@ -102,9 +102,11 @@
   if (document.querySelector('.entrance') !== null) {
     if (draft === null) return;
     const next = document.querySelector('.entrance input[name="next"]');
+    const links = document.querySelectorAll('.entrance a[href*="?next="]');
+    // A confirmation leads nowhere else: it does itself what was asked for.
+    if (next === null && links.length === 0) return;
     if (next !== null) next.value = draft.page;
-    for (const link of document.querySelectorAll('.entrance a[href*="?next="]'))
-      link.search = `?next=${encodeURIComponent(draft.page)}`;
+    for (const link of links) link.search = `?next=${encodeURIComponent(draft.page)}`;
     write({ ...draft, hasEnded: true });
     return;
   }

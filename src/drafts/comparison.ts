@@ -4,17 +4,19 @@ import { type Html, html } from '../platform/http/html.ts';
 import { t } from '../platform/i18n/messages.ts';
 import { card, table } from '../shell/components.ts';
 import { fieldName } from '../shell/field-names.ts';
-import { moment, utc } from '../shell/format.ts';
+import { moment } from '../shell/format.ts';
 import type { Difference } from './apply.ts';
 import type { Draft } from './draft.ts';
 
+type Zone = { timeZone: string };
+
 /** A value as a reader of the draft sees it. */
-function shownValue(name: string, value: unknown): Html | string {
+function shownValue(name: string, value: unknown, zone: Zone): Html | string {
   if (value === null || value === undefined || value === '') return html`<span class="hint">${t('drafts.none')}</span>`;
   if (name === 'schedule') {
     const { start_at: from, end_at: to } = value as { start_at: string | null; end_at: string | null };
     const end = (at: string | null): Html | string =>
-      at === null ? t('drafts.open') : moment(utc, new Date(at), 'minute');
+      at === null ? t('drafts.open') : moment(zone, new Date(at), 'minute');
     return html`${end(from)} – ${end(to)}`;
   }
   if (typeof value === 'boolean') return value ? t('activity.yes') : t('activity.no');
@@ -26,7 +28,7 @@ function shownValue(name: string, value: unknown): Html | string {
 const plain = new Set(['offer_id', 'campaign_id']);
 
 /** Each changed field, before and after. */
-export function changesTable({ changes, base }: Pick<Draft, 'changes' | 'base'>): Html {
+export function changesTable({ changes, base }: Pick<Draft, 'changes' | 'base'>, zone: Zone): Html {
   const isNew = Object.keys(base).length === 0;
   const shown = Object.entries(changes).filter(
     ([name, value]) => !isNew || (!plain.has(name) && value !== '' && value !== null && !isEmpty(value)),
@@ -39,8 +41,8 @@ export function changesTable({ changes, base }: Pick<Draft, 'changes' | 'base'>)
     columns,
     shown.map(([name, value]) => [
       fieldName(name),
-      ...(isNew ? [] : [shownValue(name, base[name])]),
-      shownValue(name, value),
+      ...(isNew ? [] : [shownValue(name, base[name], zone)]),
+      shownValue(name, value, zone),
     ]),
   );
 }
@@ -49,13 +51,13 @@ const isEmpty = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 
 /** What was changed meanwhile, beside what was proposed. */
-export const differencesTable = (differences: readonly Difference[]): Html =>
+export const differencesTable = (differences: readonly Difference[], zone: Zone): Html =>
   table(
     t('crud.differences'),
     [t('crud.field'), t('drafts.before'), t('drafts.now'), t('drafts.proposedValue')].map((text) => ({ text })),
     differences.map(({ field, before, now, proposed }) => [
       fieldName(field),
-      ...[before, now, proposed].map((value) => shownValue(field, value)),
+      ...[before, now, proposed].map((value) => shownValue(field, value, zone)),
     ]),
   );
 

@@ -601,6 +601,24 @@ describe('for all users', () => {
     await own.close();
   });
 
+  test('a form that waited for a confirmation is saved, and not offered again as if it were not', async () => {
+    const own = await open({ viewport: { width: 1280, height: 860 } });
+    const tab = await own.newPage();
+    await tab.goto(`${demo.url}/dashboard/p/1/settings/keys`);
+    await tab.getByLabel('E-mail address').fill('ada@example.com');
+    await tab.getByLabel('Password').fill('six calm badgers');
+    await tab.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await tab.getByLabel('Name', { exact: true }).fill('Till 5');
+    await demo.t.pool.query("update user_sessions set confirmed_at = created_at - interval '1 day'");
+    await tab.getByRole('button', { name: 'Create key', exact: true }).click();
+    await tab.getByLabel('Current password').fill('six calm badgers');
+    await tab.getByRole('button', { name: 'Confirm and continue' }).click();
+    await tab.getByText('API key created.').waitFor();
+    expect(await tab.getByText('Your edits are back').count()).toBe(0);
+    expect(await tab.getByLabel('Name', { exact: true }).inputValue()).toBe('');
+    await own.close();
+  });
+
   test('a manager removes the wrong campaign and has it back', async () => {
     const manager = await signInAs(demo.t, 'manager', 1);
     const shown = async () => {

@@ -206,6 +206,22 @@ describe('a draft', () => {
     expect(await titleOf(offer)).toBe('Changed since');
   });
 
+  test('shows its times by the calendar of the publisher', async () => {
+    await admin('PATCH', `publishers/${t.publisher.id}`, { time_zone: 'Asia/Kathmandu' });
+    const { campaign_id } = (await admin('GET', `offers/${offer}`)).body.data;
+    const schedule = { start_at: '2027-01-10T20:00:00Z', end_at: null };
+    const changes = { schedule };
+    const draft = (await manager('POST', 'drafts', { resource: 'campaigns', row_id: campaign_id, changes })).body.data;
+    await admin('POST', `drafts/${draft.id}/approve`, { live_at: '2027-01-01T20:00:00Z' });
+    const user = await signInAs(t, 'admin');
+    const drafts = `/dashboard/p/${t.publisher.id}/drafts`;
+    const { body } = await user.get(`${drafts}/${draft.id}`);
+    expect(body).toContain('2 Jan 2027, 01:45');
+    expect(body).toContain('11 Jan 2027, 01:45');
+    expect((await user.get(`${drafts}?state=scheduled`)).body).toContain('2 Jan 2027, 01:45');
+    await admin('PATCH', `publishers/${t.publisher.id}`, { time_zone: 'UTC' });
+  });
+
   test('of an author replaces the one before for the same row', async () => {
     const first = await proposeTitle('First');
     await proposeTitle('Second');

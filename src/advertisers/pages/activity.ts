@@ -4,9 +4,9 @@ import { t } from '../../platform/i18n/messages.ts';
 import { emptyState, pager, table } from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';
 import { fieldName } from '../../shell/field-names.ts';
-import { moment, utc } from '../../shell/format.ts';
+import { moment } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
-import type { AdvertiserContext, PageServices } from './services.ts';
+import { type AdvertiserContext, type PageServices, zoneOf } from './services.ts';
 
 const rowsPerPage = 50;
 
@@ -24,7 +24,8 @@ type Entry = {
 const told = [...new Set([...Object.values(materialFields).flat(), 'state', 'reason', 'active', 'name', 'stopped'])];
 
 /** What happened to the campaigns, offers and drafts of an advertiser, and by whom of its own accounts. */
-export async function activityPage({ management }: PageServices, context: AdvertiserContext): Promise<Page> {
+export async function activityPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
+  const { management } = services;
   const asked = queryText(context, 'before');
   const before = /^[1-9]\d{0,17}$/.test(asked) ? asked : null;
   const { id } = context.advertiser;
@@ -64,7 +65,7 @@ export async function activityPage({ management }: PageServices, context: Advert
               t('nav.activity'),
               columns.map((text) => ({ text })),
               entries.map(({ at, actor, resource, resource_id, fields }) => [
-                moment(utc, at, 'second'),
+                moment(zoneOf(services, context), at, 'second'),
                 actor ?? t('layout.publisher'),
                 `${t(kinds[resource] ?? 'nav.drafts')} #${resource_id}`,
                 fields.map(fieldName).join(', '),

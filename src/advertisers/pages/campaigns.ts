@@ -1,3 +1,4 @@
+import { payoutText } from '../../catalog/payout-text.ts';
 import { withAdditions } from '../../management/additions.ts';
 import type { View } from '../../management/resource.ts';
 import { getRow } from '../../management/rows.ts';
@@ -112,10 +113,7 @@ export async function campaignPage(services: PageServices, context: AdvertiserCo
 const about = (view: View, carriers: readonly { name: string }[], zone: { timeZone: string }): Html =>
   descriptionList([
     [t('campaigns.landingPage'), String(view.landing_url)],
-    [
-      t('advertiser.pays'),
-      `${number(String(view.payout_currency)).format(Number(view.payout_amount))} (${view.payout_kind})`,
-    ],
+    [t('advertiser.pays'), payoutText(view)],
     [t('advertiser.shownAt'), carriers.map(({ name }) => name).join(', ')],
     [t('advertiser.from'), momentOr(zone, datesOf(view).start_at ?? null)],
     [t('advertiser.until'), momentOr(zone, datesOf(view).end_at ?? null)],
@@ -142,7 +140,10 @@ const offerTable = (context: AdvertiserContext, rows: readonly View[]): Html =>
         t('nav.offers'),
         [{ text: t('offers.headline') }, { text: t('common.status') }],
         rows.map((row) => [
-          strongLink(context.path(`/offers/${row.id}`), String(row.title || row.short_headline || `#${row.id}`)),
+          strongLink(
+            context.path(`/offers/${row.id}`),
+            String(row.title || row.short_headline || t('offers.unnamed', { id: String(row.id) })),
+          ),
           stateBadge(row),
         ]),
       );

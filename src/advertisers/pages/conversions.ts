@@ -3,12 +3,12 @@ import { t } from '../../platform/i18n/messages.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { badge, card, codeBlock, descriptionList, emptyState, notice, pager, table } from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';
-import { moment, perLocale, utc } from '../../shell/format.ts';
+import { moment, perLocale } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
 import { type AdvertiserConversion, conversionsOfAdvertiser } from '../../tracking/conversions-of-advertiser.ts';
 import { readCampaigns } from '../scope.ts';
-import type { AdvertiserContext, PageServices } from './services.ts';
+import { type AdvertiserContext, type PageServices, zoneOf } from './services.ts';
 
 const rowsPerPage = 50;
 /** How far back they are listed (milliseconds). */
@@ -41,7 +41,7 @@ export async function conversionsPage(services: PageServices, context: Advertise
       t('advertiser.conversions'),
       columns.map((text, at) => ({ text, numeric: at === columns.length - 1 })),
       rows.map((row) => [
-        moment(utc, row.at),
+        moment(zoneOf(services, context), row.at),
         campaigns.get(row.campaignId)?.name ?? `#${row.campaignId}`,
         catalog.current().publishers.get(row.publisherId)?.name ?? '',
         row.event,
@@ -91,11 +91,8 @@ export async function trackingPage(services: PageServices, context: AdvertiserCo
     lead: t('advertiser.trackingLead'),
     nav: 'advertiser-tracking',
     body: html`
-      ${card(
-        t('advertiser.tag'),
-        html`${codeBlock(t('advertiser.tag'), tag)}${codeBlock(t('advertiser.saleTag'), sale)}`,
-        { lead: t('advertiser.tagLead') },
-      )}
+      ${card(t('advertiser.tag'), codeBlock(t('advertiser.tag'), tag), { lead: t('advertiser.tagLead') })}
+      ${card(t('advertiser.saleTag'), codeBlock(t('advertiser.saleTag'), sale))}
       ${card(t('advertiser.postback'), codeBlock(t('advertiser.postback'), call), {
         lead: t('advertiser.postbackLead'),
       })}
@@ -103,11 +100,8 @@ export async function trackingPage(services: PageServices, context: AdvertiserCo
   };
 }
 
-async function clickTest(
-  { management, testClick }: PageServices,
-  context: AdvertiserContext,
-  clickId: string,
-): Promise<Html> {
+async function clickTest(services: PageServices, context: AdvertiserContext, clickId: string): Promise<Html> {
+  const { management, testClick } = services;
   const form = html`
     <form class="filters" method="get" action="${context.path('/tracking')}">
       ${createForm({ click_id: clickId }).input('click_id', { label: t('advertiser.clickId'), required: true })}
@@ -124,6 +118,6 @@ async function clickTest(
   return html`${form}${result}
     ${descriptionList([
       [t('dimensions.offer'), `#${offerId}`],
-      [t('advertiser.time'), moment(utc, at, 'second')],
+      [t('advertiser.time'), moment(zoneOf(services, context), at, 'second')],
     ])}`;
 }

@@ -8,14 +8,15 @@ import { t } from '../../platform/i18n/messages.ts';
 import { actionButton } from '../../shell/actions.ts';
 import { card, emptyState, notice, pager, strongLink, table } from '../../shell/components.ts';
 import { keyIn, queryText } from '../../shell/context.ts';
-import { moment, utc } from '../../shell/format.ts';
+import { moment } from '../../shell/format.ts';
 import type { Page } from '../../shell/layout.ts';
 import type { PageResult } from '../../shell/pages.ts';
 import { ownRows } from '../scope.ts';
-import type { AdvertiserContext, PageServices } from './services.ts';
+import { type AdvertiserContext, type PageServices, zoneOf } from './services.ts';
 
 /** What an advertiser has proposed, and what became of it. */
-export async function draftsPage({ management, kinds }: PageServices, context: AdvertiserContext): Promise<Page> {
+export async function draftsPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
+  const { management, kinds } = services;
   const cursor = queryText(context, 'cursor');
   const query = { limit: '50', ...(cursor !== '' && { cursor }) };
   const { rows, nextCursor } = await management.list(context, ownRows(kinds, context.advertiser).drafts, query);
@@ -34,7 +35,7 @@ export async function draftsPage({ management, kinds }: PageServices, context: A
       (rows as Draft[]).map((draft) => [
         strongLink(`${path}/${draft.id}`, draft.subject || `#${draft.id}`),
         kindText(draft),
-        moment(utc, draft.created_at),
+        moment(zoneOf(services, context), draft.created_at),
         stateBadge(draft.state),
         draft.reason,
       ]),
@@ -52,7 +53,8 @@ export async function draftsPage({ management, kinds }: PageServices, context: A
   };
 }
 
-export async function draftPage({ management, kinds }: PageServices, context: AdvertiserContext): Promise<Page> {
+export async function draftPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
+  const { management, kinds } = services;
   const own = ownRows(kinds, context.advertiser);
   const draft = await management.read(context, (work) => getDraft(work, keyIn(context), own.drafts));
   const isOpen = draft.state === 'waiting' || draft.state === 'scheduled';
@@ -68,7 +70,7 @@ export async function draftPage({ management, kinds }: PageServices, context: Ad
         draft.state === 'refused' &&
         notice('failed', html`<p>${t('advertiser.refusedBecause', { reason: draft.reason })}</p>`)
       }
-      ${card(t('drafts.changes'), html`${changesTable(draft)}${shown}`)}
+      ${card(t('drafts.changes'), html`${changesTable(draft, zoneOf(services, context))}${shown}`)}
       ${isOpen && actionButton(context, { to: `${path}/withdraw`, text: t('drafts.withdraw'), kind: 'quiet' })}`,
   };
 }

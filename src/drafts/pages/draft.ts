@@ -7,8 +7,8 @@ import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { actionButton, saveForm } from '../../shell/actions.ts';
 import { card, descriptionList, notice } from '../../shell/components.ts';
-import type { FieldErrors, PageContext } from '../../shell/context.ts';
-import { moment, utc } from '../../shell/format.ts';
+import type { FieldErrors } from '../../shell/context.ts';
+import { moment } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';
 import type { Page } from '../../shell/layout.ts';
 import type { Difference } from '../apply.ts';
@@ -40,16 +40,16 @@ export function draftPage(context: PublisherContext, view: DraftView): Page {
     body: html`
       ${draft.reason !== '' && notice(draft.state === 'refused' ? 'failed' : 'warn', html`<p>${draft.reason}</p>`)}
       ${differences.length > 0 && conflictCard(context, path, differences, view)}
-      ${card(t('drafts.changes'), changesTable(draft))}
+      ${card(t('drafts.changes'), changesTable(draft, context.publisher))}
       ${preview(draft, view.current, draft.has_picture ? `${path}/picture` : '')}
       ${factsCard(context, draft)}
       ${decisionCards(context, path, view)}`,
   };
 }
 
-function factsCard(context: PageContext, draft: Draft): Html {
+function factsCard(context: PublisherContext, draft: Draft): Html {
   const { note, proposed_by, created_at, decided_by, decided_at, live_at, campaign_id } = draft;
-  const at = (time: string): Html => html`${moment(utc, new Date(time), 'minute')}`;
+  const at = (time: string): Html => html`${moment(context.publisher, new Date(time), 'minute')}`;
   return card(
     t('drafts.about'),
     descriptionList([
@@ -65,7 +65,7 @@ function factsCard(context: PageContext, draft: Draft): Html {
 }
 
 const conflictCard = (
-  context: PageContext,
+  context: PublisherContext,
   path: string,
   differences: readonly Difference[],
   { current, typed = {} }: DraftView,
@@ -73,7 +73,7 @@ const conflictCard = (
   ${notice('failed', html`<p>${t('drafts.changedMeanwhile')}</p>`)}
   ${card(
     t('crud.differences'),
-    html`${differencesTable(differences)}
+    html`${differencesTable(differences, context.publisher)}
       ${
         current !== null &&
         actionButton(context, {

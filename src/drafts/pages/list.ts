@@ -1,9 +1,10 @@
+import type { PublisherContext } from '../../catalog/publisher-pages.ts';
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { csrfField } from '../../shell/actions.ts';
 import { emptyState, pager, strongLink, table, tabs } from '../../shell/components.ts';
 import type { PageContext } from '../../shell/context.ts';
-import { moment, utc } from '../../shell/format.ts';
+import { moment } from '../../shell/format.ts';
 import { createForm } from '../../shell/forms.ts';
 import { type Draft, type DraftState, draftStates } from '../draft.ts';
 import { kindText, stateBadge, stateTexts } from '../views.ts';
@@ -21,7 +22,7 @@ type Shown = {
   decides: boolean;
 };
 
-export function draftList(context: PageContext, { path, state, rows, previous, next, decides }: Shown): Html {
+export function draftList(context: PublisherContext, { path, state, rows, previous, next, decides }: Shown): Html {
   const selectable = decides && (state === 'waiting' || state === 'scheduled');
   const states = draftStates.map((one) => ({
     ...{ text: t(stateTexts[one][0]), href: `${path}?state=${one}`, current: one === state },
@@ -30,11 +31,11 @@ export function draftList(context: PageContext, { path, state, rows, previous, n
     ${tabs(t('common.status'), states)}
     ${rows.length === 0 && emptyState('drafts', t('drafts.noneOf'), t('drafts.lead'))}
     ${rows.length > 0 && selectable && decideForm(context, path)}
-    ${rows.length > 0 && draftTable(path, rows, selectable)}
+    ${rows.length > 0 && draftTable(context.publisher, path, rows, selectable)}
     ${pager(previous, next)}`;
 }
 
-function draftTable(path: string, rows: readonly Draft[], selectable: boolean): Html {
+function draftTable(zone: { timeZone: string }, path: string, rows: readonly Draft[], selectable: boolean): Html {
   const columns = [
     ...(selectable ? [{ text: t('common.select'), hidden: true }] : []),
     ...[t('drafts.subject'), t('drafts.kind'), t('drafts.proposedBy'), t('drafts.proposedAt'), t('common.status')].map(
@@ -46,8 +47,8 @@ function draftTable(path: string, rows: readonly Draft[], selectable: boolean): 
     strongLink(`${path}/${draft.id}`, draft.subject || `#${draft.id}`),
     kindText(draft),
     draft.proposed_by,
-    moment(utc, new Date(draft.created_at), 'minute'),
-    html`${stateBadge(draft.state)} ${draft.live_at !== null && moment(utc, new Date(draft.live_at), 'minute')}`,
+    moment(zone, new Date(draft.created_at), 'minute'),
+    html`${stateBadge(draft.state)} ${draft.live_at !== null && moment(zone, new Date(draft.live_at), 'minute')}`,
   ]);
   return table(t('nav.drafts'), columns, cells);
 }

@@ -1068,7 +1068,7 @@ export const de: Messages = {
     zoneOfUser: 'Die des Nutzers, wo sie bekannt ist',
     schedule: 'Zeitplan',
     start: 'Start',
-    startHint: 'Zeitzone {zone}. Leer: sofort.',
+    startHint: 'Zeit in {zone}. Leer: sofort.',
     end: 'Ende',
     endHint: 'Leer: kein Ende.',
     hourGrid: 'Uhrzeiten',
@@ -1172,7 +1172,7 @@ export const de: Messages = {
     effect:
       'Von {sampled} Antworten, zufällig gewählt aus rund {sessions} der letzten {days, number} Tage, wären ' +
       '{changed} anders ausgefallen und {emptied} leer geblieben.',
-    effectRevenue: 'Erwarteter Umsatz aller dieser Antworten: {amount}.',
+    effectRevenue: 'Änderung des erwarteten Umsatzes aller dieser Antworten: {amount}.',
     cost: 'Was die Regeln kosten',
     costLead:
       'Gespeicherte Entscheidungen der letzten sieben Tage werden noch einmal getroffen, jeweils ohne eine der Regeln.',
@@ -1821,7 +1821,7 @@ export const de: Messages = {
     smallestLiftHint: 'Der kleinste, der zählt: Der halbe dauert viermal so lange.',
     start: 'Starten',
     startAt: 'Beginnt von selbst',
-    startAtHint: 'Zeitzone {zone}. Leer: mit der Schaltfläche.',
+    startAtHint: 'Zeit in {zone}. Leer: mit der Schaltfläche.',
     started: 'Experiment gestartet.',
     stop: 'Stoppen',
     stopped: 'Experiment gestoppt.',
@@ -2761,10 +2761,10 @@ export const de: Messages = {
     allowedAddresses: 'Erlaubte Adressen',
     allowedAddressesHint: 'Adressen und Netze wie 203.0.113.7 oder 2001:db8::/32. Leer: von überall.',
     someAddresses: '{count, plural, one {1 Adresse oder Netz} other {# Adressen oder Netze}}',
-    expiresWithin: 'Zeitzone {zone}, {days, plural, one {in einem Tag} other {in höchstens # Tagen}}.',
+    expiresWithin: 'Zeit in {zone}, {days, plural, one {in einem Tag} other {in höchstens # Tagen}}.',
     keyMaxDays: 'Längste Laufzeit neuer API-Schlüssel',
     keyMaxDaysHint: 'Tage. Jeder neue Schlüssel muss dann ein Ende haben. Leer: beliebig.',
-    expiresHint: 'Zeitzone {zone}. Leer: nie.',
+    expiresHint: 'Zeit in {zone}. Leer: nie.',
     createKey: 'Schlüssel erstellen',
     placementsLead:
       'Wo Werbeplätze gezeigt werden. Ein neuer Name in einer Anfrage legt automatisch eine Platzierung an.',

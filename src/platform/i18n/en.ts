@@ -1127,7 +1127,7 @@ export const en = {
     effect:
       'Of {sampled} answers, chosen by chance from about {sessions} of the last {days, number} days, {changed} ' +
       'would have been others, and {emptied} empty.',
-    effectRevenue: 'Expected revenue of all of these answers: {amount}.',
+    effectRevenue: 'Change in the expected revenue of all of these answers: {amount}.',
     cost: 'What the rules cost',
     costLead: 'Stored decisions of the last seven days are made again without each rule.',
     countCost: 'Make them again',

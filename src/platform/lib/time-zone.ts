@@ -87,7 +87,7 @@ export function periodOf(per: CalendarPeriod, zone: string, atMs: number): { sta
   return { startMs: instantOf(zone, Date.UTC(year, month, day)), endMs: instantOf(zone, next) };
 }
 
-/** Where clocks change by half an hour, the hour before takes the half hour that is left, as in `query.ts` of reports. */
+/** Where clocks change by half an hour, the hour before takes the half hour that is left, as in reports. */
 function hourOf(zone: string, atMs: number): { startMs: number; endMs: number } {
   const fullHour = (ms: number): number => ms - ((ms + offsetMs(zone, ms)) % hourMs);
   const startOf = (ms: number): number => fullHour(fullHour(ms));

@@ -57,6 +57,24 @@ test('an advertiser proposes, a publisher refuses with a reason, then approves',
 });
 
 test.each([
+  ['cps', 8, '8% CPS'],
+  ['cpa', 12, 'US$12.00 CPA'],
+])('what an advertiser pays by %s is written as in lists of campaigns', async (kind, amount, text) => {
+  await demo.t.pool.query('update campaigns set payout_kind = $2, payout_amount = $3 where id = $1', [
+    advertiser.campaign,
+    kind,
+    amount,
+  ]);
+  const { body } = await advertiser.user.get(pathOf(advertiser, `/campaigns/${advertiser.campaign}`));
+  expect(body.replaceAll('\u00a0', ' ')).toContain(text);
+});
+
+test('each tag of an advertiser says where it belongs', async () => {
+  const { body } = await advertiser.user.get(pathOf(advertiser, '/tracking'));
+  expect(body.replaceAll(/aria-label="[^"]*"/g, '')).toContain('On the page after the purchase');
+});
+
+test.each([
   ['en-GB', 'Download CSV'],
   ['de-DE', 'CSV herunterladen'],
 ] as const)('in %s an advertiser reads a report of its own campaigns', async (locale, csv) => {

@@ -1,10 +1,8 @@
-import type { View } from '../../../management/resource.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
 import { hiddenField } from '../../../shell/actions.ts';
 import { card, copyable } from '../../../shell/components.ts';
 import { columns, fieldGroup, moreFields } from '../../../shell/field-groups.ts';
-import { percent, perLocale } from '../../../shell/format.ts';
 import type { Choice, FormBuilder } from '../../../shell/forms.ts';
 import type { OwnKind } from '../../event-kinds.ts';
 import { payoutKinds } from '../../rules.ts';
@@ -100,16 +98,6 @@ const detailFields = (form: FormBuilder, picker: Picker): Html =>
     form.checkbox('is_product', { label: t('campaigns.isProduct') }),
     form.checkbox('is_loyalty', { label: t('campaigns.isLoyalty') }),
   );
-
-/** Payouts have up to six decimals. */
-const payoutFormat = perLocale(
-  (locale, currency) => new Intl.NumberFormat(locale, { style: 'currency', currency, maximumFractionDigits: 6 }),
-);
-
-export function payoutText({ payout_amount: amount, payout_kind: kind, payout_currency: currency }: View): string {
-  const text = kind === 'cps' ? percent(Number(amount) / 100) : payoutFormat(String(currency)).format(Number(amount));
-  return `${text}\u00a0${String(kind).toUpperCase()}`;
-}
 
 /** The stored rules as the API has them. */
 export const rulesJson = (rules: unknown): Html =>

@@ -11,9 +11,9 @@ import { columns, fieldGroup } from '../../../shell/field-groups.ts';
 import { type Choice, createForm, type FormBuilder, type FormValues } from '../../../shell/forms.ts';
 import { defaultButton } from '../../../shell/row-list.ts';
 import type { OwnKind } from '../../event-kinds.ts';
+import { payoutText } from '../../payout-text.ts';
 import type { PublisherContext } from '../../publisher-pages.ts';
 import type { Publisher } from '../../types.ts';
-import { payoutText } from './campaign-form.ts';
 import { capParts, frequencyCapFields, totalCapFields } from './caps-form.ts';
 import { partsToForm, readParts, storedField } from './rules-part.ts';
 
