@@ -26,9 +26,11 @@ const patterns = texts.filter(([, text]) => text.includes('{')).map(patternOf);
 
 /**
  * A text of the API in the language of the reader. The API speaks English; the section `apiTexts` of the message files
- * has its texts, and what is not there stays English.
+ * has its texts, and what is not there stays English. Null in a body is an empty field in a form.
  */
 export function apiText(text: string): string {
+  const [, problem] = /^(.*), or null$/s.exec(text) ?? [];
+  if (problem !== undefined) return t('forms.orEmpty', { problem: apiText(problem) });
   const { language, locale } = reader();
   if (language === 'en' && locale !== pseudoLocale) return text;
   const name = names.get(text);

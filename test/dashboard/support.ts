@@ -88,3 +88,7 @@ export function cookieFrom(answer: Response, name: string): string | null {
 
 /** The CSRF token of a page's forms. */
 export const csrfIn = (body: string): string => /name="_csrf" value="([^"]+)"/.exec(body)?.[1] ?? '';
+
+/** What a refused form says at its fields. */
+export const errorsIn = (body: string): string[] =>
+  [...body.matchAll(/<p class="field-error"[^>]*>([^<]*)</g)].map(([, text = '']) => text);

@@ -2,13 +2,12 @@ import { Readable } from 'node:stream';
 import type { PublisherContext } from '../../catalog/publisher-pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import type { View } from '../../management/resource.ts';
-import { AppError } from '../../platform/errors.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { csrfField, saveForm } from '../../shell/actions.ts';
 import { drawnChart } from '../../shell/chart.ts';
 import { card, notice } from '../../shell/components.ts';
-import { type Fields, hasRole, keyIn, viewerOf } from '../../shell/context.ts';
+import { type Fields, fieldErrorsOf, hasRole, keyIn, viewerOf } from '../../shell/context.ts';
 import { columns } from '../../shell/field-groups.ts';
 import { count, momentText, percent, utc } from '../../shell/format.ts';
 import { createForm, type FormBuilder } from '../../shell/forms.ts';
@@ -89,9 +88,11 @@ async function addMembers(
     const target = { publisherId: context.publisher.id, audienceId };
     return { to, done: importedText(await importMembers(importDeps, target, Readable.from([bytes]))) };
   } catch (err) {
-    if (!(err instanceof AppError) || err.status >= 500) throw err;
-    const [first] = err.details ?? [];
-    return refused(t('audiences.noneRead', { first: first === undefined ? '' : `${first.path} ${first.message}` }));
+    const [{ path, message } = { path: '', message: '' }] = fieldErrorsOf(err);
+    const [, line] = /^\/lines\/(\d+)$/.exec(path) ?? [];
+    return refused(
+      line === undefined ? message : t('audiences.noneRead', { first: t('forms.line', { line, message }) }),
+    );
   }
 }
 

@@ -15,7 +15,7 @@ import type { StockView } from '../stock.ts';
 type Shown = { offerId: number; pool: PoolView | null; stock: StockView };
 
 export const cardId = 'coupons';
-const fileField = 'codes_file';
+export const fileField = 'codes_file';
 
 /** A form that was refused, with what was typed. */
 export type Refused = { form: 'add' | 'settings'; typed: FormValues; errors: FieldErrors };
@@ -61,16 +61,14 @@ function stockPart({ publisher }: PublisherContext, pool: PoolView, stock: Stock
 function addForm(context: PublisherContext, path: string, refused: Refused | null): Html {
   const form = createForm(refused?.typed ?? {}, refused?.errors);
   const file = html`
-    <div class="field">
-      <div class="label"><label for="f-codes-file">${t('coupons.file')}</label></div>
-      <input type="file" id="f-codes-file" name="${fileField}" accept=".csv,.txt,text/csv,text/plain">
-    </div>`;
+    <div class="label"><label for="f-codes-file">${t('coupons.file')}</label></div>
+    <input type="file" id="f-codes-file" name="${fileField}" accept=".csv,.txt,text/csv,text/plain">`;
   return html`
     <form class="form upload" method="post" enctype="multipart/form-data" action="${path}/add" data-keep>
       ${csrfField(context.viewer)}
       ${form.summary()}
       ${columns([
-        file,
+        form.custom(fileField, t('coupons.file'), file),
         form.input('pattern', { label: t('coupons.pattern'), hint: t('coupons.patternHint') }),
         form.input('count', { label: t('coupons.count'), type: 'number' }),
         form.input('shared', { label: t('coupons.shared') }),

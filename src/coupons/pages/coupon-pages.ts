@@ -1,5 +1,6 @@
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
+import { AppError } from '../../platform/errors.ts';
 import type { Html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
@@ -10,7 +11,7 @@ import type { PageResult } from '../../shell/pages.ts';
 import { typedValues } from '../../shell/row-list.ts';
 import type { Upload } from '../../shell/uploads.ts';
 import type { CouponService } from '../service.ts';
-import { cardId, dayIn, expiresWas, type Refused } from './coupon-card.ts';
+import { cardId, dayIn, expiresWas, fileField, type Refused } from './coupon-card.ts';
 
 type Services = Shell & {
   management: ManagementClient;
@@ -33,7 +34,7 @@ export function couponPages(app: App, services: Services): void {
       try {
         return { to, done: await work(context, fields, upload) };
       } catch (err) {
-        const errors = fieldErrorsOf(err);
+        const errors = fieldErrorsOf(err).map(inFile);
         if (form !== null) return refusedPage(services, context, form, errors);
         return { to, failed: errors.map(({ message }) => message).join(' ') };
       }
@@ -45,7 +46,9 @@ export function couponPages(app: App, services: Services): void {
     '/offers/:key/coupons/add',
     'manager',
     act(async (context, fields, upload) => {
-      const { added, duplicate_count: duplicates } = await service.add(...callOf(context), givenIn(fields, upload));
+      const call = callOf(context);
+      await service.count(...call); // another publisher's offer is not found, whatever is typed
+      const { added, duplicate_count: duplicates } = await service.add(...call, givenIn(fields, upload));
       return t('coupons.added', { added, duplicates });
     }, 'add'),
   );
@@ -95,13 +98,21 @@ async function refusedPage(
   };
 }
 
+/** Errors of a line belong to the field with the file. */
+function inFile({ path, message }: FieldErrors[number]): FieldErrors[number] {
+  const [, line] = /^\/lines\/(\d+)$/.exec(path) ?? [];
+  return line === undefined
+    ? { path, message }
+    : { path: `/${fileField}`, message: t('forms.line', { line, message }) };
+}
+
+/** @throws AppError invalid_request: not one of the three ways, but none or several */
 function givenIn(fields: Fields, upload: Upload | null): unknown {
+  const [shared, pattern] = [fields.text('shared'), fields.text('pattern')];
+  if ([upload !== null, shared !== '', pattern !== ''].filter(Boolean).length !== 1)
+    throw new AppError('invalid_request', { details: [{ path: `/${fileField}`, message: t('coupons.oneOf') }] });
   if (upload !== null) return upload.bytes;
-  const [shared, pattern] = [fields.text('shared').trim(), fields.text('pattern').trim()];
-  return {
-    ...(shared === '' ? {} : { shared }),
-    ...(pattern === '' ? {} : { pattern, count: fields.number('count') }),
-  };
+  return pattern === '' ? { shared } : { pattern, count: fields.number('count') };
 }
 
 /** Codes are good until the end of the day; one that was not edited keeps its time. */

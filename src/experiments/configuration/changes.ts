@@ -45,6 +45,9 @@ const changesSchema = Type.Partial(
 
 export const share = Type.Number({ minimum: 0, maximum: 1 });
 
+/** Of a share, to 0.01 %. */
+export const percentOf = (part: number): number => Math.round(part * 1e4) / 100;
+
 /** Beside the control (count). */
 export const maxArms = 4;
 

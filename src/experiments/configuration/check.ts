@@ -2,7 +2,7 @@ import { holdoutArm } from '../../catalog/experiments.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
-import { checkChanges, maxArms } from './changes.ts';
+import { checkChanges, maxArms, percentOf } from './changes.ts';
 import type { ExperimentValues } from './view.ts';
 
 /** What the shape does not say of an experiment. */
@@ -13,9 +13,12 @@ export async function check(
   const details: ErrorDetail[] = [];
   const total = arms.reduce((sum, arm) => sum + arm.share, holdout);
   if (arms.length === 0 && holdout === 0)
-    details.push({ path: '/arms', message: 'must hold an arm, or there must be a hold-out' });
+    details.push({ path: '/arms', message: 'There must be an arm or a hold-out' });
   if (total > 1 + 1e-9)
-    details.push({ path: '/arms', message: `have shares of ${round(total)} together with the hold-out: at most 1` });
+    details.push({
+      path: '/arms',
+      message: `All shares come to ${percentOf(total)} % together with the hold-out: at most 100 %`,
+    });
   if (arms.filter(({ changes }) => Object.keys(changes).length > 0).length > maxArms)
     details.push({ path: '/arms', message: `must be at most ${maxArms} beside the control` });
   for (const [at, arm] of arms.entries()) {
@@ -28,7 +31,7 @@ export async function check(
     details.push({ path: '/end_at', message: 'must be after the start' });
   for (const [name, value] of Object.entries({ start_at, end_at }))
     if (value !== null && !Number.isFinite(timeOf(value) ?? Number.NaN))
-      details.push({ path: `/${name}`, message: 'must be a time such as 2030-01-31T12:00:00Z' });
+      details.push({ path: `/${name}`, message: 'must be a time such as 2031-01-31T12:00:00Z' });
   if (campaign_id !== null && holdout === 0)
     details.push({ path: '/holdout', message: 'must be above 0: the campaign is withheld from it' });
   for (const [at, step] of (ramp ?? []).entries()) {
@@ -38,8 +41,6 @@ export async function check(
   }
   return [...details, ...(await unknownRows({ arms, campaign_id }, work))];
 }
-
-const round = (value: number): number => Math.round(value * 1e4) / 1e4;
 
 /** Themes and campaigns that the publisher does not have. Themes are locked against removal meanwhile. */
 async function unknownRows(

@@ -217,5 +217,5 @@ const layerFull = ({ key, layer }: ExperimentValues, others: readonly LiveExperi
       .filter((other) => other.layer === layer)
       .map((other) => other.key)
       .join(', ')}.`,
-    details: [{ path: '/arms', message: 'have larger shares than the layer has left' }],
+    details: [{ path: '/arms', message: 'The layer has not enough users left for these shares' }],
   });

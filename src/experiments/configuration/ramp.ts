@@ -3,7 +3,7 @@ import { admittedShare } from '../../catalog/experiments.ts';
 import { orNull } from '../../management/resource.ts';
 import { AppError } from '../../platform/errors.ts';
 import { hourMs } from '../../platform/lib/time.ts';
-import { share } from './changes.ts';
+import { percentOf, share } from './changes.ts';
 
 const step = Type.Object(
   {
@@ -30,7 +30,9 @@ export function requireNoneLeave(current: Running, ramp: RampStep[] | null, nowM
   if (admitted(ramp) < admitted(current.ramp))
     throw new AppError('conflict', {
       message: 'Users who are in the experiment would leave it.',
-      details: [{ path: '/ramp', message: `must not be below the share of now, ${admitted(current.ramp)}` }],
+      details: [
+        { path: '/ramp', message: `must not be below the share of now, ${percentOf(admitted(current.ramp))} %` },
+      ],
     });
 }
 

@@ -7,14 +7,19 @@ import type { FieldErrors, Fields } from '../../shell/context.ts';
 import { columns, fieldGroup, moreFields } from '../../shell/field-groups.ts';
 import type { FormBuilder, FormValues } from '../../shell/forms.ts';
 import { editedInstant, instantToLocal } from '../../shell/local-time.ts';
-import { type ArmInput, labelNames, maxArms } from '../configuration/changes.ts';
+import { type ArmInput, labelNames, maxArms, percentOf } from '../configuration/changes.ts';
 import type { RampStep } from '../configuration/ramp.ts';
 
 /** The control is a field of its own; the others have these prefixes. */
 const armNames = Array.from({ length: maxArms }, (_, at) => `arm${at + 1}`);
 
-const percentOf = (share: unknown): string => String(Math.round(Number(share) * 1e4) / 100);
-const shareOf = (fields: Fields, name: string): number => Number(fields.text(name).replace(',', '.') || 0) / 100;
+const percentIn = (fields: Fields, name: string): number => Number(fields.text(name).replace(',', '.') || 0);
+const shareOf = (fields: Fields, name: string): number => percentIn(fields, name) / 100;
+const hasControl = (fields: Fields): boolean => shareOf(fields, 'control') !== 0;
+
+/** Of fields in percent, which the API takes as parts of 1. */
+const shareBounds = { min: 0, max: 100 };
+const liftBounds = { min: 0.1, max: 1000 };
 
 const isControl = ({ changes }: ArmInput): boolean => Object.keys(changes).length === 0;
 
@@ -37,8 +42,8 @@ export function toForm(
         return { [name]: instantToLocal(was, publisher.timeZone), [`${name}.was`]: was };
       }),
     ),
-    holdout: percentOf(holdout ?? 0),
-    smallest_lift: percentOf(smallest_lift ?? 0.05),
+    holdout: percentOf(Number(holdout ?? 0)),
+    smallest_lift: percentOf(Number(smallest_lift ?? 0.05)),
     ramp: ((ramp ?? []) as RampStep[])
       .map(({ after_hours: hours, share }) => `${hours} ${percentOf(share)}`)
       .join('\n'),
@@ -81,7 +86,7 @@ export function readForm(fields: Fields, { publisher }: PublisherContext): Value
     smallest_lift: shareOf(fields, 'smallest_lift'),
     ramp: readRamp(fields.text('ramp')),
     ...Object.fromEntries(times.map((name) => [name, readTime(fields, name, publisher.timeZone)])),
-    arms: [...(control.share > 0 ? [control] : []), ...usedArms(fields).map((name) => readArm(fields, name))],
+    arms: [...(hasControl(fields) ? [control] : []), ...usedArms(fields).map((name) => readArm(fields, name))],
   };
 }
 
@@ -126,21 +131,37 @@ function readTexts(given: string): Values {
   return { settings: given };
 }
 
-/** Errors of arms belong to the fields of their block. */
+type FieldError = FieldErrors[number];
+
+/** Errors of arms belong to the fields of their block, and shares are in percent. */
 export function errorsToForm(errors: FieldErrors, fields: Fields): FieldErrors {
-  const arms = [...(shareOf(fields, 'control') > 0 ? ['control'] : []), ...usedArms(fields)];
-  return errors.map(({ path, message }) => {
-    const [, at = '', rest = ''] = /^\/arms\/(\d+)\/(.*)$/.exec(path) ?? [];
-    const name = arms[Number(at)];
-    if (path === '/arms') return { path: '/holdout', message };
-    const [, step] = /^\/ramp\/(\d+)/.exec(path) ?? [];
-    if (step !== undefined)
-      return { path: '/ramp', message: t('experiments.rampLine', { line: Number(step) + 1, message }) };
-    if (rest === '' || name === undefined) return { path, message };
-    if (name === 'control') return { path: '/control', message };
-    const field = rest.replace(/^changes\//, '');
-    return { path: `/${name}.${/^settings/.test(field) ? 'texts' : field.replaceAll('/', '.')}`, message };
-  });
+  const arms = [...(hasControl(fields) ? ['control'] : []), ...usedArms(fields)];
+  return errors.map((error) => inPercent(inBlock(error, arms), fields));
+}
+
+function inBlock({ path, message }: FieldError, arms: readonly string[]): FieldError {
+  if (path === '/arms') return { path: '/holdout', message };
+  const [, step, part] = /^\/ramp\/(\d+)(\/share)?/.exec(path) ?? [];
+  if (step !== undefined) {
+    const problem = part === undefined ? message : t('experiments.mustBePercent', shareBounds);
+    return { path: '/ramp', message: t('forms.line', { line: Number(step) + 1, message: problem }) };
+  }
+  const [, at = '', rest = ''] = /^\/arms\/(\d+)\/(.*)$/.exec(path) ?? [];
+  const name = arms[Number(at)];
+  if (rest === '' || name === undefined) return { path, message };
+  if (name === 'control') return { path: '/control', message };
+  const field = rest.replace(/^changes\//, '');
+  if (field === 'settings') return { path: `/${name}.texts`, message: t('experiments.mustBeObject') };
+  return { path: `/${name}.${/^settings/.test(field) ? 'texts' : field.replaceAll('/', '.')}`, message };
+}
+
+function inPercent({ path, message }: FieldError, fields: Fields): FieldError {
+  const name = path.slice(1);
+  if (!/^(control|holdout|smallest_lift|arm\d\.share)$/.test(name)) return { path, message };
+  const bounds = name === 'smallest_lift' ? liftBounds : shareBounds;
+  const percent = percentIn(fields, name);
+  const isWithin = percent >= bounds.min && percent <= bounds.max;
+  return { path, message: isWithin ? message : t('experiments.mustBePercent', bounds) };
 }
 
 export function formFields(form: FormBuilder, context: PublisherContext, isNew: boolean): Html {
@@ -170,9 +191,9 @@ export function formFields(form: FormBuilder, context: PublisherContext, isNew: 
       t('experiments.compared'),
       html`<p class="hint">${t('experiments.comparedHint')} ${t('experiments.unitHint')}</p>`,
       columns([
-        form.input('control', { label: t('experiments.control'), type: 'number', min: 0, max: 100, step: '0.01' }),
+        form.input('control', { label: t('experiments.control'), type: 'number', ...shareBounds, step: '0.01' }),
         form.input('holdout', {
-          ...{ label: t('experiments.holdout'), type: 'number', min: 0, max: 100, step: '0.01' },
+          ...{ label: t('experiments.holdout'), type: 'number', ...shareBounds, step: '0.01' },
           hint: t('experiments.holdoutHint', { arm: holdoutArm }),
         }),
         form.select('campaign_id', {
@@ -197,7 +218,7 @@ const planFields = (form: FormBuilder, zone: string): Html =>
     t('experiments.plan'),
     columns([
       form.input('smallest_lift', {
-        ...{ label: t('experiments.smallestLift'), type: 'number', min: 0.1, max: 1000, step: '0.1' },
+        ...{ label: t('experiments.smallestLift'), type: 'number', ...liftBounds, step: '0.1' },
         hint: t('experiments.smallestLiftHint'),
       }),
       form.textarea('ramp', { label: t('experiments.ramp'), hint: t('experiments.rampHint'), rows: 3, code: true }),
@@ -221,7 +242,7 @@ const hidden = (name: string, { values }: FormBuilder): Html =>
 const armFields = (form: FormBuilder, name: string, themes: readonly { value: string; text: string }[]): Html => html`
   ${columns([
     form.input(`${name}.key`, { label: t('experiments.armKey'), code: true, hint: t('experiments.armKeyHint') }),
-    form.input(`${name}.share`, { label: t('experiments.share'), type: 'number', min: 0, max: 100, step: '0.01' }),
+    form.input(`${name}.share`, { label: t('experiments.share'), type: 'number', ...shareBounds, step: '0.01' }),
   ])}
   ${columns([
     form.input(`${name}.offers_per_response`, { label: t('experiments.offers'), type: 'number', min: 1, max: 10 }),

@@ -10,6 +10,7 @@ import { actionButton } from '../../shell/actions.ts';
 import { apiText } from '../../shell/api-text.ts';
 import { badge, type Cell, strongLink, type Tone } from '../../shell/components.ts';
 import { type Fields, fieldErrorsOf, hasRole, keyIn } from '../../shell/context.ts';
+import { fieldName } from '../../shell/field-names.ts';
 import { moment } from '../../shell/format.ts';
 import type { Shell } from '../../shell/layout.ts';
 import type { Pages } from '../../shell/pages.ts';
@@ -140,7 +141,10 @@ type Done = (to: string, fields: Fields) => { done: string; undo?: { to: string 
 
 /** Why something was not done. @throws the error, where it is no refusal */
 function refusalOf(err: unknown): string {
-  const details = fieldErrorsOf(err).map(({ path: at, message }) => `${at.replace(/^\/$/, '')} ${message}`.trim());
+  const details = fieldErrorsOf(err).map(({ path: at, message }) => {
+    const name = at.split('/').at(-1) ?? '';
+    return name === '' || /^\p{Lu}/u.test(message) ? message : `${fieldName(name)}: ${message}`;
+  });
   const { message } = err as Error;
   return details.some((detail) => detail === apiText(message))
     ? details.join(' ')

@@ -6,7 +6,6 @@ test.each([
   'must not be blank',
   'has 201 characters; a code may have 200',
   'must be readable text of one line',
-  'must have one of codes, shared, and pattern with count',
   'must be a whole number from 1 to 1000000',
   'has 10 codes; 500 that cannot be guessed need 5000: add # or *',
   'has nearly no codes that the pool does not have',

@@ -1,0 +1,29 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { setLanguage } from '../../src/accounts/users.ts';
+import { errorsIn, signInAs } from '../dashboard/support.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+
+let t: TestApp;
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t?.close());
+
+test.each([
+  ['en', 'Type ids or choose a file first.', 'Nobody was added: no row can be read. Line 1: the id must not be an'],
+  [
+    'de',
+    'Geben Sie zuerst Kennungen ein',
+    'Niemand wurde hinzugefügt: Keine Zeile ist lesbar. Zeile 1: die Kennung darf weder',
+  ],
+] as const)('ids that cannot be added are refused in %s, by the number of their line', async (language, none, bad) => {
+  const me = await signInAs(t, 'admin');
+  await setLanguage(t.pool, me.userId, language);
+  const base = `/dashboard/p/${t.publisher.id}/audiences`;
+  const key = `list-${language}`;
+  await me.post(base, { key, name: 'List' });
+  const add = async (ids: string): Promise<string[]> =>
+    errorsIn((await me.post(`${base}/${key}/members`, { ids })).body);
+  expect(await add('')).toEqual([expect.stringContaining(none)]);
+  expect(await add('me@mail.example\n+49 30 1234567')).toEqual([expect.stringContaining(bad)]);
+});

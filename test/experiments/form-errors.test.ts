@@ -1,0 +1,73 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { setLanguage } from '../../src/accounts/users.ts';
+import { cookieFrom, errorsIn, signInAs, type TestUser } from '../dashboard/support.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { callsOf } from './support.ts';
+
+let t: TestApp;
+let api: ReturnType<typeof callsOf>;
+let me: TestUser;
+const path = () => `/dashboard/p/${t.publisher.id}/experiments`;
+beforeAll(async () => {
+  t = await createTestApp();
+  api = callsOf(t);
+});
+afterAll(() => t?.close());
+beforeEach(async () => {
+  me = await signInAs(t, 'admin');
+});
+afterEach(() => api.end());
+
+const given = {
+  name: 'N',
+  key: 'n',
+  control: '50',
+  'arm1.key': 'b',
+  'arm1.share': '50',
+  holdout: '',
+  smallest_lift: '5',
+};
+
+/** What the form says at its fields. */
+async function refused(fields: Record<string, string>, language: 'en' | 'de' = 'en'): Promise<string[]> {
+  await setLanguage(t.pool, me.userId, language);
+  const answer = await me.post(path(), { ...given, ...fields });
+  expect(answer.statusCode).toBe(422);
+  return errorsIn(answer.body);
+}
+
+test.each(['control', 'holdout', 'arm1.share'])('%s is refused in percent, as it is typed', async (name) => {
+  for (const typed of ['101', '-1', 'half']) {
+    expect(await refused({ [name]: typed })).toEqual(['Must be a number from 0 to 100.']);
+    expect(await refused({ [name]: typed }, 'de')).toEqual(['Muss eine Zahl von 0 bis 100 sein.']);
+  }
+});
+
+test('the difference to find and the steps of growth are refused in percent', async () => {
+  expect(await refused({ smallest_lift: '' })).toEqual(['Must be a number from 0.1 to 1,000.']);
+  expect(await refused({ smallest_lift: '1001' }, 'de')).toEqual(['Muss eine Zahl von 0,1 bis 1.000 sein.']);
+  expect(await refused({ ramp: '0 10\n24 200' })).toEqual(['Line 2: must be a number from 0 to 100.']);
+  expect(await refused({ ramp: '9999 50' })).toEqual(['Line 1: must be 8760 or less.']);
+});
+
+test('shares of more than all users are added up in percent', async () => {
+  const message = 'All shares come to 120.5 % together with the hold-out: at most 100 %.';
+  expect(await refused({ holdout: '20.5' })).toEqual([message]);
+  const german = 'Alle Anteile ergeben mit der Vergleichsgruppe ohne Angebote 120,5 %: höchstens 100 %.';
+  expect(await refused({ holdout: '20.5' }, 'de')).toEqual([german]);
+});
+
+test('what may be empty says so, and settings that are no JSON object', async () => {
+  expect(await refused({ layer: 'a b' })).toEqual(['Must have 1 to 64 characters of A–Z a–z 0–9 _ . -, or empty.']);
+  expect(await refused({ 'arm1.texts': 'delay 5' })).toEqual(['Must be a JSON object.']);
+});
+
+test('a start that is refused says why without paths of the API', async () => {
+  const arms = [{ key: 'b', share: 0.5, changes: { floor: 1 } }];
+  for (const key of ['one', 'two']) expect((await api.manage('POST', '', { key, arms })).status).toBe(201);
+  expect((await me.post(`${path()}/one/start`)).statusCode).toBe(303);
+  const answer = await me.post(`${path()}/two/start`);
+  const cookie = `${me.cookie}; ${cookieFrom(answer, 'perkwire_flash')}`;
+  const { body } = await me.get(`${path()}/two`, { cookie });
+  expect(body).toContain('What is compared: floor is also changed by one');
+});
