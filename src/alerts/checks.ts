@@ -8,9 +8,12 @@ import { hourMs } from '../platform/lib/time.ts';
 import { findPlacementDrops, type PlacementDrop } from '../reports/placement-drops.ts';
 import { currencyOf } from '../reports/service.ts';
 import type { AlertFact } from './kinds.ts';
-import { recordAlerts } from './record.ts';
+import { recordAlerts, recordLasting } from './record.ts';
 
 type CheckDeps = { pool: pg.Pool; catalog: AccountDeps['catalog']; now: () => number };
+
+/** One process at a time looks at what lasts. */
+const lockSql = "select pg_advisory_xact_lock(hashtext('perkwire_alerts'))";
 
 const nearlyUsed = 0.8;
 
@@ -47,20 +50,30 @@ export async function checkKeys({ pool, now }: Pick<CheckDeps, 'pool' | 'now'>):
 
 /**
  * Records the offers whose codes run low, by share or at today's rate, and those that are paused without any: each
- * once, until codes are added or removed.
+ * once, until codes were added and it is no longer so. A day that begins, whose rate is not known, ends nothing.
  */
 export async function checkCoupons({ pool, catalog, now }: CheckDeps): Promise<void> {
   const [{ offers }, nowMs] = [catalog.current(), now()];
-  const facts = (await readStock(pool, null, nowMs)).flatMap(({ offerId, publisherId, paused, view }): AlertFact[] => {
-    const offer = offers.get(offerId);
-    // A pool without a code ever is one that is being filled.
-    if (offer === undefined || view.total === 0 || !(paused || view.low)) return [];
-    const { left, hours_left: hoursLeft, total } = view;
-    const data = { offer_id: offerId, name: offer.copy.title, left, hours_left: hoursLeft };
-    const kind = paused ? 'coupons.empty' : 'coupons.low';
-    return [{ publisherId, kind, subject: String(offerId), cause: `of ${total}`, data }];
+  await transaction(pool, async (executor) => {
+    await executor.query(lockSql);
+    const stock = await readStock(executor, null, nowMs);
+    const facts = stock.flatMap(({ offerId, publisherId, paused, supply, view }): AlertFact[] => {
+      const offer = offers.get(offerId);
+      // A pool without a code ever is one that is being filled.
+      if (offer === undefined || view.total === 0 || view.loading !== null || !(paused || view.low)) return [];
+      const { left, hours_left: hoursLeft } = view;
+      const data = { offer_id: offerId, name: offer.copy.title, left, hours_left: hoursLeft };
+      const kind = paused ? 'coupons.empty' : 'coupons.low';
+      return [{ publisherId, kind, subject: String(offerId), cause: supply, data }];
+    });
+    const told = new Set(facts.map(({ subject }) => subject));
+    const pools = new Map(stock.map((one) => [String(one.offerId), one]));
+    const stays = ({ subject, cause }: { subject: string; cause: string }): boolean => {
+      const known = pools.get(subject);
+      return !told.has(subject) && known !== undefined && (known.supply === cause || known.view.loading !== null);
+    };
+    await recordLasting(executor, ['coupons.low', 'coupons.empty'], { facts, stays }, nowMs);
   });
-  await recordAlerts(pool, facts, nowMs);
 }
 
 /** Hours that are compared with those of last week (count). */
@@ -74,28 +87,13 @@ export async function checkPlacements({ pool, catalog, now }: CheckDeps): Promis
   const nowMs = now();
   const publisherIds = [...catalog.current().publishers.keys()];
   await transaction(pool, async (executor) => {
-    await executor.query("select pg_advisory_xact_lock(hashtext('perkwire_alerts'))");
+    await executor.query(lockSql);
     const drops = await findPlacementDrops(executor, { publisherIds, nowMs, hours: comparedHours });
     if (drops === null) return;
-    const { rows } = await executor.query<{ id: string; key: string }>(
-      `select id, concat_ws(' ', publisher_id, kind, subject) as key from alerts
-      where kind like 'placement.%' and ended_at is null`,
-    );
-    const found = new Set(drops.map(keyOf));
-    const over = rows.filter(({ key }) => !found.has(key)).map(({ id }) => id);
-    await executor.query('update alerts set ended_at = $2 where id = any($1::bigint[])', [over, new Date(nowMs)]);
-    const open = new Set(rows.map(({ key }) => key));
-    const fresh = drops.filter((drop) => !open.has(keyOf(drop)));
-    await recordAlerts(
-      executor,
-      fresh.map((drop) => factOf(drop, currencyOf(catalog.current(), drop.publisherId), nowMs)),
-      nowMs,
-    );
+    const facts = drops.map((drop) => factOf(drop, currencyOf(catalog.current(), drop.publisherId), nowMs));
+    await recordLasting(executor, ['placement.fill_rate', 'placement.revenue'], { facts }, nowMs);
   });
 }
-
-const keyOf = ({ publisherId, metric, placement }: PlacementDrop): string =>
-  `${publisherId} placement.${metric} ${placement}`;
 
 const factOf = (
   { publisherId, metric, placement, now, before }: PlacementDrop,

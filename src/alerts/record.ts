@@ -1,6 +1,6 @@
 import type { Executor } from '../platform/db/pool.ts';
 import type { SentEvent } from '../webhooks/send-operational.ts';
-import { type AlertFact, kindOfEvent } from './kinds.ts';
+import { type AlertFact, type AlertKind, kindOfEvent } from './kinds.ts';
 
 /**
  * Records what happened, each cause once, and a message for each rule that asks for its kind. What is muted is recorded
@@ -34,6 +34,33 @@ export async function recordAlerts(executor: Executor, facts: readonly AlertFact
       new Date(nowMs),
     ],
   );
+}
+
+type Lasting = Pick<AlertFact, 'publisherId' | 'kind' | 'subject' | 'cause'>;
+
+const keyOf = ({ publisherId, kind, subject }: Lasting): string => `${publisherId} ${kind} ${subject}`;
+
+/**
+ * Records what is checked again and again: once for the time that it lasts. Alerts of these kinds that are no facts any
+ * more are over, but for those that stay.
+ */
+export async function recordLasting(
+  executor: Executor,
+  kinds: readonly AlertKind[],
+  { facts, stays = () => false }: { facts: readonly AlertFact[]; stays?: (alert: Lasting) => boolean },
+  nowMs: number,
+): Promise<void> {
+  const { rows } = await executor.query<Lasting & { id: string }>(
+    `select id, publisher_id as "publisherId", kind, subject, cause from alerts
+    where kind = any($1::text[]) and ended_at is null`,
+    [kinds],
+  );
+  const found = new Set(facts.map(keyOf));
+  const over = rows.filter((alert) => !found.has(keyOf(alert)) && !stays(alert)).map(({ id }) => id);
+  await executor.query('update alerts set ended_at = $2 where id = any($1::bigint[])', [over, new Date(nowMs)]);
+  const open = new Set(rows.map(keyOf));
+  const fresh = facts.filter((fact) => !open.has(keyOf(fact)));
+  await recordAlerts(executor, fresh, nowMs);
 }
 
 /** The outlet of operational events: records those that people can be told of, in the transaction that sends them. */

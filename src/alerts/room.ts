@@ -61,7 +61,7 @@ const jobsOf = (deps: Checked): readonly Job[] => [
     name: 'coupon alerts',
     roles: ['worker'],
     pauseMs: minuteMs,
-    locks: 'rows of alerts, in the order of their key',
+    locks: 'an advisory lock: one process at a time; rows of alerts, in the order of their key',
     run: () => checkCoupons(deps),
   },
   {

@@ -48,6 +48,7 @@ type StockRow = {
   publisher_id: number;
   is_shared: boolean;
   unused: string;
+  last_position: string;
   given: string;
   held: string;
   ended: string;
@@ -61,8 +62,15 @@ type StockRow = {
   lines: string | null;
 };
 
-/** A pool with its counts. */
-export type PoolStock = { offerId: number; publisherId: number; isShared: boolean; paused: boolean; view: StockView };
+/** A pool with its counts; `supply` is another one after codes were added, and never one that was there before. */
+export type PoolStock = {
+  offerId: number;
+  publisherId: number;
+  isShared: boolean;
+  paused: boolean;
+  supply: string;
+  view: StockView;
+};
 
 /** Progress that is older than this belongs to a process that has ended (milliseconds). */
 const loadSeenMs = 60_000;
@@ -71,7 +79,7 @@ const loadSeenMs = 60_000;
 export async function readStock(executor: Executor, offerId: number | null, nowMs: number): Promise<PoolStock[]> {
   const { rows } = await executor.query<StockRow>(
     `select p.offer_id, p.publisher_id, p.shared_code is not null as is_shared, p.drained_at is not null as paused,
-      s.last_position - s.next_position + 1 as unused, s.given, s.held, s.redeemed, s.cancelled,
+      s.last_position, s.last_position - s.next_position + 1 as unused, s.given, s.held, s.redeemed, s.cancelled,
       case when s.held = 0 then 0 else (
         select count(*) from coupons c where c.offer_id = p.offer_id and c.held_until <= $2::timestamptz
       ) end as ended,
@@ -87,6 +95,7 @@ export async function readStock(executor: Executor, offerId: number | null, nowM
     publisherId: row.publisher_id,
     isShared: row.is_shared,
     paused: row.paused,
+    supply: row.last_position,
     view: viewOf(row, nowMs),
   }));
 }

@@ -1,13 +1,12 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { csrfTokenOf } from '../../src/accounts/access.ts';
-import { checkBudgets, checkCoupons, checkKeys, checkPlacements } from '../../src/alerts/checks.ts';
+import { checkBudgets, checkKeys, checkPlacements } from '../../src/alerts/checks.ts';
 import { recordAlerts, recordOperationalEvents } from '../../src/alerts/record.ts';
 import { sendAlertMessages } from '../../src/alerts/send.ts';
 import { periodName } from '../../src/budgets/usage.ts';
 import { dayMs, hourMs } from '../../src/platform/lib/time.ts';
 import { sendOperationalEvents } from '../../src/webhooks/send-operational.ts';
-import { couponCalls } from '../coupons/support.ts';
 import { openAs, origin, signInAs, type TestUser } from '../dashboard/support.ts';
 import { addSums } from '../reports/support.ts';
 import { closeContexts, openBrowser } from '../support/browser.ts';
@@ -354,42 +353,4 @@ test('the end of a key is told of 30, 7 and 1 days before, as far as it was made
   const inbox = textOf((await analyst.get(`/dashboard/p/${manager.id}/alerts`)).body);
   expect(inbox).toContain('API key expires within 30 days: Old till');
   expect(inbox).toContain('It has not been used.');
-});
-
-test('codes that run low, and an offer without any, are told of once, and again after codes were added', async () => {
-  const { publisher, pool } = t;
-  const { rows } = await pool.query<{ id: number }>('select min(id) as id from offers where publisher_id = $1', [
-    publisher.id,
-  ]);
-  const offerId = rows[0]?.id as number;
-  const coupons = couponCalls(t);
-  const told = async () =>
-    (
-      await pool.query("select kind, data->'left' as left from alerts where kind like 'coupons.%' order by id")
-    ).rows.map(({ kind, left }) => `${kind} ${left}`);
-  const check = () => checkCoupons({ pool, catalog: t.deps.catalog, now: () => Date.now() });
-  await coupons.add(offerId, { codes: Array.from({ length: 10 }, (_, index) => `LOW-${index}`) });
-  await check();
-  expect(await told()).toEqual([]);
-  const given = (count: number) =>
-    pool.query('update coupon_stock set next_position = next_position + $2, given = given + $2 where offer_id = $1', [
-      offerId,
-      count,
-    ]);
-  await given(9);
-  await check();
-  await check();
-  expect(await told()).toEqual(['coupons.low 1']);
-  await given(1);
-  await pool.query('update coupon_pools set drained_at = now() where offer_id = $1', [offerId]);
-  await check();
-  await check();
-  expect(await told()).toEqual(['coupons.low 1', 'coupons.empty 0']);
-  await coupons.add(offerId, { codes: ['LOW-NEW'] });
-  await check();
-  expect(await told()).toEqual(['coupons.low 1', 'coupons.empty 0', 'coupons.low 1']);
-  const manager = await signInAs(t, 'manager', publisher.id);
-  const inbox = textOf((await manager.get(`/dashboard/p/${publisher.id}/alerts`)).body);
-  expect(inbox).toContain('Few coupon codes are left:');
-  expect(inbox).toContain('The offer is shown to nobody until codes are added.');
 });

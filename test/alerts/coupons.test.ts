@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { checkCoupons } from '../../src/alerts/checks.ts';
+import { markStock } from '../../src/coupons/pools.ts';
+import { dayMs } from '../../src/platform/lib/time.ts';
+import { couponCalls } from '../coupons/support.ts';
+import { signInAs } from '../dashboard/support.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+
+let t: TestApp;
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t?.close());
+
+const add = async (offerId: number, count: number): Promise<void> => {
+  const codes = Array.from({ length: count }, () => randomUUID());
+  expect((await couponCalls(t).add(offerId, { codes })).status).toBe(201);
+};
+const give = async (offerId: number, count: number): Promise<void> => {
+  const text = 'update coupon_stock set next_position = next_position + $2, given = given + $2 where offer_id = $1';
+  await t.pool.query(text, [offerId, count]);
+  await markStock(t.pool, offerId, Date.now());
+};
+/** What is told of an offer after two looks: `left`, and whether it is over. */
+const told = async (offerId: number, nowMs = Date.now()): Promise<string[]> => {
+  for (const _ of [1, 2]) await checkCoupons({ ...t.deps, now: () => nowMs });
+  const { rows } = await t.pool.query<{ kind: string; left: number; over: boolean }>(
+    `select kind, data -> 'left' as left, ended_at is not null as over from alerts
+    where kind like 'coupons.%' and subject = $1 order by id`,
+    [String(offerId)],
+  );
+  return rows.map(({ kind, left, over }) => `${kind} ${left}${over ? ' over' : ''}`);
+};
+
+test('codes that run low, and an offer without any, are told of once', async () => {
+  await add(1, 10);
+  expect(await told(1)).toEqual([]);
+  await give(1, 9);
+  expect(await told(1)).toEqual(['coupons.low 1']);
+  await give(1, 1);
+  expect(await told(1)).toEqual(['coupons.low 1 over', 'coupons.empty 0']);
+  await add(1, 1);
+  expect(await told(1)).toEqual(['coupons.low 1 over', 'coupons.empty 0 over', 'coupons.low 1']);
+  const manager = await signInAs(t, 'manager');
+  const inbox = (await manager.get(`/dashboard/p/${t.publisher.id}/alerts`)).body;
+  expect(inbox).toContain('Few coupon codes are left:');
+  expect(inbox).toContain('The offer is shown to nobody until codes are added.');
+});
+
+test('codes that stay low although some are added are not told of again, those that run low later are', async () => {
+  await add(2, 100);
+  await give(2, 99);
+  expect(await told(2)).toEqual(['coupons.low 1']);
+  await add(2, 1);
+  expect(await told(2)).toEqual(['coupons.low 1']);
+  await add(2, 100);
+  expect(await told(2)).toEqual(['coupons.low 1 over']);
+  await give(2, 100);
+  expect(await told(2)).toEqual(['coupons.low 1 over', 'coupons.low 2']);
+});
+
+test('codes are told of as low also where there are as many as before', async () => {
+  await add(3, 10);
+  await give(3, 9);
+  expect(await told(3)).toEqual(['coupons.low 1']);
+  await couponCalls(t).removeCodes(3);
+  expect(await told(3)).toEqual(['coupons.low 1 over', 'coupons.empty 0']);
+  await add(3, 1);
+  expect(await told(3)).toEqual(['coupons.low 1 over', 'coupons.empty 0 over', 'coupons.low 1']);
+});
+
+test('codes that are low at today’s rate are told of once, also when the rate of a new day is not known', async () => {
+  const noonMs = Math.floor(Date.now() / dayMs) * dayMs + dayMs / 2;
+  await add(4, 100);
+  await t.pool.query('update coupon_pools set low_hours = 24 where offer_id = 4');
+  await give(4, 60);
+  await t.pool.query('update coupon_stock set given_before = 0, day = $1::date where offer_id = 4', [new Date(noonMs)]);
+  expect(await told(4, noonMs)).toEqual(['coupons.low 40']);
+  expect(await told(4, noonMs + dayMs / 2)).toEqual(['coupons.low 40']);
+  expect(await told(4, noonMs)).toEqual(['coupons.low 40']);
+});
