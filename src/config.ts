@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type EventLogSetting, parseEventLog } from './config/event-log.ts';
 import { type ImageStoreSetting, parseImageStore } from './config/image-store.ts';
+import type { Net } from './config/nets.ts';
 import { type OidcSetting, parseOidc } from './config/oidc.ts';
 import {
   type HttpProxy,
@@ -13,7 +14,7 @@ import {
   type SyslogSetting,
 } from './config/outgoing.ts';
 import {
-  checkNets,
+  parseAllowedNets,
   parseDatabaseUrl,
   parsePeppers,
   parseProcesses,
@@ -67,7 +68,7 @@ export type Config = {
   /** false: dashboard users sign in at the OpenID provider only. */
   passwordSignIn: boolean;
   logLevel: string;
-  webhookAllowNets: string;
+  webhookAllowNets: readonly Net[];
   webhookAllowHttp: boolean;
   /** null: calls go out directly. */
   webhookProxy: HttpProxy | null;
@@ -148,7 +149,7 @@ export function loadConfig(
     oidc: parseOidc(raw, problems),
     passwordSignIn: raw.PASSWORD_SIGN_IN,
     logLevel: raw.LOG_LEVEL,
-    webhookAllowNets: checkNets(raw.WEBHOOK_ALLOW_NETS, problems),
+    webhookAllowNets: parseAllowedNets(raw.WEBHOOK_ALLOW_NETS, problems),
     webhookAllowHttp: raw.WEBHOOK_ALLOW_HTTP,
     webhookProxy: parseHttpProxy(raw.WEBHOOK_PROXY, problems),
     eventLog: parseEventLog(raw, problems),

@@ -62,7 +62,7 @@ describe('defaults', () => {
       imageCacheDir: '.data/image-cache',
       imageCacheDiskMb: 256,
       imageStore: { kind: 'database' },
-      webhookAllowNets: '',
+      webhookAllowNets: [],
       webhookAllowHttp: false,
       webhookProxy: null,
       metricsToken: null,
@@ -122,7 +122,10 @@ describe('values', () => {
   });
 
   test('WEBHOOK_ALLOW_NETS is a list of nets', () => {
-    expect(load({ WEBHOOK_ALLOW_NETS: '10.0.0.0/8, fd00::/8' }).webhookAllowNets).toBe('10.0.0.0/8, fd00::/8');
+    expect(load({ WEBHOOK_ALLOW_NETS: '10.0.0.0/8, fd00::/8' }).webhookAllowNets.map(String)).toEqual([
+      '10.0.0.0,8',
+      'fd00::,8',
+    ]);
     for (const text of ['10.0.0.1', '10.0.0.0/33', 'intranet', '10.0.0.0/8;fd00::/8'])
       expect(namesOf(problemsOf({ WEBHOOK_ALLOW_NETS: text })), text).toEqual(['WEBHOOK_ALLOW_NETS']);
   });

@@ -1,5 +1,5 @@
+import { parseNets } from '../../src/config/nets.ts';
 import { createPool } from '../../src/platform/db/pool.ts';
-import { parseNets } from '../../src/platform/lib/nets.ts';
 import { userAgent } from '../../src/platform/version.ts';
 import { buildRequest } from '../../src/webhooks/dispatcher/send/request.ts';
 import { createSender } from '../../src/webhooks/sender.ts';

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { plainText as unescaped } from '../platform/http/html.ts';
+import { ownOf } from '../platform/lib/own.ts';
 import { parseUrl } from '../platform/lib/url.ts';
 import { plainText, wordFinder } from './blocked-words.ts';
 import { categoriesOf, plainCategory } from './content-taxonomy.ts';
@@ -12,9 +13,8 @@ export const noLists: OfferLists = {
   allowed: { categories: [], brands: [], advertisers: [], domains: [] },
 };
 
-/** The lists of a placement, which may have any name, such as `constructor`. */
 export const listsAt = ({ placements }: Pick<StoredControls, 'placements'>, name: string): OfferLists =>
-  (Object.hasOwn(placements, name) ? placements[name] : undefined) ?? noLists;
+  ownOf(placements, name) ?? noLists;
 
 export const noControls: StoredControls = {
   ...noLists,

@@ -4,6 +4,7 @@ import { createRow, getRow, removeRow, updateRow } from '../management/rows.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import { AppError } from '../platform/errors.ts';
 import { type Fields, merge } from '../platform/lib/merge.ts';
+import { ownOf } from '../platform/lib/own.ts';
 import type { ArmChanges } from './experiments.ts';
 import { getControls, setControls, storedOf } from './resources/controls.ts';
 import { placements } from './resources/placements.ts';
@@ -61,7 +62,7 @@ export async function writeUnitChanges(
 export async function undoUnitChanges(work: Work, written: readonly WrittenRow[]): Promise<void> {
   for (const row of written.toReversed()) {
     const current = await currentOf(work, row);
-    const changed = Object.entries(row.fields).filter(([name, { new: now }]) => !isSame(current[name], now));
+    const changed = Object.entries(row.fields).filter(([name, { new: now }]) => !isSame(ownOf(current, name), now));
     if (changed.length > 0)
       throw new AppError('conflict', {
         message: `It was changed since: ${changed.map(([name]) => `${name} of ${row.resource} ${row.key}`)}.`,
@@ -137,22 +138,18 @@ function copyTheme(work: Work, theme: View, { settings, suffix }: Settings): Pro
 
 const nobody = () => undefined;
 
-const floorsOf = async (work: Work): Promise<Record<string, number>> =>
-  byName((await getControls(work, String(work.publisherId), nobody)).view.floors);
-
-/** Placements may have any name, such as `constructor`. */
-const byName = (floors: Readonly<Record<string, number>>): Record<string, number> =>
-  Object.assign(Object.create(null), floors);
+const floorsOf = async (work: Work): Promise<Readonly<Record<string, number>>> =>
+  (await getControls(work, String(work.publisherId), nobody)).view.floors;
 
 /** Floors by placement; null and undefined: none. */
 async function writeFloors(work: Work, wanted: Readonly<Record<string, unknown>>): Promise<WrittenRow[]> {
   const key = String(work.publisherId);
   const { view } = await getControls(work, key, nobody);
-  const floors = byName(view.floors);
+  const { floors } = view;
   const fields = Object.fromEntries(
     Object.entries(wanted)
-      .filter(([name, floor]) => !isSame(floors[name], floor))
-      .map(([name, floor]) => [name, { old: floors[name] ?? null, new: floor ?? null }]),
+      .map(([name, floor]) => [name, { old: ownOf(floors, name) ?? null, new: floor ?? null }] as const)
+      .filter(([, { old, new: now }]) => !isSame(old, now)),
   );
   if (Object.keys(fields).length === 0) return [];
   const after = Object.fromEntries(

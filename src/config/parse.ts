@@ -1,6 +1,6 @@
-import { BlockList, isIPv4 } from 'node:net';
 import { availableParallelism } from 'node:os';
 import proxyAddr from '@fastify/proxy-addr';
+import { type Net, parseNets } from './nets.ts';
 import type { Variables } from './schema.ts';
 import { parseServerList } from './server-list.ts';
 
@@ -75,23 +75,10 @@ function isNet(text: string): boolean {
   }
 }
 
-/** Checks WEBHOOK_ALLOW_NETS, which the guard of addresses reads. @param problems gets what is wrong */
-export function checkNets(text: string, problems: string[]): string {
-  for (const net of text.split(',').map((part) => part.trim()))
-    if (net !== '' && !isCidr(net))
-      problems.push(`WEBHOOK_ALLOW_NETS has "${net}", which is no net: write address/bits, such as 10.0.0.0/8`);
-  return text;
-}
-
-function isCidr(text: string): boolean {
-  const [, address = '', bits] = /^([^%/]+)\/(\d{1,3})$/.exec(text) ?? [];
-  try {
-    new BlockList().addSubnet(address, Number(bits), isIPv4(address) ? 'ipv4' : 'ipv6');
-    return true;
-  } catch {
-    return false;
-  }
-}
+export const parseAllowedNets = (text: string, problems: string[]): Net[] =>
+  parseNets(text, (entry) =>
+    problems.push(`WEBHOOK_ALLOW_NETS has "${entry}", which is no net: write address/bits, such as 10.0.0.0/8`),
+  );
 
 /** The pepper that users are stored under, and earlier ones under which they may still be found. */
 export function parsePeppers(text: string, problems: string[]): [string, ...string[]] {

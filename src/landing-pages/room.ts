@@ -3,7 +3,6 @@ import type { Catalog } from '../catalog/room.ts';
 import { bothAdditions } from '../management/additions.ts';
 import { createFailFast } from '../platform/db/health.ts';
 import type { Job } from '../platform/jobs.ts';
-import { parseNets } from '../platform/lib/nets.ts';
 import type { Platform } from '../platform/room.ts';
 import { userAgent } from '../platform/version.ts';
 import { createSender } from '../webhooks/sender.ts';
@@ -17,7 +16,7 @@ export function createLandingPages({ platform, catalog }: { platform: Platform; 
   const { config, pool, logger, metrics, now, dbHealth } = platform.deps;
   // Redirects may pass through http; addresses are vetted all the same.
   const sender = createSender({
-    ...{ allowNets: parseNets(config.webhookAllowNets), allowHttp: true },
+    ...{ allowNets: config.webhookAllowNets, allowHttp: true },
     ...{ proxy: config.webhookProxy, userAgent: `${userAgent} (landing page check)` },
   });
   const looks = new Counter({

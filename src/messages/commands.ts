@@ -5,7 +5,7 @@ export const messageCommands: readonly Command[] = [
   {
     name: 'messages list',
     about: 'Lists the newest perk messages, and what became of them',
-    options: { failed: flag('only those that failed or wait') },
+    options: { failed: flag('all those that failed or wait') },
     callsService: true,
     examples: ['messages list', 'messages list --failed --json'],
     load: async () => (await import('./commands/messages.ts')).list,

@@ -2,10 +2,12 @@ import { Type } from '@sinclair/typebox';
 import type pg from 'pg';
 import { callOf, fieldsOf, type ManagementHttp, publisherQuery, requirePermission, send } from '../management/http.ts';
 import { openManagementScope } from '../management/resource-routes.ts';
+import { checkValue, problem } from '../management/schema-errors.ts';
 import { refuseFields } from '../management/strict-body.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
+import { readCursor, writeCursor } from '../platform/http/uuid7-cursor.ts';
 import { isUuid7 } from '../platform/lib/uuid7.ts';
 import type { App } from '../platform/ports.ts';
 import type { ComposeDeps } from './compose.ts';
@@ -17,7 +19,7 @@ export const tags = ['Perk messages'];
 export const listPath = '/manage/v1/perk-messages';
 const settingsPath = `${listPath}/settings`;
 
-/** The newest messages of a list (count). */
+/** Messages of one page (count), and of one where none is asked for. */
 const maxListed = 200;
 
 const time = Type.Union([Type.String({ format: 'date-time' }), Type.Null()]);
@@ -37,7 +39,25 @@ const messageView = Type.Object(
   },
   { title: 'PerkMessage' },
 );
-const listAnswer = Type.Object({ data: Type.Array(messageView) });
+const listAnswer = Type.Object({
+  data: Type.Array(messageView),
+  next_cursor: Type.Union([Type.String(), Type.Null()], { description: 'null: there are no older ones.' }),
+});
+const listQuery = Type.Object(
+  {
+    ...publisherQuery.properties,
+    api_key: Type.Optional(Type.String({ description: 'The key, where no header has it.' })),
+    state: Type.Optional(Type.Union(messageStates.map((one) => Type.Literal(one)))),
+    limit: Type.Optional(
+      Type.String({
+        ...{ pattern: '^([1-9]\\d?|1\\d\\d|200)$', [problem]: `must be a whole number from 1 to ${maxListed}` },
+        description: `1–${maxListed}, default ${maxListed}.`,
+      }),
+    ),
+    cursor: Type.Optional(Type.String({ description: '`next_cursor` of the previous page.' })),
+  },
+  { additionalProperties: false },
+);
 const settingsAnswer = Type.Object(
   { message: Type.String(), data: settingsInput },
   { title: 'PerkMessageSettingsAnswer' },
@@ -59,12 +79,23 @@ export type MessageRow = {
   can_retry: boolean;
 };
 
-export async function listMessages(executor: Executor, publisherId: number): Promise<MessageRow[]> {
+/** `state` null: any; `below`: exclusive bound of their ids, null: the newest; `limit` (count). */
+type Listed = { state: MessageRow['state'] | null; below: string | null; limit: number };
+
+const newest: Listed = { state: null, below: null, limit: maxListed };
+
+export async function listMessages(
+  executor: Executor,
+  publisherId: number,
+  { state, below, limit } = newest,
+): Promise<MessageRow[]> {
   const { rows } = await executor.query<MessageRow>(
     `select id, session_id, kind, state, attempts, error, created_at, due_at as next_attempt_at, finished_at,
       content_sealed is not null and state in ('pending', 'failed') as can_retry
-    from perk_messages where publisher_id = $1 order by id desc limit ${maxListed}`,
-    [publisherId],
+    from perk_messages
+    where publisher_id = $1 and ($2::text is null or state = $2) and ($3::uuid is null or id < $3)
+    order by id desc limit $4`,
+    [publisherId, state, below, limit],
   );
   return rows;
 }
@@ -104,19 +135,6 @@ export async function messageRoutes(app: App, { http, deps }: RouteDeps): Promis
     return send(reply, { status: 200, body: { message: 'Settings saved.', data }, headers: {} });
   });
 
-  const listSchema = {
-    ...shared,
-    operationId: 'listPerkMessages',
-    summary: 'List perk messages',
-    description: `The newest ${maxListed}, with what became of each. They do not say who it went to.`,
-    response: { 200: listAnswer, ...errorAnswers(401, 403, 404) },
-  };
-  app.get(listPath, { schema: listSchema, ...hooks }, async (request, reply) => {
-    const { actor, publisherId } = callOf(request);
-    const data = await http.management.read(actor, publisherId, ({ executor }) => listMessages(executor, publisherId));
-    return send(reply, { status: 200, body: { data }, headers: {} });
-  });
-
   const previewSchema = {
     tags,
     operationId: 'previewPerkMessage',
@@ -136,7 +154,32 @@ export async function messageRoutes(app: App, { http, deps }: RouteDeps): Promis
     return send(reply, { status: 200, body: { data: { language, subject, html, text } }, headers: {} });
   });
 
+  listRoute(app, http, deps.now);
   retryRoute(app, http);
+}
+
+function listRoute(app: App, http: ManagementHttp, now: () => number): void {
+  const listSchema = {
+    ...{ tags, querystring: listQuery },
+    operationId: 'listPerkMessages',
+    summary: 'List perk messages',
+    description: 'Newest first, with what became of each. They do not say who it went to.',
+    response: { 200: listAnswer, ...errorAnswers(400, 401, 403, 404) },
+  };
+  app.get(listPath, { schema: listSchema, ...requirePermission(http, 'configurations') }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const details = checkValue(listQuery, request.query);
+    if (details.length > 0) throw new AppError('invalid_request', { details });
+    const { state = null, limit = maxListed, cursor } = request.query;
+    const below = cursor === undefined ? null : readCursor(cursor, now());
+    const asked = { state, below, limit: Number(limit) };
+    const data = await http.management.read(actor, publisherId, ({ executor }) =>
+      listMessages(executor, publisherId, asked),
+    );
+    const last = data.length === asked.limit ? data.at(-1) : undefined;
+    const body = { data, next_cursor: last === undefined ? null : writeCursor(last.id) };
+    return send(reply, { status: 200, body, headers: {} });
+  });
 }
 
 function retryRoute(app: App, http: ManagementHttp): void {

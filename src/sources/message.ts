@@ -1,5 +1,6 @@
 import { isPii, normaliseName } from '../catalog/names.ts';
 import { textOrNull } from '../platform/http/body-parsing.ts';
+import { ownOf } from '../platform/lib/own.ts';
 import { timeOf } from '../platform/lib/time-zone.ts';
 import type { SourceSettings } from './settings.ts';
 
@@ -95,9 +96,6 @@ function readEffects(event: Fields, settings: SourceSettings): Read {
   const currency = outcome.value === undefined ? undefined : properties.currency;
   return { name, effects: [{ kind: 'outcome', name: outcome.name, value, currency }] };
 }
-
-const ownOf = <Value>(from: Readonly<Record<string, Value>>, name: string): Value | undefined =>
-  Object.hasOwn(from, name) ? from[name] : undefined;
 
 /**
  * A membership as audiences of Segment are sent: the audience's key in `context.personas`, or in `audience_key` of the

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { type Address, type Net, parseNets, within } from '../platform/lib/nets.ts';
+import { type Address, type Net, parseNets, within } from '../config/nets.ts';
 import { parseUrl } from '../platform/lib/url.ts';
 import { isTemporary, type Lookup, type ResolvedAddress } from './dispatcher/send/resolver.ts';
 

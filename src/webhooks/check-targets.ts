@@ -1,5 +1,5 @@
+import type { Net } from '../config/nets.ts';
 import type { Executor } from '../platform/db/pool.ts';
-import type { Net } from '../platform/lib/nets.ts';
 import { type BlockReason, checkUrl, resolveTarget } from './address-guard.ts';
 import { createLookup } from './dispatcher/send/resolver.ts';
 

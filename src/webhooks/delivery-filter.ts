@@ -1,6 +1,6 @@
 import { AppError } from '../platform/errors.ts';
 import { dayMs } from '../platform/lib/time.ts';
-import { isPossibleUuid7, isUuid7, readUuid, writeUuid } from '../platform/lib/uuid7.ts';
+import { isPossibleUuid7, isUuid7, readUuid } from '../platform/lib/uuid7.ts';
 import type { DeliveryFilter, DeliveryStatus } from './deliveries/filter.ts';
 
 type FilterFields = { event?: string; from?: string; to?: string; session_id?: string; pub_user_id?: string };
@@ -52,19 +52,4 @@ export function readDeliveryId(text: string, nowMs: number): string | null {
   const hex = /^msg_([0-9a-f]{32})$/.exec(lower)?.[1];
   const id = hex === undefined ? lower : readUuid(Buffer.from(hex, 'hex'), 0);
   return isPossibleUuid7(id, nowMs) ? id : null;
-}
-
-/** A position in the list: the id of the last delivery read. */
-export function writeCursor(id: string): string {
-  const bytes = Buffer.alloc(16);
-  writeUuid(id, bytes, 0);
-  return bytes.toString('base64url');
-}
-
-/** @throws AppError `invalid_request` for anything but the cursor of a page */
-export function readCursor(text: string, nowMs: number): string {
-  const bytes = Buffer.from(text, 'base64url');
-  const id = bytes.length === 16 && bytes.toString('base64url') === text ? readUuid(bytes, 0) : '';
-  if (!isPossibleUuid7(id, nowMs)) throw invalid('/querystring/cursor', 'must be the next_cursor of a page');
-  return id;
 }

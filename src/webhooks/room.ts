@@ -2,7 +2,6 @@ import type { Accounts } from '../accounts/room.ts';
 import { maxFontBytes } from '../catalog/page-extensions.ts';
 import type { Catalog } from '../catalog/room.ts';
 import type { ManagementClient } from '../management/page-client.ts';
-import { parseNets } from '../platform/lib/nets.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
 import { userAgent } from '../platform/version.ts';
@@ -38,7 +37,7 @@ type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
 export function createWebhooks({ platform, catalog, accounts }: Needs) {
   const { config, metrics, pool, dbHealth, now } = platform.deps;
   const outgoing = {
-    allowNets: parseNets(config.webhookAllowNets),
+    allowNets: config.webhookAllowNets,
     allowHttp: config.webhookAllowHttp,
     proxy: config.webhookProxy,
     userAgent,

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
+import type { Net } from '../config/nets.ts';
 import type { HttpProxy } from '../config.ts';
-import type { Net } from '../platform/lib/nets.ts';
 import { type BlockReason, checkUrl, hostOf, resolveTarget } from './address-guard.ts';
 import { type Connection, type ConnectionPool, createConnectionPool, exchange } from './dispatcher/send/connections.ts';
 import { createLookup, createResolverWatch, type Lookup, type ResolvedAddress } from './dispatcher/send/resolver.ts';

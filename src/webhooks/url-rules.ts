@@ -1,7 +1,7 @@
 import type { FetchFile } from '../catalog/page-extensions.ts';
+import type { Net } from '../config/nets.ts';
 import type { Config } from '../config.ts';
 import { AppError } from '../platform/errors.ts';
-import { type Net, parseNets } from '../platform/lib/nets.ts';
 import { parseUrlTemplate, urlMacros } from '../platform/lib/url-template.ts';
 import { type BlockReason, checkUrl } from './address-guard.ts';
 import type { SendResult } from './dispatcher/send/result.ts';
@@ -9,10 +9,9 @@ import type { Sender } from './sender.ts';
 
 export type UrlRules = { allowHttp: boolean; allowNets: readonly Net[]; publicUrl: string };
 
-/** @throws on nets that cannot be read */
 export const urlRulesOf = (config: Config): UrlRules => ({
   allowHttp: config.webhookAllowHttp,
-  allowNets: parseNets(config.webhookAllowNets),
+  allowNets: config.webhookAllowNets,
   publicUrl: config.publicUrl,
 });
 

@@ -48,7 +48,7 @@ test('codes that run low, and an offer without any, are told of once', async () 
   expect(inbox).toContain('The offer is shown to nobody until codes are added.');
 });
 
-test('codes that stay low although some are added are not told of again, and those that run low later are', async () => {
+test('codes that stay low although some are added are not told of again, those that run low later are', async () => {
   await add(2, 100);
   await give(2, 99);
   expect(await told(2)).toEqual(['coupons.low 1']);
@@ -70,7 +70,7 @@ test('codes are told of as low also where there are as many as before', async ()
   expect(await told(3)).toEqual(['coupons.low 1 over', 'coupons.empty 0 over', 'coupons.low 1']);
 });
 
-test('codes that are low at today’s rate are told of once, also when a day begins and nothing is known of its rate', async () => {
+test('codes that are low at today’s rate are told of once, also when the rate of a new day is not known', async () => {
   const noonMs = Math.floor(Date.now() / dayMs) * dayMs + dayMs / 2;
   await add(4, 100);
   await t.pool.query('update coupon_pools set low_hours = 24 where offer_id = 4');

@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { createOutput } from '../../src/command-line/output.ts';
 import { runCommandLine } from '../../src/command-line/run-command-line.ts';
 import { commands as all } from '../../src/commands.ts';
@@ -11,9 +12,13 @@ export async function runCommand(
   signal = new AbortController().signal,
 ): Promise<{ code: number; out: string; err: string }> {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  let [out, err] = ['', ''];
+  stdout.on('data', (chunk) => (out += chunk));
+  stderr.on('data', (chunk) => (err += chunk));
   const outputOf = (isJson: boolean) => createOutput(isJson, { stdout, stderr });
   const code = await runCommandLine(args, {
     ...{ commands, env, stdin, stderr, outputOf, signal },
   });
-  return { code, out: String(stdout.read() ?? ''), err: String(stderr.read() ?? '') };
+  for (const stream of [stdout, stderr]) await finished(stream.end());
+  return { code, out, err };
 }

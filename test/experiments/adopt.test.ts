@@ -66,6 +66,19 @@ test('a theme that is used elsewhere stays as it is: the placement gets a copy, 
   expect((await theme(id)).settings).toEqual({ delay: 5 });
 });
 
+test('the floor of a placement that is named like a member of every object is permanent, and taken back', async () => {
+  const floors = async () =>
+    (await api.call('GET', `/manage/v1/publishers/${t.publisher.id}/controls`)).body.data.floors;
+  await api.start({ key: 'odd', placements: ['constructor'], arms: halves({ floor: 0.5 }) });
+  const { body } = await adopt('odd');
+  expect(body.data.adopted.written).toEqual([
+    { resource: 'controls', key: String(t.publisher.id), fields: { constructor: { old: null, new: 0.5 } } },
+  ]);
+  expect(await floors()).toEqual({ constructor: 0.5 });
+  expect((await undo('odd')).status).toBe(200);
+  expect(await floors()).toEqual({});
+});
+
 test('what was changed since is not written over by an undo, and is named', async () => {
   await api.start({ key: 'later', placements: ['cart'], arms: halves({ offers_per_response: 1 }) });
   await adopt('later');

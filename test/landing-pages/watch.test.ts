@@ -5,8 +5,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { recordOperationalEvents } from '../../src/alerts/record.ts';
 import { campaigns } from '../../src/catalog/resources/campaigns.ts';
 import { offers } from '../../src/catalog/resources/offers.ts';
+import { parseNets } from '../../src/config/nets.ts';
 import { lookAtDuePages, type WatchDeps } from '../../src/landing-pages/watch.ts';
-import { parseNets } from '../../src/platform/lib/nets.ts';
 import { dayMs, hourMs } from '../../src/platform/lib/time.ts';
 import { sendOperationalEvents } from '../../src/webhooks/send-operational.ts';
 import { createSender, type Sender } from '../../src/webhooks/sender.ts';

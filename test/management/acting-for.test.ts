@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseNets } from '../../src/config/nets.ts';
 import { newUuid7 } from '../../src/platform/lib/uuid7.ts';
 import { createManagementApp, type ManagementApp } from '../catalog/resources/support.ts';
 
 let t: ManagementApp;
 let publisherId: number;
 beforeAll(async () => {
-  t = await createManagementApp({ config: { webhookAllowHttp: true, webhookAllowNets: '127.0.0.0/8' } });
+  t = await createManagementApp({ config: { webhookAllowHttp: true, webhookAllowNets: parseNets('127.0.0.0/8') } });
   publisherId = await t.addPublisher('Shop');
 });
 afterAll(() => t.close());

@@ -1,7 +1,7 @@
 import { BlockList } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseNets } from '../../src/platform/lib/nets.ts';
+import { parseNets } from '../../src/config/nets.ts';
 import { checkUrl, isAllowedAddress, resolveTarget } from '../../src/webhooks/address-guard.ts';
 import type { Lookup } from '../../src/webhooks/dispatcher/send/resolver.ts';
 

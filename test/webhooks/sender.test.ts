@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
-import { parseNets } from '../../src/platform/lib/nets.ts';
+import { parseNets } from '../../src/config/nets.ts';
 import type { Lookup } from '../../src/webhooks/dispatcher/send/resolver.ts';
 import type { SendRequest } from '../../src/webhooks/dispatcher/send/result.ts';
 import { createSender, type Sender, type SenderOptions } from '../../src/webhooks/sender.ts';

@@ -1,13 +1,13 @@
 import { Type } from '@sinclair/typebox';
 import ipaddr from 'ipaddr.js';
 import { maxPlacementLength, normaliseName } from '../../catalog/names.ts';
+import { isInside, type Net, readNet } from '../../config/nets.ts';
 import { flag } from '../../management/fields.ts';
 import { idSchema, orNull, type Values } from '../../management/resource.ts';
 import { type Actor, operatorPermission } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
 import type { KeyResources } from '../../platform/http/key-restrictions.ts';
 import { noNul } from '../../platform/http/schemas.ts';
-import { isInside, type Net, parseNet } from '../../platform/lib/nets.ts';
 
 const maxNets = 100;
 
@@ -49,7 +49,7 @@ const texts = { allowed_addresses: (text: string) => toNet(text.trim()), placeme
 
 /** Nets begin at their first address, so that equal ones are written alike. */
 function toNet(text: string): string {
-  const net = readNet(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`);
+  const net = readClientNet(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`);
   if (net === null) return text;
   const [address, bits] = net;
   const family = address.kind() === 'ipv4' ? ipaddr.IPv4 : ipaddr.IPv6;
@@ -57,13 +57,9 @@ function toNet(text: string): string {
 }
 
 /** null: no net, or one of IPv4-mapped addresses, which no client is known by. */
-function readNet(text: string): Net | null {
-  try {
-    const net = parseNet(text);
-    return net[0] instanceof ipaddr.IPv6 && net[0].isIPv4MappedAddress() ? null : net;
-  } catch {
-    return null;
-  }
+function readClientNet(text: string): Net | null {
+  const net = readNet(text);
+  return net?.[0] instanceof ipaddr.IPv6 && net[0].isIPv4MappedAddress() ? null : net;
 }
 
 /** Nothing of a key that an actor makes or changes may reach further than the actor itself. */
@@ -100,7 +96,7 @@ function checkAddresses(given: readonly string[] | null, own: readonly Net[] | n
   if (given === null)
     return own === null ? [] : [{ path, message: 'must be among the addresses that the key itself is limited to' }];
   return given.flatMap((text, index): ErrorDetail[] => {
-    const net = readNet(text);
+    const net = readClientNet(text);
     if (net === null)
       return [
         { path: `${path}/${index}`, message: 'must be an address or a net, such as 10.0.0.0/8 or 2001:db8::/32' },

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import { parseNets } from '../../config/nets.ts';
 import type { KeyRestrictions } from '../../platform/http/key-restrictions.ts';
 import { wantedOf } from '../../platform/i18n/reader.ts';
-import { parseNet } from '../../platform/lib/nets.ts';
 import { hourMs } from '../../platform/lib/time.ts';
 import { parseUrl } from '../../platform/lib/url.ts';
 import { controlsOf } from '../controls.ts';
@@ -169,7 +169,7 @@ function restrictionsOf(row: KeyRow): KeyRestrictions | null {
   if (!readOnly && addresses === null && campaigns === null && placements === null) return null;
   return {
     readOnly,
-    nets: addresses?.map(parseNet) ?? null,
+    nets: addresses && parseNets(addresses.join()),
     resources:
       campaigns === null && placements === null
         ? null

@@ -46,7 +46,9 @@ export function couponPages(app: App, services: Services): void {
     '/offers/:key/coupons/add',
     'manager',
     act(async (context, fields, upload) => {
-      const { added, duplicate_count: duplicates } = await service.add(...callOf(context), givenIn(fields, upload));
+      const call = callOf(context);
+      await service.count(...call); // another publisher's offer is not found, whatever is typed
+      const { added, duplicate_count: duplicates } = await service.add(...call, givenIn(fields, upload));
       return t('coupons.added', { added, duplicates });
     }, 'add'),
   );

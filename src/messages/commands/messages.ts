@@ -12,16 +12,21 @@ function refuseArguments({ args }: Call): void {
 
 export const list: Run = async (call) => {
   refuseArguments(call);
-  const { data } = (await createApi(call).call('GET', path)) as { data: Message[] };
-  const isShown = ({ state }: Message): boolean =>
-    call.options.failed !== true || state === 'failed' || state === 'pending';
-  for (const message of data.filter(isShown)) {
+  for (const message of await messagesOf(call)) {
     call.out.data(message);
     const { id, kind, state, attempts, error, created_at: at } = message;
     call.out.line(`${at}  ${id}  ${kind}  ${state}  ${attempts}${error === null ? '' : `  ${error}`}`);
   }
   return exitCodes.ok;
 };
+
+/** The newest, or all that failed or wait; newest first. */
+async function messagesOf(call: Call): Promise<Message[]> {
+  const api = createApi(call);
+  if (call.options.failed !== true) return ((await api.call('GET', path)) as { data: Message[] }).data;
+  const found = await Promise.all(['failed', 'pending'].map((state) => api.all<Message>(path, { state })));
+  return found.flat().sort((a, b) => (a.id < b.id ? 1 : -1));
+}
 
 export const set: Run = async (call) => {
   refuseArguments(call);

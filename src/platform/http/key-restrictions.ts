@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import ipaddr from 'ipaddr.js';
+import { type Net, within } from '../../config/nets.ts';
 import { AppError } from '../errors.ts';
-import { type Net, within } from '../lib/nets.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

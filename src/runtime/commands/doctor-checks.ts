@@ -3,7 +3,6 @@ import type { Config } from '../../config.ts';
 import { readSystem } from '../../dashboard/system-state.ts';
 import { clockLimitMs, clockWarningMs } from '../../platform/db/health.ts';
 import { missingMigrations } from '../../platform/db/migrate.ts';
-import { parseNets } from '../../platform/lib/nets.ts';
 import { findSecretProblem, findTokenKeyProblem } from '../../platform/security/canary.ts';
 import { createSecretBox } from '../../platform/security/secret-box.ts';
 import { checkTargets } from '../../webhooks/check-targets.ts';
@@ -91,7 +90,7 @@ async function* checkProcesses(pool: pg.Pool): AsyncGenerator<Finding> {
 
 async function* checkEndpoints(pool: pg.Pool, config: Config): AsyncGenerator<Finding> {
   const check = 'Endpoints';
-  const rules = { allowHttp: config.webhookAllowHttp, allowNets: parseNets(config.webhookAllowNets) };
+  const rules = { allowHttp: config.webhookAllowHttp, allowNets: config.webhookAllowNets };
   const { checked, unusable } = await checkTargets(pool, rules);
   if (unusable.length === 0)
     yield { check, state: 'good', text: `${checked} enabled, each resolves to allowed addresses` };

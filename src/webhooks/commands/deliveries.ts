@@ -9,27 +9,15 @@ import {
   textOption,
   usageError,
 } from '../../command-line/command.ts';
+import { createLooks, type Delivery, type DeliveryPage } from './look-down.ts';
 
 const path = '/manage/v1/deliveries';
 const statuses = ['pending', 'delivered', 'failed', 'held'];
 /** What "deliveries retry" sends where no status is named: all but what was delivered. */
 const undelivered = ['failed', 'held', 'pending'];
 const lookEveryMs = 1000;
-/** Deliveries read at once (count), and remembered. */
+/** Deliveries read at once (count). */
 const pageSize = 200;
-const maxRemembered = 10_000;
-
-type Delivery = {
-  id: string;
-  webhook_id: string;
-  endpoint_id: number;
-  event: string;
-  status: string;
-  tries: number;
-  last_status: number | null;
-  last_error: string | null;
-  created_at: string;
-};
 
 function statusesOf(call: Call): string[] {
   const asked = textOption(call, 'status')
@@ -53,35 +41,29 @@ export const tailDeliveries: Run = async (call) => {
     limit: pageSize,
     ...(asked.length === 1 && { status: asked[0] }),
   };
-  const seen = new Map<string, string>();
+  const looks = createLooks(async (part) => {
+    const answer = await api.call('GET', path, { query: { ...query, ...part } });
+    return (answer as { data: DeliveryPage }).data;
+  });
   let isCut = false;
   for (let isFirst = true; !signal.aborted; isFirst = false) {
-    const read = api.call('GET', path, { query }) as Promise<{ data: { deliveries: Delivery[] } }>;
-    const page = await read.catch((err: unknown) => {
-      if (signal.aborted) return nothing;
+    const rows = await (isFirst ? looks.first(last) : looks.next()).catch((err: unknown) => {
+      if (signal.aborted) return [];
       if (isFirst || !(err instanceof CommandError) || err.exitCode !== exitCodes.unavailable) throw err;
       return null;
     });
-    if (page === null && !isCut) out.note('The connection was cut off. Looking again every second; nothing is lost.');
-    isCut = page === null;
-    const rows = (page?.data.deliveries ?? [])
-      .filter(({ status }) => asked.length === 0 || asked.includes(status))
-      .reverse();
-    for (const row of isFirst ? rows.slice(-last) : rows.filter((row) => seen.get(row.id) !== stateOf(row))) {
+    if (rows === null && !isCut) out.note('The connection was cut off. Looking again every second; nothing is lost.');
+    isCut = rows === null;
+    const shown = (rows ?? []).filter(({ status }) => asked.length === 0 || asked.includes(status));
+    for (const row of isFirst ? shown.slice(-last) : shown) {
       out.data(row);
       out.line(lineOf(row));
     }
-    for (const row of rows) seen.set(row.id, stateOf(row));
-    for (const id of [...seen.keys()].slice(0, Math.max(0, seen.size - maxRemembered))) seen.delete(id);
     if (options.once === true) break;
     await sleep(lookEveryMs, undefined, { signal }).catch(() => {});
   }
   return exitCodes.ok;
 };
-
-const nothing = { data: { deliveries: [] } };
-
-const stateOf = ({ status, tries }: Delivery): string => `${status} ${tries}`;
 
 function lineOf(row: Delivery): string {
   const answer = row.last_status ?? row.last_error;

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseNets } from '../../../src/platform/lib/nets.ts';
+import { parseNets } from '../../../src/config/nets.ts';
 import { createSender } from '../../../src/webhooks/sender.ts';
 import { createFetchFile } from '../../../src/webhooks/url-rules.ts';
 import { woff2Of } from '../../support/font.ts';

@@ -224,7 +224,16 @@ test('a placement may be named like a member of every object', async () => {
   const placements = { constructor: { blocked: { words: ['half off'] } } };
   await me.call('PUT', path, { placements });
   expect((await user.get(page)).body).toContain('half off</textarea>');
+  for (const rules of [
+    { placements: { constructor: { blocked: { offers: [ids.offer] } } } },
+    { floors: { constructor: 5000 } },
+  ]) {
+    expect((await me.call('PUT', path, rules)).status).toBe(200);
+    expect((await me.call('GET', path)).body.data).toMatchObject(rules);
+    expect([await shown('constructor'), await shown()]).toEqual([[], [ids.offer]]);
+  }
   await me.call('PUT', path, {});
+  expect(await shown('constructor')).toEqual([ids.offer]);
 });
 
 test('domains below which anyone registers names are named before they are saved, by API and page', async () => {

@@ -182,7 +182,7 @@ describe('PUT', () => {
   });
 
   test('400: a name of the local network, unless the operator has opened nets that it may lead to', async () => {
-    const closed = await createTestApp({ databaseUrl: t.databaseUrl, config: { webhookAllowNets: '' } });
+    const closed = await createTestApp({ databaseUrl: t.databaseUrl, config: { webhookAllowNets: [] } });
     for (const host of ['localhost', 'db', 'shop.local', 'a.localhost', 'metadata.google.internal', 'localhost.']) {
       const payload = { ...settings(), url: `https://${host}/hook` };
       const answer = await closed.app.inject({ method: 'PUT', url: `${path}?api_key=${key}`, payload });

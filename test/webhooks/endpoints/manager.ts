@@ -9,6 +9,7 @@ import type { TestApp } from '../../support/test-app.ts';
 /** A publisher of its own with a key that may configure. */
 export type Manager = {
   id: number;
+  key: string;
   call: (
     method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE',
     path: string,
@@ -50,6 +51,7 @@ export async function addManager(t: TestApp): Promise<Manager> {
     });
   return {
     id,
+    key,
     call,
     endpoint: async (url, settings = {}, event = 'usp.selection') => {
       const answer = await call('PUT', `/webhook-endpoints/${event}`, { url, method: 'POST', ...settings });

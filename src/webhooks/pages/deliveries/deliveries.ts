@@ -2,6 +2,7 @@ import { type PublisherContext, publisherPages } from '../../../catalog/publishe
 import { createFailFast } from '../../../platform/db/health.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { readCursor, writeCursor } from '../../../platform/http/uuid7-cursor.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { actionButton } from '../../../shell/actions.ts';
@@ -22,7 +23,7 @@ import { createForm } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import { viewOfDelivery, viewOfWholeDelivery } from '../../deliveries/view.ts';
 import { findPage } from '../../deliveries/walk.ts';
-import { readCursor, readDeliveryId, writeCursor } from '../../delivery-filter.ts';
+import { readDeliveryId } from '../../delivery-filter.ts';
 import { findAttempts, findDelivery, readDeliveries } from '../../delivery-store.ts';
 import { type EndpointLabel, readEndpointLabels } from '../../endpoint-store.ts';
 import type { PageServices } from '../services.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { parseNets } from '../../../../src/platform/lib/nets.ts';
+import { parseNets } from '../../../../src/config/nets.ts';
 import { isAllowedAddress } from '../../../../src/webhooks/address-guard.ts';
 import type { Lookup } from '../../../../src/webhooks/dispatcher/send/resolver.ts';
 import type { SendRequest } from '../../../../src/webhooks/dispatcher/send/result.ts';

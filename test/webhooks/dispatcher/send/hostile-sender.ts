@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { parseNets } from '../../../../src/platform/lib/nets.ts';
+import { parseNets } from '../../../../src/config/nets.ts';
 import { createSender } from '../../../../src/webhooks/sender.ts';
 
 /*

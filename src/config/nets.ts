@@ -8,15 +8,25 @@ export type Net = readonly [Address, number];
 
 /**
  * Reads a comma list of CIDRs, such as `127.0.0.0/8,::1/128`. Blanks around entries and empty entries are ignored.
- * @throws on an entry that is not `address/bits`, naming it
+ * @param refuse gets an entry that is not `address/bits`; default: throws, naming it
  */
-export function parseNets(list: string): Net[] {
+export function parseNets(list: string, refuse: (entry: string) => void = refuseNet): Net[] {
   const entries = list.split(',').map((entry) => entry.trim());
-  return entries.filter((entry) => entry !== '').map(parseNet);
+  return entries
+    .filter((entry) => entry !== '')
+    .flatMap((entry) => {
+      const net = readNet(entry);
+      if (net === null) refuse(entry);
+      return net === null ? [] : [net];
+    });
 }
 
-/** @throws where the text is not `address/bits` */
-export function parseNet(entry: string): Net {
+function refuseNet(entry: string): never {
+  throw new Error(`"${entry}" is not a net: write address/bits, such as 10.0.0.0/8 or ::1/128`);
+}
+
+/** null: the text is not `address/bits` */
+export function readNet(entry: string): Net | null {
   const [address = '', bits = '', ...rest] = entry.split('/');
   const maxBits = isIPv4(address) ? 32 : 128;
   if (
@@ -25,9 +35,8 @@ export function parseNet(entry: string): Net {
     !/^\d{1,3}$/.test(bits) ||
     Number(bits) > maxBits ||
     rest.length > 0
-  ) {
-    throw new Error(`"${entry}" is not a net: write address/bits, such as 10.0.0.0/8 or ::1/128`);
-  }
+  )
+    return null;
   return [ipaddr.parse(address), Number(bits)];
 }
 

@@ -1,0 +1,112 @@
+import { PassThrough } from 'node:stream';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createOutput } from '../../../src/command-line/output.ts';
+import { runCommandLine } from '../../../src/command-line/run-command-line.ts';
+import { commands } from '../../../src/commands.ts';
+import { transaction } from '../../../src/platform/db/pool.ts';
+import { enqueue } from '../../../src/webhooks/outbox.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { addManager, type Manager } from '../endpoints/manager.ts';
+
+type Line = { id: string; status: string };
+
+let t: TestApp;
+let url: string;
+let me: Manager;
+beforeAll(async () => {
+  t = await createTestApp();
+  url = await t.app.listen({ port: 0, host: '127.0.0.1' });
+});
+afterAll(() => t?.close());
+beforeEach(async () => {
+  me = await addManager(t);
+  const answer = await me.call('POST', '/webhook-endpoints', {
+    url: 'https://shop.example/hook',
+    events: ['conversion'],
+  });
+  expect(answer.statusCode, answer.body).toBe(201);
+});
+
+const stops: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+
+/** `perkwire deliveries tail` until the test ends. @returns what it has shown, such as `pending {id}` */
+function tail(...args: string[]): () => string[] {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  const stop = new AbortController();
+  let out = '';
+  stdout.on('data', (chunk) => (out += chunk));
+  const ended = runCommandLine(['deliveries', 'tail', '--json', ...args], {
+    ...{ commands, env: { PERKWIRE_URL: url, PERKWIRE_KEY: me.key }, stdin, stderr, signal: stop.signal },
+    outputOf: (isJson: boolean) => createOutput(isJson, { stdout, stderr }),
+  });
+  stops.push(() => {
+    stop.abort();
+    return ended;
+  });
+  const lines = (): Line[] =>
+    out
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Line);
+  return () => lines().map(({ id, status }) => `${status} ${id}`);
+}
+
+/** Creates deliveries in one transaction, as a group of wraps does. */
+const create = (count: number, nowMs = Date.now()): Promise<string[]> => {
+  const event = { publisherId: me.id, dev: false, event: 'conversion', sessionId: null, pubUserId: null, nowMs };
+  const events = Array.from({ length: count }, () => ({ ...event, payload: () => Buffer.from('{}') }));
+  return transaction(t.pool, (executor) => enqueue(executor, events));
+};
+
+const setStatus = (ids: readonly string[], status: string) =>
+  t.pool.query('update deliveries set status = $2 where id = any($1::uuid[])', [ids, status]);
+
+const of = (status: string, ids: readonly string[]): string[] => ids.map((id) => `${status} ${id}`).sort();
+const waiting = { timeout: 60_000 };
+
+test('a burst of 2,000 deliveries is shown whole, and what became of each, once', async () => {
+  const first = await create(3);
+  const shown = tail();
+  await expect.poll(() => shown().length, waiting).toBe(3);
+  const burst = await create(2000);
+  const created = of('pending', [...first, ...burst]);
+  await expect.poll(() => shown().length, waiting).toBe(created.length);
+  expect(shown().sort()).toEqual(created);
+  await setStatus(burst, 'delivered');
+  await expect.poll(() => shown().length, waiting).toBe(created.length + burst.length);
+  expect(shown().sort()).toEqual([...of('delivered', burst), ...created]);
+});
+
+test('a burst is shown whole where there was no delivery before', async () => {
+  const shown = tail('--last', '500');
+  const burst = await create(500);
+  await expect.poll(() => shown().length, waiting).toBe(burst.length);
+  expect(shown().sort()).toEqual(of('pending', burst));
+});
+
+test('what was there before is shown as far as it is asked for, and its changes', async () => {
+  const old = await create(250, Date.now() - 60_000);
+  const shown = tail('--last', '210');
+  await expect.poll(() => shown().length, waiting).toBe(210);
+  const fresh = await create(250);
+  await expect.poll(() => shown().length, waiting).toBe(460);
+  const before = shown().filter((line) => !fresh.some((id) => line.endsWith(id)));
+  const [changed = ''] = before.map((line) => line.split(' ')[1] ?? '');
+  expect(old).toContain(changed);
+  await setStatus([changed], 'failed');
+  await expect.poll(() => shown().slice(460), waiting).toEqual([`failed ${changed}`]);
+});
+
+test('a delivery that is committed after newer ones is shown', async () => {
+  const nowMs = Date.now();
+  await create(1, nowMs);
+  const shown = tail();
+  await expect.poll(() => shown().length, waiting).toBe(1);
+  await create(300, nowMs + 1000);
+  await expect.poll(() => shown().length, waiting).toBe(301);
+  const late = await create(1, nowMs + 500);
+  await expect.poll(() => shown().slice(301), waiting).toEqual(of('pending', late));
+});
