@@ -52,7 +52,7 @@ export function createAudiences({ platform, catalog, accounts }: Needs) {
     },
     pages: (app: App, shell: Shell, { management }: { management: ManagementClient }) =>
       audiencePages(app, { ...shell, importDeps, management }),
-    jobs: () => jobsOf(platform.deps),
+    jobs: () => jobsOf({ pool, url: platform.databaseUrl, now }),
   };
 }
 
@@ -66,14 +66,14 @@ const entry: NavEntry = {
   ...{ path: '/audiences', icon: 'users', role: 'analyst' },
 };
 
-const jobsOf = ({ pool, now }: Pick<Platform['deps'], 'pool' | 'now'>): readonly Job[] => [
+const jobsOf = (deps: Parameters<typeof followRules>[0]): readonly Job[] => [
   {
     name: 'audience rules',
     roles: ['worker'],
     pauseMs: 2000,
     pausePerRun: 3,
     locks: 'the row of the audience (skip locked), then its members in the order of their keys',
-    run: (isStopped) => followRules(pool, now(), isStopped),
+    run: (isStopped) => followRules(deps, isStopped),
   },
   {
     name: 'audiences',
@@ -81,6 +81,7 @@ const jobsOf = ({ pool, now }: Pick<Platform['deps'], 'pool' | 'now'>): readonly
     pauseMs: 10_000,
     locks: 'rows of audience_members that have ended (skip locked), then rows of audience_sizes',
     run: async (isStopped) => {
+      const { pool, now } = deps;
       while ((await deleteEndedMembers(pool, now())) && !isStopped());
       while ((await deleteOrphanedMembers(pool)) && !isStopped());
       await noteGrowth(pool, now());

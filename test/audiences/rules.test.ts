@@ -24,7 +24,8 @@ beforeEach(async () => {
   ids = await addCatalogue(me);
 });
 
-const follow = () => followRules(t.pool, clock.ms);
+const follow = (isStopped?: () => boolean) =>
+  followRules({ pool: t.pool, url: t.databaseUrl, now: () => clock.ms }, isStopped);
 
 /** Follows until all that is written by now is taken: transactions of other databases hold the horizon back. */
 async function followAll(): Promise<void> {
@@ -264,6 +265,29 @@ test('a rule audience equals a query over raw rows, however they came and whatev
     }),
     { numRuns: 15 },
   );
+});
+
+test('an audience is filled by statements that may take long, unless the process stops', async () => {
+  await t.pool.query('delete from audiences');
+  await me.call('POST', '/audiences', { key: 'new', name: 'New', rule: { event: 'impression', within_days: 7 } });
+  await write([randomUUID()], [{ user: 0, kind: 'impression', daysAgo: 0, dev: false, suspicious: false }]);
+  let isStopped = false;
+  const held = await holdTable(t.pool, 'audience_facts');
+  try {
+    const stopped = follow(() => isStopped).catch((err: Error) => err);
+    await held.untilWaitedFor();
+    const { rows } = await t.pool.query(
+      `select application_name as name from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    expect(rows).toEqual([{ name: 'perkwire-audiences' }]);
+    isStopped = true;
+    expect(await stopped).toBeInstanceOf(Error);
+  } finally {
+    await held.release();
+  }
+  await followAll();
+  expect((await me.call('GET', '/audiences/new')).body.data.size).toBe(1);
 });
 
 test('rules count one campaign, advertiser or category, and an erased user is in none', async () => {

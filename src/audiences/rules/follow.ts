@@ -1,5 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { type Executor, transaction } from '../../platform/db/pool.ts';
+import { uuids } from '../../platform/db/binary-array.ts';
+import { breakConnections, createPool, type Executor, transaction } from '../../platform/db/pool.ts';
+import type { ServerUrl } from '../../platform/db/servers.ts';
+import { minuteMs } from '../../platform/lib/time.ts';
 import { changeSizes } from '../members/members.ts';
 import { factsSql, type Rule } from './rule.ts';
 
@@ -22,51 +26,99 @@ select pg_snapshot_xmin(pg_current_snapshot())::text as until,
   (select read_until::text from audience_progress where audience_id = $1 and rule = $2::jsonb
     and read_until <= pg_snapshot_xmin(pg_current_snapshot())) as "from"`;
 
+type FollowDeps = { pool: pg.Pool; url: ServerUrl; now: () => number };
+type IsStopped = () => boolean;
+
 /** Takes what users did since into every audience with a rule, exactly once. */
-export async function followRules(pool: pg.Pool, nowMs: number, isStopped: () => boolean = () => false): Promise<void> {
+export async function followRules({ pool, url, now }: FollowDeps, isStopped: IsStopped = () => false): Promise<void> {
   for (let after: number | null = 0; after !== null && !isStopped(); ) {
     const last: number = after;
-    after = await transaction(pool, async (executor) => {
-      const { rows } = await executor.query<Followed>(nextSql, [last]);
-      const [found] = rows;
-      if (found === undefined) return null;
-      await follow(executor, found, nowMs);
-      return found.id;
-    });
+    const next = await followNext(pool, last, { nowMs: now(), fills: false });
+    const fill = (patient: pg.Pool) => followNext(patient, last, { nowMs: now(), fills: true });
+    const done = next?.isNew === true ? await withPatience(url, isStopped, fill) : next;
+    after = done?.id ?? null;
   }
 }
 
-async function follow(executor: Executor, followed: Followed, nowMs: number): Promise<void> {
+/** To fill an audience, all that is kept is read, in one statement that takes at most this long (milliseconds). */
+const fillTimeoutMs = 10 * minuteMs;
+
+/** How often it is asked whether the process stops meanwhile (milliseconds). */
+const stopCheckMs = 500;
+
+/** Works on a connection of its own, whose statements may take long, and which is broken when the process stops. */
+async function withPatience<T>(url: ServerUrl, isStopped: IsStopped, work: (pool: pg.Pool) => Promise<T>): Promise<T> {
+  const options = { size: 1, applicationName: 'perkwire-audiences', queryTimeoutMs: fillTimeoutMs };
+  const pool = createPool({ url, ...options, onError: () => {} });
+  try {
+    const result = work(pool);
+    const isDone = result.then(
+      () => true,
+      () => true,
+    );
+    while (!(await Promise.race([isDone, sleep(stopCheckMs, false, { ref: false })])))
+      if (isStopped()) breakConnections(pool);
+    return await result;
+  } finally {
+    await pool.end();
+  }
+}
+
+/**
+ * Follows the next audience. @param fills whether also one that has to be filled first, which may take long
+ * @returns its id, and whether it is left to be filled; null: there is none
+ */
+const followNext = (
+  pool: pg.Pool,
+  after: number,
+  { nowMs, fills }: { nowMs: number; fills: boolean },
+): Promise<{ id: number; isNew: boolean } | null> =>
+  transaction(pool, async (executor) => {
+    const { rows } = await executor.query<Followed>(nextSql, [after]);
+    const [found] = rows;
+    if (found === undefined) return null;
+    const progress = await readProgress(executor, found);
+    const isNew = progress.from === null && !fills;
+    if (!isNew) await follow(executor, found, { ...progress, nowMs });
+    return { id: found.id, isNew };
+  });
+
+async function readProgress(executor: Executor, { id, rule }: Followed): Promise<Omit<Range, 'nowMs'>> {
+  const { rows } = await executor.query<Omit<Range, 'nowMs'>>(progressSql, [id, JSON.stringify(rule)]);
+  return rows[0] as Omit<Range, 'nowMs'>;
+}
+
+async function follow(executor: Executor, followed: Followed, range: Range): Promise<void> {
   const { id, rule } = followed;
-  const text = JSON.stringify(rule);
-  const { rows } = await executor.query<{ until: string; from: string | null }>(progressSql, [id, text]);
-  const { until, from } = rows[0] as { until: string; from: string | null };
+  const { from, until } = range;
   if (from === until) return;
-  if (from === null) await forget(executor, id);
-  const found = await takeFacts(executor, followed, { from, until, nowMs });
-  if (found.length > 0) await join(executor, id, rule, found);
+  const gone = from === null ? await forget(executor, id) : 0;
+  const users = await takeFacts(executor, followed, range);
+  const joined = users?.length === 0 ? 0 : await join(executor, id, rule, users);
   await executor.query(
     `insert into audience_progress (audience_id, rule, read_until) values ($1, $2, $3::xid8)
     on conflict (audience_id) do update set rule = excluded.rule, read_until = excluded.read_until`,
-    [id, text, until],
+    [id, JSON.stringify(rule), until],
   );
+  await changeSizes(executor, new Map([[id, joined - gone]]));
 }
 
-/** What was found by another rule, or before a restore. */
-async function forget(executor: Executor, id: number): Promise<void> {
+/** What was found by another rule, or before a restore. @returns how many members there were */
+async function forget(executor: Executor, id: number): Promise<number> {
   await executor.query('delete from audience_facts where audience_id = $1', [id]);
   const { rowCount } = await executor.query('delete from audience_members where audience_id = $1', [id]);
-  await changeSizes(executor, new Map([[id, -(rowCount ?? 0)]]));
+  return rowCount ?? 0;
 }
 
+/** `from` null: all that is kept. */
 type Range = { from: string | null; until: string; nowMs: number };
 
-/** @returns the users who did something */
+/** @returns the users who did something; null: all of whom there is a fact */
 async function takeFacts(
   executor: Executor,
   { id, publisherId, rule }: Followed,
   { from, until, nowMs }: Range,
-): Promise<string[]> {
+): Promise<string[] | null> {
   const values: unknown[] = [id, until];
   const parameter = (value: unknown): string => `$${values.push(value)}`;
   const after = from === null ? null : parameter(from);
@@ -75,11 +127,14 @@ async function takeFacts(
       after === null ? '' : ` and xid8send(${column}) >= (select xid8send(${after}::xid8))`
     }`;
   const facts = factsSql(rule, publisherId, nowMs, parameter, written);
+  const insert = `insert into audience_facts (audience_id, user_key, at)
+    select $1::integer, user_key, at from (${facts}) f`;
+  if (from === null) {
+    await executor.query(insert, values);
+    return null;
+  }
   const { rows } = await executor.query<{ user_key: string }>(
-    `with taken as (
-      insert into audience_facts (audience_id, user_key, at) select $1::integer, user_key, at from (${facts}) f
-      returning user_key
-    ) select distinct user_key from taken`,
+    `with taken as (${insert} returning user_key) select distinct user_key from taken`,
     values,
   );
   return rows.map(({ user_key: key }) => key);
@@ -94,17 +149,19 @@ with joined as (
   insert into audience_members as known (user_key, audience_id, expires_at)
   select user_key, $1::integer, at + make_interval(days => $4) from (
     select user_key, at, row_number() over (partition by user_key order by at desc) as nth
-    from audience_facts where audience_id = $1 and user_key = any($2::uuid[])
+    from audience_facts where audience_id = $1 and ($2::uuid[] is null or user_key = any($2::uuid[]))
   ) ranked where nth = $3 order by user_key
   on conflict (user_key, audience_id) do update set expires_at = excluded.expires_at
   returning xmax = 0 as is_new
 )
 select count(*) filter (where is_new)::int as count from joined`;
 
-async function join(executor: Executor, id: number, rule: Rule, userKeys: readonly string[]): Promise<void> {
+/** @returns how many are new */
+async function join(executor: Executor, id: number, rule: Rule, users: readonly string[] | null): Promise<number> {
   const { times = 1, within_days: days } = rule;
-  const { rows } = await executor.query<{ count: number }>(joinSql, [id, userKeys, times, days]);
-  await changeSizes(executor, new Map([[id, rows[0]?.count ?? 0]]));
+  const keys = users === null ? null : uuids(users, (key) => key);
+  const { rows } = await executor.query<{ count: number }>(joinSql, [id, keys, times, days]);
+  return rows[0]?.count ?? 0;
 }
 
 /** Deletes what is too long ago for every rule. */
