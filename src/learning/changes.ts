@@ -88,6 +88,6 @@ function* forgetPlace(
     const offer = changed.get(id) ?? offerOf(id);
     if (offer === undefined) continue;
     const left = changed.has(id) ? Math.min(1, kept / Math.max(1, rates.first[slot] as number)) : leftOfOthers;
-    forget(rates, rateSlots(rates, offer, place), left);
+    forget(rates, offer, rateSlots(rates, offer, place), left);
   }
 }

@@ -114,10 +114,11 @@ export const slotsAt = ({ slots, indexOf }: Table, place: string): ReadonlyMap<n
  * @param slots from `rateSlots`; an offer that moved may have none at the wider ones
  * @param left the share of it that is kept
  */
-export function forget(table: Table, slots: readonly number[], left: number): void {
+export function forget(table: Table, { id }: Offer, slots: readonly number[], left: number): void {
   const { first, second } = table;
-  const own = slots.at(-1) as number;
+  const [own, ofAll] = [slots.at(-1) as number, slots[ofOffer] as number];
   const [successes, exposure] = [(first[own] as number) * (1 - left), (second[own] as number) * (1 - left)];
+  const before = second[ofAll] as number;
   for (const slot of slots)
     if (slot !== -1)
       setPair(
@@ -126,6 +127,10 @@ export function forget(table: Table, slots: readonly number[], left: number): vo
         Math.max(0, (first[slot] as number) - successes),
         Math.max(0, (second[slot] as number) - exposure),
       );
+  const aged = findSlot(table, table.indexOf.get(agedFeature) ?? -1, id);
+  if (aged === -1 || before === 0) return;
+  const kept = (second[ofAll] as number) / before;
+  setPair(table, aged, (first[aged] as number) * kept, (second[aged] as number) * kept);
 }
 
 /** Adds to the counts of a slot; what is more than is remembered fades. */

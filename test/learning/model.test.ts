@@ -211,6 +211,22 @@ describe('the model', () => {
     expect(high()).toBeLessThan(0.02);
   });
 
+  test('reserves money for an offer whose rate changed by what is known of it since', () => {
+    const model = createModel();
+    const { rates } = model.click;
+    showUntil(model, 0.08, 0);
+    countAged(rates, first, 800, 10_000);
+    expect(highRatesOf(model, first).click).toBeLessThan(0.12);
+    const shape = (): number => scopedRateOf(scopeOf(model, 1, 'checkout', []).click, first).shape;
+    for (let run = 1; shape() > 40; run++) {
+      show(model, 100, 0.02, () => shownTo({}), run);
+      countAged(rates, first, 2, 100);
+      runAtOnce(forgetChangedRates(model, () => undefined));
+    }
+    expect(highRatesOf(model, first).click).toBeGreaterThan(0.08);
+    expect(highRatesOf(model, first).click).toBeLessThan(0.4);
+  });
+
   test('learns from no attribute with more values than a group has, nor from more keys than a publisher needs', () => {
     const model = createModel();
     show(model, maxValues + 1, 0.5, (at) => shownTo({ visit: String(at) }));
