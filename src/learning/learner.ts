@@ -8,7 +8,15 @@ import { packChanges, packModel, trackChanges } from './codec.ts';
 import { noteDelay, provenAge, sharesOf } from './delays.ts';
 import { keyValuesOf } from './keys.ts';
 import { createModel, estimateAllPriors, forgetChangedRates, learn, type Model, placeOf, type Shown } from './model.ts';
-import { type Observation, type Range, readConversions, readEvents, readRequests } from './observations.ts';
+import {
+  endOfRange,
+  lowest,
+  type Observation,
+  type Range,
+  readEvents,
+  readRequests,
+  readSuccesses,
+} from './observations.ts';
 import { areSound } from './priors.ts';
 import {
   continuedIn,
@@ -148,11 +156,6 @@ const happenings = {
   conversion: { trial: 'awaited', success: 'converted' },
 } as const;
 
-const readSuccesses = {
-  click: (executor: Executor, range: Range) => readEvents(executor, 'click', range),
-  conversion: readConversions,
-};
-
 /**
  * Both in the order of their sessions. A model that takes in many trials before all of their successes expects hardly
  * any, and then takes each of them for a wonder.
@@ -171,8 +174,13 @@ function* inOrder(trials: readonly Observation[], successes: readonly Observatio
 async function takeIn({ executor, catalog, model, progress, end, nowMs, maxTransactions }: TakeIn) {
   const from = BigInt(progress.click[0] ?? '0');
   /** Where a run that begins at a transaction ends. */
-  const bounded = (start: string, due: string): string => lowest(due, String(BigInt(start) + BigInt(maxTransactions)));
-  const to = bounded(String(from), end);
+  const bounded = (start: string, due: string): Promise<string> =>
+    endOfRange(
+      executor,
+      { from: start, to: due },
+      { rows: manyRows, least: transactions.first, most: maxTransactions },
+    );
+  const to = await bounded(String(from), end);
   let complete = to === end;
   const oldestMs = Math.max(...model.conversion.delays.agesMs);
   const marks = to === end ? withMark(progress.marks, nowMs, end, oldestMs) : progress.marks;
@@ -203,7 +211,7 @@ async function takeIn({ executor, catalog, model, progress, end, nowMs, maxTrans
     for (const [age, ageMs] of delays.agesMs.entries()) {
       const start = progress[kind][age] ?? '0';
       const due = age === 0 ? to : lowest(markedBefore(marks, nowMs - ageMs) ?? start, to);
-      const range = { from: start, to: BigInt(due) > BigInt(start) ? bounded(start, due) : start };
+      const range = { from: start, to: BigInt(due) > BigInt(start) ? await bounded(start, due) : start };
       next[kind].push(range.to);
       complete &&= BigInt(range.to) >= BigInt(due);
       if (range.to === range.from) continue;
@@ -231,8 +239,6 @@ async function takeInTraffic(executor: Executor, model: Model, { traffic }: Prog
     running[id] = learnTraffic(model, id, running[id], [hour, requests]);
   return running;
 }
-
-const lowest = (a: string, b: string): string => (BigInt(a) < BigInt(b) ? a : b);
 
 /** The number of trials at which priors are estimated next: each doubling, later each so many. */
 const nextPriors = (trials: number): number =>

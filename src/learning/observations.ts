@@ -44,6 +44,29 @@ const columns = `t.publisher_id, t.offer_id, s.placement, s.device, s.os, s.coun
 /* Found by the index of new rows, never by reading a table from end to end. */
 const settingsSql = 'set local enable_seqscan = off; set local jit = off';
 
+export const lowest = (a: string, b: string): string => (BigInt(a) < BigInt(b) ? a : b);
+
+/** Transactions of a part of a range (counts): `most`, but fewer, not below `least`, where they hold more events. */
+type Part = { rows: number; least: number; most: number };
+
+/** Where the part of a range ends that is to be read at once: many transactions may hold little, or much. */
+export async function endOfRange(
+  executor: Executor,
+  { from, to }: Range,
+  { rows, least, most }: Part,
+): Promise<string> {
+  for (let count = most; ; count = Math.max(least, Math.floor(count / 2))) {
+    const end = lowest(to, String(BigInt(from) + BigInt(count)));
+    if (count === least || !(await hasMoreEvents(executor, { from, to: end }, rows))) return end;
+  }
+}
+
+async function hasMoreEvents(executor: Executor, { from, to }: Range, count: number): Promise<boolean> {
+  await executor.query(settingsSql);
+  const text = `select from events t where ${writtenIn} offset $3 limit 1`;
+  return (await executor.query({ name: 'learn_more_events', text, values: [from, to, count] })).rowCount === 1;
+}
+
 /** Counted events of a kind in the order of their sessions. */
 export async function readEvents(
   executor: Executor,
@@ -63,7 +86,7 @@ export async function readEvents(
 }
 
 /** Conversions that were booked. One that is taken back later is not unlearned: it was wanted. */
-export async function readConversions(executor: Executor, { from, to }: Range): Promise<Observation[]> {
+async function readConversions(executor: Executor, { from, to }: Range): Promise<Observation[]> {
   await executor.query(settingsSql);
   const { rows } = await executor.query<Observation>({
     name: 'learn_conversions',
@@ -74,6 +97,11 @@ export async function readConversions(executor: Executor, { from, to }: Range): 
   });
   return rows;
 }
+
+export const readSuccesses = {
+  click: (executor: Executor, range: Range) => readEvents(executor, 'click', range),
+  conversion: readConversions,
+};
 
 /** Requests of a publisher in an hour (hours since the epoch). */
 export type RequestCount = { publisher_id: number; hour: number; requests: number };
