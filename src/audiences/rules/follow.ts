@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { uuids } from '../../platform/db/binary-array.ts';
 import { breakConnections, createPool, type Executor, transaction } from '../../platform/db/pool.ts';
@@ -49,13 +50,16 @@ const stopCheckMs = 500;
 async function withPatience<T>(url: ServerUrl, isStopped: IsStopped, work: (pool: pg.Pool) => Promise<T>): Promise<T> {
   const options = { size: 1, applicationName: 'perkwire-audiences', queryTimeoutMs: fillTimeoutMs };
   const pool = createPool({ url, ...options, onError: () => {} });
-  const check = setInterval(() => {
-    if (isStopped()) breakConnections(pool);
-  }, stopCheckMs);
   try {
-    return await work(pool);
+    const result = work(pool);
+    const isDone = result.then(
+      () => true,
+      () => true,
+    );
+    while (!(await Promise.race([isDone, sleep(stopCheckMs, false, { ref: false })])))
+      if (isStopped()) breakConnections(pool);
+    return await result;
   } finally {
-    clearInterval(check);
     await pool.end();
   }
 }
