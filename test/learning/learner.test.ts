@@ -5,7 +5,7 @@ import { readProgress, writeProgress } from '../../src/learning/progress.ts';
 import { createModelSource } from '../../src/learning/source.ts';
 import { findSlot } from '../../src/learning/table.ts';
 import { loadVersion, newestVersion } from '../../src/learning/versions.ts';
-import { minuteMs } from '../../src/platform/lib/time.ts';
+import { hourMs, minuteMs } from '../../src/platform/lib/time.ts';
 import { continueRestoredRollups } from '../../src/reports/restored.ts';
 import { rollUpAll } from '../reports/support.ts';
 import { moveAhead } from '../support/restored.ts';
@@ -13,8 +13,11 @@ import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { call } from '../tracking/journey.ts';
 
 let t: TestApp;
+/** So that no hour ends while the tests run: they began ten minutes after it had begun. */
+const aheadMs = 10 * minuteMs - (Date.now() % hourMs);
+const now = (): number => Date.now() + aheadMs;
 beforeAll(async () => {
-  t = await createTestApp();
+  t = await createTestApp({ now });
 });
 afterAll(() => t.close());
 
@@ -128,7 +131,7 @@ const passTransactions = (count: number) =>
   t.pool.query(`do $$ begin for at in 1..${count} loop perform pg_current_xact_id(); commit; end loop; end $$`);
 
 test('what comes of age at once is taken in step by step', async () => {
-  const clock = { ms: Date.now() };
+  const clock = { ms: now() };
   const learn = createLearner({ ...t.deps, now: () => clock.ms });
   const takeAged = async (): Promise<number[]> => {
     clock.ms += 10 * minuteMs;
