@@ -156,7 +156,7 @@ test('what comes of age at once is taken in step by step', async () => {
 });
 
 test('much that comes after a time without anything is taken in step by step, too', async () => {
-  const nowMs = Date.now();
+  const nowMs = now();
   const learn = createLearner({ ...t.deps, now: () => nowMs });
   await learnAll(learn);
   await visit(1);
