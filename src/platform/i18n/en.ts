@@ -1504,7 +1504,7 @@ export const en = {
         'The id {count} days; the number, with how often you saw an offer and your “no thanks”, until it is erased',
       attributes: 'Data that {publisher} adds, such as an order number',
       attributesPurpose: 'Choosing offers for you, and returning it to {publisher} with a purchase you made',
-      attributesKept: '{count} days; what it tells for later visits too, until it has expired or is erased',
+      attributesKept: '{count} days; data meant for later visits too, until it expires or is erased',
       saved: 'Offers you saved, and codes you were given',
       savedPurpose: 'Showing them to you again',
       savedKept:
