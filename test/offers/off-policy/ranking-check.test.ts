@@ -46,8 +46,11 @@ test('a ranking that shows the same would have earned the same; sessions keep th
 });
 
 test('without the campaign that is nearly always first, hardly any was shown: it claims nothing', async () => {
-  const { data } = await check(`ranking=without_campaign&campaign_id=${shown[0]}`);
-  expect(data).toMatchObject({ campaign_id: shown[0], is_enough: false, lift: null });
+  const timesOf = (campaign: number) => shown.filter((one) => one === campaign).length;
+  const campaign = shown.reduce((most, one) => (timesOf(one) > timesOf(most) ? one : most));
+  expect(timesOf(campaign)).toBeGreaterThan(0.8 * sessions);
+  const { data } = await check(`ranking=without_campaign&campaign_id=${campaign}`);
+  expect(data).toMatchObject({ campaign_id: campaign, is_enough: false, lift: null });
   expect(data.effective_sessions).toBeLessThan(0.5 * Number(data.sessions));
 });
 
