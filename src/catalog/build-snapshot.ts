@@ -91,6 +91,7 @@ function* buildPublishers(
   const themes = groupBy(rows.themes, (row) => row.publisher_id);
   const placements = groupBy(rows.placements, (row) => row.publisher_id);
   const audiences = groupBy(rows.audiences ?? [], (row) => row.publisher_id);
+  const exchangeRates = groupBy(rows.exchangeRates ?? [], (row) => row.publisher_id);
   const sequenceRules = groupBy(rows.sequenceRules, (row) => row.publisher_id);
   const experiments = groupBy(rows.experiments ?? [], (row) => row.publisher_id);
   const timeZones = new Map(rows.publishers.map((row) => [row.id, row.time_zone]));
@@ -104,6 +105,7 @@ function* buildPublishers(
       themes.get(row.id) ?? [],
       placements.get(row.id) ?? [],
       audiences.get(row.id) ?? [],
+      exchangeRates.get(row.id) ?? [],
       before,
     );
     const offers = provisioned.get(row.id) ?? [];

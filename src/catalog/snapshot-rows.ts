@@ -1,3 +1,4 @@
+import type { RateRow } from '../platform/exchange-rates.ts';
 import type { Permission } from '../platform/http/auth.ts';
 import type { CouponPool } from './coupon-pool.ts';
 import type { ArmChanges, Slots } from './experiments.ts';
@@ -30,7 +31,13 @@ export type PublisherRow = {
   keeps_attributes?: boolean;
   language?: string;
   own_events?: string[];
+  reporting_currency?: string | null;
+  /** Base of its exchange rates. */
+  rates_base?: string | null;
 };
+
+/** A rate that is valid today or later; rows of the past are read by reports only. */
+export type ExchangeRateRow = RateRow & { publisher_id: number };
 
 export type KeyRow = {
   id: number;
@@ -216,4 +223,6 @@ export type CatalogRows = {
   creatives: CreativeRow[];
   /** Absent in catalogues that were stored before there were any. */
   experiments?: ExperimentRow[];
+  /** As `experiments`. */
+  exchangeRates?: ExchangeRateRow[];
 };

@@ -1,3 +1,4 @@
+import type { ExchangeRates } from '../platform/exchange-rates.ts';
 import type { KeyLimit, Permission } from '../platform/http/auth.ts';
 import type { KeyRestrictions } from '../platform/http/key-restrictions.ts';
 import type { Wanted } from '../platform/i18n/reader.ts';
@@ -110,6 +111,10 @@ export type Publisher = {
   language: Wanted;
   currencyName: string;
   currencyMultiplier: number;
+  /** Currency of converted totals; null: none are shown. */
+  reportingCurrency: string | null;
+  /** Rates from the last days on; earlier ones are read by reports only. */
+  exchangeRates: ExchangeRates;
   uspEnabled: boolean;
   walletEnabled: boolean;
   offerwallEnabled: boolean;

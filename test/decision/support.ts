@@ -123,6 +123,8 @@ export function publisherWith(offers: readonly Offer[], over: Partial<Publisher>
     testMode: false,
     currencyName: 'points',
     currencyMultiplier: 1,
+    reportingCurrency: null,
+    exchangeRates: { base: null, byCurrency: new Map() },
     uspEnabled: false,
     walletEnabled: false,
     offerwallEnabled: false,

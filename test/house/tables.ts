@@ -60,6 +60,7 @@ export const tables: Record<string, Ownership> = {
   ...owned('event-log', ['event_log_positions', 'event_log_rejects']),
   ...owned('platform', ['installation', 'space_probe']),
   ...owned('catalog', [...['catalog_changes', 'creative_images', 'creatives', 'placements', 'sequence_rules']]),
+  exchange_rates: { owner: 'catalog' },
   themes: { owner: 'catalog', readers: { experiments: 'arms name themes that exist' } },
   advertisers: {
     owner: 'catalog',

@@ -15,10 +15,13 @@ import { orNull, type Resource, stamps } from '../../management/resource.ts';
 import { problem } from '../../management/schema-errors.ts';
 import { isOperator } from '../../management/unit-of-work.ts';
 import { isTimeZone } from '../../platform/lib/time-zone.ts';
+import { isCurrency } from '../../platform/money.ts';
 import { ownEventsField } from '../event-kinds.ts';
 import { normaliseName } from '../names.ts';
 import { isFrameHost } from '../snapshot/convert.ts';
 import { placementName } from './placements.ts';
+
+const currencyProblem = 'must be a currency code of ISO 4217, such as EUR';
 
 /** Publishers: an operator makes them and sees all; others see and set their own. */
 export const publishers: Resource = {
@@ -56,6 +59,10 @@ export const publishers: Resource = {
         maximum: 99_999_999,
         default: 1,
         description: 'Units of it for one of payout.',
+      }),
+      reporting_currency: orNull(Type.String({ pattern: '^[A-Z]{3}$', [problem]: currencyProblem }), {
+        default: null,
+        description: 'ISO 4217 code: reports then also have totals converted by its exchange rates. null: none.',
       }),
       usp_enabled: flag(false, 'User Selected Perks; set by operators.'),
       wallet_enabled: flag(false, 'Set by operators.'),
@@ -120,6 +127,9 @@ export const publishers: Resource = {
       ? []
       : [{ path: '/time_zone', message: 'is not a time zone (IANA name, such as Europe/Berlin)' }]),
     ...checkDecimals(values, 'currency_multiplier', 4),
+    ...(values.reporting_currency === null || isCurrency(values.reporting_currency as string)
+      ? []
+      : [{ path: '/reporting_currency', message: currencyProblem }]),
     ...checkUrls(values, ['privacy_url']),
     ...checkLanguage(values),
     ...(values.frame_hosts as string[]).flatMap((host, index) =>

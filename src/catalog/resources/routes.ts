@@ -15,6 +15,7 @@ import { catalogueRoutes } from './catalogue/routes.ts';
 import { controlsRoutes } from './controls-routes.ts';
 import { creativeRoutes } from './creative-routes.ts';
 import { creatives } from './creatives.ts';
+import { exchangeRatesRoutes } from './exchange-rates-routes.ts';
 import { offers } from './offers.ts';
 import { placements } from './placements.ts';
 import { provisionRoutes } from './provision-routes.ts';
@@ -50,6 +51,7 @@ export async function managementRoutes(
     resourceRoutes(operators, http, publishers, ['list', 'create', 'get', 'update']);
   });
   controlsRoutes(app, http, { store, extensions });
+  exchangeRatesRoutes(app, http);
   fontRoutes(app, http, { extensions, publicUrl });
   resourceRoutes(app, http, placements, all);
   for (const resource of [themes, advertisers, campaigns, offers, sequenceRules])

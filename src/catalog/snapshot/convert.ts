@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { parseNets } from '../../config/nets.ts';
+import { exchangeRatesOf } from '../../platform/exchange-rates.ts';
 import type { KeyRestrictions } from '../../platform/http/key-restrictions.ts';
 import { wantedOf } from '../../platform/i18n/reader.ts';
 import { hourMs } from '../../platform/lib/time.ts';
@@ -14,6 +15,7 @@ import type {
   CampaignRow,
   CouponRow,
   CreativeRow,
+  ExchangeRateRow,
   ExperimentRow,
   KeyRow,
   OfferRow,
@@ -45,6 +47,7 @@ export function toPublisher(
   themeRows: readonly ThemeRow[],
   placementRows: readonly PlacementRow[],
   audienceRows: readonly AudienceRow[],
+  rateRows: readonly ExchangeRateRow[],
   earlier: Publisher | null,
 ): Omit<Publisher, 'index' | 'sequenceRules' | 'experiments'> {
   const themes = new Map(themeRows.map((theme) => [theme.id, toTheme(theme)]));
@@ -62,6 +65,8 @@ export function toPublisher(
     language: wantedOf(row.language ?? 'en'),
     currencyName: row.currency_name,
     currencyMultiplier: Number(row.currency_multiplier),
+    reportingCurrency: row.reporting_currency ?? null,
+    exchangeRates: exchangeRatesOf(row.rates_base ?? null, rateRows),
     uspEnabled: row.usp_enabled,
     walletEnabled: row.wallet_enabled,
     offerwallEnabled: row.offerwall_enabled,

@@ -93,6 +93,9 @@ const couponOf = (pool: string): string => `case when ${pool}.offer_id is not nu
           'expires_at', ${pool}.expires_at, 'valid_days', ${pool}.valid_days, 'hold_minutes', ${pool}.hold_minutes,
           'drained', ${pool}.drained_at is not null) end`;
 
+/** Rates of so many days ago are still needed (count): somewhere it is yesterday, and decisions are made again. */
+const rateDays = 10;
+
 const creativeColumns = columns<CreativeRow>({
   id: true,
   offer_id: true,
@@ -153,6 +156,17 @@ export async function loadRows(executor: Executor, earlier: Stored | null = null
         (extract(epoch from coalesce(started_at, start_at)) * 1000)::float8 as start_ms,
         (extract(epoch from end_at) * 1000)::float8 as end_ms
       from experiments where stopped_at is null order by id`,
+    ),
+    exchangeRates: await all(
+      `select r.publisher_id, r.currency, r.valid_from::text as valid_from, trim_scale(r.rate)::text as rate
+      from (select distinct publisher_id, currency from exchange_rates) c
+      cross join lateral (
+        select max(valid_from) as day from exchange_rates
+        where publisher_id = c.publisher_id and currency = c.currency and valid_from <= current_date - ${rateDays}
+      ) earliest
+      join exchange_rates r on r.publisher_id = c.publisher_id and r.currency = c.currency
+        and r.valid_from >= coalesce(earliest.day, '-infinity')
+      order by r.publisher_id, r.currency, r.valid_from`,
     ),
     creatives: await some(
       `select ${creativeColumns('i')} from creatives i join offers o on o.id = i.offer_id

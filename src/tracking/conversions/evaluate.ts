@@ -1,6 +1,6 @@
 import { AppError, type ErrorCode } from '../../platform/errors.ts';
 import { dayMs } from '../../platform/lib/time.ts';
-import { microsToNumber, shareOf, times } from './amounts.ts';
+import { microsToNumber, shareOf, times } from '../../platform/money.ts';
 import type { Booking } from './booking.ts';
 import { type ConvertedClick, maxBookings } from './find-clicks.ts';
 import type { ConversionReport } from './request.ts';

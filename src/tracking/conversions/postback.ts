@@ -1,4 +1,4 @@
-import { microsToNumber } from './amounts.ts';
+import { microsToNumber } from '../../platform/money.ts';
 import type { Booking } from './booking.ts';
 import type { ConvertedClick } from './find-clicks.ts';
 

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { textOrNumber } from '../../platform/http/schemas.ts';
-import { isCurrency, parseMicros } from './amounts.ts';
+import { isCurrency, parseMicros } from '../../platform/money.ts';
 import { findMisspelt } from './misspelt.ts';
 
 /** No control characters: PostgreSQL stores no NUL, and a line break would end a line of the signed text. */

@@ -79,7 +79,9 @@ describe('a change made by plain SQL is served by every process, without a resta
       offers: 'title',
       campaign_publishers: 'active',
       sequence_rules: 'active',
+      exchange_rates: 'rate',
     };
+    await one.pool.query("insert into exchange_rates select min(id), 'USD', '2026-01-01', 1.08 from publishers");
     await one.pool.query(
       `insert into sequence_rules (publisher_id, effect, match, active)
       select min(id), 'deny', '{}', false from publishers`,
@@ -95,6 +97,7 @@ describe('a change made by plain SQL is served by every process, without a resta
       'creatives',
       'campaign_publishers',
       'sequence_rules',
+      'exchange_rates',
     ]) {
       const { version: before } = await loadVersion(one.pool);
       const column = columns[table] ?? 'name';

@@ -27,7 +27,8 @@ export const shareOf = (micros: bigint, percentMicros: bigint): bigint =>
 /** An amount times a factor (in millionths), rounded half up. Both from 0. */
 export const times = (micros: bigint, factorMicros: bigint): bigint => divideHalfUp(micros * factorMicros, unit);
 
-const divideHalfUp = (value: bigint, by: bigint): bigint => (value * 2n + by) / (by * 2n);
+/** Rounds half up; neither is negative. */
+export const divideHalfUp = (value: bigint, by: bigint): bigint => (value * 2n + by) / (by * 2n);
 
 /** ISO 4217 codes of money in use. */
 const codes = new Set(

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isCurrency, microsToNumber, parseMicros, shareOf, times } from '../../../src/tracking/conversions/amounts.ts';
+import { isCurrency, microsToNumber, parseMicros, shareOf, times } from '../../src/platform/money.ts';
 
 const micros = fc.bigInt({ min: 0n, max: 999_999_999_999_999n });
 const textOf = (value: bigint): string => `${value / 1_000_000n}.${String(value % 1_000_000n).padStart(6, '0')}`;

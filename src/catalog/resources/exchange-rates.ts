@@ -1,0 +1,226 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { audit } from '../../management/audit.ts';
+import type { Values } from '../../management/resource.ts';
+import { etagOf, requireMatch } from '../../management/rows.ts';
+import { checkValue, problem } from '../../management/schema-errors.ts';
+import type { Work } from '../../management/unit-of-work.ts';
+import { AppError, type ErrorDetail } from '../../platform/errors.ts';
+import { parseRate } from '../../platform/exchange-rates.ts';
+import { isCurrency } from '../../platform/money.ts';
+
+/** Rates of one call (count): as many as a JSON body can hold. */
+const maxRates = 3000;
+/** Changed rates that an entry of the audit log names (count). */
+const maxLogged = 200;
+
+const currencyCode = (description: string) => Type.String({ minLength: 3, maxLength: 3, description });
+const firstDay = "First day of the rate, in the publisher's time zone.";
+const notADay = 'must be a day such as 2026-11-21';
+const rateMeaning =
+  'Units of `currency` that one unit of `base` buys: a positive decimal with at most 12 significant digits.';
+
+const rateInput = Type.Object(
+  {
+    currency: currencyCode('ISO 4217 code.'),
+    rate: Type.Union([Type.Number(), Type.String({ maxLength: 40 })], { description: rateMeaning }),
+    valid_from: Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\d$', [problem]: notADay, description: firstDay }),
+  },
+  { title: 'ExchangeRateInput', additionalProperties: false },
+);
+
+export const exchangeRatesInput = Type.Object(
+  {
+    base: currencyCode('ISO 4217 code of the currency that the rates are for one unit of.'),
+    rates: Type.Array(rateInput, { maxItems: maxRates }),
+  },
+  { title: 'ExchangeRatesInput', additionalProperties: false },
+);
+
+export const exchangeRatesView = Type.Object(
+  {
+    publisher_id: Type.Integer(),
+    base: Type.Union([Type.String(), Type.Null()], {
+      title: 'ExchangeRateBase',
+      description: 'null: no rates are stored.',
+    }),
+    reporting_currency: Type.Union([Type.String(), Type.Null()], {
+      title: 'ReportingCurrency',
+      description: 'Currency of converted totals, a setting of the publisher; null: none are shown.',
+    }),
+    rates: Type.Array(
+      Type.Object(
+        {
+          currency: Type.String(),
+          rate: Type.Number({ description: rateMeaning }),
+          valid_from: Type.String({ format: 'date', description: firstDay }),
+        },
+        { title: 'ExchangeRate' },
+      ),
+      { description: 'By currency; the latest rate of a currency comes first.' },
+    ),
+  },
+  { title: 'ExchangeRates' },
+);
+
+type ExchangeRatesView = Static<typeof exchangeRatesView>;
+
+/** A valid rate of one currency from a day on; `rate` is a decimal. */
+type NewRate = { currency: string; rate: string; valid_from: string };
+
+type ExchangeRatesAnswer = { view: ExchangeRatesView; etag: string };
+
+/** The stored rates of the publisher that the work belongs to. */
+export const getExchangeRates = async (work: Work): Promise<ExchangeRatesAnswer> => answerOf(await read(work, ''));
+
+/**
+ * Replaces all rates of a publisher.
+ * @throws AppError invalid_request naming every wrong field; PreconditionFailed
+ */
+export async function setExchangeRates(
+  work: Work,
+  input: unknown,
+  ifMatch: string | null,
+): Promise<ExchangeRatesAnswer> {
+  const { base, rates } = parse(input);
+  const before = await read(work, 'for update');
+  requireMatch(ifMatch, before, { base });
+  await save(work, before, base, rates);
+  return answerOf(await read(work, ''));
+}
+
+async function read({ executor, publisherId }: Work, lock: '' | 'for update'): Promise<ExchangeRatesView> {
+  const publishers = await executor.query<{ rates_base: string | null; reporting_currency: string | null }>(
+    `select rates_base, reporting_currency from publishers where id = $1 ${lock}`,
+    [publisherId],
+  );
+  const [publisher] = publishers.rows;
+  if (publisher === undefined) throw new AppError('resource_not_found');
+  const { rows } = await executor.query<NewRate>(
+    `select currency, rate::text as rate, valid_from::text as valid_from from exchange_rates
+    where publisher_id = $1 order by currency, valid_from desc`,
+    [publisherId],
+  );
+  return {
+    publisher_id: publisherId,
+    base: publisher.rates_base,
+    reporting_currency: publisher.reporting_currency,
+    rates: rows.map(({ currency, rate, valid_from }) => ({ currency, rate: Number(rate), valid_from })),
+  };
+}
+
+async function save(work: Work, before: ExchangeRatesView, base: string, rates: readonly NewRate[]): Promise<void> {
+  const { executor, publisherId } = work;
+  const isNew = { base, rates: new Map(rates.map((rate) => [keyOf(rate), Number(rate.rate)])) };
+  const stored = new Map(before.rates.map((rate) => [keyOf(rate), rate.rate]));
+  const changed = rates.filter((rate) => stored.get(keyOf(rate)) !== Number(rate.rate));
+  const removed = before.rates.filter((rate) => !isNew.rates.has(keyOf(rate)));
+  if (before.base === base && changed.length === 0 && removed.length === 0) return;
+  await executor.query('update publishers set rates_base = $2, updated_at = $3 where id = $1', [
+    publisherId,
+    base,
+    new Date(work.nowMs),
+  ]);
+  await executor.query(
+    `delete from exchange_rates where publisher_id = $1
+      and (currency, valid_from) in (select * from unnest($2::text[], $3::date[]))`,
+    [publisherId, removed.map(({ currency }) => currency), removed.map(({ valid_from }) => valid_from)],
+  );
+  await executor.query(
+    `insert into exchange_rates (publisher_id, currency, valid_from, rate)
+    select $1, * from unnest($2::text[], $3::date[], $4::numeric[])
+    on conflict (publisher_id, currency, valid_from) do update set rate = excluded.rate`,
+    [
+      publisherId,
+      changed.map(({ currency }) => currency),
+      changed.map(({ valid_from }) => valid_from),
+      changed.map(({ rate }) => rate),
+    ],
+  );
+  await logChange(work, before, { base, changed, removed });
+}
+
+type Change = {
+  base: string;
+  changed: readonly NewRate[];
+  removed: readonly { currency: string; valid_from: string }[];
+};
+
+/** Rates in the audit log are fields named by currency and day; of many changes only the first ones are listed. */
+async function logChange(work: Work, before: ExchangeRatesView, { base, changed, removed }: Change): Promise<void> {
+  const id = work.publisherId;
+  const keys = [...changed, ...removed].map(keyOf).slice(0, maxLogged);
+  const old = new Map(before.rates.map((rate) => [keyOf(rate), rate.rate]));
+  const now = new Map(changed.map((rate) => [keyOf(rate), Number(rate.rate)]));
+  const listed = (rates: ReadonlyMap<string, number>): Values =>
+    Object.fromEntries(keys.map((key) => [key, rates.get(key) ?? null]));
+  const counts = {
+    rates: before.rates.length - removed.length + changed.filter((rate) => !old.has(keyOf(rate))).length,
+  };
+  await audit(work, {
+    resource: { name: 'exchange-rates', key: 'id', ownerOf: () => id },
+    action: 'update',
+    before: { id, base: before.base, rates: before.rates.length, ...listed(old) },
+    after: { id, base, ...counts, ...listed(now) },
+  });
+}
+
+const keyOf = ({ currency, valid_from }: Pick<NewRate, 'currency' | 'valid_from'>): string =>
+  `${currency} ${valid_from}`;
+
+/** The rates, in upper case and each once. */
+function parse(input: unknown): { base: string; rates: NewRate[] } {
+  const details = checkValue(exchangeRatesInput, input);
+  if (details.length > 0) throw new AppError('invalid_request', { details });
+  const body = input as Static<typeof exchangeRatesInput>;
+  const base = body.base.toUpperCase();
+  const rates = body.rates.map((row) => ({
+    currency: row.currency.toUpperCase(),
+    rate: decimalOf(row.rate),
+    valid_from: row.valid_from,
+  }));
+  const wrong = checkRates(base, rates);
+  if (wrong.length > 0) throw new AppError('invalid_request', { details: wrong });
+  return { base, rates };
+}
+
+/** A number as the decimal that was sent: at most 12 digits are exact, and small numbers have no exponent. */
+const decimalOf = (rate: string | number): string => {
+  if (typeof rate === 'string') return rate.trim();
+  const text = String(rate);
+  return /^\d(\.\d+)?e-\d+$/.test(text) ? rate.toFixed(20).replace(/0+$/, '') : text;
+};
+
+/** Problems named at most (count). */
+const maxDetails = 50;
+
+function checkRates(base: string, rates: readonly NewRate[]): ErrorDetail[] {
+  const details: ErrorDetail[] = isCurrency(base) ? [] : [{ path: '/base', message: notACurrency }];
+  const keys = new Set<string>();
+  for (const [at, rate] of rates.entries()) {
+    if (details.length >= maxDetails) break;
+    const wrong = problemOf(rate, base) ?? (keys.has(keyOf(rate)) ? { field: 'currency', message: repeated } : null);
+    if (wrong !== null) details.push({ path: `/rates/${at}/${wrong.field}`, message: wrong.message });
+    keys.add(keyOf(rate));
+  }
+  return details;
+}
+
+const notACurrency = 'must be a currency code of ISO 4217, such as EUR';
+const repeated = 'has two rates from this day on';
+
+/** What is wrong with a rate; null: nothing. */
+function problemOf(
+  { currency, rate, valid_from }: NewRate,
+  base: string,
+): { field: keyof NewRate; message: string } | null {
+  if (!isCurrency(currency)) return { field: 'currency', message: notACurrency };
+  if (currency === base) return { field: 'currency', message: 'is the base, which needs no rate' };
+  if (parseRate(rate) === null)
+    return { field: 'rate', message: 'must be a positive decimal number with at most 12 significant digits' };
+  return isDay(valid_from) ? null : { field: 'valid_from', message: notADay };
+}
+
+const isDay = (text: string): boolean =>
+  /^(19|20|21)\d\d-\d\d-\d\d$/.test(text) && new Date(`${text}T00:00:00Z`).toJSON()?.slice(0, 10) === text;
+
+const answerOf = (view: ExchangeRatesView): ExchangeRatesAnswer => ({ view, etag: etagOf(view) });
