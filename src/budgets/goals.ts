@@ -2,7 +2,7 @@ import type { GoalMetric } from '../catalog/rules.ts';
 import type { Campaign } from '../catalog/types.ts';
 import { totalsKey } from './caps.ts';
 import { elapsedOf, type PacedRules, type PlanInput, planEnd } from './pacing.ts';
-import type { PlanRules } from './plan-time.ts';
+import { openMs, type PlanRules } from './plan-time.ts';
 
 /** A campaign's goal, ready to be compared; times in epoch milliseconds. */
 export type CompiledGoal = {
@@ -68,4 +68,17 @@ export function goalProbability(rules: GoalRules, input: PlanInput): number {
   if (planned <= delivered) return 0;
   const { atStart, atEnd } = alwaysBehind;
   return Math.min(1, (1 - delivered / planned) / (atStart + (atEnd - atStart) * elapsed));
+}
+
+/**
+ * The share of its remaining time that a goal needs, by the impressions that bring what is missing: the higher, the
+ * less likely it can be met. Comparable between the campaigns of one publisher. Pure.
+ * @param perImpression expected count of the goal's metric for one impression
+ */
+export function goalNeed(rules: GoalRules, input: PlanInput, perImpression: number): number {
+  const { goal } = rules;
+  if (goal === null) return 0;
+  const missing = Math.max(0, goal.count - (input.totals.get(goal.key)?.goal ?? 0));
+  const leftMs = openMs(rules, goal.zone, input.nowMs, Math.min(goal.byMs, rules.endMs));
+  return missing / Math.max(perImpression, Number.MIN_VALUE) / Math.max(1, leftMs);
 }

@@ -56,7 +56,7 @@ function weekOf(rules: PlanRules, profile: TrafficProfile, zone: string, nowMs: 
 const weekMinutes = 10_080;
 
 /** The part of a time within the campaign's hours (milliseconds); a clock change shifts them by an hour. */
-function openMs({ hours }: PlanRules, zone: string, fromMs: number, toMs: number): number {
+export function openMs({ hours }: PlanRules, zone: string, fromMs: number, toMs: number): number {
   if (hours === null || toMs <= fromMs) return toMs - fromMs;
   const minutes = (toMs - fromMs) / 60_000;
   const whole = Math.floor(minutes / weekMinutes);

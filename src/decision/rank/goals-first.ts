@@ -1,4 +1,6 @@
-import { goalProbability } from '../../budgets/goals.ts';
+import { goalNeed, goalProbability } from '../../budgets/goals.ts';
+import type { GoalMetric } from '../../catalog/rules.ts';
+import { scopedRateOf } from '../../learning/score.ts';
 import type { Bits, EligibilityIndex, PriorityClass } from '../eligibility.ts';
 import type { Candidate } from '../index/compile.ts';
 import { hasBit } from '../index/index-filters.ts';
@@ -17,7 +19,10 @@ export function* goalsFirst(ranking: Iterable<RankedCandidate>, options: Options
   for (const ranked of ranking) if (!taken.has(ranked.candidate)) yield ranked;
 }
 
-/** Those further behind come first, then those of higher sampled revenue. */
+/**
+ * Campaigns whose goals need the smallest share of the remaining time come first, so that a goal that cannot be met
+ * takes no delivery from one that can. Equal needs are ordered by sampled revenue.
+ */
 function behindGoals({ index, bits, input, priorityClass }: Options): RankedCandidate[] {
   const { totals, model, seed } = input;
   const now = { totals, model, nowMs: input.context.nowMs };
@@ -26,11 +31,25 @@ function behindGoals({ index, bits, input, priorityClass }: Options): RankedCand
     const candidate = index.candidates[at] as Candidate;
     const probability = goalProbability(candidate.rules, now);
     if (uniform(seed, salts.goals + candidate.offer.campaign.id) >= probability) return [];
-    return { probability, ...rankedOf(index, priorityClass, candidate, input) };
+    const perImpression = countOf(candidate, index, priorityClass, input);
+    const need = goalNeed(candidate.rules, now, perImpression);
+    return { need, ...rankedOf(index, priorityClass, candidate, input) };
   });
-  return behind
-    .sort((a, b) => b.probability - a.probability || b.score - a.score)
-    .map(({ probability: _, ...ranked }) => ranked);
+  return behind.sort((a, b) => a.need - b.need || b.score - a.score).map(({ need: _, ...ranked }) => ranked);
+}
+
+/** Expected count of the metric of a candidate's goal for one impression on the first position. */
+function countOf(
+  { offer, rules }: Candidate,
+  index: EligibilityIndex,
+  priorityClass: PriorityClass,
+  input: DecisionInput,
+): number {
+  const metric: GoalMetric | undefined = rules.goal?.metric;
+  if (metric === undefined || metric === 'impressions') return 1;
+  const { scope } = revenueModelOf(index, priorityClass, input);
+  const clicks = Math.min(1, scopedRateOf(scope.click, offer).mean);
+  return metric === 'clicks' ? clicks : clicks * Math.min(1, scopedRateOf(scope.conversion, offer).mean);
 }
 
 function rankedOf(

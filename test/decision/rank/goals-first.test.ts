@@ -71,3 +71,36 @@ test('the explanation says that it is for its goal', () => {
 test('a goal is compared with the total of its campaign over all publishers', () => {
   expect(compileGoal({ id: 3, goal }, 'UTC')).toMatchObject({ key: '3', zone: 'UTC', count: 1000 });
 });
+
+test('a goal that cannot be met takes no delivery from one that can', () => {
+  const day = { sinceMs: noonMs - dayMs / 2, byMs: noonMs + dayMs / 2 };
+  const impossible = campaignOf(1, {
+    payout: pays('cpc', 9),
+    goal: { metric: 'clicks', count: 3000, ...day },
+  });
+  const possible = campaignOf(2, { payout: pays('cpc', 1), goal: { metric: 'clicks', count: 40, ...day } });
+  const publisher = publisherWith(offersOf(impossible, possible));
+  const firstAt = (nowMs: number, delivered: number): number =>
+    order(
+      inputOf(publisher, {
+        context: { nowMs },
+        totals: new Map([
+          ['1', { goal: 0 }],
+          ['2', { goal: delivered }],
+        ]),
+      }),
+    )[0] as number;
+  expect(firstAt(noonMs, 10)).toBe(2);
+  expect(firstAt(noonMs, 22)).toBe(1);
+  expect(firstAt(day.byMs - 60_000, 30)).toBe(2);
+});
+
+test('of two goals of equal counts, the one that an impression brings more of comes first', () => {
+  const goals = { metric: 'clicks', count: 1000, sinceMs: goal.sinceMs, byMs: goal.byMs } as const;
+  const conversions = { ...goals, metric: 'conversions' } as const;
+  const publisher = publisherWith(
+    offersOf(campaignOf(1, { payout: pays('cpa', 9), goal: conversions }), campaignOf(2, { goal: goals })),
+  );
+  const totals = new Map([1, 2].map((id) => [String(id), { goal: 100 }]));
+  expect(order(inputOf(publisher, { totals }))).toEqual([2, 1]);
+});
