@@ -14,6 +14,8 @@ export const errorCatalogue = {
   pub_user_id_required: { status: 400, message: 'pub_user_id is required for User Selected Perks.' },
   invalid_token: { status: 400, message: 'The link is not valid or has expired.' },
   invalid_cursor: { status: 400, message: 'The cursor is not valid or has expired; start again without one.' },
+  ambiguous_header: { status: 400, message: 'The file can be read in more than one way.' },
+  unknown_header: { status: 400, message: 'No column of the file has a known name.' },
   invalid_picture: { status: 400, message: 'The picture cannot be used.' },
   invalid_font: { status: 400, message: 'The font cannot be used.' },
   invalid_endpoint: { status: 400, message: 'The webhook endpoint cannot be used.' },

@@ -1,24 +1,20 @@
-import { createReadStream } from 'node:fs';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { timestamps, uuids } from '../../platform/db/binary-array.ts';
-import { createPool, type Executor, transaction } from '../../platform/db/pool.ts';
+import { createPool, type Executor } from '../../platform/db/pool.ts';
 import type { ServerUrl } from '../../platform/db/servers.ts';
+import type { FileRow } from '../../platform/files/open.ts';
 import { changeSizes } from '../members/members.ts';
-import type { ImportRow } from './csv.ts';
-import { linesOf } from './csv.ts';
+import type { MemberRow } from './member-rows.ts';
 
 /** Rows that one statement stages (count). */
 const batchRows = 20_000;
 
-/** Lines read between two turns of the event loop (count): about 2 ms. */
-const linesPerTurn = 500;
+/** Rows read between two turns of the event loop (count): about 2 ms. */
+const rowsPerTurn = 500;
 
-/** A turn that takes longer has other work: it gets several times as long before the next lines are read. */
+/** A turn that takes longer has other work: it gets several times as long before the next rows are read. */
 const busyMs = 0.5;
 const pausePerTurn = 4;
-
-/** Rows that could not be read and are named (count). */
-const maxErrors = 100;
 
 /** The one statement that adds all members takes at most this long (milliseconds). */
 const addTimeoutMs = 10 * 60_000;
@@ -28,75 +24,94 @@ export type ImportProgress = {
   rows: number;
   bad: number;
   added: number;
-  errors: { line: number; message: string }[];
+  errors: { line: number; column: string | null; message: string }[];
 };
 
 type Loading = {
   url: ServerUrl;
   audienceId: number;
-  file: string;
-  readRow: (line: string) => ImportRow | null;
-  /** Changed as the import goes on. */
-  progress: ImportProgress;
+  batches: AsyncIterable<FileRow[]>;
+  readRow: (row: FileRow) => MemberRow | null;
+  /** Called once all rows are read; throws where they must not be added. */
+  checkRows: () => void;
   /** Called after each change that others are to see. */
-  report: () => Promise<void>;
+  report: (state: ImportProgress['state']) => Promise<void>;
 };
-
-type Staged = { userKey: string; expiresAtMs: number | null };
 
 /**
  * Adds the members that a file names: all rows that can be read, in one transaction, or none. They are staged in a
- * table of the connection alone, which is gone with it.
+ * temporary table of one connection, which is kept until the end: a connection returned to the pool may be closed
+ * when it is idle, and the table with it.
+ * @returns how many users were no members before
  */
-export async function loadMembers({ url, audienceId, file, readRow, progress, report }: Loading): Promise<void> {
+export async function loadMembers(loading: Loading): Promise<number> {
+  const { url, audienceId, batches, readRow, checkRows, report } = loading;
   const settings = { work_mem: '256MB', idle_in_transaction_session_timeout: '60000' };
   const options = { size: 1, applicationName: 'perkwire-import', queryTimeoutMs: addTimeoutMs, onError: () => {} };
   const pool = createPool({ url, settings, ...options });
   try {
-    await pool.query('create temp table staged (user_key uuid not null, expires_at timestamptz)');
-    await stage(pool, { file, readRow, progress, report });
-    if (progress.rows === progress.bad) return;
-    progress.state = 'adding';
-    await report();
-    progress.added = await transaction(pool, async (executor) => {
-      const added = await add(executor, audienceId);
-      await changeSizes(executor, new Map([[audienceId, added]]));
-      return added;
-    });
+    const client = await pool.connect();
+    try {
+      await client.query('create temp table staged (user_key uuid not null, expires_at timestamptz)');
+      const count = await stage(client, { batches, readRow, report });
+      checkRows();
+      if (count === 0) return 0;
+      await report('adding');
+      return await addStaged(client, audienceId);
+    } finally {
+      client.release(true);
+    }
   } finally {
     await pool.end();
   }
 }
 
+async function addStaged(client: Executor, audienceId: number): Promise<number> {
+  await client.query('begin');
+  const added = await add(client, audienceId);
+  await changeSizes(client, new Map([[audienceId, added]]));
+  await client.query('commit');
+  return added;
+}
+
+/** Reads all rows without writing anything, as a dry run does. */
+export async function checkMembers({ batches, readRow }: Pick<Loading, 'batches' | 'readRow'>): Promise<void> {
+  let rows = 0;
+  for await (const batch of batches)
+    for (const row of batch) {
+      rows += 1;
+      if (rows % rowsPerTurn === 0) await giveWay();
+      readRow(row);
+    }
+}
+
+/** @returns how many rows were staged */
 async function stage(
   executor: Executor,
-  { file, readRow, progress, report }: Pick<Loading, 'file' | 'readRow' | 'progress' | 'report'>,
-): Promise<void> {
-  let line = 0;
-  let batch: Staged[] = [];
+  { batches, readRow, report }: Pick<Loading, 'batches' | 'readRow' | 'report'>,
+): Promise<number> {
+  let [rows, count] = [0, 0];
+  let batch: MemberRow[] = [];
   /** The next rows are read meanwhile. */
   let staging: Promise<unknown> = Promise.resolve();
-  for await (const lines of linesOf(createReadStream(file, { highWaterMark: 256 * 1024 }))) {
-    for (const text of lines) {
-      line += 1;
-      if (line % linesPerTurn === 0) await giveWay();
-      const row = readRow(text);
-      if (row === null) continue;
-      progress.rows += 1;
-      if ('problem' in row) {
-        progress.bad += 1;
-        if (progress.errors.length < maxErrors) progress.errors.push({ line, message: row.problem });
-      } else batch.push(row);
+  for await (const records of batches) {
+    for (const record of records) {
+      rows += 1;
+      if (rows % rowsPerTurn === 0) await giveWay();
+      const row = readRow(record);
+      if (row !== null) batch.push(row);
     }
     if (batch.length < batchRows) continue;
     await staging;
     staging = stageBatch(executor, batch);
     staging.catch(() => {}); // the next one tells
+    count += batch.length;
     batch = [];
-    await report();
+    await report('reading');
   }
   await staging;
   await stageBatch(executor, batch);
+  return count + batch.length;
 }
 
 async function giveWay(): Promise<void> {
@@ -106,7 +121,7 @@ async function giveWay(): Promise<void> {
   if (tookMs > busyMs) await sleep(Math.min(20, pausePerTurn * tookMs));
 }
 
-const stageBatch = (executor: Executor, batch: readonly Staged[]) =>
+const stageBatch = (executor: Executor, batch: readonly MemberRow[]) =>
   executor.query({
     name: 'stage_members',
     text: 'insert into staged select * from unnest($1::uuid[], $2::timestamptz[])',

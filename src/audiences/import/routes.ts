@@ -2,11 +2,13 @@ import type { Readable } from 'node:stream';
 import { type Static, Type } from '@sinclair/typebox';
 import { callOf, type ManagementHttp, publisherQuery, requirePermission } from '../../management/http.ts';
 import { AppError } from '../../platform/errors.ts';
+import { fileQuery, readFileOptions } from '../../platform/files/query.ts';
+import { dryRunView, fileWarning } from '../../platform/files/tally.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import { listId } from '../audiences.ts';
 import { type Import, listImports } from './imports.ts';
-import { type ImportDeps, importMembers, maxImportBytes } from './run.ts';
+import { type ImportDeps, type ImportResult, importMembers, maxImportBytes } from './run.ts';
 
 const params = Type.Object({ key: Type.String() });
 const tags = ['Audiences'];
@@ -29,7 +31,21 @@ const importView = Type.Object(
   },
   { title: 'AudienceImport' },
 );
-const importAnswer = Type.Object({ message: Type.String(), data: importView }, { title: 'AudienceImportAnswer' });
+const importResult = Type.Composite(
+  [
+    importView,
+    Type.Object({
+      duplicates: Type.Integer({ description: 'Rows of users who are named before in the file.' }),
+      warnings: Type.Array(fileWarning),
+    }),
+  ],
+  { title: 'AudienceImportResult' },
+);
+const importAnswer = Type.Object(
+  { message: Type.String(), data: Type.Union([importResult, dryRunView]) },
+  { title: 'AudienceImportAnswer' },
+);
+const importQuery = Type.Object({ ...publisherQuery.properties, ...fileQuery });
 const importsAnswer = Type.Object(
   { message: Type.String(), data: Type.Array(importView) },
   { title: 'AudienceImportsAnswer' },
@@ -52,13 +68,14 @@ export async function importRoutes(app: App, { http, ...deps }: ImportDeps & { h
       operationId: 'importAudienceMembers',
       summary: 'Add members from a CSV file',
       description:
-        'One user a line. A first line with the name `id`, or `sha256_email`, says what the column holds, and ' +
-        '`expires_at` when memberships end; without one, the first column has ids. Rows that name nobody are counted ' +
-        'and passed over. All others become members in one moment, or none: an import that fails is sent again. ' +
-        'Larger files than 1 GB, or than arrive in 30 seconds, come in several calls, or compressed by gzip.',
+        'A header names the column with the ids (`id`, `user_id`, `customer_id` …) or the hashes (`sha256_email`), and ' +
+        '`expires_at` when memberships end; a file with one column needs none. `?dry_run=true` shows how the file is ' +
+        'read. If more than 1 % of the rows are refused, nothing is loaded unless `?partial=true` is given. All others ' +
+        'become members in one moment, or none: an import that fails is sent again. Send files larger than 1 GB, or ' +
+        'slower than 30 seconds, in several calls, or compressed by gzip.',
       tags,
       params,
-      querystring: publisherQuery,
+      querystring: importQuery,
       consumes: ['text/csv'],
       body: Type.String({ description: 'Lines.' }),
       response: { 200: importAnswer, ...errorAnswers(400, 401, 403, 404, 413, 415) },
@@ -70,8 +87,10 @@ export async function importRoutes(app: App, { http, ...deps }: ImportDeps & { h
         const { publisherId } = callOf(request);
         if (request.body === undefined || request.body === null) throw new AppError('unsupported_media_type');
         const target = { publisherId, audienceId: id };
-        const done = await importMembers(deps, target, request.body as Readable);
-        return { message: 'Members imported.', data: viewOf(done) };
+        const options = readFileOptions(request.query);
+        const done = await importMembers(deps, target, request.body as Readable, options);
+        if ('checked' in done) return { message: 'File checked.', data: done.checked };
+        return { message: 'Members imported.', data: resultOf(done.imported) };
       });
     }
   });
@@ -102,3 +121,5 @@ export async function importRoutes(app: App, { http, ...deps }: ImportDeps & { h
 const viewOf = ({ id, state, startedAt, rows, bad, added, errors }: Import) => ({
   ...{ id, state, started_at: startedAt.toISOString(), rows, bad, added, errors },
 });
+
+const resultOf = ({ duplicates, warnings, ...done }: ImportResult) => ({ ...viewOf(done), duplicates, warnings });

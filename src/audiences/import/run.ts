@@ -1,4 +1,4 @@
-import { createWriteStream } from 'node:fs';
+import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,11 +8,15 @@ import type pg from 'pg';
 import type { Alone } from '../../management/alone.ts';
 import type { ServerUrl } from '../../platform/db/servers.ts';
 import { AppError } from '../../platform/errors.ts';
+import { type DelimitedFile, openDelimitedFile } from '../../platform/files/open.ts';
+import type { FileOptions } from '../../platform/files/query.ts';
+import { createFileTally, type DryRunView, type FileWarning } from '../../platform/files/tally.ts';
+import { createValueSet } from '../../platform/files/value-set.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
-import { createRowReader } from './csv.ts';
 import { type Import, noteImport, startImport } from './imports.ts';
-import { type ImportProgress, loadMembers } from './load.ts';
+import { checkMembers, type ImportProgress, loadMembers } from './load.ts';
+import { createMemberReader, type MemberRow, memberFile } from './member-rows.ts';
 
 /** A file may hold this much (bytes): 10 million hashes. */
 export const maxImportBytes = 1024 ** 3;
@@ -21,16 +25,33 @@ export type ImportDeps = { pool: pg.Pool; url: ServerUrl; userKeys: UserKeys; no
 
 type Target = { publisherId: number; audienceId: number };
 
+/** What an import came to. `duplicates`: rows of users who are named before. */
+export type ImportResult = Import & { duplicates: number; warnings: FileWarning[] };
+
 /**
- * Imports members from a file. It is received as a whole first, then read beside requests.
- * @throws AppError body_too_large; invalid_request: no row can be read
+ * Imports members from a file, or checks it. It is received as a whole first, then read beside requests.
+ * @throws AppError body_too_large; ambiguous_header, unknown_header; invalid_request: more than 1 % of the rows are bad
  */
-export async function importMembers(deps: ImportDeps, target: Target, body: Readable): Promise<Import> {
+export async function importMembers(
+  deps: ImportDeps,
+  target: Target,
+  body: Readable,
+  options: FileOptions,
+): Promise<{ imported: ImportResult } | { checked: DryRunView }> {
   const folder = await mkdtemp(join(tmpdir(), 'perkwire-import-'));
   try {
-    const file = join(folder, 'members.csv');
-    await pipeline(body, limited, createWriteStream(file, { mode: 0o600 }));
-    return await deps.alone(target.publisherId, () => importFile(deps, target, file));
+    const path = join(folder, 'members.csv');
+    await pipeline(body, limited, createWriteStream(path, { mode: 0o600 }));
+    return await deps.alone(target.publisherId, async () => {
+      const stream = createReadStream(path, { highWaterMark: 256 * 1024 });
+      try {
+        const file = await openDelimitedFile(stream, memberFile, options);
+        if (options.isDryRun) return { checked: await checkFile(deps, target, file) };
+        return { imported: await importFile(deps, target, file, options.isPartial) };
+      } finally {
+        stream.destroy();
+      }
+    });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -45,30 +66,50 @@ async function* limited(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, v
   }
 }
 
+/** A reader of rows that counts them, and users who are named twice. */
+function createReader(deps: ImportDeps, { publisherId }: Target, { layout }: DelimitedFile, nowMs: number) {
+  const tally = createFileTally(layout);
+  const read = createMemberReader({ layout, tally, userKeys: deps.userKeys, publisherId, nowMs });
+  const users = createValueSet();
+  const readRow = (...args: Parameters<typeof read>): MemberRow | null => {
+    const member = read(...args);
+    if (member !== null && !users.addText(member.userKey)) tally.addDuplicate();
+    return member;
+  };
+  return { tally, readRow };
+}
+
+async function checkFile(deps: ImportDeps, target: Target, file: DelimitedFile): Promise<DryRunView> {
+  const { tally, readRow } = createReader(deps, target, file, deps.now());
+  await checkMembers({ batches: file.batches, readRow });
+  return tally.view();
+}
+
 async function importFile(
-  { pool, url, userKeys, now }: ImportDeps,
-  { publisherId, audienceId }: Target,
-  file: string,
-): Promise<Import> {
+  deps: ImportDeps,
+  target: Target,
+  file: DelimitedFile,
+  isPartial: boolean,
+): Promise<ImportResult> {
+  const { pool, url, now } = deps;
+  const { audienceId } = target;
   const startedMs = now();
   const id = newUuid7(startedMs);
+  const { tally, readRow } = createReader(deps, target, file, startedMs);
   const progress: ImportProgress = { state: 'reading', rows: 0, bad: 0, added: 0, errors: [] };
   await startImport(pool, id, audienceId, startedMs);
-  const report = (): Promise<void> => noteImport(pool, id, progress, now());
-  const readRow = createRowReader({ userKeys, publisherId, nowMs: startedMs });
+  const report = (state: ImportProgress['state']): Promise<void> => {
+    Object.assign(progress, { state, rows: tally.rows(), bad: tally.bad(), errors: tally.errors() });
+    return noteImport(pool, id, progress, now());
+  };
+  const checkRows = (): void => tally.requireFewBad(isPartial);
   try {
-    await loadMembers({ url, audienceId, file, readRow, progress, report });
-    progress.state = progress.rows > 0 && progress.rows === progress.bad ? 'failed' : 'done';
+    progress.added = await loadMembers({ url, audienceId, batches: file.batches, readRow, checkRows, report });
+    await report('done');
   } catch (err) {
-    progress.state = 'failed';
+    await report('failed');
     throw err;
-  } finally {
-    await report();
   }
-  if (progress.state === 'failed')
-    throw new AppError('invalid_request', {
-      message: `None of the ${progress.rows} rows can be read.`,
-      details: progress.errors.map(({ line, message }) => ({ path: `/lines/${line}`, message })),
-    });
-  return { ...progress, id, startedAt: new Date(startedMs) };
+  const { duplicates, warnings } = tally.view();
+  return { ...progress, id, startedAt: new Date(startedMs), duplicates, warnings };
 }

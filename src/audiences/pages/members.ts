@@ -86,7 +86,9 @@ async function addMembers(
   if (bytes.toString().trim() === '') return refused(t('audiences.nobody'));
   try {
     const target = { publisherId: context.publisher.id, audienceId };
-    return { to, done: importedText(await importMembers(importDeps, target, Readable.from([bytes]))) };
+    const options = { isDryRun: false, isPartial: false, header: null, column: null };
+    const done = await importMembers(importDeps, target, Readable.from([bytes]), options);
+    return { to, done: 'imported' in done ? importedText(done.imported) : '' };
   } catch (err) {
     const [{ path, message } = { path: '', message: '' }] = fieldErrorsOf(err);
     const [, line] = /^\/lines\/(\d+)$/.exec(path) ?? [];

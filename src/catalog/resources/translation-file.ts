@@ -2,7 +2,12 @@ import { notALanguage } from '../../management/fields.ts';
 import { updateRow } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
-import { byteOrderMark, type CsvRecord, csvLine, readCsv } from '../../platform/lib/csv.ts';
+import type { Layout } from '../../platform/files/layout.ts';
+import type { FileFormat } from '../../platform/files/names.ts';
+import { type FileRow, openDelimitedFile } from '../../platform/files/open.ts';
+import type { FileOptions } from '../../platform/files/query.ts';
+import { createFileTally, type DryRunView, type FileTally } from '../../platform/files/tally.ts';
+import { byteOrderMark, csvLine, unguardedText } from '../../platform/lib/csv.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { canonicalTag } from '../../platform/lib/language-tags.ts';
 import { createPacer } from '../../platform/lib/slices.ts';
@@ -11,11 +16,17 @@ import { offers } from './offers.ts';
 import { maxLengthOf } from './translations.ts';
 
 /** Columns beside those of the languages; `limit` and `original` are for who translates. */
-const [idColumn, textColumn, limitColumn, originalColumn] = ['offer_id', 'text', 'limit', 'original'];
+const [idColumn, textColumn, limitColumn, originalColumn] = ['offer_id', 'text', 'limit', 'original'] as const;
 
-/** Offers of a file (count), and errors of one that are named. */
+const translationFormat: FileFormat<typeof idColumn | typeof textColumn | typeof limitColumn | typeof originalColumn> =
+  {
+    columns: { offer_id: [], text: [], limit: [], original: [] },
+    otherColumn: canonicalTag,
+    required: [idColumn, textColumn],
+  };
+
+/** Offers of a file (count). */
 const maxOffers = 2_000;
-const maxErrors = 100;
 
 type Row = Record<Exclude<TranslatedText, 'offer_description'> | 'offer_description', string | null> & {
   id: number;
@@ -73,30 +84,66 @@ export type ImportedTranslations = {
   offers: number;
   texts: number;
   languages: string[];
+  file: DryRunView;
 };
 
 /**
- * Takes over the texts of a file: all of it or, where something is wrong, nothing. A cell that is empty changes
- * nothing.
- * @throws AppError invalid_request naming lines and columns
+ * Takes over the texts of a file: all rows that can be read, or none where more than 1 % cannot. A cell that is empty
+ * changes nothing.
+ * @throws AppError unknown_header, invalid_request naming lines and columns
  */
-export async function importTranslations(work: Work, text: string): Promise<ImportedTranslations> {
-  const { cells, languages } = await readFile(text);
+async function importTranslations(work: Work, bytes: Buffer, options: FileOptions): Promise<ImportedTranslations> {
+  const { cells, languages, tally } = await readFile(bytes);
   const byOffer = new Map<number, Cell[]>();
   for (const cell of cells) getOrInsert(byOffer, cell.offerId, () => []).push(cell);
-  const result: ImportedTranslations = { offers: 0, texts: 0, languages };
-  const details: ErrorDetail[] = [];
+  const result = { offers: 0, texts: 0, languages };
   for (const [offerId, own] of [...byOffer].sort(([a], [b]) => a - b)) {
-    const changed = await changeOffer(work, offerId, own).catch((err: unknown) => {
-      details.push(...detailsIn(err, own));
-      return 0;
-    });
+    const changed = await changeReadable(work, offerId, own, tally);
     result.texts += changed;
     if (changed > 0) result.offers += 1;
-    if (details.length >= maxErrors) break;
   }
-  refuse(details);
-  return result;
+  if (!options.isDryRun) tally.requireFewBad(options.isPartial);
+  return { ...result, file: tally.view() };
+}
+
+/** Undoes a dry run. */
+class DryRunEnd extends Error {
+  readonly result: ImportedTranslations;
+  constructor(result: ImportedTranslations) {
+    super('dry run');
+    this.result = result;
+  }
+}
+
+/** Imports a file in the transaction of `write`, which a dry run rolls back. */
+export async function runImport(
+  options: FileOptions,
+  write: (run: (work: Work) => Promise<ImportedTranslations>) => Promise<ImportedTranslations>,
+  bytes: Buffer,
+): Promise<ImportedTranslations> {
+  try {
+    return await write(async (work) => {
+      const result = await importTranslations(work, bytes, options);
+      if (options.isDryRun) throw new DryRunEnd(result);
+      return result;
+    });
+  } catch (err) {
+    if (err instanceof DryRunEnd) return err.result;
+    throw err;
+  }
+}
+
+/** Changes an offer by the cells that it can take; the others are counted as bad. @returns how many texts changed */
+async function changeReadable(work: Work, offerId: number, cells: readonly Cell[], tally: FileTally): Promise<number> {
+  try {
+    return await changeOffer(work, offerId, cells);
+  } catch (err) {
+    const refused = refusedCells(err, cells);
+    for (const { cell, column, message } of refused) tally.withdraw(cell.line, { column, message });
+    const lines = new Set(refused.map(({ cell }) => cell.line));
+    const others = cells.filter(({ line }) => !lines.has(line));
+    return others.length === 0 ? 0 : changeReadable(work, offerId, others, tally);
+  }
 }
 
 /** @returns how many texts changed */
@@ -115,71 +162,85 @@ async function changeOffer(work: Work, offerId: number, cells: readonly Cell[]):
   return changed.length;
 }
 
-/** What the API says of an offer's fields, by the lines of the file. */
-function detailsIn(err: unknown, cells: readonly Cell[]): ErrorDetail[] {
+type RefusedCell = { cell: Cell; column: string; message: string };
+
+/** The cells that an offer cannot take. */
+function refusedCells(err: unknown, cells: readonly Cell[]): RefusedCell[] {
   if (!(err instanceof AppError)) throw err;
   const [first] = cells as [Cell];
   if (err.code === 'resource_not_found')
-    return [{ path: `/lines/${first.line}/${idColumn}`, message: 'names no offer' }];
-  if (err.code !== 'invalid_request') throw err;
-  return (err.details ?? []).map(({ path, message }) => {
+    return cells.map((cell) => ({ cell, column: idColumn, message: 'names no offer' }));
+  if (err.code !== 'invalid_request' || err.details === undefined || err.details.length === 0) throw err;
+  return err.details.map(({ path, message }) => {
     const [, , tag = '', name] = path.split('/');
     const cell = cells.find((one) => one.tag === tag && (name === undefined || one.name === name)) ?? first;
-    return { path: `/lines/${cell.line}/${cell.tag}`, message };
+    return { cell, column: cell.tag, message };
   });
 }
 
-function refuse(details: readonly ErrorDetail[]): void {
-  if (details.length > 0) throw new AppError('invalid_request', { details: details.slice(0, maxErrors) });
+function requireLanguages({ columns }: Layout): string[] {
+  const details: ErrorDetail[] = columns.flatMap(({ name, role }) =>
+    role === null && name !== '' ? [{ path: `/columns/${name}`, message: notALanguage }] : [],
+  );
+  const own: readonly (string | null)[] = [idColumn, textColumn, limitColumn, originalColumn, null];
+  const languages = columns.flatMap(({ role }) => (role === null || own.includes(role) ? [] : [role]));
+  if (new Set(languages).size < languages.length)
+    details.push({ path: '/columns', message: 'must name each language once' });
+  if (details.length > 0) throw new AppError('invalid_request', { details });
+  return languages;
 }
 
 /** Reads in slices: a file of 4 MB keeps no other request waiting. */
-async function readFile(text: string): Promise<{ cells: Cell[]; languages: string[] }> {
-  if (/[\0\uFFFD]/.test(text)) refuse([{ path: '/', message: 'must be text in UTF-8' }]);
-  const records = readCsv(text);
-  const { value: head } = records.next();
-  const names = head?.cells.map((name) => name.trim()) ?? [];
-  const details: ErrorDetail[] = [];
-  const wrong = (path: string, message: string): void => void details.push({ path, message });
-  for (const name of [idColumn, textColumn] as string[])
-    if (!names.includes(name)) wrong(`/columns/${name}`, 'is required');
-  const others = [idColumn, textColumn, limitColumn, originalColumn, ''];
-  const tags = names.map((name) => {
-    if (others.includes(name)) return null;
-    const tag = canonicalTag(name);
-    if (tag === null) wrong(`/columns/${name}`, notALanguage);
-    return tag;
-  });
-  const languages = tags.filter((tag) => tag !== null);
-  if (new Set(languages).size < languages.length) wrong('/columns', 'must name each language once');
-  refuse(details);
-  const [idAt, textAt] = [names.indexOf(idColumn as string), names.indexOf(textColumn as string)];
-  const seen = new Map<string, number>();
-  const read = ({ line, cells: values }: CsvRecord): Cell[] => {
-    const [id = '', name = ''] = [values[idAt]?.trim(), values[textAt]?.trim()];
-    const before = seen.get(`${id} ${name}`);
-    if (!/^[1-9]\d{0,8}$/.test(id)) wrong(`/lines/${line}/${idColumn}`, 'must be the id of an offer');
-    else if (!isText(name)) wrong(`/lines/${line}/${textColumn}`, `must be one of ${translatedTexts.join(', ')}`);
-    else if (before !== undefined) wrong(`/lines/${line}`, `has the text of line ${before}`);
-    else {
-      seen.set(`${id} ${name}`, line);
-      return tags.flatMap((tag, at) => {
-        const text = values[at]?.trim() ?? '';
-        return tag === null || text === '' ? [] : [{ line, offerId: Number(id), tag, name, text }];
-      });
-    }
-    return [];
-  };
+async function readFile(bytes: Buffer): Promise<{ cells: Cell[]; languages: string[]; tally: FileTally }> {
+  const { layout, batches } = await openDelimitedFile(bytes, translationFormat);
+  const languages = requireLanguages(layout);
+  const tally = createFileTally(layout);
+  const readRow = createRowReader(layout, languages);
   const cells: Cell[] = [];
+  const offerIds = new Set<number>();
   const pace = createPacer();
-  for (const record of records) {
-    cells.push(...read(record));
-    await pace();
+  for await (const batch of batches)
+    for (const row of batch) {
+      const found = readRow(row);
+      const values = (): Record<string, string> =>
+        Object.fromEntries(
+          layout.columns.flatMap(({ role }, at) => (role === null ? [] : [[role, row.cells[at] ?? '']])),
+        );
+      if ('message' in found) tally.refuse(row, found, values);
+      else {
+        tally.accept(row, values);
+        for (const cell of found.cells) offerIds.add(cell.offerId);
+        cells.push(...found.cells);
+      }
+      await pace();
+    }
+  if (offerIds.size > maxOffers) {
+    const message = `must be of at most ${maxOffers} offers`;
+    throw new AppError('invalid_request', { details: [{ path: '/lines', message }] });
   }
-  if (new Set(cells.map(({ offerId }) => offerId)).size > maxOffers)
-    wrong('/lines', `must be of at most ${maxOffers} offers`);
-  refuse(details);
-  return { cells, languages };
+  return { cells, languages, tally };
+}
+
+/** Reads rows to the texts that they hold; of two rows for one text the second is refused. */
+function createRowReader({ columns }: Layout, languages: readonly string[]) {
+  const [idAt, textAt] = [idColumn, textColumn].map((role) => columns.findIndex((column) => column.role === role));
+  const lineOf = new Map<string, number>();
+  return ({ line, cells: values, problem }: FileRow): { cells: Cell[] } | { column?: string; message: string } => {
+    if (problem !== null) return { message: problem };
+    if (values.some((value) => /[\0\uFFFD]/.test(value))) return { message: 'has characters that are not UTF-8' };
+    const [id = '', name = ''] = [values[idAt as number]?.trim(), values[textAt as number]?.trim()];
+    if (!/^[1-9]\d{0,8}$/.test(id)) return { column: idColumn, message: 'must be the id of an offer' };
+    if (!isText(name)) return { column: textColumn, message: `must be one of ${translatedTexts.join(', ')}` };
+    const before = lineOf.get(`${id} ${name}`);
+    if (before !== undefined) return { message: `has the text of line ${before}` };
+    lineOf.set(`${id} ${name}`, line);
+    const cells = columns.flatMap(({ role: tag }, at) => {
+      if (tag === null || !languages.includes(tag)) return [];
+      const text = unguardedText(values[at] ?? '').trim();
+      return text === '' ? [] : [{ line, offerId: Number(id), tag, name, text }];
+    });
+    return { cells };
+  };
 }
 
 const isText = (name: string): name is TranslatedText => (translatedTexts as readonly string[]).includes(name);

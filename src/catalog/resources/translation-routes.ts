@@ -1,14 +1,15 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
 import { notALanguage } from '../../management/fields.ts';
-import { callOf, flagOf, type ManagementHttp, publisherIdParameter, requirePermission } from '../../management/http.ts';
-import type { Work } from '../../management/unit-of-work.ts';
+import { callOf, type ManagementHttp, publisherIdParameter, requirePermission } from '../../management/http.ts';
 import { AppError } from '../../platform/errors.ts';
+import { type FileOptions, fileQuery, readFileOptions } from '../../platform/files/query.ts';
+import { dryRunView } from '../../platform/files/tally.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import { canonicalTag } from '../../platform/lib/language-tags.ts';
 import type { App } from '../../platform/ports.ts';
 import { offers } from './offers.ts';
-import { exportTranslations, type ImportedTranslations, importTranslations } from './translation-file.ts';
+import { exportTranslations, type ImportedTranslations, runImport } from './translation-file.ts';
 
 const path = '/manage/v1/translations';
 
@@ -26,7 +27,8 @@ const exportQuery = Type.Object({
 });
 const importQuery = Type.Object({
   publisher_id: publisherIdParameter,
-  dry_run: Type.Optional(Type.String({ description: '`true`: the file is checked, nothing is written.' })),
+  dry_run: fileQuery.dry_run,
+  partial: fileQuery.partial,
 });
 const importAnswer = Type.Object({
   message: Type.String(),
@@ -36,6 +38,7 @@ const importAnswer = Type.Object({
       offers: Type.Integer({ description: 'Offers that changed.' }),
       texts: Type.Integer({ description: 'Texts that changed.' }),
       languages: Type.Array(Type.String()),
+      ...dryRunView.properties,
     },
     { title: 'ImportedTranslations' },
   ),
@@ -79,8 +82,9 @@ export function translationRoutes(app: App, http: ManagementHttp): void {
     operationId: 'importTranslations',
     summary: 'Import texts of offers',
     description:
-      'A file as it is exported, up to 4 MB; columns and rows may be left out. All of its texts are taken over or, ' +
-      'where one is wrong, none. An empty cell changes nothing. Semicolons and tabs are read as well.',
+      'A file as it is exported, up to 4 MB; columns and rows may be left out. If more than 1 % of the rows are ' +
+      'refused, nothing is changed unless `?partial=true` is given. An empty cell changes nothing. ' +
+      '`?dry_run=true` shows how the file is read, and what would change.',
     tags,
     querystring: importQuery,
     consumes: ['text/csv'],
@@ -89,45 +93,28 @@ export function translationRoutes(app: App, http: ManagementHttp): void {
   };
   app.register(async (scope: App) => {
     scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser(['text/csv', 'text/plain'], { parseAs: 'string' }, (_request, body, done) =>
+    scope.addContentTypeParser(['text/csv', 'text/plain'], { parseAs: 'buffer' }, (_request, body, done) =>
       done(null, body),
     );
     const options = { schema: importSchema, bodyLimit: maxTranslationBytes, ...hooks };
     scope.post<{ Querystring: Static<typeof importQuery> }>(path, options, async (request, reply) => {
-      const isDryRun = flagOf(request, 'dry_run');
-      const data = await importFile(management, request, isDryRun);
-      const message = isDryRun ? 'The file can be imported.' : 'Texts imported.';
-      return reply.header('cache-control', 'no-store').send({ message, data: { dry_run: isDryRun, ...data } });
+      const options = readFileOptions(request.query);
+      const { file, ...data } = await importFile(management, request, options);
+      const message = options.isDryRun ? 'File checked.' : 'Texts imported.';
+      reply.header('cache-control', 'no-store');
+      return reply.send({ message, data: { dry_run: options.isDryRun, ...data, ...file } });
     });
   });
-}
-
-/** Undoes an import that is only to be checked. */
-class Checked extends Error {
-  readonly found: ImportedTranslations;
-  constructor(found: ImportedTranslations) {
-    super('checked');
-    this.found = found;
-  }
 }
 
 async function importFile(
   management: ManagementHttp['management'],
   request: FastifyRequest,
-  isDryRun: boolean,
+  options: FileOptions,
 ): Promise<ImportedTranslations> {
   const { actor, publisherId } = callOf(request);
-  const run = async (work: Work) => {
-    const found = await importTranslations(work, String(request.body ?? ''));
-    if (isDryRun) throw new Checked(found);
-    return found;
-  };
-  try {
-    return await management.write(actor, publisherId, run);
-  } catch (err) {
-    if (err instanceof Checked) return err.found;
-    throw err;
-  }
+  const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+  return runImport(options, (run) => management.write(actor, publisherId, run), bytes);
 }
 
 /** @throws AppError invalid_request */

@@ -1,11 +1,11 @@
 import type pg from 'pg';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
+import { createValueSet, type ValueSet } from '../../platform/files/value-set.ts';
 import { createPacer } from '../../platform/lib/slices.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { blockSize, insertBlocks, type NewBlock, readAllCodes } from '../blocks.ts';
 import { maxCodeLength } from '../code-text.ts';
-import { type CodeSet, createCodeSet } from './code-set.ts';
 import type { Line } from './lines.ts';
 
 /** What a load has come to (codes). `named`: the first codes that the pool had already. */
@@ -127,8 +127,8 @@ async function knownCodes(
   executor: Executor,
   offerId: number,
   pace: () => Promise<unknown>,
-): Promise<CodeSet> {
-  const known = createCodeSet();
+): Promise<ValueSet> {
+  const known = createValueSet();
   for await (const codes of readAllCodes(executor, secretBox, offerId)) {
     const text = Buffer.from(codes.join('\n'));
     for (let start = 0; start < text.length; ) {

@@ -2,8 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { readCsv } from '../../../src/platform/lib/csv.ts';
 import { runCommand } from '../../command-line/support.ts';
+import { readCsv } from '../../support/read-csv.ts';
 import { addCatalogue, type Caller, createManagementApp, type ManagementApp } from './support.ts';
 
 let app: ManagementApp;
@@ -46,7 +46,7 @@ describe('the file', () => {
       'text/csv; charset=utf-8',
       'no-store',
     ]);
-    const [head, title, description] = [...readCsv(body)].map(({ cells }) => cells);
+    const [head, title, description] = readCsv(body);
     expect(head).toEqual(['offer_id', 'text', 'limit', 'original', 'de', 'pt-BR']);
     expect(title?.slice(0, 5)).toEqual([`${offer}`, 'title', '90', 'Half off', 'Halber Preis']);
     expect(description?.slice(0, 4)).toEqual([`${offer}`, 'description', '220', 'Cheap, "fresh"\nand near']);
@@ -54,9 +54,9 @@ describe('the file', () => {
 
   test('asked for by languages, offer or campaign has these alone', async () => {
     const [head] = readCsv((await download(`&languages=fr,zh-hant&offer_id=${offer}`)).body);
-    expect(head?.cells).toEqual(['offer_id', 'text', 'limit', 'original', 'fr', 'zh-Hant']);
-    expect([...readCsv((await download('&campaign_id=999999')).body)]).toHaveLength(1);
-    expect([...readCsv((await download(`&offer_id=${foreign}`)).body)]).toHaveLength(1);
+    expect(head).toEqual(['offer_id', 'text', 'limit', 'original', 'fr', 'zh-Hant']);
+    expect(readCsv((await download('&campaign_id=999999')).body)).toHaveLength(1);
+    expect(readCsv((await download(`&offer_id=${foreign}`)).body)).toHaveLength(1);
     for (const query of ['&languages=German', '&languages=de&languages=1', '&offer_id=x', '&campaign_id=-1'])
       expect((await download(query)).status, query).toBe(400);
   });
@@ -66,7 +66,7 @@ describe('the file', () => {
     await own.call('PATCH', `/offers/${offer}`, { translations: { de: { title, description: "'=x" } } });
     const before = await stored();
     const { body } = await send((await download()).body);
-    expect(body.data).toEqual({ dry_run: false, offers: 0, texts: 0, languages: ['de'] });
+    expect(body.data).toMatchObject({ dry_run: false, offers: 0, texts: 0, languages: ['de'] });
     expect(await stored()).toEqual(before);
   });
 });
@@ -76,7 +76,7 @@ describe('an import', () => {
     await own.call('PATCH', `/offers/${offer}`, { translations: { fr: { title: 'Moitié prix' } } });
     const lines = ['\uFEFFoffer_id;text;fr;de', `${offer};title;;Halber Preis`, `${offer};cta_yes;Oui;Ja, gern`];
     const { status, body } = await send(lines.join('\r\n'));
-    expect([status, body.data]).toEqual([200, { dry_run: false, offers: 1, texts: 3, languages: ['fr', 'de'] }]);
+    expect([status, body.data]).toMatchObject([200, { dry_run: false, offers: 1, texts: 3, languages: ['fr', 'de'] }]);
     expect(await stored()).toEqual({
       fr: { title: 'Moitié prix', cta_yes: 'Oui' },
       de: { title: 'Halber Preis', cta_yes: 'Ja, gern' },
@@ -87,7 +87,7 @@ describe('an import', () => {
 
   test('that is only checked writes nothing', async () => {
     const { body } = await send(`offer_id,text,de\n${offer},title,Neu`, '?dry_run=true');
-    expect(body.data).toEqual({ dry_run: true, offers: 1, texts: 1, languages: ['de'] });
+    expect(body.data).toMatchObject({ dry_run: true, offers: 1, texts: 1, languages: ['de'], rows: 1, bad: 0 });
     expect(await stored()).toEqual({});
   });
 
@@ -105,9 +105,10 @@ describe('an import', () => {
     ['offer_id,text,de\nOFFER,title,a\nOFFER,title,b', ['/lines/3']],
     ['offer_id,text,German', ['/columns/German']],
     ['offer_id,text,de,DE', ['/columns']],
-    ['offer,text,de', ['/columns/offer_id', '/columns/offer']],
+    ['offer,text,de', ['/columns/offer_id']],
     ['', ['/columns/offer_id', '/columns/text']],
-    ['offer_id,text,de\nOFFER,title,a\0b', ['/']],
+    ['offer_id,text,de\nOFFER,title,a\0b', ['/lines/2']],
+    ['offer_id,text,de\nOFFER,title,a "b" c', ['/lines/2']],
   ])('with %j is refused by line and column, and changes nothing', async (text, expected) => {
     await own.call('PATCH', `/offers/${offer}`, { language: 'en' });
     const { status, body } = await send(text.replaceAll('OFFER', `${offer}`).replaceAll('FOREIGN', `${foreign}`));
@@ -118,7 +119,7 @@ describe('an import', () => {
 
   test('in another encoding, of another type, too large or without permission is refused', async () => {
     const latin = Buffer.from(`offer_id,text,de\n${offer},title,für`, 'latin1');
-    expect(paths((await send(latin)).body)).toEqual(['/']);
+    expect(paths((await send(latin)).body)).toEqual(['/lines/2']);
     expect((await own.call('POST', '/translations', { offers: [] })).status).toBe(415);
     expect((await send(`offer_id,text,de\n${'x'.repeat(4 * 1024 * 1024)}`)).status).toBe(413);
     const reader = await app.caller(own.publisherId, ['reports']);

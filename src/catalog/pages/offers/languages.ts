@@ -18,7 +18,7 @@ import {
   type TranslationCounts,
   type Untranslated,
 } from '../../resources/translation-counts.ts';
-import { exportTranslations, importTranslations } from '../../resources/translation-file.ts';
+import { exportTranslations, runImport } from '../../resources/translation-file.ts';
 import { idOf, maxTranslationBytes } from '../../resources/translation-routes.ts';
 import type { PageServices } from '../services.ts';
 
@@ -51,7 +51,8 @@ async function importFile(
   if (upload === null) return { to, failed: t('offers.chooseFile') };
   if (upload.bytes.length > maxTranslationBytes) return { to, failed: t('errors.uploadTooLarge') };
   try {
-    const found = await management.write(context, (work) => importTranslations(work, upload.bytes.toString()));
+    const options = { isDryRun: false, isPartial: false, header: null, column: null };
+    const found = await runImport(options, (run) => management.write(context, run), upload.bytes);
     return { to, done: t('languages.imported', { texts: found.texts, offers: found.offers }) };
   } catch (err) {
     const errors = fieldErrorsOf(err);

@@ -1,10 +1,12 @@
 import { randomInt } from 'node:crypto';
 
-/** Which codes there are already. */
-export type CodeSet = {
-  /** @returns false: this one was there */
+/** Values that occurred before. */
+export type ValueSet = {
+  /** @returns whether the value is new */
   add: (bytes: Uint8Array, start: number, end: number) => boolean;
-  /** How many there are (count). */
+  /** @returns whether the value is new */
+  addText: (text: string) => boolean;
+  /** Number of values. */
   size: () => number;
 };
 
@@ -17,13 +19,17 @@ const parts = 256;
  * A set of 64-bit hashes in typed arrays: ten million codes take 128 MB and two seconds, as a `Set` of texts they take
  * 1 GB. The hashes are keyed at random, and two of ten million codes have the same one in 1 of 300,000 cases.
  */
-export function createCodeSet(): CodeSet {
+export function createValueSet(): ValueSet {
   const seeds = [randomInt(2 ** 32), randomInt(2 ** 32)] as const;
   const puts = Array.from({ length: parts }, createPart);
   let count = 0;
 
-  return {
+  const set: ValueSet = {
     size: () => count,
+    addText: (text) => {
+      const bytes = Buffer.from(text);
+      return set.add(bytes, 0, bytes.length);
+    },
     add: (bytes, start, end) => {
       let a = seeds[0] ^ (end - start);
       let b = seeds[1];
@@ -42,6 +48,7 @@ export function createCodeSet(): CodeSet {
       return isNew;
     },
   };
+  return set;
 }
 
 /** @returns whether the hash is new */

@@ -1,0 +1,75 @@
+import type { Layout } from '../../platform/files/layout.ts';
+import type { FileFormat } from '../../platform/files/names.ts';
+import type { FileRow } from '../../platform/files/open.ts';
+import type { FileTally } from '../../platform/files/tally.ts';
+import { cleanValue, shownValue } from '../../platform/files/values.ts';
+import { timeOf } from '../../platform/lib/time-zone.ts';
+import type { UserKeys } from '../../platform/security/user-key.ts';
+import { emailHashOf, emailKeys } from '../profile-keys.ts';
+import { refusalOfId } from '../user-ids.ts';
+
+/** A member as a row of a file names it. */
+export type MemberRow = { userKey: string; expiresAtMs: number | null };
+
+type Role = 'id' | 'sha256_email' | 'expires_at';
+
+/** Columns of a file of members, as systems export them (docs/reading-input.md#columns). */
+export const memberFile: FileFormat<Role> = {
+  columns: {
+    id: [
+      ...['pub_user_id', 'user_id', 'uid', 'customer_id', 'client_id', 'member_id', 'account_id', 'subscriber_id'],
+      ...['contact_id', 'profile_id', 'external_id', 'Kundennummer', 'Kunden-ID', 'Kunden-Nr.', 'Nutzer-ID'],
+      ...['Benutzer-ID', 'Mitgliedsnummer', 'Mitglieds-ID'],
+    ],
+    sha256_email: ['sha256_emails', 'email_sha256', 'hashed_email', 'email_hash', 'E-Mail-Hash'],
+    expires_at: ['expires', 'expiry', 'expiry_date', 'expiration_date', 'valid_until', 'Gültig bis', 'Ablaufdatum'],
+  },
+  identifiers: ['id', 'sha256_email'],
+  patterns: { sha256_email: /^[0-9a-f]{64}$/i },
+};
+
+type Reading = { layout: Layout; tally: FileTally; userKeys: UserKeys; publisherId: number; nowMs: number };
+
+/**
+ * Reads the rows of a file to members, and counts them.
+ * @returns null: the row names nobody; the tally has the reason
+ */
+export function createMemberReader({ layout, tally, userKeys, publisherId, nowMs }: Reading) {
+  const { columns } = layout;
+  const userAt = columns.findIndex(({ role }) => role === 'id' || role === 'sha256_email');
+  const endAt = columns.findIndex(({ role }) => role === 'expires_at');
+  const isHash = columns[userAt]?.role === 'sha256_email';
+  const name = isHash ? 'sha256_email' : 'id';
+
+  function readRow(cells: readonly string[]): MemberRow | { problem: string } {
+    const user = cleanValue(cells[userAt] ?? '');
+    if ('problem' in user) return { problem: `the ${isHash ? 'hash' : 'id'} ${user.problem}` };
+    const end = (cells[endAt] ?? '').trim();
+    const expiresAtMs = end === '' ? null : timeOf(end);
+    if (expiresAtMs !== null && !(expiresAtMs > nowMs))
+      return { problem: 'expires_at must be a time in the future, such as 2031-01-31T12:00:00Z' };
+    tally.addArtefact(user.artefact);
+    if (isHash) {
+      const hash = emailHashOf(user.value);
+      if (hash === null) return { problem: 'the hash must have 64 hex digits' };
+      return { userKey: emailKeys(userKeys, publisherId, hash)[0] as string, expiresAtMs };
+    }
+    const { id, problem } = refusalOfId(user.value);
+    if (problem !== null) return { problem: `the id ${problem.message}` };
+    return { userKey: userKeys.of(publisherId, id), expiresAtMs };
+  }
+
+  return (row: FileRow): MemberRow | null => {
+    const values = (): Record<string, string> => ({
+      [name]: shownValue(row.cells[userAt] ?? ''),
+      ...(endAt >= 0 && { expires_at: row.cells[endAt] ?? '' }),
+    });
+    const member = row.problem === null ? readRow(row.cells) : { problem: row.problem };
+    if ('problem' in member) {
+      tally.refuse(row, { message: member.problem }, values);
+      return null;
+    }
+    tally.accept(row, values);
+    return member;
+  };
+}

@@ -1,0 +1,88 @@
+import { AppError } from '../errors.ts';
+import { createPacer } from '../lib/slices.ts';
+
+/** Bytes that are parsed between two pauses (count): about a millisecond of work. */
+const sliceBytes = 16 * 1024;
+
+/** Bytes at the start of a file that show its encoding and its type (count). */
+const probeBytes = 1024;
+
+export type FileSource = Buffer | AsyncIterable<Buffer>;
+
+type Encoding = 'utf-8' | 'utf-16le' | 'utf-16be';
+
+/** First bytes of files that are no text, and what to do instead. */
+const otherTypes: readonly [string, string][] = [
+  ['504b0304', 'The file is a workbook or an archive. Save the sheet as CSV (UTF-8) first.'],
+  ['d0cf11e0', 'The file is an Excel workbook. Save the sheet as CSV (UTF-8) first.'],
+  ['25504446', 'The file is a PDF. Send a CSV file.'],
+  ['1f8b', 'The file is compressed with gzip. Unpack it, or send the header "content-encoding: gzip".'],
+  ['fffe0000', 'The file is encoded in UTF-32. Save it in UTF-8.'],
+  ['0000feff', 'The file is encoded in UTF-32. Save it in UTF-8.'],
+];
+
+/**
+ * Decodes a file to slices of UTF-8 without a byte order mark, and pauses between them so that requests do not wait.
+ * UTF-16 is converted, also where it has no byte order mark.
+ * @throws AppError invalid_request for files that are no text
+ */
+export async function* decodeFile(source: FileSource): AsyncGenerator<Buffer, void> {
+  const pace = createPacer();
+  let decode: ((chunk: Buffer | null) => Buffer) | null = null;
+  let head: Buffer = Buffer.alloc(0);
+  async function* slices(bytes: Buffer): AsyncGenerator<Buffer, void> {
+    for (let at = 0; at < bytes.length; at += sliceBytes) {
+      yield bytes.subarray(at, at + sliceBytes);
+      await pace();
+    }
+  }
+  for await (const chunk of Buffer.isBuffer(source) ? [source] : source) {
+    if (decode === null) {
+      head = head.length === 0 ? chunk : Buffer.concat([head, chunk]);
+      if (head.length < probeBytes) continue;
+      decode = createDecoder(head);
+      for await (const slice of slices(head)) yield decode(slice);
+      head = Buffer.alloc(0);
+    } else for await (const slice of slices(chunk)) yield decode(slice);
+  }
+  decode ??= createDecoder(head);
+  if (head.length > 0) yield decode(head);
+  yield decode(null);
+}
+
+/** @returns a function that decodes a chunk, or what is left at the end (null) */
+function createDecoder(head: Buffer): (chunk: Buffer | null) => Buffer {
+  const hex = head.subarray(0, 4).toString('hex');
+  const other = otherTypes.find(([magic]) => hex.startsWith(magic));
+  if (other !== undefined) throw new AppError('invalid_request', { message: other[1] });
+  if (/^\s*<(!doctype|html|\?xml)/i.test(head.toString('latin1', 0, probeBytes)))
+    throw new AppError('invalid_request', { message: 'The file is an HTML or XML document. Send a CSV file.' });
+  const encoding = encodingOf(head);
+  if (encoding === 'utf-8') {
+    let isFirst = true;
+    return (chunk) => {
+      if (chunk === null) return Buffer.alloc(0);
+      const hasMark = isFirst && chunk.subarray(0, 3).toString('hex') === 'efbbbf';
+      isFirst = false;
+      return hasMark ? chunk.subarray(3) : chunk;
+    };
+  }
+  const decoder = new TextDecoder(encoding);
+  return (chunk) => Buffer.from(chunk === null ? decoder.decode() : decoder.decode(chunk, { stream: true }));
+}
+
+function encodingOf(head: Buffer): Encoding {
+  const mark = head.subarray(0, 2).toString('hex');
+  if (mark === 'fffe') return 'utf-16le';
+  if (mark === 'feff') return 'utf-16be';
+  const probe = head.subarray(0, probeBytes);
+  const pairs = Math.floor(probe.length / 2);
+  const [even, odd] = [0, 0].map((_, parity) => {
+    let nuls = 0;
+    for (let at = parity; at < 2 * pairs; at += 2) if (probe[at] === 0) nuls += 1;
+    return nuls;
+  }) as [number, number];
+  if (pairs < 2) return 'utf-8';
+  if (odd > 0.8 * pairs && even === 0) return 'utf-16le';
+  return even > 0.8 * pairs && odd === 0 ? 'utf-16be' : 'utf-8';
+}

@@ -1,0 +1,232 @@
+import { AppError } from '../errors.ts';
+import { describeKind } from './kinds.ts';
+import { comparableName, createRoleFinder, type FileFormat } from './names.ts';
+import { type FileRecord, parseSample, type Separator, separators } from './parse.ts';
+
+/** What a call says of its file; null: Perkwire finds out. `column`: name or number of the identifier's column. */
+export type LayoutOptions = { header: 'present' | 'absent' | null; column: string | null };
+
+/** A column and how the import uses it; null: not at all. `name` is null without a header. */
+type FileColumn = { name: string | null; role: string | null };
+
+export type Layout = {
+  /** null: the file has one column. */
+  separator: Separator | null;
+  hasHeader: boolean;
+  columns: readonly FileColumn[];
+  /** Line and bytes at which the records begin, after a `sep=` line. */
+  firstLine: number;
+  skippedBytes: number;
+  /** Whether another separator fits as well. */
+  isSeparatorUnsure: boolean;
+};
+
+/** Records that are looked at (count), and columns that a file may have (count). */
+const sampleRecords = 100;
+const maxColumns = 1000;
+
+/** Share of the records that must have more than one field for a separator to be one. */
+const minShare = 0.5;
+
+/** A file in which spreadsheets are told the separator. */
+const separatorLine = /^"?sep=(.)"?[,;\t]*(?:\r\n|\n|\r|$)/i;
+
+type Sample = { separator: Separator | null; records: FileRecord[]; isUnsure: boolean };
+
+/**
+ * Detects the separator, the header and the columns of a file from its beginning.
+ * @param head whole lines from the start of the file
+ * @throws AppError ambiguous_header, unknown_header; invalid_request for an unsupported separator or too many columns
+ */
+export function detectLayout<Role extends string>(
+  head: string,
+  format: FileFormat<Role>,
+  options: LayoutOptions,
+): Layout {
+  const [line = '', mark] = separatorLine.exec(head) ?? [];
+  const named = separators.find((separator) => separator === mark) ?? null;
+  if (mark !== undefined && named === null) throw unsupportedSeparator(mark);
+  const text = head.slice(line.length);
+  const roleOf = createRoleFinder(format);
+  const isStrict = format.required !== undefined;
+  const sample = chooseSample(text, { named, roleOf, isStrict, mayHaveHeader: options.header !== 'absent' });
+  const [first] = sample.records;
+  const places = {
+    separator: sample.separator,
+    firstLine: line === '' ? 1 : 2,
+    skippedBytes: Buffer.byteLength(line),
+    isSeparatorUnsure: sample.isUnsure,
+  };
+  if (first === undefined && format.required === undefined) return { ...places, hasHeader: false, columns: [] };
+  const columns =
+    format.required === undefined
+      ? listColumns(sample.records, format.identifiers, { roleOf, patterns: patternsOf(format), options })
+      : { hasHeader: true, columns: requireColumns(first?.cells ?? [], format.required, roleOf) };
+  return { ...places, ...columns };
+}
+
+const patternsOf = ({
+  patterns = {},
+}: {
+  patterns?: Readonly<Record<string, RegExp | undefined>>;
+}): [string, RegExp][] =>
+  Object.entries(patterns).flatMap(([role, pattern]) => (pattern === undefined ? [] : [[role, pattern]]));
+
+type RoleFinder = (name: string) => string | null;
+
+type Choice = { named: Separator | null; roleOf: RoleFinder; isStrict: boolean; mayHaveHeader: boolean };
+
+function chooseSample(text: string, { named, roleOf, isStrict, mayHaveHeader }: Choice): Sample {
+  const candidates = (named === null ? separators : [named]).map((separator) => {
+    const records = parseSample(text, { separator: [separator], isStrict }, sampleRecords);
+    const cells = records[0]?.cells ?? [];
+    if (cells.length > maxColumns)
+      throw new AppError('invalid_request', { message: `A file may have at most ${maxColumns} columns.` });
+    const names = mayHaveHeader ? cells.filter((cell) => roleOf(cell) !== null).length : 0;
+    const isSplit = cells.length > 1;
+    const share = records.filter((record) => record.cells.length > 1).length / Math.max(1, records.length);
+    return { separator, records, names, isSplit, share };
+  });
+  const [any] = candidates;
+  if (named !== null && any !== undefined) return { separator: named, records: any.records, isUnsure: false };
+  const byNames = candidates.filter(({ names, isSplit }) => isSplit && names > 0).sort((a, b) => b.names - a.names);
+  // Files of countries that write 12,50 separate with semicolons, so the comma comes last.
+  const byShare = candidates.filter(({ isSplit, share }) => isSplit && share >= minShare).reverse();
+  byShare.sort((a, b) => b.share - a.share);
+  const isOneName = candidates.some(({ names, isSplit }) => names > 0 && !isSplit);
+  const [best, second] = byNames.length > 0 || isOneName ? byNames : byShare;
+  if (best !== undefined) {
+    const { separator, records } = best;
+    return { separator, records, isUnsure: second?.names === best.names && second.share === best.share };
+  }
+  const [first = ''] = /^[^\r\n]*/.exec(text) ?? [];
+  const other = ['|', '~', '^'].find((mark) => first.includes(mark) && first.split(mark).some((cell) => roleOf(cell)));
+  if (other !== undefined) throw unsupportedSeparator(other);
+  const records = parseSample(text, { separator: separators, isStrict }, sampleRecords);
+  return { separator: null, records, isUnsure: false };
+}
+
+type Columns = Pick<Layout, 'hasHeader' | 'columns'>;
+
+type Listing = { roleOf: RoleFinder; patterns: readonly [string, RegExp][]; options: LayoutOptions };
+
+/** The columns of a list of identifiers, whose file may have no header. */
+function listColumns(
+  records: readonly FileRecord[],
+  identifiers: readonly string[],
+  { roleOf, patterns, options }: Listing,
+): Columns {
+  const first = records[0]?.cells ?? [];
+  const names = first.map((cell) => cell.trim());
+  const roles = names.map((name) => (options.header === 'absent' ? null : roleOf(name)));
+  const isIdentifier = (role: string | null): boolean => role !== null && identifiers.includes(role);
+  const chosen = options.column === null ? null : columnAt(options.column, { first: names, roleOf, options });
+  const known = roles.flatMap((role, at) => (isIdentifier(role) ? [at] : []));
+  if (chosen === null && known.length > 1)
+    throw ambiguous(
+      records,
+      `Several columns can hold the value: ${known.map((at) => names[at]).join(', ')}. ${byColumn}`,
+    );
+  const at = chosen?.at ?? known[0] ?? (names.length === 1 ? 0 : null);
+  if (at === null) throw unknownHeader(records);
+  const isNamed = roles.some((role) => role !== null) || chosen?.isName === true;
+  const hasHeader = options.header === null ? isNamed || isHeaderByKind(records, at) : options.header === 'present';
+  const nameOf = (index: number): string | null => (hasHeader ? (names[index] ?? '') : null);
+  const own = hasHeader && isIdentifier(roles[at] ?? null) ? (roles[at] as string) : null;
+  const role = own ?? chosen?.role ?? (identifiers[0] as string);
+  if (own === null && chosen?.role == null) refuseOtherKind(records, at, { hasHeader, role, patterns });
+  const columns = names.map((_, index): FileColumn => {
+    if (index === at) return { name: nameOf(index), role };
+    const other = hasHeader ? (roles[index] ?? null) : null;
+    return { name: nameOf(index), role: isIdentifier(other) ? null : other };
+  });
+  refuseTwice(columns, records);
+  return { hasHeader, columns };
+}
+
+const byColumn = 'Name the column: ?column=customer_id or ?column=2.';
+
+type Chosen = { at: number; isName: boolean; role: string | null };
+
+/** The column that a call names. */
+function columnAt(
+  column: string,
+  { first, roleOf, options }: { first: readonly string[]; roleOf: RoleFinder; options: LayoutOptions },
+): Chosen {
+  const refuse = (message: string): AppError =>
+    new AppError('invalid_request', { details: [{ path: '/querystring/column', message }] });
+  if (/^[1-9]\d{0,3}$/.test(column)) {
+    if (Number(column) > first.length) throw refuse(`the file has ${first.length} columns`);
+    return { at: Number(column) - 1, isName: false, role: null };
+  }
+  const wanted = comparableName(column);
+  const matches = first.flatMap((name, at) => (comparableName(name) === wanted && wanted !== '' ? [at] : []));
+  if (matches.length > 1) throw refuse('is the name of several columns');
+  const [at] = matches;
+  if (at !== undefined && options.header !== 'absent') return { at, isName: true, role: null };
+  const role = roleOf(column);
+  // A list without a header: the name says what its values are.
+  if (first.length === 1 && role !== null) return { at: 0, isName: false, role };
+  throw refuse('is the name of no column');
+}
+
+/** @throws AppError ambiguous_header: the first value differs in kind from the others */
+function isHeaderByKind(records: readonly FileRecord[], at: number): boolean {
+  const [first = '', ...others] = records.map(({ cells }) => (cells[at] ?? '').trim());
+  const difference = describeKind(first, others);
+  if (difference === null) return false;
+  throw ambiguous(
+    records,
+    `The first value ${difference}. Say whether it is a header: ?header=present or ?header=absent.`,
+  );
+}
+
+type Kind = { hasHeader: boolean; role: string; patterns: readonly [string, RegExp][] };
+
+/** Refuses values that look like those of another role, such as hashes for ids. */
+function refuseOtherKind(records: readonly FileRecord[], at: number, { hasHeader, role, patterns }: Kind): void {
+  const values = records.slice(hasHeader ? 1 : 0).map(({ cells }) => (cells[at] ?? '').trim());
+  for (const [other, pattern] of patterns) {
+    if (values.length === 0 || values.filter((value) => pattern.test(value)).length < 0.9 * values.length) continue;
+    throw ambiguous(records, `The values look like ${other}. Name the column: ?column=${other} or ?column=${role}.`);
+  }
+}
+
+function refuseTwice(columns: readonly FileColumn[], records: readonly FileRecord[]): void {
+  const roles = columns.flatMap(({ role }) => role ?? []);
+  const twice = roles.find((role, at) => roles.indexOf(role) !== at);
+  if (twice !== undefined) throw ambiguous(records, `Two columns hold ${twice}. Remove or rename one of them.`);
+}
+
+function requireColumns(first: readonly string[], required: readonly string[], roleOf: RoleFinder): FileColumn[] {
+  const columns = first.map((cell): FileColumn => ({ name: cell.trim(), role: roleOf(cell) }));
+  const missing = required.filter((role) => columns.every((column) => column.role !== role));
+  const twice = required.filter((role) => columns.filter((column) => column.role === role).length > 1);
+  const details = [
+    ...missing.map((role) => ({ path: `/columns/${role}`, message: 'is required' })),
+    ...twice.map((role) => ({ path: `/columns/${role}`, message: 'occurs twice' })),
+  ];
+  if (details.length > 0) throw new AppError('unknown_header', { message: 'The header lacks columns.', details });
+  return columns;
+}
+
+/** First rows of a file, as an error shows them. */
+const firstRows = (records: readonly FileRecord[]) =>
+  records.slice(0, 5).map(({ line, cells }) => ({
+    path: `/lines/${line}`,
+    message: cells
+      .slice(0, 20)
+      .map((cell) => cell.slice(0, 100))
+      .join(' | '),
+  }));
+
+const ambiguous = (records: readonly FileRecord[], message: string): AppError =>
+  new AppError('ambiguous_header', { message, details: firstRows(records) });
+
+const unknownHeader = (records: readonly FileRecord[]): AppError =>
+  new AppError('unknown_header', { message: `No column has a known name. ${byColumn}`, details: firstRows(records) });
+
+const unsupportedSeparator = (mark: string): AppError =>
+  new AppError('invalid_request', {
+    message: `Values are separated by ${JSON.stringify(mark)}. Use a comma, a semicolon or a tab.`,
+  });

@@ -1,0 +1,84 @@
+import { decodeFile, type FileSource } from './decode.ts';
+import { detectLayout, type Layout, type LayoutOptions } from './layout.ts';
+import type { FileFormat } from './names.ts';
+import { type FileRecord, parseRecords, separators } from './parse.ts';
+
+/** Bytes from which the layout is detected (count). */
+const headBytes = 32 * 1024;
+
+/** A row of a file, or why it is none. `cells` are in the order of the layout's columns. */
+export type FileRow = { line: number; lines: number; cells: readonly string[]; problem: string | null };
+
+export type DelimitedFile = {
+  layout: Layout;
+  /** The rows below the header, in batches. Can be read once. */
+  batches: AsyncGenerator<FileRow[], void>;
+};
+
+/**
+ * Opens a delimited file: detects encoding, separator, header and columns, and streams its rows with bounded memory.
+ * Reading pauses between slices, so that requests do not wait.
+ * @throws AppError ambiguous_header, unknown_header, invalid_request; `batches` throws invalid_request for broken quotes
+ */
+export async function openDelimitedFile<Role extends string>(
+  source: FileSource,
+  format: FileFormat<Role>,
+  options: LayoutOptions = { header: null, column: null },
+): Promise<DelimitedFile> {
+  const slices = decodeFile(source);
+  const head: Buffer[] = [];
+  let length = 0;
+  let isWhole = true;
+  for (let next = await slices.next(); next.done !== true; next = await slices.next()) {
+    head.push(next.value);
+    length += next.value.length;
+    if (length < headBytes) continue;
+    isWhole = false;
+    break;
+  }
+  const bytes = Buffer.concat(head);
+  const layout = detectLayout(wholeLines(bytes.toString(), isWhole), format, options);
+  async function* rest(): AsyncGenerator<Buffer, void> {
+    yield bytes.subarray(layout.skippedBytes);
+    if (!isWhole) yield* slices;
+  }
+  const isStrict = format.required !== undefined;
+  const parsing = { separator: layout.separator === null ? separators : [layout.separator], isStrict };
+  const records = parseRecords(rest(), parsing, layout.firstLine);
+  return { layout, batches: readRows(records, layout, isStrict) };
+}
+
+/** A text up to its last line end; a text of one line as it is. */
+function wholeLines(text: string, isWhole: boolean): string {
+  const end = Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r'));
+  return isWhole || end < 0 ? text : text.slice(0, end);
+}
+
+async function* readRows(
+  batches: AsyncIterable<FileRecord[]>,
+  { hasHeader, columns }: Layout,
+  isStrict: boolean,
+): AsyncGenerator<FileRow[], void> {
+  let header: string | null = null;
+  for await (const batch of batches) {
+    const rows: FileRow[] = [];
+    for (const record of batch) {
+      if (hasHeader && header === null) header = headerText(record.cells);
+      else rows.push({ ...record, problem: problemOf(record, { columns: columns.length, header, isStrict }) });
+    }
+    if (rows.length > 0) yield rows;
+  }
+}
+
+const headerText = (cells: readonly string[]): string => cells.map((cell) => cell.trim()).join('\n');
+
+type Expected = { columns: number; header: string | null; isStrict: boolean };
+
+function problemOf({ line, lines, cells }: FileRecord, { columns, header, isStrict }: Expected): string | null {
+  if (cells.length > columns)
+    return `has ${cells.length} fields, and the file ${columns} columns: a value with the separator needs quotes`;
+  if (header !== null && headerText(cells) === header) return 'repeats the header';
+  if (!isStrict && lines > 1 && cells.some((cell) => cell.startsWith('"') && /[\r\n]/.test(cell)))
+    return `has a quote that is not closed before line ${line + lines - 1}`;
+  return null;
+}

@@ -1,0 +1,131 @@
+import { parse } from 'csv-parse';
+import { parse as parseSync } from 'csv-parse/sync';
+import { AppError } from '../errors.ts';
+
+export type Separator = ',' | ';' | '\t';
+export const separators: readonly Separator[] = [',', ';', '\t'];
+
+/** Longest record (bytes), most fields of one, and most lines without a value in a file (count). */
+const maxRecordBytes = 1024 * 1024;
+const maxFields = 2000;
+const maxBlankLines = 2_000_000;
+
+/** A record of a file. `line`: where it begins, from 1. `lines`: how many it covers (count). */
+export type FileRecord = { line: number; lines: number; cells: string[] };
+
+/** `isStrict`: a quote inside of an unquoted value, or text after a quoted one, refuses the file. */
+type Parsing = { separator: readonly Separator[]; isStrict: boolean };
+
+const optionsOf = ({ separator, isStrict }: Parsing) => ({
+  delimiter: [...separator],
+  record_delimiter: ['\r\n', '\n', '\r'],
+  relax_column_count: true,
+  relax_quotes: !isStrict,
+  trim: isStrict,
+});
+
+/**
+ * Parses slices of UTF-8 to records, all of a slice at once; records without a value are left out. Memory is bounded by
+ * the longest record.
+ * @param firstLine line number of the first slice
+ * @throws AppError invalid_request with the line of a quote that is misplaced or never closed, or of a long record
+ */
+export async function* parseRecords(
+  slices: AsyncIterable<Buffer>,
+  parsing: Parsing,
+  firstLine = 1,
+): AsyncGenerator<FileRecord[], void> {
+  const parser = parse(optionsOf(parsing));
+  parser.on('error', () => {}); // the write that fails rejects with it
+  let line = firstLine;
+  let blankLines = 0;
+  /** Bytes since the last record. */
+  let openBytes = 0;
+  const take = (): FileRecord[] => {
+    const records: FileRecord[] = [];
+    for (let cells = parser.read() as string[] | null; cells !== null; cells = parser.read() as string[] | null) {
+      openBytes = 0;
+      if (cells.length > maxFields) refuseAt(line, `has more than ${maxFields} fields`);
+      const lines = linesOf(cells);
+      if (isBlank(cells)) blankLines += 1;
+      else records.push({ line, lines, cells });
+      line += lines;
+    }
+    if (blankLines > maxBlankLines) refuseAt(line, `the file has more than ${maxBlankLines} lines without a value`);
+    return records;
+  };
+  const settle = (run: (done: (err?: Error | null) => void) => void): Promise<void> =>
+    new Promise((resolve, reject) => run((err) => (err == null ? resolve() : reject(err))));
+  try {
+    for await (const slice of slices) {
+      if (slice.length === 0) continue;
+      openBytes += slice.length;
+      const written = settle((done) => parser.write(slice, done));
+      const records = take();
+      await written;
+      yield [...records, ...take()];
+      if (openBytes > maxRecordBytes)
+        refuseAt(line, `the row is longer than ${maxRecordBytes / 1024} kB, or a quote is not closed`);
+    }
+    parser.end();
+    const rest: FileRecord[] = [];
+    for await (const cells of parser as AsyncIterable<string[]>) {
+      if (cells.length > maxFields) refuseAt(line, `has more than ${maxFields} fields`);
+      const lines = linesOf(cells);
+      if (!isBlank(cells)) rest.push({ line, lines, cells });
+      line += lines;
+    }
+    yield rest;
+  } catch (err) {
+    throw misread(err, line);
+  } finally {
+    parser.destroy();
+  }
+}
+
+/** The first records of a text that may break off; what cannot be parsed ends them. */
+export function parseSample(text: string, parsing: Parsing, maxRecords: number): FileRecord[] {
+  const records: FileRecord[] = [];
+  let line = 1;
+  const onRecord = (cells: string[]): null => {
+    cells.length = Math.min(cells.length, maxFields + 1);
+    const lines = linesOf(cells);
+    if (!isBlank(cells)) records.push({ line, lines, cells });
+    line += lines;
+    return null;
+  };
+  try {
+    parseSync(text, { ...optionsOf(parsing), to: maxRecords, on_record: onRecord });
+  } catch {
+    // The whole file tells what is wrong, and where.
+  }
+  return records;
+}
+
+/** Removes the blank cells at the end. @returns whether none is left */
+function isBlank(cells: string[]): boolean {
+  while (cells.length > 0 && (cells.at(-1) as string).trim() === '') cells.pop();
+  return cells.length === 0;
+}
+
+function linesOf(cells: readonly string[]): number {
+  let lines = 1;
+  for (const cell of cells)
+    if (cell.includes('\n') || cell.includes('\r')) lines += cell.match(/\r\n|\n|\r/g)?.length ?? 0;
+  return lines;
+}
+
+function refuseAt(line: number, message: string): never {
+  throw new AppError('invalid_request', { details: [{ path: `/lines/${line}`, message }] });
+}
+
+/** The parser's errors as those of a file. */
+function misread(err: unknown, line: number): unknown {
+  const { code = '' } = err as { code?: string };
+  if (!/^(CSV_|INVALID_)/.test(code)) return err;
+  const message =
+    code === 'CSV_QUOTE_NOT_CLOSED'
+      ? 'a quote is not closed'
+      : 'has a quote inside of a value; double it, and quote the value';
+  return new AppError('invalid_request', { details: [{ path: `/lines/${line}`, message }] });
+}

@@ -1,0 +1,42 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { AppError } from '../errors.ts';
+import type { LayoutOptions } from './layout.ts';
+
+const flag = (description: string) => Type.Optional(Type.String({ description }));
+
+/** Query parameters of every import of a file (docs/reading-input.md#files). */
+export const fileQuery = {
+  dry_run: flag('`true`: the file is checked and described, nothing is written.'),
+  header: flag('`present` or `absent`: whether the first row is a header. Default: Perkwire finds out.'),
+  column: flag('Name or number, from 1, of the column with the values.'),
+  partial: flag('`true`: also loads a file of which more than 1 % of the rows are refused.'),
+};
+
+const querySchema = Type.Object(fileQuery);
+
+export type FileOptions = LayoutOptions & { isDryRun: boolean; isPartial: boolean };
+
+/** Options of an import by its query. @throws AppError invalid_request */
+export function readFileOptions(query: unknown): FileOptions {
+  const { header, column, dry_run, partial } = query as Static<typeof querySchema>;
+  return {
+    isDryRun: flagIn('dry_run', dry_run),
+    isPartial: flagIn('partial', partial),
+    header: headerIn(header),
+    column: typeof column === 'string' && column.trim() !== '' ? column.trim() : null,
+  };
+}
+
+const refuse = (name: string, message: string): AppError =>
+  new AppError('invalid_request', { details: [{ path: `/querystring/${name}`, message }] });
+
+function flagIn(name: string, value: unknown): boolean {
+  if (value === undefined || value === 'true' || value === 'false') return value === 'true';
+  throw refuse(name, 'must be true or false');
+}
+
+function headerIn(value: unknown): LayoutOptions['header'] {
+  if (value === undefined || value === '') return null;
+  if (value === 'present' || value === 'absent') return value;
+  throw refuse('header', 'must be present or absent');
+}

@@ -1,0 +1,182 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { AppError } from '../errors.ts';
+import type { Layout } from './layout.ts';
+import type { FileRow } from './open.ts';
+import type { Artefact } from './values.ts';
+
+/** Rows that are named (count), and share of the rows that may be refused. */
+const maxErrors = 100;
+const maxBadShare = 0.01;
+const sampleRows = 5;
+
+/** Longest value of a sample (characters). */
+const maxSampleText = 200;
+
+const badRow = Type.Object({
+  line: Type.Integer(),
+  column: Type.Union([Type.String(), Type.Null()]),
+  message: Type.String(),
+});
+
+const fileWarningCodes = [
+  'apostrophes_removed',
+  'formulas_removed',
+  'columns_ignored',
+  'separator_unsure',
+  'header_absent',
+  'weak_pattern',
+  'other',
+] as const;
+
+export const fileWarning = Type.Object(
+  {
+    code: Type.Union(fileWarningCodes.map((code) => Type.Literal(code))),
+    message: Type.String(),
+    count: Type.Union([Type.Integer(), Type.Null()], { description: 'Rows or columns, where they are counted.' }),
+  },
+  { title: 'FileWarning' },
+);
+
+export type FileWarning = Static<typeof fileWarning>;
+
+/** The answer to `?dry_run=true` of every import (docs/reading-input.md#files). */
+export const dryRunView = Type.Object(
+  {
+    separator: Type.Union([Type.Literal(','), Type.Literal(';'), Type.Literal('\t'), Type.Null()], {
+      description: 'null: the file has one column.',
+    }),
+    header: Type.Boolean({ description: 'Whether the first row is a header.' }),
+    columns: Type.Array(
+      Type.Object({
+        name: Type.Union([Type.String(), Type.Null()]),
+        used_as: Type.Union([Type.String(), Type.Null()], { description: 'null: the column is not used.' }),
+      }),
+    ),
+    rows: Type.Integer({ description: 'Rows without the header.' }),
+    bad: Type.Integer({ description: 'Rows that cannot be loaded.' }),
+    duplicates: Type.Integer({ description: 'Rows whose value occurs before, or is stored already.' }),
+    sample: Type.Array(
+      Type.Object({
+        line: Type.Integer(),
+        values: Type.Record(Type.String(), Type.String()),
+        problem: Type.Union([Type.String(), Type.Null()]),
+      }),
+      { description: 'The first five rows, as they are read.' },
+    ),
+    warnings: Type.Array(fileWarning),
+    errors: Type.Array(badRow, { description: 'The first hundred rows that cannot be loaded.' }),
+  },
+  { title: 'FileDryRun' },
+);
+
+export type DryRunView = Static<typeof dryRunView>;
+
+type RowValues = Readonly<Record<string, string>>;
+
+/** Why a row cannot be loaded. `column`: the one that is wrong, if it is named. */
+type RowProblem = { column?: string; message: string };
+
+export type FileTally = {
+  /** Counts a row that can be loaded. `values`: by role, as they are read. */
+  accept: (row: FileRow, values: () => RowValues) => void;
+  /** Counts a row that cannot be loaded, with every line that it covers. */
+  refuse: (row: FileRow, problem: RowProblem, values: () => RowValues) => void;
+  /** Counts an accepted row as one that cannot be loaded after all. */
+  withdraw: (line: number, problem: RowProblem) => void;
+  addDuplicate: () => void;
+  addArtefact: (artefact: Artefact | null) => void;
+  addWarning: (warning: FileWarning) => void;
+  rows: () => number;
+  bad: () => number;
+  errors: () => Static<typeof badRow>[];
+  /** @throws AppError invalid_request with lines: more than 1 % of the rows are refused, and `isPartial` is false */
+  requireFewBad: (isPartial: boolean) => void;
+  view: () => DryRunView;
+};
+
+/** Counts the rows of an import for its answer. */
+export function createFileTally(layout: Layout): FileTally {
+  let [rows, bad, duplicates] = [0, 0, 0];
+  const artefacts: Record<Artefact, number> = { apostrophe: 0, formula: 0 };
+  const errors: Static<typeof badRow>[] = [];
+  const withdrawn = new Set<number>();
+  const sample: DryRunView['sample'] = [];
+  const extra: FileWarning[] = [];
+
+  function addError(line: number, { column = null, message }: { column?: string | null; message: string }): void {
+    if (errors.length < maxErrors) errors.push({ line, column, message });
+  }
+
+  function addSample(line: number, values: RowValues, problem: string | null): void {
+    const short = Object.entries(values).map(([role, text]) => [role, shorten(text)]);
+    sample.push({ line, values: Object.fromEntries(short), problem });
+  }
+
+  const warnings = (): FileWarning[] => {
+    const ignored = layout.hasHeader ? layout.columns.filter(({ role }) => role === null) : [];
+    const names = ignored.map(({ name }) => name).join(', ');
+    return [
+      ...warningIf(layout.isSeparatorUnsure, 'separator_unsure', 'Another separator fits the file as well.', null),
+      ...counted('apostrophes_removed', 'A leading apostrophe was removed', artefacts.apostrophe),
+      ...counted('formulas_removed', 'The signs ="…" were removed', artefacts.formula),
+      ...warningIf(ignored.length > 0, 'columns_ignored', `These columns are not used: ${names}.`, ignored.length),
+      ...warningIf(!layout.hasHeader && rows > 0, 'header_absent', 'The first row is read as a value.', null),
+      ...extra,
+    ];
+  };
+
+  return {
+    accept: ({ line }, values) => {
+      rows += 1;
+      if (sample.length < sampleRows) addSample(line, values(), null);
+    },
+    refuse: ({ line, lines }, problem, values) => {
+      rows += lines;
+      bad += lines;
+      addError(line, problem);
+      if (sample.length < sampleRows) addSample(line, values(), problem.message);
+    },
+    withdraw: (line, problem) => {
+      if (!withdrawn.has(line)) bad += 1;
+      withdrawn.add(line);
+      addError(line, problem);
+    },
+    addDuplicate: () => {
+      duplicates += 1;
+    },
+    addArtefact: (artefact) => {
+      if (artefact !== null) artefacts[artefact] += 1;
+    },
+    addWarning: (warning) => void extra.push(warning),
+    rows: () => rows,
+    bad: () => bad,
+    errors: () => errors,
+    requireFewBad: (isPartial) => {
+      if (bad === 0 || (bad <= maxBadShare * rows && bad < rows) || (isPartial && bad < rows)) return;
+      throw new AppError('invalid_request', {
+        message:
+          bad === rows
+            ? `None of the ${rows} rows can be read.`
+            : `${bad} of ${rows} rows cannot be read, and nothing is loaded. ?partial=true loads the others.`,
+        details: errors.map(({ line, column, message }) => {
+          return { path: column === null ? `/lines/${line}` : `/lines/${line}/${column}`, message };
+        }),
+      });
+    },
+    view: () => ({
+      ...{ separator: layout.separator, header: layout.hasHeader, rows, bad, duplicates, sample, errors },
+      columns: layout.columns.map(({ name, role }) => ({ name, used_as: role })),
+      warnings: warnings(),
+    }),
+  };
+}
+
+const shorten = (text: string): string => (text.length > maxSampleText ? `${text.slice(0, maxSampleText)}…` : text);
+
+type Code = FileWarning['code'];
+
+const warningIf = (isTrue: boolean, code: Code, message: string, count: number | null): FileWarning[] =>
+  isTrue ? [{ code, message, count }] : [];
+
+const counted = (code: Code, message: string, count: number): FileWarning[] =>
+  warningIf(count > 0, code, `${message} from ${count} values.`, count);

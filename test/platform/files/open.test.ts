@@ -1,0 +1,212 @@
+import { describe, expect, test } from 'vitest';
+import { AppError } from '../../../src/platform/errors.ts';
+import type { LayoutOptions } from '../../../src/platform/files/layout.ts';
+import type { FileFormat } from '../../../src/platform/files/names.ts';
+import { openDelimitedFile } from '../../../src/platform/files/open.ts';
+
+const list: FileFormat<'id' | 'hash' | 'ends'> = {
+  columns: { id: ['customer_id', 'Kunden-Nr.'], hash: ['sha256_email'], ends: ['expires_at'] },
+  identifiers: ['id', 'hash'],
+  patterns: { hash: /^[0-9a-f]{64}$/ },
+};
+const table: FileFormat<'offer_id' | 'text'> = {
+  columns: { offer_id: [], text: [] },
+  otherColumn: (name) => (/^[a-z]{2}$/.test(name) ? name : null),
+  required: ['offer_id', 'text'],
+};
+
+type Asked = Partial<LayoutOptions> & { format?: FileFormat<string> };
+
+async function read(source: string | Buffer, { format = list as FileFormat<string>, ...options }: Asked = {}) {
+  const asked = { header: null, column: null, ...options };
+  const { layout, batches } = await openDelimitedFile(Buffer.from(source as string), format, asked);
+  const rows: { line: number; cells: readonly string[]; problem: string | null }[] = [];
+  for await (const batch of batches) rows.push(...batch.map(({ line, cells, problem }) => ({ line, cells, problem })));
+  return { layout, rows, cells: rows.map(({ cells }) => cells), problems: rows.map(({ problem }) => problem) };
+}
+
+const refusal = async (source: string | Buffer, asked: Asked = {}): Promise<string> => {
+  const err: unknown = await read(source, asked).then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  if (!(err instanceof AppError)) throw new Error(`expected a refusal: ${String(err)}`);
+  return `${err.code} ${err.message} ${JSON.stringify(err.details ?? [])}`;
+};
+
+describe('one separator applies to the whole file', () => {
+  test.each([
+    [
+      'id;amount\nu1;12,50\nu2;3',
+      ';',
+      [
+        ['u1', '12,50'],
+        ['u2', '3'],
+      ],
+    ],
+    ['id\tamount\r\nu1\t12,50;x', '\t', [['u1', '12,50;x']]],
+    [
+      'id,note\nu1,a;b;c\nu2,d;e;f',
+      ',',
+      [
+        ['u1', 'a;b;c'],
+        ['u2', 'd;e;f'],
+      ],
+    ],
+    ['sep=;\r\nid;note\r\nu1;a,b', ';', [['u1', 'a,b']]],
+    ['"sep=,"\nid,note\nu1,x', ',', [['u1', 'x']]],
+    ['amount;id\n1,5;u1', ';', [['1,5', 'u1']]],
+    ['id\nu1\nu2', null, [['u1'], ['u2']]],
+  ])('%j', async (text, separator, cells) => {
+    const file = await read(text);
+    expect([file.layout.separator, file.cells]).toEqual([separator, cells]);
+  });
+
+  test('a row with the separator outside of quotes is refused, in a file of one column with any of them', async () => {
+    const { problems } = await read('id\nu1\nu2,x\nu3;y\nu4\tz\n"u5,x"');
+    expect(problems.map((problem) => problem !== null)).toEqual([false, true, true, true, false]);
+    expect((await read('id,n\nu1,2,3')).problems[0]).toContain('3 fields');
+  });
+
+  test('blank columns at the end do not count', async () => {
+    expect((await read('u1;;\nu2;;\nu3;;')).cells).toEqual([['u1'], ['u2'], ['u3']]);
+    expect((await read('id,note\nu1,,,\n,,\nu2,')).cells).toEqual([['u1'], ['u2']]);
+  });
+
+  test('other separators are named instead of guessed', async () => {
+    expect(await refusal('customer_id|amount\nu1|5')).toContain('separated by \\"|\\"'.replaceAll('\\', ''));
+    expect(await refusal('sep=|\nid|amount')).toContain('comma, a semicolon or a tab');
+  });
+});
+
+describe('lines and quotes follow RFC 4180', () => {
+  test.each([
+    ['CRLF', 'id,n\r\n1,a\r\n2,b\r\n'],
+    ['LF', 'id,n\n1,a\n2,b'],
+    ['CR', 'id,n\r1,a\r2,b\r'],
+    ['mixed ends', 'id,n\r\n1,a\n2,b\r'],
+    ['a byte order mark', '\uFEFFid,n\n1,a\n2,b'],
+    ['blank lines', '\n\nid,n\n\n1,a\n  \n2,b\n\n'],
+    ['quotes', '"id","n"\n"1","a"\n"2","b"'],
+  ])('%s', async (_kind, text) => {
+    expect((await read(text)).cells).toEqual([
+      ['1', 'a'],
+      ['2', 'b'],
+    ]);
+  });
+
+  test('quoted values keep separators, quotes and line breaks, and lines are counted', async () => {
+    const { rows } = await read('id,n\n1,"a, ""b""\r\nc"\n\n2,d');
+    expect(rows).toEqual([
+      { line: 2, cells: ['1', 'a, "b"\r\nc'], problem: null },
+      { line: 5, cells: ['2', 'd'], problem: null },
+    ]);
+  });
+
+  test('a quote that swallows lines is refused', async () => {
+    expect(await refusal('id,n\n1,"a\n2,b\n3,c')).toContain('/lines/2');
+    const { problems } = await read('id,n\n1,"a\n2,"b\n3,c');
+    expect(problems[0]).toContain('not closed before line 3');
+    expect(await refusal('offer_id,text,de\n1,title,5" x', { format: table })).toContain('/lines/2');
+    expect(await refusal('offer_id,text,de\n1,title,"a" b', { format: table })).toContain('/lines/2');
+  });
+
+  test.each(['utf16le', 'swap'] as const)('UTF-16 is converted (%s)', async (kind) => {
+    for (const mark of ['\uFEFF', '']) {
+      const bytes = Buffer.from(`${mark}id\tn\r\nMüller\tü\r\n`, 'utf16le');
+      const file = await read(kind === 'swap' ? bytes.swap16() : bytes);
+      expect([file.layout.separator, file.cells]).toEqual(['\t', [['Müller', 'ü']]]);
+    }
+  });
+
+  test.each([
+    ['504b030414000600', 'workbook'],
+    ['d0cf11e0a1b11ae1', 'workbook'],
+    ['255044462d312e37', 'PDF'],
+    ['1f8b080000000000', 'gzip'],
+    ['fffe0000690000006400', 'UTF-32'],
+    [Buffer.from('<!DOCTYPE html><p>Sign in').toString('hex'), 'HTML'],
+  ])('files of other types are named: %s', async (hex, name) => {
+    expect(await refusal(Buffer.from(hex, 'hex'))).toContain(name);
+  });
+});
+
+describe('the header', () => {
+  test.each(['id', 'ID', ' Customer ID ', 'customer-id', 'Kunden-Nr.', 'KUNDENNR'])('%s is known', async (name) => {
+    expect((await read(`${name};x\nu1;2`)).layout).toMatchObject({
+      hasHeader: true,
+      columns: [{ role: 'id' }, { role: null }],
+    });
+  });
+
+  test.each([
+    'Rabatt\nE1\nE2',
+    'Loyalty number\n123\n456',
+    'some_key\nabc\ndef',
+    'Mail\na@b.example\nc@d.example',
+    'Key\nABCD\nEFGH\nIJKL\nMNOP',
+  ])('a first value of another kind is ambiguous: %j', async (text) => {
+    const said = await refusal(text);
+    expect(said).toMatch(/^ambiguous_header/);
+    expect(said).toContain('/lines/1');
+    expect((await read(text, { header: 'present' })).layout.hasHeader).toBe(true);
+    expect((await read(text, { header: 'absent' })).rows[0]?.line).toBe(1);
+  });
+
+  test.each(['u1\nu2', 'WELCOME\nSUMMER', '4711', '1\nA1\nB2'])('a list needs none: %j', async (text) => {
+    expect((await read(text)).layout.hasHeader).toBe(false);
+  });
+
+  test('several columns without a known name are refused, unless the call names one', async () => {
+    for (const text of ['Nr;Amount\n1;2', 'u1,5\nu2,6', 'email,name\na@b.example,A'])
+      expect(await refusal(text)).toMatch(/^unknown_header/);
+    expect((await read('Nr;Amount\n1;2', { column: 'nr' })).layout).toMatchObject({ hasHeader: true });
+    expect((await read('x,u1\ny,u2', { column: '2' })).layout).toMatchObject({
+      ...{ hasHeader: false, columns: [{ role: null }, { role: 'id' }] },
+    });
+    expect(await refusal('u1,5\nu2,6', { column: '3' })).toContain('2 columns');
+    expect(await refusal('u1,5\nu2,6', { column: 'other' })).toContain('no column');
+    expect(await refusal('name,1\nu2,6', { column: '1' })).toMatch(/^ambiguous_header/);
+  });
+
+  test('two columns for the same thing are ambiguous', async () => {
+    expect(await refusal('id,customer_id\n1,2')).toMatch(/^ambiguous_header/);
+    expect(await refusal('id,expires_at,expires_at\n1,,')).toMatch(/^ambiguous_header/);
+    expect((await read('id,customer_id\n1,2', { column: 'customer_id' })).layout.columns[1]?.role).toBe('id');
+  });
+
+  test('hashes are not taken for ids', async () => {
+    const text = `${'a1'.repeat(32)}\n${'b2'.repeat(32)}`;
+    expect(await refusal(text)).toContain('?column=hash');
+    expect((await read(text, { column: 'sha256_email' })).layout.columns[0]?.role).toBe('hash');
+    expect((await read(text, { column: 'id' })).layout.columns[0]?.role).toBe('id');
+  });
+
+  test('a table needs all of its columns', async () => {
+    expect(await refusal('offer_id;de\n1;x', { format: table })).toContain('/columns/text');
+    expect(await refusal('', { format: table })).toContain('/columns/offer_id');
+    expect((await read('', {})).rows).toEqual([]);
+    expect(
+      (await read('Text,Offer ID,de\ntitle,1,x', { format: table })).layout.columns.map(({ role }) => role),
+    ).toEqual([...['text', 'offer_id', 'de']]);
+  });
+
+  test('a header that is repeated below is no row', async () => {
+    expect((await read('id,n\n1,2\nid,n\n3,4')).problems).toEqual([null, 'repeats the header', null]);
+  });
+});
+
+test.each([
+  ['columns', ','.repeat(3_000_000)],
+  ['fields of a row', `id,n\n1${',2'.repeat(1_500_000)}`],
+  ['quotes', '"'.repeat(3_000_000)],
+  ['characters without an end', 'x'.repeat(3_000_000)],
+  ['characters in a quote', `id\n"${'x'.repeat(3_000_000)}`],
+  ['line feeds', '\n'.repeat(3_000_000)],
+])('three million %s are refused or read as nothing', async (_kind, text) => {
+  const result = await read(text).then(
+    ({ rows }) => rows.length,
+    (err: AppError) => err.code,
+  );
+  expect([0, 'invalid_request']).toContain(result);
+});
