@@ -72,8 +72,8 @@ export async function createRooms({ demo, pid, ...options }: RoomOptions) {
   add(createReference({ platform }));
   if (demo) add(createDemo({ platform, catalog, accounts }));
   add(createDashboard({ catalog, offers, pid }));
-  const { management, cursors } = catalog;
-  const assembled = { auth: accounts.auth, management, cursors, now: options.now };
+  const { management, cursors, additions } = catalog;
+  const assembled = { auth: accounts.auth, management, cursors, additions, now: options.now };
   return {
     ...{ platform, catalog, accounts, webhooks, tracking },
     house: assemble(rooms, assembled),

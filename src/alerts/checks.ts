@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { findExpiringKeys } from '../accounts/keys.ts';
 import type { AccountDeps } from '../accounts/ports.ts';
-import { budgetKey, findReachedBudgets } from '../budgets/reached-budgets.ts';
+import { budgetKey, findReachedBudgets, findUsedBudgets } from '../budgets/reached-budgets.ts';
 import { readStock } from '../coupons/stock.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { hourMs } from '../platform/lib/time.ts';
@@ -21,7 +21,7 @@ const nearlyUsed = 0.8;
 export async function checkBudgets({ pool, catalog, now }: CheckDeps): Promise<void> {
   const [snapshot, nowMs] = [catalog.current(), now()];
   const usedUp = new Set((await findReachedBudgets(pool, snapshot, nowMs)).map(budgetKey));
-  const nearly = (await findReachedBudgets(pool, snapshot, nowMs, nearlyUsed)).filter(
+  const nearly = (await findUsedBudgets(pool, snapshot, nowMs, nearlyUsed)).filter(
     (one) => one.metric === 'budget' && !usedUp.has(budgetKey(one)),
   );
   const facts = nearly.map((budget): AlertFact => {

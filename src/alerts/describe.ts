@@ -61,6 +61,12 @@ export function describe({ kind, data }: Pick<Alert, 'kind' | 'data'>, timeZone:
     const reason = t('alerts.cap100Reason', { ...used, limit: amount(data.limit, null), metric, event });
     return { title: t('alerts.cap100', { name }), reason, path };
   }
+  const { remaining, next_cost: nextCost } = data;
+  if (typeof remaining === 'number' && remaining > 0 && Number(nextCost) > remaining) {
+    const left = { remaining: amount(remaining, data.currency), cost: amount(nextCost, data.currency) };
+    const reason = t('alerts.budgetExhaustedReason', { ...used, ...left, event: text(data.next_event) });
+    return { title: t('alerts.budgetExhausted', { name }), reason, path };
+  }
   return { title: t('alerts.budget100', { name }), reason: t('alerts.budget100Reason', used), path };
 }
 

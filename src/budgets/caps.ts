@@ -1,4 +1,5 @@
 import { isOwnKind, type OwnKind, rulesOf } from '../catalog/event-kinds.ts';
+import { maxCostMicros, payoutOf } from '../catalog/provisioning.ts';
 import type { CapEvent, CapMetric, CapPeriod, FrequencyCap, GoalMetric, TotalCap } from '../catalog/rules.ts';
 import type { Campaign, Publisher, Snapshot } from '../catalog/types.ts';
 
@@ -65,6 +66,8 @@ export type LimitedTotal = {
   timeZone: string;
   /** How far what is booked may go beyond a budget (0 to 100). */
   overspendPercent: number;
+  /** Price of the next event (millionths of the payout currency); of several publishers, the lowest. */
+  nextCostMicros: number;
   /** Empty where only a goal is counted. */
   caps: readonly TotalCap[];
   goal: GoalTotal | null;
@@ -188,7 +191,7 @@ function findTotals(campaign: Campaign, publisherId: number, owner: Publisher | 
   return [...ownTotals(campaign, owner), ...totalOf(campaign, owner, publisherId, caps, null)];
 }
 
-type Limited = Pick<Campaign, 'id' | 'overspendPercent' | 'rules' | 'goal'>;
+type Limited = Pick<Campaign, 'id' | 'overspendPercent' | 'rules' | 'goal' | 'payout' | 'provisions'>;
 
 /** What is counted over all publishers. */
 export const ownTotals = (campaign: Limited, owner: Publisher | undefined): LimitedTotal[] =>
@@ -200,16 +203,27 @@ const goalTotalOf = ({ goal }: Pick<Campaign, 'goal'>): GoalTotal | null =>
     period: `goal ${new Date(goal.sinceMs).toISOString()}`,
   };
 
-const totalOf = (
-  { id: campaignId, overspendPercent }: Limited,
+function totalOf(
+  campaign: Limited,
   owner: Publisher | undefined,
   publisherId: number | null,
   caps: readonly TotalCap[],
   goal: GoalTotal | null,
-): LimitedTotal[] =>
-  caps.length === 0 && goal === null
-    ? []
-    : [{ campaignId, publisherId, timeZone: owner?.timeZone ?? 'UTC', overspendPercent, caps, goal }];
+): LimitedTotal[] {
+  if (caps.length === 0 && goal === null) return [];
+  const { id: campaignId, overspendPercent } = campaign;
+  const nextCostMicros = nextCostOf(campaign, publisherId);
+  const timeZone = owner?.timeZone ?? 'UTC';
+  return [{ campaignId, publisherId, timeZone, overspendPercent, nextCostMicros, caps, goal }];
+}
+
+/** Price of the next event at a publisher (millionths), or at the cheapest one that may show the campaign. */
+function nextCostOf(campaign: Pick<Limited, 'payout' | 'provisions'>, publisherId: number | null): number {
+  const active = [...campaign.provisions.values()].filter((provision) => provision.active);
+  const publisherIds = publisherId === null ? active.map((provision) => provision.publisherId) : [publisherId];
+  const payouts = publisherIds.length === 0 ? [campaign.payout] : publisherIds.map((id) => payoutOf(campaign, id));
+  return Math.min(...payouts.map(maxCostMicros));
+}
 
 function addTo(events: Map<number, Set<CapEvent>>, id: number, event: CapEvent): void {
   const known = events.get(id);

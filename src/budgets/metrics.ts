@@ -60,9 +60,11 @@ async function readStates({ pool, catalog, now }: Sources): Promise<{ label: str
   const { totals } = activeCapsOf(catalog.current());
   const standings = await findStandings(pool, { totals, nowMs: now(), model: emptyModel, rulesOf: () => null });
   const states = { open: 0, waiting: 0, reached: 0 };
-  for (const { limit, spent, reserved } of [...standings.values()].flatMap(({ limits }) => limits)) {
-    if (spent >= limit) states.reached += 1;
-    else if (spent + reserved >= limit) states.waiting += 1;
+  for (const { limit, spent, reserved, nextCost, exhausted } of [...standings.values()].flatMap(
+    ({ limits }) => limits,
+  )) {
+    if (exhausted) states.reached += 1;
+    else if (spent + reserved + nextCost > limit) states.waiting += 1;
     else states.open += 1;
   }
   return Object.entries(states).map(([label, value]) => ({ label, value }));

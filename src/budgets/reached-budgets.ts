@@ -1,10 +1,13 @@
-import type { CapMetric, CapPeriod } from '../catalog/rules.ts';
+import { isOwnKind, type OwnKind } from '../catalog/event-kinds.ts';
+import { phaseOf } from '../catalog/provisioning.ts';
+import type { CapMetric, CapPeriod, TotalCap } from '../catalog/rules.ts';
 import type { Campaign, Snapshot } from '../catalog/types.ts';
 import type { Executor } from '../platform/db/pool.ts';
-import { activeCapsOf } from './caps.ts';
-import { capPeriod, limitOf } from './usage.ts';
+import { activeCapsOf, type LimitedTotal } from './caps.ts';
+import { type PayingEvent, payingEventOf } from './reservations.ts';
+import { capPeriod, limitOf, nextCostOf } from './usage.ts';
 
-/** A budget that is spent, or a total cap that is reached. */
+/** A budget or total cap that is reached, or whose rest does not pay for the next event. */
 export type ReachedBudget = {
   campaign: Campaign;
   /** null: over all publishers. */
@@ -13,8 +16,13 @@ export type ReachedBudget = {
   per: CapPeriod;
   /** Such as `day 2026-11-22T00:00:00.000Z`. */
   period: string;
-  /** Money in the currency of the payout, or a count. */
+  /** Money in the currency of the payout, or a count; so are the other amounts. */
   limit: number;
+  spent: number;
+  remaining: number;
+  nextCost: number;
+  /** Event that is paid or counted next. */
+  nextEvent: PayingEvent | OwnKind;
 };
 
 /** Tells the budgets and caps of a campaign apart: its own, and those of publishers it is served to. */
@@ -24,34 +32,54 @@ export const budgetKey = ({ campaign, publisherId, metric, period }: ReachedBudg
   );
 
 /**
- * The budgets that campaigns have spent, and the total caps that they have reached, or to a share (0 to 1), in the
- * periods of an instant. What is only reserved counts in none.
+ * Budgets and total caps that campaigns have reached in the periods of an instant, and those of running campaigns whose
+ * rest does not pay for the next event. Reserved amounts do not count.
  */
-export async function findReachedBudgets(
+export const findReachedBudgets = (executor: Executor, snapshot: Snapshot, atMs: number): Promise<ReachedBudget[]> =>
+  findUsed(executor, snapshot, atMs, (cap, total, campaign) => {
+    const limit = Math.round(limitOf(cap));
+    if (!campaign.active || phaseOf(campaign, atMs) !== 'running') return limit;
+    return Math.min(limit, Math.floor(limit - nextCostOf(cap.metric, total)) + 1);
+  });
+
+/** Budgets and total caps that campaigns have used to a share (0 to 1). Reserved amounts do not count. */
+export const findUsedBudgets = (
   executor: Executor,
   snapshot: Snapshot,
   atMs: number,
-  share = 1,
+  share: number,
+): Promise<ReachedBudget[]> => findUsed(executor, snapshot, atMs, (cap) => Math.round(limitOf(cap) * share));
+
+/** Amount from which a cap is listed: millionths, or a count. */
+type ListedFrom = (cap: TotalCap, total: LimitedTotal, campaign: Campaign) => number;
+
+async function findUsed(
+  executor: Executor,
+  snapshot: Snapshot,
+  atMs: number,
+  listedFrom: ListedFrom,
 ): Promise<ReachedBudget[]> {
   const campaigns = new Map([...snapshot.offers.values()].map(({ campaign }) => [campaign.id, campaign]));
-  const budgets = activeCapsOf(snapshot).totals.flatMap(({ campaignId, publisherId, timeZone, caps }) =>
-    caps
+  const budgets = activeCapsOf(snapshot).totals.flatMap((total) => {
+    const campaign = campaigns.get(total.campaignId) as Campaign;
+    return total.caps
       .filter(({ limit }) => Number.isFinite(limit)) // rules may be written by hand
       .map((cap) => ({
-        ...{ campaign: campaigns.get(campaignId) as Campaign, publisherId, metric: cap.metric, per: cap.per },
-        ...{ period: capPeriod(cap, timeZone, atMs), limit: cap.limit },
-        from: Math.round(limitOf(cap) * share),
-      })),
-  );
+        ...{ campaign, publisherId: total.publisherId, metric: cap.metric, per: cap.per, limit: cap.limit },
+        ...{ period: capPeriod(cap, total.timeZone, atMs), most: Math.round(limitOf(cap)) },
+        ...{ next: nextCostOf(cap.metric, total), from: listedFrom(cap, total, campaign) },
+      }));
+  });
   if (budgets.length === 0) return [];
-  const { rows } = await executor.query<{ position: string }>(
-    `select position::text
+  const { rows } = await executor.query<{ position: string; used: string }>(
+    `select position::text, used::text
     from unnest($1::integer[], $2::integer[], $3::text[], $4::text[], $5::bigint[]) with ordinality
-      as b (campaign_id, publisher_id, period, metric, reached_from, position)
-    join campaign_usage u using (campaign_id, publisher_id, period)
-    where reached_from <= case metric
+      as b (campaign_id, publisher_id, period, metric, listed_from, position)
+    left join campaign_usage u using (campaign_id, publisher_id, period)
+    cross join lateral (select coalesce(case metric
       when 'budget' then u.spent_micros when 'clicks' then u.clicks when 'impressions' then u.counted_impressions
-      else u.own_events end`,
+      else u.own_events end, 0) as used) amount
+    where listed_from <= used`,
     [
       budgets.map(({ campaign }) => campaign.id),
       budgets.map(({ publisherId }) => publisherId ?? 0),
@@ -60,5 +88,19 @@ export async function findReachedBudgets(
       budgets.map(({ from }) => from),
     ],
   );
-  return rows.flatMap(({ position }) => budgets[Number(position) - 1] ?? []);
+  return rows.flatMap(({ position, used }) => {
+    const budget = budgets[Number(position) - 1];
+    if (budget === undefined) return [];
+    const { most, next, from: _from, ...reached } = budget;
+    const unit = budget.metric === 'budget' ? 1_000_000 : 1;
+    const [spent, remaining] = [Number(used) / unit, Math.max(0, most - Number(used)) / unit];
+    const nextEvent = nextEventOf(budget.metric, budget.campaign);
+    return [{ ...reached, spent, remaining, nextCost: next / unit, nextEvent }];
+  });
+}
+
+function nextEventOf(metric: CapMetric, { payout }: Pick<Campaign, 'payout'>): PayingEvent | OwnKind {
+  if (isOwnKind(metric)) return metric;
+  if (metric === 'budget') return payingEventOf(payout.kind);
+  return metric === 'clicks' ? 'click' : 'impression';
 }

@@ -13,6 +13,8 @@ import {
   createUsageTable,
   fieldOf,
   goalUsageOf,
+  limitOf,
+  nextCostOf,
   periodsOf,
   type UsageTable,
 } from './usage.ts';
@@ -30,6 +32,12 @@ export type Standing = {
   reserved: number;
   /** Money that events would have paid, had it fitted; 0 of counts. */
   unbilled: number;
+  /** What is left to be booked or counted; 0 where the limit was exceeded. */
+  remaining: number;
+  /** Price of the next paid event, the cheapest of several publishers; 1 for counts. */
+  nextCost: number;
+  /** Whether the next event does not fit into what is left. */
+  exhausted: boolean;
   /** What the pacing plan has used by now; null: there is no plan. */
   planned: number | null;
 };
@@ -81,9 +89,11 @@ function standingOf({ metric, per, limit }: TotalCap, { total, table, rules, inp
   const key = totalsKey(campaignId, publisherId);
   const paced = rules?.totalCaps.find(({ key: of, cap }) => of === key && cap.metric === metric && cap.per === per);
   const planned = rules === null || paced === undefined ? null : plannedUse(paced, rules, input);
+  const [most, next] = [Math.round(limitOf({ metric, limit })), nextCostOf(metric, total)];
   return {
     ...{ publisherId, metric, per, limit, spent: spent / unit, reserved: reserved / unit },
     ...{ unbilled: unbilled / unit, planned: planned === null ? null : Math.round(planned) / unit },
+    ...{ remaining: Math.max(0, most - spent) / unit, nextCost: next / unit, exhausted: spent + next > most },
   };
 }
 

@@ -279,7 +279,12 @@ const fields = {
 /** What a cap limits, and to how much: money in millionths. */
 export const fieldOf = ({ metric }: Pick<TotalCap, 'metric'>): 'impressions' | 'clicks' | 'micros' | 'ownEvents' =>
   isOwnKind(metric) ? 'ownEvents' : fields[metric];
-export const limitOf = ({ metric, limit }: TotalCap): number => (metric === 'budget' ? limit * 1_000_000 : limit);
+export const limitOf = ({ metric, limit }: Pick<TotalCap, 'metric' | 'limit'>): number =>
+  metric === 'budget' ? limit * 1_000_000 : limit;
+
+/** What the next event takes of a cap: money in millionths. */
+export const nextCostOf = (metric: CapMetric, { nextCostMicros }: Pick<LimitedTotal, 'nextCostMicros'>): number =>
+  metric === 'budget' ? nextCostMicros : 1;
 
 const goalFields = {
   impressions: 'countedImpressions',

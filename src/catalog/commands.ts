@@ -75,6 +75,14 @@ export const catalogueCommands: readonly Command[] = [
     load: async () => (await import('./commands/controls.ts')).costOfControls,
   },
   {
+    name: 'campaigns list',
+    about: 'Lists campaigns with their delivery states, and the budgets and total caps that are exhausted',
+    options: { state: text('STATE', 'only those in one state, such as exhausted') },
+    callsService: true,
+    examples: ['campaigns list', 'campaigns list --state exhausted --json'],
+    load: async () => (await import('./commands/campaigns.ts')).listCampaigns,
+  },
+  {
     name: 'translations export',
     args: 'FILE',
     about: 'Writes the texts of offers to a CSV file for translators',

@@ -28,7 +28,7 @@ export const priorityOf = (campaign: Campaign, publisherId: number): number =>
   campaign.provisions.get(publisherId)?.priority ?? campaign.priority;
 
 /** Payout of a campaign at a publisher. */
-export function payoutOf({ payout, provisions }: Campaign, publisherId: number): Payout {
+export function payoutOf({ payout, provisions }: Pick<Campaign, 'payout' | 'provisions'>, publisherId: number): Payout {
   const amountMicros = provisions.get(publisherId)?.payoutMicros ?? null;
   return amountMicros === null ? payout : { ...payout, amountMicros };
 }

@@ -1,6 +1,8 @@
 import { deliveryOf } from '../budgets/goals.ts';
+import { payingEventOf } from '../budgets/reservations.ts';
 import type { Condition } from '../catalog/conditions.ts';
 import { splitKind } from '../catalog/event-kinds.ts';
+import { maxCostMicros } from '../catalog/provisioning.ts';
 import type { FrequencyCap } from '../catalog/rules.ts';
 import { minuteOfWeek } from '../platform/lib/time-zone.ts';
 import type { Exclusion } from './eligibility.ts';
@@ -166,6 +168,17 @@ function durationOf(minutes: number): readonly [unit: string, length: number] {
   return minutes % 60 === 0 ? ['hour', minutes / 60] : ['minute', minutes];
 }
 
+/** What is left of a budget, and the price of the event that it does not pay for. */
+function nextPaid(left: number, candidate: Candidate | null): ReasonValues {
+  if (left <= 0 || candidate === null || candidate.payout.kind === 'cps') return { rest: 'no' };
+  const { payout } = candidate;
+  return {
+    ...{ rest: 'yes', event: payingEventOf(payout.kind) },
+    left: { as: 'amount', micros: left, currency: null },
+    cost: { as: 'amount', micros: maxCostMicros(payout), currency: payout.currency },
+  };
+}
+
 function totalReason(
   { rule, cap: { cap, limit, zone }, used, reserved }: Of<'total_cap' | 'cap_reserved'>,
   candidate: Candidate | null,
@@ -185,7 +198,7 @@ function totalReason(
     values: {
       ...{ ...since, used: amount(counted), reserved: amount(reserved) },
       limit: amount(limit, candidate?.payout.currency ?? null),
-      rest: counted < limit ? 'yes' : 'no',
+      ...nextPaid(limit - counted, candidate),
     },
   };
 }

@@ -13,6 +13,14 @@ export type Additions = {
   read: (work: Work, rows: readonly View[]) => Promise<(row: View) => Values>;
   /** What may be wrong with a row, by what those rooms know. */
   warn: (work: Work, row: View) => Promise<Warning[]>;
+  /** Filters of lists by added fields, by the name of the field. */
+  filters?: Readonly<Record<string, AddedFilter>>;
+};
+
+/** A filter by a computed field: its values, and the ids of the publisher's rows that have one of them. */
+export type AddedFilter = {
+  values: readonly string[];
+  findIds: (work: Work, value: string) => Promise<number[]>;
 };
 
 /** What two rooms show beside the rows of one kind. */
@@ -26,6 +34,7 @@ export const bothAdditions = (one: Additions | undefined, other: Additions): Add
           return (row) => ({ ...first(row), ...second(row) });
         },
         warn: async (work, row) => [...(await one.warn(work, row)), ...(await other.warn(work, row))],
+        filters: { ...one.filters, ...other.filters },
       };
 
 /** By the name of the kind. */

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { TSchema } from '@sinclair/typebox';
 import { AppError, type ErrorDetail } from '../platform/errors.ts';
 import type { Signer } from '../platform/security/tracking-token.ts';
+import type { AddedFilter } from './additions.ts';
 import { idSchema, type Resource, type SortType, type Values, type View } from './resource.ts';
 import { columnsOf, scopeOf, viewOf } from './rows.ts';
 import type { Work } from './unit-of-work.ts';
@@ -26,12 +27,18 @@ const general = ['limit', 'cursor', 'sort', 'q', 'removed', 'publisher_id', 'api
  * A page of rows: filtered by columns, `q` looked for in texts, ordered by `sort` (`-` before it: descending), from
  * `cursor` on.
  * @param signer signs cursors: one that was changed, or belongs to another list, is refused
+ * @param added filters by fields that are not columns
  * @throws AppError invalid_request naming every wrong parameter
  */
-export async function listRows(resource: Resource, work: Work, query: ListQuery, signer: Signer): Promise<Page> {
+export async function listRows(
+  resource: Resource,
+  work: Work,
+  query: ListQuery,
+  { signer, added = {} }: { signer: Signer; added?: Readonly<Record<string, AddedFilter>> | undefined },
+): Promise<Page> {
   const details = [
     ...Object.keys(query)
-      .filter((name) => !general.includes(name) && !resource.filters.includes(name))
+      .filter((name) => !general.includes(name) && !resource.filters.includes(name) && !Object.hasOwn(added, name))
       .map((name) => ({ path: name, message: 'is not known here' })),
     ...Object.entries(query).flatMap(([name, value]) =>
       typeof value === 'string' && !value.includes('\0') && value.isWellFormed()
@@ -53,6 +60,12 @@ export async function listRows(resource: Resource, work: Work, query: ListQuery,
   const values: unknown[] = [work.publisherId];
   const parameter = (value: unknown): string => `$${values.push(value)}`;
   const conditions = conditionsOf(resource, texts, parameter);
+  for (const [name, { values: known, findIds }] of Object.entries(added)) {
+    const value = texts[name];
+    if (value === undefined) continue;
+    if (!known.includes(value)) throw invalid([{ path: name, message: `must be one of ${known.join(', ')}` }]);
+    conditions.push(`id = any(${parameter(await findIds(work, value))}::integer[])`);
+  }
   const sign = order.descending ? '<' : '>';
   if (position !== null) {
     const keyType = resource.key === 'id' ? 'bigint' : 'text';

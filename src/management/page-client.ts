@@ -1,6 +1,7 @@
 import type { Signer } from '../platform/security/tracking-token.ts';
 import { type PageContext, type User, viewerOf } from '../shell/context.ts';
 import type { Choice } from '../shell/forms.ts';
+import type { AllAdditions } from './additions.ts';
 import type { ApprovalRequired, Proposal } from './approval.ts';
 import { type Page as ListPage, type ListQuery, listRows } from './list.ts';
 import type { Resource, Values, View } from './resource.ts';
@@ -41,6 +42,7 @@ type ClientDeps = {
   management: Management;
   permissions: readonly PermissionEntry[];
   cursors: Signer;
+  additions: AllAdditions;
   now: () => number;
   propose: ((work: Work, proposal: Proposal) => Promise<{ id: number; state: string }>) | null;
 };
@@ -49,6 +51,7 @@ export function createManagementClient({
   management,
   permissions,
   cursors,
+  additions,
   now,
   propose,
 }: ClientDeps): ManagementClient {
@@ -84,7 +87,10 @@ export function createManagementClient({
     read,
     readMoment,
     write,
-    list: (context, resource, query) => read(context, (work) => listRows(resource, work, query, cursors)),
+    list: (context, resource, query) =>
+      read(context, (work) =>
+        listRows(resource, work, query, { signer: cursors, added: additions[resource.name]?.filters }),
+      ),
     get: (context, resource, key) => read(context, (work) => getRow(resource, work, String(key))),
     create: (context, resource, given) => write(context, (work) => createRow(resource, work, given)),
     update: (context, resource, key, given, version) => {

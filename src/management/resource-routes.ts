@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { namesEtag } from '../platform/http/etag.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import type { App } from '../platform/ports.ts';
-import { shownSchema, withAdditions, withoutAdditions } from './additions.ts';
+import { type Additions, shownSchema, withAdditions, withoutAdditions } from './additions.ts';
 import { answerOf, rowAnswer } from './answers.ts';
 import {
   callOf,
@@ -109,14 +109,17 @@ function listRoute({ app, http, resource, path, hooks, tags }: Routes): void {
     description:
       'Page by page: `next_cursor` leads to the next one. A parameter named like a field keeps rows of that value.',
     tags,
-    querystring: listQuerySchema(resource),
+    querystring: listQuerySchema(resource, http.additions[resource.name]?.filters),
     response: { 200: listAnswer(shownSchema(http.additions, resource)), ...errorAnswers(400, 401, 403, 404) },
   };
   app.get(path, { schema, ...hooks }, async (request, reply) => {
     const { actor, publisherId } = callOf(request);
     const query = request.query as ListQuery;
     const body = await http.management.read(actor, publisherId, async (work) => {
-      const { rows, nextCursor } = await listRows(resource, work, query, http.cursors);
+      const { rows, nextCursor } = await listRows(resource, work, query, {
+        signer: http.cursors,
+        added: http.additions[resource.name]?.filters,
+      });
       return { data: await withAdditions(http.additions, resource, work, rows), next_cursor: nextCursor };
     });
     return send(reply, { status: 200, body, headers: {} });
@@ -257,7 +260,7 @@ const listAnswer = (view: TObject) =>
     }),
   });
 
-function listQuerySchema({ filters, searched, sorts, removedAt }: Resource): TObject {
+function listQuerySchema({ filters, searched, sorts, removedAt }: Resource, added: Additions['filters'] = {}): TObject {
   const text = (description: string) => Type.Optional(Type.String({ description }));
   return Type.Object({
     limit: text(`Rows of a page, 1 to ${maxLimit}; default ${defaultLimit}.`),
@@ -265,6 +268,9 @@ function listQuerySchema({ filters, searched, sorts, removedAt }: Resource): TOb
     sort: text(`${Object.keys(sorts).join(', ')}; after a \`-\` descending.`),
     ...(searched.length > 0 && { q: text(`Text to look for in ${searched.join(', ')}.`) }),
     ...Object.fromEntries(filters.map((name) => [name, Type.Optional(Type.String())])),
+    ...Object.fromEntries(
+      Object.entries(added).map(([name, { values }]) => [name, text(`One of ${values.join(', ')}.`)]),
+    ),
     ...(removedAt !== undefined && { removed: text('`true`: the removed ones instead.') }),
     publisher_id: publisherIdParameter,
   });

@@ -1,14 +1,16 @@
 import { Type } from '@sinclair/typebox';
 import { activeCapsOf, type LimitedTotal, ownTotals } from '../budgets/caps.ts';
+import { type DeliveryState, deliveryStateOf, deliveryStates } from '../budgets/delivery-state.ts';
 import { type CampaignStanding, findStandings, type Standing } from '../budgets/standing.ts';
 import { toGoal } from '../catalog/goal.ts';
-import { type CampaignGoal, type CampaignRules, capMetric, capPeriods } from '../catalog/rules.ts';
+import { type CampaignGoal, type CampaignRules, capMetric, capPeriods, type PayoutKind } from '../catalog/rules.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import type { Campaign, Snapshot } from '../catalog/types.ts';
 import { rulesOfDraft } from '../decision/draft-rules.ts';
 import type { Model } from '../learning/model.ts';
 import type { Additions } from '../management/additions.ts';
 import { orNull, type View } from '../management/resource.ts';
+import { viewOf } from '../management/rows.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import { goalWarnings } from './goal-forecast.ts';
 import { findHoldBacks, type HoldBack } from './goals.ts';
@@ -28,6 +30,9 @@ const usage = Type.Object(
     spent: amount('Booked money, or what was counted.'),
     reserved: amount('What open answers may still take.'),
     unbilled: amount('Money that events would have paid, had it fitted.'),
+    remaining: amount('What is left of the limit.'),
+    next_cost: amount('Price of the next paid event, the cheapest of several publishers; 1 for counts.'),
+    exhausted: Type.Boolean({ description: 'Whether the next event does not fit into what is left.' }),
     planned: orNull(Type.Number(), {
       title: 'PlannedUse',
       description: 'What the pacing plan has used by now; null: there is no plan.',
@@ -72,6 +77,16 @@ export const campaignAdditions = ({ catalog, model, recent }: Sources): Addition
       title: 'CampaignUsages',
       description: 'Its budgets and total caps, each in its current period. Not part of the ETag; ignored in a body.',
     }),
+    delivery_state: Type.Union(
+      deliveryStates.map((state) => Type.Literal(state)),
+      {
+        title: 'DeliveryState',
+        description:
+          '`exhausted`: the rest of a budget or total cap has no room for the next event (`usage`). `limited`: shown ' +
+          'less often, because open answers reserve the rest, it is ahead of its pacing plan, or it is exhausted at ' +
+          'some publishers. Not part of the ETag; ignored in a body.',
+      },
+    ),
     delivery: orNull(delivery, {
       title: 'GoalDelivery',
       description: 'Where its goal stands; null: it has none. Not part of the ETag; ignored in a body.',
@@ -86,7 +101,23 @@ export const campaignAdditions = ({ catalog, model, recent }: Sources): Addition
           row,
           await findHoldBacks(work.executor, { id: Number(row.id), publisherId: work.publisherId }, work.nowMs),
         );
-    return (row) => standingView(standings(row), holdBacks.get(row) ?? []);
+    const stateOf = statesIn(catalog.current(), work);
+    return (row) => ({
+      delivery_state: stateOf(row, standings(row)?.limits ?? []),
+      ...standingView(standings(row), holdBacks.get(row) ?? []),
+    });
+  },
+  filters: {
+    delivery_state: {
+      values: deliveryStates,
+      findIds: async (work, value) => {
+        const rows = await readStatusRows(work);
+        const snapshot = catalog.current();
+        const standings = await readStandings({ snapshot, model: model.current() }, work, rows);
+        const stateOf = statesIn(snapshot, work);
+        return rows.filter((row) => stateOf(row, standings(row)?.limits ?? []) === value).map(({ id }) => Number(id));
+      },
+    },
   },
   warn: async (work, row) => {
     if (row.goal === null) return [];
@@ -133,7 +164,44 @@ const draftOf = (
   overspendPercent: Number(overspendPercent),
   goal: toGoal(row.goal as CampaignGoal | null, row.goal_since as string | null),
   activatedAtMs: typeof activatedAt === 'string' ? Date.parse(activatedAt) : null,
+  payout: {
+    kind: row.payout_kind as PayoutKind,
+    amountMicros: Math.round(Number(row.payout_amount) * 1_000_000),
+    currency: String(row.payout_currency),
+  },
 });
+
+/** State of a row: with the kill switch of its advertiser, which only the snapshot knows. */
+function statesIn(
+  { offers }: Snapshot,
+  { nowMs }: Pick<Work, 'nowMs'>,
+): (row: View, limits: readonly Standing[]) => DeliveryState {
+  const campaigns = new Map([...offers.values()].map(({ campaign }) => [campaign.id, campaign]));
+  return (row, limits) => {
+    const campaign = campaigns.get(Number(row.id));
+    const provisions = [...(campaign?.provisions.values() ?? [])];
+    const status = {
+      ...{ active: row.active === true, isRemoved: row.deleted_at !== null },
+      isStopped: row.stopped === true || (campaign?.stopped ?? null) !== null,
+      schedule: (row.rules as CampaignRules).schedule ?? {},
+      publisherIds: provisions.flatMap(({ publisherId, active }) => (active ? publisherId : [])),
+    };
+    return deliveryStateOf(status, limits, nowMs);
+  };
+}
+
+/** The campaigns of a publisher, as far as their states depend on them. */
+async function readStatusRows({ executor, publisherId }: Work): Promise<View[]> {
+  const { rows } = await executor.query<View>(
+    `select id, active, deleted_at, stopped_at is not null as stopped, overspend_percent, activated_at,
+      payout_kind, payout_amount, payout_currency, null as goal, null as goal_since,
+      jsonb_strip_nulls(jsonb_build_object('schedule', rules->'schedule', 'pacing', rules->'pacing',
+        'total_caps', rules->'total_caps')) as rules
+    from campaigns where publisher_id = $1`,
+    [publisherId],
+  );
+  return rows.map(viewOf);
+}
 
 const standingView = (
   { limits, delivery: reached }: CampaignStanding = { limits: [], delivery: null },
@@ -146,4 +214,8 @@ const standingView = (
   },
 });
 
-const usageView = ({ publisherId, ...standing }: Standing) => ({ publisher_id: publisherId, ...standing });
+const usageView = ({ publisherId, nextCost, ...standing }: Standing) => ({
+  publisher_id: publisherId,
+  next_cost: nextCost,
+  ...standing,
+});

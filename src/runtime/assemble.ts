@@ -1,3 +1,4 @@
+import type { AllAdditions } from '../management/additions.ts';
 import { createManagementClient } from '../management/page-client.ts';
 import type { Management, PermissionEntry } from '../management/unit-of-work.ts';
 import type { Authenticator } from '../platform/http/auth.ts';
@@ -9,10 +10,16 @@ import { navigationOf } from '../shell/navigation.ts';
 import { registerEventTypes } from '../webhooks/events.ts';
 import type { House, Room } from './room.ts';
 
-type Shared = { auth: Authenticator<unknown>; management: Management; cursors: Signer; now: () => number };
+type Shared = {
+  auth: Authenticator<unknown>;
+  management: Management;
+  cursors: Signer;
+  additions: AllAdditions;
+  now: () => number;
+};
 
 /** Collects what the rooms hand in. */
-export function assemble(rooms: readonly Room[], { auth, management, cursors, now }: Shared): House {
+export function assemble(rooms: readonly Room[], { auth, management, cursors, additions, now }: Shared): House {
   const permissions = rooms.flatMap((room) => room.permissions ?? []).sort(byRole);
   return {
     rooms,
@@ -25,7 +32,7 @@ export function assemble(rooms: readonly Room[], { auth, management, cursors, no
     examples: rooms.find((room) => room.examples !== undefined)?.examples ?? null,
     auth,
     management: createManagementClient({
-      ...{ management, permissions, cursors, now },
+      ...{ management, permissions, cursors, additions, now },
       propose: rooms.find((room) => room.propose !== undefined)?.propose ?? null,
     }),
   };

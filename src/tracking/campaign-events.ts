@@ -31,8 +31,11 @@ export async function raiseCampaignEvents({
   );
   const budgets = new Map(reached.flat().map((budget) => [budgetKey(budget), budget]));
   const facts = [...budgets.values()].map((budget) => {
-    const { campaign, publisherId, metric, per, limit } = budget;
-    const data = { campaign_id: campaign.id, name: campaign.name, metric, per, limit };
+    const { campaign, publisherId, metric, per, limit, spent, remaining, nextCost, nextEvent } = budget;
+    const data = {
+      ...{ campaign_id: campaign.id, name: campaign.name, metric, per, limit, spent, remaining },
+      ...{ next_cost: nextCost, next_event: nextEvent, currency: campaign.payout.currency },
+    };
     return { publisherId: publisherId ?? campaign.publisherId, subject: budgetKey(budget), data };
   });
   await raiseFacts(pool, 'campaign.budget_reached', facts);

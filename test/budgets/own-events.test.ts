@@ -60,11 +60,14 @@ test('an own event is capped in all, each counted once, and the campaign says ho
   );
   await Promise.all(offers.map((offer) => call(t, offer?.events.quiz as string)));
   const usage = async () => (await manage('GET', `campaigns/${campaignId}`)).json().data.usage;
-  const standing = { publisher_id: null, metric: 'own:video', per: 'lifetime', limit: 3, reserved: 0, unbilled: 0 };
-  expect(await usage()).toEqual([{ ...standing, spent: 2, planned: null }]);
+  const standing = {
+    ...{ publisher_id: null, metric: 'own:video', per: 'lifetime', limit: 3, reserved: 0, unbilled: 0 },
+    ...{ next_cost: 1, planned: null },
+  };
+  expect(await usage()).toEqual([{ ...standing, ...{ spent: 2, remaining: 1, exhausted: false } }]);
   expect(await shownTo('u4')).toBeDefined();
   await call(t, offers[2]?.events.video as string);
-  expect(await usage()).toEqual([{ ...standing, spent: 3, planned: null }]);
+  expect(await usage()).toEqual([{ ...standing, ...{ spent: 3, remaining: 0, exhausted: true } }]);
   await t.deps.catalog.refresh();
   await expect.poll(() => shownTo('u5')).toBeUndefined();
   const { data } = (await manage('POST', 'explain', { placement: 'checkout', pub_user_id: 'u5' })).json();

@@ -103,7 +103,7 @@ describe('an offer that is not shown is explained by the first rule that shut it
       ),
     ],
     [
-      'Daily budget used: 99.90 of 100.00 USD since 00:00 in UTC; the rest does not pay for another event.',
+      'Daily budget used: 99.90 of 100.00 USD since 00:00 in UTC; 0.10 left, next click costs 0.25 USD.',
       reason(
         { total_caps: [{ metric: 'budget', per: 'day', limit: 100 }] },
         { totals: new Map([['1', useOf({ budget: { day: 99_900_000 } })]]) },

@@ -34,6 +34,7 @@ test('answers of a campaign have what is spent, reserved, unbilled and planned o
     {
       ...{ publisher_id: null, metric: 'budget', per: 'day', limit: 99 },
       ...{ spent: 20.5, reserved: 9.5, unbilled: 1.25, planned: 50 },
+      ...{ remaining: 78.5, next_cost: expect.any(Number), exhausted: false },
     },
   ];
   // The answer of the call that sets the budget has it, too.

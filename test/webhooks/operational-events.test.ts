@@ -226,8 +226,10 @@ test('a budget is reached when it is spent, whatever is reserved; a cap when its
     );
     return events.map(({ subject }) => subject);
   };
-  await use(0, 9_999_999);
+  await use(0, 7_000_000);
   expect(await raise()).toEqual([]);
+  await use(0, 7_000_001); // what is left does not pay for another click
+  expect(await raise()).toEqual([`${campaign.id} lifetime`]);
   await use(0, 10_000_000);
   expect(await raise()).toEqual([`${campaign.id} lifetime`]);
   await use(campaign.publisher_id, 12_000_000);

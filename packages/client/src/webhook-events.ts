@@ -188,7 +188,15 @@ export type OperationalPayloads = {
       /** `own:` and its name: an own event. */
       metric: 'budget' | 'impressions' | 'clicks' | `own:${string}`;
       per: 'hour' | 'day' | 'month' | 'lifetime';
+      /** Money in `currency` for `budget`, else a count; so are the other amounts. */
       limit: number;
+      spent: number;
+      remaining: number;
+      /** Price of the next paid event; 1 for counts. */
+      next_cost: number;
+      next_event: 'impression' | 'click' | 'conversion' | `own:${string}`;
+      /** ISO 4217, of the payout. */
+      currency: string;
     }
   >;
   'campaign.goal_behind': OperationalPayload<

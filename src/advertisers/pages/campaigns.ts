@@ -29,26 +29,31 @@ const number = perLocale((locale, kind) =>
     : new Intl.NumberFormat(locale, { style: 'currency', currency: kind }),
 );
 
-const stateBadge = (row: View): Html => {
+const campaignBadge = (row: View): Html => {
+  const state = String(row.delivery_state ?? '');
+  const tone = state === 'delivering' ? 'good' : state === 'stopped' || state === 'exhausted' ? 'bad' : 'plain';
+  return badge(t('campaigns.deliveryState', { state }), tone);
+};
+
+const offerBadge = (row: View): Html => {
   if (row.stopped === true) return badge(t('advertiser.stopped'), 'bad');
   return row.active === true ? badge(t('campaigns.active'), 'good') : badge(t('campaigns.pausedState'));
 };
 
 /** The campaigns of an advertiser, with who shows them. */
 export async function campaignsPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
-  const { management, kinds } = services;
+  const { management, kinds, additions } = services;
   const own = ownRows(kinds, context.advertiser);
   const cursor = queryText(context, 'cursor');
   const { rows, nextCursor } = await management.list(context, own.campaigns, {
     ...{ limit: '50', sort: 'name' },
     ...(cursor !== '' && { cursor }),
   });
-  const carriers = await management.read(context, (work) =>
-    readCarriers(
-      work,
-      rows.map(({ id }) => Number(id)),
-    ),
-  );
+  const ids = rows.map(({ id }) => Number(id));
+  const { carriers, shown } = await management.read(context, async (work) => ({
+    carriers: await readCarriers(work, ids),
+    shown: await withAdditions(additions, kinds.campaigns, work, rows),
+  }));
   const path = context.path('/campaigns');
   const zone = zoneOf(services, context);
   const columns = [
@@ -69,9 +74,9 @@ export async function campaignsPage(services: PageServices, context: AdvertiserC
           ${table(
             t('nav.campaigns'),
             columns.map((text) => ({ text })),
-            rows.map((row) => [
+            shown.map((row) => [
               strongLink(`${path}/${row.id}`, String(row.name)),
-              stateBadge(row),
+              campaignBadge(row),
               (carriers.get(Number(row.id)) ?? []).map(({ name }) => name).join(', '),
               momentOr(zone, datesOf(row).start_at ?? null),
               momentOr(zone, datesOf(row).end_at ?? null),
@@ -88,17 +93,18 @@ export async function campaignsPage(services: PageServices, context: AdvertiserC
 export async function campaignPage(services: PageServices, context: AdvertiserContext): Promise<Page> {
   const { management, kinds, additions } = services;
   const own = ownRows(kinds, context.advertiser);
-  const { view, usage, carriers } = await management.read(context, async (work) => {
+  const { view, usage, carriers, state } = await management.read(context, async (work) => {
     const row = await getRow(own.campaigns, work, keyIn(context));
     const [shown] = await withAdditions(additions, kinds.campaigns, work, [row]);
     const served = await readCarriers(work, [Number(row.id)]);
-    return { view: row, usage: (shown?.usage ?? []) as Usage[], carriers: served.get(Number(row.id)) ?? [] };
+    const usages = (shown?.usage ?? []) as Usage[];
+    return { view: row, usage: usages, carriers: served.get(Number(row.id)) ?? [], state: shown?.delivery_state };
   });
   const zone = zoneOf(services, context);
   const offers = await management.list(context, own.offers, { campaign_id: String(view.id), limit: '100' });
   return {
     title: String(view.name),
-    lead: stateBadge(view),
+    lead: campaignBadge({ delivery_state: state }),
     nav: 'advertiser-campaigns',
     trail: [{ text: t('nav.campaigns'), href: context.path('/campaigns') }],
     actions: linkButton(context.path(`/offers/new?campaign_id=${view.id}`), t('advertiser.proposeOffer'), 'main'),
@@ -144,6 +150,6 @@ const offerTable = (context: AdvertiserContext, rows: readonly View[]): Html =>
             context.path(`/offers/${row.id}`),
             String(row.title || row.short_headline || t('offers.unnamed', { id: String(row.id) })),
           ),
-          stateBadge(row),
+          offerBadge(row),
         ]),
       );

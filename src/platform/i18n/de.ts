@@ -457,6 +457,12 @@ export const de: Messages = {
       '{per, select, hour {Das Stundenbudget} day {Das Tagesbudget} month {Das Monatsbudget} other {Das ' +
       'Gesamtbudget}} ({limit}) ist aufgebraucht. {per, select, lifetime {Die Kampagne wird nicht mehr ' +
       'ausgeliefert.} other {Bis zum Ende des Zeitraums wird die Kampagne nicht ausgeliefert.}}',
+    budgetExhausted: 'Budget ausgeschöpft: {name}',
+    budgetExhaustedReason:
+      '{remaining} übrig {per, select, hour {vom Stundenbudget} day {vom Tagesbudget} month {vom Monatsbudget} ' +
+      'other {vom Gesamtbudget}} ({limit}), {event, select, impression {die nächste Impression} ' +
+      'click {der nächste Klick} other {die nächste Conversion}} kostet {cost}. {per, select, lifetime {Die Kampagne ' +
+      'wird nicht mehr ausgespielt.} other {Bis zum Ende des Zeitraums wird die Kampagne nicht ausgespielt.}}',
     endpointFailing: 'Webhook-Endpunkt schlägt fehl: {name}',
     endpointFailingReason:
       '{failures} Aufrufe in Folge sind seit {since} fehlgeschlagen. Zustellungen werden erneut versucht.',
@@ -915,6 +921,15 @@ export const de: Messages = {
     addAdvertiser: 'Werbekunde hinzufügen',
     payout: 'Vergütung',
     pausedState: 'Pausiert',
+    delivery: 'Ausspielung',
+    deliveryState:
+      '{state, select, delivering {Wird ausgespielt} limited {Eingeschränkt} exhausted {Ausgeschöpft} ' +
+      'paused {Pausiert} stopped {Gestoppt} scheduled {Geplant} other {Beendet}}',
+    budgetExhausted:
+      'Budget ausgeschöpft: {remaining} übrig, {kind, select, cpm {die nächste Impression} cpc {der nächste Klick} ' +
+      'other {die nächste Conversion}} kostet {cost}.',
+    limitReached: '{metric, select, budget {Budget aufgebraucht} other {Cap erreicht}}: {spent} von {limit}.',
+    exhaustedUntil: 'Die Kampagne wird erst wieder ausgespielt, wenn Sie das Limit erhöhen oder der Zeitraum endet.',
     days: 'Tagen',
     hours: 'Stunden',
     minutes: 'Minuten',
@@ -2470,7 +2485,8 @@ export const de: Messages = {
     budget:
       '{per, select, hour {Stundenbudget} day {Tagesbudget} month {Monatsbudget} other {Gesamtbudget}} verbraucht: ' +
       '{used} von {limit}{per, select, lifetime {} month { seit dem Ersten des Monats ({zone})} other { seit {since} ' +
-      'Uhr ({zone})}}{rest, select, yes {; der Rest reicht für kein weiteres Ereignis} other {}}.',
+      'Uhr ({zone})}}{rest, select, yes {; {left} übrig, {event, select, impression {die nächste Impression} ' +
+      'click {der nächste Klick} other {die nächste Conversion}} kostet {cost}} other {}}.',
     budget_reserved:
       '{per, select, hour {Stundenbudget} day {Tagesbudget} month {Monatsbudget} other {Gesamtbudget}}: {used} von ' +
       '{limit} ausgegeben{per, select, lifetime {} month { seit dem Ersten des Monats ({zone})} other { seit {since} ' +

@@ -432,6 +432,12 @@ export const en = {
       '{per, select, hour {The hour’s budget} day {The day’s budget} month {The month’s budget} other {The whole ' +
       'budget}} ({limit}) is used up. {per, select, lifetime {The campaign is not shown any more.} other {Until the ' +
       'end of the period the campaign is not shown.}}',
+    budgetExhausted: 'Budget exhausted: {name}',
+    budgetExhaustedReason:
+      '{remaining} left of {per, select, hour {the hour’s budget} day {the day’s budget} month {the month’s budget} ' +
+      'other {the whole budget}} ({limit}), next {event, select, impression {impression} click {click} ' +
+      'other {conversion}} costs {cost}. {per, select, lifetime {The campaign is not shown any more.} other {Until ' +
+      'the end of the period the campaign is not shown.}}',
     endpointFailing: 'Webhook endpoint failing: {name}',
     endpointFailingReason: '{failures} calls in a row have failed since {since}. Deliveries are retried.',
     endpointDisabled: 'Webhook endpoint disabled: {name}',
@@ -875,6 +881,15 @@ export const en = {
     addAdvertiser: 'Add advertiser',
     payout: 'Payout',
     pausedState: 'Paused',
+    delivery: 'Delivery',
+    deliveryState:
+      '{state, select, delivering {Delivering} limited {Limited} exhausted {Exhausted} paused {Paused} ' +
+      'stopped {Stopped} scheduled {Scheduled} other {Ended}}',
+    budgetExhausted:
+      'Budget exhausted: {remaining} left, next {kind, select, cpm {impression} cpc {click} other {conversion}} ' +
+      'costs {cost}.',
+    limitReached: '{metric, select, budget {Budget used up} other {Cap reached}}: {spent} of {limit}.',
+    exhaustedUntil: 'The campaign is not shown until the limit is raised or its period ends.',
     days: 'days',
     hours: 'hours',
     minutes: 'minutes',
@@ -2364,7 +2379,8 @@ export const en = {
     budget:
       '{per, select, hour {Hourly} day {Daily} month {Monthly} other {Lifetime}} budget used: {used} of {limit}{per, ' +
       'select, lifetime {} month { since the first of the month in {zone}} other { since {since} in {zone}}}{rest, ' +
-      'select, yes {; the rest does not pay for another event} other {}}.',
+      'select, yes {; {left} left, next {event, select, impression {impression} click {click} other {conversion}} ' +
+      'costs {cost}} other {}}.',
     budget_reserved:
       '{per, select, hour {Hourly} day {Daily} month {Monthly} other {Lifetime}} budget: {used} of {limit} spent{' +
       'per, select, lifetime {} month { since the first of the month in {zone}} other { since {since} in {zone}}}, ' +

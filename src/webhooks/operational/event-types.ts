@@ -109,15 +109,23 @@ export const operationalEventTypes: readonly EventType[] = [
   operational('campaign.budget_reached', {
     title: 'Budget reached',
     description:
-      'Sent once a period, when what a campaign has spent has reached a budget, or what it has counted a total cap; ' +
-      'until the end of the period the campaign is not shown.',
+      'Sent once per period, when a campaign has spent a budget or reached a total cap, or when the rest does not pay ' +
+      'for its next event. Until the end of the period the campaign is not shown.',
     fields: {
       ...campaignFields,
       per: Type.Union(['hour', 'day', 'month', 'lifetime'].map((per) => Type.Literal(per))),
       metric: capMetric,
-      limit: Type.Number({ description: 'Money in the currency of the payout; else a count.' }),
+      limit: Type.Number({ description: 'Money in `currency` for `budget`, else a count; so are the other amounts.' }),
+      spent: Type.Number({ description: 'Booked or counted in the period.' }),
+      remaining: Type.Number({ description: 'What is left of the limit.' }),
+      next_cost: Type.Number({ description: 'Price of the next paid event; 1 for counts.' }),
+      next_event: Type.String({ description: '`impression`, `click`, `conversion`, or an own event.' }),
+      currency: Type.String({ description: 'ISO 4217, of the payout.' }),
     },
-    sample: () => ({ ...sampleCampaign, per: 'day', metric: 'budget', limit: 100 }),
+    sample: () => ({
+      ...{ ...sampleCampaign, per: 'day', metric: 'budget', limit: 100, spent: 94 },
+      ...{ remaining: 6, next_cost: 12, next_event: 'conversion', currency: 'USD' },
+    }),
   }),
   operational('campaign.goal_behind', {
     title: 'Goal behind its plan',

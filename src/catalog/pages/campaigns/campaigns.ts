@@ -1,4 +1,4 @@
-import { warningsBeside } from '../../../management/additions.ts';
+import { warningsBeside, withAdditions } from '../../../management/additions.ts';
 import { type BulkAction, type Editing, pauseActions } from '../../../management/crud-definition.ts';
 import { crudPages } from '../../../management/crud-pages.ts';
 import { choicesOf } from '../../../management/page-client.ts';
@@ -7,7 +7,7 @@ import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { apiText } from '../../../shell/api-text.ts';
-import { badge, type Column, emptyState, link, linkButton, notice, strongLink } from '../../../shell/components.ts';
+import { type Column, emptyState, link, linkButton, notice, strongLink } from '../../../shell/components.ts';
 import { type Fields, hasRole, queryText } from '../../../shell/context.ts';
 import { moment } from '../../../shell/format.ts';
 import { type Choice, type FormValue, filterSelect } from '../../../shell/forms.ts';
@@ -20,10 +20,11 @@ import { type PublisherContext, publisherPages } from '../../publisher-pages.ts'
 import { advertisers } from '../../resources/advertisers.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { duplicateCampaign } from '../../resources/duplicate.ts';
-import type { Campaign, Publisher } from '../../types.ts';
+import type { Campaign } from '../../types.ts';
 import { type PageServices, reachPath } from '../services.ts';
 import { registerStop, stopButton, stopNotice, stoppedBadge } from '../stop.ts';
 import { campaignFields, rulesJson } from './campaign-form.ts';
+import { deliveryFilter, exhaustedNotice } from './delivery.ts';
 import { campaignFigures, goalToForm, readGoal } from './goals.ts';
 import { createPicker, optionPages, ownKindsFor } from './options.ts';
 import { readRules, ruleErrors, rulesToForm } from './rules-form.ts';
@@ -58,10 +59,13 @@ export function campaignPages(app: App, services: PageServices): void {
     },
     writes: editors,
     undoable: true,
-    filterNames: ['advertiser_id', 'active'],
+    filterNames: ['advertiser_id', 'active', 'delivery_state'],
     filters: async (context) => {
       const chosen = queryText(context, 'advertiser_id');
-      return filterSelect('advertiser_id', t('campaigns.advertiser'), await advertiserChoices(context, chosen), chosen);
+      const choices = await advertiserChoices(context, chosen);
+      return html`
+        ${filterSelect('advertiser_id', t('campaigns.advertiser'), choices, chosen)}
+        ${deliveryFilter(queryText(context, 'delivery_state'))}`;
     },
     get columns() {
       return campaignColumns();
@@ -101,7 +105,10 @@ export function campaignPages(app: App, services: PageServices): void {
         return { to: context.path(`/campaigns/${view.id}`), done: t('crud.saved', { name: String(view.name) }) };
       return { to: toOffer, done: t('campaigns.savedNext', { name: String(view.name) }) };
     },
-    notice: async (context, view) => noticesOf(context, view, await warningsOf(context, view)),
+    notice: async (context, view) => {
+      const warnings = await warningsOf(context, view);
+      return html`${exhaustedNotice(await deliveredIn(services, context, view))}${noticesOf(context, view, warnings)}`;
+    },
     below: async (context, view) =>
       view.deleted_at === null
         ? html`
@@ -122,6 +129,14 @@ const warningsIn =
           ...((await campaigns.warn?.(view, work)) ?? []),
           ...(await warningsBeside(additions, campaigns, work, view)),
         ]);
+
+/** The row with its delivery state and the usage of its budgets. */
+const deliveredIn = async (
+  { management, additions }: PageServices,
+  context: PublisherContext,
+  view: View,
+): Promise<View> =>
+  (await management.read(context, (work) => withAdditions(additions, campaigns, work, [view])))[0] ?? view;
 
 const nameOf = (row: View): string => String(row.name);
 
@@ -193,25 +208,18 @@ const campaignColumns = (): Column[] => [
   { text: t('campaigns.category') },
   { text: t('campaigns.payout') },
   { text: t('campaigns.priority'), numeric: true },
-  { text: t('common.status') },
   { text: t('nav.offers'), hidden: true },
 ];
 
-const campaignCells = ({ path, publisher }: PublisherContext, row: View) => [
+const campaignCells = ({ path }: PublisherContext, row: View) => [
   html`
     ${strongLink(path(`/campaigns/${row.id}`), String(row.name))}<br>
     <span class="hint">${t('crud.id', { id: Number(row.id) })}</span>`,
   String(row.category || '–'),
   html`<span translate="no">${payoutText(row)}</span>`,
   Number(row.priority),
-  statusBadge(row, publisher),
   link(path(`/offers?campaign_id=${row.id}`), t('nav.offers')),
 ];
-
-function statusBadge({ id, active, stopped }: View, publisher: Publisher): Html {
-  if (stopped === true || stoppedOf({ publisher }, id) !== null) return stoppedBadge();
-  return active === true ? badge(t('campaigns.active'), 'good') : badge(t('campaigns.pausedState'), 'warn');
-}
 
 const readCampaign = (fields: Fields, timeZone: string): Values => ({
   advertiser_id: fields.number('advertiser_id'),

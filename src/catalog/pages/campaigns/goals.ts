@@ -14,6 +14,7 @@ import type { PublisherContext } from '../../publisher-pages.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { goalMetrics } from '../../rules.ts';
 import { figuresOf, type PageServices } from '../services.ts';
+import { deliveryCell } from './delivery.ts';
 
 /** Beside the time by which a goal is to be met stands the instant as it is stored. */
 const storedBy = 'goal.by.was';
@@ -64,23 +65,22 @@ export const goalFields = (form: FormBuilder, timeZone: string): Html =>
       <p class="hint">${t('campaigns.goalLead')}</p>`,
   );
 
-/** The figures of campaigns beside their rows; before them, where each goal stands. */
-export function campaignFigures(services: PageServices): { figures?: Figures<PublisherContext> } {
+/** Columns of campaigns that are not their own: the delivery state, the goal, and the figures of the last days. */
+export function campaignFigures(services: PageServices): { figures: Figures<PublisherContext> } {
   const { figures } = figuresOf(services, { dimension: 'campaign', key: (row) => Number(row.id) });
-  if (figures === undefined) return {};
   const { management, additions } = services;
   return {
     figures: {
-      ...figures,
       get columns() {
-        return [{ text: t('campaigns.goal') }, ...figures.columns];
+        return [{ text: t('campaigns.delivery') }, { text: t('campaigns.goal') }, ...(figures?.columns ?? [])];
       },
       cells: async (context, rows) => {
         const added = await management.read(context, (work) => withAdditions(additions, campaigns, work, rows));
-        const badges = new Map(added.map(({ id, delivery }) => [id, goalBadge(delivery)]));
-        const others = await figures.cells(context, rows);
-        return (row) => [badges.get(row.id) ?? nothing, ...others(row)];
+        const cells = new Map(added.map((row) => [row.id, [deliveryCell(row), goalBadge(row.delivery)]]));
+        const others = await figures?.cells(context, rows);
+        return (row) => [...(cells.get(row.id) ?? [nothing, nothing]), ...(others?.(row) ?? [])];
       },
+      card: async (context, view) => (await figures?.card(context, view)) ?? nothing,
     },
   };
 }

@@ -1,0 +1,82 @@
+import type { View } from '../../../management/resource.ts';
+import { type Html, html, nothing } from '../../../platform/http/html.ts';
+import { t } from '../../../platform/i18n/messages.ts';
+import { badge, notice } from '../../../shell/components.ts';
+import { count } from '../../../shell/format.ts';
+import { type Choice, filterSelect } from '../../../shell/forms.ts';
+import { moneyFormat } from '../../../shell/money.ts';
+import { splitKind } from '../../event-kinds.ts';
+
+/** Delivery states of campaigns with the tone of their badges. */
+const tones = {
+  delivering: 'good',
+  limited: 'warn',
+  exhausted: 'bad',
+  paused: 'warn',
+  stopped: 'bad',
+  scheduled: 'plain',
+  ended: 'plain',
+} as const;
+
+type State = keyof typeof tones;
+
+/** An entry of `usage`, as the API has it. */
+type Usage = {
+  publisher_id: number | null;
+  metric: string;
+  per: string;
+  limit: number;
+  spent: number;
+  remaining: number;
+  next_cost: number;
+  exhausted: boolean;
+};
+
+/** A campaign with the fields that later modules add. */
+type DeliveredView = View & { delivery_state?: State; usage?: readonly Usage[] };
+
+const stateText = (state: State): string => t('campaigns.deliveryState', { state });
+
+/** Filter of a list of campaigns. */
+export const deliveryFilter = (chosen: string): Html =>
+  filterSelect(
+    'delivery_state',
+    t('campaigns.delivery'),
+    Object.keys(tones).map((value): Choice => ({ value, text: stateText(value as State) })),
+    chosen,
+  );
+
+/** Badge of a campaign's state, and the limit that is exhausted. */
+export function deliveryCell(row: View): Html {
+  const { delivery_state: state } = row as DeliveredView;
+  if (state === undefined) return nothing;
+  const reason = state === 'exhausted' ? exhaustedText(row) : null;
+  return html`${badge(stateText(state), tones[state])}${reason !== null && html`<br><small>${reason}</small>`}`;
+}
+
+/** Notice on the page of a campaign whose budget or total cap has no room for the next event. */
+export function exhaustedNotice(row: View): Html {
+  const { delivery_state: state } = row as DeliveredView;
+  const reason = state === 'exhausted' ? exhaustedText(row) : null;
+  return reason === null ? nothing : notice('warn', html`<p>${reason} ${t('campaigns.exhaustedUntil')}</p>`);
+}
+
+/** The first limit that has no room for the next event; null: every limit has room. */
+function exhaustedText(row: View): string | null {
+  const { usage = [], payout_currency: currency, payout_kind: kind } = row as DeliveredView;
+  const limits = usage.filter(({ exhausted }) => exhausted);
+  const reached = limits.find(({ publisher_id: id }) => id === null) ?? limits[0];
+  if (reached === undefined) return null;
+  const { metric, per, limit, spent, remaining, next_cost: cost } = reached;
+  const money = moneyFormat(String(currency));
+  if (metric === 'budget' && remaining > 0 && kind !== 'cps') {
+    const amounts = { remaining: money(remaining), cost: money(cost), kind: String(kind) };
+    return t('campaigns.budgetExhausted', amounts);
+  }
+  const amount = metric === 'budget' ? money : count;
+  const named = splitKind(metric);
+  return t('campaigns.limitReached', {
+    ...{ spent: amount(spent), per, metric: named.kind },
+    limit: t('campaigns.limitOf', { limit: amount(limit), metric: named.kind, event: named.name, per }),
+  });
+}
