@@ -1,10 +1,10 @@
 import { isOwnKind, type OwnKind } from '../catalog/event-kinds.ts';
+import { type PayingEvent, payingEventOf } from '../catalog/paying-event.ts';
 import { phaseOf } from '../catalog/provisioning.ts';
 import type { CapMetric, CapPeriod, TotalCap } from '../catalog/rules.ts';
 import type { Campaign, Snapshot } from '../catalog/types.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { activeCapsOf, type LimitedTotal } from './caps.ts';
-import { type PayingEvent, payingEventOf } from './reservations.ts';
 import { capPeriod, limitOf, nextCostOf } from './usage.ts';
 
 /** A budget or total cap that is reached, or whose rest does not pay for the next event. */

@@ -1,11 +1,12 @@
 import type pg from 'pg';
+import type { PayingEvent } from '../catalog/paying-event.ts';
 import { laterThan } from '../learning/delays.ts';
 import { type KnownDelays, readDelays } from '../learning/progress.ts';
 import type { HighRates } from '../learning/score.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { hourMs, minuteMs } from '../platform/lib/time.ts';
 import { reservationMs } from './history-records.ts';
-import { type PayingEvent, type Reservation, releaseStep } from './reservations.ts';
+import { type Reservation, releaseStep } from './reservations.ts';
 import { addUsage } from './usage.ts';
 
 /** Clicks that have not come by this age are not foreseen (milliseconds). */

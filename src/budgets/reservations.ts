@@ -1,4 +1,4 @@
-import type { PayoutKind } from '../catalog/rules.ts';
+import { type PayingEvent, payingEventOf, payingEvents } from '../catalog/paying-event.ts';
 import type { Offer } from '../catalog/types.ts';
 import { texts, uuids } from '../platform/db/binary-array.ts';
 import type { Executor } from '../platform/db/pool.ts';
@@ -6,16 +6,6 @@ import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import { dayOfUuid7, firstUuid7After, timeOfUuid7 } from '../platform/lib/uuid7.ts';
 import type { ActiveCaps, LimitedTotal } from './caps.ts';
 import { periodNames, takenDeltas, type UsageDelta } from './usage.ts';
-
-/** What the money of a reservation waits for; stored as its place in this list. */
-const payingEvents = ['impression', 'click', 'conversion'] as const;
-
-export type PayingEvent = (typeof payingEvents)[number];
-
-export const payingEventOf = (payout: PayoutKind): PayingEvent => {
-  if (payout === 'cpm') return 'impression';
-  return payout === 'cpc' ? 'click' : 'conversion';
-};
 
 /**
  * The part of a campaign's totals that is reserved for an answer until the paying event; it shrinks with the age of the

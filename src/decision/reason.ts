@@ -1,7 +1,7 @@
 import { deliveryOf } from '../budgets/goals.ts';
-import { payingEventOf } from '../budgets/reservations.ts';
 import type { Condition } from '../catalog/conditions.ts';
 import { splitKind } from '../catalog/event-kinds.ts';
+import { payingEventOf } from '../catalog/paying-event.ts';
 import { maxCostMicros } from '../catalog/provisioning.ts';
 import type { FrequencyCap } from '../catalog/rules.ts';
 import { minuteOfWeek } from '../platform/lib/time-zone.ts';

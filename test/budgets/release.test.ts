@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { afterStep, type Known, stepAgesMs } from '../../src/budgets/release.ts';
-import { type PayingEvent, payingEventOf } from '../../src/budgets/reservations.ts';
+import { type PayingEvent, payingEventOf } from '../../src/catalog/paying-event.ts';
 import { createDelays, noteDelay } from '../../src/learning/delays.ts';
 import type { KnownDelays } from '../../src/learning/progress.ts';
 import type { HighRates } from '../../src/learning/score.ts';

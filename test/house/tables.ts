@@ -80,6 +80,7 @@ export const tables: Record<string, Ownership> = {
       coupons: codeOfAdvertiser,
       tracking: conversionOfClick,
       audiences: 'an audience that a campaign names is not removed; rules count by advertiser and category',
+      offers: 'lists of campaigns are filtered by delivery states, which follow from their rules and usage',
       'landing-pages': 'its page is looked at as it is by now, in the statement that takes what is due',
     },
   },
