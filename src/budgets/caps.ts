@@ -212,13 +212,17 @@ function totalOf(
 ): LimitedTotal[] {
   if (caps.length === 0 && goal === null) return [];
   const { id: campaignId, overspendPercent } = campaign;
-  const nextCostMicros = nextCostOf(campaign, publisherId);
+  const nextCostMicros = cheapestCostOf(campaign, publisherId);
   const timeZone = owner?.timeZone ?? 'UTC';
   return [{ campaignId, publisherId, timeZone, overspendPercent, nextCostMicros, caps, goal }];
 }
 
+/** What the next event takes of a cap: money in millionths. */
+export const nextCostOf = (metric: CapMetric, { nextCostMicros }: Pick<LimitedTotal, 'nextCostMicros'>): number =>
+  metric === 'budget' ? nextCostMicros : 1;
+
 /** Price of the next event at a publisher (millionths), or at the cheapest one that may show the campaign. */
-function nextCostOf(campaign: Pick<Limited, 'payout' | 'provisions'>, publisherId: number | null): number {
+function cheapestCostOf(campaign: Pick<Limited, 'payout' | 'provisions'>, publisherId: number | null): number {
   const active = [...campaign.provisions.values()].filter((provision) => provision.active);
   const publisherIds = publisherId === null ? active.map((provision) => provision.publisherId) : [publisherId];
   const payouts = publisherIds.length === 0 ? [campaign.payout] : publisherIds.map((id) => payoutOf(campaign, id));

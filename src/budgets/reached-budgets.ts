@@ -4,8 +4,8 @@ import { phaseOf } from '../catalog/provisioning.ts';
 import type { CapMetric, CapPeriod, TotalCap } from '../catalog/rules.ts';
 import type { Campaign, Snapshot } from '../catalog/types.ts';
 import type { Executor } from '../platform/db/pool.ts';
-import { activeCapsOf, type LimitedTotal } from './caps.ts';
-import { capPeriod, limitOf, nextCostOf } from './usage.ts';
+import { activeCapsOf, type LimitedTotal, nextCostOf } from './caps.ts';
+import { capPeriod, limitOf } from './usage.ts';
 
 /** A budget or total cap that is reached, or whose rest does not pay for the next event. */
 export type ReachedBudget = {

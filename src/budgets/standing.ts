@@ -2,7 +2,7 @@ import type { CapMetric, CapPeriod, TotalCap } from '../catalog/rules.ts';
 import type { Model } from '../learning/model.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { getOrInsert } from '../platform/lib/get-or-insert.ts';
-import { type LimitedTotal, totalsKey } from './caps.ts';
+import { type LimitedTotal, nextCostOf, totalsKey } from './caps.ts';
 import { type CompiledGoal, type Delivery, deliveryOf } from './goals.ts';
 import { type PacedRules, type PlanInput, plannedUse } from './pacing.ts';
 import { loadTrueUsage } from './slice-rows.ts';
@@ -14,7 +14,6 @@ import {
   fieldOf,
   goalUsageOf,
   limitOf,
-  nextCostOf,
   periodsOf,
   type UsageTable,
 } from './usage.ts';

@@ -282,10 +282,6 @@ export const fieldOf = ({ metric }: Pick<TotalCap, 'metric'>): 'impressions' | '
 export const limitOf = ({ metric, limit }: Pick<TotalCap, 'metric' | 'limit'>): number =>
   metric === 'budget' ? limit * 1_000_000 : limit;
 
-/** What the next event takes of a cap: money in millionths. */
-export const nextCostOf = (metric: CapMetric, { nextCostMicros }: Pick<LimitedTotal, 'nextCostMicros'>): number =>
-  metric === 'budget' ? nextCostMicros : 1;
-
 const goalFields = {
   impressions: 'countedImpressions',
   clicks: 'clicks',

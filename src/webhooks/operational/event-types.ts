@@ -109,8 +109,8 @@ export const operationalEventTypes: readonly EventType[] = [
   operational('campaign.budget_reached', {
     title: 'Budget reached',
     description:
-      'Sent once per period, when a campaign has spent a budget or reached a total cap, or when the rest does not pay ' +
-      'for its next event. Until the end of the period the campaign is not shown.',
+      'Sent once per period, when a campaign has spent a budget or reached a total cap, or when the rest does not ' +
+      'pay for its next event. Until the end of the period the campaign is not shown.',
     fields: {
       ...campaignFields,
       per: Type.Union(['hour', 'day', 'month', 'lifetime'].map((per) => Type.Literal(per))),

@@ -60,13 +60,8 @@ export function campaignPages(app: App, services: PageServices): void {
     writes: editors,
     undoable: true,
     filterNames: ['advertiser_id', 'active', 'delivery_state'],
-    filters: async (context) => {
-      const chosen = queryText(context, 'advertiser_id');
-      const choices = await advertiserChoices(context, chosen);
-      return html`
-        ${filterSelect('advertiser_id', t('campaigns.advertiser'), choices, chosen)}
-        ${deliveryFilter(queryText(context, 'delivery_state'))}`;
-    },
+    filters: async (context) =>
+      filtersOf(context, await advertiserChoices(context, queryText(context, 'advertiser_id'))),
     get columns() {
       return campaignColumns();
     },
@@ -202,6 +197,10 @@ const campaignLinks = (path: PublisherContext['path'], id: unknown): Html => htm
     ${linkButton(path(`/campaigns/${id}/publishers`), t('nav.publishers'))}
     ${linkButton(path(`/why?campaign=${id}`), t('nav.why'))}
   </p>`;
+
+const filtersOf = (context: PublisherContext, advertiserList: readonly Choice[]): Html => html`
+  ${filterSelect('advertiser_id', t('campaigns.advertiser'), advertiserList, queryText(context, 'advertiser_id'))}
+  ${deliveryFilter(queryText(context, 'delivery_state'))}`;
 
 const campaignColumns = (): Column[] => [
   { text: t('common.name') },
