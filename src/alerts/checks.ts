@@ -3,6 +3,7 @@ import { findExpiringKeys } from '../accounts/keys.ts';
 import type { AccountDeps } from '../accounts/ports.ts';
 import { budgetKey, findReachedBudgets, findUsedBudgets } from '../budgets/reached-budgets.ts';
 import { readStock } from '../coupons/stock.ts';
+import { findRefusedMessages } from '../messages/refused.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { hourMs } from '../platform/lib/time.ts';
 import { findPlacementDrops, type PlacementDrop } from '../reports/placement-drops.ts';
@@ -73,6 +74,24 @@ export async function checkCoupons({ pool, catalog, now }: CheckDeps): Promise<v
       return !told.has(subject) && known !== undefined && (known.supply === cause || known.view.loading !== null);
     };
     await recordLasting(executor, ['coupons.low', 'coupons.empty'], { facts, stays }, nowMs);
+  });
+}
+
+/**
+ * Records that perk messages wait or failed because of the mail server, or of what it says of the sender: once for each
+ * publisher, until they are sent or given up.
+ */
+export async function checkMessages({ pool, now }: Pick<CheckDeps, 'pool' | 'now'>): Promise<void> {
+  const nowMs = now();
+  await transaction(pool, async (executor) => {
+    await executor.query(lockSql);
+    const facts = (await findRefusedMessages(executor)).map(
+      ({ publisherId, count, since, refusal, reply }): AlertFact => ({
+        ...{ publisherId, kind: 'messages.refused', subject: 'mail server', cause: new Date(nowMs).toISOString() },
+        data: { count, since: since.toISOString(), refusal, reply },
+      }),
+    );
+    await recordLasting(executor, ['messages.refused'], { facts }, nowMs);
   });
 }
 

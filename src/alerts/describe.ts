@@ -36,6 +36,7 @@ export function describe({ kind, data }: Pick<Alert, 'kind' | 'data'>, timeZone:
   if (kind.startsWith('endpoint.')) return describeEndpoint(kind, data, timeZone);
   if (kind.startsWith('placement.')) return describePlacement(kind, data, timeZone);
   if (kind.startsWith('coupons.')) return describeCoupons(kind, data);
+  if (kind === 'messages.refused') return describeMessages(data, timeZone);
   if (kind === 'key.expires') return describeKey(data, timeZone);
   if (kind.endsWith('_page_lost')) return describeLostPage(kind, data, timeZone);
   const path = `/campaigns/${Number(data.campaign_id)}`;
@@ -122,6 +123,17 @@ function describeCoupons(kind: string, data: Alert['data']): AlertText {
   const hours = isTimed ? Number(data.hours_left) : 0;
   const left = { left: Number(data.left), isTimed: String(isTimed), hours };
   return { title: t('alerts.couponsLow', { name }), reason: t('alerts.couponsLowReason', left), path };
+}
+
+function describeMessages(data: Alert['data'], timeZone: string): AlertText {
+  return {
+    title: t('alerts.messagesRefused'),
+    reason: t('alerts.messagesRefusedReason', {
+      ...{ count: Number(data.count), since: timeIn(timeZone, data.since) },
+      ...{ refusal: text(data.refusal), reply: text(data.reply) || '–' },
+    }),
+    path: '/settings/perk-messages',
+  };
 }
 
 function describeKey(data: Alert['data'], timeZone: string): AlertText {

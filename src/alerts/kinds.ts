@@ -15,6 +15,7 @@ export const alertKinds = {
   'draft.waiting': 'alerts.kindDraftWaiting',
   'coupons.low': 'alerts.kindCouponsLow',
   'coupons.empty': 'alerts.kindCouponsEmpty',
+  'messages.refused': 'alerts.kindMessagesRefused',
   'key.expires': 'alerts.kindKeyExpires',
   'placement.fill_rate': 'alerts.kindFillRate',
   'placement.revenue': 'alerts.kindRevenue',

@@ -11,7 +11,7 @@ import type { NavEntry } from '../shell/navigation.ts';
 import type { WebhookDeps } from '../webhooks/ports.ts';
 import type { Webhooks } from '../webhooks/room.ts';
 import { sendOperationalEvents } from '../webhooks/send-operational.ts';
-import { checkBudgets, checkCoupons, checkKeys, checkPlacements } from './checks.ts';
+import { checkBudgets, checkCoupons, checkKeys, checkMessages, checkPlacements } from './checks.ts';
 import { countNewAlerts, deleteOldAlerts } from './inbox.ts';
 import { alertPages } from './pages/alerts.ts';
 import { recordOperationalEvents } from './record.ts';
@@ -63,6 +63,13 @@ const jobsOf = (deps: Checked): readonly Job[] => [
     pauseMs: minuteMs,
     locks: 'an advisory lock: one process at a time; rows of alerts, in the order of their key',
     run: () => checkCoupons(deps),
+  },
+  {
+    name: 'message alerts',
+    roles: ['worker'],
+    pauseMs: minuteMs,
+    locks: 'an advisory lock: one process at a time; rows of alerts, in the order of their key',
+    run: () => checkMessages(deps),
   },
   {
     name: 'key alerts',

@@ -1,11 +1,12 @@
-import type { Executor } from '../platform/db/pool.ts';
+import type pg from 'pg';
+import { type Executor, transaction } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { keepMs } from './store.ts';
 
 /** Who reads the messages of a publisher; the address by its keyed hash. */
 export type Reader = { publisherId: number; addressKey: string };
 
-/** In place of a publisher: of all. An address that does not work, or complained, gets messages of none. */
+/** Publisher id of suppressions that hold for all: the address does not work, or its owner complained. */
 export const allPublishers = 0;
 
 export const suppressionReasons = ['unsubscribed', 'bounced', 'complained', 'added'] as const;
@@ -25,24 +26,35 @@ export async function findSuppression(
   return rows[0] === undefined ? null : { reason: rows[0].reason, createdAt: rows[0].created_at };
 }
 
-/** @returns how many were not suppressed before */
+/**
+ * Suppresses addresses. A complaint replaces another reason, and what is made here is not ended by a provider any more.
+ * @param provider the mail provider that reports it; null: it is made here
+ * @returns addresses that were not suppressed before (count)
+ */
 export async function suppress(
   executor: Executor,
   readers: readonly Reader[],
   reason: SuppressionReason,
   nowMs: number,
+  provider: string | null = null,
 ): Promise<number> {
-  const { rowCount } = await executor.query(
-    `insert into message_suppressions (publisher_id, address_key, reason, created_at)
-    select *, $3, $4 from unnest($1::integer[], $2::uuid[]) on conflict do nothing`,
+  const { rows } = await executor.query<{ is_new: boolean }>(
+    `insert into message_suppressions as s (publisher_id, address_key, reason, created_at, provider)
+    select distinct publisher_id, address_key, $3, $4::timestamptz, $5
+    from unnest($1::integer[], $2::uuid[]) as reader (publisher_id, address_key) order by 1, 2
+    on conflict (publisher_id, address_key) do update set
+      reason = case when excluded.reason = 'complained' then 'complained' else s.reason end,
+      provider = case when excluded.provider is null then null else s.provider end
+    returning xmax = 0 as is_new`,
     [
       readers.map(({ publisherId }) => publisherId),
       readers.map(({ addressKey }) => addressKey),
       reason,
       new Date(nowMs),
+      provider,
     ],
   );
-  return rowCount ?? 0;
+  return rows.filter((row) => row.is_new).length;
 }
 
 /** @returns whether it was suppressed by this publisher */
@@ -58,19 +70,42 @@ export async function unsuppress(executor: Executor, readers: readonly Reader[])
 /** Messages that an address gets of a publisher in a day (count): anyone may type in the address of another. */
 const maxADay = 20;
 
-/** Whether the owner confirmed the address, and whether it has had as many messages as it gets in a day. */
-export async function readAddress(executor: Executor, { publisherId, addressKey }: Reader, nowMs: number) {
-  const { rows } = await executor.query<{ confirmed: boolean; sent: number }>(
-    `select exists (
-      select from message_confirmations where publisher_id = $1 and address_key = $2 and confirmed_at is not null
-    ) as confirmed, (
-      select count(*)::integer from perk_messages
-      where publisher_id = $1 and address_key = $2 and state = 'sent' and finished_at > $3
-    ) as sent`,
-    [publisherId, addressKey, new Date(nowMs - dayMs)],
+/** Whether the owner confirmed the address. */
+export async function isAddressConfirmed(executor: Executor, { publisherId, addressKey }: Reader): Promise<boolean> {
+  const { rowCount } = await executor.query(
+    `select from message_confirmations
+    where publisher_id = $1 and address_key = $2 and confirmed_at is not null`,
+    [publisherId, addressKey],
   );
-  const [{ confirmed = false, sent = 0 } = {}] = rows;
-  return { isConfirmed: confirmed, isFull: sent >= maxADay };
+  return rowCount === 1;
+}
+
+/**
+ * Takes a place in the daily limit of an address for a message, before it is sent. Messages to the same address take
+ * their places one after the other, in all processes. A message that is not sent gives its place back (`settle`).
+ * @returns whether the message has a place; on every attempt of a message that has one, true
+ */
+export function takeDailyPlace(
+  pool: pg.Pool,
+  { publisherId, addressKey }: Reader,
+  id: string,
+  nowMs: number,
+): Promise<boolean> {
+  return transaction(pool, async (executor) => {
+    await executor.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
+      `perk messages ${publisherId} ${addressKey}`,
+    ]);
+    // Messages that an earlier release sent have no counted_at.
+    const { rowCount } = await executor.query(
+      `update perk_messages set counted_at = $4 where id = $3 and (
+        select count(*) from perk_messages o
+        where o.publisher_id = $1 and o.address_key = $2 and o.id <> $3
+          and coalesce(o.counted_at, case when o.state = 'sent' then o.finished_at end) > $5
+      ) < ${maxADay}`,
+      [publisherId, addressKey, id, new Date(nowMs), new Date(nowMs - dayMs)],
+    );
+    return rowCount === 1;
+  });
 }
 
 /**

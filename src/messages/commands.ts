@@ -25,11 +25,11 @@ export const messageCommands: readonly Command[] = [
   },
   {
     name: 'messages retry',
-    args: 'ID',
-    about: 'Sends a message again that failed within seven days, or waits',
-    options: {},
+    args: '[ID]',
+    about: 'Sends a message again that failed within seven days, or waits; --failed all that failed',
+    options: { failed: flag('all messages that failed within seven days') },
     callsService: true,
-    examples: ['messages retry 0199c0de-0000-7000-8000-000000000001'],
+    examples: ['messages retry 0199c0de-0000-7000-8000-000000000001', 'messages retry --failed'],
     load: async () => (await import('./commands/messages.ts')).retry,
   },
   {

@@ -1,3 +1,4 @@
+import { domainToASCII, domainToUnicode } from 'node:url';
 import type { Config } from '../config.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
@@ -78,6 +79,17 @@ const perksOf = ({ body }: Payload): MessagePerk[] =>
     ...{ title: title || short_headline, description, advertiser, url, coupon },
   }));
 
+/**
+ * Spellings of one address. A domain in Unicode and in Punycode is the same. New rows are kept by the Punycode, those
+ * of earlier releases by what was sent.
+ */
+function spellingsOf(email: string): string[] {
+  const at = email.lastIndexOf('@');
+  const [name, domain] = [email.slice(0, at).normalize('NFC'), email.slice(at + 1)];
+  const ascii = domainToASCII(domain) || domain;
+  return [...new Set([`${name}@${ascii}`, `${name}@${domainToUnicode(ascii) || domain}`, email])];
+}
+
 /** Those that an address is suppressed by: of a publisher, the present key first, and of all. */
 export type ReaderKeys = (
   publisherId: number,
@@ -88,10 +100,10 @@ export function createReaderKeys(config: Peppers): ReaderKeys {
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
   return (publisherId, { email, pubUserId = '' }) => {
     // A blank begins no pub_user_id, so no user has the key of an address.
-    const name = email === null ? ` user ${pubUserId}` : ` mail ${email}`;
-    const scopes = email === null ? [publisherId] : [publisherId, allPublishers];
+    const names = email === null ? [` user ${pubUserId}`] : spellingsOf(email).map((one) => ` mail ${one}`);
+    const scopes = email === null ? [publisherId] : [...new Set([publisherId, allPublishers])];
     const readers = scopes.flatMap((scope) =>
-      userKeys.allOf(scope, name).map((addressKey) => ({ publisherId: scope, addressKey })),
+      names.flatMap((name) => userKeys.allOf(scope, name).map((addressKey) => ({ publisherId: scope, addressKey }))),
     );
     return readers as [Reader, ...Reader[]];
   };

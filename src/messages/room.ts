@@ -1,3 +1,4 @@
+import { Counter } from 'prom-client';
 import type { Accounts } from '../accounts/room.ts';
 import type { Catalog } from '../catalog/room.ts';
 import type { ManagementClient } from '../management/page-client.ts';
@@ -32,13 +33,21 @@ export function createMessages({ platform, catalog, accounts }: Needs) {
   const saved: Pick<SendDeps, 'findSavedPerk'> = { findSavedPerk: async () => null };
   const sendDeps = {
     ...{ ...deps, catalog: catalog.store, readerKeys: createReaderKeys(deps.config) },
+    refusals: new Counter({
+      name: 'perkwire_perk_message_refusals_total',
+      help: 'Attempts to send perk messages that failed, by what the mail server refuses.',
+      labelNames: ['refusal'] as const,
+      registers: [deps.metrics.registry],
+    }),
     ...{ unsubscribeTokens: tokensOf('message-unsubscribe'), confirmTokens: tokensOf('message-confirm') },
   };
   const sending: Job = {
     name: 'perk messages',
     roles: ['worker'],
     pauseMs: 1000,
-    locks: 'a lease on the message (skip locked); rows of message_confirmations; then as all webhooks',
+    locks:
+      'a lease on the message (skip locked); an advisory lock of the address while it is counted; ' +
+      'rows of message_confirmations; then as all webhooks',
     run: () => sendDueMessages({ ...sendDeps, ...saved }),
   };
   return {

@@ -11,9 +11,10 @@ import { readCursor, writeCursor } from '../platform/http/uuid7-cursor.ts';
 import { isUuid7 } from '../platform/lib/uuid7.ts';
 import type { App } from '../platform/ports.ts';
 import type { ComposeDeps } from './compose.ts';
+import { type FailedBecause, failedBecause } from './failure.ts';
 import { preview } from './preview.ts';
 import { getSettings, setSettings, settingsInput } from './settings.ts';
-import { sendAgain } from './store.ts';
+import { sendAgain, sendAllAgain } from './store.ts';
 
 export const tags = ['Perk messages'];
 export const listPath = '/manage/v1/perk-messages';
@@ -32,6 +33,14 @@ const messageView = Type.Object(
     state: Type.Union(messageStates.map((one) => Type.Literal(one))),
     attempts: Type.Integer(),
     error: Type.Union([Type.String(), Type.Null()]),
+    refusal: Type.Union([...failedBecause.map((one) => Type.Literal(one)), Type.Null()], {
+      description:
+        'Why the last attempt failed. Only `recipient` (the mailbox does not exist or is disabled) suppresses the ' +
+        'address.',
+    }),
+    reply: Type.Union([Type.String(), Type.Null()], {
+      description: 'Reply code and enhanced status code of the mail server, such as `550 5.7.1`.',
+    }),
     created_at: Type.String({ format: 'date-time' }),
     next_attempt_at: time,
     finished_at: time,
@@ -73,6 +82,8 @@ export type MessageRow = {
   state: (typeof messageStates)[number];
   attempts: number;
   error: string | null;
+  refusal: FailedBecause | null;
+  reply: string | null;
   created_at: Date;
   next_attempt_at: Date | null;
   finished_at: Date | null;
@@ -90,7 +101,8 @@ export async function listMessages(
   { state, below, limit } = newest,
 ): Promise<MessageRow[]> {
   const { rows } = await executor.query<MessageRow>(
-    `select id, session_id, kind, state, attempts, error, created_at, due_at as next_attempt_at, finished_at,
+    `select id, session_id, kind, state, attempts, error, refusal, reply,
+      created_at, due_at as next_attempt_at, finished_at,
       content_sealed is not null and state in ('pending', 'failed') as can_retry
     from perk_messages
     where publisher_id = $1 and ($2::text is null or state = $2) and ($3::uuid is null or id < $3)
@@ -156,6 +168,7 @@ export async function messageRoutes(app: App, { http, deps }: RouteDeps): Promis
 
   listRoute(app, http, deps.now);
   retryRoute(app, http);
+  retryAllRoute(app, http);
 }
 
 function listRoute(app: App, http: ManagementHttp, now: () => number): void {
@@ -199,6 +212,29 @@ function retryRoute(app: App, http: ManagementHttp): void {
     return send(reply, { status: 202, body: { message: 'It is sent at once.' }, headers: {} });
   });
 }
+
+function retryAllRoute(app: App, http: ManagementHttp): void {
+  const retrySchema = {
+    ...{ tags, querystring: publisherQuery },
+    operationId: 'retryFailedPerkMessages',
+    summary: 'Send all failed perk messages again',
+    description: 'Those that failed within the last seven days, for example because of a mail server that works again.',
+    response: {
+      202: Type.Object({ message: Type.String(), data: Type.Object({ count: Type.Integer() }) }),
+      ...errorAnswers(400, 401, 403, 404),
+    },
+  };
+  const hooks = { ...requirePermission(http, 'configurations'), preHandler: refuseFields };
+  app.post(`${listPath}/retry`, { schema: retrySchema, ...hooks }, async (request, reply) => {
+    const { actor, publisherId } = callOf(request);
+    const count = await http.management.write(actor, publisherId, retryAll);
+    return send(reply, { status: 202, body: { message: 'They are sent at once.', data: { count } }, headers: {} });
+  });
+}
+
+/** @returns messages that are sent again (count) */
+export const retryAll = ({ executor, publisherId, nowMs }: Retry): Promise<number> =>
+  sendAllAgain(executor, publisherId, nowMs);
 
 type Retry = { executor: Executor; publisherId: number; nowMs: number };
 

@@ -1,5 +1,7 @@
+import type { Counter } from 'prom-client';
 import { transaction } from '../platform/db/pool.ts';
 import { hourMs, minuteMs } from '../platform/lib/time.ts';
+import { addressIn } from '../platform/mailer.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
 import { enqueue } from '../webhooks/outbox.ts';
 import {
@@ -7,12 +9,15 @@ import {
   claimQuestion,
   confirmAddress,
   findSuppression,
+  isAddressConfirmed,
   type Reader,
-  readAddress,
   suppress,
+  takeDailyPlace,
 } from './addresses.ts';
 import { type ComposeDeps, type Composed, composeMessage, composeQuestion } from './compose.ts';
 import { buildMessagePayload } from './event-types.ts';
+import { type Failure, failureOf, isUnreachable } from './failure.ts';
+import { postmarkMetadata } from './feedback/reports.ts';
 import type { ReaderKeys } from './outbox.ts';
 import {
   contentContext,
@@ -31,8 +36,8 @@ type SavedPerk = { perk: MessagePerk; endsAtMs: number };
 /** @returns null: the user has not saved it any more, or it is not served any more, or has no end */
 export type FindSavedPerk = (publisherId: number, pubUserId: string, offerId: number) => Promise<SavedPerk | null>;
 
-export type SendDeps = Pick<PlatformDeps, 'pool' | 'mailer' | 'secretBox' | 'now'> &
-  ComposeDeps & { readerKeys: ReaderKeys; findSavedPerk: FindSavedPerk };
+export type SendDeps = Pick<PlatformDeps, 'config' | 'pool' | 'mailer' | 'secretBox' | 'now'> &
+  ComposeDeps & { readerKeys: ReaderKeys; findSavedPerk: FindSavedPerk; refusals: Counter<'refusal'> };
 
 const secondMs = 1000;
 
@@ -76,30 +81,40 @@ async function sendOne(deps: SendDeps, message: DueMessage): Promise<boolean> {
     if (outcome !== null) await record(outcome);
     return true;
   } catch (err) {
-    const failure = failureOf(err);
-    const { error } = failure;
+    const failure = failureIn(deps, sending, err);
+    const { error, refusal, reply } = failure;
     const waitMs = waitsMs[attempts - 1];
-    if (failure.isRefusedAddress) await suppress(pool, readersOfAll(sending), 'bounced', now());
+    const isGone = refusal === 'recipient';
+    if (refusal !== null) deps.refusals.inc({ refusal });
+    if (isGone) await suppress(pool, readersOfAll(sending), 'bounced', now());
     const isOver = failure.isFinal || waitMs === undefined;
     await record(
       isOver
-        ? { state: 'failed', error, isKept: !failure.isRefusedAddress }
-        : { state: 'pending', error, dueMs: now() + waitMs },
+        ? { state: 'failed', error, refusal, reply, isKept: !isGone }
+        : { state: 'pending', error, refusal, reply, dueMs: now() + waitMs },
     );
-    return !failure.isUnreachable;
+    return !isUnreachable(err);
   }
+}
+
+function failureIn({ config }: SendDeps, { content }: Sending, err: unknown): Failure {
+  if (err instanceof NoEndpoint)
+    return { error: 'no webhook endpoint takes perk_message', refusal: null, reply: null, isFinal: true };
+  const sender = config.mail === null ? '' : addressIn(config.mail.from);
+  return failureOf(err, { sender, recipient: content.email ?? '' });
 }
 
 const readersOfAll = ({ readers }: Sending): Reader[] =>
   readers.filter(({ publisherId }) => publisherId === allPublishers).slice(0, 1);
+
+const dayIsFull: Outcome = { state: 'dropped', error: 'the address had its messages of the day' };
 
 /** @returns what became of it; null: it is recorded. @throws Error of the mail server */
 async function attempt(deps: SendDeps, sending: Sending): Promise<Outcome | null> {
   const { pool, now } = deps;
   const { message, content, readers } = sending;
   if ((await findSuppression(pool, readers)) !== null) return { state: 'suppressed' };
-  const { isConfirmed, isFull } = await readAddress(pool, readers[0], now());
-  if (isFull) return { state: 'dropped', error: 'the address had its messages of the day' };
+  const isConfirmed = await isAddressConfirmed(pool, readers[0]);
   const found = await findPerks(deps, sending);
   if ('state' in found) return found;
   if (message.delivery === 'webhook') return handOver(deps, sending, found.perks);
@@ -108,6 +123,7 @@ async function attempt(deps: SendDeps, sending: Sending): Promise<Outcome | null
   const about = aboutOf(deps, sending);
   if (about === null) return { state: 'dropped', error: 'the publisher was removed' };
   if (message.double_opt_in && !isConfirmed) return ask(deps, sending);
+  if (!(await takeDailyPlace(pool, readers[0], message.id, now()))) return dayIsFull;
   await mail(deps, sending, composeMessage(deps, about, { kind: message.kind, perks: found.perks }), message.id);
   return { state: 'sent' };
 }
@@ -121,10 +137,15 @@ function aboutOf({ catalog }: SendDeps, { message, content, readers: [reader] }:
 
 const messageIdOf = ({ config }: SendDeps, name: string): string => `<${name}@${new URL(config.publicUrl).hostname}>`;
 
+/** Postmark replaces the `Message-ID`, so its reports name the message by metadata. */
+const providerHeaders = ({ config }: SendDeps, name: string): Record<string, string> =>
+  config.mailFeedback.postmark === undefined ? {} : { [`x-pm-metadata-${postmarkMetadata}`]: name };
+
 async function mail(deps: SendDeps, { message, content }: Sending, composed: Composed, name: string): Promise<void> {
   const replyTo = message.reply_to === null ? {} : { replyTo: message.reply_to };
   const to = content.email as string;
-  await deps.mailer?.send({ ...composed, ...replyTo, to, messageId: messageIdOf(deps, name) });
+  const headers = { ...composed.headers, ...providerHeaders(deps, name) };
+  await deps.mailer?.send({ ...composed, ...replyTo, to, headers, messageId: messageIdOf(deps, name) });
 }
 
 /** The perks of a message. A reminder follows the offer: it comes later, or not at all, where its end has changed. */
@@ -147,6 +168,7 @@ async function handOver(deps: SendDeps, sending: Sending, perks: readonly Messag
   const { message, content } = sending;
   const about = aboutOf(deps, sending);
   if (about === null) return { state: 'dropped', error: 'the publisher was removed' };
+  if (!(await takeDailyPlace(deps.pool, sending.readers[0], message.id, deps.now()))) return dayIsFull;
   const { id, publisher_id: publisherId, session_id: sessionId, kind } = message;
   const { pubUserId = '', language } = content;
   const composed = composeMessage(deps, about, { kind, perks });
@@ -173,28 +195,6 @@ async function ask(deps: SendDeps, sending: Sending): Promise<Outcome | null> {
     await mail(deps, sending, composeQuestion(deps, about), `${message.id}.confirm`);
   await settle(pool, message, { state: 'unconfirmed' }, now());
   // It may have been confirmed meanwhile, because of another message.
-  if ((await readAddress(pool, readers[0], now())).isConfirmed) await confirmAddress(pool, readers[0], now());
+  if (await isAddressConfirmed(pool, readers[0])) await confirmAddress(pool, readers[0], now());
   return null;
-}
-
-/** Words of the log: the server's own may name the address. */
-function failureOf(err: unknown) {
-  const {
-    responseCode = 0,
-    response = '',
-    command = '',
-    code = '',
-  } = (err ?? {}) as { responseCode?: number; response?: string; command?: string; code?: string };
-  if (err instanceof NoEndpoint)
-    return { error: 'no webhook endpoint takes perk_message', isRefusedAddress: false, isFinal: true };
-  // 5.7: what is refused is the sender, for any address.
-  const isRefusedAddress =
-    responseCode >= 550 && responseCode <= 553 && command === 'RCPT TO' && !/\b5\.7\.\d/.test(response);
-  const isFinal = isRefusedAddress || (responseCode >= 500 && code === 'EMESSAGE');
-  const isUnreachable = ['ECONNECTION', 'ESOCKET', 'EDNS', 'ETIMEDOUT', 'EAUTH'].includes(code) && responseCode < 400;
-  const error =
-    responseCode > 0
-      ? `the mail server answered ${responseCode}`
-      : `the mail server did not take it (${code || 'error'})`;
-  return { isRefusedAddress, isFinal, isUnreachable, error };
 }

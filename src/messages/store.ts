@@ -2,6 +2,7 @@ import type { Coupon } from '../coupons/coupon.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs, minuteMs } from '../platform/lib/time.ts';
 import { sealedColumn } from '../platform/security/sealed-column.ts';
+import type { FailedBecause } from './failure.ts';
 import type { Delivery } from './settings.ts';
 
 /** A perk in a message: texts as the user was shown them. */
@@ -123,9 +124,11 @@ export type Outcome =
   /** Not sent, because there is nothing to say any more. */
   | { state: 'dropped'; error: string }
   /** `isKept`: its content, so that it can be sent again. */
-  | { state: 'failed'; error: string; isKept: boolean }
+  | ({ state: 'failed'; error: string; isKept: boolean } & Refused)
   | { state: 'unconfirmed' }
-  | { state: 'pending'; error: string | null; dueMs: number; attempts?: number };
+  | ({ state: 'pending'; error: string | null; dueMs: number; attempts?: number } & Partial<Refused>);
+
+type Refused = { refusal: FailedBecause | null; reply: string | null };
 
 /** How long the content of a message is kept that failed, or whose address is not confirmed (milliseconds). */
 export const keepMs = 7 * dayMs;
@@ -144,7 +147,8 @@ export async function settle(
   const isHeld = outcome.state === 'unconfirmed' || (outcome.state === 'failed' && outcome.isKept);
   const { rowCount } = await executor.query(
     `update perk_messages set state = $3, error = $4, due_at = $5, finished_at = $6, attempts = $7, keep_until = $8,
-      content_sealed = case when $9 then content_sealed end
+      content_sealed = case when $9 then content_sealed end, refusal = $10, reply = $11,
+      counted_at = case when $3 = 'sent' then counted_at end
     where id = $1 and attempts = $2 and state = 'pending'`,
     [
       id,
@@ -156,6 +160,8 @@ export async function settle(
       isPending ? (outcome.attempts ?? attempts) : attempts,
       isHeld ? new Date(nowMs + keepMs) : null,
       isPending || isHeld,
+      'refusal' in outcome ? outcome.refusal : null,
+      'reply' in outcome ? outcome.reply : null,
     ],
   );
   return rowCount === 1;
@@ -170,6 +176,16 @@ export async function removeOldContents(executor: Executor, nowMs: number): Prom
     where keep_until <= $1`,
     [new Date(nowMs)],
   );
+}
+
+/** Sends all again that failed and whose content is kept. @returns messages (count) */
+export async function sendAllAgain(executor: Executor, publisherId: number, nowMs: number): Promise<number> {
+  const { rowCount } = await executor.query(
+    `update perk_messages set state = 'pending', due_at = $2, attempts = 0, keep_until = null, finished_at = null
+    where publisher_id = $1 and content_sealed is not null and state = 'failed'`,
+    [publisherId, new Date(nowMs)],
+  );
+  return rowCount ?? 0;
 }
 
 /** Sends one again that failed, or one that waits at once. @returns false: there is none with a content */

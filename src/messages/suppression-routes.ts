@@ -8,7 +8,7 @@ import { isOperator, type Work } from '../management/unit-of-work.ts';
 import { AppError } from '../platform/errors.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import type { App } from '../platform/ports.ts';
-import { findSuppression, type Reader, suppress, suppressionReasons, unsuppress } from './addresses.ts';
+import { allPublishers, findSuppression, type Reader, suppress, suppressionReasons, unsuppress } from './addresses.ts';
 import type { ReaderKeys } from './outbox.ts';
 import { listPath, tags } from './routes.ts';
 
@@ -50,7 +50,9 @@ export async function suppressionRoutes(
     ...shared,
     operationId: 'countSuppressions',
     summary: 'Count suppressed addresses',
-    description: 'Of the publisher, by reason. Addresses are kept as keyed hashes, so they cannot be listed.',
+    description:
+      'By reason. `bounced` and `complained` count the addresses of all publishers of this service, because they ' +
+      'hold for all. Addresses are kept as keyed hashes, so they cannot be listed.',
     response: { 200: Type.Object({ data: counts }), ...errorAnswers(401, 403, 404) },
   };
   app.get(path, { schema: countSchema, ...hooks }, async (request, reply) => {
@@ -146,8 +148,8 @@ async function stateOf({ executor }: Pick<Work, 'executor'>, readers: readonly R
 
 export async function countSuppressions({ executor, publisherId }: Pick<Work, 'executor' | 'publisherId'>) {
   const { rows } = await executor.query<{ reason: (typeof suppressionReasons)[number]; count: number }>(
-    `select reason, count(*)::integer as count from message_suppressions where publisher_id = $1 group by reason`,
-    [publisherId],
+    `select reason, count(*)::integer as count from message_suppressions where publisher_id = any($1) group by reason`,
+    [[publisherId, allPublishers]],
   );
   const found = new Map(rows.map(({ reason, count }) => [reason, count]));
   return Object.fromEntries(suppressionReasons.map((reason) => [reason, found.get(reason) ?? 0])) as Record<

@@ -10,6 +10,8 @@ export const applyMessageRetention: RetentionStep = async (pool, { retentionDeli
     'delete from perk_messages where created_at < $1 and due_at is null and keep_until is null',
     [new Date(nowMs - retentionDeliveryDays * dayMs)],
   );
+  // Signatures are valid for less than a day.
+  await pool.query('delete from message_feedback_calls where received_at < $1', [new Date(nowMs - dayMs)]);
   return { perkMessages: rowCount ?? 0 };
 };
 

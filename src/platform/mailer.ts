@@ -26,8 +26,8 @@ export type Mailer = {
 /** Of connecting, greeting and every silence (milliseconds). */
 const timeoutMs = 10_000;
 
-/** Of `Name <address>`, or an address alone. */
-const addressIn = (from: string): string => /<([^<>]+)>\s*$/.exec(from)?.[1] ?? from;
+/** Address of a sender such as `Name <address>`. */
+export const addressIn = (from: string): string => /<([^<>]+)>\s*$/.exec(from)?.[1] ?? from;
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || host.startsWith('127.');
 

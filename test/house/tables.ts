@@ -137,7 +137,10 @@ export const tables: Record<string, Ownership> = {
       tracking: 'clicks and conversions need the placement, user and attributes of their session',
     },
   },
-  ...owned('messages', ['message_confirmations', 'message_suppressions', 'perk_message_settings', 'perk_messages']),
+  ...owned('messages', [
+    ...['message_confirmations', 'message_feedback_calls', 'message_suppressions'],
+    ...['perk_message_settings', 'perk_messages'],
+  ]),
   ...owned('coupons', ['coupon_blocks', 'coupon_loads', 'coupon_stock', 'coupons']),
   coupon_pools: { owner: 'coupons', readers: { catalog: 'the snapshot says which offers have codes' } },
   ...owned('alerts', ['alert_messages', 'alert_mutes', 'alert_readers', 'alert_rules', 'alerts']),

@@ -11,6 +11,9 @@ export type Logged = {
   state: string;
   attempts: number;
   error: string | null;
+  refusal: string | null;
+  reply: string | null;
+  can_retry: boolean;
   next_attempt_at: string | null;
 };
 

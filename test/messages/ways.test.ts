@@ -191,14 +191,32 @@ test('suppressed addresses are looked up, added and lifted by their text, of whi
   expect((await calls.call('GET', '/suppressions')).json().data.added).toBe(0);
 });
 
-test('an address gets at most twenty messages a day, whoever types it in', async () => {
-  const sessions: string[] = [];
-  for (let time = 0; time < 21; time++) sessions.push((await calls.wrap('many', consented('many@example.com'))).id);
-  for (const id of sessions.slice(0, 20))
-    await expect.poll(async () => (await calls.logOf(id))?.state).not.toBe('pending');
+test('an address gets exactly twenty messages a day, also of 64 calls at once and from several processes', async () => {
+  const others = await Promise.all([1, 2].map(() => startTestJobs(t, 'perk messages')));
+  const wraps = await Promise.all(Array.from({ length: 64 }, () => calls.wrap('many', consented('many@example.com'))));
+  const states = async (): Promise<Record<string, number>> => {
+    const { rows } = await t.pool.query<{ state: string; count: number }>(
+      'select state, count(*)::int from perk_messages where session_id = any($1) group by state',
+      [wraps.map(({ id }) => id)],
+    );
+    return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
+  };
+  await expect.poll(states, { timeout: 30_000 }).toEqual({ sent: 20, dropped: 44 });
+  expect(smtp.received.filter(({ to }) => to === 'many@example.com')).toHaveLength(20);
+  await Promise.all(others.map((one) => one.stop()));
+  // As if they were of yesterday: a session of tomorrow cannot be stored here.
+  await t.pool.query("update perk_messages set counted_at = counted_at - interval '25 hours'");
   const { id } = await calls.wrap('many', consented('many@example.com'));
-  await calls.untilState(id, 'dropped');
-  expect(smtp.received.length).toBeLessThanOrEqual(21);
+  await calls.untilState(id, 'sent');
+});
+
+test('a message that the mail server does not take gives its place of the day back', async () => {
+  smtp.mood = 'is busy';
+  const busy = await Promise.all(Array.from({ length: 20 }, () => calls.wrap('back', consented('back@example.com'))));
+  for (const { id } of busy) await expect.poll(async () => (await calls.logOf(id))?.error).toMatch(/451/);
+  smtp.mood = 'takes';
+  const { id } = await calls.wrap('back', consented('back@example.com'));
+  await calls.untilState(id, 'sent');
 });
 
 test('the confirmation of an address is forgotten with its user', async () => {

@@ -4,26 +4,38 @@ import { SMTPServer } from 'smtp-server';
 
 /** What a mail server does with the next mails. */
 type Mood = 'takes' | 'takes and hangs up' | 'refuses the address' | 'refuses the sender' | 'is busy';
+/** A reply to a command, in place of what the mood says. */
+type Refusal = { at: 'MAIL FROM' | 'RCPT TO' | 'DATA'; code: number; text: string };
 export type Received = { to: string; raw: string; messageId: string };
 
 /** A mail server that counts. */
 export async function openMailServer() {
-  const server = { mood: 'takes' as Mood, received: [] as Received[] };
+  const server = { mood: 'takes' as Mood, received: [] as Received[], refusal: null as Refusal | null };
   const refusals: { [Name in Mood]?: [number, string] } = {
     'refuses the address': [550, '5.1.1 no such mailbox'],
     'refuses the sender': [550, '5.7.1 you may not relay'],
     'is busy': [451, '4.3.2 later'],
   };
+  const refusedAt = (command: Refusal['at']): Error | null => {
+    if (server.refusal?.at !== command) return null;
+    const { code: responseCode, text: message } = server.refusal;
+    return Object.assign(new Error(message), { responseCode });
+  };
   const smtp = new SMTPServer({
     authOptional: true,
     disabledCommands: ['STARTTLS', 'AUTH'],
     logger: false,
+    onMailFrom: (_address, _session, done) => done(refusedAt('MAIL FROM')),
     onRcptTo: (_address, _session, done) => {
+      const refused = refusedAt('RCPT TO');
+      if (refused !== null) return done(refused);
       const [responseCode, message] = refusals[server.mood] ?? [0, ''];
       done(responseCode === 0 ? null : Object.assign(new Error(message), { responseCode }));
     },
     onData: (stream, session, done) => {
       text(stream).then((raw) => {
+        const refused = refusedAt('DATA');
+        if (refused !== null) return done(refused);
         const messageId = /^message-id: (.*)\r$/im.exec(raw)?.[1] ?? '';
         server.received.push({ to: session.envelope.rcptTo.map(({ address }) => address).join(), raw, messageId });
         // It has the mail, and the sender never learns that.

@@ -3,7 +3,15 @@ import { type Call, exitCodes, type Run, textOption, usageError } from '../../co
 
 const path = '/manage/v1/perk-messages';
 
-type Message = { id: string; kind: string; state: string; attempts: number; error: string | null; created_at: string };
+type Message = {
+  id: string;
+  kind: string;
+  state: string;
+  attempts: number;
+  error: string | null;
+  refusal: string | null;
+  created_at: string;
+};
 type State = { suppressed: boolean; reason: string | null };
 
 function refuseArguments({ args }: Call): void {
@@ -14,8 +22,9 @@ export const list: Run = async (call) => {
   refuseArguments(call);
   for (const message of await messagesOf(call)) {
     call.out.data(message);
-    const { id, kind, state, attempts, error, created_at: at } = message;
-    call.out.line(`${at}  ${id}  ${kind}  ${state}  ${attempts}${error === null ? '' : `  ${error}`}`);
+    const { id, kind, state, attempts, error, refusal, created_at: at } = message;
+    const reason = [error, refusal === null ? null : `(${refusal})`].filter((part) => part !== null).join(' ');
+    call.out.line(`${at}  ${id}  ${kind}  ${state}  ${attempts}${reason === '' ? '' : `  ${reason}`}`);
   }
   return exitCodes.ok;
 };
@@ -56,6 +65,7 @@ function choice(call: Call, option: string, name: string): Record<string, boolea
 }
 
 export const retry: Run = async (call) => {
+  if (call.options.failed === true) return retryFailed(call);
   const [id = '', ...rest] = call.args;
   if (id === '' || rest.length > 0) throw usageError('Name one message by its id.');
   const { message } = (await createApi(call).call('POST', `${path}/${encodeURIComponent(id)}/retry`)) as {
@@ -64,6 +74,14 @@ export const retry: Run = async (call) => {
   call.out.line(message);
   return exitCodes.ok;
 };
+
+async function retryFailed(call: Call): Promise<number> {
+  refuseArguments(call);
+  const { data } = (await createApi(call).call('POST', `${path}/retry`)) as { data: { count: number } };
+  call.out.data(data);
+  call.out.line(`${data.count} sent again.`);
+  return exitCodes.ok;
+}
 
 export const suppress: Run = async (call) => {
   const { args: emails, options } = call;

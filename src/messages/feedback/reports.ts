@@ -1,63 +1,186 @@
 import { parseEmail } from '../../accounts/users.ts';
-import type { SuppressionReason } from '../addresses.ts';
+import { readReply } from '../replies.ts';
 
-/** What a provider tells of an address. */
-export type AddressReport = { email: string; reason: SuppressionReason };
+/**
+ * What a provider reports of an address: a reason to suppress it, or the end of one. `reactivated` ends bounces and
+ * what the provider suppressed, `resubscribed` an unsubscription.
+ */
+export type AddressChange = 'bounced' | 'complained' | 'unsubscribed' | 'added' | 'reactivated' | 'resubscribed';
+
+export type AddressReport = {
+  email: string;
+  change: AddressChange;
+  /** Id of the perk message that the report is about; null: it names none. */
+  messageId: string | null;
+};
 
 type Json = Readonly<Record<string, unknown>>;
 
 const jsonOf = (value: unknown): Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
 const listOf = (value: unknown): Json[] => (Array.isArray(value) ? value.map(jsonOf) : []);
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : typeof value === 'number' ? String(value) : '';
 
-const report = (email: unknown, reason: SuppressionReason | undefined): AddressReport[] => {
-  const address = typeof email === 'string' ? parseEmail(email) : null;
-  return address === null || reason === undefined ? [] : [{ email: address, reason }];
-};
+const messageIdPattern = /^<?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\.confirm)?(?:@|$)/;
 
-/*
- * Only what lasts: a mailbox that is full, a server that is busy and a mail that was blocked for its content say
- * nothing of the next mail.
+function report(email: unknown, change: AddressChange | undefined, messageId: unknown): AddressReport[] {
+  const address = parseEmail(textOf(email));
+  if (address === null || change === undefined) return [];
+  return [{ email: address, change, messageId: messageIdPattern.exec(textOf(messageId))?.[1] ?? null }];
+}
+
+/**
+ * Reads a permanent failure. The reply of the mail server decides; without one the word of the provider counts. With
+ * `isInvalid` the provider says that the address does not exist, which counts unless the reply blames something else.
  */
+function permanent(texts: readonly unknown[], isInvalid = false): 'bounced' | undefined {
+  const text = texts.map(textOf).join(' ').trim();
+  if (text === '') return 'bounced';
+  const { refusal } = readReply({ text });
+  return refusal === 'recipient' || (isInvalid && refusal === 'unclear') ? 'bounced' : undefined;
+}
+
+const sendGridDrops = new Map<string, AddressChange>([
+  ['bounced address', 'bounced'],
+  ['invalid', 'bounced'],
+  ['spam reporting address', 'complained'],
+  ['unsubscribed address', 'unsubscribed'],
+]);
+
+const sendGridEvents = new Map<string, AddressChange>([
+  ['spamreport', 'complained'],
+  ['unsubscribe', 'unsubscribed'],
+  ['group_unsubscribe', 'unsubscribed'],
+  ['group_resubscribe', 'resubscribed'],
+]);
+
+function sendGridChange({ event, type, status, reason, bounce_classification: classified }: Json) {
+  const name = textOf(event);
+  if (name === 'dropped') return sendGridDrops.get(textOf(reason).trim().toLowerCase());
+  if (name !== 'bounce') return sendGridEvents.get(name);
+  // Not `blocked` and `expired`: the sender was refused, or no server answered in time.
+  if (type !== undefined && type !== 'bounce') return undefined;
+  return permanent([reason, status], textOf(classified).toLowerCase() === 'invalid address');
+}
 
 /** A list of events (https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event). */
 export const readSendGrid = (body: unknown): AddressReport[] =>
-  listOf(body).flatMap(({ email, event, type }) => {
-    if (event === 'bounce') return report(email, type === 'blocked' ? undefined : 'bounced');
-    return report(email, event === 'spamreport' ? 'complained' : event === 'unsubscribe' ? 'unsubscribed' : undefined);
-  });
+  listOf(body).flatMap((event) => report(event.email, sendGridChange(event), event['smtp-id']));
+
+const mailgunReasons = new Map<string, AddressChange | undefined>([
+  ['suppress-bounce', 'bounced'],
+  ['suppress-complaint', 'complained'],
+  ['suppress-unsubscribe', 'unsubscribed'],
+  ['espblock', undefined],
+  ['old', undefined],
+  ['greylisted', undefined],
+]);
+/** Codes of Mailgun for addresses that it suppresses itself. */
+const mailgunCodes = new Map<string, AddressChange>([
+  ['605', 'bounced'],
+  ['606', 'unsubscribed'],
+  ['607', 'complained'],
+]);
+
+function mailgunChange({ event, severity, reason, 'delivery-status': status }: Json): AddressChange | undefined {
+  if (event === 'complained' || event === 'unsubscribed') return event;
+  if (event !== 'failed' || severity !== 'permanent') return undefined;
+  if (mailgunReasons.has(textOf(reason))) return mailgunReasons.get(textOf(reason));
+  const { code, message, description, 'enhanced-code': enhanced } = jsonOf(status);
+  const own = mailgunCodes.get(textOf(code));
+  return own ?? permanent([code, enhanced, message, description]);
+}
 
 /** One event (https://documentation.mailgun.com/docs/mailgun/user-manual/events/webhooks). */
 export function readMailgun(body: unknown): AddressReport[] {
-  const { event, severity, recipient } = jsonOf(jsonOf(body)['event-data']);
-  if (event === 'failed') return report(recipient, severity === 'permanent' ? 'bounced' : undefined);
-  return report(recipient, event === 'complained' ? 'complained' : event === 'unsubscribed' ? event : undefined);
+  const data = jsonOf(jsonOf(body)['event-data']);
+  const headers = jsonOf(jsonOf(data.message).headers);
+  return report(data.recipient, mailgunChange(data), headers['message-id']);
 }
 
-const postmarkBounces = ['HardBounce', 'BadEmailAddress', 'ManuallyDeactivated'];
+const postmarkBounces = new Map<string, AddressChange>([
+  ['HardBounce', 'bounced'],
+  ['BadEmailAddress', 'bounced'],
+  ['ManuallyDeactivated', 'added'],
+  ['SpamComplaint', 'complained'],
+  ['Unsubscribe', 'unsubscribed'],
+  ['Subscribe', 'resubscribed'],
+]);
+const postmarkSuppressions = new Map<string, AddressChange>([
+  ['HardBounce', 'bounced'],
+  ['SpamComplaint', 'complained'],
+]);
+
+/** Metadata of Postmark that names the perk message; set by the header `X-PM-Metadata-…`. */
+export const postmarkMetadata = 'perkwire-message';
+
+function postmarkChange(body: Json): AddressChange | undefined {
+  const { RecordType, Type, Details, SuppressSending, SuppressionReason, Origin } = body;
+  if (RecordType === 'SpamComplaint') return 'complained';
+  if (RecordType === 'Bounce') {
+    const change = postmarkBounces.get(textOf(Type));
+    return change === 'bounced' ? permanent([Details], true) : change;
+  }
+  if (RecordType !== 'SubscriptionChange') return undefined;
+  if (SuppressSending === false) return 'reactivated';
+  if (SuppressSending !== true) return undefined;
+  return postmarkSuppressions.get(textOf(SuppressionReason)) ?? (Origin === 'Recipient' ? 'unsubscribed' : 'added');
+}
 
 /** One event (https://postmarkapp.com/developer/webhooks/webhooks-overview). */
 export function readPostmark(body: unknown): AddressReport[] {
-  const { RecordType, Type, Email, Recipient, SuppressSending, SuppressionReason: reason } = jsonOf(body);
-  if (RecordType === 'SpamComplaint') return report(Email, 'complained');
-  if (RecordType === 'Bounce')
-    return report(
-      Email,
-      postmarkBounces.includes(String(Type)) ? 'bounced' : Type === 'SpamComplaint' ? 'complained' : undefined,
-    );
-  if (RecordType !== 'SubscriptionChange' || SuppressSending !== true) return [];
-  const reasons: Record<string, SuppressionReason> = { HardBounce: 'bounced', SpamComplaint: 'complained' };
-  return report(Recipient, reasons[String(reason)] ?? 'unsubscribed');
+  const event = jsonOf(body);
+  const address = event.RecordType === 'SubscriptionChange' ? event.Recipient : event.Email;
+  return report(address, postmarkChange(event), jsonOf(event.Metadata)[postmarkMetadata]);
 }
+
+/** Bounces of addresses that SES did not send to, because they bounced before. */
+const sesListed = ['Suppressed', 'OnAccountSuppressionList'];
+/** Reports that no reader made of a mail that is unwanted. */
+const sesNoComplaints = ['not-spam', 'auth-failure', 'virus'];
 
 /** The message of a notification (https://docs.aws.amazon.com/ses/latest/dg/notification-contents.html). */
 export function readSes(message: unknown): AddressReport[] {
-  const { notificationType, eventType, bounce, complaint } = jsonOf(message);
-  const type = notificationType ?? eventType;
-  const [{ bounceType, bouncedRecipients }, { complainedRecipients }] = [jsonOf(bounce), jsonOf(complaint)];
-  if (type === 'Bounce' && bounceType === 'Permanent')
-    return listOf(bouncedRecipients).flatMap(({ emailAddress }) => report(emailAddress, 'bounced'));
-  if (type === 'Complaint')
-    return listOf(complainedRecipients).flatMap(({ emailAddress }) => report(emailAddress, 'complained'));
-  return [];
+  const { notificationType, eventType, bounce, complaint, subscription, mail } = jsonOf(message);
+  const messageId = sesMessageId(jsonOf(mail));
+  switch (textOf(notificationType ?? eventType)) {
+    case 'Bounce':
+      return sesBounce(jsonOf(bounce), messageId);
+    case 'Complaint': {
+      const { complainedRecipients, complaintFeedbackType: type } = jsonOf(complaint);
+      if (sesNoComplaints.includes(textOf(type))) return [];
+      return listOf(complainedRecipients).flatMap((one) => report(one.emailAddress, 'complained', messageId));
+    }
+    case 'Subscription': {
+      const { destination } = jsonOf(mail);
+      const change = sesSubscription(jsonOf(jsonOf(subscription).newTopicPreferences));
+      return (Array.isArray(destination) ? destination : []).flatMap((email) => report(email, change, messageId));
+    }
+    default:
+      return [];
+  }
+}
+
+function sesBounce({ bounceType, bounceSubType, bouncedRecipients }: Json, messageId: unknown): AddressReport[] {
+  if (bounceType !== 'Permanent') return [];
+  const subType = textOf(bounceSubType);
+  return listOf(bouncedRecipients).flatMap(({ emailAddress, diagnosticCode, status }) => {
+    if (subType === 'UnsubscribedRecipient') return report(emailAddress, 'unsubscribed', messageId);
+    const change = sesListed.includes(subType) ? 'bounced' : permanent([diagnosticCode, status], subType === 'NoEmail');
+    return report(emailAddress, change, messageId);
+  });
+}
+
+function sesSubscription({ unsubscribeAll, topicSubscriptionStatus, topicPreferences }: Json) {
+  const topics = listOf(topicSubscriptionStatus ?? topicPreferences);
+  const states = topics.map((topic) => textOf(topic.subscriptionStatus).toLowerCase().replace('_', ''));
+  if (unsubscribeAll === true || states.includes('optout')) return 'unsubscribed';
+  return unsubscribeAll === false || states.includes('optin') ? 'resubscribed' : undefined;
+}
+
+/** `Message-ID` as it was sent: `mail.messageId` is that of SES. */
+function sesMessageId({ commonHeaders, headers }: Json): unknown {
+  const header = listOf(headers).find(({ name }) => textOf(name).toLowerCase() === 'message-id');
+  return jsonOf(commonHeaders).messageId ?? header?.value;
 }

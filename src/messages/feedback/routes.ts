@@ -1,14 +1,14 @@
-import { createHmac, type KeyObject, timingSafeEqual, verify } from 'node:crypto';
+import { createHash, createHmac, type KeyObject, timingSafeEqual, verify } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type pg from 'pg';
 import { sendGridKey } from '../../config/outgoing.ts';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { App } from '../../platform/ports.ts';
-import { allPublishers, suppress } from '../addresses.ts';
 import type { ReaderKeys } from '../outbox.ts';
+import { applyFeedback } from './apply.ts';
 import { type AddressReport, readMailgun, readPostmark, readSendGrid, readSes } from './reports.ts';
-import { createSnsReader, type FetchText, fetchFromAmazon, type SnsMessage } from './sns.ts';
+import { createSnsReader, type FetchText, fetchFromAmazon } from './sns.ts';
 
 type FeedbackDeps = {
   pool: pg.Pool;
@@ -21,8 +21,14 @@ type FeedbackDeps = {
 
 type Received = { body: Buffer; headers: FastifyRequest['headers'] };
 
-/** @returns what a call reports; null: it is not from the provider. @throws SyntaxError for what is no JSON */
-type ReadCall = (received: Received) => Promise<AddressReport[] | null>;
+type Feedback = {
+  reports: AddressReport[];
+  /** What is signed of the call; null: the provider signs nothing. */
+  signed: string | null;
+};
+
+/** @returns null: the call is not from the provider, or too old. @throws SyntaxError for a body that is no JSON */
+type ReadCall = (received: Received) => Promise<Feedback | null>;
 
 const feedbackPath = '/messages/feedback';
 
@@ -30,8 +36,8 @@ const feedbackPath = '/messages/feedback';
 const bodyLimit = 1024 * 1024;
 
 /**
- * What mail providers tell of addresses (docs/interface.md#bounces-and-complaints): those that bounce or complain get
- * messages of no publisher any more. Providers without a secret in MAIL_FEEDBACK have no route.
+ * Reports of mail providers about addresses (docs/interface.md#bounces-and-complaints). Providers without a secret in
+ * MAIL_FEEDBACK have no route.
  */
 export async function feedbackRoutes(app: App, deps: FeedbackDeps): Promise<void> {
   app.removeAllContentTypeParsers();
@@ -39,9 +45,9 @@ export async function feedbackRoutes(app: App, deps: FeedbackDeps): Promise<void
   for (const [provider, read] of Object.entries(readersOf(deps))) {
     const answer = async (request: FastifyRequest, reply: FastifyReply) => {
       const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-      const reports = await read({ body, headers: request.headers }).catch(refuse);
-      if (reports === null) throw new AppError('invalid_signature');
-      await suppressAll(deps, reports);
+      const feedback = await read({ body, headers: request.headers }).catch(refuse);
+      if (feedback === null) throw new AppError('invalid_signature');
+      await applyFeedback(deps, { provider, ...feedback });
       return reply.header('cache-control', 'no-store').send({ message: 'Taken.' });
     };
     app.post(`${feedbackPath}/${provider}`, { schema: { hide: true } }, answer);
@@ -60,32 +66,48 @@ function readersOf({ config: { mailFeedback: secrets }, now, fetchText }: Feedba
   const { sendgrid, mailgun, postmark, ses } = secrets;
   if (sendgrid !== undefined) {
     const key = sendGridKey(sendgrid);
-    readers.sendgrid = async (call) => (isFromSendGrid(key, call.headers, call.body) ? readSendGrid(json(call)) : null);
+    readers.sendgrid = async (call) => {
+      if (!isFromSendGrid(key, call.headers, call.body)) return null;
+      const timestamp = String(call.headers[sendGridTimestamp]);
+      if (!isFresh(Number(timestamp), now(), maxAgeS)) return null;
+      const signed = createHash('sha256').update(timestamp).update(call.body).digest('hex');
+      return { reports: readSendGrid(json(call)), signed };
+    };
   }
   if (mailgun !== undefined)
     readers.mailgun = async (call) => {
       const body = json(call);
-      return isFromMailgun(mailgun, body, now()) ? readMailgun(body) : null;
+      const signed = signedByMailgun(mailgun, body, now());
+      return signed === null ? null : { reports: readMailgun(body), signed };
     };
   if (postmark !== undefined)
-    readers.postmark = async (call) => (isFromPostmark(postmark, call.headers) ? readPostmark(json(call)) : null);
+    readers.postmark = async (call) =>
+      isFromPostmark(postmark, call.headers) ? { reports: readPostmark(json(call)), signed: null } : null;
   if (ses !== undefined) {
-    const read = createSnsReader(ses, fetchText ?? fetchFromAmazon);
+    const read = createSnsReader(ses, fetchText ?? fetchFromAmazon, now);
     readers.ses = async (call) => {
-      const text = await read((json(call) ?? {}) as SnsMessage);
-      if (text === null) return null;
-      return text === '' ? [] : readSes(JSON.parse(text));
+      const message = await read(json(call));
+      if (message === null || !isFresh(Date.parse(message.timestamp) / 1000, now(), snsMaxAgeS)) return null;
+      return { reports: readSes(jsonOrNull(message.text)), signed: message.id };
     };
   }
   return readers;
 }
 
-/** Of all publishers: an address that does not work works for none, and a complaint is of the sender. */
-async function suppressAll({ pool, readerKeys, now }: FeedbackDeps, reports: readonly AddressReport[]): Promise<void> {
-  for (const reason of new Set(reports.map((one) => one.reason))) {
-    const emails = reports.filter((one) => one.reason === reason).map(({ email }) => email);
-    const readers = [...new Set(emails)].flatMap((email) => readerKeys(allPublishers, { email }).slice(0, 1));
-    await suppress(pool, readers, reason, now());
+/** Maximum age of a signature (seconds): in that time a call is known by what is signed of it. */
+const maxAgeS = 900;
+/** SNS tries again for an hour, with the time of the first attempt. */
+const snsMaxAgeS = 75 * 60;
+
+const isFresh = (timestampS: number, nowMs: number, maxS: number): boolean =>
+  Math.abs(nowMs / 1000 - timestampS) <= maxS;
+
+/** The first text of a topic, "Successfully validated SNS topic …", is no JSON. */
+function jsonOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
   }
 }
 
@@ -96,25 +118,28 @@ const isEqual = (given: string, expected: string): boolean => {
   return left.length === right.length && timingSafeEqual(left, right);
 };
 
+const sendGridTimestamp = 'x-twilio-email-event-webhook-timestamp';
+
 /** ECDSA over timestamp and body. */
 export function isFromSendGrid(key: KeyObject, headers: Headers, body: Buffer): boolean {
   const signature = headers['x-twilio-email-event-webhook-signature'];
-  const timestamp = headers['x-twilio-email-event-webhook-timestamp'];
-  if (typeof signature !== 'string' || typeof timestamp !== 'string') return false;
+  const timestamp = headers[sendGridTimestamp];
+  if (typeof signature !== 'string' || typeof timestamp !== 'string' || !isTimestamp(timestamp)) return false;
   return verify('sha256', Buffer.concat([Buffer.from(timestamp), body]), key, Buffer.from(signature, 'base64'));
 }
 
-/** How old a signature of Mailgun may be (seconds): it does not cover the event. */
-const mailgunMaxAgeS = 900;
+const isTimestamp = (text: string): boolean => /^\d{1,12}$/.test(text);
 
-/** HMAC-SHA256 over timestamp and token of the body's `signature`. */
-function isFromMailgun(key: string, body: unknown, nowMs: number): boolean {
+/** HMAC-SHA256 over timestamp and token of the body's `signature`. @returns what is signed; null: it is wrong */
+function signedByMailgun(key: string, body: unknown, nowMs: number): string | null {
   const { signature } = (typeof body === 'object' && body !== null ? body : {}) as { signature?: unknown };
-  const given = (typeof signature === 'object' && signature !== null ? signature : {}) as Record<string, unknown>;
-  const [timestamp, token, mac] = [given.timestamp, given.token, given.signature].map(String);
-  if (Math.abs(nowMs / 1000 - Number(timestamp)) > mailgunMaxAgeS || !/^\d{1,12}$/.test(String(timestamp)))
-    return false;
-  return isEqual(String(mac), createHmac('sha256', key).update(`${timestamp}${token}`).digest('hex'));
+  const fields = (typeof signature === 'object' && signature !== null ? signature : {}) as Record<string, unknown>;
+  const { token, signature: mac } = fields;
+  const timestamp = typeof fields.timestamp === 'number' ? String(fields.timestamp) : fields.timestamp;
+  if (typeof timestamp !== 'string' || typeof token !== 'string' || typeof mac !== 'string') return null;
+  if (!isTimestamp(timestamp) || !isFresh(Number(timestamp), nowMs, maxAgeS)) return null;
+  const signed = `${timestamp}${token}`;
+  return isEqual(mac, createHmac('sha256', key).update(signed).digest('hex')) ? signed : null;
 }
 
 /** Postmark signs nothing: the password of the webhook's URL shows that it is Postmark. */

@@ -1,57 +1,125 @@
 import { verify } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { AppError } from '../../platform/errors.ts';
+import { hourMs, minuteMs } from '../../platform/lib/time.ts';
 
-/** A message of Amazon SNS, as it arrives. */
-export type SnsMessage = Readonly<Record<string, string | undefined>>;
+/** A verified message of the topic. `text` is empty where there is nothing to read. */
+type SnsMessage = { id: string; timestamp: string; text: string };
 
 /** Fetches the text at a URL of Amazon. */
 export type FetchText = (url: string) => Promise<string>;
 
-const hosts = String.raw`https://sns\.[a-z]{2}(-[a-z]+)+-\d\.amazonaws\.com(\.cn)?/`;
-const certificateUrl = new RegExp(`^${hosts}SimpleNotificationService-[\\w-]{1,100}\\.pem$`);
-const subscribeUrl = new RegExp(`^${hosts}\\?Action=ConfirmSubscription&[\\w=&:.%-]{1,2000}$`);
+/** Signed fields by type, in their order. */
+const signedFields = new Map<unknown, readonly string[]>([
+  ['Notification', ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type']],
+  ['SubscriptionConfirmation', ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type']],
+  ['UnsubscribeConfirmation', ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type']],
+]);
 
-const fields = {
-  Notification: ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'],
-  SubscriptionConfirmation: ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'],
-} as const;
+/** Bytes of a certificate, or of the answer to a confirmation. */
+const maxBytes = 64 * 1024;
 
-/** @throws Error where it does not answer */
+/** @throws Error if Amazon does not answer with a short text */
 export async function fetchFromAmazon(url: string): Promise<string> {
   const answer = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(5000) });
-  if (!answer.ok) throw new Error(`${new URL(url).hostname} answered ${answer.status}`);
-  return answer.text();
+  const { hostname } = new URL(url);
+  if (!answer.ok || answer.body === null) throw new Error(`${hostname} answered ${answer.status}`);
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of answer.body) {
+    bytes += part.byteLength;
+    if (bytes > maxBytes) throw new Error(`${hostname} answered more than ${maxBytes} bytes`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString();
 }
+
+/** Fetches from Amazon in ten minutes (count): anyone can make up the URL of a certificate. */
+const maxFetches = 5;
+const fetchWindowMs = 10 * minuteMs;
+/** How long a certificate is kept, and a URL that had none (milliseconds). */
+const certificateMs = 24 * hourMs;
+const failureMs = 10 * minuteMs;
 
 /**
  * Verifies messages of one topic by Amazon's certificate, and confirms the subscription to it
- * (https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html).
- * @returns the text of a notification; '' for what needs no reading; null: it is not from this topic
+ * (https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html). Certificates come from the region
+ * of the topic only, a few in ten minutes.
+ * @returns null: the message is not from this topic. @throws AppError unavailable
  */
-export function createSnsReader(topicArn: string, fetchText: FetchText) {
-  const certificates = new LRUCache<string, Promise<string>>({ max: 20, ttl: 24 * 3_600_000 });
-  const certificateAt = (url: string): Promise<string> => {
-    const known = certificates.get(url);
-    if (known !== undefined) return known;
-    const fetched = fetchText(url);
-    certificates.set(url, fetched);
-    fetched.catch(() => certificates.delete(url));
-    return fetched;
+export function createSnsReader(topicArn: string, fetchText: FetchText, now: () => number = Date.now) {
+  const [, partition = '', , region = ''] = topicArn.split(':');
+  const host = `https://sns.${region}.amazonaws.com${partition === 'aws-cn' ? '.cn' : ''}/`.replaceAll('.', '\\.');
+  const certificateUrl = new RegExp(`^${host}SimpleNotificationService-[\\w-]{1,100}\\.pem$`);
+  const subscribeUrl = new RegExp(`^${host}\\?Action=ConfirmSubscription&[\\w=&:.%-]{1,2000}$`);
+  const certificates = new LRUCache<string, Promise<string>>({ max: 20 });
+  const failures = new LRUCache<string, true>({ max: 1000 });
+  let fetches: number[] = [];
+
+  const fetchLimited = async (url: string): Promise<string> => {
+    fetches = fetches.filter((atMs) => atMs > now() - fetchWindowMs);
+    if (fetches.length >= maxFetches) throw new AppError('unavailable', { retryAfterS: 60 });
+    fetches.push(now());
+    return fetchText(url);
   };
-  return async (message: SnsMessage): Promise<string | null> => {
-    const { Type: type, TopicArn: arn, SigningCertURL: url = '', Signature: signature = '' } = message;
-    const signed = type === 'Notification' || type === 'SubscriptionConfirmation' ? fields[type] : null;
-    if (signed === null || arn !== topicArn || !certificateUrl.test(url)) return null;
-    const text = signed
-      .flatMap((name) => (message[name] === undefined ? [] : [`${name}\n${message[name]}\n`]))
-      .join('');
-    const algorithm = message.SignatureVersion === '2' ? 'sha256' : 'sha1';
+  /** @returns null: there is none at this URL, or there was none minutes ago */
+  const certificateAt = async (url: string): Promise<string | null> => {
+    const cached = certificates.get(url);
+    if (cached !== undefined) return cached;
+    if (failures.has(url)) return null;
+    const certificate = fetchLimited(url);
+    certificates.set(url, certificate, { ttl: certificateMs });
+    try {
+      return await certificate;
+    } catch (err) {
+      certificates.delete(url);
+      if (err instanceof AppError) throw err;
+      failures.set(url, true, { ttl: failureMs });
+      throw new AppError('unavailable', { retryAfterS: 60, cause: err });
+    }
+  };
+
+  return async (body: unknown): Promise<SnsMessage | null> => {
+    const message = textsOf(body);
+    const names = signedFields.get(message.Type);
+    const {
+      SigningCertURL: url = '',
+      Signature: signature = '',
+      MessageId: id = '',
+      Timestamp: timestamp = '',
+    } = message;
+    if (names === undefined || message.TopicArn !== topicArn || !certificateUrl.test(url)) return null;
+    if (!/^[A-Za-z0-9+/]{300,1400}={0,2}$/.test(signature)) return null;
     const certificate = await certificateAt(url);
-    if (!verify(algorithm, Buffer.from(text), certificate, Buffer.from(signature, 'base64'))) return null;
-    if (type === 'Notification') return message.Message ?? '';
+    if (certificate === null) return null;
+    const signed = names.flatMap((name) => (message[name] === undefined ? [] : [`${name}\n${message[name]}\n`]));
+    const algorithm = message.SignatureVersion === '2' ? 'sha256' : 'sha1';
+    if (!isSigned(algorithm, signed.join(''), { certificate, signature })) return null;
+    const read = (text: string): SnsMessage => ({ id, timestamp, text });
+    if (message.Type === 'Notification') return read(message.Message ?? '');
+    if (message.Type === 'UnsubscribeConfirmation') return read('');
     const confirm = message.SubscribeURL ?? '';
     if (!subscribeUrl.test(confirm)) return null;
-    await fetchText(confirm);
-    return '';
+    await fetchText(confirm).catch((err: unknown) => {
+      throw new AppError('unavailable', { retryAfterS: 60, cause: err });
+    });
+    return read('');
   };
+}
+
+/** The fields that are texts; others count as absent. */
+function textsOf(body: unknown): Readonly<Record<string, string | undefined>> {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return {};
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => typeof value === 'string'));
+}
+
+type Signed = { certificate: string; signature: string };
+
+/** @returns false also for a certificate that is none */
+function isSigned(algorithm: string, text: string, { certificate, signature }: Signed): boolean {
+  try {
+    return verify(algorithm, Buffer.from(text), certificate, Buffer.from(signature, 'base64'));
+  } catch {
+    return false;
+  }
 }

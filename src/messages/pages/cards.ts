@@ -91,11 +91,16 @@ export function logCard(context: PublisherContext, messages: readonly MessageRow
     moment(context.publisher, row.created_at),
     t('messages.kindChoice', { kind: row.kind }),
     html`${badge(t('messages.stateChoice', { state: row.state }), tones[row.state])}
-      ${row.error !== null && html`<span class="hint">${apiText(row.error)}</span>`}`,
+      ${row.error !== null && html`<span class="hint">${apiText(row.error)}</span>`}
+      ${row.refusal !== null && html`<span class="hint">${t('messages.refusal', { refusal: row.refusal })}</span>`}`,
     count(row.attempts),
     retry(row),
   ]);
-  return card(t('messages.log'), table(t('messages.log'), head, rows), { lead: t('messages.logLead') });
+  const hasFailed = messages.some(({ state, can_retry: canRetry }) => state === 'failed' && canRetry);
+  const all = { to: context.path(`${messagesPath}/retry`), text: t('messages.retryAll') };
+  const body = html`${table(t('messages.log'), head, rows)}
+    ${hasFailed && isAdmin(context) && html`<div class="actions">${actionButton(context, all)}</div>`}`;
+  return card(t('messages.log'), body, { lead: t('messages.logLead') });
 }
 
 export function suppressionCard(
@@ -106,6 +111,8 @@ export function suppressionCard(
   const figures = descriptionList([
     [t('messages.unsubscribed'), count(counts.unsubscribed)],
     [t('messages.added'), count(counts.added)],
+    [t('messages.bounced'), count(counts.bounced)],
+    [t('messages.complained'), count(counts.complained)],
   ]);
   const errors = refused === null ? [] : [{ path: '/email', message: t('messages.notAnAddress') }];
   const form = createForm({ email: refused }, errors);

@@ -10,7 +10,7 @@ import type { Page, Shell } from '../../shell/layout.ts';
 import type { PageResult } from '../../shell/pages.ts';
 import { findSuppression, suppress, unsuppress } from '../addresses.ts';
 import { preview } from '../preview.ts';
-import { listMessages, retry } from '../routes.ts';
+import { listMessages, retry, retryAll } from '../routes.ts';
 import type { SendDeps } from '../send.ts';
 import { getSettings, setSettings } from '../settings.ts';
 import { auditSuppressions, countSuppressions } from '../suppression-routes.ts';
@@ -56,6 +56,10 @@ export function messagePages(app: App, services: Services): void {
   pages.post(`${messagesPath}/:key/retry`, 'admin', async (context) => {
     await management.write(context, (work) => retry(work, keyIn(context)));
     return back(context, t('messages.retried'));
+  });
+  pages.post(`${messagesPath}/retry`, 'admin', async (context) => {
+    const count = await management.write(context, retryAll);
+    return back(context, t('messages.retriedAll', { count }));
   });
   pages.post(`${messagesPath}/suppressions`, 'admin', (context, fields) => changeAddress(services, context, fields));
 }

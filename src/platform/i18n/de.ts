@@ -420,7 +420,15 @@ export const de: Messages = {
       '{left, plural, =1 {1 Code ist} other {{left, number} Codes sind}} übrig' +
       '{isTimed, select, true {, beim heutigen Tempo für {hours, number} Stunden} other {}}.',
     couponsEmpty: 'Keine Gutscheincodes mehr: {name}',
+    messagesRefused: 'Der Mailserver lehnt Perk-Mails ab',
+    messagesRefusedReason:
+      '{count, plural, one {# Mail wurde nicht gesendet} other {# Mails wurden nicht gesendet}}, die älteste seit ' +
+      '{since}. {refusal, select, unreachable {Der Mailserver antwortet nicht.} ' +
+      'content {Der Mailserver lehnt den Inhalt ab ({reply}).} ' +
+      'other {Der Mailserver lehnt den Absender oder das Relay ab ({reply}).}} ' +
+      'Empfänger werden nicht gesperrt. Prüfen Sie den Mailserver und senden Sie die Mails dann erneut.',
     couponsEmptyReason: 'Das Angebot wird niemandem gezeigt, bis Codes dazukommen.',
+    kindMessagesRefused: 'Der Mailserver lehnt Perk-Mails ab',
     kindKeyExpires: 'Ein API-Schlüssel läuft bald ab',
     kindFillRate: 'Füllrate einer Platzierung um die Hälfte gesunken',
     kindRevenue: 'Umsatz einer Platzierung um die Hälfte gesunken',
@@ -2139,10 +2147,20 @@ export const de: Messages = {
     attempts: 'Versuche',
     retry: 'Erneut senden',
     retried: 'Die Mail wird sofort gesendet.',
+    refusal:
+      '{refusal, select, recipient {Das Postfach gibt es nicht oder es ist deaktiviert; die Adresse ist gesperrt.} ' +
+      'mailbox {Das Postfach nimmt derzeit keine Mails an, etwa weil es voll ist.} ' +
+      'domain {Die Domain der Adresse nimmt keine Mails an.} ' +
+      'sender {Der Server lehnt den Absender oder das Relay ab.} content {Der Server lehnt den Inhalt ab.} ' +
+      'unreachable {Der Mailserver antwortet nicht.} other {Der Server nennt keinen Grund.}}',
+    retryAll: 'Alle gescheiterten Mails erneut senden',
+    retriedAll: '{count, plural, one {# Mail wird} other {# Mails werden}} erneut gesendet.',
     suppressed: 'Gesperrte Adressen',
     suppressedLead: 'Sie bekommen keine Mails. Gespeichert als Hashes, daher nicht auflistbar.',
     unsubscribed: 'Abgemeldet',
     added: 'Von Ihnen gesperrt',
+    bounced: 'Unzustellbar (alle Publisher)',
+    complained: 'Beschwert (alle Publisher)',
     address: 'E-Mail-Adresse',
     suppress: 'Sperren',
     check: 'Nachsehen',

@@ -396,7 +396,15 @@ export const en = {
       '{left, plural, =1 {1 code is} other {{left, number} codes are}} left' +
       '{isTimed, select, true {, at today’s rate for {hours, number} hours} other {}}.',
     couponsEmpty: 'No coupon code is left: {name}',
+    messagesRefused: 'The mail server refuses perk messages',
+    messagesRefusedReason:
+      '{count, plural, one {# message was not sent} other {# messages were not sent}}, the oldest since {since}. ' +
+      '{refusal, select, unreachable {The mail server does not answer.} ' +
+      'content {The mail server refuses the content ({reply}).} ' +
+      'other {The mail server refuses the sender or the relay ({reply}).}} ' +
+      'Readers are not suppressed. Check the mail server, then send the messages again.',
     couponsEmptyReason: 'The offer is shown to nobody until codes are added.',
+    kindMessagesRefused: 'The mail server refuses perk messages',
     kindKeyExpires: 'An API key is about to expire',
     kindFillRate: 'Fill rate of a placement down by half',
     kindRevenue: 'Revenue of a placement down by half',
@@ -2040,10 +2048,20 @@ export const en = {
     attempts: 'Attempts',
     retry: 'Send again',
     retried: 'The message is sent at once.',
+    refusal:
+      '{refusal, select, recipient {The mailbox does not exist or is disabled; the address is suppressed.} ' +
+      'mailbox {The mailbox takes no mail now, for example because it is full.} ' +
+      'domain {The domain of the address takes no mail.} ' +
+      'sender {The server refuses the sender or the relay.} content {The server refuses the content.} ' +
+      'unreachable {The mail server does not answer.} other {The server gives no reason.}}',
+    retryAll: 'Send all failed messages again',
+    retriedAll: '{count, plural, one {# message is} other {# messages are}} sent again.',
     suppressed: 'Suppressed addresses',
     suppressedLead: 'They get no messages. Kept as keyed hashes, so they cannot be listed.',
     unsubscribed: 'Unsubscribed',
     added: 'Added by you',
+    bounced: 'Bounced (all publishers)',
+    complained: 'Complained (all publishers)',
     address: 'E-mail address',
     suppress: 'Suppress',
     check: 'Look up',

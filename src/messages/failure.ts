@@ -1,0 +1,65 @@
+import { readReply } from './replies.ts';
+import { type Refusal, refusals } from './reply-patterns.ts';
+
+/** Refusals of a mail server, and the server that does not answer. */
+export const failedBecause = [...refusals, 'unreachable'] as const;
+export type FailedBecause = (typeof failedBecause)[number];
+
+export type Failure = {
+  /** Text for the log of messages. The server's own text may contain the address and is left out. */
+  error: string;
+  /** null: no mail server was asked. */
+  refusal: FailedBecause | null;
+  /** Reply code and enhanced status code, such as `550 5.7.1`; null: there was no reply. */
+  reply: string | null;
+  /** Whether another attempt on the schedule is useless. */
+  isFinal: boolean;
+};
+
+type SmtpError = { responseCode?: number; response?: string; command?: string; code?: string };
+
+/** Error codes of nodemailer for a server that cannot be reached. */
+const unreachableCodes = ['ECONNECTION', 'ESOCKET', 'EDNS', 'ETIMEDOUT', 'EAUTH'];
+
+/** Commands whose reply can be about the recipient: messages have one each. */
+const recipientCommands = ['RCPT TO', 'DATA'];
+
+/** Reads an error of the mailer. `addresses` are those of the mail. */
+export function failureOf(err: unknown, addresses: { sender?: string; recipient?: string }): Failure {
+  const { responseCode = 0, response = '', command = '', code = '' } = (err ?? {}) as SmtpError;
+  if (responseCode === 0) {
+    const isUnreachable = unreachableCodes.includes(code);
+    return {
+      error: `the mail server did not take it (${code || 'error'})`,
+      refusal: isUnreachable ? 'unreachable' : 'unclear',
+      reply: null,
+      isFinal: false,
+    };
+  }
+  const { refusal, status } = readReply({ text: response || String(responseCode), ...addresses });
+  const isPermanent = responseCode >= 500;
+  const because = whoseReply(refusal, { command, isPermanent });
+  return {
+    error: `the mail server answered ${responseCode}`,
+    refusal: because,
+    reply: status === null ? String(responseCode) : `${responseCode} ${status}`,
+    isFinal: isPermanent && (because === 'recipient' || because === 'content' || isFinalReply(because, code)),
+  };
+}
+
+/** Replies to other commands than those about the recipient are about the sender. */
+function whoseReply(refusal: Refusal, { command, isPermanent }: { command: string; isPermanent: boolean }): Refusal {
+  if (command.startsWith('AUTH') || command.endsWith('HLO') || command === 'STARTTLS') return 'sender';
+  if (recipientCommands.includes(command)) return refusal;
+  if (refusal === 'recipient') return 'sender';
+  return command === 'MAIL FROM' && isPermanent && refusal === 'unclear' ? 'sender' : refusal;
+}
+
+/** A mail that was refused as a whole, for no reason that can be mended at the relay. */
+const isFinalReply = (refusal: Refusal, code: string): boolean => code === 'EMESSAGE' && refusal === 'unclear';
+
+/** Whether the server could not be asked at all, so that other messages wait as well. */
+export const isUnreachable = (err: unknown): boolean => {
+  const { responseCode = 0, code = '' } = (err ?? {}) as SmtpError;
+  return unreachableCodes.includes(code) && responseCode < 400;
+};

@@ -1,0 +1,123 @@
+import { createHash } from 'node:crypto';
+import type pg from 'pg';
+import { type Executor, transaction } from '../../platform/db/pool.ts';
+import { allPublishers, type Reader, type SuppressionReason, suppress } from '../addresses.ts';
+import type { ReaderKeys } from '../outbox.ts';
+import type { AddressChange, AddressReport } from './reports.ts';
+
+type ApplyDeps = { pool: pg.Pool; readerKeys: ReaderKeys; now: () => number };
+
+export type FeedbackCall = {
+  provider: string;
+  reports: readonly AddressReport[];
+  /** What is signed of the call, so that it takes effect once; null: the provider signs nothing. */
+  signed: string | null;
+};
+
+/** Readers of one statement (count). */
+const maxReaders = 1000;
+
+/** One call at a time changes suppressions, so that the locks of two never cross. */
+const lockSql = "select pg_advisory_xact_lock(hashtext('perkwire_message_feedback'))";
+
+/**
+ * Applies what a provider reports, in its order. Bounces and complaints hold for all publishers: such an address works
+ * for none, and a complaint is about the sender. An unsubscription holds for the publisher of the message; if the
+ * message is not known any more, for each publisher that sends messages, which may take it back for itself.
+ */
+export async function applyFeedback({ pool, readerKeys, now }: ApplyDeps, call: FeedbackCall): Promise<void> {
+  const { provider, reports, signed } = call;
+  if (reports.length === 0) return;
+  await transaction(pool, async (executor) => {
+    await executor.query(lockSql);
+    if (signed !== null && !(await claimCall(executor, `${provider} ${signed}`, now()))) return;
+    const scopes = await loadScopes(executor, reports);
+    for (const { change, part } of runsOf(reports)) {
+      const readers = part.flatMap((report) => readersOf(readerKeys, scopes, report));
+      for (let start = 0; start < readers.length; start += maxReaders)
+        await applyChange(executor, { change, provider, readers: readers.slice(start, start + maxReaders) }, now());
+    }
+  });
+}
+
+/** @returns false: the call was applied before */
+async function claimCall(executor: Executor, signed: string, nowMs: number): Promise<boolean> {
+  const id = createHash('sha256').update(signed).digest('hex').slice(0, 32);
+  const { rowCount } = await executor.query(
+    'insert into message_feedback_calls (id, received_at) values ($1, $2) on conflict do nothing',
+    [id, new Date(nowMs)],
+  );
+  return rowCount === 1;
+}
+
+type Scopes = {
+  /** Publishers by message. */
+  publisherOf: ReadonlyMap<string, number>;
+  /** All publishers that send messages, or did. */
+  senders: readonly number[];
+};
+
+async function loadScopes(executor: Executor, reports: readonly AddressReport[]): Promise<Scopes> {
+  const ids = reports.flatMap(({ messageId }) => messageId ?? []);
+  const messages = await executor.query<{ id: string; publisher_id: number }>(
+    'select id, publisher_id from perk_messages where id = any($1::uuid[])',
+    [ids],
+  );
+  const senders = await executor.query<{ publisher_id: number }>(
+    'select publisher_id from perk_message_settings order by publisher_id',
+  );
+  return {
+    publisherOf: new Map(messages.rows.map(({ id, publisher_id: publisherId }) => [id, publisherId])),
+    senders: senders.rows.map(({ publisher_id: publisherId }) => publisherId),
+  };
+}
+
+const ofOnePublisher: readonly AddressChange[] = ['unsubscribed', 'resubscribed'];
+
+/** Readers that a report is about. To suppress one key is enough; what ends is looked for by all keys. */
+function readersOf(readerKeys: ReaderKeys, scopes: Scopes, { email, change, messageId }: AddressReport): Reader[] {
+  const { publisherOf, senders } = scopes;
+  const known = messageId === null ? undefined : publisherOf.get(messageId);
+  const publishers = known === undefined ? senders : [known];
+  const chosen =
+    change === 'reactivated'
+      ? [allPublishers, ...senders]
+      : ofOnePublisher.includes(change)
+        ? publishers
+        : [allPublishers];
+  const isEnd = change === 'reactivated' || change === 'resubscribed';
+  return chosen.flatMap((publisherId) => {
+    const readers = readerKeys(publisherId, { email }).filter((reader) => reader.publisherId === publisherId);
+    return isEnd ? readers : readers.slice(0, 1);
+  });
+}
+
+/** Reports that follow each other with the same change. */
+function runsOf(reports: readonly AddressReport[]): { change: AddressChange; part: AddressReport[] }[] {
+  const runs: { change: AddressChange; part: AddressReport[] }[] = [];
+  for (const report of reports) {
+    const last = runs.at(-1);
+    if (last?.change === report.change) last.part.push(report);
+    else runs.push({ change: report.change, part: [report] });
+  }
+  return runs;
+}
+
+type Change = { change: AddressChange; provider: string; readers: readonly Reader[] };
+
+async function applyChange(executor: Executor, { change, provider, readers }: Change, nowMs: number): Promise<void> {
+  if (change !== 'reactivated' && change !== 'resubscribed')
+    return void (await suppress(executor, readers, change satisfies SuppressionReason, nowMs, provider));
+  await executor.query(
+    `delete from message_suppressions
+    where (publisher_id, address_key) in (select * from unnest($1::integer[], $2::uuid[]))
+      and case when $4 then provider = $3 and reason = 'unsubscribed'
+        else reason = 'bounced' or (provider = $3 and reason <> 'complained') end`,
+    [
+      readers.map(({ publisherId }) => publisherId),
+      readers.map(({ addressKey }) => addressKey),
+      provider,
+      change === 'resubscribed',
+    ],
+  );
+}
