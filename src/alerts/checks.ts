@@ -3,7 +3,7 @@ import { findExpiringKeys } from '../accounts/keys.ts';
 import type { AccountDeps } from '../accounts/ports.ts';
 import { budgetKey, findReachedBudgets, findUsedBudgets } from '../budgets/reached-budgets.ts';
 import { readStock } from '../coupons/stock.ts';
-import { findRefusedMessages } from '../messages/refused.ts';
+import { findRefusedMessages } from '../messages/store.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { hourMs } from '../platform/lib/time.ts';
 import { findPlacementDrops, type PlacementDrop } from '../reports/placement-drops.ts';

@@ -55,7 +55,7 @@ function whoseReply(refusal: Refusal, { command, isPermanent }: { command: strin
   return command === 'MAIL FROM' && isPermanent && refusal === 'unclear' ? 'sender' : refusal;
 }
 
-/** A mail that was refused as a whole, for no reason that can be mended at the relay. */
+/** A mail that was refused as a whole, for no reason that can be fixed at the relay. */
 const isFinalReply = (refusal: Refusal, code: string): boolean => code === 'EMESSAGE' && refusal === 'unclear';
 
 /** Whether the server could not be asked at all, so that other messages wait as well. */

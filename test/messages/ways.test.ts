@@ -217,6 +217,9 @@ test('a message that the mail server does not take gives its place of the day ba
   smtp.mood = 'takes';
   const { id } = await calls.wrap('back', consented('back@example.com'));
   await calls.untilState(id, 'sent');
+  t.clock.ms += 5000;
+  for (const one of busy) await expect.poll(async () => (await calls.logOf(one.id))?.state).not.toBe('pending');
+  expect(smtp.received.filter(({ to }) => to === 'back@example.com')).toHaveLength(20);
 });
 
 test('the confirmation of an address is forgotten with its user', async () => {
