@@ -26,6 +26,7 @@ export type PublisherRow = {
   frame_hosts: string[];
   default_placement: string | null;
   learning_excluded_keys?: string[];
+  allowed_user_agents?: string[];
   /** Absent in rows that were stored before there were any. */
   controls?: StoredControls | null;
   keeps_attributes?: boolean;

@@ -126,6 +126,8 @@ export type Publisher = {
   frameHosts: readonly string[];
   /** Normalised name of the placement of fetches that name none; null: they are refused. */
   defaultPlacement: string | null;
+  /** Parts of user agents, in lower case, that are never taken for robots. */
+  allowedUserAgents: readonly string[];
   /** Custom attributes that ranking does not learn from. */
   learningExcludedKeys: ReadonlySet<string>;
   /** Whether there may be attributes of its users. */

@@ -10,9 +10,9 @@ import { AppError } from '../platform/errors.ts';
 import { firstTag } from '../platform/lib/language-tags.ts';
 import { runInSlices } from '../platform/lib/slices.ts';
 import { dayOfUuid7, seedOf } from '../platform/lib/uuid7.ts';
+import { platformOf } from '../platform/user-agent/client-device.ts';
 import { catalogueIdOf, findState, unpackCatalogue } from './decision-log/states.ts';
 import { decideGhost, readDecisionRecord, withLinkedFirst } from './fetch/decide-session.ts';
-import { platformOf } from './fetch/pending-fetch.ts';
 import type { DecisionRecord, StoredInputs } from './session-record.ts';
 
 /** A decision as its session stores it. */

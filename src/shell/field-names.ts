@@ -29,6 +29,7 @@ const labels: Readonly<Record<string, MessageKey>> = {
   key: 'themes.key',
   landing_url: 'campaigns.landingPage',
   layer: 'experiments.layer',
+  allowed_user_agents: 'settings.allowedUserAgents',
   learning_excluded_keys: 'settings.learningExcludedKeys',
   loyalty_requirements: 'offers.loyaltyRequirements',
   mini_text: 'offers.disclaimer',

@@ -19,6 +19,7 @@ import { startLogConsumer } from './log/consumer.ts';
 import { createLogRecorder } from './log/log-recorder.ts';
 import type { TrackingDeps } from './ports.ts';
 import { createRecorder } from './recorder.ts';
+import { createRobotTraffic } from './robot-traffic.ts';
 import { createTestClick } from './test-click.ts';
 import { applyTrackingRetention, eraseTransactionIds, exportConversions, exportEvents } from './user-data.ts';
 import { createTokenVerifier } from './verify-token.ts';
@@ -31,9 +32,10 @@ type Needs = { platform: Platform; eventLog: EventLogRoom; coupons: Coupons; off
 export function createTracking({ platform, eventLog: { log }, coupons, offers }: Needs) {
   const eventMeter = createEventMeter(platform.deps.metrics.registry);
   const deps: TrackingDeps = { ...offers.deps, eventMeter, eventLog: log };
+  const robotTraffic = createRobotTraffic();
   let opened: ReturnType<typeof createTrackingRoutes> | null = null;
   const routes = () => {
-    opened ??= createTrackingRoutes({ ...deps, coupons: coupons.issuer });
+    opened ??= createTrackingRoutes({ ...deps, coupons: coupons.issuer, robotTraffic });
     return opened;
   };
   const jobs: Job[] = [
@@ -43,6 +45,13 @@ export function createTracking({ platform, eventLog: { log }, coupons, offers }:
       pauseMs: 10_000,
       locks: 'rows of operational_events, in the order of their key',
       run: () => raiseCampaignEvents(deps),
+    },
+    {
+      name: 'robot notices',
+      roles: ['api'],
+      pauseMs: 60_000,
+      locks: 'nothing: it reads memory',
+      run: async () => robotTraffic.addNotices(deps.notices),
     },
   ];
   if (log !== null)

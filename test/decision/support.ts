@@ -134,6 +134,7 @@ export function publisherWith(offers: readonly Offer[], over: Partial<Publisher>
     ownEvents: [],
     defaultPlacement: null,
     learningExcludedKeys: new Set(),
+    allowedUserAgents: [],
     keepsAttributes: false,
     audiences: new Map(),
     themes: new Map(),

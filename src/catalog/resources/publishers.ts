@@ -112,6 +112,13 @@ export const publishers: Resource = {
         default: [],
         description: 'Custom attributes that ranking does not learn from.',
       }),
+      allowed_user_agents: Type.Array(Type.String({ minLength: 3, maxLength: 100, pattern: '\\S' }), {
+        maxItems: 50,
+        uniqueItems: true,
+        default: [],
+        description:
+          'Parts of user agents whose tracking events always count, in any case: for apps that are mistaken for robots.',
+      }),
     },
     { additionalProperties: false },
   ),

@@ -78,6 +78,7 @@ export function toPublisher(
     privacyText: row.privacy_text,
     frameHosts: row.frame_hosts.filter(isFrameHost),
     defaultPlacement: row.default_placement,
+    allowedUserAgents: (row.allowed_user_agents ?? []).map((part) => part.toLowerCase()),
     learningExcludedKeys: new Set(row.learning_excluded_keys ?? []),
     audiences: new Map(audienceRows.map(({ key, id }) => [key, id])),
     keepsAttributes: row.keeps_attributes === true,

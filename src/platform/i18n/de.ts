@@ -648,6 +648,8 @@ export const de: Messages = {
     attributeLong: 'darf höchstens {max, number} Zeichen haben',
     attributeNul: 'darf kein NUL-Zeichen enthalten',
     attributeDropped: 'verworfen: Als JSON hat es mehr als {max, number} Zeichen',
+    allEventsFromRobots:
+      'Alle Ereignisse wurden für Bots gehalten und zählen nicht. Stammen sie aus Ihrer App, lassen Sie diesen User-Agent in den Einstellungen zu: {userAgent}',
     attributesDropped: 'verworfen: Es sind mehr als {max, number} eigene Attribute',
     noTheme: 'ignoriert: Es gibt kein Design mit dieser ID oder diesem Schlüssel',
     noThemeId: 'ignoriert: weder ID noch Schlüssel eines Designs',
@@ -2833,6 +2835,8 @@ export const de: Messages = {
     deliveryPercentageHint: 'Anteil der Nutzer, die Angebote bekommen.',
     defaultPlacement: 'Vorgegebene Platzierung',
     defaultPlacementHint: 'Für Aufrufe, die keine Platzierung nennen. Leer: Sie werden abgewiesen.',
+    allowedUserAgents: 'Zugelassene User-Agents',
+    allowedUserAgentsHint: 'Ereignisse, deren User-Agent einen dieser Texte enthält, zählen immer. Ein Text je Zeile.',
     learningExcludedKeys: 'Eigene Attribute ohne Lernen',
     learningExcludedKeysHint: 'Die Rangfolge lernt nicht aus ihnen. Durch Kommas getrennt.',
     unitsEnabled: 'Werbeplätze aktiviert',

@@ -620,6 +620,8 @@ export const en = {
     attributeLong: 'must have at most {max, number} characters',
     attributeNul: 'must not hold a NUL character',
     attributeDropped: 'dropped: as JSON it has more than {max, number} characters',
+    allEventsFromRobots:
+      'all tracking events were taken for robots and are not counted; if they come from your app, allow this user agent in the settings: {userAgent}',
     attributesDropped: 'dropped: there are more than {max, number} custom attributes',
     noTheme: 'ignored: there is no theme with this id or key',
     noThemeId: 'ignored: neither the id nor the key of a theme',
@@ -2718,6 +2720,8 @@ export const en = {
     deliveryPercentageHint: 'Share of users who get offers.',
     defaultPlacement: 'Default placement',
     defaultPlacementHint: 'Of calls that name no placement. Empty: they are refused.',
+    allowedUserAgents: 'Allowed user agents',
+    allowedUserAgentsHint: 'Tracking events whose user agent contains one of these texts always count. One per line.',
     learningExcludedKeys: 'Custom attributes without learning',
     learningExcludedKeysHint: 'Ranking does not learn from these. Separate with commas.',
     unitsEnabled: 'Units enabled',

@@ -93,6 +93,10 @@ const offerFields = (form: FormBuilder): Html =>
       label: t('settings.learningExcludedKeys'),
       hint: t('settings.learningExcludedKeysHint'),
     }),
+    form.textarea('allowed_user_agents', {
+      label: t('settings.allowedUserAgents'),
+      hint: t('settings.allowedUserAgentsHint'),
+    }),
     form.checkbox('landing_pages_checked', {
       label: t('settings.landingPagesChecked'),
       hint: t('settings.landingPagesCheckedHint'),
@@ -125,6 +129,7 @@ const localeFields = (form: FormBuilder): Html =>
 /** Values of a publisher as its form shows them. */
 export const publisherToForm = (values: Values): FormValues => ({
   ...(values as FormValues),
+  allowed_user_agents: ((values.allowed_user_agents as string[] | undefined) ?? []).join('\n'),
   learning_excluded_keys: joinList((values.learning_excluded_keys as string[] | undefined) ?? []),
 });
 
@@ -135,6 +140,11 @@ export function readPublisher(fields: Fields, asOperator: boolean): Values {
     delivery_percentage: fields.number('delivery_percentage'),
     default_placement: fields.text('default_placement') || null,
     learning_excluded_keys: splitList(fields.text('learning_excluded_keys')),
+    allowed_user_agents: fields
+      .text('allowed_user_agents')
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== ''),
     landing_pages_checked: fields.checked('landing_pages_checked'),
     unit_enabled: fields.checked('unit_enabled'),
     test_mode: fields.checked('test_mode'),

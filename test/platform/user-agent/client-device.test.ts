@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createUserAgentReader } from '../../../src/offers/fetch/pending-fetch.ts';
+import { createUserAgentReader } from '../../../src/platform/user-agent/client-device.ts';
 
 const read = createUserAgentReader();
 
@@ -33,7 +33,31 @@ test.each([
     { device: 'bot', os: 'other', browser: 'googlebot', platform: 'web' },
   ],
   ['', { device: 'other', os: 'other', browser: 'other', platform: 'web' }],
-  ['AnyShop/1.0 CFNetwork/1408 Darwin/22.5', { device: 'other', os: 'other', browser: 'other', platform: 'web' }],
+  ['AnyShop/1.0 CFNetwork/1408 Darwin/22.5', { device: 'mobile', os: 'ios', browser: 'other', platform: 'ios' }],
+  ['okhttp/4.12.0', { device: 'mobile', os: 'android', browser: 'other', platform: 'android' }],
+  ['Volley/0', { device: 'mobile', os: 'android', browser: 'other', platform: 'android' }],
+  [
+    'AnyShop/3.1 (com.example.shop; build:7; iOS 17.2.0) Alamofire/5.8.1',
+    { device: 'mobile', os: 'ios', browser: 'other', platform: 'ios' },
+  ],
+  [
+    'AnyShop/1.0 CFNetwork/1408 Darwin/22.5 (x86_64)',
+    { device: 'desktop', os: 'macos', browser: 'other', platform: 'web' },
+  ],
+  [
+    'Mozilla/5.0 (Linux; Android 9; AFTKA) AppleWebKit/537.36 (KHTML, like Gecko) Silk/120.1 like Chrome/120 Safari/537.36',
+    { device: 'tv', os: 'android', browser: 'amazon_silk', platform: 'android' },
+  ],
+  [
+    'Mozilla/5.0 (Linux; Android 11; Living Room TV Build/RP1A) AppleWebKit/537.36 (KHTML, like Gecko) ' +
+      'Chrome/131.0.0.0 Safari/537.36',
+    { device: 'tv', os: 'android', browser: 'chrome', platform: 'android' },
+  ],
+  [
+    'Mozilla/5.0 (Linux; Android 11; Pocket TV Build/RP1A) AppleWebKit/537.36 (KHTML, like Gecko) ' +
+      'Chrome/131.0.0.0 Mobile Safari/537.36',
+    { device: 'mobile', os: 'android', browser: 'chrome', platform: 'android' },
+  ],
   ['constructor/1.0 __proto__ toString/2', { device: 'other', os: 'other', browser: 'other', platform: 'web' }],
 ])('%s', (userAgent, expected) => {
   expect(read(userAgent)).toEqual(expected);

@@ -1,0 +1,95 @@
+import bowser from 'bowser';
+import { LRUCache } from 'lru-cache';
+
+/** A parsed user agent. All names are lower case and of a bounded set, so that rules and reports can use them. */
+export type UserAgent = {
+  /** mobile, tablet, desktop, tv, bot or other. */
+  device: string;
+  os: string;
+  browser: string;
+  /** ios and android by the operating system, otherwise web. */
+  platform: Platform;
+};
+
+export type Platform = 'web' | 'ios' | 'android';
+
+/** Maximum number of cached results. Parsing takes about 15 µs, a cache hit 0.3 µs. */
+const maxCached = 5_000;
+
+/** Longer user agents are parsed by their beginning and are not cached, in characters. */
+const maxLength = 512;
+
+const unknown: UserAgent = { device: 'other', os: 'other', browser: 'other', platform: 'web' };
+
+/** Returns a function that parses User-Agent headers and caches the results. */
+export function createUserAgentReader(): (userAgent: string) => UserAgent {
+  const cache = new LRUCache<string, UserAgent>({ max: maxCached });
+  return (userAgent) => {
+    if (userAgent === '') return unknown;
+    if (userAgent.length > maxLength) return readUserAgent(userAgent.slice(0, maxLength));
+    let result = cache.get(userAgent);
+    if (result === undefined) {
+      result = readUserAgent(userAgent);
+      cache.set(userAgent, result);
+    }
+    return result;
+  };
+}
+
+const devices = new Set(Object.values(bowser.PLATFORMS_MAP));
+const systems: ReadonlyMap<string, string> = new Map(Object.values(bowser.OS_MAP).map((name) => [name, slug(name)]));
+const browsers: ReadonlyMap<string, string> = new Map(
+  Object.entries(bowser.BROWSER_MAP).map(([alias, name]) => [name, alias]),
+);
+
+/** Returns the platform of an operating system. */
+export const platformOf = (os: string): Platform => (os === 'ios' || os === 'android' ? os : 'web');
+
+function readUserAgent(userAgent: string): UserAgent {
+  const { platform, os, browser } = bowser.parse(userAgent);
+  const system = systems.get(os.name ?? '') ?? appSystem(userAgent);
+  return {
+    device: deviceOf(userAgent, platform.type, system),
+    os: system,
+    browser: browsers.get(browser.name ?? '') ?? 'other',
+    platform: platformOf(system),
+  };
+}
+
+function deviceOf(userAgent: string, type: string | undefined, system: string): string {
+  if (isTelevision(userAgent)) return 'tv';
+  if (type !== undefined && devices.has(type)) return type;
+  if (system === 'macos') return 'desktop';
+  return system === 'ios' || system === 'android' ? 'mobile' : 'other';
+}
+
+/** Names of television sets and of boxes that are connected to one. The parser takes most of them for tablets. */
+const television = new RegExp(
+  [
+    'smart-?tv|android ?tv|google ?tv|apple ?tv|fire ?tv|philipstv|hbbtv|iptv|nettv|kreatv|tvos|gftv|gfiber|vidaa',
+    'ce-html|inettvbrowser|netcast|netrange|web0s|opera tv|smarthub|bravia|vizio|roku|crkey|chromecast|mibox|tv ?box',
+    'nexus player|shield android|bdplayer|freebox|[ _]shell[ _]|stbapp|\\b(?:ott|stb)\\b|\\bAFT[A-Z\\d]+|-led\\d\\d',
+    '\\b(?:tx\\d|x96|h96|a95x|mxq|ugoos|zidoo|beelink|minix|tanix|vontar|transpeed|mecool|openbox|vinabox|redbox)',
+  ].join('|'),
+  'i',
+);
+
+/** A word that phones with a television tuner also carry in their names. */
+const televisionWord = /\bTV\b|_TV|TV_|\b(?:24|28|32|39|4[0239]|50|55|58|6[05]|7[05]|85)[A-Z]{2,}\d/;
+
+const isTelevision = (userAgent: string): boolean =>
+  television.test(userAgent) ||
+  (televisionWord.test(userAgent) && (userAgent.includes('arm; Android') || !/\bMobile\b/.test(userAgent)));
+
+/** Returns the operating system of an app that sends the default user agent of its HTTP library. */
+function appSystem(userAgent: string): string {
+  if (/\b(?:iphone|ipad|ipod|ios)\b/i.test(userAgent)) return 'ios';
+  if (/\b(?:android|okhttp|volley|dalvik)\b/i.test(userAgent)) return 'android';
+  if (!/\b(?:cfnetwork|darwin)\//i.test(userAgent)) return 'other';
+  // Apps on a Mac add the processor or the model: "(x86_64)", "(MacBookPro10,2)".
+  return /x86_64|arm64|\bmac/i.test(userAgent) ? 'macos' : 'ios';
+}
+
+function slug(name: string): string {
+  return name.toLowerCase().replaceAll(' ', '_');
+}

@@ -1,0 +1,42 @@
+import type { Notices } from '../offers/notices/notices.ts';
+
+/** Counts the beacons of each publisher by who sent them, to notice when people are taken for robots. */
+export type RobotTraffic = {
+  count: (publisherId: number, isRobot: boolean, userAgent: string) => void;
+  /** Adds a notice for each publisher of whose recent beacons not one came from a person, and counts anew. */
+  addNotices: (notices: Pick<Notices, 'add'>) => void;
+};
+
+/** Minimum number of beacons for a notice: a few may come from one crawler on one page. */
+const minBeacons = 20;
+
+/** Longest part of a user agent that a notice shows, in characters. */
+const maxExample = 120;
+
+export function createRobotTraffic(): RobotTraffic {
+  const byPublisher = new Map<number, { robots: number; people: number; example: string }>();
+  return {
+    count: (publisherId, isRobot, userAgent) => {
+      let traffic = byPublisher.get(publisherId);
+      if (traffic === undefined) {
+        traffic = { robots: 0, people: 0, example: '' };
+        byPublisher.set(publisherId, traffic);
+      }
+      if (isRobot) {
+        traffic.robots++;
+        traffic.example = userAgent;
+      } else traffic.people++;
+    },
+    addNotices: (notices) => {
+      for (const [publisherId, { robots, people, example }] of byPublisher) {
+        if (people === 0 && robots < minBeacons) continue;
+        byPublisher.delete(publisherId);
+        if (people > 0) continue;
+        const message =
+          'all tracking events were taken for robots and are not counted; if they come from your app, allow this user ' +
+          `agent in the settings: ${example.slice(0, maxExample)}`;
+        notices.add(publisherId, { path: '/user-agent', message }, false);
+      }
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { startTestJobs } from '../../support/jobs.ts';
+import { createTestApp, type TestApp } from '../../support/test-app.ts';
+import { browser, call, showOffer, storedEvents } from '../journey.ts';
+
+let t: TestApp;
+
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t?.close());
+beforeEach(async () => {
+  await t.pool.query('truncate events, request_notices');
+});
+
+/** A kiosk whose vendor named it like a crawler. */
+const kiosk = 'ExampleCrawler-Kiosk/2.1';
+
+async function allow(userAgents: string[]): Promise<void> {
+  await t.pool.query('update publishers set allowed_user_agents = $1 where id = $2', [userAgents, t.publisher.id]);
+  await t.deps.catalog.refresh();
+}
+
+test('tracking events of a robot are stored with the reason, until the publisher allows its user agent', async () => {
+  await call(t, (await showOffer(t)).pixel, { 'user-agent': kiosk });
+  expect((await storedEvents(t)).map(({ suspicious }) => suspicious)).toEqual(['bot']);
+
+  await allow(['crawler-kiosk/']);
+  await t.pool.query('truncate events');
+  await call(t, (await showOffer(t)).pixel, { 'user-agent': kiosk });
+  await call(t, (await showOffer(t)).pixel, { 'user-agent': 'OtherCrawler/1.0' });
+  expect((await storedEvents(t)).map(({ suspicious }) => suspicious)).toEqual([null, 'bot']);
+  await allow([]);
+});
+
+async function sendEvents(count: number, userAgent: string): Promise<void> {
+  for (let sent = 0; sent < count; sent++) await call(t, (await showOffer(t)).pixel, { 'user-agent': userAgent });
+}
+
+async function readNotices(): Promise<string[]> {
+  const { rows } = await t.pool.query<{ message: string }>(
+    "select message from request_notices where path = '/user-agent' and publisher_id = $1",
+    [t.publisher.id],
+  );
+  return rows.map(({ message }) => message);
+}
+
+/** Forgets the events that earlier tests sent. */
+async function startCountingAnew(): Promise<void> {
+  await sendEvents(1, browser);
+  await (await startTestJobs(t, 'robot notices')).stop();
+}
+
+test('a publisher whose tracking events are all taken for robots gets a notice that names the user agent', async () => {
+  await startCountingAnew();
+  await sendEvents(25, kiosk);
+  const jobs = await startTestJobs(t, 'robot notices', 'request notices');
+  await expect.poll(readNotices).toEqual([expect.stringContaining(kiosk)]);
+  await jobs.stop();
+});
+
+test('one person among the robots is enough to show that people are counted', async () => {
+  await startCountingAnew();
+  await sendEvents(25, kiosk);
+  await sendEvents(1, browser);
+  await (await startTestJobs(t, 'robot notices')).stop();
+  await t.deps.notices.write(t.pool);
+  expect(await readNotices()).toEqual([]);
+});
