@@ -1,10 +1,10 @@
-import type { Notices } from '../offers/notices/notices.ts';
+import type { OfferDeps } from '../offers/ports.ts';
 
 /** Counts the beacons of each publisher by who sent them, to notice when people are taken for robots. */
 export type RobotTraffic = {
   count: (publisherId: number, isRobot: boolean, userAgent: string) => void;
   /** Adds a notice for each publisher of whose recent beacons not one came from a person, and counts anew. */
-  addNotices: (notices: Pick<Notices, 'add'>) => void;
+  addNotices: (notices: Pick<OfferDeps['notices'], 'add'>) => void;
 };
 
 /** Minimum number of beacons for a notice: a few may come from one crawler on one page. */
@@ -32,9 +32,8 @@ export function createRobotTraffic(): RobotTraffic {
         if (people === 0 && robots < minBeacons) continue;
         byPublisher.delete(publisherId);
         if (people > 0) continue;
-        const message =
-          'all tracking events were taken for robots and are not counted; if they come from your app, allow this user ' +
-          `agent in the settings: ${example.slice(0, maxExample)}`;
+        const userAgent = example.slice(0, maxExample);
+        const message = `no event counts: all came from robots. If this is your app, allow its user agent: ${userAgent}`;
         notices.add(publisherId, { path: '/user-agent', message }, false);
       }
     },

@@ -649,7 +649,7 @@ export const de: Messages = {
     attributeNul: 'darf kein NUL-Zeichen enthalten',
     attributeDropped: 'verworfen: Als JSON hat es mehr als {max, number} Zeichen',
     allEventsFromRobots:
-      'Alle Ereignisse wurden für Bots gehalten und zählen nicht. Stammen sie aus Ihrer App, lassen Sie diesen User-Agent in den Einstellungen zu: {userAgent}',
+      'Kein Ereignis zählt: Alle stammen von Bots. Ist es Ihre App, lassen Sie deren User-Agent zu: {userAgent}',
     attributesDropped: 'verworfen: Es sind mehr als {max, number} eigene Attribute',
     noTheme: 'ignoriert: Es gibt kein Design mit dieser ID oder diesem Schlüssel',
     noThemeId: 'ignoriert: weder ID noch Schlüssel eines Designs',

@@ -621,7 +621,7 @@ export const en = {
     attributeNul: 'must not hold a NUL character',
     attributeDropped: 'dropped: as JSON it has more than {max, number} characters',
     allEventsFromRobots:
-      'all tracking events were taken for robots and are not counted; if they come from your app, allow this user agent in the settings: {userAgent}',
+      'no event counts: all came from robots. If this is your app, allow its user agent: {userAgent}',
     attributesDropped: 'dropped: there are more than {max, number} custom attributes',
     noTheme: 'ignored: there is no theme with this id or key',
     noThemeId: 'ignored: neither the id nor the key of a theme',

@@ -43,8 +43,13 @@ const serverNames = new RegExp(
 );
 
 /** Further words by which robots describe themselves. Apps and phones have such words in their names, too. */
-const robotWords =
-  /bots?\b|crawl|spider|scrap(?:e|er|ing)\b|headless|https?:\/\/|http-?client|fetcher|checker|scanner|monitor|validator|preview|uptime|synthetic|inspect(?!browser)|library|postman|insomnia|httpie|prometheus|apachebench|kube-probe|grpc-/i;
+const robotWords = new RegExp(
+  [
+    'bots?\\b|crawl|spider|scrap(?:e|er|ing)\\b|headless|https?://|http-?client|fetcher|checker|scanner|monitor|validator',
+    'preview|uptime|synthetic|inspect(?!browser)|library|postman|insomnia|httpie|prometheus|apachebench|kube-probe|grpc-',
+  ].join('|'),
+  'i',
+);
 
 /** Signatures of devices and apps that people hold in their hands. */
 const personalDevice = new RegExp(
@@ -61,8 +66,13 @@ const personalDevice = new RegExp(
 const selfDescription = /\(compatible; (?!MSIE)|https?:\/\//;
 
 /** Parts of ordinary browsers. They are removed first: what remains is short, so that the long patterns are cheap. */
-const browserParts =
-  /^Mozilla\/5\.0 | AppleWebKit\/[\d.]+ \(KHTML, like Gecko\)| (?:Version|Chrome|CriOS|FxiOS|Firefox|Gecko|Safari|Mobile|Edg|EdgA|OPR|SamsungBrowser)\/[\w.]+| Mobile\b/g;
+const browserParts = new RegExp(
+  [
+    '^Mozilla/5\\.0 | AppleWebKit/[\\d.]+ \\(KHTML, like Gecko\\)',
+    ' (?:Version|Chrome|CriOS|FxiOS|Firefox|Gecko|Safari|Mobile|Edg|EdgA|OPR|SamsungBrowser)/[\\w.]+| Mobile\\b',
+  ].join('|'),
+  'g',
+);
 
 /**
  * Returns a function that says whether a User-Agent header names a robot or a tool. A missing or empty header, the

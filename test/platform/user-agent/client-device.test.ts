@@ -45,7 +45,8 @@ test.each([
     { device: 'desktop', os: 'macos', browser: 'other', platform: 'web' },
   ],
   [
-    'Mozilla/5.0 (Linux; Android 9; AFTKA) AppleWebKit/537.36 (KHTML, like Gecko) Silk/120.1 like Chrome/120 Safari/537.36',
+    'Mozilla/5.0 (Linux; Android 9; AFTKA) AppleWebKit/537.36 (KHTML, like Gecko) ' +
+      'Silk/120.1 like Chrome/120 Safari/537.36',
     { device: 'tv', os: 'android', browser: 'amazon_silk', platform: 'android' },
   ],
   [
