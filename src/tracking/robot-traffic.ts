@@ -33,7 +33,7 @@ export function createRobotTraffic(): RobotTraffic {
         byPublisher.delete(publisherId);
         if (people > 0) continue;
         const userAgent = example.slice(0, maxExample);
-        const message = `no event counts: all came from robots. If this is your app, allow its user agent: ${userAgent}`;
+        const message = `no event counts: all came from robots. If it is your app, allow its user agent: ${userAgent}`;
         notices.add(publisherId, { path: '/user-agent', message }, false);
       }
     },

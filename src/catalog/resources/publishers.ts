@@ -117,7 +117,7 @@ export const publishers: Resource = {
         uniqueItems: true,
         default: [],
         description:
-          'Parts of user agents whose tracking events always count, in any case: for apps that are mistaken for robots.',
+          'Parts of user agents, in any case, whose tracking events always count: for apps mistaken for robots.',
       }),
     },
     { additionalProperties: false },

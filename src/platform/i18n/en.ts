@@ -620,8 +620,7 @@ export const en = {
     attributeLong: 'must have at most {max, number} characters',
     attributeNul: 'must not hold a NUL character',
     attributeDropped: 'dropped: as JSON it has more than {max, number} characters',
-    allEventsFromRobots:
-      'no event counts: all came from robots. If this is your app, allow its user agent: {userAgent}',
+    allEventsFromRobots: 'no event counts: all came from robots. If it is your app, allow its user agent: {userAgent}',
     attributesDropped: 'dropped: there are more than {max, number} custom attributes',
     noTheme: 'ignored: there is no theme with this id or key',
     noThemeId: 'ignored: neither the id nor the key of a theme',

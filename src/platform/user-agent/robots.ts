@@ -45,8 +45,9 @@ const serverNames = new RegExp(
 /** Further words by which robots describe themselves. Apps and phones have such words in their names, too. */
 const robotWords = new RegExp(
   [
-    'bots?\\b|crawl|spider|scrap(?:e|er|ing)\\b|headless|https?://|http-?client|fetcher|checker|scanner|monitor|validator',
-    'preview|uptime|synthetic|inspect(?!browser)|library|postman|insomnia|httpie|prometheus|apachebench|kube-probe|grpc-',
+    'bots?\\b|crawl|spider|scrap(?:e|er|ing)\\b|headless|https?://|http-?client|fetcher|checker|scanner|monitor',
+    'validator|preview|uptime|synthetic|inspect(?!browser)|library|postman|insomnia|httpie|prometheus',
+    'apachebench|kube-probe|grpc-',
   ].join('|'),
   'i',
 );
