@@ -63,9 +63,10 @@ export async function checkCoupons({ pool, catalog, now }: CheckDeps): Promise<v
       // A pool without a code ever is one that is being filled.
       if (offer === undefined || view.total === 0 || view.loading !== null || !(paused || view.low)) return [];
       const { left, hours_left: hoursLeft } = view;
-      const data = { offer_id: offerId, name: offer.copy.title, left, hours_left: hoursLeft };
+      const isExpired = paused && view.expired;
+      const data = { offer_id: offerId, name: offer.copy.title, left, hours_left: hoursLeft, expired: isExpired };
       const kind = paused ? 'coupons.empty' : 'coupons.low';
-      return [{ publisherId, kind, subject: String(offerId), cause: supply, data }];
+      return [{ publisherId, kind, subject: String(offerId), cause: isExpired ? `${supply} expired` : supply, data }];
     });
     const told = new Set(facts.map(({ subject }) => subject));
     const pools = new Map(stock.map((one) => [String(one.offerId), one]));

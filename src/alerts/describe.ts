@@ -118,7 +118,9 @@ function describeEndpoint(kind: string, data: Alert['data'], timeZone: string): 
 function describeCoupons(kind: string, data: Alert['data']): AlertText {
   const [name, path] = [plainText(text(data.name)), `/offers/${Number(data.offer_id)}`];
   if (kind === 'coupons.empty')
-    return { title: t('alerts.couponsEmpty', { name }), reason: t('alerts.couponsEmptyReason'), path };
+    return data.expired === true
+      ? { title: t('alerts.couponsExpired', { name }), reason: t('alerts.couponsExpiredReason'), path }
+      : { title: t('alerts.couponsEmpty', { name }), reason: t('alerts.couponsEmptyReason'), path };
   const isTimed = data.hours_left !== null;
   const hours = isTimed ? Number(data.hours_left) : 0;
   const left = { left: Number(data.left), isTimed: String(isTimed), hours };

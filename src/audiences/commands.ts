@@ -1,4 +1,5 @@
 import { type Command, flag, text } from '../command-line/command.ts';
+import { fileOptions } from '../command-line/file-options.ts';
 
 const members = {
   emails: flag('the lines are SHA-256 of e-mail addresses, not ids'),
@@ -26,10 +27,10 @@ export const audienceCommands: readonly Command[] = [
   {
     name: 'audiences import',
     args: 'KEY FILE',
-    about: 'Adds the users of a CSV file, one a line; - reads standard input',
-    options: {},
+    about: 'Adds the users of a CSV file; - reads standard input',
+    options: fileOptions({ isList: true }),
     callsService: true,
-    examples: ['audiences import customers customers.csv', 'audiences import customers - < ids.txt'],
+    examples: ['audiences import customers customers.csv --dry-run', 'audiences import customers - < ids.txt'],
     load: async () => (await import('./commands/audiences.ts')).importFile,
   },
   {

@@ -1,4 +1,5 @@
 import { type Command, flag, text } from '../command-line/command.ts';
+import { fileOptions } from '../command-line/file-options.ts';
 
 const catalogueOptions = {
   database: flag('straight from DATABASE_URL, whatever the size; the default where there is no key'),
@@ -98,8 +99,8 @@ export const catalogueCommands: readonly Command[] = [
   {
     name: 'translations import',
     args: 'FILE',
-    about: 'Takes over the texts of such a file: all or none',
-    options: { 'dry-run': flag('checks everything, writes nothing') },
+    about: 'Takes over the texts of such a file',
+    options: fileOptions({ isList: false }),
     callsService: true,
     examples: ['translations import texts.csv --dry-run', 'translations import texts.csv'],
     load: async () => (await import('./commands/translations.ts')).importTranslations,

@@ -8,5 +8,6 @@ const control = /\p{Cc}/u;
 export function refuseCode(code: string): string | null {
   if (code === '') return 'must not be blank';
   if (code.length > maxCodeLength) return `has ${code.length} characters; a code may have ${maxCodeLength}`;
+  if (/\p{Cf}/u.test(code)) return 'has a zero-width character';
   return control.test(code) || code.includes('\uFFFD') ? 'must be readable text of one line' : null;
 }

@@ -1,18 +1,20 @@
 import { type Command, flag, text } from '../command-line/command.ts';
+import { fileOptions } from '../command-line/file-options.ts';
 
 /** Coupon codes of offers. */
 export const couponCommands: readonly Command[] = [
   {
     name: 'coupons add',
     args: 'OFFER [FILE]',
-    about: 'Adds codes to an offer: of a file with one a line, of any size; of a pattern; or one for all users',
+    about: 'Adds codes to an offer: from a file of any size, from a pattern, or one for all users',
     options: {
       pattern: text('TEXT', 'makes codes: # is a digit, ? a letter, * either'),
       count: text('N', 'how many to make'),
       shared: text('CODE', 'one code for all users'),
+      ...fileOptions({ isList: true }),
     },
     callsService: true,
-    examples: ['coupons add 12 codes.csv', "coupons add 12 --pattern 'SPRING-****' --count 500"],
+    examples: ['coupons add 12 codes.csv --dry-run', "coupons add 12 --pattern 'SPRING-********' --count 500"],
     load: async () => (await import('./commands/coupons.ts')).addCoupons,
   },
   {

@@ -31,9 +31,11 @@ export type CouponWant = {
   dev: boolean;
 };
 
-/** When a code ends that is given now (ISO 8601); null: never. */
+/** When a code ends that is given now (ISO 8601); null: never. After the end of a pool only its fallback is given. */
 export function expiryOf(pool: CouponPool | null, nowMs: number): string | null {
-  const { expiresAt = null, validDays = null } = pool ?? {};
+  const { validDays = null } = pool ?? {};
+  const end = pool?.expiresAt ?? null;
+  const expiresAt = end !== null && Date.parse(end) <= nowMs ? null : end;
   const own = validDays === null ? null : new Date(nowMs + validDays * dayMs).toISOString();
   if (own === null || expiresAt === null) return own ?? expiresAt;
   return own < expiresAt ? own : expiresAt;

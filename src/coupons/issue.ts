@@ -6,6 +6,7 @@ import { type Coupon, type CouponWant, expiryOf } from './coupon.ts';
 import {
   type Confirmed,
   confirmHolds,
+  deleteHolds,
   findCoupons,
   lockStock,
   markDrained,
@@ -28,6 +29,8 @@ export type IssueTools = {
   readCodes: BlockReader;
   /** The digest that a code is found by. */
   digestOf: (code: string) => string;
+  /** The digest that it is found by where case or Unicode form differ. */
+  foldedDigestOf: (code: string) => string;
 };
 
 /** What users have of offers, by the ids of the wants. */
@@ -46,6 +49,10 @@ export const toCoupon = (code: string, expiresAt: Date | string | null, { offer 
   expires_at: expiresAt === null ? null : new Date(expiresAt).toISOString(),
   terms: offer.coupon?.terms ?? '',
 });
+
+/** Whether a code has ended, or a pool. */
+export const isOver = (expiresAt: Date | null, nowMs: number): boolean =>
+  expiresAt !== null && expiresAt.getTime() <= nowMs;
 
 type Issue = { isHold: boolean; nowMs: number };
 
@@ -66,9 +73,22 @@ export async function issueCoupons(
   const coupons = new Map<string, Coupon>();
   const confirmed: Confirmed[] = [];
   const renewed: RenewedHold[] = [];
+  /** Holds of pools that have ended since, and wants whose own code has. */
+  const lapsed: StoredCoupon[] = [];
+  const ended: Keyed[] = [];
   for (const want of wants) {
     const row = existing.get(want.id);
     if (row === undefined) continue;
+    const isPoolOver = isOver(stocks.get(want.offer.id)?.expiresAt ?? null, nowMs);
+    if (row.held_until !== null && isPoolOver) {
+      lapsed.push(row);
+      existing.delete(want.id);
+      continue;
+    }
+    if (row.held_until === null && isOver(row.expires_at, nowMs)) {
+      ended.push(want);
+      continue;
+    }
     const isConfirmed = !isHold && row.held_until !== null;
     const expiresAt = isConfirmed ? expiryOf(want.offer.coupon, nowMs) : row.expires_at;
     coupons.set(want.id, toCoupon(openCoupon(tools, row), expiresAt, want));
@@ -77,6 +97,10 @@ export async function issueCoupons(
     else if (row.held_until !== null)
       renewed.push({ userKey: row.user_key, offerId: row.offer_id, heldUntilMs: holdEndOf(want, nowMs) });
   }
+  if (lapsed.length > 0) await deleteHolds(executor, lapsed);
+  for (const { offer_id } of lapsed) count(stocks, [{ offerId: offer_id }], 'held', -1);
+  for (const [id, code] of await readFallbackCodes(tools, executor, ended))
+    coupons.set(id, toCoupon(code, null, ended.find((want) => want.id === id) as Keyed));
   const fresh = wants.filter(({ id }) => !existing.has(id));
   const codes = await takeCodes(tools, executor, { fresh, stocks, nowMs });
   const added = fresh.flatMap((want) => {
@@ -91,9 +115,11 @@ export async function issueCoupons(
   count(stocks, confirmed, 'given', 1);
   if (confirmed.length > 0) await confirmHolds(executor, confirmed, nowMs);
   if (renewed.length > 0) await renewHolds(executor, renewed);
-  if (added.length + confirmed.length > 0)
+  if (added.length + confirmed.length + lapsed.length > 0)
     await writeCoupons(executor, { coupons: added, stocks: [...stocks.values()] }, nowMs);
-  const drained = [...stocks.values()].filter(({ next, last, isOwn }) => isOwn && next > last);
+  const drained = [...stocks.values()].filter(
+    ({ next, last, isOwn, expiresAt }) => (isOwn && next > last) || isOver(expiresAt, nowMs),
+  );
   if (drained.length > 0) await markDrained(executor, drained, nowMs);
   return coupons;
 }
@@ -107,6 +133,7 @@ function newCoupon(tools: IssueTools, want: Keyed, code: string, { isHold, nowMs
     ...{ userKey, offerId: offer.id, publisherId, sessionId },
     sealed: tools.secretBox.seal(code, couponContext([userKey, offer.id])),
     digest: tools.digestOf(code),
+    foldedDigest: tools.foldedDigestOf(code),
     expiresAt: expiryOf(offer.coupon, nowMs),
     heldUntilMs: isHold ? holdEndOf(want, nowMs) : null,
   };
@@ -114,7 +141,10 @@ function newCoupon(tools: IssueTools, want: Keyed, code: string, { isHold, nowMs
 
 type Taking = { fresh: readonly Keyed[]; stocks: ReadonlyMap<number, Stock>; nowMs: number };
 
-/** The codes of those who have none, as far as there are: own ones, then those whose hold is over, the fallback. */
+/**
+ * The codes of those who have none, as far as there are: own ones, then those whose hold is over, the fallback. A pool
+ * that has ended gives its fallback only.
+ */
 async function takeCodes(tools: IssueTools, executor: Executor, { fresh, stocks, nowMs }: Taking) {
   const codes = new Map<string, string>();
   const places: { id: string; offerId: number; position: number }[] = [];
@@ -122,7 +152,8 @@ async function takeCodes(tools: IssueTools, executor: Executor, { fresh, stocks,
   for (const want of fresh) {
     const { coupon: pool, id: offerId } = want.offer;
     const stock = stocks.get(offerId);
-    if (pool?.sharedCode != null) codes.set(want.id, pool.sharedCode);
+    if (stock !== undefined && isOver(stock.expiresAt, nowMs)) without.push(want);
+    else if (pool?.sharedCode != null) codes.set(want.id, pool.sharedCode);
     else if (stock !== undefined && stock.next <= stock.last) {
       places.push({ id: want.id, offerId, position: stock.next });
       stock.next += 1;
@@ -132,17 +163,28 @@ async function takeCodes(tools: IssueTools, executor: Executor, { fresh, stocks,
   for (const [index, { id }] of places.entries()) codes.set(id, read[index] as string);
   for (const want of without) {
     const stock = stocks.get(want.offer.id);
-    if (stock === undefined || stock.held <= 0) continue;
+    if (stock === undefined || stock.held <= 0 || isOver(stock.expiresAt, nowMs)) continue;
     const ended = await takeExpiredHold(executor, want.offer.id, nowMs);
     if (ended === null) continue;
     stock.held -= 1;
     codes.set(want.id, openCoupon(tools, ended));
   }
   const rest = without.filter(({ id }) => !codes.has(id));
-  const fallbacks = rest.length === 0 ? [] : await readFallbacks(executor, rest);
-  for (const { offer_id: offerId, sealed } of fallbacks) {
-    const code = tools.secretBox.open(sealed, fallbackContext([offerId]));
-    for (const { id, offer } of rest) if (offer.id === offerId) codes.set(id, code);
+  for (const [id, code] of await readFallbackCodes(tools, executor, rest)) codes.set(id, code);
+  return codes;
+}
+
+/** The fallback codes of the wants whose pools have one, by the ids of the wants. */
+async function readFallbackCodes(
+  { secretBox }: IssueTools,
+  executor: Executor,
+  wants: readonly Keyed[],
+): Promise<Map<string, string>> {
+  const codes = new Map<string, string>();
+  if (wants.length === 0) return codes;
+  for (const { offer_id: offerId, sealed } of await readFallbacks(executor, wants)) {
+    const code = secretBox.open(sealed, fallbackContext([offerId]));
+    for (const { id, offer } of wants) if (offer.id === offerId) codes.set(id, code);
   }
   return codes;
 }

@@ -4,7 +4,7 @@ import type { SecretBox } from '../platform/security/secret-box.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
 import { createBlockReader } from './blocks.ts';
 import type { Coupon, CouponWant } from './coupon.ts';
-import { findOf, type IssueTools, issueCoupons, type Keyed, openCoupon, toCoupon } from './issue.ts';
+import { findOf, type IssueTools, isOver, issueCoupons, type Keyed, openCoupon, toCoupon } from './issue.ts';
 import { releaseHolds } from './rows.ts';
 
 /** Gives codes (docs/interface.md#coupons). Offers without codes must not be asked for. */
@@ -19,8 +19,8 @@ export type CouponIssuer = {
   hold: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<void>;
   /** Ends what is held. */
   release: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<void>;
-  /** The coupons that users were given; null where there is none. */
-  find: (executor: Executor, wants: readonly CouponWant[]) => Promise<Coupon[]>;
+  /** The coupons that users were given; null where there is none, or it has ended. */
+  find: (executor: Executor, wants: readonly CouponWant[], nowMs: number) => Promise<Coupon[]>;
 };
 
 /** What developers get in place of a code. */
@@ -34,6 +34,7 @@ export function createCouponIssuer({ secretBox, config }: { secretBox: SecretBox
   const tools: IssueTools = {
     ...{ secretBox, readCodes: createBlockReader(secretBox) },
     digestOf: (code) => digestsOf(code)[0] as string,
+    foldedDigestOf: (code) => digestsOf(foldCode(code))[0] as string,
   };
 
   const keyed = (want: CouponWant): Keyed => {
@@ -61,10 +62,13 @@ export function createCouponIssuer({ secretBox, config }: { secretBox: SecretBox
     release: async (executor, wants, nowMs) => {
       if (wants.length > 0) await releaseHolds(executor, wants.map(keyed), nowMs);
     },
-    find: (executor, wants) =>
+    find: (executor, wants, nowMs) =>
       each(wants, async (asked) => {
         const found = await findOf(executor, asked);
-        const given = asked.filter(({ id }) => found.get(id)?.held_until === null);
+        const given = asked.filter(({ id }) => {
+          const row = found.get(id);
+          return row !== undefined && row.held_until === null && !isOver(row.expires_at, nowMs);
+        });
         return new Map(
           given.map((want) => {
             const row = found.get(want.id) as NonNullable<ReturnType<typeof found.get>>;
@@ -74,6 +78,9 @@ export function createCouponIssuer({ secretBox, config }: { secretBox: SecretBox
       }),
   };
 }
+
+/** A code without differences of case and Unicode form: `ｓｐｒｉｎｇ` and `Spring` are equal. */
+export const foldCode = (code: string): string => code.normalize('NFKC').toLowerCase().toUpperCase().normalize('NFKC');
 
 /** Keyed hashes of a code, under the present pepper first, by which its advertiser finds it. */
 export function createCodeDigests(config: Secrets): (code: string) => readonly string[] {

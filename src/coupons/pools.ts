@@ -114,7 +114,16 @@ export async function ensurePool(work: Work, offerId: number): Promise<boolean> 
   return true;
 }
 
-/** Changes what is given of it. @throws AppError invalid_request, resource_not_found */
+const isPast = (time: string, nowMs: number): boolean => (timeOf(time) ?? Number.NaN) <= nowMs;
+
+/** A form sends the end of a pool back as it was. */
+const isSameTime = (time: string, stored: string | null): boolean =>
+  stored !== null && timeOf(time) === Date.parse(stored);
+
+/**
+ * Changes the settings that the body has. An end in the past is refused, unless it is the present one.
+ * @throws AppError invalid_request, resource_not_found
+ */
 export async function changePool(work: Work, box: SecretBox, offerId: number, given: unknown): Promise<PoolView> {
   const { executor, nowMs } = work;
   if (typeof given !== 'object' || given === null)
@@ -128,6 +137,10 @@ export async function changePool(work: Work, box: SecretBox, offerId: number, gi
     details.push({ path: '/expires_at', message: timeProblem });
   if (details.length > 0) throw new AppError('invalid_request', { details });
   const before = await requirePool(executor, offerId);
+  if (input.expires_at != null && isPast(input.expires_at, nowMs) && !isSameTime(input.expires_at, before.expires_at))
+    throw new AppError('invalid_request', {
+      details: [{ path: '/expires_at', message: 'must be a time in the future' }],
+    });
   const set = Object.entries(input).map(([name, value]) =>
     name === 'fallback_code'
       ? ['fallback_sealed', fallback === undefined ? null : box.seal(fallback, fallbackContext([offerId]))]
@@ -153,10 +166,8 @@ export async function shareCode(work: Work, offerId: number, code: string): Prom
   );
   if (Number(rows[0]?.left) > 0)
     throw new AppError('conflict', { message: 'The pool has codes of its own; remove those that are left first.' });
-  await work.executor.query('update coupon_pools set shared_code = $2, drained_at = null where offer_id = $1', [
-    offerId,
-    code,
-  ]);
+  await work.executor.query('update coupon_pools set shared_code = $2 where offer_id = $1', [offerId, code]);
+  await markStock(work.executor, offerId, work.nowMs);
   await auditPool(work, offerId, before, await requirePool(work.executor, offerId));
 }
 
@@ -167,14 +178,16 @@ export async function removePool(work: Work, offerId: number): Promise<void> {
   await auditPool(work, offerId, before, null);
 }
 
-/** Pauses the offer of a pool that has nothing to give, and ends that where it has. */
+/** Pauses the offer of a pool that has nothing to give, or has ended; ends that where it has something to give. */
 export async function markStock(executor: Executor, offerId: number | null, nowMs: number): Promise<void> {
   await executor.query(
     `with state as (
-      select p.offer_id, p.shared_code is null and p.fallback_sealed is null and s.next_position > s.last_position
-        and not exists (
-          select from coupons c
-          where c.offer_id = p.offer_id and c.held_until is not null and c.held_until <= $2::timestamptz
+      select p.offer_id, p.fallback_sealed is null and (
+          coalesce(p.expires_at <= $2::timestamptz, false)
+          or p.shared_code is null and s.next_position > s.last_position and not exists (
+            select from coupons c
+            where c.offer_id = p.offer_id and c.held_until is not null and c.held_until <= $2::timestamptz
+          )
         ) as drained
       from coupon_pools p join coupon_stock s using (offer_id)
       where $1::integer is null or p.offer_id = $1

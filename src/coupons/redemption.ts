@@ -5,6 +5,7 @@ import { AppError } from '../platform/errors.ts';
 import { isSignedWith } from '../platform/security/hex-signature.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { maxCodeLength } from './code-text.ts';
+import { foldCode } from './issuer.ts';
 
 /** What became of a code at its advertiser. */
 export type Redemption = 'redeemed' | 'cancelled';
@@ -39,8 +40,9 @@ export type RedemptionDeps = {
 };
 
 /**
- * Records what an advertiser reports; a repeat changes nothing. The signature comes first, so that nobody can find out
- * codes by trying.
+ * Records what an advertiser reports; a repeat changes nothing. The exact code comes first, then the only one that is
+ * equal when case and Unicode form are ignored, because shops keep codes in lower case. The signature is checked first,
+ * so that nobody can find codes by trying.
  * @throws AppError invalid_signature; coupon_not_found; conflict for a code of all users, or one that was cancelled
  */
 export async function recordRedemption(
@@ -58,25 +60,34 @@ export async function recordRedemption(
   const signed = [advertiserId, offerId, report.code, status].join('\n');
   if (sealed === null || !isSignedWith(openConversionSecret(secretBox, sealed), signed, signature))
     throw new AppError('invalid_signature');
+  const code = report.code.trim();
   const { rows } = await pool.query<{ found: number; was: Redemption | null; changed: number }>({
     name: 'record_coupon_redemption',
     text: recordSql,
-    values: [offerId, digestsOf(report.code.trim()), advertiserId, status === 'redeemed', new Date(now())],
+    values: [offerId, digestsOf(code), advertiserId, status === 'redeemed', new Date(now()), digestsOf(foldCode(code))],
   });
   const { found = 0, was = null, changed = 0 } = rows[0] ?? {};
   if (found === 0) throw new AppError('coupon_not_found');
-  if (found > 1) throw new AppError('conflict', { message: 'The code is that of several users.' });
+  if (found > 1) throw new AppError('conflict', { message: 'Several users have this code.' });
   if (status === 'redeemed' && was === 'cancelled')
     throw new AppError('conflict', { message: 'The code was cancelled.' });
   return { offer_id: offerId, status, changed: changed > 0 };
 }
 
 /** $4: whether it was redeemed; else it was cancelled, which takes a redemption back. */
-const recordSql = `with found as (
+const recordSql = `with exact as (
   select c.user_key, c.offer_id, c.redeemed_at, c.cancelled_at
   from coupons c join offers o on o.id = c.offer_id join campaigns p on p.id = o.campaign_id
   where c.offer_id = $1 and c.digest = any($2::uuid[]) and c.held_until is null and p.advertiser_id = $3
   limit 2
+), folded as (
+  select c.user_key, c.offer_id, c.redeemed_at, c.cancelled_at
+  from coupons c join offers o on o.id = c.offer_id join campaigns p on p.id = o.campaign_id
+  where c.offer_id = $1 and c.folded_digest = any($6::uuid[]) and c.held_until is null and p.advertiser_id = $3
+    and not exists (select from exact)
+  limit 2
+), found as (
+  select * from exact union all select * from folded
 ), one as (
   select * from found where (select count(*) from found) = 1
 ), changed as (

@@ -8,6 +8,7 @@ import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
 import type { Shell } from '../shell/layout.ts';
 import { couponCommands } from './commands.ts';
+import { foldDigests } from './fold-job.ts';
 import { createCodeDigests, createCouponIssuer } from './issuer.ts';
 import { couponCard, type Refused } from './pages/coupon-card.ts';
 import { couponPages } from './pages/coupon-pages.ts';
@@ -25,6 +26,7 @@ type Needs = { platform: Platform; catalog: Catalog; accounts: Accounts };
 /** Coupon codes of offers: pools of them, who was given which, and whether it was redeemed. */
 export function createCoupons({ platform, catalog, accounts }: Needs) {
   const { pool, secretBox, now } = platform.deps;
+  const digestsOf = createCodeDigests(platform.deps.config);
   const service = createCouponService({ pool, secretBox, now, management: catalog.management });
   const watch: Job = {
     name: 'coupon stock',
@@ -34,6 +36,7 @@ export function createCoupons({ platform, catalog, accounts }: Needs) {
     run: async () => {
       await beginDay(pool, now());
       await markStock(pool, null, now());
+      await foldDigests({ pool, secretBox, digestsOf });
     },
   };
   const card = async (context: PublisherContext, offerId: number, refused?: Refused): Promise<Html> => {
@@ -54,8 +57,7 @@ export function createCoupons({ platform, catalog, accounts }: Needs) {
     },
     publicRoutes: async (open: App) =>
       void (await open.register(redemptionRoutes, {
-        ...{ pool, secretBox, now },
-        digestsOf: createCodeDigests(platform.deps.config),
+        ...{ pool, secretBox, now, digestsOf },
       })),
     routes: async (app: App) =>
       void (await app.register(couponRoutes, { http: catalog.managementHttp(accounts.auth), service })),

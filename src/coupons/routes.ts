@@ -3,6 +3,9 @@ import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
 import { callOf, fieldsOf, type ManagementHttp, publisherQuery, requirePermission, send } from '../management/http.ts';
 import { openManagementScope } from '../management/resource-routes.ts';
+import { AppError } from '../platform/errors.ts';
+import { fileQuery, readFileOptions } from '../platform/files/query.ts';
+import { dryRunView, fileWarning } from '../platform/files/tally.ts';
 import { readBytes } from '../platform/http/read-bytes.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import type { App } from '../platform/ports.ts';
@@ -38,8 +41,13 @@ const loadedAnswer = Type.Object({
     duplicates: Type.Array(Type.Object({ line: Type.Integer(), code: Type.String() }), {
       description: 'The first 100 of them.',
     }),
+    bad: Type.Integer({ description: 'Rows of a file that were refused.' }),
+    errors: dryRunView.properties.errors,
+    warnings: Type.Array(fileWarning),
   }),
 });
+const addQuery = Type.Object({ ...publisherQuery.properties, ...fileQuery });
+const dryRunAnswer = Type.Object({ message: Type.String(), data: dryRunView });
 const stockAnswer = Type.Object({ message: Type.String(), data: stockView });
 const removedAnswer = Type.Object({
   message: Type.String(),
@@ -69,16 +77,29 @@ function codeRoutes(app: App, { http, service }: RouteDeps): void {
       operationId: 'addCouponCodes',
       summary: 'Add coupon codes',
       description:
-        'JSON of up to 1 MB, or a file with one code a line as `text/csv`, up to 64 MB a call. All are added or, ' +
-        'where one cannot be a code, none. Codes that the pool has or had are left out and named.',
+        'JSON of up to 1 MB, or a file as `text/csv`, up to 64 MB a call: with a column such as `code`, or one code ' +
+        'per line. `?dry_run=true` shows how a file is read (200). If more than 1 % of its rows are refused, nothing ' +
+        'is added unless `?partial=true` is given. Codes that the pool has or had are left out and named.',
       consumes: ['application/json', 'text/csv'],
+      querystring: addQuery,
       body: codesBody,
-      response: { 201: loadedAnswer, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
+      response: { 200: dryRunAnswer, 201: loadedAnswer, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
     };
     uploads.post<OfferRoute>(codesPath, { schema, ...hooks }, async (request, reply) => {
       const { actor, publisherId } = callOf(request);
-      const given = isFile(request) ? await readBytes(request.body as Readable, limits) : fieldsOf(request);
-      const data = await service.add(actor, publisherId, request.params.id, given);
+      const { id } = request.params;
+      const options = readFileOptions(request.query);
+      if (!isFile(request)) {
+        if (options.isDryRun) throw new AppError('invalid_request', { details: [noDryRun] });
+        const data = await service.add(actor, publisherId, id, fieldsOf(request));
+        return send(reply, { status: 201, body: { message: 'Codes added.', data }, headers: {} });
+      }
+      const bytes = await readBytes(request.body as Readable, limits);
+      if (options.isDryRun) {
+        const data = await service.checkFile(actor, publisherId, id, bytes, options);
+        return send(reply, { status: 200, body: { message: 'File checked.', data }, headers: {} });
+      }
+      const data = await service.addFile(actor, publisherId, id, bytes, options);
       return send(reply, { status: 201, body: { message: 'Codes added.', data }, headers: {} });
     });
   });
@@ -155,6 +176,8 @@ function poolRoutes(app: App, { http, service }: RouteDeps): void {
     return send(reply, { status: 200, body: { message: 'Coupon pool removed.', data }, headers: {} });
   });
 }
+
+const noDryRun = { path: '/querystring/dry_run', message: 'is for files only' };
 
 const limits = { maxBytes: maxUploadBytes, tooLarge: 'A call takes 64 MB; send a larger file in parts.' };
 

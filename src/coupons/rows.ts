@@ -3,17 +3,29 @@ import { bigints, byteas, integers, timestamps, uuids } from '../platform/db/bin
 import type { Executor } from '../platform/db/pool.ts';
 
 /** The stock of a pool while its row is locked (codes). `isOwn`: each user gets an own code. */
-export type Stock = { offerId: number; next: number; last: number; given: number; held: number; isOwn: boolean };
+export type Stock = {
+  offerId: number;
+  next: number;
+  last: number;
+  given: number;
+  held: number;
+  isOwn: boolean;
+  /** End of the pool; null: none. */
+  expiresAt: Date | null;
+};
 
 type OfOffer = { offer: Pick<Offer, 'id' | 'coupon'> };
 
 /** Locks the stocks in the order of their offers, so that two transactions cannot deadlock. */
 export async function lockStock(executor: Executor, wants: readonly OfOffer[]): Promise<Map<number, Stock>> {
   const own = new Map(wants.map(({ offer }) => [offer.id, offer.coupon?.sharedCode === null]));
-  const { rows } = await executor.query<Record<'offer_id', number> & Record<StockColumn, string>>({
+  const { rows } = await executor.query<
+    Record<'offer_id', number> & Record<StockColumn, string> & { expires_at: Date | null }
+  >({
     name: 'lock_coupon_stock',
-    text: `select offer_id, next_position, last_position, given, held from coupon_stock
-where offer_id = any($1::integer[]) order by offer_id for no key update`,
+    text: `select s.offer_id, next_position, last_position, given, held, p.expires_at
+from coupon_stock s join coupon_pools p on p.offer_id = s.offer_id
+where s.offer_id = any($1::integer[]) order by s.offer_id for no key update of s`,
     values: [integers([...own.keys()], (id) => id)],
   });
   return new Map(
@@ -26,6 +38,7 @@ where offer_id = any($1::integer[]) order by offer_id for no key update`,
         given: Number(row.given),
         held: Number(row.held),
         isOwn: own.get(row.offer_id) === true,
+        expiresAt: row.expires_at,
       },
     ]),
   );
@@ -67,6 +80,7 @@ export type NewCoupon = {
   sessionId: string;
   sealed: Buffer;
   digest: string;
+  foldedDigest: string;
   expiresAt: string | null;
   heldUntilMs: number | null;
 };
@@ -85,9 +99,9 @@ export async function writeCoupons(
   where s.offer_id = m.offer_id
 )
 insert into coupons
-  (user_key, offer_id, publisher_id, session_id, sealed, digest, expires_at, held_until, given_at)
+  (user_key, offer_id, publisher_id, session_id, sealed, digest, expires_at, held_until, folded_digest, given_at)
 select *, $9::timestamptz from unnest($1::uuid[], $2::integer[], $3::integer[], $4::uuid[], $5::bytea[], $6::uuid[],
-  $7::timestamptz[], $8::timestamptz[])`,
+  $7::timestamptz[], $8::timestamptz[], $14::uuid[])`,
     values: [
       uuids(coupons, ({ userKey }) => userKey),
       integers(coupons, ({ offerId }) => offerId),
@@ -102,6 +116,7 @@ select *, $9::timestamptz from unnest($1::uuid[], $2::integer[], $3::integer[], 
       bigints(stocks, ({ next }) => next),
       bigints(stocks, ({ given }) => given),
       bigints(stocks, ({ held }) => held),
+      uuids(coupons, ({ foldedDigest }) => foldedDigest),
     ],
   });
 }
@@ -163,6 +178,19 @@ export async function takeExpiredHold(
     values: [offerId, new Date(nowMs)],
   });
   return rows[0] ?? null;
+}
+
+/** Deletes held codes. The stock must be locked, and its count of held codes is the caller's to change. */
+export async function deleteHolds(
+  executor: Executor,
+  holds: readonly Pick<StoredCoupon, 'user_key' | 'offer_id'>[],
+): Promise<void> {
+  await executor.query({
+    name: 'delete_coupon_holds',
+    text: `delete from coupons c using unnest($1::uuid[], $2::integer[]) as h (user_key, offer_id)
+where c.user_key = h.user_key and c.offer_id = h.offer_id and c.held_until is not null`,
+    values: [uuids(holds, (hold) => hold.user_key), integers(holds, (hold) => hold.offer_id)],
+  });
 }
 
 /** Ends holds: anyone may get these codes from now on. */

@@ -1,8 +1,18 @@
 import type { Actor, Management, Work } from '../management/unit-of-work.ts';
 import { AppError, type ErrorDetail } from '../platform/errors.ts';
+import type { FileOptions } from '../platform/files/query.ts';
+import type { DryRunView, FileWarning } from '../platform/files/tally.ts';
 import { refuseCode } from './code-text.ts';
-import { codesOf, linesOf, makeCodes, readLines } from './loading/lines.ts';
-import { type CodeSource, type LoadDeps, type Loaded, loadCodes, loadLockSql } from './loading/load.ts';
+import { openCodeFile } from './loading/code-file.ts';
+import { codesOf, linesOf, makeCodes, safeOdds } from './loading/lines.ts';
+import {
+  type CodeSource,
+  countDuplicates,
+  type LoadDeps,
+  type Loaded,
+  loadCodes,
+  loadLockSql,
+} from './loading/load.ts';
 import {
   auditCodes,
   changePool,
@@ -24,12 +34,30 @@ export const maxUploadBytes = 64 * 1024 * 1024;
 const maxMade = 1_000_000;
 const minChoice = 10;
 
-type LoadedView = StockView & { added: number; duplicate_count: number; duplicates: Loaded['named'] };
+type LoadedView = StockView & {
+  added: number;
+  duplicate_count: number;
+  duplicates: Loaded['named'];
+  /** Rows of a file that were refused. */
+  bad: number;
+  errors: DryRunView['errors'];
+  warnings: FileWarning[];
+};
 
 /** What publishers do with the codes of an offer; `id` as the call names it. Errors: resource_not_found. */
 export type CouponService = {
-  /** @param given the bytes of a file, or the fields of a body. Errors: invalid_request, conflict */
+  /** @param given the fields of a body. Errors: invalid_request, conflict */
   add: (actor: Actor, publisherId: number, id: string, given: unknown) => Promise<LoadedView>;
+  /** Adds the codes of a file. Errors: ambiguous_header, unknown_header, invalid_request, conflict */
+  addFile: (actor: Actor, publisherId: number, id: string, bytes: Buffer, options: FileOptions) => Promise<LoadedView>;
+  /** Describes what `addFile` would do. */
+  checkFile: (
+    actor: Actor,
+    publisherId: number,
+    id: string,
+    bytes: Buffer,
+    options: FileOptions,
+  ) => Promise<DryRunView>;
   count: (actor: Actor, publisherId: number, id: string) => Promise<StockView>;
   /** Errors: conflict while codes are being loaded */
   removeCodes: (actor: Actor, publisherId: number, id: string) => Promise<StockView & { removed: number }>;
@@ -52,19 +80,13 @@ export function createCouponService(deps: LoadDeps & { management: Management })
       const offerId = await requireOffer(work, id);
       await ensurePool(work, offerId);
       await shareCode(work, offerId, code);
-      return { ...(await stockOf(work, offerId)), added: 1, duplicate_count: 0, duplicates: [] };
+      return { ...(await stockOf(work, offerId)), added: 1, duplicate_count: 0, duplicates: [], ...noFile };
     });
   }
 
   return {
     add: async (actor, publisherId, id, given) => {
       await management.read(actor, publisherId, (work) => requireOffer(work, id));
-      if (Buffer.isBuffer(given))
-        return load(actor, publisherId, id, {
-          lines: readLines(given),
-          total: Math.ceil(given.length / 16),
-          path: (line) => `/lines/${line}`,
-        });
       const input = readInput(given);
       if ('shared' in input) return share(actor, publisherId, id, input.shared);
       if ('codes' in input) {
@@ -73,10 +95,29 @@ export function createCouponService(deps: LoadDeps & { management: Management })
         return load(actor, publisherId, id, { lines: linesOf(codes), total: codes.length, path });
       }
       const { pattern, count } = input;
-      return load(actor, publisherId, id, {
+      const made = await load(actor, publisherId, id, {
         lines: makeCodes(pattern),
         ...{ total: count, wanted: count, path: () => '/pattern' },
       });
+      return { ...made, warnings: weakPattern(pattern, made.total) };
+    },
+    addFile: async (actor, publisherId, id, bytes, options) => {
+      await management.read(actor, publisherId, (work) => requireOffer(work, id));
+      const { lines, tally } = await openCodeFile(bytes, options);
+      const added = await load(actor, publisherId, id, {
+        lines,
+        total: Math.ceil(bytes.length / 16),
+        path: (line) => `/lines/${line}`,
+        check: () => tally.requireFewBad(options.isPartial),
+      });
+      const { bad, errors, warnings } = tally.view();
+      return { ...added, bad, errors, warnings };
+    },
+    checkFile: async (actor, publisherId, id, bytes, options) => {
+      const offerId = await management.read(actor, publisherId, (work) => requireOffer(work, id));
+      const { lines, tally } = await openCodeFile(bytes, options);
+      const duplicates = await countDuplicates(deps, offerId, lines);
+      return { ...tally.view(), duplicates };
     },
     count: (actor, publisherId, id) =>
       management.read(actor, publisherId, async (work) => stockOf(work, await requireOffer(work, id))),
@@ -112,6 +153,16 @@ export function createCouponService(deps: LoadDeps & { management: Management })
   };
 }
 
+const noFile = { bad: 0, errors: [], warnings: [] };
+
+/** @param codes how many codes of the pool can be guessed (count) */
+function weakPattern(pattern: string, codes: number): FileWarning[] {
+  const odds = Math.floor(codesOf(pattern) / codes);
+  if (odds >= safeOdds) return [];
+  const message = `One guess in ${odds} is a valid code. Use a longer pattern: one in ${safeOdds} is safe.`;
+  return [{ code: 'weak_pattern', message, count: odds }];
+}
+
 type Call = { actor: Actor; publisherId: number; id: string };
 
 /** Loads outside of the call's transaction, which would keep others from changing the catalogue for seconds. */
@@ -134,7 +185,7 @@ async function addCodes(
     return await management.write(actor, publisherId, async (work) => {
       await auditCodes(work, offerId, { added: loaded.added });
       const { added, duplicates, named } = loaded;
-      return { ...(await stockOf(work, offerId)), added, duplicate_count: duplicates, duplicates: named };
+      return { ...(await stockOf(work, offerId)), added, duplicate_count: duplicates, duplicates: named, ...noFile };
     });
   } catch (err) {
     // A pool that never had a code would pause the offer.

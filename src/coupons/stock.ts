@@ -18,6 +18,7 @@ export const stockView = Type.Object(
       description: "How long the codes last at today's rate; null: none was given today.",
     }),
     low: Type.Boolean({ description: 'Fewer are left than the pool asks for.' }),
+    expired: Type.Boolean({ description: 'The pool has ended: none is given, whatever is left.' }),
     loading: Type.Union([Type.Object({ received: Type.Integer(), total: Type.Integer() }), Type.Null()], {
       description: 'Codes that are being loaded: how many lines of them are read.',
     }),
@@ -34,13 +35,14 @@ export type StockView = {
   cancelled: number;
   hours_left: number | null;
   low: boolean;
+  expired: boolean;
   loading: { received: number; total: number } | null;
 };
 
 /** Of an offer that has no codes. */
 export const noStock: StockView = {
   ...{ total: 0, given: 0, redeemed: 0, left: 0, held: 0, cancelled: 0 },
-  ...{ hours_left: null, low: false, loading: null },
+  ...{ hours_left: null, low: false, expired: false, loading: null },
 };
 
 type StockRow = {
@@ -58,6 +60,7 @@ type StockRow = {
   low_share: number;
   low_hours: number;
   paused: boolean;
+  expired: boolean;
   received: string | null;
   lines: string | null;
 };
@@ -79,6 +82,7 @@ const loadSeenMs = 60_000;
 export async function readStock(executor: Executor, offerId: number | null, nowMs: number): Promise<PoolStock[]> {
   const { rows } = await executor.query<StockRow>(
     `select p.offer_id, p.publisher_id, p.shared_code is not null as is_shared, p.drained_at is not null as paused,
+      coalesce(p.expires_at <= $2::timestamptz, false) as expired,
       s.last_position, s.last_position - s.next_position + 1 as unused, s.given, s.held, s.redeemed, s.cancelled,
       case when s.held = 0 then 0 else (
         select count(*) from coupons c where c.offer_id = p.offer_id and c.held_until <= $2::timestamptz
@@ -116,6 +120,7 @@ function viewOf(row: StockRow, nowMs: number): StockView {
     ...{ total, given, redeemed: Number(row.redeemed), left, held, cancelled: Number(row.cancelled) },
     hours_left: hoursLeft,
     low: !row.is_shared && (isFew || (hoursLeft !== null && hoursLeft <= row.low_hours)),
+    expired: row.expired,
     loading: row.received === null ? null : { received: Number(row.received), total: Number(row.lines) },
   };
 }

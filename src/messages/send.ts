@@ -154,13 +154,19 @@ async function findPerks(
   { message, content: { perks, pubUserId = '' } }: Sending,
 ): Promise<{ perks: readonly MessagePerk[] } | Outcome> {
   const { kind, offer_id: offerId, publisher_id: publisherId, reminder_hours: hours } = message;
-  if (kind === 'perks' || offerId === null) return { perks };
+  if (kind === 'perks' || offerId === null) return { perks: perks.map((perk) => withoutEndedCode(perk, now())) };
   if (!message.enabled || hours === null) return { state: 'dropped', error: 'reminders are switched off' };
   const saved = await findSavedPerk(publisherId, pubUserId, offerId);
   if (saved === null || saved.endsAtMs <= now()) return { state: 'dropped', error: 'the offer is not there any more' };
   const dueMs = saved.endsAtMs - hours * hourMs;
   if (dueMs > now() + minuteMs) return { state: 'pending', error: null, dueMs, attempts: 0 };
   return { perks: [saved.perk] };
+}
+
+/** A perk as it is mailed: a message may wait for days, and a code that has ended meanwhile is not sent. */
+function withoutEndedCode(perk: MessagePerk, nowMs: number): MessagePerk {
+  const end = perk.coupon?.expires_at ?? null;
+  return end !== null && Date.parse(end) <= nowMs ? { ...perk, coupon: null } : perk;
 }
 
 /** To the publisher's own mailer: it is sent once the webhook is stored, which is then tried like all webhooks. */

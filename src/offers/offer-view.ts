@@ -24,10 +24,30 @@ export type ViewContext = {
   publicUrl: string;
 };
 
-/** The code of all users, which is no secret; null: users get their own, or none. */
-export function sharedCouponOf({ coupon }: Pick<Offer, 'coupon'>): NonNullable<Coupon> | null {
-  if (coupon === null || coupon.sharedCode === null) return null;
+/** The code of all users, which is no secret; null: users get their own, or none, as after the end of the pool. */
+export function sharedCouponOf(offer: Offer, nowMs: number): NonNullable<Coupon> | null {
+  const { coupon } = offerAt(offer, nowMs);
+  return coupon === null ? null : sharedCouponIn(coupon);
+}
+
+function sharedCouponIn(coupon: NonNullable<Offer['coupon']>): NonNullable<Coupon> | null {
+  if (coupon.sharedCode === null) return null;
   return { code: coupon.sharedCode, expires_at: coupon.expiresAt, terms: coupon.terms };
+}
+
+const endedOffers = new WeakMap<Offer, Offer>();
+
+/** An offer as it is at a moment: the code of all users is no part of it once its pool has ended. */
+export function offerAt(offer: Offer, nowMs: number): Offer {
+  const { coupon } = offer;
+  if (coupon === null || coupon.sharedCode === null || coupon.expiresAt === null) return offer;
+  if (Date.parse(coupon.expiresAt) > nowMs) return offer;
+  let ended = endedOffers.get(offer);
+  if (ended === undefined) {
+    ended = { ...offer, coupon: { ...coupon, sharedCode: null } };
+    endedOffers.set(offer, ended);
+  }
+  return ended;
 }
 
 export const clickUrl = (publicUrl: string, token: string): string => `${publicUrl}/sdk/offer-click?t=${token}`;
@@ -40,7 +60,7 @@ export function buildOfferView(context: ViewContext) {
   const creatives = offer.creatives.map((creative) => buildCreativeView(creative, publicUrl));
   const own = ownEventsOf(publisher, campaign);
   const ownUrl = (name: string): string => `${publicUrl}${ownEventPath}?t=${token}&name=${name}`;
-  const shared = sharedCouponOf(offer);
+  const shared = offer.coupon === null ? null : sharedCouponIn(offer.coupon);
   return withOldOfferNames({
     id: offer.id,
     campaign_id: campaign.id,

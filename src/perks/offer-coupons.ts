@@ -38,11 +38,11 @@ export async function giveAtWrap(
   const [atWrap, others] = [wants.filter(isGivenAt('wrap')), wants.filter((want) => !isGivenAt('wrap')(want))];
   const coupons = [
     ...(await first.coupons.give(executor, atWrap, first.nowMs)),
-    ...(others.length === 0 ? [] : await first.coupons.find(executor, others)),
+    ...(others.length === 0 ? [] : await first.coupons.find(executor, others, first.nowMs)),
   ];
   for (const [index, { sessionId, campaignId, offer }] of [...atWrap, ...others].entries()) {
     const ofSession = given.get(sessionId) ?? new Map<number, Coupon>();
-    ofSession.set(campaignId, coupons[index] ?? sharedCouponOf(offer));
+    ofSession.set(campaignId, coupons[index] ?? sharedCouponOf(offer, first.nowMs));
     given.set(sessionId, ofSession);
   }
   return given;
@@ -58,11 +58,14 @@ export async function findSessionCoupons(
   executor: Executor,
   { coupons, offers }: CouponContext,
   selection: Selection,
+  nowMs: number,
 ): Promise<SessionCoupons> {
   const wants = couponWants(selection, offers);
   if (wants.length === 0) return new Map();
-  const found = await coupons.find(executor, wants);
-  return new Map(wants.map(({ campaignId, offer }, index) => [campaignId, found[index] ?? sharedCouponOf(offer)]));
+  const found = await coupons.find(executor, wants, nowMs);
+  return new Map(
+    wants.map(({ campaignId, offer }, index) => [campaignId, found[index] ?? sharedCouponOf(offer, nowMs)]),
+  );
 }
 
 /** Holds the codes of offers that were selected, and ends that of those that were unselected, where pools hold any. */

@@ -48,7 +48,14 @@ test('an audience is made, filled from a file, asked about, and excluded by a ca
   await page.getByRole('heading', { name: 'Existing customers' }).waitFor();
   const csv = 'id\nknown-1\nknown-2\nme@mail.example\n';
   await page.getByLabel('CSV file').setInputFiles({ name: 'c.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
-  await press('Add members');
+  await press('Check file');
+  await page.getByText('More than 1 % of the rows are refused').waitFor();
+  await page.getByText('Line 4: the id must not be an e-mail address').waitFor();
+  expect(await page.getByRole('button', { name: 'Import 2 rows' }).count()).toBe(0);
+  await page.getByLabel('Load the other rows').check();
+  await press('Check file');
+  await page.getByRole('cell', { name: 'known-1' }).waitFor();
+  await press('Import 2 rows');
   await toast('2 users added; one row could not be read (lines 4).');
   await page.getByText('2 users.').waitFor();
   await page.getByLabel('Is this user in it?').fill('known-1');

@@ -1,5 +1,7 @@
 import { createHmac } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { foldDigests } from '../../src/coupons/fold-job.ts';
+import { createCodeDigests } from '../../src/coupons/issuer.ts';
 import { uspCalls } from '../perks/usp/calls.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { couponCalls } from './support.ts';
@@ -54,4 +56,45 @@ test('a code is redeemed once, however often it is reported, and a cancellation 
   expect((await report('cancelled', 'REDEEM-ME')).data).toMatchObject({ changed: false });
   expect(await report('redeemed', 'REDEEM-ME')).toMatchObject({ status: 409 });
   expect((await coupons.count(offer.id)).data).toMatchObject({ given: 1, redeemed: 0, cancelled: 1, left: 1 });
+});
+
+describe('a code is found without regard to case and Unicode form, where it is the only one', () => {
+  const give = async (...codes: string[]): Promise<void> => {
+    await coupons.removeCodes(offer.id);
+    await coupons.add(offer.id, { codes });
+    for (const [index] of codes.entries()) {
+      const user = `fold-${codes.join('-')}-${index}`;
+      const { id } = await uspCalls(t).fetch({ pub_user_id: user });
+      const body = { action: 'wrap', selected: [offer.campaign_id], pub_user_id: user };
+      await uspCalls(t).call('POST', `session/${id}.json`, { body });
+    }
+  };
+
+  test.each([
+    ['Spring-ONE', 'spring-one'],
+    ['Stra\u00DFe-1', 'STRASSE-1'],
+    ['Caf\u00E9-2', 'cafe\u0301-2'],
+    ['WIDE-3', '\uFF57\uFF49\uFF44\uFF45-3'],
+  ])('%s as %s', async (code, reported) => {
+    await give(code);
+    expect(await report('redeemed', reported)).toMatchObject({ status: 200, data: { changed: true } });
+    expect(await report('redeemed', code)).toMatchObject({ status: 200, data: { changed: false } });
+  });
+
+  test('the exact code comes first, and several others are none', async () => {
+    await give('Twin-7', 'twin-7');
+    expect(await report('redeemed', 'TWIN-7')).toMatchObject({ status: 409 });
+    expect(await report('redeemed', 'twin-7')).toMatchObject({ data: { changed: true } });
+    expect(await report('redeemed', 'Twin-7')).toMatchObject({ data: { changed: true } });
+  });
+
+  test('codes that an earlier version has given are found once the job has seen them', async () => {
+    await give('Early-1');
+    await t.pool.query('update coupons set folded_digest = null');
+    expect((await report('redeemed', 'EARLY-1')).status).toBe(404);
+    const digestsOf = createCodeDigests(t.deps.config);
+    expect(await foldDigests({ ...t.deps, digestsOf })).toBeGreaterThan(0);
+    expect(await foldDigests({ ...t.deps, digestsOf })).toBe(0);
+    expect((await report('redeemed', 'EARLY-1')).status).toBe(200);
+  });
 });

@@ -211,6 +211,53 @@ describe('other requests are served while', () => {
       () => `offer_id,text,de\n${rows(100_000, (id) => `${id + 1},title,"Titel, ${id}"`).join('\n')}`,
       'text/csv',
     ],
+    [
+      'a file of three million columns',
+      'POST',
+      () => '/translations',
+      () => `offer_id${','.repeat(3 * mb)}`,
+      'text/csv',
+    ],
+    [
+      'a row of three million fields',
+      'POST',
+      () => '/translations',
+      () => `offer_id,text,de\n1${','.repeat(3 * mb)}`,
+      'text/csv',
+    ],
+    [
+      'codes in three million fields',
+      'POST',
+      (offer) => `/offers/${offer}/coupon-codes`,
+      () => `code\n${'x,'.repeat(1.5 * mb)}`,
+      'text/csv',
+    ],
+    ['three million blank lines', 'POST', () => '/audiences/vip/import', () => '\n'.repeat(3 * mb), 'text/csv'],
+    [
+      'a million members',
+      'POST',
+      () => '/audiences/vip/import',
+      () => rows(1_000_000, (id) => `${id}`).join('\n'),
+      'text/csv',
+    ],
+    [
+      '49,000 addresses of a key',
+      'POST',
+      () => '/keys',
+      () => ({
+        name: 'K',
+        permissions: ['reports'],
+        allowed_addresses: rows(49_000, (id) => `10.0.${id >> 8}.${id % 256}`),
+      }),
+    ],
+    [
+      '9,000 languages of an offer',
+      'PATCH',
+      (offer) => `/offers/${offer}`,
+      () => ({
+        translations: Object.fromEntries(rows(9000, (id) => [`x-${id}`, { terms_and_conditions: '<p>a</p>' }])),
+      }),
+    ],
     ['a URL of 4 MB', 'POST', () => '/creatives', () => ({ url: `https://a.example/${'x'.repeat(4 * mb)}` })],
   ];
 

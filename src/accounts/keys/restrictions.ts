@@ -11,6 +11,9 @@ import { noNul } from '../../platform/http/schemas.ts';
 
 const maxNets = 100;
 
+/** Entries of a list that are read (count); more than any list may have. */
+const maxListed = 1000;
+
 /** The fields that narrow a key beyond its permissions (docs/interface.md#keys). */
 export const restrictionFields = {
   read_only: flag(false, 'It changes nothing: `GET`, and the calls that only ask. No offers are fetched with it.'),
@@ -39,7 +42,8 @@ export function prepareRestrictions(values: Values): Values {
   const prepared = { ...values };
   for (const [name, prepare] of Object.entries(texts)) {
     const given = values[name];
-    if (!Array.isArray(given)) continue;
+    // A longer list is refused by its schema: each address takes 4 µs to read.
+    if (!Array.isArray(given) || given.length > maxListed) continue;
     prepared[name] = [...new Set(given.map((one: unknown) => (typeof one === 'string' ? prepare(one) : one)))];
   }
   return prepared;

@@ -1,5 +1,7 @@
 import { createApi, openFile, say } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
+import { fileQueryOf, sayDryRun, sayErrors } from '../../command-line/file-options.ts';
+import type { DryRunView } from '../../platform/files/tally.ts';
 
 const path = '/manage/v1/audiences';
 const pathOf = (key: string): string => `${path}/${encodeURIComponent(key)}`;
@@ -33,13 +35,15 @@ export const importFile: Run = async (call) => {
   const [key = '', file = '', ...rest] = call.args;
   if (key === '' || file === '' || rest.length > 0) throw usageError('Name an audience by its key, and one file.');
   const lines = await openFile(call, file);
-  const answer = (await createApi(call).call('POST', `${pathOf(key)}/import`, { file: lines })) as {
-    data: { rows: number; bad: number; added: number; errors: { line: number; message: string }[] };
+  const asked = { query: fileQueryOf(call), file: lines };
+  const { data } = (await createApi(call).call('POST', `${pathOf(key)}/import`, asked)) as {
+    data: DryRunView & { added: number };
   };
-  const { rows, bad, added, errors } = answer.data;
-  call.out.data(answer.data);
-  call.out.line(`${rows} rows, ${added} users added, ${bad} rows not read.`);
-  for (const { line, message } of errors) call.out.note(`line ${line}: ${message}`);
+  if (call.options['dry-run'] === true) return sayDryRun(call, data);
+  call.out.data(data);
+  call.out.line(`${data.rows} rows, ${data.added} users added, ${data.bad} rows not read.`);
+  for (const { message } of data.warnings) call.out.note(message);
+  sayErrors(call, data.errors);
   return exitCodes.ok;
 };
 

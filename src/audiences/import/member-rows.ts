@@ -43,7 +43,7 @@ export function createMemberReader({ layout, tally, userKeys, publisherId, nowMs
 
   function readRow(cells: readonly string[]): MemberRow | { problem: string } {
     const user = cleanValue(cells[userAt] ?? '');
-    if ('problem' in user) return { problem: `the ${isHash ? 'hash' : 'id'} ${user.problem}` };
+    if ('problem' in user) return { problem: isHash ? `the hash ${user.problem}` : `the id ${user.problem}` };
     const end = (cells[endAt] ?? '').trim();
     const expiresAtMs = end === '' ? null : timeOf(end);
     if (expiresAtMs !== null && !(expiresAtMs > nowMs))

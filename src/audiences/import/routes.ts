@@ -68,10 +68,12 @@ export async function importRoutes(app: App, { http, ...deps }: ImportDeps & { h
       operationId: 'importAudienceMembers',
       summary: 'Add members from a CSV file',
       description:
-        'A header names the column with the ids (`id`, `user_id`, `customer_id` …) or the hashes (`sha256_email`), and ' +
-        '`expires_at` when memberships end; a file with one column needs none. `?dry_run=true` shows how the file is ' +
-        'read. If more than 1 % of the rows are refused, nothing is loaded unless `?partial=true` is given. All others ' +
-        'become members in one moment, or none: an import that fails is sent again. Send files larger than 1 GB, or ' +
+        'A header names the column with the ids (`id`, `user_id`, `customer_id` …) or the hashes ' +
+        '(`sha256_email`), and `expires_at` when memberships end; a file with one column needs none. ' +
+        '`?dry_run=true` shows how the file is ' +
+        'read. If more than 1 % of the rows are refused, nothing is loaded unless `?partial=true` is given. All ' +
+        'others become members in one moment, or none: an import that fails is sent again. ' +
+        'Send files larger than 1 GB, or ' +
         'slower than 30 seconds, in several calls, or compressed by gzip.',
       tags,
       params,

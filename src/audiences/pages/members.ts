@@ -7,12 +7,12 @@ import { t } from '../../platform/i18n/messages.ts';
 import { csrfField, saveForm } from '../../shell/actions.ts';
 import { drawnChart } from '../../shell/chart.ts';
 import { card, notice } from '../../shell/components.ts';
-import { type Fields, fieldErrorsOf, hasRole, keyIn, viewerOf } from '../../shell/context.ts';
+import { type FieldErrors, type Fields, fieldErrorsOf, hasRole, keyIn, viewerOf } from '../../shell/context.ts';
 import { columns } from '../../shell/field-groups.ts';
+import { checkButton, fileCheckArea, fileFields, filePreview, readFileForm } from '../../shell/file-form.ts';
 import { count, momentText, percent, utc } from '../../shell/format.ts';
 import { createForm, type FormBuilder } from '../../shell/forms.ts';
-import type { Page } from '../../shell/layout.ts';
-import type { PageResult, Pages } from '../../shell/pages.ts';
+import { isFragmentRequest, type PageResult, type Pages } from '../../shell/pages.ts';
 import type { Upload } from '../../shell/uploads.ts';
 import { audiences, findAudience, listId } from '../audiences.ts';
 import type { Import } from '../import/imports.ts';
@@ -71,24 +71,32 @@ async function addMembers(
   const audienceId = await management.read(context, (work) => listId(work, key));
   const to = pathOf(context, key);
   const ids = fields.text('ids');
-  const refused = async (message: string): Promise<Page> => {
+  const bytes = upload?.bytes ?? Buffer.from(ids);
+  const file = readFileForm(fields, bytes);
+  const { options } = file;
+  const shown = async (errors: FieldErrors, check: Html = nothing): Promise<PageResult> => {
+    if (isFragmentRequest(context.request))
+      return { fragment: errors.length === 0 ? check : notice('failed', html`<p>${errors[0]?.message ?? ''}</p>`) };
     const { name } = await management.get(context, audiences, key);
-    const errors = [{ path: upload === null ? '/ids' : '/file', message }];
+    const typed = { ids, header: options.header ?? '', column: options.column ?? '', partial: options.isPartial };
     return {
       title: String(name),
       nav: 'audiences',
       trail: [{ text: t('audiences.title'), href: context.path('/audiences') }],
-      status: 422,
-      body: card(t('audiences.members'), addForm(context, to, createForm({ ids }, errors))),
+      status: errors.length === 0 ? 200 : 422,
+      body: card(t('audiences.members'), addForm(context, to, createForm(typed, errors), check)),
     };
   };
-  const bytes = upload?.bytes ?? Buffer.from(ids);
+  const refused = (message: string): Promise<PageResult> =>
+    shown([{ path: upload === null ? '/ids' : '/file', message }]);
   if (bytes.toString().trim() === '') return refused(t('audiences.nobody'));
   try {
     const target = { publisherId: context.publisher.id, audienceId };
-    const options = { isDryRun: false, isPartial: false, header: null, column: null };
-    const done = await importMembers(importDeps, target, Readable.from([bytes]), options);
-    return { to, done: 'imported' in done ? importedText(done.imported) : '' };
+    const isDryRun = upload !== null && !file.isChecked;
+    const done = await importMembers(importDeps, target, Readable.from([bytes]), { ...options, isDryRun });
+    if ('imported' in done) return { to, done: importedText(done.imported) };
+    const again = isFragmentRequest(context.request) ? nothing : html`<p>${t('files.chooseAgain')}</p>`;
+    return shown([], filePreview(done.checked, file, again));
   } catch (err) {
     const [{ path, message } = { path: '', message: '' }] = fieldErrorsOf(err);
     const [, line] = /^\/lines\/(\d+)$/.exec(path) ?? [];
@@ -153,7 +161,7 @@ const growthChart = (growth: readonly { atMs: number; members: number }[]): Html
     format: count,
   });
 
-function addForm(context: PublisherContext, to: string, form: FormBuilder): Html {
+function addForm(context: PublisherContext, to: string, form: FormBuilder, check: Html = nothing): Html {
   const file = html`
     <div class="label"><label for="f-members">${t('audiences.file')}</label></div>
     <input type="file" id="f-members" name="file" accept=".csv,.txt,text/csv,text/plain"
@@ -164,7 +172,11 @@ function addForm(context: PublisherContext, to: string, form: FormBuilder): Html
       ${csrfField(viewerOf(context.request))}
       ${form.textarea('ids', { label: t('audiences.ids'), hint: t('audiences.idsHint') })}
       ${form.custom('file', t('audiences.file'), file)}
-      <div class="form-end"><button class="button main">${t('audiences.add')}</button></div>
+      ${fileFields(form, { hasColumn: true })}
+      <div class="form-end">
+        ${checkButton(`${to}/members`)}<button class="button main">${t('audiences.add')}</button>
+      </div>
+      ${fileCheckArea(check)}
     </form>`;
 }
 

@@ -3,6 +3,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createApi, openFile } from '../../command-line/api.ts';
 import { exitCodes, idOption, type Run, textOption } from '../../command-line/command.ts';
+import { fileQueryOf, sayDryRun, sayErrors } from '../../command-line/file-options.ts';
+import type { DryRunView } from '../../platform/files/tally.ts';
 import { fileOf } from './catalogue.ts';
 
 const path = '/manage/v1/translations';
@@ -21,15 +23,20 @@ export const exportTranslations: Run = async (call) => {
   return exitCodes.ok;
 };
 
-type Imported = { data: { offers: number; texts: number; languages: string[] } };
+type Imported = { data: DryRunView & { offers: number; texts: number; languages: string[] } };
 
 export const importTranslations: Run = async (call) => {
   const file = await openFile(call, fileOf(call));
   const isDryRun = call.options['dry-run'] === true;
-  const query = isDryRun ? { dry_run: 'true' } : {};
-  const { data } = (await createApi(call).call('POST', path, { query, file })) as Imported;
-  call.out.data(data);
+  const asked = { query: fileQueryOf(call), file };
+  const { data } = (await createApi(call).call('POST', path, asked)) as Imported;
   const found = `${data.texts} texts of ${data.offers} offers`;
-  call.out.line(isDryRun ? `${found} would change. Nothing was written.` : `Changed ${found}.`);
+  if (isDryRun) {
+    call.out.line(`${found} would change.`);
+    return sayDryRun(call, data);
+  }
+  call.out.data(data);
+  call.out.line(`Changed ${found}.`);
+  sayErrors(call, data.errors);
   return exitCodes.ok;
 };

@@ -1,13 +1,24 @@
 import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { createApi } from '../../command-line/api.ts';
-import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
+import { type Call, CommandError, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
+import { fileQueryOf, sayDryRun, sayErrors } from '../../command-line/file-options.ts';
+import type { LayoutOptions } from '../../platform/files/layout.ts';
+import { readFileOptions } from '../../platform/files/query.ts';
+import type { DryRunView, FileTally } from '../../platform/files/tally.ts';
+import { openCodeFile } from '../loading/code-file.ts';
 
 type Stock = Record<'total' | 'given' | 'held' | 'left' | 'redeemed', number> & { low: boolean };
-type Added = Stock & { added: number; duplicate_count: number; duplicates: { line: number; code: string }[] };
+type Added = Stock &
+  Pick<DryRunView, 'bad' | 'errors' | 'warnings'> & {
+    added: number;
+    duplicate_count: number;
+    duplicates: { line: number; code: string }[];
+  };
 
-/** Bytes of a call: a million codes or more, and less than what a call takes. */
-const partBytes = 32 * 1024 * 1024;
+/** Largest file that goes in one call, and codes of a call for larger ones. */
+const maxCallBytes = 60 * 1024 * 1024;
+const codesPerPart = 500_000;
 
 const codesPath = (offer: string): string => `/manage/v1/offers/${offer}/coupon-codes`;
 
@@ -18,7 +29,7 @@ function offerOf({ args }: Call, most: number): string {
   return offer;
 }
 
-/** A large file goes in parts, one after the other: duplicates are found across them. */
+/** A file that is too large for a call is read here, and its codes go in parts. */
 export const addCoupons: Run = async (call) => {
   const offer = offerOf(call, 1);
   const [, file] = call.args;
@@ -26,42 +37,63 @@ export const addCoupons: Run = async (call) => {
   if ([file ?? '', pattern, shared].filter((one) => one !== '').length !== 1)
     throw usageError('Name a file, or --pattern with --count, or --shared.');
   const api = createApi(call);
-  const total = { added: 0, duplicates: 0 };
-  const send = async (asked: { body: unknown } | { file: Buffer }): Promise<Added> => {
+  const total = { added: 0, duplicates: 0, bad: 0 };
+  const send = async (asked: Parameters<typeof api.call>[2]): Promise<void> => {
     const { data } = (await api.call('POST', codesPath(offer), asked)) as { data: Added };
     total.added += data.added;
     total.duplicates += data.duplicate_count;
-    return data;
+    total.bad += data.bad;
+    for (const { code } of data.duplicates.slice(0, 10)) call.out.note(`  there already: ${code}`);
+    for (const { message } of data.warnings) call.out.note(message);
+    sayErrors(call, data.errors);
   };
   if (file === undefined) {
     await send({ body: pattern === '' ? { shared } : { pattern, count: Number(textOption(call, 'count')) } });
-  } else {
-    const { size } = await stat(file);
-    let sent = 0;
-    for await (const part of partsOf(file)) {
-      const { duplicates } = await send({ file: part });
-      sent += part.length;
-      call.out.note(`${Math.floor((100 * sent) / size)} %: ${total.added} added`);
-      for (const { code } of duplicates.slice(0, 10)) call.out.note(`  there already: ${code}`);
+  } else if ((await stat(file)).size <= maxCallBytes) {
+    const asked = { query: fileQueryOf(call), file: await readFile(file) };
+    if (call.options['dry-run'] === true) {
+      const { data } = (await api.call('POST', codesPath(offer), asked)) as { data: DryRunView };
+      return sayDryRun(call, data);
     }
+    await send(asked);
+  } else {
+    const { isDryRun, isPartial, ...layout } = readFileOptions(fileQueryOf(call));
+    const whole = await openCodeFile(createReadStream(file), layout);
+    for await (const _ of whole.lines); // counts the rows
+    if (isDryRun) return sayDryRun(call, whole.tally.view());
+    requireFewBad(whole.tally, isPartial);
+    for await (const part of partsOf(file, layout)) {
+      await send({ query: { header: 'present' }, file: part });
+      call.out.note(`${total.added} of ${whole.tally.rows()} added`);
+    }
+    total.bad += whole.tally.bad();
   }
   call.out.data(total);
-  call.out.line(`Added ${total.added} codes; ${total.duplicates} were there already.`);
+  call.out.line(`Added ${total.added} codes; ${total.duplicates} were there already; ${total.bad} rows were refused.`);
   return exitCodes.ok;
 };
 
-/** A file in parts that end with a line. */
-async function* partsOf(file: string): AsyncGenerator<Buffer> {
-  let rest: Buffer = Buffer.alloc(0);
-  for await (const chunk of createReadStream(file, { highWaterMark: 4 * 1024 * 1024 })) {
-    rest = Buffer.concat([rest, chunk as Buffer]);
-    if (rest.length < partBytes) continue;
-    const end = rest.lastIndexOf(10) + 1;
-    if (end === 0) continue;
-    yield rest.subarray(0, end);
-    rest = rest.subarray(end);
+function requireFewBad(tally: FileTally, isPartial: boolean): void {
+  try {
+    tally.requireFewBad(isPartial);
+  } catch (err) {
+    throw new CommandError(exitCodes.refused, (err as Error).message);
   }
-  if (rest.length > 0) yield rest;
+}
+
+/** The codes of a file as files of one column. */
+async function* partsOf(file: string, layout: LayoutOptions): AsyncGenerator<Buffer> {
+  let codes: string[] = [];
+  const part = (): Buffer => Buffer.from(['code', ...codes, ''].join('\n'));
+  for await (const line of (await openCodeFile(createReadStream(file), layout)).lines) {
+    if (line === null) continue;
+    const code = line.bytes.toString();
+    codes.push(/[",;\t]/.test(code) ? `"${code.replaceAll('"', '""')}"` : code);
+    if (codes.length < codesPerPart) continue;
+    yield part();
+    codes = [];
+  }
+  if (codes.length > 0) yield part();
 }
 
 export const showCoupons: Run = async (call) => {

@@ -6,6 +6,7 @@ import { createPacer } from '../../platform/lib/slices.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { blockSize, insertBlocks, type NewBlock, readAllCodes } from '../blocks.ts';
 import { maxCodeLength } from '../code-text.ts';
+import { markStock } from '../pools.ts';
 import type { Line } from './lines.ts';
 
 /** What a load has come to (codes). `named`: the first codes that the pool had already. */
@@ -31,7 +32,9 @@ export type LoadDeps = { pool: pg.Pool; secretBox: SecretBox; now: () => number 
  */
 export type CodeSource = {
   offerId: number;
-  lines: Iterable<Line | null>;
+  lines: Iterable<Line | null> | AsyncIterable<Line | null>;
+  /** Called once all lines are read; throws where none may be added. */
+  check?: () => void;
   total: number;
   wanted?: number;
   path: (line: number) => string;
@@ -55,10 +58,7 @@ export async function loadCodes(deps: LoadDeps, source: CodeSource): Promise<Loa
           offerId,
           result.added,
         ]);
-      await executor.query(
-        'update coupon_pools set drained_at = null where offer_id = $1 and drained_at is not null and $2 > 0',
-        [offerId, result.added],
-      );
+      if (result.added > 0) await markStock(executor, offerId, deps.now());
       return result;
     });
   } finally {
@@ -85,16 +85,18 @@ async function beginLoad(executor: Executor, offerId: number): Promise<number> {
 }
 
 async function readCodes(deps: LoadDeps, executor: Executor, source: CodeSource, first: number) {
-  const { offerId, lines, path, wanted = maxPoolCodes } = source;
+  const { offerId, lines, path, wanted = maxPoolCodes, check } = source;
   const pace = createPacer();
+  const stayActive = createHeartbeat(executor);
   const known = await knownCodes(deps, executor, offerId, pace);
   const result: Loaded = { added: 0, duplicates: 0, named: [] };
   const refused: ErrorDetail[] = [];
   const blocks = createBlockWriter(deps, executor, { offerId, first });
   let seen = 0;
-  for (const found of lines) {
+  for await (const found of lines) {
     if (found === null) {
       await pace();
+      await stayActive();
       continue;
     }
     const { bytes, start, end, line, problem } = found;
@@ -118,8 +120,37 @@ async function readCodes(deps: LoadDeps, executor: Executor, source: CodeSource,
     if (seen % lookEvery === 0) await pace();
     if (seen % reportEvery === 0) await report(deps, { offerId, received: seen, total: source.total });
   }
+  check?.();
   await blocks.end();
   return { result, refused };
+}
+
+/** Longest time without a statement (milliseconds): PostgreSQL ends a transaction that is idle for five seconds. */
+const heartbeatMs = 1000;
+
+function createHeartbeat(executor: Executor): () => Promise<void> {
+  let lastMs = performance.now();
+  return async () => {
+    if (performance.now() - lastMs < heartbeatMs) return;
+    await executor.query('select 1');
+    lastMs = performance.now();
+  };
+}
+
+/** Counts the codes of a file that occur twice in it, or that the pool has or had. */
+export async function countDuplicates(
+  deps: LoadDeps,
+  offerId: number,
+  lines: AsyncIterable<Line | null>,
+): Promise<number> {
+  const pace = createPacer();
+  const known = await knownCodes(deps, deps.pool, offerId, pace);
+  let duplicates = 0;
+  for await (const line of lines) {
+    if (line === null) await pace();
+    else if (!known.add(line.bytes, line.start, line.end)) duplicates += 1;
+  }
+  return duplicates;
 }
 
 async function knownCodes(

@@ -5,6 +5,7 @@ import { actionButton, csrfField, hiddenField } from '../../shell/actions.ts';
 import { badge, card, descriptionList, notice } from '../../shell/components.ts';
 import { type FieldErrors, hasRole } from '../../shell/context.ts';
 import { columns } from '../../shell/field-groups.ts';
+import { checkButton, fileCheckArea, fileFields } from '../../shell/file-form.ts';
 import { count, momentOr } from '../../shell/format.ts';
 import { createForm, type FormValues } from '../../shell/forms.ts';
 import { instantToLocal } from '../../shell/local-time.ts';
@@ -17,8 +18,8 @@ type Shown = { offerId: number; pool: PoolView | null; stock: StockView };
 export const cardId = 'coupons';
 export const fileField = 'codes_file';
 
-/** A form that was refused, with what was typed. */
-export type Refused = { form: 'add' | 'settings'; typed: FormValues; errors: FieldErrors };
+/** A form that was refused, with what was typed. `check`: the dry run of its file, which was not. */
+export type Refused = { form: 'add' | 'settings'; typed: FormValues; errors: FieldErrors; check?: Html };
 
 /** Name of the field with the end of the codes as it is stored, to the second. */
 export const expiresWas = 'expires_at.was';
@@ -42,6 +43,7 @@ export function couponCard(context: PublisherContext, shown: Shown, refused: Ref
 function stockPart({ publisher }: PublisherContext, pool: PoolView, stock: StockView): Html {
   const hours = stock.hours_left === null ? nothing : html` · ${t('coupons.hoursLeft', { hours: stock.hours_left })}`;
   const left = html`${count(stock.left)}${hours} ${stock.low ? badge(t('coupons.low'), 'warn') : nothing}`;
+  const ended = stock.expired ? badge(t('coupons.expired'), 'bad') : nothing;
   const { loading } = stock;
   return html`
     ${
@@ -50,7 +52,10 @@ function stockPart({ publisher }: PublisherContext, pool: PoolView, stock: Stock
     }
     ${loading !== null && notice('info', html`<p>${t('coupons.loading', { count: loading.received })}</p>`)}
     ${descriptionList([
-      [t('coupons.left'), pool.kind === 'shared' ? html`<code>${pool.shared_code ?? ''}</code>` : left],
+      [
+        t('coupons.left'),
+        pool.kind === 'shared' ? html`<code>${pool.shared_code ?? ''}</code> ${ended}` : html`${left} ${ended}`,
+      ],
       [t('coupons.given'), count(stock.given)],
       ...(stock.held > 0 ? [[t('coupons.held'), count(stock.held)] as const] : []),
       [t('coupons.redeemed'), count(stock.redeemed)],
@@ -73,7 +78,11 @@ function addForm(context: PublisherContext, path: string, refused: Refused | nul
         form.input('count', { label: t('coupons.count'), type: 'number' }),
         form.input('shared', { label: t('coupons.shared') }),
       ])}
-      <div class="form-end"><button class="button">${t('coupons.add')}</button></div>
+      ${fileFields(form, { hasColumn: true })}
+      <div class="form-end">
+        ${checkButton(`${path}/add`)}<button class="button">${t('coupons.add')}</button>
+      </div>
+      ${fileCheckArea(refused?.check ?? nothing)}
     </form>`;
 }
 

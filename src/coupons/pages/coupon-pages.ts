@@ -1,13 +1,15 @@
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { Html } from '../../platform/http/html.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
+import { notice } from '../../shell/components.ts';
 import { type FieldErrors, type Fields, fieldErrorsOf, formOf, keyIn } from '../../shell/context.ts';
+import { filePreview, readFileForm, warningText } from '../../shell/file-form.ts';
 import type { Page, Shell } from '../../shell/layout.ts';
 import { localToInstant } from '../../shell/local-time.ts';
-import type { PageResult } from '../../shell/pages.ts';
+import { isFragmentRequest, type PageResult } from '../../shell/pages.ts';
 import { typedValues } from '../../shell/row-list.ts';
 import type { Upload } from '../../shell/uploads.ts';
 import type { CouponService } from '../service.ts';
@@ -35,23 +37,41 @@ export function couponPages(app: App, services: Services): void {
         return { to, done: await work(context, fields, upload) };
       } catch (err) {
         const errors = fieldErrorsOf(err).map(inFile);
-        if (form !== null) return refusedPage(services, context, form, errors);
+        if (form !== null) return formPage(services, context, { form, errors });
         return { to, failed: errors.map(({ message }) => message).join(' ') };
       }
     };
   const callOf = (context: PublisherContext) =>
     [management.actorOf(context), context.publisher.id, keyIn(context)] as const;
 
-  pages.post(
-    '/offers/:key/coupons/add',
-    'manager',
-    act(async (context, fields, upload) => {
-      const call = callOf(context);
-      await service.count(...call); // another publisher's offer is not found, whatever is typed
-      const { added, duplicate_count: duplicates } = await service.add(...call, givenIn(fields, upload));
-      return t('coupons.added', { added, duplicates });
-    }, 'add'),
-  );
+  const add = act(async (context, fields, upload) => {
+    const call = callOf(context);
+    await service.count(...call); // another publisher's offer is not found, whatever is typed
+    const given = givenIn(fields, upload);
+    const done = Buffer.isBuffer(given)
+      ? await service.addFile(...call, given, readFileForm(fields, given).options)
+      : await service.add(...call, given);
+    const added = t('coupons.added', { added: done.added, duplicates: done.duplicate_count });
+    return [added, ...done.warnings.filter(({ code }) => code === 'weak_pattern').map(warningText)].join(' ');
+  }, 'add');
+  pages.post('/offers/:key/coupons/add', 'manager', async (context, fields, upload) => {
+    const file = upload === null ? null : readFileForm(fields, upload.bytes);
+    if (upload === null || file === null || file.isChecked) return add(context, fields, upload);
+    const isFragment = isFragmentRequest(context.request);
+    const call = callOf(context);
+    await service.count(...call);
+    try {
+      givenIn(fields, upload);
+      const view = await service.checkFile(...call, upload.bytes, file.options);
+      const again = isFragment ? nothing : html`<p>${t('files.chooseAgain')}</p>`;
+      const check = filePreview(view, file, again);
+      return isFragment ? { fragment: check } : formPage(services, context, { form: 'add', errors: [], check });
+    } catch (err) {
+      const errors = fieldErrorsOf(err).map(inFile);
+      if (!isFragment) return formPage(services, context, { form: 'add', errors });
+      return { fragment: notice('failed', html`<p>${errors.map(({ message }) => message).join(' ')}</p>`) };
+    }
+  });
   pages.post(
     '/offers/:key/coupons/settings',
     'manager',
@@ -78,11 +98,11 @@ export function couponPages(app: App, services: Services): void {
   );
 }
 
-async function refusedPage(
+/** The card of codes with a form as it was sent: refused, or with the dry run of its file. */
+async function formPage(
   { card }: Services,
   context: PublisherContext,
-  form: Refused['form'],
-  errors: FieldErrors,
+  { form, errors, check }: Omit<Refused, 'typed'>,
 ): Promise<Page> {
   const id = keyIn(context);
   const offers = context.path('/offers');
@@ -93,8 +113,11 @@ async function refusedPage(
       { text: t('nav.offers'), href: offers },
       { text: t('reports.offer', { id }), href: `${offers}/${id}` },
     ],
-    status: 422,
-    body: await card(context, Number(id), { form, typed: typedValues(formOf(context.request)), errors }),
+    status: errors.length === 0 ? 200 : 422,
+    body: await card(context, Number(id), {
+      ...{ form, typed: typedValues(formOf(context.request)), errors },
+      ...(check !== undefined && { check }),
+    }),
   };
 }
 

@@ -10,6 +10,7 @@ import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import { offerSchema } from '../answer-schemas.ts';
+import { offerAt } from '../offer-view.ts';
 import { buildCatalogueView, type CatalogueQuery, etagOf, pageOf } from './service.ts';
 
 /** Offers of one page (count). */
@@ -77,7 +78,7 @@ export async function catalogueRoutes(app: App, { auth, tokens, config, now }: C
       const { publisher } = caller;
       const { offers, next } = pageOf(caller, { ...keptTo(caller, readQuery(request.query)), nowMs: now() });
       const views = offers.map((offer) =>
-        buildCatalogueView(publisher, offer, { tokens, publicUrl: config.publicUrl }),
+        buildCatalogueView(publisher, offerAt(offer, now()), { tokens, publicUrl: config.publicUrl }),
       );
       const text = JSON.stringify({
         data: { offers: views, count: views.length, next_cursor: next === null ? null : String(next) },

@@ -85,7 +85,7 @@ type FetchSources = InputSources & {
 export function createOfferService(sources: FetchSources): OfferService {
   const { pool, flushPool, dbHealth, tokens, config, now, usage, slices, model, batchMeters, eventsStoredUntil } =
     sources;
-  const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes() });
+  const renderer = createRenderer({ publicUrl: config.publicUrl, tokens, qrCodes: createQrCodes(), now });
   const failFast = createFailFast(dbHealth);
   const placements = createPlacements(pool, failFast);
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);

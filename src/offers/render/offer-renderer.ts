@@ -3,7 +3,7 @@ import type { Offer, Publisher, Theme } from '../../catalog/types.ts';
 import type { Pieces } from '../../platform/http/hot-routes.ts';
 import type { Wanted } from '../../platform/i18n/reader.ts';
 import { type TokenCodec, tokenLength } from '../../platform/security/tracking-token.ts';
-import { buildOfferView, clickUrl, fillCopy, hasMacros, type MacroValues } from '../offer-view.ts';
+import { buildOfferView, clickUrl, fillCopy, hasMacros, type MacroValues, offerAt } from '../offer-view.ts';
 import type { QrCodes } from '../qr.ts';
 
 /** The members of an answer that its offers depend on. */
@@ -41,10 +41,10 @@ const variantFor = (hasUser: boolean): 'plain' | 'saveable' => (hasUser ? 'savea
 /** A token has one byte for it; offers further down an offerwall count as the last. */
 const maxPosition = 255;
 
-export type RendererDeps = { publicUrl: string; tokens: TokenCodec; qrCodes: QrCodes };
+export type RendererDeps = { publicUrl: string; tokens: TokenCodec; qrCodes: QrCodes; now: () => number };
 
 /** Renders offers: one template for each offer and publisher; an offer with macros is rendered for each request. */
-export function createOfferRenderer({ publicUrl, tokens, qrCodes }: RendererDeps): OfferRenderer {
+export function createOfferRenderer({ publicUrl, tokens, qrCodes, now }: RendererDeps): OfferRenderer {
   const compiledOf = createCompiledOffers((publisher, offer) =>
     clickUrl(publicUrl, tokens.mint(linkClaims(publisher, offer))),
   );
@@ -74,8 +74,10 @@ export function createOfferRenderer({ publicUrl, tokens, qrCodes }: RendererDeps
       }
       return missing === undefined ? undefined : Promise.all(missing);
     },
-    render: (answer, offer, token) =>
-      hasMacros(offer.copy) ? view(answer, offer, token) : { template: templateOf(answer, offer), token },
+    render: (answer, known, token) => {
+      const offer = offerAt(known, now());
+      return hasMacros(offer.copy) ? view(answer, offer, token) : { template: templateOf(answer, offer), token };
+    },
     tokenOf: (answer, offer, position) =>
       tokens.mint({
         publisherId: answer.publisher.id,

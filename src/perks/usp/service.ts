@@ -105,7 +105,7 @@ export function createUspService({ dbHealth, batchMeters, now, ...written }: Usp
     const context = { coupons: written.coupons, offers: caller.snapshot.offers };
     const selection = { session, selected: session.selected };
     const isGiven = session.wrappedAt !== null && hasCodes({ session, caller });
-    const coupons = isGiven ? await failFast(() => findSessionCoupons(pool, context, selection)) : noCoupons;
+    const coupons = isGiven ? await failFast(() => findSessionCoupons(pool, context, selection, now())) : noCoupons;
     return viewOf(session, now(), coupons);
   }
 

@@ -5,7 +5,14 @@ import { localise } from '../../catalog/translations.ts';
 import type { Config } from '../../config.ts';
 import type { Coupon } from '../../coupons/coupon.ts';
 import type { CouponIssuer } from '../../coupons/issuer.ts';
-import { buildOfferView, clickUrl, fillCopy, type OfferView, sharedCouponOf } from '../../offers/offer-view.ts';
+import {
+  buildOfferView,
+  clickUrl,
+  fillCopy,
+  type OfferView,
+  offerAt,
+  sharedCouponOf,
+} from '../../offers/offer-view.ts';
 import type { Executor } from '../../platform/db/pool.ts';
 import { wantedOf } from '../../platform/i18n/reader.ts';
 import type { TokenClaims, TokenCodec } from '../../platform/security/tracking-token.ts';
@@ -45,7 +52,11 @@ export function createSavedOffers({
       const known = offers.get(offerId);
       const publisher = publishers.get(publisherId);
       if (known === undefined || publisher === undefined || !isKnownTo(known, publisherId)) return [];
-      const offer = localise(known, item.language === null ? publisher.language : wantedOf(item.language), publisher);
+      const offer = localise(
+        offerAt(known, now()),
+        item.language === null ? publisher.language : wantedOf(item.language),
+        publisher,
+      );
       const qrClaims: TokenClaims = { publisherId, sessionId: null, offerId, campaignId, position: 0, dev: false };
       const sessionClaims = { ...qrClaims, sessionId, position };
       // Clicks belong to the session of the save while its token is valid; later to none, like those of a QR code.
@@ -58,7 +69,7 @@ export function createSavedOffers({
           view,
           qrUrl: clickUrl(publicUrl, tokens.mint(qrClaims)),
           savedAt: item.savedAt,
-          coupon: sharedCouponOf(offer),
+          coupon: sharedCouponOf(offer, now()),
           state: isServedTo(offer, publisher) && phaseOf(offer.campaign, now()) !== 'over' ? 'active' : 'expired',
         },
       ];
@@ -66,11 +77,11 @@ export function createSavedOffers({
   };
 }
 
-type CouponDeps = { pool: Executor; catalog: CatalogStore; coupons: CouponIssuer };
+type CouponDeps = { pool: Executor; catalog: CatalogStore; coupons: CouponIssuer; now: () => number };
 
 /** Saved offers with the codes that their user has. */
 export async function withCoupons(
-  { pool, catalog, coupons }: CouponDeps,
+  { pool, catalog, coupons, now }: CouponDeps,
   saved: readonly SavedOffer[],
 ): Promise<readonly SavedOffer[]> {
   const { offers } = catalog.current();
@@ -79,7 +90,7 @@ export async function withCoupons(
     return offer === undefined || offer.coupon === null ? [] : [{ ...item, offer, dev: false }];
   });
   if (wants.length === 0) return saved;
-  const found = await coupons.find(pool, wants);
+  const found = await coupons.find(pool, wants, now());
   const byOffer = new Map(wants.map(({ offerId }, index) => [offerId, found[index] ?? null]));
   return saved.map((one) => ({ ...one, coupon: byOffer.get(one.item.offerId) ?? one.coupon }));
 }

@@ -101,8 +101,8 @@ export function createWalletService(deps: WalletDeps): WalletService {
       const isGiven = isNew && offer.coupon?.giveAt === 'save';
       const [coupon] = isGiven ? await deps.coupons.give(executor, wants, atMs) : [];
       if (recipient !== null && recorded) {
-        const [had] = isGiven ? [coupon] : await deps.coupons.find(executor, wants);
-        const endsAtMs = savedUntilMs(offer, had ?? sharedCouponOf(offer));
+        const [had] = isGiven ? [coupon] : await deps.coupons.find(executor, wants, atMs);
+        const endsAtMs = savedUntilMs(offer, had ?? sharedCouponOf(offer, atMs));
         if (endsAtMs !== null) await deps.messages.remind(executor, { ...item, recipient, nowMs: atMs, endsAtMs });
       }
       if (!isNew) return;

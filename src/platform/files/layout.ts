@@ -224,7 +224,10 @@ const ambiguous = (records: readonly FileRecord[], message: string): AppError =>
   new AppError('ambiguous_header', { message, details: firstRows(records) });
 
 const unknownHeader = (records: readonly FileRecord[]): AppError =>
-  new AppError('unknown_header', { message: `No column has a known name. ${byColumn}`, details: firstRows(records) });
+  new AppError('unknown_header', {
+    message: 'No column has a known name. Name the column: ?column=customer_id or ?column=2.',
+    details: firstRows(records),
+  });
 
 const unsupportedSeparator = (mark: string): AppError =>
   new AppError('invalid_request', {

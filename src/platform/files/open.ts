@@ -11,14 +11,14 @@ export type FileRow = { line: number; lines: number; cells: readonly string[]; p
 
 export type DelimitedFile = {
   layout: Layout;
-  /** The rows below the header, in batches. Can be read once. */
+  /** The rows below the header, in batches, of which some are empty. Can be read once. */
   batches: AsyncGenerator<FileRow[], void>;
 };
 
 /**
  * Opens a delimited file: detects encoding, separator, header and columns, and streams its rows with bounded memory.
  * Reading pauses between slices, so that requests do not wait.
- * @throws AppError ambiguous_header, unknown_header, invalid_request; `batches` throws invalid_request for broken quotes
+ * @throws AppError ambiguous_header, unknown_header, invalid_request; `batches` throws it for broken quotes
  */
 export async function openDelimitedFile<Role extends string>(
   source: FileSource,
@@ -66,7 +66,7 @@ async function* readRows(
       if (hasHeader && header === null) header = headerText(record.cells);
       else rows.push({ ...record, problem: problemOf(record, { columns: columns.length, header, isStrict }) });
     }
-    if (rows.length > 0) yield rows;
+    yield rows;
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Coupon, CouponWant } from '../../coupons/coupon.ts';
 import type { CouponIssuer } from '../../coupons/issuer.ts';
+import { offerAt } from '../../offers/offer-view.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import { uuids } from '../../platform/db/binary-array.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
@@ -34,7 +35,7 @@ export function createClickCoupons({ pool, dbHealth, batchMeters, coupons }: Dep
       // The token of a QR code has no user, and a bot is none.
       const isUser = claims.sessionId !== null && suspicious !== 'bot';
       const code = isAsked && isUser ? await batcher.add(click) : null;
-      return code ?? click.offer.coupon?.sharedCode ?? null;
+      return code ?? offerAt(click.offer, click.event.atMs).coupon?.sharedCode ?? null;
     },
     drain: batcher.drain,
   };
@@ -57,7 +58,7 @@ async function codesOf(executor: Executor, coupons: CouponIssuer, clicks: readon
   const [given, others] = [wants.filter(isGiven), wants.filter((want) => !isGiven(want))];
   const atMs = Math.max(0, ...clicks.map(({ event }) => event.atMs));
   if (given.length > 0) put(given, await coupons.give(executor, given, atMs));
-  if (others.length > 0) put(others, await coupons.find(executor, others));
+  if (others.length > 0) put(others, await coupons.find(executor, others, atMs));
   return codes;
 }
 

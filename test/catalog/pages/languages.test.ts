@@ -85,13 +85,19 @@ test('the languages of all offers show how far they are, and files go out and in
   const page = await openAs(browser, manager, demo.url, `${base}/languages`);
   const upload = async (text: string) => {
     await page.getByLabel('CSV file').setInputFiles({ name: 'a.csv', mimeType: 'text/csv', buffer: Buffer.from(text) });
-    await page.getByRole('button', { name: 'Import' }).click();
+    await page.getByRole('button', { name: 'Check file' }).click();
   };
   await upload('offer_id,text,de\n1,title,Neu\n1,cta_yes,Ja');
+  await page.getByText('2 texts of 1 offers would change.').waitFor();
+  await page.getByRole('cell', { name: 'Neu' }).waitFor();
+  expect((await stored()).translations).toEqual({ de: { title: 'Halber Preis' } });
+  expect(await violations(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Import 2 rows' }).click();
   await page.getByText('2 texts of 1 offer changed.').waitFor();
   expect((await stored()).translations).toEqual({ de: { title: 'Neu', cta_yes: 'Ja' } });
   await upload('offer_id,text,de\n1,title,Neuer\n0,cta_yes,Ja');
-  await page.getByText('Nothing was imported. 1 error: /lines/3/offer_id').waitFor();
+  await page.getByText('Line 3: offer_id: must be the id of an offer').waitFor();
+  expect(await page.getByRole('button', { name: 'Import' }).count()).toBe(0);
   expect((await stored()).translations.de?.title).toBe('Neu');
   expect(await violations(page)).toEqual([]);
 });

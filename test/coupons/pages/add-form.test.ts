@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 
 /** Submits the form as a browser does: with a file, of which an empty one means that none was chosen. */
-async function add(language: string, fields: Record<string, string>, file = ''): Promise<string[]> {
+async function send(language: string, fields: Record<string, string>, file = '') {
   const form = new FormData();
   const token = me.cookie.split('=')[1] ?? '';
   for (const [name, value] of Object.entries({
@@ -27,7 +27,7 @@ async function add(language: string, fields: Record<string, string>, file = ''):
     form.append(name, value);
   form.append('codes_file', new File([file], file === '' ? '' : 'codes.csv', { type: 'text/csv' }));
   const body = new Response(form);
-  const answer = await t.app.inject({
+  return t.app.inject({
     method: 'POST',
     url: `/dashboard/p/${t.publisher.id}/offers/1/coupons/add`,
     headers: {
@@ -36,6 +36,10 @@ async function add(language: string, fields: Record<string, string>, file = ''):
     },
     payload: Buffer.from(await body.arrayBuffer()),
   });
+}
+
+async function add(...given: Parameters<typeof send>): Promise<string[]> {
+  const answer = await send(...given);
   expect(answer.statusCode).toBe(422);
   expect(answer.body).toContain('href="#f-codes_file"');
   return errorsIn(answer.body);
@@ -51,8 +55,26 @@ test.each([
   expect(await add(language, { shared: 'ONE' }, 'A-1\nB-2\n')).toEqual([message]);
 });
 
-test('a line of a file that cannot be a code is named at the file', async () => {
-  const long = `A-1\n${'x'.repeat(201)}\n`;
-  expect(await add('en', {}, long)).toEqual(['Line 2: has 201 characters; a code may have 200.']);
-  expect(await add('de', {}, long)).toEqual(['Zeile 2: hat 201 Zeichen; ein Code darf 200 haben.']);
+test('a file is imported once its dry run was shown, and another one is not', async () => {
+  const checked = (body: string): string => /name="checked" value="(\w+)"/.exec(body)?.[1] ?? '';
+  const file = 'Voucher\nA-1\nB-2\n';
+  const shown = await send('en', {}, file);
+  expect(shown.statusCode).toBe(200);
+  expect(shown.body).toContain('Import 2 rows');
+  const other = await send('en', { checked: checked(shown.body) }, 'Voucher\nC-3\n');
+  expect(other.statusCode).toBe(200);
+  expect(other.body).toContain('Import 1 row');
+  const count = async () => (await t.pool.query('select count(*)::int as count from coupon_blocks')).rows[0].count;
+  expect(await count()).toBe(0);
+  expect((await send('en', { checked: checked(shown.body) }, file)).statusCode).toBe(303);
+  expect(await count()).toBe(1);
+});
+
+test.each([
+  ['en', 'Line 2: has 201 characters; a code may have 200'],
+  ['de', 'Zeile 2: hat 201 Zeichen; ein Code darf 200 haben'],
+])('a line of a file that cannot be a code is named in %s, and nothing can be imported', async (language, text) => {
+  const { body } = await send(language, {}, `A-1\n${'x'.repeat(201)}\n`);
+  expect(body).toContain(text);
+  expect(body).not.toContain('name="checked"');
 });

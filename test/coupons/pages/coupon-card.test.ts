@@ -36,17 +36,20 @@ const post = (user: TestUser, path: string) =>
   );
 
 test.each([
-  ['en-GB', 1, 'File with one code a line', 'Add codes', '2 codes added; 1 were there already.', 'Terms of the code'],
-  ['de-DE', 2, 'Datei mit einem Code je Zeile', 'Codes hinzufügen', '2 Codes hinzugefügt; 1', 'Bedingungen des Codes'],
+  ['en-GB', 1, 'CSV file', 'Check file', 'Import 3 rows', '2 codes added; 1 were there already.', 'Terms of the code'],
+  ['de-DE', 2, 'CSV-Datei', 'Datei prüfen', '3 Zeilen importieren', '2 Codes hinzugefügt; 1', 'Bedingungen des Codes'],
 ] as const)('in %s a manager uploads codes, sees the stock and sets how they are given', async (...words) => {
-  const [locale, offer, file, add, added, terms] = words;
+  const [locale, offer, file, check, importing, added, terms] = words;
   const page = await openAs(browser, await signInAs(demo.t, 'manager'), demo.url, `${base}/${offer}`, { locale });
   await page.getByLabel(file).setInputFiles({
     name: 'codes.csv',
     mimeType: 'text/csv',
     buffer: Buffer.from('code\nA-1\nB-2\nA-1\n'),
   });
-  await page.getByRole('button', { name: add }).click();
+  await page.getByRole('button', { name: check }).click();
+  await page.getByRole('cell', { name: 'B-2' }).waitFor();
+  expect(await violations(page)).toEqual([]);
+  await page.getByRole('button', { name: importing }).click();
   await page.getByText(added).first().waitFor();
   expect(await stored(offer)).toMatchObject({ drained_at: null });
   await page.getByLabel(terms).fill('Once');
@@ -85,7 +88,7 @@ test('a form that is refused says at which field, in the words of the page, and 
   expect(await violations(page)).toEqual([]);
   await page.locator('[name="pattern"]').fill('KURZ-#');
   await page.locator('[name="count"]').fill('500');
-  await page.locator('form[action$="/coupons/add"] button').click();
+  await page.locator('form[action$="/coupons/add"] button').last().click();
   await page.getByRole('alert').getByRole('link', { name: 'Oder nach einem Muster erzeugt' }).waitFor();
   expect(await page.locator('[name="pattern"]').inputValue()).toBe('KURZ-#');
 });

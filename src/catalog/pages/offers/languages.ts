@@ -3,13 +3,14 @@ import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { canonicalTag } from '../../../platform/lib/language-tags.ts';
 import { csrfField } from '../../../shell/actions.ts';
-import { badge, card, emptyState, link, linkButton, table } from '../../../shell/components.ts';
-import { fieldErrorsOf, hasRole, queryText } from '../../../shell/context.ts';
+import { badge, card, emptyState, link, linkButton, notice, table } from '../../../shell/components.ts';
+import { type Fields, fieldErrorsOf, hasRole, queryText } from '../../../shell/context.ts';
 import { columns } from '../../../shell/field-groups.ts';
+import { checkButton, fileCheckArea, fileFields, filePreview, readFileForm } from '../../../shell/file-form.ts';
 import { count, languageName } from '../../../shell/format.ts';
 import { createForm } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
-import type { PageResult, Pages } from '../../../shell/pages.ts';
+import { isFragmentRequest, type PageResult, type Pages } from '../../../shell/pages.ts';
 import type { Upload } from '../../../shell/uploads.ts';
 import type { PublisherContext } from '../../publisher-pages.ts';
 import {
@@ -36,32 +37,42 @@ export function languagePages(pages: Pages<PublisherContext>, services: PageServ
     const download = await management.read(context, (work) => exportTranslations(work, filter));
     return { download, type: 'text/csv; charset=utf-8', name: `translations-${context.publisher.id}.csv` };
   });
-  pages.post(`${path}/import`, 'manager', (context, _fields, upload) => importFile(services, context, upload));
+  pages.post(`${path}/import`, 'manager', (context, fields, upload) => importFile(services, context, fields, upload));
 }
 
 /** The tags of a list that are some. */
 const tagsIn = (list: string): string[] => list.split(/[\s,]+/).flatMap((name) => canonicalTag(name) ?? []);
 
 async function importFile(
-  { management }: PageServices,
+  services: PageServices,
   context: PublisherContext,
+  fields: Fields,
   upload: Upload | null,
 ): Promise<PageResult> {
   const to = context.path(path);
-  if (upload === null) return { to, failed: t('offers.chooseFile') };
-  if (upload.bytes.length > maxTranslationBytes) return { to, failed: t('errors.uploadTooLarge') };
+  const isFragment = isFragmentRequest(context.request);
+  const failed = (text: string): PageResult =>
+    isFragment ? { fragment: notice('failed', html`<p>${text}</p>`) } : { to, failed: text };
+  if (upload === null) return failed(t('offers.chooseFile'));
+  if (upload.bytes.length > maxTranslationBytes) return failed(t('errors.uploadTooLarge'));
+  const file = readFileForm(fields, upload.bytes);
+  const options = { ...file.options, isDryRun: !file.isChecked };
   try {
-    const options = { isDryRun: false, isPartial: false, header: null, column: null };
-    const found = await runImport(options, (run) => management.write(context, run), upload.bytes);
-    return { to, done: t('languages.imported', { texts: found.texts, offers: found.offers }) };
+    const write = (run: Parameters<Parameters<typeof runImport>[1]>[0]) => services.management.write(context, run);
+    const found = await runImport(options, write, upload.bytes);
+    const counts = { texts: found.texts, offers: found.offers };
+    if (file.isChecked) return { to, done: t('languages.imported', counts) };
+    const again = isFragment ? nothing : html`<p>${t('files.chooseAgain')}</p>`;
+    const preview = filePreview(found.file, file, html`<p>${t('languages.wouldChange', counts)}</p>${again}`);
+    return isFragment ? { fragment: preview } : overview(services, context, preview);
   } catch (err) {
     const errors = fieldErrorsOf(err);
     const first = errors.slice(0, 3).map((error) => `${error.path} ${error.message}`);
-    return { to, failed: t('languages.refused', { count: errors.length, first: first.join('; ') }) };
+    return failed(t('languages.refused', { count: errors.length, first: first.join('; ') }));
   }
 }
 
-async function overview({ management }: PageServices, context: PublisherContext): Promise<Page> {
+async function overview({ management }: PageServices, context: PublisherContext, check = nothing): Promise<Page> {
   const counts = await management.read(context, countTranslations);
   const tag = canonicalTag(queryText(context, 'tag'));
   return {
@@ -71,7 +82,7 @@ async function overview({ management }: PageServices, context: PublisherContext)
     body: html`
       ${counts.length === 0 ? noLanguages(context) : countsTable(context, counts)}
       ${tag !== null && (await untranslatedCard(management, context, tag))}
-      ${filesCard(context)}`,
+      ${filesCard(context, check)}`,
   };
 }
 
@@ -117,7 +128,7 @@ async function untranslatedCard(
   return card(t('languages.toTranslate', { language: languageName(tag) }), list);
 }
 
-function filesCard(context: PublisherContext): Html {
+function filesCard(context: PublisherContext, check: Html): Html {
   const form = createForm({});
   const to = context.path(path);
   const file = html`
@@ -133,8 +144,9 @@ function filesCard(context: PublisherContext): Html {
   const importing = hasRole(context.viewer.user.role, 'manager')
     ? html`
       <form class="form upload" method="post" enctype="multipart/form-data" action="${to}/import">
-        ${csrfField(context.viewer)}${file}
-        <div class="form-end"><button class="button">${t('languages.import')}</button></div>
+        ${csrfField(context.viewer)}${file}${fileFields(form, { hasColumn: false })}
+        <div class="form-end">${checkButton(`${to}/import`)}</div>
+        ${fileCheckArea(check)}
       </form>`
     : nothing;
   return card(t('languages.files'), html`${exporting}${importing}`, { lead: t('languages.filesLead') });

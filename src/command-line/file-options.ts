@@ -1,0 +1,50 @@
+import type { DryRunView } from '../platform/files/tally.ts';
+import { type Call, exitCodes, flag, type Option, text, textOption } from './command.ts';
+
+/** Options of commands that import a file (docs/reading-input.md#files). `isList`: its column can be named. */
+export const fileOptions = ({ isList }: { isList: boolean }): Record<string, Option> => ({
+  'dry-run': flag('shows how the file is read; writes nothing'),
+  partial: flag('loads the other rows when more than 1 % are refused'),
+  ...(isList && {
+    header: text('present|absent', 'whether the first row is a header; default: Perkwire finds out'),
+    column: text('NAME|NUMBER', 'the column with the values, where the file has several'),
+  }),
+});
+
+/** The query of an import by the options of its command. */
+export function fileQueryOf(call: Call): Record<string, string> {
+  const [header, column] = [textOption(call, 'header'), textOption(call, 'column')];
+  return {
+    ...(call.options['dry-run'] === true && { dry_run: 'true' }),
+    ...(call.options.partial === true && { partial: 'true' }),
+    ...(header !== '' && { header }),
+    ...(column !== '' && { column }),
+  };
+}
+
+const separatorNames = { ',': 'comma', ';': 'semicolon', '\t': 'tab' } as const;
+
+/** Prints a dry run. @returns the exit code: a problem where rows are refused */
+export function sayDryRun({ out }: Pick<Call, 'out'>, view: DryRunView): number {
+  out.data(view);
+  const separator = view.separator === null ? 'none, one column' : separatorNames[view.separator];
+  out.line(`Separator: ${separator}. Header: ${view.header ? 'yes' : 'no'}.`);
+  for (const [at, { name, used_as: role }] of view.columns.entries())
+    out.line(`Column ${at + 1}${name === null ? '' : ` "${name}"`}: ${role ?? 'not used'}`);
+  out.line(`${view.rows} rows, ${view.bad} refused, ${view.duplicates} duplicates. Nothing was written.`);
+  for (const { line, values } of view.sample)
+    out.line(
+      `  line ${line}: ${Object.entries(values)
+        .map(([role, value]) => `${role}=${value}`)
+        .join('  ')}`,
+    );
+  for (const { message } of view.warnings) out.note(message);
+  sayErrors({ out }, view.errors);
+  return view.bad === 0 ? exitCodes.ok : exitCodes.problem;
+}
+
+/** Prints refused rows. */
+export function sayErrors({ out }: Pick<Call, 'out'>, errors: DryRunView['errors']): void {
+  for (const { line, column, message } of errors)
+    out.note(`line ${line}${column === null ? '' : `, ${column}`}: ${message}`);
+}

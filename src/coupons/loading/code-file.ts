@@ -1,0 +1,56 @@
+import type { FileSource } from '../../platform/files/decode.ts';
+import type { LayoutOptions } from '../../platform/files/layout.ts';
+import type { FileFormat } from '../../platform/files/names.ts';
+import { type DelimitedFile, openDelimitedFile } from '../../platform/files/open.ts';
+import { createFileTally, type FileTally } from '../../platform/files/tally.ts';
+import { cleanValue, shownValue } from '../../platform/files/values.ts';
+import { refuseCode } from '../code-text.ts';
+import type { Line } from './lines.ts';
+
+/** Columns of a file of codes, as shops export them (docs/reading-input.md#columns). */
+const codeFormat: FileFormat<'code'> = {
+  columns: {
+    code: [
+      ...['codes', 'coupon', 'coupons', 'coupon_code', 'coupon_codes', 'voucher', 'vouchers', 'voucher_code'],
+      ...['voucher_codes', 'discount', 'discount_code', 'discount_codes', 'promo_code', 'promo_codes', 'promo'],
+      ...['promotion_code', 'promotional_code', 'gift_card_code', 'offer_code', 'Gutschein', 'Gutscheine'],
+      ...['Gutscheincode', 'Gutscheincodes', 'Gutscheinnummer', 'Rabattcode', 'Rabattcodes', 'Aktionscode'],
+    ],
+  },
+  identifiers: ['code'],
+};
+
+/** The codes of a file, and the counts of its rows. */
+export type CodeFile = { lines: AsyncGenerator<Line | null, void>; tally: FileTally };
+
+/** @throws AppError ambiguous_header, unknown_header, invalid_request */
+export async function openCodeFile(source: FileSource, options: LayoutOptions): Promise<CodeFile> {
+  const file = await openDelimitedFile(source, codeFormat, options);
+  const tally = createFileTally(file.layout);
+  return { lines: readCodes(file, tally), tally };
+}
+
+/** The same object for every code: read it before the next. null: a place to pause. */
+async function* readCodes({ layout, batches }: DelimitedFile, tally: FileTally): AsyncGenerator<Line | null, void> {
+  const at = layout.columns.findIndex(({ role }) => role === 'code');
+  const line: Line = { bytes: Buffer.alloc(0), start: 0, end: 0, line: 0, problem: null };
+  for await (const batch of batches) {
+    yield null;
+    for (const row of batch) {
+      const cell = row.cells[at] ?? '';
+      const values = (): Record<string, string> => ({ code: shownValue(cell) });
+      const clean = row.problem === null ? cleanValue(cell) : { problem: row.problem };
+      const problem = 'problem' in clean ? clean.problem : refuseCode(clean.value);
+      if ('problem' in clean || problem !== null) {
+        tally.refuse(row, { message: problem ?? '' }, values);
+        continue;
+      }
+      tally.addArtefact(clean.artefact);
+      tally.accept(row, values);
+      line.bytes = Buffer.from(clean.value);
+      line.end = line.bytes.length;
+      line.line = row.line;
+      yield line;
+    }
+  }
+}

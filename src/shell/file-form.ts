@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto';
+import type { FileOptions } from '../platform/files/query.ts';
+import type { DryRunView, FileWarning } from '../platform/files/tally.ts';
+import { type Html, html, nothing } from '../platform/http/html.ts';
+import { type MessageKey, t } from '../platform/i18n/messages.ts';
+import { apiText } from './api-text.ts';
+import { descriptionList, notice, table } from './components.ts';
+import type { Fields } from './context.ts';
+import { columns } from './field-groups.ts';
+import { count } from './format.ts';
+import type { FormBuilder } from './forms.ts';
+
+/** What a form says of its file. `isChecked`: the dry run of this very file was shown. */
+export type FileForm = { options: FileOptions; checked: string; isChecked: boolean };
+
+/** Reads the fields of `fileFields`. @param bytes the file that comes with them */
+export function readFileForm(fields: Fields, bytes: Buffer): FileForm {
+  const header = fields.text('header');
+  const column = fields.text('column').trim();
+  const options: FileOptions = {
+    isDryRun: false,
+    isPartial: fields.text('partial') === 'on',
+    header: header === 'present' || header === 'absent' ? header : null,
+    column: column === '' ? null : column,
+  };
+  const checked = createHash('sha256').update(bytes).update(JSON.stringify(options)).digest('hex');
+  return { options, checked, isChecked: fields.text('checked') === checked };
+}
+
+/** Fields that say how a file is read. `hasColumn`: the file is a list whose column can be named. */
+export const fileFields = (form: FormBuilder, { hasColumn }: { hasColumn: boolean }): Html => html`
+  ${
+    hasColumn &&
+    columns([
+      form.select('header', {
+        label: t('files.header'),
+        choices: (['', 'present', 'absent'] as const).map((value) => ({
+          value,
+          text: t('files.headerChoice', { header: value }),
+        })),
+      }),
+      form.input('column', { label: t('files.column'), hint: t('files.columnHint') }),
+    ])
+  }
+  ${form.checkbox('partial', { label: t('files.partial') })}`;
+
+/** Button that checks the file of its form; the result is shown in place of what is in `#file-check`. */
+export const checkButton = (at: string): Html => html`
+  <button class="button" formaction="${at}" hx-post="${at}" hx-encoding="multipart/form-data" hx-target="#file-check"
+    hx-swap="innerHTML" hx-disabled-elt="this">${t('files.check')}</button>`;
+
+/** Place of the dry run in a form. @param content what is shown where no script runs */
+export const fileCheckArea = (content: Html): Html => html`<div id="file-check" aria-live="polite">${content}</div>`;
+
+/** A dry run: how the file is read, its first rows, counts and warnings, and the button that imports it. */
+export function filePreview(view: DryRunView, { checked, options }: FileForm, note: Html = nothing): Html {
+  const { rows, bad, duplicates } = view;
+  const isRefused = rows === bad || (bad > 0.01 * rows && !options.isPartial);
+  return html`
+    <h3>${t('files.preview')}</h3>
+    ${descriptionList([
+      [t('files.separator'), t('files.separatorName', { separator: separatorName(view.separator) })],
+      [t('files.header'), t(view.header ? 'files.hasHeader' : 'files.hasNoHeader')],
+      [t('files.columns'), columnList(view.columns)],
+      [t('files.rows'), count(rows)],
+      [t('files.bad'), count(bad)],
+      [t('files.duplicates'), count(duplicates)],
+    ])}
+    ${note}
+    ${view.warnings.length > 0 && notice('warn', listOf(view.warnings.map(warningText)))}
+    ${view.sample.length > 0 && sampleTable(view)}
+    ${view.errors.length > 0 && listOf(view.errors.slice(0, maxErrors).map(errorText))}
+    ${
+      isRefused
+        ? notice('failed', html`<p>${t(rows === 0 ? 'files.empty' : 'files.tooManyBad')}</p>`)
+        : html`<input type="hidden" name="checked" value="${checked}">
+          <div class="form-end"><button class="button main">${t('files.import', { rows: rows - bad })}</button></div>`
+    }`;
+}
+
+/** Refused rows that a page names (count). */
+const maxErrors = 10;
+
+const listOf = (texts: readonly string[]): Html => html`<ul>${texts.map((text) => html`<li>${text}</li>`)}</ul>`;
+
+const separatorName = (separator: DryRunView['separator']): string =>
+  separator === ',' ? 'comma' : separator === ';' ? 'semicolon' : separator === null ? 'none' : 'tab';
+
+const columnList = (found: DryRunView['columns']): string =>
+  found
+    .map(({ name, used_as: role }, at) => {
+      const column = name ?? t('files.columnNumber', { number: at + 1 });
+      return role === null ? t('files.unused', { column }) : name === role ? column : `${column} → ${role}`;
+    })
+    .join(', ');
+
+function sampleTable({ sample }: DryRunView): Html {
+  const roles = [...new Set(sample.flatMap(({ values }) => Object.keys(values)))];
+  const headings = [{ text: t('files.line'), numeric: true }, ...roles.map((text) => ({ text }))];
+  return table(
+    t('files.firstRows'),
+    [...headings, { text: t('files.problem') }],
+    sample.map(({ line, values, problem }) => [
+      String(line),
+      ...roles.map((role) => values[role] ?? ''),
+      problem === null ? '' : apiText(problem),
+    ]),
+  );
+}
+
+const errorText = ({ line, column, message }: DryRunView['errors'][number]): string =>
+  t('forms.line', { line, message: column === null ? apiText(message) : `${column}: ${apiText(message)}` });
+
+const warningTexts: Readonly<Partial<Record<FileWarning['code'], MessageKey>>> = {
+  apostrophes_removed: 'files.apostrophesRemoved',
+  formulas_removed: 'files.formulasRemoved',
+  columns_ignored: 'files.columnsIgnored',
+  separator_unsure: 'files.separatorUnsure',
+  header_absent: 'files.headerAbsent',
+  weak_pattern: 'files.weakPattern',
+};
+
+/** A warning in the language of the reader. */
+export function warningText({ code, message, count: number }: FileWarning): string {
+  const key = warningTexts[code];
+  return key === undefined ? message : t(key, { count: number ?? 0 });
+}
