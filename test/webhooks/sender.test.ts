@@ -50,6 +50,27 @@ const raw = (answer: string, end = false): Promise<Receiver> =>
     }),
   );
 
+/** Answers each request with these packets, one after the other on the wire. */
+async function inPackets(packets: readonly string[]): Promise<Receiver & { calls: () => number }> {
+  let calls = 0;
+  const target = await keep(
+    tcpReceiver((socket, firstChunk) => {
+      socket.setNoDelay(true);
+      let request = '';
+      const read = async (chunk: Buffer): Promise<void> => {
+        request += chunk.toString('latin1');
+        if (!request.endsWith('{"a":1}')) return;
+        request = '';
+        calls++;
+        for (const packet of packets) await new Promise((resolve) => socket.write(packet, () => setImmediate(resolve)));
+      };
+      socket.on('data', read);
+      void read(firstChunk);
+    }),
+  );
+  return { ...target, calls: () => calls };
+}
+
 const post = (url: string, more: Partial<SendRequest> = {}): SendRequest => ({
   url,
   method: 'POST',
@@ -200,15 +221,30 @@ describe('what comes back', () => {
     expect(result).toMatchObject({ kind: 'response', truncated, body: Buffer.alloc(Math.min(length, 100), 'x') });
   });
 
-  test('interim answers are skipped', async () => {
-    const target = await raw(
-      'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 204 No Content\r\nx-final: 1\r\n\r\n',
-    );
-    expect(await sender().send(post(at(target)))).toMatchObject({
-      kind: 'response',
-      status: 204,
-      headers: { 'x-final': '1' },
-    });
+  const final = 'HTTP/1.1 204 No Content\r\nx-final: 1\r\n\r\n';
+  const notAskedFor = 'HTTP/1.1 100 Continue\r\n\r\n';
+  const hints = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';
+
+  test.each([
+    ['100 Continue, which was not asked for', [notAskedFor, final]],
+    ['100 Continue and the final response in one packet', [notAskedFor + final]],
+    ['100 Continue byte by byte', [...notAskedFor, final]],
+    ['100 Continue with fields', ['HTTP/1.1 100 Continue\r\ndate: now\r\n\r\n', final]],
+    ['100 without a phrase', ['HTTP/1.1 100\r\n\r\n', final]],
+    ['102 Processing', ['HTTP/1.1 102 Processing\r\n\r\n', final]],
+    ['103 Early Hints', [hints, final]],
+    ['several kinds', [hints, notAskedFor, hints, notAskedFor + hints, final]],
+  ])('interim responses are skipped: %s', async (_name, packets) => {
+    const target = await inPackets(packets);
+    const calls = sender();
+    // The second call uses the same connection.
+    for (let call = 0; call < 2; call++)
+      expect(await calls.send(post(at(target)))).toMatchObject({
+        kind: 'response',
+        status: 204,
+        headers: { 'x-final': '1' },
+      });
+    expect(target.calls()).toBe(2);
   });
 
   test('a head within 16 KiB is kept within 16 KiB, also when its repeats are joined', async () => {
@@ -318,8 +354,8 @@ describe('when no answer comes, the reason is named', () => {
     expect(await calls.send(post('http://a.test/'))).toMatchObject({ kind: 'error', class: 'dns' });
   });
 
-  test('protocol: a flood of interim answers', async () => {
-    const target = await raw('HTTP/1.1 102 Processing\r\n\r\n'.repeat(100_000));
+  test.each(['100 Continue', '102 Processing'])('protocol: a flood of interim responses (%s)', async (status) => {
+    const target = await raw(`HTTP/1.1 ${status}\r\n\r\n`.repeat(100_000));
     expect(await sender().send(post(at(target)))).toMatchObject({ kind: 'error', class: 'protocol' });
   });
 

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { type buildConnector, Client, type Dispatcher } from 'undici';
 import { type DialEvents, type DialOptions, dial, dialThrough } from './dial.ts';
+import { skipInterimResponses } from './interim-responses.ts';
 import { proxyErrorCode } from './proxy.ts';
 import { type Answer, type Clock, type ErrorClass, type Failure, fail } from './result.ts';
 
@@ -64,6 +65,8 @@ export type Connection = {
   connectMs: number | null;
   tlsMs: number | null;
   remoteAddress: string;
+  /** Prepares an open connection for the response to the next request. */
+  expectResponse: () => void;
   isOpen: () => boolean;
   /** Ends it at once, also while it is being made. Resolves when it is closed; may be called again. */
   destroy: () => Promise<void>;
@@ -87,6 +90,7 @@ function openConnection(options: PoolOptions, onDisconnect: (connection: Connect
         if (options.url.protocol === 'https:') connection.tlsMs = lap();
         connection.remoteAddress =
           options.proxy === null ? (ready.remoteAddress ?? '') : (options.addresses[0]?.address ?? '');
+        connection.expectResponse = skipInterimResponses(ready);
         callback(null, ready);
       },
       onError: (error) => callback(error, null),
@@ -108,6 +112,7 @@ function openConnection(options: PoolOptions, onDisconnect: (connection: Connect
     connectMs: null,
     tlsMs: null,
     remoteAddress: '',
+    expectResponse: () => {},
     isOpen: () => socket !== null && !socket.destroyed,
     destroy: () => {
       options.connections.delete(connection);
@@ -143,6 +148,7 @@ export function exchange(
       resolve({ kind: 'response', ...head, body: Buffer.concat(kept), truncated });
     const { url, method, headers, body } = call;
     const request = { path: url.pathname + url.search, method, headers, body, headersTimeout: 0, bodyTimeout: 0 };
+    connection.expectResponse();
     connection.client.dispatch(request, {
       onRequestStart: () => {},
       // Also called for interim answers (1xx), which the final one replaces.

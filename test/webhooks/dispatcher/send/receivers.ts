@@ -48,8 +48,8 @@ export const httpsReceiver = (
 ): Promise<Receiver> => listen(createHttps(options, handler));
 
 /** A bare TCP server: says what `onData` says once something came in. */
-export const tcpReceiver = (onData: (socket: Socket) => void): Promise<Receiver> =>
-  listen(createTcp((socket) => void socket.once('data', () => onData(socket))));
+export const tcpReceiver = (onData: (socket: Socket, chunk: Buffer) => void): Promise<Receiver> =>
+  listen(createTcp((socket) => void socket.once('data', (chunk: Buffer) => onData(socket, chunk))));
 
 /** A port without a server. */
 export async function closedPort(): Promise<number> {

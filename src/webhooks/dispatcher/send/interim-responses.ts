@@ -1,0 +1,49 @@
+import type { Socket } from 'node:net';
+
+/** Maximum number of interim responses (1xx) that are skipped before one final response. */
+const maxInterim = 16;
+
+/** Maximum size of an interim response, in bytes. A longer one is left to the HTTP parser, which refuses it. */
+const maxHeadBytes = 16_384;
+
+/** Interim responses other than 101, which would end the use of HTTP on the connection. */
+const interimStart = /^HTTP\/1\.[01] 1(?!01)\d\d[ \r]/;
+/** Characters that are needed to recognise an interim response. */
+const startLength = 'HTTP/1.1 100 '.length;
+
+/**
+ * Skips the interim responses of a receiver. undici takes a `100 Continue` that was not asked for as a protocol error
+ * and closes the connection, although HTTP requires clients to skip it (RFC 9110, section 15.2).
+ * @returns a function to call before each request is sent
+ */
+export function skipInterimResponses(socket: Socket): () => void {
+  let isAtHead = true;
+  let skipped = 0;
+  let pending: Buffer | null = null;
+  const read = socket.read.bind(socket) as () => Buffer | null;
+  socket.read = (): Buffer | null => {
+    for (;;) {
+      const chunk = read();
+      if (chunk === null || !isAtHead) return chunk;
+      pending = pending === null ? chunk : Buffer.concat([pending, chunk]);
+      while (isAtHead && pending.length >= startLength) {
+        const end = interimStart.test(pending.toString('latin1', 0, startLength)) ? pending.indexOf('\r\n\r\n') : -2;
+        if (end === -1 && pending.length <= maxHeadBytes) break;
+        if (end < 0 || skipped === maxInterim) isAtHead = false;
+        else {
+          skipped++;
+          pending = pending.subarray(end + 4);
+        }
+      }
+      if (isAtHead) continue;
+      const response = pending;
+      pending = null;
+      return response;
+    }
+  };
+  return () => {
+    isAtHead = true;
+    skipped = 0;
+    pending = null;
+  };
+}
