@@ -68,7 +68,7 @@ comment on table user_history is 'What decisions know of a user.';
 comment on column user_history.opt_outs is 'Campaign id → end in epoch seconds, or null for good.';
 comment on column user_history.exposures is
   'Records of 31 bytes: events that a frequency cap counts, and impressions still to come
-(src/budgets/history-records.ts).';
+(src/offers/caps/history-records.ts).';
 comment on column user_history.earlier_key is 'The key under the pepper before, which older sessions have; null: none.';
 
 create table campaign_usage (

@@ -137,9 +137,6 @@ async function prepareDatabase(databaseUrl: string, config: Config, logger: Logg
   const url = await announceWait(logger, `the database at ${places.join(', ')}`, () =>
     openCheckedDatabase(databaseUrl, databaseWaitMs, {
       allowNewer: config.allowNewerSchema,
-      ...(config.databaseUrl === null
-        ? { beginAnew: `Remove the folder ${config.dataDir}, with all that it holds.` }
-        : {}),
     }),
   );
   const migrations = 'the migrations: they take long, or another process holds their advisory lock';

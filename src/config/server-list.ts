@@ -1,5 +1,8 @@
 const form = /^(?<scheme>postgres(?:ql)?:\/\/)(?<login>[^/?#]*@)?(?<hosts>[^/?#@]*)(?<rest>.*)$/;
 
+/** libpq's, and pg's `no-verify`. */
+const sslModes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'];
+
 /**
  * Splits `postgres://user:password@a:5432,b:5432/database?target_session_attrs=read-write`, as libpq takes it, into one
  * URL for each host. @throws Error with a sentence
@@ -8,6 +11,9 @@ export function parseServerList(databaseUrl: string): string[] {
   const { scheme, login = '', hosts, rest } = form.exec(databaseUrl)?.groups ?? {};
   if (scheme === undefined || hosts === undefined || rest === undefined)
     throw new Error('DATABASE_URL must begin with postgres:// or postgresql://');
+  const mode = new URLSearchParams(rest.split('?').slice(1).join('?')).get('sslmode');
+  if (mode !== null && !sslModes.includes(mode))
+    throw new Error(`DATABASE_URL must have one of these values of sslmode: ${sslModes.join(', ')}`);
   const urls = hosts.split(',').map((host) => `${scheme}${login}${host}${rest}`);
   // pg takes a URL without a host: a socket, or another host, is named by a parameter.
   if (urls.length === 1 && hosts === '') return urls.map(withoutSessionAttrs);

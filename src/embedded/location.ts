@@ -25,8 +25,8 @@ export async function findLocation(dataDir: string): Promise<ClusterLocation> {
   if (found !== undefined) return existingLocation(folder, found);
   if (moved !== undefined) {
     throw new Error(
-      `The database of ${dataDir} was at ${folder} and is missing; ` +
-        `to start with an empty one, remove ${locationFile(dataDir)}`,
+      `The database of ${dataDir} was at ${folder} and is missing. ` +
+        `Move it back, or write its new place into ${locationFile(dataDir)}.`,
     );
   }
   const account = await serverAccount(undefined);

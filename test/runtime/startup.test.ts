@@ -41,18 +41,18 @@ test.each([
   ],
   [
     "another build's",
-    'made by another build of this program (its 0007-webhooks.sql differs). Run that build, or begin anew: Use',
-    ["update schema_migrations set checksum = 'edited' where name = '0007-webhooks.sql'"],
+    'made by another build of this program: its migration 0007-webhooks.sql has the checksum edited',
+    ["update schema_migrations set checksum = 'edited', sql_checksum = null where name = '0007-webhooks.sql'"],
   ],
   [
     "an earlier build's, whose migrations were others,",
-    'made by another build of this program (its 0003-old-name.sql differs)',
+    'made by another build of this program: it has the migration 0003-old-name.sql, which this build does not have',
     ["update schema_migrations set name = '0003-old-name.sql' where name like '0003-%'"],
   ],
   [
     "an early build's, without checksums,",
-    'made by another build of this program (its 0001-functions.sql differs)',
-    ['alter table schema_migrations drop column checksum'],
+    'made by another build of this program: its migration 0001-functions.sql has the checksum (none)',
+    ['alter table schema_migrations drop column checksum, drop column sql_checksum'],
   ],
   ["another program's", 'the database holds tables of another program', ['drop table schema_migrations']],
   ['a read-only', 'the database is read-only', ['alter database DATABASE set default_transaction_read_only = on']],
@@ -191,7 +191,7 @@ test('the process ends with code 1 and one sentence, without a stack', async () 
   const { code, stderr } = await run({ DATABASE_URL: clone.url, PORT: String(await freePort()) });
   expect(code).toBe(1);
   expect(stderr).toBe(
-    'DATABASE_URL: the database holds tables of another program. Use an empty one: createdb perkwire.\n',
+    'DATABASE_URL: the database holds tables of another program. Give Perkwire one of its own: createdb perkwire.\n',
   );
   await clone.drop();
 });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from './pool.ts';
 import { createServers, type Servers } from './servers.ts';
+import { isAboutTls, rememberTls, type Tls, tlsAttempts } from './tls.ts';
 
 /** A connection to the server that can be written to. The later of two timelines is the greater text. */
 export type Found = { url: string; connection: Connection; timeline: string };
@@ -79,12 +80,25 @@ const firstOf = (asked: readonly Promise<unknown>[], candidates: readonly unknow
     }),
   );
 
+/** Connects in the first way that the server takes (`sslmode`), which further connections then take too. */
 async function ask(url: string, applicationName: string): Promise<Found> {
-  const connection = new Connection({ server: url, application_name: applicationName, keepAlive: true });
+  const [first, ...others] = tlsAttempts(url);
+  let attempt = askBy(url, applicationName, first);
+  for (const tls of others)
+    attempt = attempt.catch((err) => {
+      if (isAboutTls(err)) return askBy(url, applicationName, tls);
+      throw err;
+    });
+  return attempt;
+}
+
+async function askBy(url: string, applicationName: string, tls: Tls): Promise<Found> {
+  const connection = new Connection({ server: url, application_name: applicationName, keepAlive: true, tls });
   connection.on('error', () => {});
   const timer = setTimeout(() => connection.destroy(new Error('timeout: no answer')), answerTimeoutMs);
   try {
     await connection.connect();
+    rememberTls(url, tls);
     const { rows } = await connection.query<{ read_only: boolean; timeline: string }>(roleSql);
     const [role] = rows;
     if (role === undefined || role.read_only) throw new ReadOnlyError();

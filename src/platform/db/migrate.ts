@@ -1,23 +1,19 @@
-import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
 import type pg from 'pg';
 import { StartupError } from '../startup-error.ts';
+import { type Migration, migrationsFolder, readMigrations } from './migration-files.ts';
 import type { Executor } from './pool.ts';
 import { Connection } from './pool.ts';
 
-const migrationsFolder = new URL('../../../migrations/', import.meta.url);
-
-type Migration = { name: string; sql: string; checksum: string };
-
-/** The checksums of the applied migrations by name; null: applied before there were checksums. */
-type Applied = ReadonlyMap<string, string | null>;
+/** Checksums of an applied migration; null: the build that applied it recorded none. */
+type Recorded = { checksum: string | null; sqlChecksum: string | null };
+type Applied = ReadonlyMap<string, Recorded>;
 
 /**
- * Where migrations are applied: those that are missing, each in its own transaction, forward only. Processes that start
- * together wait for one another on an advisory lock.
- * @param options.signal stops it: the migration under way is undone
- * @returns the names applied now
- * @throws StartupError where an applied migration is not this program's
+ * Applies the missing migrations, each in its own transaction, forward only. Processes that start together wait for
+ * one another on an advisory lock.
+ * @param options.signal stops it: the current migration is rolled back
+ * @returns the names of the migrations that were applied
+ * @throws StartupError when an applied migration does something else than the file of this build
  */
 export async function migrate(
   databaseUrl: string,
@@ -26,17 +22,21 @@ export async function migrate(
   const client = new Connection({ server: databaseUrl, application_name: 'perkwire-migrate', signal });
   await client.connect();
   try {
+    await endWithClient(client);
     await client.query("select pg_advisory_lock(hashtext('perkwire_migrate'))");
     await client.query(
       `create table if not exists schema_migrations (
         name text primary key,
         applied_at timestamptz not null default now(),
-        checksum text not null
+        checksum text not null,
+        sql_checksum text
       )`,
     );
     const applied = await readApplied(client);
-    const files = await filesIn(folder);
+    const files = await readMigrations(folder);
     refuseOtherBuild(applied, files);
+    await addSqlChecksum(client);
+    await recordSqlChecksums(client, applied, files);
     const missing = files.filter(({ name }) => !applied.has(name));
     for (const migration of missing) await applyOne(client, migration);
     return missing.map(({ name }) => name);
@@ -45,11 +45,11 @@ export async function migrate(
   }
 }
 
-/** The migrations that are not applied yet; all of them to an empty database. Changes nothing. */
+/** The names of the migrations that are not applied yet; all of them in an empty database. Changes nothing. */
 export async function missingMigrations(executor: Executor, folder: URL = migrationsFolder): Promise<string[]> {
-  const names = (await filesIn(folder)).map(({ name }) => name);
-  const known = await executor.query("select to_regclass('schema_migrations') is not null as known");
-  if ((known.rows[0] as { known: boolean } | undefined)?.known !== true) return names;
+  const names = (await readMigrations(folder)).map(({ name }) => name);
+  const table = await executor.query("select to_regclass('schema_migrations') is not null as exists");
+  if ((table.rows[0] as { exists: boolean } | undefined)?.exists !== true) return names;
   const applied = await readApplied(executor);
   return names.filter((name) => !applied.has(name));
 }
@@ -57,64 +57,102 @@ export async function missingMigrations(executor: Executor, folder: URL = migrat
 export type SchemaOptions = {
   /** Whether a schema with migrations that this program does not have yet is accepted: a rollback. */
   allowNewer?: boolean;
-  /** How to get an empty database. */
-  beginAnew?: string;
+  folder?: URL;
 };
 
 /**
- * Whether this program can use the schema that a database has; changes nothing.
- * @throws StartupError where it is newer, or was made by another build
+ * Checks whether this program can use the schema of a database; changes nothing.
+ * @throws StartupError when it is newer, or was made by another build
  */
-export async function checkAppliedMigrations(executor: Executor, options: SchemaOptions): Promise<void> {
-  const [applied, files] = [await readApplied(executor), await filesIn(migrationsFolder)];
-  refuseOtherBuild(applied, files, options.beginAnew);
-  const known = new Set(files.map(({ name }) => name));
-  const newer = [...applied.keys()].find((name) => !known.has(name));
-  if (newer !== undefined && options.allowNewer !== true)
+export async function checkAppliedMigrations(
+  executor: Executor,
+  { allowNewer = false, folder = migrationsFolder }: SchemaOptions,
+): Promise<void> {
+  const [applied, files] = [await readApplied(executor), await readMigrations(folder)];
+  refuseOtherBuild(applied, files);
+  const names = new Set(files.map(({ name }) => name));
+  const newer = [...applied.keys()].find((name) => !names.has(name));
+  if (newer !== undefined && !allowNewer)
     throw new StartupError(
       `The database's schema is newer than this program (it has ${newer}). Run the version that wrote it; to go ` +
         'back by one release, set ALLOW_NEWER_SCHEMA=true; else restore the backup from before the upgrade.',
     );
 }
 
+/** A way out that keeps the data (docs/operations.md#a-database-of-another-build). */
+const wayOut =
+  'Nothing was changed. Run the build that wrote the database, or a release of Perkwire in place of a checkout with ' +
+  'edited migrations. The section "A database of another build" in docs/operations.md says how to move the data to ' +
+  'this build.';
+
 /** Refuses migrations that were changed or removed after they were applied: the tables are not the expected ones. */
-function refuseOtherBuild(
-  applied: Applied,
-  files: readonly Migration[],
-  beginAnew = 'Use an empty database (createdb perkwire), or for the embedded one another DATA_DIR.',
-): void {
-  const known = new Map(files.map(({ name, checksum }) => [name, checksum]));
+function refuseOtherBuild(applied: Applied, files: readonly Migration[]): void {
+  const fileOf = new Map(files.map((file) => [file.name, file]));
   const last = files.at(-1)?.name ?? '';
-  const other = [...applied].find(([name, checksum]) => (known.has(name) ? known.get(name) !== checksum : name < last));
-  if (other === undefined) return;
-  throw new StartupError(
-    `The database's schema was made by another build of this program (its ${other[0]} differs). Run that build, or ` +
-      `begin anew: ${beginAnew}`,
-  );
+  for (const [name, recorded] of applied) {
+    const file = fileOf.get(name);
+    if (file === undefined && name < last)
+      throw new StartupError(
+        `The database was made by another build of this program: it has the migration ${name}, which this build ` +
+          `does not have. ${wayOut}`,
+      );
+    if (file !== undefined && !isSame(recorded, file))
+      throw new StartupError(
+        `The database was made by another build of this program: its migration ${name} has the checksum ` +
+          `${recorded.checksum ?? '(none)'}, that of this build ${file.checksum}. ${wayOut}`,
+      );
+  }
 }
+
+const isSame = ({ checksum, sqlChecksum }: Recorded, file: Migration): boolean =>
+  (checksum !== null && file.accepted.has(checksum)) || sqlChecksum === file.sqlChecksum;
 
 async function readApplied(executor: Executor): Promise<Applied> {
-  const { rows } = await executor.query<{ name: string; checksum: string | null }>(
-    "select name, to_jsonb(m) ->> 'checksum' as checksum from schema_migrations m order by name",
+  const { rows } = await executor.query<Recorded & { name: string }>(
+    `select name, to_jsonb(m) ->> 'checksum' as checksum, to_jsonb(m) ->> 'sql_checksum' as "sqlChecksum"
+    from schema_migrations m order by name`,
   );
-  return new Map(rows.map(({ name, checksum }) => [name, checksum]));
+  return new Map(rows.map(({ name, ...recorded }) => [name, recorded]));
 }
 
-async function filesIn(folder: URL): Promise<Migration[]> {
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
-  return Promise.all(
-    names.map(async (name) => {
-      // A checkout on Windows has other line ends.
-      const sql = (await readFile(new URL(name, folder), 'utf8')).replaceAll('\r\n', '\n');
-      return { name, sql, checksum: createHash('sha256').update(sql).digest('hex') };
-    }),
+/**
+ * Lets the server end what it does for this process soon after the process was killed: it would go on for as long as
+ * the statement takes, hold the lock, and roll back. Servers on some platforms do not have this.
+ */
+async function endWithClient(client: pg.Client): Promise<void> {
+  await client.query("set client_connection_check_interval = '2s'").catch(() => {});
+}
+
+/** Adds the column that earlier builds did not have. Later starts must not wait for a dump that reads the table. */
+async function addSqlChecksum(client: pg.Client): Promise<void> {
+  const column = await client.query(
+    "select from pg_attribute where attrelid = 'schema_migrations'::regclass and attname = 'sql_checksum'",
+  );
+  if (column.rowCount === 0) await client.query('alter table schema_migrations add column sql_checksum text');
+}
+
+/**
+ * Records what builds before `sql_checksum` applied, so that a comment that is edited later changes nothing. Their
+ * own checksums stay: these builds compare them when they are started again.
+ */
+async function recordSqlChecksums(client: pg.Client, applied: Applied, files: readonly Migration[]): Promise<void> {
+  const unrecorded = files.filter(({ name }) => applied.get(name)?.sqlChecksum === null);
+  if (unrecorded.length === 0) return;
+  await client.query(
+    `update schema_migrations m set sql_checksum = file.sql_checksum
+    from unnest($1::text[], $2::text[]) as file (name, sql_checksum) where m.name = file.name`,
+    [unrecorded.map(({ name }) => name), unrecorded.map(({ sqlChecksum }) => sqlChecksum)],
   );
 }
 
-async function applyOne(client: pg.Client, { name, sql, checksum }: Migration): Promise<void> {
+async function applyOne(client: pg.Client, { name, sql, checksum, sqlChecksum }: Migration): Promise<void> {
   await client.query('begin');
   try {
-    await client.query('insert into schema_migrations (name, checksum) values ($1, $2)', [name, checksum]);
+    await client.query('insert into schema_migrations (name, checksum, sql_checksum) values ($1, $2, $3)', [
+      name,
+      checksum,
+      sqlChecksum,
+    ]);
     await client.query(sql);
     await client.query('commit');
   } catch (err) {

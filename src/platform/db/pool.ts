@@ -2,6 +2,7 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import pg from 'pg';
 import { type ServerUrl, urlOf } from './servers.ts';
+import { type Tls, tlsOf, withoutTls } from './tls.ts';
 
 /** Anything that runs a statement: a pool or one connection inside a transaction. */
 export type Executor = Pick<pg.Pool, 'query'>;
@@ -162,6 +163,8 @@ export type ConnectionOptions = Omit<pg.ClientConfig, 'connectionString'> & {
   onAnswer?: () => void;
   /** Once aborted it breaks, and none is made. */
   signal?: AbortSignal | undefined;
+  /** How it is encrypted. Default: as the last one that worked. */
+  tls?: Tls;
 };
 
 /**
@@ -212,9 +215,25 @@ export class Connection extends pg.Client {
   readonly #settings: Record<string, string>;
   readonly #signal: AbortSignal | undefined;
 
-  constructor({ server, settings, onAnswer, signal, query_timeout: limitMs, stream, ...config }: ConnectionOptions) {
+  constructor({
+    server,
+    settings,
+    onAnswer,
+    signal,
+    tls: encryption,
+    query_timeout: limitMs,
+    stream,
+    ...config
+  }: ConnectionOptions) {
     const socket = (typeof stream === 'function' ? stream() : stream) ?? new Socket();
-    super({ ...config, connectionString: urlOf(server), stream: () => socket });
+    const url = urlOf(server);
+    const tls = encryption === undefined ? tlsOf(url) : encryption;
+    super({
+      ...config,
+      connectionString: withoutTls(url),
+      ...(tls !== undefined && { ssl: tls }),
+      stream: () => socket,
+    });
     this.#socket = socket;
     this.#settings = { ...sessionSettings, ...settings };
     this.#signal = signal;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartupError } from '../startup-error.ts';
 import { isDatabaseUnavailable } from './pool.ts';
+import { tlsProblem } from './tls.ts';
 
 /** How long a database that does not answer is waited for by a start (milliseconds). */
 export const databaseWaitMs = 30_000;
@@ -29,7 +30,8 @@ export async function retryStart<T>(step: () => Promise<T>, options: Options = {
     } catch (err) {
       // An error that names its step has the database's as its cause.
       const { cause = err } = err as { cause?: unknown };
-      if (err instanceof StartupError || !isDatabaseUnavailable(cause)) throw err;
+      if (err instanceof StartupError || !isDatabaseUnavailable(cause) || tlsProblem(cause as Error) !== null)
+        throw err;
       endMs ??= performance.now() + limitMs;
       if (performance.now() >= endMs) throw gaveUp(err as Error);
       await sleep(retryMs);

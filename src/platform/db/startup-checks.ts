@@ -4,6 +4,7 @@ import { checkAppliedMigrations, type SchemaOptions } from './migrate.ts';
 import { Connection } from './pool.ts';
 import { retryStart } from './retry-start.ts';
 import { createServers, placeOf } from './servers.ts';
+import { tlsProblem } from './tls.ts';
 
 const oldestVersion = 14;
 
@@ -36,7 +37,9 @@ async function waitForWritable(databaseUrl: string, limitMs: number): Promise<Fo
     return await retryStart(() => findWritable(servers, 'perkwire-start'), { limitMs, gaveUp });
   } catch (err) {
     // A wrong password or database name does not correct itself; a failover, or a start, does.
-    throw err instanceof StartupError ? err : new StartupError(`DATABASE_URL: ${(err as Error).message}. Correct it.`);
+    if (err instanceof StartupError) throw err;
+    const problem = tlsProblem(err as Error);
+    throw new StartupError(`DATABASE_URL: ${problem ?? `${(err as Error).message}. Correct it`}.`);
   }
 }
 
@@ -88,7 +91,7 @@ async function checkSchema(connection: Connection, options: SchemaOptions): Prom
   if (schema === undefined || schema.tables === 0) return;
   if (!schema.ours)
     throw new StartupError(
-      'DATABASE_URL: the database holds tables of another program. Use an empty one: createdb perkwire.',
+      'DATABASE_URL: the database holds tables of another program. Give Perkwire one of its own: createdb perkwire.',
     );
   await checkAppliedMigrations(connection, options);
 }

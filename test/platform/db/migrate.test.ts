@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { migrate } from '../../../src/platform/db/migrate.ts';
+import { checkAppliedMigrations, migrate, missingMigrations } from '../../../src/platform/db/migrate.ts';
+import { fileChecksum } from '../../../src/platform/db/migration-files.ts';
 import { cloneDatabase } from '../../support/database.ts';
 import { databaseBefore } from '../../support/earlier-database.ts';
 import { resource } from '../../support/resources.ts';
@@ -170,9 +171,39 @@ describe('a migration', () => {
     await write('0001-a.sql', 'create table a (x bigint)');
     await write('0002-b.sql', 'create table b (x integer)');
     await expect(migrate(database.url, { folder })).rejects.toThrow(
-      /another build of this program \(its 0001-a\.sql differs/,
+      /another build of this program: its migration 0001-a\.sql has the checksum .*Nothing was changed\. Run the build/,
     );
     expect(await tables(database.url)).toEqual(['a', 'schema_migrations']);
+  });
+
+  test('is the same with other comments and blanks, for builds that recorded only the checksum of the file, too', async () => {
+    await write('0001-a.sql', 'create table a (x integer);');
+    await migrate(database.url, { folder });
+    await write('0001-a.sql', "-- Numbers.\ncreate table a (\n  x integer\n);\ncomment on table a is 'Numbers';\n");
+    expect(await migrate(database.url, { folder })).toEqual([]);
+
+    // The previous release knows neither the column nor its content.
+    await query(database.url, 'alter table schema_migrations drop column sql_checksum');
+    await expect(migrate(database.url, { folder })).rejects.toThrow(/its migration 0001-a\.sql has the checksum/);
+    const [row] = await query<{ checksum: string }>(database.url, 'select checksum from schema_migrations');
+    const text = await readFile(join(folderPath, '0001-a.sql'), 'utf8');
+    await write('checksums.json', JSON.stringify({ '0001-a.sql': [fileChecksum(text), row?.checksum] }));
+    expect(await migrate(database.url, { folder })).toEqual([]);
+    expect(
+      await query(database.url, 'select checksum, sql_checksum is not null as healed from schema_migrations'),
+    ).toEqual([{ checksum: row?.checksum, healed: true }]);
+  });
+
+  test('with a database older than any checksum of its SQL is read without changing it', async () => {
+    await write('0001-a.sql', 'create table a (x integer)');
+    await migrate(database.url, { folder });
+    await query(database.url, 'alter table schema_migrations drop column sql_checksum');
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    await client.query('begin read only');
+    await checkAppliedMigrations(client, { folder });
+    expect(await missingMigrations(client, folder)).toEqual([]);
+    await client.end();
   });
 
   test('is the same with the line ends of Windows', async () => {

@@ -1,0 +1,64 @@
+import { copyFile, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { gunzipSync } from 'node:zlib';
+import pg from 'pg';
+import { migrationsFolder } from '../../src/platform/db/migration-files.ts';
+import { cloneDatabase } from '../support/database.ts';
+
+/** A database of an earlier build, as `pg_dump` wrote it (test/upgrades/fixtures/README.md). */
+export async function restoreFixture(
+  name: string,
+): Promise<{ url: string; client: pg.Client; drop: () => Promise<void> }> {
+  const dump = gunzipSync(await readFile(new URL(`fixtures/${name}.sql.gz`, import.meta.url))).toString();
+  const database = await cloneDatabase();
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  await client.query('drop schema public cascade; create schema public');
+  await client.query(dump);
+  await client.query('reset all');
+  return {
+    url: database.url,
+    client,
+    drop: async () => {
+      await client.end();
+      await database.drop();
+    },
+  };
+}
+
+/** The migrations that a build had: those up to a name. */
+export async function migrationsUpTo(last: string): Promise<{ folder: URL; remove: () => Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), 'perkwire-earlier-'));
+  const names = (await readdir(migrationsFolder)).filter((name) => name <= last || name === 'checksums.json');
+  await Promise.all(names.map((name) => copyFile(new URL(name, migrationsFolder), join(path, name))));
+  return { folder: pathToFileURL(`${path}/`), remove: () => rm(path, { recursive: true }) };
+}
+
+type Column = { table: string; column: string; type: string; required: boolean };
+
+/** Columns of all tables; `required`: a row cannot be inserted without it. */
+export async function columnsOf(client: pg.Client): Promise<Column[]> {
+  const { rows } = await client.query<Column>(
+    `select c.table_name as table, c.column_name as column, c.data_type as type,
+      c.is_nullable = 'NO' and c.column_default is null and c.is_identity = 'NO' as required
+    from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
+    where c.table_schema = 'public' and t.table_type = 'BASE TABLE' order by 1, c.ordinal_position`,
+  );
+  return rows;
+}
+
+/** Rows and checksum of each table that has rows, over the columns of an earlier schema. */
+export async function contentOf(client: pg.Client, columns: readonly Column[]): Promise<Record<string, string>> {
+  const content: Record<string, string> = {};
+  for (const table of new Set(columns.map((column) => column.table))) {
+    const list = columns.filter((column) => column.table === table).map(({ column }) => `"${column}"`);
+    const { rows } = await client.query<{ text: string; count: number }>(
+      `select count(*)::int as count, count(*) || ' rows, ' || md5(coalesce(string_agg(line, '|' order by line), '')) as text
+      from (select (${list.length === 1 ? list[0] : `row(${list.join(', ')})`})::text as line from "${table}") lines`,
+    );
+    if (rows[0] !== undefined && rows[0].count > 0) content[table] = rows[0].text;
+  }
+  return content;
+}
