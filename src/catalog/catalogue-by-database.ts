@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { requireSchema } from '../embedded/open-database.ts';
 import { type Actor, operatorPermission, type Work } from '../management/unit-of-work.ts';
 import { findWritableUrl } from '../platform/db/find-writable.ts';
 import { migrate } from '../platform/db/migrate.ts';
@@ -35,14 +36,17 @@ export type CatalogueDatabase = {
   signal: AbortSignal;
 };
 
+/** @param writes whether missing migrations are applied first; work that only reads needs them to be there */
 async function withPool<T>(
   { databaseUrl, signal }: CatalogueDatabase,
+  writes: boolean,
   work: (pool: pg.Pool) => Promise<T>,
 ): Promise<T> {
   const url = await findWritableUrl(databaseUrl);
-  await migrate(url, { signal });
+  if (writes) await migrate(url, { signal });
   const pool = createPool({ url, size: 2, applicationName: 'perkwire-catalogue', onError: () => {}, signal });
   try {
+    if (!writes) await requireSchema(pool, url);
     return await work(pool);
   } finally {
     await pool.end();
@@ -59,7 +63,7 @@ export const exportByDatabase = (
   publisherId: number | null,
   write: (pieces: AsyncIterable<string>) => Promise<void>,
 ): Promise<number> =>
-  withPool(database, async (pool) => {
+  withPool(database, false, async (pool) => {
     const { store, progress } = database;
     const id = await findPublisher(pool, publisherId);
     await readTransaction(pool, async (executor) => {
@@ -95,7 +99,7 @@ export const importByDatabase = (
   content: unknown,
   { publisherId, dryRun, name }: ImportOptions,
 ): Promise<number | null> =>
-  withPool(database, async (pool) => {
+  withPool(database, !dryRun, async (pool) => {
     const { store, progress } = database;
     const nowMs = Date.now();
     const parsed = await parseCatalogue(content, { executor: pool, actor, publisherId: publisherId ?? 0, nowMs });
@@ -133,7 +137,7 @@ export const applyByDatabase = (
   content: unknown,
   { publisherId, name, prune, expected, dryRun }: ApplyOptions,
 ): Promise<Applied> =>
-  withPool(database, async (pool) => {
+  withPool(database, !dryRun, async (pool) => {
     const { store, progress } = database;
     const id = await findPublisher(pool, publisherId);
     const workWith = (executor: Executor): Work => ({ executor, actor, publisherId: id, nowMs: Date.now() });

@@ -1,33 +1,65 @@
 import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { type Call, usageError } from '../command-line/command.ts';
 import { findWritableUrl } from '../platform/db/find-writable.ts';
-import { Connection } from '../platform/db/pool.ts';
+import { missingMigrations } from '../platform/db/migrate.ts';
+import { Connection, type Executor } from '../platform/db/pool.ts';
+import { createServers, placeOf } from '../platform/db/servers.ts';
 
-/** The database of a command: that of DATABASE_URL, else the embedded one in DATA_DIR, which runs until `stop`. */
-export async function openDatabase(
-  env: Call['env'] = process.env,
-): Promise<{ url: string; stop: () => Promise<unknown> }> {
+type Environment = Call['env'];
+
+const dataDirOf = (env: Environment): string => env.DATA_DIR || '.data';
+
+/** Whether the environment names a database, or its data folder holds one. */
+export function hasDatabase(env: Environment): boolean {
+  const names = ['postgres', 'postgres.location'];
+  return Boolean(env.DATABASE_URL) || names.some((name) => existsSync(join(dataDirOf(env), name)));
+}
+
+/** What is missing, and where it was looked for. */
+export const noDatabaseText = (env: Environment): string =>
+  `There is no database: DATABASE_URL is not set, and there is no data of Perkwire in ${resolve(dataDirOf(env))}. ` +
+  'Set DATABASE_URL or DATA_DIR, or change to the folder of the installation.';
+
+/**
+ * The database of a command: that of DATABASE_URL, else the embedded one in DATA_DIR, which runs until `stop`. Never
+ * creates one.
+ * @throws CommandError when there is none
+ */
+export async function openDatabase(env: Environment): Promise<{ url: string; stop: () => Promise<unknown> }> {
+  if (!hasDatabase(env)) throw usageError(noDatabaseText(env));
   const url = env.DATABASE_URL ?? '';
   if (url !== '') return { url: await findWritableUrl(url), stop: async () => {} };
   const { startEmbeddedPostgres } = await import('./postgres.ts');
-  return startEmbeddedPostgres({ dataDir: env.DATA_DIR || '.data' });
+  return startEmbeddedPostgres({ dataDir: dataDirOf(env) });
+}
+
+/** @throws CommandError when the database has not all tables of this version; changes nothing */
+export async function requireSchema(executor: Executor, databaseUrl: string): Promise<void> {
+  const missing = await missingMigrations(executor);
+  if (missing.length === 0) return;
+  const place = createServers(databaseUrl).all.map(placeOf).join(', ');
+  const isEmpty = missing.some((name) => name.startsWith('0001-'));
+  throw usageError(
+    `The database ${new URL(databaseUrl).pathname.slice(1)} at ${place} ` +
+      (isEmpty ? 'has no tables of Perkwire. ' : `lacks ${missing.length} migrations of this version. `) +
+      'Name another one (DATABASE_URL, DATA_DIR), or start the service with it once.',
+  );
 }
 
 /**
- * What a command does in a database that exists, on one connection: that of DATABASE_URL, else the embedded one.
- * @throws CommandError when there is none
+ * Work of a command in a database that exists, on one connection: that of DATABASE_URL, else the embedded one.
+ * @throws CommandError when there is none, or it has no tables of this version
  */
 export async function inDatabase<T>(
   { env, signal }: Pick<Call, 'env' | 'signal'>,
   { name, work }: { name: string; work: (client: Connection) => Promise<T> },
 ): Promise<T> {
-  const dataDir = env.DATA_DIR || '.data';
-  if (!env.DATABASE_URL && !existsSync(dataDir))
-    throw usageError(`DATABASE_URL is not set, and there is no folder ${dataDir}. Set one, or DATA_DIR.`);
   const database = await openDatabase(env);
   const client = new Connection({ server: database.url, application_name: name, signal });
   try {
     await client.connect();
+    await requireSchema(client, database.url);
     return await work(client);
   } finally {
     await client.end();

@@ -7,9 +7,21 @@ import { ConfigError, type SecretVariables } from '../config.ts';
  * The secrets of an embedded installation: made once, kept in its data folder, readable by its owner only.
  * @throws ConfigError where the folder cannot be used
  */
-export function embeddedSecrets(dataDir: string): SecretVariables {
+export const embeddedSecrets = (dataDir: string): SecretVariables => usable(() => keptSecrets(dataDir));
+
+/**
+ * The secrets of an embedded installation, which must exist.
+ * @throws ConfigError where they are missing or damaged
+ */
+export const existingSecrets = (dataDir: string): SecretVariables =>
+  usable(() => {
+    const path = join(dataDir, 'secrets.json');
+    return parseSecrets(path, readFileSync(path, 'utf8'));
+  });
+
+function usable(read: () => SecretVariables): SecretVariables {
   try {
-    return keptSecrets(dataDir);
+    return read();
   } catch (err) {
     throw new ConfigError([`DATA_DIR cannot be used: ${(err as Error).message}`]);
   }
@@ -36,9 +48,9 @@ function keptSecrets(dataDir: string): SecretVariables {
   return parseSecrets(path, readFileSync(path, 'utf8'));
 }
 
-/** @throws Error where the file was cut or changed; made anew, the secrets would not fit the data */
+/** @throws Error when the file was cut or changed: new secrets would not fit the data */
 function parseSecrets(path: string, text: string): SecretVariables {
-  const damaged = new Error(`${path} is damaged; restore it from a backup, or remove the folder to begin anew`);
+  const damaged = new Error(`${path} is damaged. Restore it from a backup: the data needs the secrets in it`);
   let found: Partial<SecretVariables> | null;
   try {
     found = JSON.parse(text);

@@ -213,5 +213,5 @@ test('doctor finds a sound installation sound, and names what is wrong with anot
     { check: 'Keys', text: expect.stringContaining('TOKEN_KEYS: the secret with the id 1') },
   ]);
   expect([unread.code, unread.out]).toEqual([1, expect.stringContaining('TOKEN_KEYS')]);
-  expect([none.code, none.out]).toEqual([1, expect.stringContaining('no folder /there/is/none')]);
+  expect([none.code, none.out]).toEqual([1, expect.stringContaining('no data of Perkwire in /there/is/none')]);
 });

@@ -17,7 +17,7 @@ export const createOperator: Run = async (call) => {
   const password = given ?? randomBytes(15).toString('base64url');
   const problem = passwordProblem(password, email);
   if (problem !== null) throw new CommandError(exitCodes.refused, `Password refused. ${problem}`);
-  const database = await openDatabase();
+  const database = await openDatabase(call.env);
   try {
     const passwordHash = await hashPassword(password);
     const dropTwoFactor = options['remove-two-factor'] === true;

@@ -1,10 +1,9 @@
-import { existsSync } from 'node:fs';
 import { type Call, exitCodes, type Run, untilStopped } from '../../command-line/command.ts';
 import { type Config, ConfigError, loadConfig } from '../../config.ts';
-import { openDatabase } from '../../embedded/open-database.ts';
+import { hasDatabase, noDatabaseText, openDatabase } from '../../embedded/open-database.ts';
 import { createPool } from '../../platform/db/pool.ts';
 import { openCheckedDatabase } from '../../platform/db/startup-checks.ts';
-import { embeddedSecrets } from '../secrets.ts';
+import { existingSecrets } from '../secrets.ts';
 import { checkAddress, checkDatabase, type Finding } from './doctor-checks.ts';
 
 const signs = { good: '✓', warning: '!', bad: '✗' } as const;
@@ -21,15 +20,8 @@ export const doctor: Run = async (call) => {
     out.line(`${signs[finding.state]} ${finding.check}: ${finding.text}`);
     if (finding.fix !== undefined) out.line(`    ${finding.fix}`);
   };
-  const dataDir = env.DATA_DIR || '.data';
-  const isInstalled = (env.DATABASE_URL ?? '') !== '' || existsSync(dataDir);
-  if (!isInstalled)
-    add({
-      check: 'Database',
-      state: 'bad',
-      text: `none: DATABASE_URL is not set, and there is no folder ${dataDir}`,
-      fix: 'Set DATABASE_URL or DATA_DIR, or start the service.',
-    });
+  const isInstalled = hasDatabase(env);
+  if (!isInstalled) add({ check: 'Database', state: 'bad', text: noDatabaseText(env) });
   const config = isInstalled ? readConfig(env, add) : null;
   if (config !== null) {
     add(await untilStopped(call, checkAddress(config)));
@@ -43,7 +35,7 @@ export const doctor: Run = async (call) => {
 function readConfig(env: Readonly<Record<string, string | undefined>>, add: (finding: Finding) => void): Config | null {
   const check = 'Configuration';
   try {
-    const config = loadConfig({ ...env }, embeddedSecrets);
+    const config = loadConfig({ ...env }, existingSecrets);
     add({ check, state: 'good', text: `read; roles ${config.roles.join(', ')}` });
     return config;
   } catch (err) {
@@ -61,7 +53,7 @@ async function inspectDatabase(config: Config, add: (finding: Finding) => void, 
   try {
     database =
       config.databaseUrl === null
-        ? await openDatabase()
+        ? await openDatabase(call.env)
         : {
             url: await untilStopped(call, openCheckedDatabase(config.databaseUrl, databaseWaitMs)),
             stop: async () => {},

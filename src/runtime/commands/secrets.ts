@@ -4,11 +4,11 @@ import { sealedAlertUrls } from '../../alerts/rules.ts';
 import { countAttributesByMark } from '../../audiences/profile.ts';
 import { countHistoriesByMark } from '../../budgets/move-histories.ts';
 import { sealedConversionSecrets } from '../../catalog/conversion-secret.ts';
-import { type Call, exitCodes, type Run } from '../../command-line/command.ts';
+import { type Call, exitCodes, type Run, usageError } from '../../command-line/command.ts';
 import type { Output } from '../../command-line/output.ts';
 import { loadConfig } from '../../config.ts';
 import { sealedCodes } from '../../coupons/seals.ts';
-import { openDatabase } from '../../embedded/open-database.ts';
+import { hasDatabase, noDatabaseText, openDatabase, requireSchema } from '../../embedded/open-database.ts';
 import { sealedAnswers } from '../../management/idempotency.ts';
 import { sealedMessages } from '../../messages/store.ts';
 import { countItemsByMark } from '../../perks/wallet-items.ts';
@@ -20,7 +20,7 @@ import { pepperMark } from '../../platform/security/user-key.ts';
 import { sealedSubjects } from '../../privacy/erasure-job.ts';
 import { sealedSourceSecrets } from '../../sources/settings.ts';
 import { sealedEndpointColumns } from '../../webhooks/endpoint-store.ts';
-import { embeddedSecrets } from '../secrets.ts';
+import { existingSecrets } from '../secrets.ts';
 
 /** Every sealed value of the database. The canary comes last: it vouches for the others once the old key is gone. */
 export const sealedColumns: readonly SealedColumn[] = [
@@ -60,8 +60,9 @@ export const resealSecrets: Run = (call) => walk(call, true);
 
 /** Exits with 1 where something is sealed with none of the keys. */
 async function walk({ env, out, signal }: Call, reseal: boolean): Promise<number> {
-  const config = loadConfig(env, embeddedSecrets);
-  const database = await openDatabase();
+  if (!hasDatabase(env)) throw usageError(noDatabaseText(env));
+  const config = loadConfig(env, existingSecrets);
+  const database = await openDatabase(env);
   const pool = createPool({
     url: database.url,
     size: 1,
@@ -70,6 +71,7 @@ async function walk({ env, out, signal }: Call, reseal: boolean): Promise<number
     signal,
   });
   try {
+    await requireSchema(pool, database.url);
     const box = createSecretBox(config.secretsKey, config.earlierSecretsKeys);
     let unreadable = 0;
     const report = (column: string, read: number): void => out.progress(`${column}: ${read}`);

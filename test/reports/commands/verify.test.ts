@@ -26,6 +26,7 @@ test('where there is neither a database nor a folder, none is made', async () =>
   const { code, err } = await runCommand(['reports', 'verify'], { DATA_DIR: '/there/is/none' });
   expect([code, err]).toEqual([
     2,
-    'DATABASE_URL is not set, and there is no folder /there/is/none. Set one, or DATA_DIR.\n',
+    'There is no database: DATABASE_URL is not set, and there is no data of Perkwire in /there/is/none. ' +
+      'Set DATABASE_URL or DATA_DIR, or change to the folder of the installation.\n',
   ]);
 });

@@ -1,0 +1,98 @@
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { commands } from '../../src/commands.ts';
+import { cloneDatabase } from '../support/database.ts';
+import { processSecrets } from '../support/server-process.ts';
+import { runCommand } from './support.ts';
+
+/** Commands that make an installation, or need none. */
+const others = ['start', 'completion'];
+const names = commands.map(({ name }) => name).filter((name) => !others.includes(name));
+
+/** Commands that read a database themselves. */
+const readers = [
+  'secrets status',
+  'audit verify',
+  'audit export',
+  'reports verify',
+  'doctor',
+  'catalogue export out.json --database',
+];
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'perkwire-wrong-'));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+describe('in a folder without an installation', () => {
+  // A port on which nothing listens, for the commands that call the service.
+  const env = () => ({ DATA_DIR: join(folder, '.data'), PERKWIRE_URL: 'http://127.0.0.1:1', PERKWIRE_KEY: 'key' });
+
+  test.each(names)('%s creates nothing, and says what is missing', async (name) => {
+    const { code, out, err } = await runCommand(name.split(' '), env());
+    expect(code).not.toBe(0);
+    expect(out + err).not.toMatch(/relation|syntax error|at .*\.[jt]s:\d/);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test.each(['secrets status', 'secrets reseal', 'audit verify', 'audit export', 'reports verify'])(
+    '%s says in one line where it looked',
+    async (name) => {
+      const path = join(folder, '.data');
+      const sentence =
+        `There is no database: DATABASE_URL is not set, and there is no data of Perkwire in ${path}. ` +
+        'Set DATABASE_URL or DATA_DIR, or change to the folder of the installation.\n';
+      expect(await runCommand(name.split(' '), env())).toEqual({ code: 2, out: '', err: sentence });
+      // A folder of the same name that belongs to something else.
+      await mkdir(path);
+      expect(await runCommand(name.split(' '), env())).toEqual({ code: 2, out: '', err: sentence });
+      expect(await readdir(path)).toEqual([]);
+    },
+  );
+
+  test('an operator is not created in a database that would be new', async () => {
+    const { code, err } = await runCommand(['operator', 'create', '--email', 'you@example.com'], env());
+    expect([code, err]).toEqual([2, expect.stringMatching(/^There is no database: /)]);
+    expect(await readdir(folder)).toEqual([]);
+  });
+});
+
+test.each(readers)('%s leaves an empty database empty, and says that it is not one of Perkwire', async (line) => {
+  const database = await cloneDatabase();
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  await client.query('drop schema public cascade; create schema public');
+  const file = join(folder, 'out.json');
+  const { code, out, err } = await runCommand(line.replace('out.json', file).split(' '), {
+    ...processSecrets,
+    DATABASE_URL: database.url,
+    PUBLIC_URL: 'http://127.0.0.1:1',
+  });
+  expect((await client.query('select from pg_tables where schemaname = current_schema')).rowCount).toBe(0);
+  expect(existsSync(file)).toBe(false);
+  if (line === 'doctor') expect(out).toContain('Start the service, or run it once with ROLES=migrate');
+  else
+    expect([code, err]).toEqual([
+      2,
+      expect.stringMatching(/^The database test_\w+ at \S+ has no tables of Perkwire\. .*\n$/),
+    ]);
+  await client.end();
+  await database.drop();
+});
+
+test.each(readers)('%s names a database that does not answer in one line', async (line) => {
+  const file = join(folder, 'out.json');
+  const { code, out, err } = await runCommand(line.replace('out.json', file).split(' '), {
+    ...processSecrets,
+    DATABASE_URL: 'postgres://u:secret@127.0.0.1:1/perkwire',
+    PUBLIC_URL: 'http://127.0.0.1:1',
+  });
+  expect(code).not.toBe(0);
+  expect(out + err).toContain('127.0.0.1:1');
+  expect(out + err).not.toContain('secret');
+});
