@@ -25,9 +25,9 @@ export const isForSignedIn = ({ invites, user }: Link): boolean =>
 
 const answerOf = (request: FastifyRequest): string => fieldsOf(formOf(request)).text('answer');
 
-/** Whether a form accepts or declines, and sets no password. */
+/** Whether a form accepts or declines, and sets no password. Any other text is no answer. */
 export const isAnswer = (link: Link, request: FastifyRequest): boolean =>
-  link.invites && (isForSignedIn(link) || answerOf(request) === 'decline');
+  link.invites && (answerOf(request) === 'decline' || (isForSignedIn(link) && answerOf(request) === 'accept'));
 
 /** Who invites, and to what. */
 export async function invitedBy({ deps }: PageServices, { user }: Link): Promise<Html> {

@@ -55,6 +55,7 @@ export function oneTimeLinkPages(app: App, services: PageServices): void {
     const link = await linkOf(services, request.params.token, request.ip);
     reply.headers(headers);
     if (isAnswer(link, request)) return answerInvitation(services, link, request, reply);
+    if (isForSignedIn(link)) return reply.code(422).send(await invitationPage(services, link, request.viewer));
     const result = await submit(services, link, request, reply);
     if ('to' in result) return redirect(request, reply, result.to);
     return reply.code(422).send(await page(link, fieldsOf(formOf(request)).text('email'), result.errors));

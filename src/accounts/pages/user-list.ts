@@ -47,7 +47,7 @@ export const pathOf = <C extends PageContext>({ path }: Pick<UserScope<C>, 'path
 export type RoleChoice = { role: MemberRole; value: string; text: string };
 
 /** A role in forms. */
-const roleValue = (role: MemberRole): string => (typeof role === 'string' ? role : String(role.id));
+export const roleValue = (role: MemberRole): string => (typeof role === 'string' ? role : String(role.id));
 
 /** The roles of a scope that the viewer may give: none that may more than the viewer. */
 export async function choicesOf<C extends PageContext>(

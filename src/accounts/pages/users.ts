@@ -18,7 +18,7 @@ import { createInvitation, createPasswordReset } from '../sign-in/one-time-links
 import { removeTwoFactor } from '../two-factor.ts';
 import { createUser, findMember, parseEmail } from '../users.ts';
 import type { PageServices } from './services.ts';
-import { choicesOf, chosenIn, pathOf, type UserListState, type UserScope, usersPage } from './user-list.ts';
+import { choicesOf, chosenIn, pathOf, roleValue, type UserListState, type UserScope, usersPage } from './user-list.ts';
 
 /** Users are invited by a one-time link, which is mailed, or shown once where no mails are sent. */
 export function userPages(app: App, services: PageServices): void {
@@ -126,13 +126,13 @@ async function invite<C extends PageContext>(
   const { pool, now } = services.deps;
   const email = parseEmail(fields.text('email'));
   const roles = await choicesOf(services, scope, context);
-  const role = (chosenIn(roles, fields) ?? roles[0])?.role;
-  const refuse = (message: string): Promise<Page> => {
-    const typed = { email: fields.text('email'), role: fields.text('role') };
-    return show(services, scope, context, { ...typed, errors: [{ path: '/email', message }] });
-  };
+  const typedRole = fields.text('role');
+  const role = (typedRole === '' ? roles[0] : chosenIn(roles, fields))?.role;
+  const refuse = (message: string, path = '/email'): Promise<Page> =>
+    show(services, scope, context, { email: fields.text('email'), role: typedRole, errors: [{ path, message }] });
   if (email === null) return refuse(t('common.invalidEmail'));
-  if (role === undefined) throw new AppError('permission_denied', { message: t('errors.roleDenied') });
+  if (roles.length === 0) throw new AppError('permission_denied', { message: t('errors.roleDenied') });
+  if (role === undefined) return refuse(t('account.unknownRole'), '/role');
   if (!(await mayMail(services, scope, context))) return show(services, scope, context, { tooManyMails: true });
   const owner = await ownerOf(services, scope, context);
   const token = await transaction(pool, async (executor) => {
@@ -245,7 +245,9 @@ async function change<C extends PageContext>(
   const to = pathOf(scope, context);
   if (user.id === context.viewer.user.id) return { to, failed: t('account.notYourself') };
   const disabled = fields.text('disabled') === 'yes';
-  const role = chosenIn(await choicesOf(services, scope, context), fields)?.role ?? user.role;
+  const isKept = ['', roleValue(user.role)].includes(fields.text('role'));
+  const role = isKept ? user.role : chosenIn(await choicesOf(services, scope, context), fields)?.role;
+  if (role === undefined) return { to, failed: t('account.unknownRole') };
   const [was, is] = [roleLabel(user.role), roleLabel(role)];
   const isRefused = await transaction(pool, async (executor) => {
     if ((disabled || is !== was) && (await isLastAdmin(executor, user))) return true;

@@ -198,6 +198,7 @@ export const de: Messages = {
       'Nicht gesendet: Höchstens {max, number} Einladungen und Links je Stunde. Versuchen Sie es später noch einmal.',
     ownTwoFactor: 'Ihre eigene schalten Sie auf der Seite „Konto“ aus.',
     twoFactorRemoved: 'Zwei-Faktor-Authentifizierung von {email} entfernt.',
+    unknownRole: 'Unbekannte Rolle. Wählen Sie eine aus der Liste.',
     notYourself: 'Sie können Ihre eigene Rolle nicht ändern und sich nicht selbst deaktivieren.',
     userDisabled: '{email} deaktiviert und abgemeldet.',
     userUpdated: '{email} aktualisiert.',

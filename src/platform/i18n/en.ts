@@ -186,6 +186,7 @@ export const en = {
     tooManyMails: 'Not sent: at most {max, number} invitations and links are mailed in an hour. Try again later.',
     ownTwoFactor: 'Turn your own off on the account page.',
     twoFactorRemoved: 'Two-factor authentication of {email} removed.',
+    unknownRole: 'Unknown role. Choose one of the list.',
     notYourself: 'You cannot change your own role or disable yourself.',
     userDisabled: '{email} disabled and signed out.',
     userUpdated: '{email} updated.',

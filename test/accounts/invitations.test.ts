@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { postForm, signInAs } from '../dashboard/support.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+
+/* Forms that are not those of the pages. */
+
+let t: TestApp;
+beforeAll(async () => {
+  t = await createTestApp();
+});
+afterAll(() => t?.close());
+
+let other: number;
+beforeAll(async () => {
+  const { rows } = await t.pool.query<{ id: number }>(
+    "insert into publishers (name, sdk_id) values ('Second Shop', 'ffffffffffffffff') returning id",
+  );
+  other = rows[0]?.id ?? 0;
+  await t.deps.catalog.refresh();
+});
+
+const users = () => `/dashboard/p/${other}/settings/users`;
+
+/** Invites an address to the second publisher. @returns the link */
+async function invite(email: string): Promise<string> {
+  const admin = await signInAs(t, 'admin', other);
+  const { body } = await admin.post(users(), { email, role: 'manager' });
+  return /\/dashboard\/start\/[\w-]{43}/.exec(body)?.[0] ?? '';
+}
+
+const emailOf = async ({ userId }: { userId: number }): Promise<string> =>
+  (await t.pool.query<{ email: string }>('select email from users where id = $1', [userId])).rows[0]?.email ?? '';
+
+test.each(['', 'Accept', 'yes', 'accept '])(
+  'an invitation is neither accepted nor declined by the answer "%s"',
+  async (given) => {
+    const user = await signInAs(t, 'admin');
+    const link = await invite(await emailOf(user));
+    const stranger = await signInAs(t, 'admin');
+    for (const cookie of [user.cookie, stranger.cookie, '']) {
+      const { statusCode, body } = await postForm(t, link, given === '' ? {} : { answer: given }, { cookie });
+      expect([statusCode, body.includes(link)]).toEqual([422, true]);
+    }
+    expect((await postForm(t, link, { answer: 'accept' }, { cookie: user.cookie })).headers.location).toBe(
+      `/dashboard/p/${other}/overview`,
+    );
+  },
+);
+
+test('an invitation of a new user is not declined by a form without an answer', async () => {
+  const link = await invite('somebody-new@shop.example');
+  expect((await postForm(t, link, {})).statusCode).toBe(422);
+  expect((await t.app.inject(link)).statusCode).toBe(200);
+});
+
+test('an unknown role is refused at its field: nobody is invited, and nobody changes', async () => {
+  const admin = await signInAs(t, 'admin', other);
+  const count = async () => Number((await t.pool.query('select count(*) from memberships')).rows[0]?.count);
+  const before = await count();
+  for (const role of ['owner', 'operator', 'Admin', '999999']) {
+    const { statusCode, body } = await admin.post(users(), { email: 'unknown-role@shop.example', role });
+    expect(statusCode, role).toBe(422);
+    expect(body).toContain('Unknown role. Choose one of the list.');
+  }
+  expect(await count()).toBe(before);
+  const member = await signInAs(t, 'manager', other);
+  await admin.post(`${users()}/${member.userId}`, { role: 'owner', disabled: 'yes' });
+  const { rows } = await t.pool.query('select role, disabled from memberships where user_id = $1', [member.userId]);
+  expect(rows).toEqual([{ role: 'manager', disabled: false }]);
+});
