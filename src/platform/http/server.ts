@@ -71,7 +71,13 @@ const connectionErrors: Record<string, ErrorCode> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 };
 
-/** Answers a request that Node's parser gave up, and closes its connection. @returns null: there was none to answer */
+/** How long a client whose connection is closed may take to read why (milliseconds). */
+const lingerMs = 1000;
+
+/**
+ * Answers a request that Node's parser gave up, and closes its connection, also where the client keeps sending.
+ * @returns null: there was none to answer
+ */
 function answerUnparsable(err: NodeJS.ErrnoException, socket: Socket, requestId: string): AppError | null {
   if (!socket.writable) {
     socket.destroy(err);
@@ -86,5 +92,7 @@ function answerUnparsable(err: NodeJS.ErrnoException, socket: Socket, requestId:
     'connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  // The end of our half alone leaves the connection open for as long as the client drips bytes into its own.
+  setTimeout(() => socket.destroy(), lingerMs).unref();
   return error;
 }

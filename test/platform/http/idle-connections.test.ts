@@ -6,6 +6,7 @@ import Fastify from 'fastify';
 import { expect, test } from 'vitest';
 import { serverTimeouts, shedIdleConnections } from '../../../src/platform/http/idle-connections.ts';
 import type { App } from '../../../src/platform/ports.ts';
+import { createTestApp } from '../../support/test-app.ts';
 
 async function start(http: object = {}): Promise<{ app: App; port: number }> {
   const app = Fastify({ http }) as unknown as App;
@@ -54,4 +55,32 @@ test('hundreds of connections that send their headers too slowly end, and delay 
   expect(answer).toBe(200);
   expect(new Set((await Promise.all(answers)).map((each) => each.slice(0, 12)))).toEqual(new Set(['HTTP/1.1 408']));
   await app.close();
+});
+
+const head =
+  'POST /native/v4/offers.json HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n';
+
+test.each([
+  ['its headers', 'GET /health/live HTTP/1.1\r\nx-name: ', 'a'],
+  ['more and more headers', 'GET /health/live HTTP/1.1\r\n', 'a: b\r\n'],
+  ['its body', `${head}\r\n{"a": "`, 'a'],
+  ['the chunks of its body', `${head.replace('content-length: 9999', 'transfer-encoding: chunked')}\r\n`, '1\r\na\r\n'],
+])('a connection that drips %s is answered 408 and closed, although the client goes on', async (_name, start, drip) => {
+  const t = await createTestApp();
+  Object.assign(t.app.server, { headersTimeout: 300, requestTimeout: 600 });
+  await t.app.listen({ port: 0, host: '127.0.0.1' });
+  const { port } = t.app.server.address() as AddressInfo;
+  const accepted = once(t.app.server, 'connection') as Promise<[Socket]>;
+  // As an attacker does: it keeps its own half open.
+  const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {});
+  let answer = '';
+  client.on('data', (chunk) => (answer += chunk));
+  client.write(start);
+  const dripping = setInterval(() => client.writable && client.write(drip), 20);
+  const [socket] = await accepted;
+  await expect.poll(() => socket.destroyed, { timeout: 30_000 }).toBe(true);
+  expect(answer).toMatch(/^HTTP\/1\.1 408 /);
+  clearInterval(dripping);
+  client.destroy();
+  await t.close();
 });
