@@ -13,26 +13,57 @@ export type Placements = {
   resolve: (publisher: Publisher, name: string) => string | Promise<string>;
 };
 
+/** Names that the next transaction of a publisher creates; `done`: the names that exist after it. */
+type Batch = { names: Set<string>; done: Promise<ReadonlySet<string>> };
+
+/**
+ * Creates placements as requests name them. Transactions of one publisher wait for one another, so that its maximum
+ * holds: names that come while one runs share the next. With one for each, hundreds of new names took all connections.
+ */
 export function createPlacements(pool: pg.Pool, failFast: FailFast): Placements {
   /** Results for placements that the snapshot lacks yet. */
   const created = new WeakMap<Publisher, Map<string, Promise<string>>>();
+  /** By publisher: the batch that is not started yet, and the last one that was. */
+  const [waiting, running] = [new Map<number, Batch>(), new Map<number, Promise<unknown>>()];
 
-  async function create(publisherId: number, name: string): Promise<string> {
-    return transaction(pool, async (executor) => {
-      await executor.query('select 1 from publishers where id = $1 for update', [publisherId]);
-      const { rows } = await executor.query<{ count: number; known: boolean }>(
-        `select count(*)::int as count, coalesce(bool_or(name = $2), false) as known
-        from placements where publisher_id = $1`,
-        [publisherId, name],
-      );
-      if (rows[0]?.known) return name;
-      if ((rows[0]?.count ?? 0) >= maxPlacements) return overflowPlacement;
-      await executor.query('insert into placements (publisher_id, name, auto_created) values ($1, $2, true)', [
+  const create = (publisherId: number, names: readonly string[]): Promise<ReadonlySet<string>> =>
+    transaction(pool, async (executor) => {
+      await executor.query('select 1 from publishers where id = $1 for no key update', [publisherId]);
+      const { rows } = await executor.query<{ name: string }>('select name from placements where publisher_id = $1', [
         publisherId,
-        name,
       ]);
-      return name;
+      const existing = new Set(rows.map(({ name }) => name));
+      const fresh = names.filter((name) => !existing.has(name)).slice(0, Math.max(0, maxPlacements - existing.size));
+      if (fresh.length > 0)
+        await executor.query(
+          'insert into placements (publisher_id, name, auto_created) select $1, unnest($2::text[]), true',
+          [publisherId, fresh],
+        );
+      return new Set([...existing, ...fresh]);
     });
+
+  function startBatch(publisherId: number): Batch {
+    const names = new Set<string>();
+    const before = running.get(publisherId) ?? Promise.resolve();
+    const done = failFast(() =>
+      before.then(() => {
+        waiting.delete(publisherId);
+        return create(publisherId, [...names]);
+      }),
+    );
+    const settled = done.then(
+      () => {},
+      () => waiting.delete(publisherId),
+    );
+    running.set(publisherId, settled);
+    void settled.then(() => running.get(publisherId) === settled && running.delete(publisherId));
+    return { names, done };
+  }
+
+  async function join(publisherId: number, name: string): Promise<string> {
+    const batch = getOrInsert(waiting, publisherId, () => startBatch(publisherId));
+    batch.names.add(name);
+    return (await batch.done).has(name) ? name : overflowPlacement;
   }
 
   return {
@@ -41,7 +72,7 @@ export function createPlacements(pool: pg.Pool, failFast: FailFast): Placements 
       if (publisher.placements.size >= maxPlacements) return overflowPlacement;
       const known = getOrInsert(created, publisher, () => new Map<string, Promise<string>>());
       return getOrInsert(known, name, () => {
-        const resolved = failFast(() => create(publisher.id, name));
+        const resolved = join(publisher.id, name);
         resolved.catch(() => known.delete(name));
         return resolved;
       });
