@@ -102,7 +102,7 @@ export const lacksTls = ({ message }: Error): boolean => message.startsWith('The
 /** @returns the sentence for an error of certificates or encryption; null: it is another error */
 export function tlsProblem(err: Error & { code?: string }): string | null {
   if (lacksTls(err))
-    return 'the server does not offer TLS, which sslmode asks for. Switch it on there (ssl = on), or use sslmode=prefer';
+    return 'the server does not offer TLS, which sslmode asks for. Switch it on (ssl = on), or use sslmode=prefer';
   if (!/^(CERT_|ERR_TLS_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_)/.test(err.code ?? '')) return null;
-  return `the certificate of the server is not accepted: ${err.message}. Name the authority that signed it with sslrootcert`;
+  return `the server's certificate is not accepted: ${err.message}. Name the authority that signed it with sslrootcert`;
 }
