@@ -37,7 +37,8 @@ export async function follow(
     } catch (err) {
       if (signal.aborted) return;
       if (err instanceof CommandError && err.exitCode !== exitCodes.unavailable) throw err;
-      out.note('The connection was cut off. Connecting again; nothing is lost.');
+      const isRefused = isFirst && err instanceof CommandError;
+      out.note(isRefused ? err.message : 'The connection was cut off. Connecting again; nothing is lost.');
     } finally {
       clearTimeout(watch);
     }

@@ -9,8 +9,8 @@ import { cloneDatabase } from '../support/database.ts';
 import { processSecrets } from '../support/server-process.ts';
 import { runCommand } from './support.ts';
 
-/** Commands that make an installation, or need none. */
-const others = ['start', 'completion'];
+/** Commands that make an installation, need none, or wait for the service until they are stopped. */
+const others = ['start', 'completion', 'logs tail'];
 const names = commands.map(({ name }) => name).filter((name) => !others.includes(name));
 
 /** Commands that read a database themselves. */
