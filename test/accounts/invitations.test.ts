@@ -31,21 +31,18 @@ async function invite(email: string): Promise<string> {
 const emailOf = async ({ userId }: { userId: number }): Promise<string> =>
   (await t.pool.query<{ email: string }>('select email from users where id = $1', [userId])).rows[0]?.email ?? '';
 
-test.each(['', 'Accept', 'yes', 'accept '])(
-  'an invitation is neither accepted nor declined by the answer "%s"',
-  async (given) => {
-    const user = await signInAs(t, 'admin');
-    const link = await invite(await emailOf(user));
-    const stranger = await signInAs(t, 'admin');
-    for (const cookie of [user.cookie, stranger.cookie, '']) {
-      const { statusCode, body } = await postForm(t, link, given === '' ? {} : { answer: given }, { cookie });
-      expect([statusCode, body.includes(link)]).toEqual([422, true]);
-    }
-    expect((await postForm(t, link, { answer: 'accept' }, { cookie: user.cookie })).headers.location).toBe(
-      `/dashboard/p/${other}/overview`,
-    );
-  },
-);
+test.each(['', 'Accept', 'yes'])('an invitation is neither accepted nor declined by the answer "%s"', async (given) => {
+  const user = await signInAs(t, 'admin');
+  const link = await invite(await emailOf(user));
+  const stranger = await signInAs(t, 'admin');
+  for (const cookie of [user.cookie, stranger.cookie, '']) {
+    const { statusCode, body } = await postForm(t, link, given === '' ? {} : { answer: given }, { cookie });
+    expect([statusCode, body.includes(link)]).toEqual([422, true]);
+  }
+  expect((await postForm(t, link, { answer: 'accept' }, { cookie: user.cookie })).headers.location).toBe(
+    `/dashboard/p/${other}/overview`,
+  );
+});
 
 test('an invitation of a new user is not declined by a form without an answer', async () => {
   const link = await invite('somebody-new@shop.example');
