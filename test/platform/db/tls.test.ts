@@ -3,7 +3,7 @@ import { chown, copyFile, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/embedded/postgres.ts';
 import { findWritable } from '../../../src/platform/db/find-writable.ts';
 import { createPool } from '../../../src/platform/db/pool.ts';
@@ -58,7 +58,7 @@ async function switchOn({ url }: EmbeddedPostgres): Promise<void> {
   ];
   await writeFile(join(data, 'pg_hba.conf'), `${rules.join('\n')}\n`);
   await client.query('select pg_reload_conf()');
-  await expect.poll(async () => (await client.query('show ssl')).rows[0].ssl).toBe('on');
+  await vi.waitFor(async () => expect((await client.query('show ssl')).rows[0].ssl).toBe('on'), { timeout: 30_000 });
   await client.end();
 }
 
