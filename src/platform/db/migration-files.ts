@@ -8,7 +8,7 @@ export const migrationsFolder = new URL('../../../migrations/', import.meta.url)
  * `checksums.json` of the migrations folder: the checksums that builds have recorded for each file. The first is
  * recorded now, because the previous release compares it; the others are those of texts that differ in comments only.
  */
-export type ChecksumLock = Readonly<Record<string, readonly string[]>>;
+type ChecksumLock = Readonly<Record<string, readonly string[]>>;
 
 export type Migration = {
   name: string;

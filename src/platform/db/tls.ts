@@ -97,7 +97,7 @@ export const isAboutTls = (err: unknown): boolean =>
   err instanceof Error && (lacksTls(err) || (err as { code?: string }).code === '28000');
 
 /** pg has no code for a server that answers "no". */
-export const lacksTls = ({ message }: Error): boolean => message.startsWith('The server does not support SSL');
+const lacksTls = ({ message }: Error): boolean => message.startsWith('The server does not support SSL');
 
 /** @returns the sentence for an error of certificates or encryption; null: it is another error */
 export function tlsProblem(err: Error & { code?: string }): string | null {
