@@ -1,6 +1,5 @@
 import type { MacroValues } from '../offers/offer-view.ts';
-import type { Executor } from '../platform/db/pool.ts';
-import { readSlices } from '../platform/db/read-slices.ts';
+import { type Executor, readSlices } from '../platform/db/pool.ts';
 import { dayOfUuid7, firstUuid7After } from '../platform/lib/uuid7.ts';
 import type { EraseOfUser, EraseWithSessions, ExportRows } from '../platform/user-data.ts';
 

@@ -1,6 +1,5 @@
 import type pg from 'pg';
-import type { Executor } from './db/pool.ts';
-import { readSlices } from './db/read-slices.ts';
+import { type Executor, readSlices } from './db/pool.ts';
 import { dayOfUuid7 } from './lib/uuid7.ts';
 
 /*

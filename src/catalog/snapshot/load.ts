@@ -1,5 +1,4 @@
-import type { Executor } from '../../platform/db/pool.ts';
-import { readSlices } from '../../platform/db/read-slices.ts';
+import { type Executor, readSlices } from '../../platform/db/pool.ts';
 import type { CampaignRow, CatalogRows, CreativeRow, OfferRow } from '../snapshot-rows.ts';
 
 /** Rows at one instant, and where they were read. */

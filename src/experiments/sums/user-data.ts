@@ -1,5 +1,4 @@
-import type { Executor } from '../../platform/db/pool.ts';
-import { readSlices } from '../../platform/db/read-slices.ts';
+import { type Executor, readSlices } from '../../platform/db/pool.ts';
 import type { EraseOfUser, EraseWithSessions, ExportRows } from '../../platform/user-data.ts';
 
 /** Deletes the sums and outcomes of users, and notes for each experiment how many it lost. */

@@ -2,6 +2,7 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import pg from 'pg';
 import { type ServerUrl, urlOf } from './servers.ts';
+import { applySettings, sessionSettings } from './session-settings.ts';
 import { type Tls, tlsOf, withoutTls } from './tls.ts';
 
 /** Anything that runs a statement: a pool or one connection inside a transaction. */
@@ -114,6 +115,24 @@ export const readTransaction = <T>(pool: pg.Pool, work: (executor: Executor) => 
     return work(executor);
   });
 
+/** Rows that are read at once (count): a few milliseconds of work. */
+const sliceSize = 500;
+
+/** Rows of a statement, slice by slice, by a cursor: in a transaction, which reads one such statement at a time. */
+export async function* readSlices<Row extends object = Record<string, unknown>>(
+  executor: Executor,
+  text: string,
+  values: unknown[],
+): AsyncGenerator<Row[]> {
+  await executor.query(`declare slices no scroll cursor for ${text}`, values);
+  for (;;) {
+    const { rows } = await executor.query(`fetch ${sliceSize} from slices`);
+    if (rows.length > 0) yield rows as Row[];
+    if (rows.length < sliceSize) break;
+  }
+  await executor.query('close slices');
+}
+
 const connectionCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -148,26 +167,6 @@ export type ConnectionOptions = Omit<pg.ClientConfig, 'connectionString'> & {
   /** How it is encrypted. Default: as the last one that worked. */
   tls?: Tls;
 };
-
-/**
- * What the promise "2xx means committed, on every replica that PostgreSQL was told to wait for" needs of a connection,
- * whatever the defaults of server, database and role are. Set by a statement, because poolers drop start-up options.
- */
-const sessionSettings = {
-  synchronous_commit: 'on',
-  // A cancelled statement that already waits for a replica is committed all the same; our own deadlines end
-  // connections instead.
-  statement_timeout: '0',
-  // A frozen process must not keep its row locks.
-  idle_in_transaction_session_timeout: '5000',
-  // The warning that a commit did not wait for its replicas must arrive.
-  client_min_messages: 'warning',
-};
-
-/** `remote_apply` waits for more than `on`, and stays. */
-const applySettings = `
-select set_config(name, value, false) from unnest($1::text[], $2::text[]) as wanted (name, value)
-where not (name = 'synchronous_commit' and current_setting(name) = 'remote_apply')`;
 
 /** PostgreSQL's function that waits for replicas; unlike the text of its warnings it is never translated. */
 const replicationWait = 'SyncRepWaitForLSN';
