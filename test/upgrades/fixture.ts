@@ -55,7 +55,8 @@ export async function contentOf(client: pg.Client, columns: readonly Column[]): 
   for (const table of new Set(columns.map((column) => column.table))) {
     const list = columns.filter((column) => column.table === table).map(({ column }) => `"${column}"`);
     const { rows } = await client.query<{ text: string; count: number }>(
-      `select count(*)::int as count, count(*) || ' rows, ' || md5(coalesce(string_agg(line, '|' order by line), '')) as text
+      `select count(*)::int as count, count(*) || ' rows, ' || md5(coalesce(string_agg(line, '|' order by line), ''))
+        as text
       from (select (${list.length === 1 ? list[0] : `row(${list.join(', ')})`})::text as line from "${table}") lines`,
     );
     if (rows[0] !== undefined && rows[0].count > 0) content[table] = rows[0].text;

@@ -76,7 +76,7 @@ describe.each([
     database = await restoreFixture(fixture);
   });
 
-  test('is upgraded although the process is killed halfway, taken back and forward again, and loses nothing', async () => {
+  test('is upgraded with kills halfway, taken back and forward again, and loses nothing', async () => {
     const columns = (await columnsOf(database.client)).filter(isData);
     const before = await contentOf(database.client, columns);
     expect(Object.keys(before).length).toBeGreaterThan(20);

@@ -176,7 +176,7 @@ describe('a migration', () => {
     expect(await tables(database.url)).toEqual(['a', 'schema_migrations']);
   });
 
-  test('is the same with other comments and blanks, for builds that recorded only the checksum of the file, too', async () => {
+  test('is the same with other comments and blanks, also for builds that recorded one checksum', async () => {
     await write('0001-a.sql', 'create table a (x integer);');
     await migrate(database.url, { folder });
     await write('0001-a.sql', "-- Numbers.\ncreate table a (\n  x integer\n);\ncomment on table a is 'Numbers';\n");
