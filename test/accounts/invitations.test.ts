@@ -36,8 +36,8 @@ test.each(['', 'Accept', 'yes'])('an invitation is neither accepted nor declined
   const link = await invite(await emailOf(user));
   const stranger = await signInAs(t, 'admin');
   for (const cookie of [user.cookie, stranger.cookie, '']) {
-    const { statusCode, body } = await postForm(t, link, given === '' ? {} : { answer: given }, { cookie });
-    expect([statusCode, body.includes(link)]).toEqual([422, true]);
+    const { statusCode } = await postForm(t, link, given === '' ? {} : { answer: given }, { cookie });
+    expect(statusCode).toBe(422);
   }
   expect((await postForm(t, link, { answer: 'accept' }, { cookie: user.cookie })).headers.location).toBe(
     `/dashboard/p/${other}/overview`,
