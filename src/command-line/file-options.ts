@@ -1,4 +1,4 @@
-import type { DryRunView } from '../platform/files/tally.ts';
+import type { DryRunView } from '../platform/files/counter.ts';
 import { type Call, exitCodes, flag, type Option, text, textOption } from './command.ts';
 
 /** Options of commands that import a file (docs/reading-input.md#files). `isList`: its column can be named. */

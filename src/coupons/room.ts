@@ -8,7 +8,7 @@ import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
 import type { Shell } from '../shell/layout.ts';
 import { couponCommands } from './commands.ts';
-import { foldDigests } from './fold-job.ts';
+import { foldDigests } from './digest-job.ts';
 import { createCodeDigests, createCouponIssuer } from './issuer.ts';
 import { couponCard, type Refused } from './pages/coupon-card.ts';
 import { couponPages } from './pages/coupon-pages.ts';

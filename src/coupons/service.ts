@@ -1,7 +1,7 @@
 import type { Actor, Management, Work } from '../management/unit-of-work.ts';
 import { AppError, type ErrorDetail } from '../platform/errors.ts';
+import type { DryRunView, FileWarning } from '../platform/files/counter.ts';
 import type { FileOptions } from '../platform/files/query.ts';
-import type { DryRunView, FileWarning } from '../platform/files/tally.ts';
 import { refuseCode } from './code-text.ts';
 import { openCodeFile } from './loading/code-file.ts';
 import { codesOf, linesOf, makeCodes, safeOdds } from './loading/lines.ts';
@@ -101,23 +101,12 @@ export function createCouponService(deps: LoadDeps & { management: Management })
       });
       return { ...made, warnings: weakPattern(pattern, made.total) };
     },
-    addFile: async (actor, publisherId, id, bytes, options) => {
-      await management.read(actor, publisherId, (work) => requireOffer(work, id));
-      const { lines, tally } = await openCodeFile(bytes, options);
-      const added = await load(actor, publisherId, id, {
-        lines,
-        total: Math.ceil(bytes.length / 16),
-        path: (line) => `/lines/${line}`,
-        check: () => tally.requireFewBad(options.isPartial),
-      });
-      const { bad, errors, warnings } = tally.view();
-      return { ...added, bad, errors, warnings };
-    },
+    addFile: (actor, publisherId, id, bytes, options) => addFile(deps, { actor, publisherId, id }, bytes, options),
     checkFile: async (actor, publisherId, id, bytes, options) => {
       const offerId = await management.read(actor, publisherId, (work) => requireOffer(work, id));
-      const { lines, tally } = await openCodeFile(bytes, options);
+      const { lines, counter } = await openCodeFile(bytes, options);
       const duplicates = await countDuplicates(deps, offerId, lines);
-      return { ...tally.view(), duplicates };
+      return { ...counter.view(), duplicates };
     },
     count: (actor, publisherId, id) =>
       management.read(actor, publisherId, async (work) => stockOf(work, await requireOffer(work, id))),
@@ -151,6 +140,21 @@ export function createCouponService(deps: LoadDeps & { management: Management })
         return { offer_id: offerId };
       }),
   };
+}
+
+type ServiceDeps = LoadDeps & { management: Management };
+
+async function addFile(deps: ServiceDeps, call: Call, bytes: Buffer, options: FileOptions): Promise<LoadedView> {
+  await deps.management.read(call.actor, call.publisherId, (work) => requireOffer(work, call.id));
+  const { lines, counter } = await openCodeFile(bytes, options);
+  const added = await addCodes(deps, call, {
+    lines,
+    total: Math.ceil(bytes.length / 16),
+    path: (line) => `/lines/${line}`,
+    check: () => counter.requireFewBad(options.isPartial),
+  });
+  const { bad, errors, warnings } = counter.view();
+  return { ...added, bad, errors, warnings };
 }
 
 const noFile = { bad: 0, errors: [], warnings: [] };

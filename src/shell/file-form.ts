@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import type { DryRunView, FileWarning } from '../platform/files/counter.ts';
 import type { FileOptions } from '../platform/files/query.ts';
-import type { DryRunView, FileWarning } from '../platform/files/tally.ts';
 import { type Html, html, nothing } from '../platform/http/html.ts';
 import { type MessageKey, t } from '../platform/i18n/messages.ts';
 import { apiText } from './api-text.ts';

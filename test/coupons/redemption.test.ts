@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { foldDigests } from '../../src/coupons/fold-job.ts';
+import { foldDigests } from '../../src/coupons/digest-job.ts';
 import { createCodeDigests } from '../../src/coupons/issuer.ts';
 import { uspCalls } from '../perks/usp/calls.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';

@@ -1,7 +1,7 @@
 import { createApi, openFile, say } from '../../command-line/api.ts';
 import { type Call, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
 import { fileQueryOf, sayDryRun, sayErrors } from '../../command-line/file-options.ts';
-import type { DryRunView } from '../../platform/files/tally.ts';
+import type { DryRunView } from '../../platform/files/counter.ts';
 
 const path = '/manage/v1/audiences';
 const pathOf = (key: string): string => `${path}/${encodeURIComponent(key)}`;

@@ -1,7 +1,7 @@
+import type { FileCounter } from '../../platform/files/counter.ts';
 import type { Layout } from '../../platform/files/layout.ts';
 import type { FileFormat } from '../../platform/files/names.ts';
 import type { FileRow } from '../../platform/files/open.ts';
-import type { FileTally } from '../../platform/files/tally.ts';
 import { cleanValue, shownValue } from '../../platform/files/values.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
@@ -28,13 +28,13 @@ export const memberFile: FileFormat<Role> = {
   patterns: { sha256_email: /^[0-9a-f]{64}$/i },
 };
 
-type Reading = { layout: Layout; tally: FileTally; userKeys: UserKeys; publisherId: number; nowMs: number };
+type Reading = { layout: Layout; counter: FileCounter; userKeys: UserKeys; publisherId: number; nowMs: number };
 
 /**
  * Reads the rows of a file to members, and counts them.
- * @returns null: the row names nobody; the tally has the reason
+ * @returns null: the row names nobody; the counter has the reason
  */
-export function createMemberReader({ layout, tally, userKeys, publisherId, nowMs }: Reading) {
+export function createMemberReader({ layout, counter, userKeys, publisherId, nowMs }: Reading) {
   const { columns } = layout;
   const userAt = columns.findIndex(({ role }) => role === 'id' || role === 'sha256_email');
   const endAt = columns.findIndex(({ role }) => role === 'expires_at');
@@ -48,7 +48,7 @@ export function createMemberReader({ layout, tally, userKeys, publisherId, nowMs
     const expiresAtMs = end === '' ? null : timeOf(end);
     if (expiresAtMs !== null && !(expiresAtMs > nowMs))
       return { problem: 'expires_at must be a time in the future, such as 2031-01-31T12:00:00Z' };
-    tally.addArtefact(user.artefact);
+    counter.addArtefact(user.artefact);
     if (isHash) {
       const hash = emailHashOf(user.value);
       if (hash === null) return { problem: 'the hash must have 64 hex digits' };
@@ -66,10 +66,10 @@ export function createMemberReader({ layout, tally, userKeys, publisherId, nowMs
     });
     const member = row.problem === null ? readRow(row.cells) : { problem: row.problem };
     if ('problem' in member) {
-      tally.refuse(row, { message: member.problem }, values);
+      counter.refuse(row, { message: member.problem }, values);
       return null;
     }
-    tally.accept(row, values);
+    counter.accept(row, values);
     return member;
   };
 }

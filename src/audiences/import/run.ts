@@ -8,9 +8,9 @@ import type pg from 'pg';
 import type { Alone } from '../../management/alone.ts';
 import type { ServerUrl } from '../../platform/db/servers.ts';
 import { AppError } from '../../platform/errors.ts';
+import { createFileCounter, type DryRunView, type FileWarning } from '../../platform/files/counter.ts';
 import { type DelimitedFile, openDelimitedFile } from '../../platform/files/open.ts';
 import type { FileOptions } from '../../platform/files/query.ts';
-import { createFileTally, type DryRunView, type FileWarning } from '../../platform/files/tally.ts';
 import { createValueSet } from '../../platform/files/value-set.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
 import type { UserKeys } from '../../platform/security/user-key.ts';
@@ -68,21 +68,21 @@ async function* limited(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, v
 
 /** A reader of rows that counts them, and users who are named twice. */
 function createReader(deps: ImportDeps, { publisherId }: Target, { layout }: DelimitedFile, nowMs: number) {
-  const tally = createFileTally(layout);
-  const read = createMemberReader({ layout, tally, userKeys: deps.userKeys, publisherId, nowMs });
+  const counter = createFileCounter(layout);
+  const read = createMemberReader({ layout, counter, userKeys: deps.userKeys, publisherId, nowMs });
   const users = createValueSet();
   const readRow = (...args: Parameters<typeof read>): MemberRow | null => {
     const member = read(...args);
-    if (member !== null && !users.addText(member.userKey)) tally.addDuplicate();
+    if (member !== null && !users.addText(member.userKey)) counter.addDuplicate();
     return member;
   };
-  return { tally, readRow };
+  return { counter, readRow };
 }
 
 async function checkFile(deps: ImportDeps, target: Target, file: DelimitedFile): Promise<DryRunView> {
-  const { tally, readRow } = createReader(deps, target, file, deps.now());
+  const { counter, readRow } = createReader(deps, target, file, deps.now());
   await checkMembers({ batches: file.batches, readRow });
-  return tally.view();
+  return counter.view();
 }
 
 async function importFile(
@@ -95,14 +95,14 @@ async function importFile(
   const { audienceId } = target;
   const startedMs = now();
   const id = newUuid7(startedMs);
-  const { tally, readRow } = createReader(deps, target, file, startedMs);
+  const { counter, readRow } = createReader(deps, target, file, startedMs);
   const progress: ImportProgress = { state: 'reading', rows: 0, bad: 0, added: 0, errors: [] };
   await startImport(pool, id, audienceId, startedMs);
   const report = (state: ImportProgress['state']): Promise<void> => {
-    Object.assign(progress, { state, rows: tally.rows(), bad: tally.bad(), errors: tally.errors() });
+    Object.assign(progress, { state, rows: counter.rows(), bad: counter.bad(), errors: counter.errors() });
     return noteImport(pool, id, progress, now());
   };
-  const checkRows = (): void => tally.requireFewBad(isPartial);
+  const checkRows = (): void => counter.requireFewBad(isPartial);
   try {
     progress.added = await loadMembers({ url, audienceId, batches: file.batches, readRow, checkRows, report });
     await report('done');
@@ -110,6 +110,6 @@ async function importFile(
     await report('failed');
     throw err;
   }
-  const { duplicates, warnings } = tally.view();
+  const { duplicates, warnings } = counter.view();
   return { ...progress, id, startedAt: new Date(startedMs), duplicates, warnings };
 }

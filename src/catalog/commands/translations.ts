@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { createApi, openFile } from '../../command-line/api.ts';
 import { exitCodes, idOption, type Run, textOption } from '../../command-line/command.ts';
 import { fileQueryOf, sayDryRun, sayErrors } from '../../command-line/file-options.ts';
-import type { DryRunView } from '../../platform/files/tally.ts';
+import type { DryRunView } from '../../platform/files/counter.ts';
 import { fileOf } from './catalogue.ts';
 
 const path = '/manage/v1/translations';

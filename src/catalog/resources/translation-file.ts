@@ -2,11 +2,11 @@ import { notALanguage } from '../../management/fields.ts';
 import { updateRow } from '../../management/rows.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
+import { createFileCounter, type DryRunView, type FileCounter } from '../../platform/files/counter.ts';
 import type { Layout } from '../../platform/files/layout.ts';
 import type { FileFormat } from '../../platform/files/names.ts';
 import { type FileRow, openDelimitedFile } from '../../platform/files/open.ts';
 import type { FileOptions } from '../../platform/files/query.ts';
-import { createFileTally, type DryRunView, type FileTally } from '../../platform/files/tally.ts';
 import { byteOrderMark, csvLine, unguardedText } from '../../platform/lib/csv.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { canonicalTag } from '../../platform/lib/language-tags.ts';
@@ -93,17 +93,17 @@ export type ImportedTranslations = {
  * @throws AppError unknown_header, invalid_request naming lines and columns
  */
 async function importTranslations(work: Work, bytes: Buffer, options: FileOptions): Promise<ImportedTranslations> {
-  const { cells, languages, tally } = await readFile(bytes);
+  const { cells, languages, counter } = await readFile(bytes);
   const byOffer = new Map<number, Cell[]>();
   for (const cell of cells) getOrInsert(byOffer, cell.offerId, () => []).push(cell);
   const result = { offers: 0, texts: 0, languages };
   for (const [offerId, own] of [...byOffer].sort(([a], [b]) => a - b)) {
-    const changed = await changeReadable(work, offerId, own, tally);
+    const changed = await changeReadable(work, offerId, own, counter);
     result.texts += changed;
     if (changed > 0) result.offers += 1;
   }
-  if (!options.isDryRun) tally.requireFewBad(options.isPartial);
-  return { ...result, file: tally.view() };
+  if (!options.isDryRun) counter.requireFewBad(options.isPartial);
+  return { ...result, file: counter.view() };
 }
 
 /** Undoes a dry run. */
@@ -134,15 +134,20 @@ export async function runImport(
 }
 
 /** Changes an offer by the cells that it can take; the others are counted as bad. @returns how many texts changed */
-async function changeReadable(work: Work, offerId: number, cells: readonly Cell[], tally: FileTally): Promise<number> {
+async function changeReadable(
+  work: Work,
+  offerId: number,
+  cells: readonly Cell[],
+  counter: FileCounter,
+): Promise<number> {
   try {
     return await changeOffer(work, offerId, cells);
   } catch (err) {
     const refused = refusedCells(err, cells);
-    for (const { cell, column, message } of refused) tally.withdraw(cell.line, { column, message });
+    for (const { cell, column, message } of refused) counter.withdraw(cell.line, { column, message });
     const lines = new Set(refused.map(({ cell }) => cell.line));
     const others = cells.filter(({ line }) => !lines.has(line));
-    return others.length === 0 ? 0 : changeReadable(work, offerId, others, tally);
+    return others.length === 0 ? 0 : changeReadable(work, offerId, others, counter);
   }
 }
 
@@ -191,10 +196,10 @@ function requireLanguages({ columns }: Layout): string[] {
 }
 
 /** Reads in slices: a file of 4 MB keeps no other request waiting. */
-async function readFile(bytes: Buffer): Promise<{ cells: Cell[]; languages: string[]; tally: FileTally }> {
+async function readFile(bytes: Buffer): Promise<{ cells: Cell[]; languages: string[]; counter: FileCounter }> {
   const { layout, batches } = await openDelimitedFile(bytes, translationFormat);
   const languages = requireLanguages(layout);
-  const tally = createFileTally(layout);
+  const counter = createFileCounter(layout);
   const readRow = createRowReader(layout, languages);
   const cells: Cell[] = [];
   const offerIds = new Set<number>();
@@ -206,9 +211,9 @@ async function readFile(bytes: Buffer): Promise<{ cells: Cell[]; languages: stri
         Object.fromEntries(
           layout.columns.flatMap(({ role }, at) => (role === null ? [] : [[role, row.cells[at] ?? '']])),
         );
-      if ('message' in found) tally.refuse(row, found, values);
+      if ('message' in found) counter.refuse(row, found, values);
       else {
-        tally.accept(row, values);
+        counter.accept(row, values);
         for (const cell of found.cells) offerIds.add(cell.offerId);
         cells.push(...found.cells);
       }
@@ -218,7 +223,7 @@ async function readFile(bytes: Buffer): Promise<{ cells: Cell[]; languages: stri
     const message = `must be of at most ${maxOffers} offers`;
     throw new AppError('invalid_request', { details: [{ path: '/lines', message }] });
   }
-  return { cells, languages, tally };
+  return { cells, languages, counter };
 }
 
 /** Reads rows to the texts that they hold; of two rows for one text the second is refused. */

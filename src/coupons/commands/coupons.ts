@@ -3,9 +3,9 @@ import { readFile, stat } from 'node:fs/promises';
 import { createApi } from '../../command-line/api.ts';
 import { type Call, CommandError, exitCodes, type Run, textOption, usageError } from '../../command-line/command.ts';
 import { fileQueryOf, sayDryRun, sayErrors } from '../../command-line/file-options.ts';
+import type { DryRunView, FileCounter } from '../../platform/files/counter.ts';
 import type { LayoutOptions } from '../../platform/files/layout.ts';
 import { readFileOptions } from '../../platform/files/query.ts';
-import type { DryRunView, FileTally } from '../../platform/files/tally.ts';
 import { openCodeFile } from '../loading/code-file.ts';
 
 type Stock = Record<'total' | 'given' | 'held' | 'left' | 'redeemed', number> & { low: boolean };
@@ -60,22 +60,22 @@ export const addCoupons: Run = async (call) => {
     const { isDryRun, isPartial, ...layout } = readFileOptions(fileQueryOf(call));
     const whole = await openCodeFile(createReadStream(file), layout);
     for await (const _ of whole.lines); // counts the rows
-    if (isDryRun) return sayDryRun(call, whole.tally.view());
-    requireFewBad(whole.tally, isPartial);
+    if (isDryRun) return sayDryRun(call, whole.counter.view());
+    requireFewBad(whole.counter, isPartial);
     for await (const part of partsOf(file, layout)) {
       await send({ query: { header: 'present' }, file: part });
-      call.out.note(`${total.added} of ${whole.tally.rows()} added`);
+      call.out.note(`${total.added} of ${whole.counter.rows()} added`);
     }
-    total.bad += whole.tally.bad();
+    total.bad += whole.counter.bad();
   }
   call.out.data(total);
   call.out.line(`Added ${total.added} codes; ${total.duplicates} were there already; ${total.bad} rows were refused.`);
   return exitCodes.ok;
 };
 
-function requireFewBad(tally: FileTally, isPartial: boolean): void {
+function requireFewBad(counter: FileCounter, isPartial: boolean): void {
   try {
-    tally.requireFewBad(isPartial);
+    counter.requireFewBad(isPartial);
   } catch (err) {
     throw new CommandError(exitCodes.refused, (err as Error).message);
   }

@@ -1,8 +1,8 @@
+import { createFileCounter, type FileCounter } from '../../platform/files/counter.ts';
 import type { FileSource } from '../../platform/files/decode.ts';
 import type { LayoutOptions } from '../../platform/files/layout.ts';
 import type { FileFormat } from '../../platform/files/names.ts';
 import { type DelimitedFile, openDelimitedFile } from '../../platform/files/open.ts';
-import { createFileTally, type FileTally } from '../../platform/files/tally.ts';
 import { cleanValue, shownValue } from '../../platform/files/values.ts';
 import { refuseCode } from '../code-text.ts';
 import type { Line } from './lines.ts';
@@ -21,17 +21,17 @@ const codeFormat: FileFormat<'code'> = {
 };
 
 /** The codes of a file, and the counts of its rows. */
-export type CodeFile = { lines: AsyncGenerator<Line | null, void>; tally: FileTally };
+export type CodeFile = { lines: AsyncGenerator<Line | null, void>; counter: FileCounter };
 
 /** @throws AppError ambiguous_header, unknown_header, invalid_request */
 export async function openCodeFile(source: FileSource, options: LayoutOptions): Promise<CodeFile> {
   const file = await openDelimitedFile(source, codeFormat, options);
-  const tally = createFileTally(file.layout);
-  return { lines: readCodes(file, tally), tally };
+  const counter = createFileCounter(file.layout);
+  return { lines: readCodes(file, counter), counter };
 }
 
 /** The same object for every code: read it before the next. null: a place to pause. */
-async function* readCodes({ layout, batches }: DelimitedFile, tally: FileTally): AsyncGenerator<Line | null, void> {
+async function* readCodes({ layout, batches }: DelimitedFile, counter: FileCounter): AsyncGenerator<Line | null, void> {
   const at = layout.columns.findIndex(({ role }) => role === 'code');
   const line: Line = { bytes: Buffer.alloc(0), start: 0, end: 0, line: 0, problem: null };
   for await (const batch of batches) {
@@ -42,11 +42,11 @@ async function* readCodes({ layout, batches }: DelimitedFile, tally: FileTally):
       const clean = row.problem === null ? cleanValue(cell) : { problem: row.problem };
       const problem = 'problem' in clean ? clean.problem : refuseCode(clean.value);
       if ('problem' in clean || problem !== null) {
-        tally.refuse(row, { message: problem ?? '' }, values);
+        counter.refuse(row, { message: problem ?? '' }, values);
         continue;
       }
-      tally.addArtefact(clean.artefact);
-      tally.accept(row, values);
+      counter.addArtefact(clean.artefact);
+      counter.accept(row, values);
       line.bytes = Buffer.from(clean.value);
       line.end = line.bytes.length;
       line.line = row.line;

@@ -716,7 +716,6 @@ export const de: Messages = {
     experimentOver: 'Das Experiment ist vorbei: Starten Sie es wieder, oder legen Sie ein anderes an.',
     codeBlank: 'darf nicht leer sein',
     codeLong: 'hat {length, number} Zeichen; ein Code darf {max, number} haben',
-    codeBytes: 'ist länger als {bytes, number} Bytes; ein Code darf {max, number} Zeichen haben',
     codeUnreadable: 'muss lesbarer Text in einer Zeile sein',
     wholeFromOne: 'muss eine ganze Zahl von 1 bis {max, number} sein',
     patternShort:
@@ -1928,8 +1927,8 @@ export const de: Messages = {
     import: '{rows, plural, one {# Zeile} other {# Zeilen}} importieren',
     empty: 'Die Datei hat keine Zeilen.',
     tooManyBad:
-      'Mehr als 1 % der Zeilen werden abgelehnt, deshalb lässt sich nichts importieren. Korrigieren Sie die Datei und ' +
-      'prüfen Sie sie erneut.',
+      'Mehr als 1 % der Zeilen werden abgelehnt, deshalb lässt sich nichts importieren. Korrigieren Sie die Datei ' +
+      'und prüfen Sie sie erneut.',
     chooseAgain: 'Wählen Sie dieselbe Datei noch einmal aus und importieren Sie sie dann.',
     apostrophesRemoved: 'Bei {count, plural, one {# Wert} other {# Werten}} wurde ein Apostroph am Anfang entfernt.',
     formulasRemoved: 'Bei {count, plural, one {# Wert} other {# Werten}} wurden die Zeichen ="…" entfernt.',

@@ -687,7 +687,6 @@ export const en = {
     experimentOver: 'The experiment is over: start it again, or make another one.',
     codeBlank: 'must not be blank',
     codeLong: 'has {length, number} characters; a code may have {max, number}',
-    codeBytes: 'is longer than {bytes, number} bytes; a code may have {max, number} characters',
     codeUnreadable: 'must be readable text of one line',
     wholeFromOne: 'must be a whole number from 1 to {max, number}',
     patternShort: 'has {codes, number} codes; {count, number} that cannot be guessed need {need, number}: add # or *',

@@ -76,7 +76,7 @@ type RowValues = Readonly<Record<string, string>>;
 /** Why a row cannot be loaded. `column`: the one that is wrong, if it is named. */
 type RowProblem = { column?: string; message: string };
 
-export type FileTally = {
+export type FileCounter = {
   /** Counts a row that can be loaded. `values`: by role, as they are read. */
   accept: (row: FileRow, values: () => RowValues) => void;
   /** Counts a row that cannot be loaded, with every line that it covers. */
@@ -95,7 +95,7 @@ export type FileTally = {
 };
 
 /** Counts the rows of an import for its answer. */
-export function createFileTally(layout: Layout): FileTally {
+export function createFileCounter(layout: Layout): FileCounter {
   let [rows, bad, duplicates] = [0, 0, 0];
   const artefacts: Record<Artefact, number> = { apostrophe: 0, formula: 0 };
   const errors: Static<typeof badRow>[] = [];
