@@ -17,7 +17,8 @@ export type ControlsRule = {
 
 /**
  * What other rules would change of the decisions of the last days: stored ones, chosen by chance, made again. Shares of
- * these; `revenue`: expected of the impressions of all `sessions`, by currency, in millionths.
+ * these; `revenue`: change of the booked revenue of all `sessions`, by currency, in millionths. A loss is never more
+ * than what was booked.
  */
 export type ControlsEffect = {
   days: number;
@@ -27,6 +28,8 @@ export type ControlsEffect = {
   changed: number;
   emptied: number;
   revenue: { currency: string; micros: number }[];
+  /** Whether there is enough data to say what it means for revenue; else currencies are missing in `revenue`. */
+  isEnough: boolean;
 };
 
 /** What each rule costs: what decisions would be without it. `rest`: how many rules were not looked at. */

@@ -3,6 +3,7 @@ import type { Permission } from '../platform/http/auth.ts';
 import type { CouponPool } from './coupon-pool.ts';
 import type { ArmChanges, Slots } from './experiments.ts';
 import type { Translation } from './offer-texts.ts';
+import type { PostbackEvent } from './postback-events.ts';
 import type { CampaignGoal, CampaignRules, FrequencyCap, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
 import type { Campaign, CreativeType, StoredControls, Unit } from './types.ts';
 
@@ -27,6 +28,8 @@ export type PublisherRow = {
   default_placement: string | null;
   learning_excluded_keys?: string[];
   allowed_user_agents?: string[];
+  postback_events?: PostbackEvent[];
+  has_postbacks?: boolean;
   /** Absent in rows that were stored before there were any. */
   controls?: StoredControls | null;
   keeps_attributes?: boolean;

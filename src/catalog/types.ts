@@ -5,6 +5,7 @@ import type { Wanted } from '../platform/i18n/reader.ts';
 import type { CouponPool } from './coupon-pool.ts';
 import type { Experiment } from './experiments.ts';
 import type { OfferCopy, Translations } from './offer-texts.ts';
+import type { PostbackEvent } from './postback-events.ts';
 import type { CampaignRules, FrequencyCap, Goal, PayoutKind, SequenceMatch, TotalCap } from './rules.ts';
 
 export type Unit = 'sou' | 'mou';
@@ -128,6 +129,10 @@ export type Publisher = {
   defaultPlacement: string | null;
   /** Parts of user agents, in lower case, that are never taken for robots. */
   allowedUserAgents: readonly string[];
+  /** Paid events that are posted back. */
+  postbackEvents: readonly PostbackEvent[];
+  /** Whether an endpoint receives postbacks. */
+  hasPostbacks: boolean;
   /** Custom attributes that ranking does not learn from. */
   learningExcludedKeys: ReadonlySet<string>;
   /** Whether there may be attributes of its users. */

@@ -13,7 +13,7 @@ import { createFailFast } from '../platform/db/health.ts';
 import type { HotRoutes } from '../platform/http/hot-routes.ts';
 import { html } from '../platform/http/html.ts';
 import type { Job } from '../platform/jobs.ts';
-import { minuteMs } from '../platform/lib/time.ts';
+import { dayMs, minuteMs } from '../platform/lib/time.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
 import type { Shell } from '../shell/layout.ts';
@@ -22,7 +22,7 @@ import { offerSchemas } from './answer-schemas.ts';
 import { campaignAdditions } from './campaign-additions.ts';
 import { catalogueRoutes } from './catalogue-feed/routes.ts';
 import { offerCommands } from './commands.ts';
-import { costOf, effectOf } from './decision-log/controls-effects.ts';
+import { bookedByCurrency, costOf, effectOf } from './decision-log/controls-effects.ts';
 import { sampleDecisions } from './decision-log/decision-sample.ts';
 import { decisionLogRoutes } from './decision-log/routes.ts';
 import { countRoutes } from './fetch/count-routes.ts';
@@ -146,10 +146,19 @@ function extendCatalogue(
   extensions.reach = createReach(recent);
   const alone = createAlone('calculation of what block rules cost');
   const sampled = (id: number) => failFast(() => sampleDecisions(pool, id, now()));
+  const bookedIn = (id: number, days: number) =>
+    failFast(() => bookedByCurrency(pool, store.current(), id, now() - days * dayMs));
   extensions.controlsEffects = {
-    cost: ({ id, controls }) => alone(id, async () => costOf(await sampled(id), controls?.stored ?? noControls)),
+    cost: ({ id, controls }) =>
+      alone(id, async () => {
+        const sample = await sampled(id);
+        return costOf(sample, controls?.stored ?? noControls, await bookedIn(id, sample.days));
+      }),
     of: ({ id, controls }, other) =>
-      alone(id, async () => effectOf(await sampled(id), controls?.stored ?? noControls, other)),
+      alone(id, async () => {
+        const sample = await sampled(id);
+        return effectOf(sample, controls?.stored ?? noControls, other, await bookedIn(id, sample.days));
+      }),
   };
   extensions.seenValues = createSeenValues(recent);
   // The first offers of a publisher, in the order in which they compete.

@@ -24,15 +24,16 @@ with given as (
   select * from json_to_recordset($1::json) as given (day date, session_id uuid, offer_id integer, event text,
     txn_key uuid, void boolean, id uuid, publisher_id integer, campaign_id integer, advertiser_id integer, txn_id text,
     given_micros bigint, payout_micros bigint, unbilled_micros bigint, currency text, is_loyalty boolean,
-    loyalty_micros numeric,
+    loyalty_micros numeric, given_currency text, unbilled_reason text,
     suspicious text, counted_in text[], click_at_ms float8, booked_at_ms float8)
 ), added as (
   insert into conversions (day, session_id, offer_id, event, txn_key, void, id, publisher_id, campaign_id,
     advertiser_id, txn_id, given_micros, payout_micros, unbilled_micros, currency, is_loyalty, loyalty_micros,
-    suspicious, counted_in, click_at, booked_at)
+    given_currency, unbilled_reason, suspicious, counted_in, click_at, booked_at)
   select day, session_id, offer_id, event, txn_key, void, id, publisher_id, campaign_id, advertiser_id,
-    txn_id, given_micros, payout_micros, unbilled_micros, currency, is_loyalty, loyalty_micros, suspicious,
-    counted_in, to_timestamp(click_at_ms / 1000), to_timestamp(booked_at_ms / 1000)
+    txn_id, given_micros, payout_micros, unbilled_micros, currency, is_loyalty, loyalty_micros,
+    given_currency, unbilled_reason, suspicious, counted_in, to_timestamp(click_at_ms / 1000),
+    to_timestamp(booked_at_ms / 1000)
   from given
   order by day, session_id, offer_id, event, txn_key, void
   on conflict do nothing
@@ -79,6 +80,8 @@ const toRow = ({ click, booking, txnId }: LedgerEntry) => ({
   payout_micros: booking.payoutMicros.toString(),
   unbilled_micros: booking.unbilledMicros.toString(),
   currency: booking.currency,
+  given_currency: booking.givenCurrency,
+  unbilled_reason: booking.unbilledReason,
   is_loyalty: booking.isLoyalty,
   loyalty_micros: booking.loyaltyMicros.toString(),
   suspicious: booking.suspicious,
@@ -92,7 +95,8 @@ with given as (
   select * from unnest($1::date[], $2::uuid[], $3::integer[], $4::text[], $5::uuid[], $6::uuid[])
     as given (day, session_id, offer_id, event, txn_key, id)
 ), ledger as (
-  update conversions c set payout_micros = 0, loyalty_micros = 0, unbilled_micros = payout_micros
+  update conversions c set payout_micros = 0, loyalty_micros = 0, unbilled_micros = payout_micros,
+    unbilled_reason = 'budget'
   from given
   where c.day = any($1::date[]) and not void and (c.day, c.session_id, c.offer_id, c.event, c.txn_key)
     = (given.day, given.session_id, given.offer_id, given.event, given.txn_key)

@@ -5,7 +5,14 @@ import { createBatcher } from '../platform/db/batcher.ts';
 import { transaction } from '../platform/db/pool.ts';
 import type { Click, ClickSession } from './clicks/insert-clicks.ts';
 import type { TrackingDeps } from './ports.ts';
-import { type Counted, createBeaconWriter, createWriters, needsCount, type Writers, writeCounted } from './writers.ts';
+import {
+  type Counted,
+  createBeaconWriter,
+  createWriters,
+  needsTransaction,
+  type Writers,
+  writeCounted,
+} from './writers.ts';
 
 /** Stores events. Calls resolve when they cannot be lost any more, and reject with `unavailable` (503) else. */
 export type Recorder = {
@@ -47,7 +54,7 @@ type EventBatchers<Event, Result> = {
   drain: () => Promise<unknown>;
 };
 
-/** Two batchers: events of capped campaigns need a transaction, all others one statement. */
+/** Two batchers: events that caps count or postbacks report need a transaction, all others one statement. */
 function createEventBatchers<Event extends TrackedEvent, Result>(
   { pool, dbHealth, catalog, batchMeters }: RecorderDeps,
   name: string,
@@ -67,7 +74,7 @@ function createEventBatchers<Event extends TrackedEvent, Result>(
   });
   return {
     add: (event, campaign) =>
-      needsCount(catalog.current(), event, campaign) ? counted.add({ event, campaign }) : plain.add(event),
+      needsTransaction(catalog.current(), event, campaign) ? counted.add({ event, campaign }) : plain.add(event),
     written: () => {
       const [ofPlain, ofCounted] = [plain.written(), counted.written()];
       return ofPlain === null ? ofCounted : Promise.all([ofPlain, ofCounted]);

@@ -21,6 +21,7 @@ import {
   markUnbilled,
   type NewEvent,
 } from './event-rows.ts';
+import { enqueuePaidEvents, needsPostback } from './paid-postbacks.ts';
 
 /**
  * How events are written, and counted in the metrics once they are committed. Results: one for each event, in order;
@@ -88,10 +89,14 @@ function capEventOf({ kind, name }: TrackedEvent): CapEvent | null {
 }
 
 /** Whether caps count an event. */
-export function needsCount(snapshot: Snapshot, event: TrackedEvent, campaign: Campaign): boolean {
+function needsCount(snapshot: Snapshot, event: TrackedEvent, campaign: Campaign): boolean {
   const kind = capEventOf(event);
   return kind !== null && activeCapsOf(snapshot).counts(campaign, event.claims.publisherId, kind);
 }
+
+/** Whether an event is stored in a transaction of its batch: caps count it, or it is posted back. */
+export const needsTransaction = (snapshot: Snapshot, event: TrackedEvent, campaign: Campaign): boolean =>
+  needsCount(snapshot, event, campaign) || needsPostback(snapshot, event);
 
 /** Stores events. @returns those that are still to be counted, with `countEvents`: the new ones */
 export async function writeUncounted<Event extends TrackedEvent, Result>(
@@ -114,14 +119,18 @@ export async function writeUncounted<Event extends TrackedEvent, Result>(
   });
 }
 
-/** Counts events that were stored in this transaction for caps. Those that no longer fit into a budget pay nothing. */
+/**
+ * Counts events that were stored in this transaction for caps, and creates their postbacks. Those that no longer fit
+ * into a budget pay nothing.
+ */
 export async function countWritten(
-  executor: Executor,
+  executor: Transaction,
   snapshot: Snapshot,
   events: readonly CountedEvent[],
 ): Promise<void> {
   const unbilled = await countEvents(executor, activeCapsOf(snapshot), events);
   if (unbilled.length > 0) await markUnbilled(executor, unbilled);
+  await enqueuePaidEvents(executor, snapshot, events, unbilled);
 }
 
 /** Stores events, and counts those that are new for caps, in one transaction. */

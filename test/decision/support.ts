@@ -135,6 +135,8 @@ export function publisherWith(offers: readonly Offer[], over: Partial<Publisher>
     defaultPlacement: null,
     learningExcludedKeys: new Set(),
     allowedUserAgents: [],
+    postbackEvents: [],
+    hasPostbacks: false,
     keepsAttributes: false,
     audiences: new Map(),
     themes: new Map(),

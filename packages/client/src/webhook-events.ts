@@ -110,26 +110,37 @@ export type PerkMessagePayload = {
   }[];
 };
 
-/** The postback of a conversion (docs/interface.md#events-and-macros). Times are ISO 8601. */
+/**
+ * The postback of a conversion, a paid click or a paid impression (docs/interface.md#events-and-macros). Times are ISO
+ * 8601.
+ */
 export type ConversionPayload = {
+  /** Of the conversion, or of the paid click or impression. */
   conversion_id: string;
   /** `void` takes back the conversion of the same id; its amounts are negative. */
   status: 'recorded' | 'void';
+  /** `click`, `impression`, or the event that the advertiser reports. */
   event: string;
   txn_id: string;
   offer_id: number;
   campaign_id: number;
   advertiser_name: string;
   payout: number;
-  /** What it would have paid, had it fitted into the campaign's budget; then `payout` is 0. */
+  /** What it would have paid; then `payout` is 0. */
   unbilled: number;
+  /** Why it is unbilled: the budget is used up, or there is no exchange rate. "" where `unbilled` is 0. */
+  unbilled_reason: 'budget' | 'currency' | '';
   currency: string;
   is_loyalty: boolean;
   loyalty_amount: number;
+  /** "" for an impression. */
   click_time: string;
+  /** "" for a click or an impression. */
   conversion_time: string;
   /** "" where nothing was voided. */
   void_time: string;
+  /** When it was booked. */
+  timestamp: string;
   session_id: string;
   pub_user_id: string;
   /** Why it is left out of money; "" for most. */

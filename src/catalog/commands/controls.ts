@@ -44,6 +44,7 @@ type Cost = {
     placement: string | null;
     changed: number;
     revenue: { currency: string; amount: number }[];
+    is_enough: boolean;
   }[];
 };
 
@@ -53,10 +54,11 @@ export const costOfControls: Run = async (call) => {
   if (rest.length > 0) throw usageError('Name one publisher.');
   const { data } = (await createApi(call).call('GET', `${pathOf(publisher)}/cost`)) as { data: Cost };
   call.out.data(data);
-  for (const { by, value, placement, changed, revenue } of data.rules) {
+  for (const { by, value, placement, changed, revenue, is_enough: isEnough } of data.rules) {
     const at = placement === null ? '' : `  at ${placement}`;
     const money = revenue.map(({ amount, currency }) => `  ${amount.toFixed(2)} ${currency}`).join('');
-    call.out.line(`${(100 * changed).toFixed(1)} % changed${money}  ${by} ${value}${at}`);
+    const lack = isEnough ? '' : '  too little data';
+    call.out.line(`${(100 * changed).toFixed(1)} % changed${money}${lack}  ${by} ${value}${at}`);
   }
   const { sampled, sessions, days, rest: others } = data;
   call.out.note(`${sampled} of ${sessions} sessions of the last ${days} days were decided again without each rule.`);

@@ -29,7 +29,12 @@ const effectFields = {
   changed: share('Share of the decisions that would have shown something else.'),
   emptied: share('Share of those that would have shown nothing.'),
   revenue: Type.Array(Type.Object({ currency: Type.String(), amount: Type.Number() }), {
-    description: 'By how much the expected revenue of all of them would have been another.',
+    description:
+      'Change of the revenue that was booked in these days, by currency: booked revenue times the relative change of ' +
+      'what is expected. A loss is never more than what was booked.',
+  }),
+  is_enough: Type.Boolean({
+    description: 'Whether there is enough data for amounts in all currencies; else some are missing in `revenue`.',
   }),
 };
 const sampleFields = {
@@ -164,10 +169,11 @@ function costRoute(app: App, http: ManagementHttp, { find, extensions }: Cost): 
   });
 }
 
-const changesOf = ({ changed, emptied, revenue }: ControlsEffect) => ({
+const changesOf = ({ changed, emptied, revenue, isEnough }: ControlsEffect) => ({
   changed,
   emptied,
   revenue: revenue.map(({ currency, micros }) => ({ currency, amount: micros / 1_000_000 })),
+  is_enough: isEnough,
 });
 
 const effectOf = (effect: ControlsEffect) => {

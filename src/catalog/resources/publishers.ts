@@ -18,6 +18,7 @@ import { isTimeZone } from '../../platform/lib/time-zone.ts';
 import { isCurrency } from '../../platform/money.ts';
 import { ownEventsField } from '../event-kinds.ts';
 import { normaliseName } from '../names.ts';
+import { postbackEvents } from '../postback-events.ts';
 import { isFrameHost } from '../snapshot/convert.ts';
 import { placementName } from './placements.ts';
 
@@ -106,6 +107,14 @@ export const publishers: Resource = {
         'Landing pages of its campaigns are looked at daily; a campaign whose page is gone, or leads to another ' +
           'domain than before, is paused. So are pages of secondary actions, and their offers.',
       ),
+      postback_events: Type.Array(Type.Union(postbackEvents.map((event) => Type.Literal(event))), {
+        maxItems: postbackEvents.length,
+        uniqueItems: true,
+        default: ['click', 'conversion'],
+        description:
+          'Paid events that are posted back to endpoints of the event `conversion`: `click`, `conversion`, ' +
+          '`impression`.',
+      }),
       learning_excluded_keys: Type.Array(Type.String({ minLength: 1, maxLength: 100 }), {
         maxItems: 100,
         uniqueItems: true,

@@ -80,6 +80,8 @@ export function toPublisher(
     defaultPlacement: row.default_placement,
     allowedUserAgents: (row.allowed_user_agents ?? []).map((part) => part.toLowerCase()),
     learningExcludedKeys: new Set(row.learning_excluded_keys ?? []),
+    postbackEvents: row.postback_events ?? [],
+    hasPostbacks: row.has_postbacks ?? false,
     audiences: new Map(audienceRows.map(({ key, id }) => [key, id])),
     keepsAttributes: row.keeps_attributes === true,
     controls: controlsOf(row.controls ?? null, earlier?.controls ?? null),

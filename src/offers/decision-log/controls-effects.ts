@@ -1,12 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { controlsOf, noControls } from '../../catalog/controls.ts';
 import { type ControlsCost, type ControlsEffect, rulesOf, withoutRule } from '../../catalog/controls-rules.ts';
-import type { Offer, Publisher, StoredControls } from '../../catalog/types.ts';
+import type { Offer, Publisher, Snapshot, StoredControls } from '../../catalog/types.ts';
 import { buildIndex } from '../../decision/build-index.ts';
 import { decide } from '../../decision/decide.ts';
 import type { DecidedOffer } from '../../decision/types.ts';
+import type { Executor } from '../../platform/db/pool.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { runInSlices } from '../../platform/lib/slices.ts';
+import { bookedByOffer } from '../../reports/booked-revenue.ts';
 import type { DecisionSample, SampledDecision } from './decision-sample.ts';
 
 /** Rules that are looked at (count): each takes an index and all decisions once more. */
@@ -15,14 +17,39 @@ const maxRules = 100;
 type Change = (stored: StoredControls) => StoredControls;
 const asItWas: Change = (stored) => stored;
 
+/** Fewer decisions say nothing of revenue (count). */
+const minDecisions = 20;
+
+/** Booked revenue of the days of a sample, by currency (millionths). */
+export type BookedRevenue = ReadonlyMap<string, number>;
+
+/** Booked revenue of a publisher since a time, by the currencies of the campaigns. */
+export async function bookedByCurrency(
+  executor: Executor,
+  { offers }: Pick<Snapshot, 'offers'>,
+  publisherId: number,
+  sinceMs: number,
+): Promise<Map<string, number>> {
+  const booked = new Map<string, number>();
+  for (const [offerId, micros] of await bookedByOffer(executor, { publisherId, sinceMs })) {
+    const currency = offers.get(offerId)?.campaign.payout.currency;
+    if (currency !== undefined) booked.set(currency, getOrInsert(booked, currency, () => 0) + micros);
+  }
+  return booked;
+}
+
 /** What the present rules cost: decisions are made again without each that was in force then. */
-export async function costOf(sample: DecisionSample, stored: StoredControls): Promise<ControlsCost> {
+export async function costOf(
+  sample: DecisionSample,
+  stored: StoredControls,
+  booked: BookedRevenue,
+): Promise<ControlsCost> {
   const rules = rulesOf(stored);
   const present = await decideAll(sample, asItWas);
   const found: ControlsCost['rules'] = [];
   for (const rule of rules.slice(0, maxRules)) {
     const without = await decideAll(sample, (then) => withoutRule(then, rule), present);
-    found.push({ ...rule, effect: differenceOf(sample, present, without) });
+    found.push({ ...rule, effect: differenceOf(sample, present, without, booked) });
   }
   const { decisions, sessions, days } = sample;
   return { days, sessions, sampled: decisions.length, rules: found, rest: Math.max(0, rules.length - maxRules) };
@@ -33,9 +60,10 @@ export async function effectOf(
   sample: DecisionSample,
   present: StoredControls,
   other: StoredControls,
+  booked: BookedRevenue,
 ): Promise<ControlsEffect> {
   const before = await decideAll(sample, () => present);
-  return differenceOf(sample, before, await decideAll(sample, () => other));
+  return differenceOf(sample, before, await decideAll(sample, () => other), booked);
 }
 
 /** What is shown, by decision of the sample. */
@@ -92,25 +120,51 @@ async function variantOf(
   return { ...variant, index: await runInSlices(buildIndex({ publisher: variant, offers, timeZoneOf })) };
 }
 
-function differenceOf({ decisions, sessions, days }: DecisionSample, before: Shown, after: Shown): ControlsEffect {
+function differenceOf(
+  { decisions, sessions, days }: DecisionSample,
+  before: Shown,
+  after: Shown,
+  booked: BookedRevenue,
+): ControlsEffect {
   const sampled = decisions.length;
-  const micros = new Map<string, number>();
   let changed = 0;
   let emptied = 0;
   for (const [at, was] of before.entries()) {
     const is = after[at] ?? [];
     if (was.length !== is.length || was.some(({ offer }, index) => offer.id !== is[index]?.offer.id)) changed += 1;
     if (was.length > 0 && is.length === 0) emptied += 1;
-    for (const [sign, offers] of [
-      [-1, was],
-      [1, is],
-    ] as const)
-      for (const { payout, meanMicros } of offers)
-        micros.set(payout.currency, getOrInsert(micros, payout.currency, () => 0) + sign * meanMicros);
   }
   const share = (count: number): number => (sampled === 0 ? 0 : count / sampled);
-  const revenue = [...micros]
-    .map(([currency, sum]) => ({ currency, micros: Math.round((share(sum) || 0) * sessions) }))
-    .filter((one) => one.micros !== 0);
-  return { days, sessions, sampled, changed: share(changed), emptied: share(emptied), revenue };
+  const money = changeOfRevenue(expectedOf(before), expectedOf(after), sampled >= minDecisions ? booked : new Map());
+  return { days, sessions, sampled, changed: share(changed), emptied: share(emptied), ...money };
+}
+
+/** Expected revenue of what is shown, by currency (millionths). */
+function expectedOf(shown: Shown): Map<string, number> {
+  const expected = new Map<string, number>();
+  for (const { payout, meanMicros } of shown.flat())
+    expected.set(payout.currency, getOrInsert(expected, payout.currency, () => 0) + meanMicros);
+  return expected;
+}
+
+/**
+ * Booked revenue times the relative change of expected revenue, by currency: the model may expect other amounts than
+ * those that are booked, but its errors are the same before and after. A currency of which nothing was booked or
+ * expected, or that would gain more than was booked, has too little data.
+ */
+function changeOfRevenue(
+  before: ReadonlyMap<string, number>,
+  after: ReadonlyMap<string, number>,
+  booked: BookedRevenue,
+): Pick<ControlsEffect, 'revenue' | 'isEnough'> {
+  const revenue: ControlsEffect['revenue'] = [];
+  let isEnough = true;
+  for (const currency of new Set([...before.keys(), ...after.keys()])) {
+    const [was = 0, is = 0, known = 0] = [before.get(currency), after.get(currency), booked.get(currency)];
+    if (is === was) continue;
+    const micros = was > 0 && known > 0 ? Math.round((known * (is - was)) / was) : null;
+    if (micros === null || micros > known) isEnough = false;
+    else if (micros !== 0) revenue.push({ currency, micros });
+  }
+  return { revenue, isEnough };
 }

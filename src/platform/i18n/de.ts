@@ -1221,7 +1221,9 @@ export const de: Messages = {
     effect:
       'Von {sampled} Antworten, zufällig gewählt aus rund {sessions} der letzten {days, number} Tage, wären ' +
       '{changed} anders ausgefallen und {emptied} leer geblieben.',
-    effectRevenue: 'Änderung des erwarteten Umsatzes aller dieser Antworten: {amount}.',
+    effectRevenue: 'Änderung des in diesen Tagen gebuchten Umsatzes: {amount}.',
+    tooLittleData: 'Für eine Aussage über den Umsatz gibt es zu wenige Daten.',
+    tooLittle: 'zu wenige Daten',
     cost: 'Was die Regeln kosten',
     costLead:
       'Gespeicherte Entscheidungen der letzten sieben Tage werden noch einmal getroffen, jeweils ohne eine der Regeln.',
@@ -2899,6 +2901,9 @@ export const de: Messages = {
     defaultPlacementHint: 'Für Aufrufe, die keine Platzierung nennen. Leer: Sie werden abgewiesen.',
     allowedUserAgents: 'Zugelassene User-Agents',
     allowedUserAgentsHint: 'Ereignisse, deren User-Agent einen dieser Texte enthält, zählen immer. Ein Text je Zeile.',
+    postbacks: 'Postbacks',
+    postbacksHint: 'Bezahlte Ereignisse, die an Ihre Endpunkte für das Ereignis „conversion“ gesendet werden.',
+    postbackOf: '{event, select, impression {Bezahlte Impressions} click {Bezahlte Klicks} other {Conversions}}',
     learningExcludedKeys: 'Eigene Attribute ohne Lernen',
     learningExcludedKeysHint: 'Die Rangfolge lernt nicht aus ihnen. Durch Kommas getrennt.',
     unitsEnabled: 'Werbeplätze aktiviert',

@@ -1173,7 +1173,9 @@ export const en = {
     effect:
       'Of {sampled} answers, chosen by chance from about {sessions} of the last {days, number} days, {changed} ' +
       'would have been others, and {emptied} empty.',
-    effectRevenue: 'Change in the expected revenue of all of these answers: {amount}.',
+    effectRevenue: 'Change in the revenue that was booked in these days: {amount}.',
+    tooLittleData: 'There is too little data to say what this means for revenue.',
+    tooLittle: 'too little data',
     cost: 'What the rules cost',
     costLead: 'Stored decisions of the last seven days are made again without each rule.',
     countCost: 'Make them again',
@@ -2778,6 +2780,9 @@ export const en = {
     defaultPlacementHint: 'Of calls that name no placement. Empty: they are refused.',
     allowedUserAgents: 'Allowed user agents',
     allowedUserAgentsHint: 'Tracking events whose user agent contains one of these texts always count. One per line.',
+    postbacks: 'Postbacks',
+    postbacksHint: 'Paid events that are sent to your endpoints for the event “conversion”.',
+    postbackOf: '{event, select, impression {Paid impressions} click {Paid clicks} other {Conversions}}',
     learningExcludedKeys: 'Custom attributes without learning',
     learningExcludedKeysHint: 'Ranking does not learn from these. Separate with commas.',
     unitsEnabled: 'Units enabled',

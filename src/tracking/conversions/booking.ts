@@ -1,6 +1,8 @@
 /** Name of the webhook event that posts a booking back. */
 export const postbackEvent = 'conversion';
 
+export type UnbilledReason = 'budget' | 'currency';
+
 /** What is counted over all publishers, or at the one of the click. */
 export type CountedTotal = 'campaign' | 'publisher';
 
@@ -11,11 +13,15 @@ export type Booking = {
   /** Keyed hash of the advertiser's transaction id. */
   txnKey: string;
   isVoid: boolean;
-  /** As reported; null: not reported. */
+  /** As reported, in `givenCurrency`; null: not reported. */
   givenMicros: bigint | null;
+  /** Currency of `givenMicros`; null: that of the booking. */
+  givenCurrency: string | null;
   payoutMicros: bigint;
-  /** What it would have paid, had it fitted into the budget; then it pays 0. */
+  /** What it would have paid; then it pays 0. */
   unbilledMicros: bigint;
+  /** Why it pays 0: it did not fit into a budget, or its currency has no exchange rate. null: `unbilledMicros` is 0. */
+  unbilledReason: UnbilledReason | null;
   currency: string;
   isLoyalty: boolean;
   loyaltyMicros: bigint;
@@ -30,6 +36,7 @@ export type Booking = {
 export const unbilled = (booking: Booking): Booking => ({
   ...booking,
   unbilledMicros: booking.payoutMicros,
+  unbilledReason: 'budget',
   payoutMicros: 0n,
   loyaltyMicros: 0n,
 });

@@ -30,7 +30,7 @@ export const areCounted = (snapshot: Snapshot, bookings: readonly NewBooking[]):
 /**
  * Counts new bookings in the usage of campaigns and in the histories that caps need. A void reverses the amount in the
  * periods of its conversion, in totals that it was counted in, and takes the conversion out of the user's history.
- * Amounts in another currency than the campaign's count in no budget, suspicious ones nowhere.
+ * Suspicious bookings count nowhere, and amounts that were left unbilled for want of an exchange rate in no budget.
  * @returns the bookings that no longer fit into a budget, by their ids
  */
 export async function countBookings(
@@ -73,14 +73,13 @@ const toEvent = ({ click, booking, campaign }: NewBooking & { campaign: Campaign
   offerId: click.offerId,
   campaign,
   atMs: booking.bookedAtMs,
-  revenueMicros: microsOf(campaign, booking, 'payoutMicros'),
+  // What is paid is in the currency of the campaign, also where the snapshot does not have its latest currency yet.
+  revenueMicros: Number(booking.payoutMicros),
 });
 
 const reversalOf = (campaign: Campaign, booking: Booking): Partial<Amounts> => {
-  const micros = microsOf(campaign, booking, 'payoutMicros');
-  const unbilledMicros = microsOf(campaign, booking, 'unbilledMicros');
+  // Bookings of earlier releases may have another currency: they were counted in no budget.
+  if (booking.currency !== campaign.payout.currency) return { conversions: -1 };
+  const [micros, unbilledMicros] = [Number(booking.payoutMicros), Number(booking.unbilledMicros)];
   return { conversions: -1, micros, spentMicros: micros, unbilledMicros };
 };
-
-const microsOf = (campaign: Campaign, booking: Booking, amount: 'payoutMicros' | 'unbilledMicros'): number =>
-  booking.currency === campaign.payout.currency ? Number(booking[amount]) : 0;

@@ -1,4 +1,5 @@
 import { AppError, type ErrorCode } from '../../platform/errors.ts';
+import { type Exchange, exchangeMicros } from '../../platform/exchange-rates.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { microsToNumber, shareOf, times } from '../../platform/money.ts';
 import type { Booking } from './booking.ts';
@@ -20,8 +21,16 @@ export type Evaluation =
   | { outcome: 'ignored'; booking: Booking | null }
   | { outcome: 'book' | 'duplicate'; booking: Booking };
 
-/** The id of a new booking, the hash of the transaction id, and the time. */
-export type EvaluationInput = { id: string; txnKey: string; nowMs: number };
+/**
+ * The id of a new booking, the hash of the transaction id, and the time. `exchange`: from a currency to that of the
+ * campaign, by the publisher's rate of the day; null: there is no rate.
+ */
+export type EvaluationInput = {
+  id: string;
+  txnKey: string;
+  nowMs: number;
+  exchange: (from: string, to: string) => Exchange | null;
+};
 
 const refused = (code: ErrorCode, message?: string): Evaluation => ({
   outcome: 'refused',
@@ -37,6 +46,12 @@ export function evaluate(report: ConversionReport, click: ConvertedClick, input:
   const payoutMicros = payoutOf(report, click);
   if (payoutMicros === null)
     return refused('invalid_request', 'payout is required: the campaign pays a share of the sale.');
+  const { currency } = click.payout;
+  if (report.givenMicros === null && report.currency !== null && report.currency !== currency)
+    return refused(
+      'invalid_request',
+      `payout is required with the currency ${report.currency}: the campaign pays in ${currency}.`,
+    );
   if (click.conversion !== null)
     return isSame(report, click.conversion)
       ? { outcome: 'duplicate', booking: click.conversion }
@@ -51,26 +66,49 @@ export function evaluate(report: ConversionReport, click: ConvertedClick, input:
 function bookingOf(
   report: ConversionReport,
   click: ConvertedClick,
-  { id, txnKey, nowMs }: EvaluationInput,
+  { id, txnKey, nowMs, exchange }: EvaluationInput,
   payoutMicros: bigint,
 ): Booking {
-  const paidMicros = click.suspicious === null ? payoutMicros : 0n;
+  const money = moneyOf(report, click, payoutMicros, exchange);
   return {
-    id,
-    event: report.event,
-    txnKey,
-    isVoid: false,
-    givenMicros: report.givenMicros,
-    payoutMicros: paidMicros,
-    unbilledMicros: 0n,
-    currency: report.currency ?? click.payout.currency,
+    ...{ id, event: report.event, txnKey, isVoid: false, givenMicros: report.givenMicros, ...money },
     isLoyalty: click.isLoyalty,
-    loyaltyMicros: click.isLoyalty ? times(paidMicros, click.currencyMultiplier) : 0n,
+    loyaltyMicros: click.isLoyalty ? times(money.payoutMicros, click.currencyMultiplier) : 0n,
     suspicious: click.suspicious,
     countedIn: null,
     clickAtMs: click.clickAtMs ?? nowMs,
     bookedAtMs: nowMs,
   };
+}
+
+type BookedMoney = Pick<Booking, 'payoutMicros' | 'unbilledMicros' | 'unbilledReason' | 'currency' | 'givenCurrency'>;
+
+/** Largest amount that is booked (millionths): that of a report without a conversion. */
+const mostMicros = 999_999_999_999_999n;
+
+/**
+ * What a conversion pays in the currency of its campaign. In a currency without a rate, or one whose rate leads beyond
+ * the largest amount, it is unbilled.
+ */
+function moneyOf(
+  { currency: given }: ConversionReport,
+  { suspicious, payout: { currency } }: ConvertedClick,
+  micros: bigint,
+  exchange: EvaluationInput['exchange'],
+): BookedMoney {
+  if (given === null || given === currency) {
+    const payoutMicros = suspicious === null ? micros : 0n;
+    return { payoutMicros, unbilledMicros: 0n, unbilledReason: null, currency, givenCurrency: null };
+  }
+  const rate = exchange(given, currency);
+  const payoutMicros = rate === null ? null : exchangeMicros(micros, rate);
+  if (payoutMicros === null || payoutMicros > mostMicros) {
+    const unbilledMicros = suspicious === null ? micros : 0n;
+    const unbilledReason = unbilledMicros === 0n ? null : 'currency';
+    return { payoutMicros: 0n, unbilledMicros, unbilledReason, currency: given, givenCurrency: null };
+  }
+  const booked = suspicious === null ? payoutMicros : 0n;
+  return { payoutMicros: booked, unbilledMicros: 0n, unbilledReason: null, currency, givenCurrency: given };
 }
 
 function evaluateVoid(
@@ -106,8 +144,10 @@ function payoutOf({ givenMicros }: ConversionReport, { payout }: ConvertedClick)
 /** A repeat may omit amount and currency; where it has them, they must be those of the first report. */
 function isSame({ givenMicros, currency }: ConversionReport, first: Booking): boolean {
   const isSameAmount = givenMicros === null || givenMicros === reportedMicros(first);
-  return isSameAmount && (currency === null || currency === first.currency);
+  return isSameAmount && (currency === null || currency === givenCurrencyOf(first));
 }
+
+const givenCurrencyOf = ({ givenCurrency, currency }: Booking): string => givenCurrency ?? currency;
 
 const reportedMicros = ({ givenMicros, payoutMicros, unbilledMicros }: Booking): bigint =>
   givenMicros ?? payoutMicros + unbilledMicros;
@@ -115,5 +155,5 @@ const reportedMicros = ({ givenMicros, payoutMicros, unbilledMicros }: Booking):
 const conflict = (first: Booking): Evaluation =>
   refused(
     'conversion_conflict',
-    `The transaction is already recorded with ${microsToNumber(reportedMicros(first))} ${first.currency}.`,
+    `The transaction is already recorded with ${microsToNumber(reportedMicros(first))} ${givenCurrencyOf(first)}.`,
   );

@@ -46,7 +46,8 @@ export type Lookup = ClickRef & { event: string; txnKey: string };
 
 const bookingSql = (days: string, isVoid: boolean): string => `(
   select json_build_object('id', id, 'given', given_micros::text, 'payout', payout_micros::text,
-    'unbilled', unbilled_micros::text, 'currency', currency,
+    'unbilled', unbilled_micros::text, 'currency', currency, 'given_currency', given_currency,
+    'unbilled_reason', case when unbilled_micros <> 0 then coalesce(unbilled_reason, 'budget') end,
     'is_loyalty', is_loyalty, 'loyalty', loyalty_micros::text, 'suspicious', suspicious, 'counted_in', counted_in,
     'booked_at', extract(epoch from booked_at) * 1000)
   from conversions
@@ -97,7 +98,9 @@ type BookingRow = {
   given: string | null;
   payout: string;
   unbilled: string;
+  unbilled_reason: Booking['unbilledReason'];
   currency: string;
+  given_currency: string | null;
   is_loyalty: boolean;
   loyalty: string;
   suspicious: string | null;
@@ -200,7 +203,9 @@ const toBooking = (row: BookingRow, { lookup, isVoid, clickAtMs }: BookingContex
   isVoid,
   givenMicros: row.given === null ? null : BigInt(row.given),
   payoutMicros: BigInt(row.payout),
+  givenCurrency: row.given_currency,
   unbilledMicros: BigInt(row.unbilled),
+  unbilledReason: row.unbilled_reason,
   currency: row.currency,
   isLoyalty: row.is_loyalty,
   loyaltyMicros: BigInt(row.loyalty),

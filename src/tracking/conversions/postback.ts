@@ -2,44 +2,89 @@ import { microsToNumber } from '../../platform/money.ts';
 import type { Booking } from './booking.ts';
 import type { ConvertedClick } from './find-clicks.ts';
 
-/** What a postback reports: a row of the ledger and its click. */
+/** Fields of a postback. Amounts in millionths, times in epoch milliseconds; null where the event has none. */
 export type Postback = {
+  /** Of the conversion that is reported or voided, else of the paid event. */
+  id: string;
+  status: 'recorded' | 'void';
+  event: string;
+  txnId: string;
+  sessionId: string;
+  offerId: number;
+  campaignId: number;
+  advertiserName: string;
+  payoutMicros: bigint;
+  unbilledMicros: bigint;
+  unbilledReason: Booking['unbilledReason'];
+  currency: string;
+  isLoyalty: boolean;
+  loyaltyMicros: bigint;
+  clickAtMs: number | null;
+  conversionAtMs: number | null;
+  voidAtMs: number | null;
+  /** When it was booked. */
+  atMs: number;
+  pubUserId: string | null;
+  suspicious: string | null;
+  /** Custom attributes of the fetch. */
+  custom: Readonly<Record<string, string>>;
+};
+
+/** Body of a postback (docs/guides/conversions.md#for-publishers). Pure. */
+export function buildPostback(postback: Postback): Buffer {
+  const iso = (timeMs: number | null): string => (timeMs === null ? '' : new Date(timeMs).toISOString());
+  return Buffer.from(
+    JSON.stringify({
+      conversion_id: postback.id,
+      status: postback.status,
+      event: postback.event,
+      txn_id: postback.txnId,
+      offer_id: postback.offerId,
+      campaign_id: postback.campaignId,
+      advertiser_name: postback.advertiserName,
+      payout: microsToNumber(postback.payoutMicros),
+      unbilled: microsToNumber(postback.unbilledMicros),
+      unbilled_reason: postback.unbilledReason ?? '',
+      currency: postback.currency,
+      is_loyalty: postback.isLoyalty,
+      loyalty_amount: microsToNumber(postback.loyaltyMicros),
+      click_time: iso(postback.clickAtMs),
+      conversion_time: iso(postback.conversionAtMs),
+      void_time: iso(postback.voidAtMs),
+      timestamp: iso(postback.atMs),
+      session_id: postback.sessionId,
+      pub_user_id: postback.pubUserId ?? '',
+      suspicious: postback.suspicious ?? '',
+      payload: postback.custom,
+    }),
+  );
+}
+
+/** A row of the ledger with its click. */
+export type PostedBooking = {
   click: Pick<
     ConvertedClick,
     'sessionId' | 'offerId' | 'campaignId' | 'advertiserName' | 'pubUserId' | 'custom' | 'conversion'
   >;
-  booking: Omit<Booking, 'txnKey' | 'givenMicros'>;
+  booking: Omit<Booking, 'txnKey' | 'givenMicros' | 'givenCurrency' | 'countedIn'>;
   txnId: string;
 };
 
 /**
- * The postback's bytes (docs/interface.md#conversions). A void has the id of the conversion it reverses, negative
- * amounts and its own time. `payload` holds every custom attribute of the fetch. Pure.
+ * Body of the postback of a booking. A void has the id and time of the conversion that it reverses, negative amounts,
+ * and its own time.
  */
-export function buildPostback({ click, booking, txnId }: Postback): Buffer {
-  const { conversion } = click;
-  const iso = (timeMs: number): string => new Date(timeMs).toISOString();
-  return Buffer.from(
-    JSON.stringify({
-      conversion_id: booking.isVoid && conversion !== null ? conversion.id : booking.id,
-      status: booking.isVoid ? 'void' : 'recorded',
-      event: booking.event,
-      txn_id: txnId,
-      offer_id: click.offerId,
-      campaign_id: click.campaignId,
-      advertiser_name: click.advertiserName,
-      payout: microsToNumber(booking.payoutMicros),
-      unbilled: microsToNumber(booking.unbilledMicros),
-      currency: booking.currency,
-      is_loyalty: booking.isLoyalty,
-      loyalty_amount: microsToNumber(booking.loyaltyMicros),
-      click_time: iso(booking.clickAtMs),
-      conversion_time: iso(booking.isVoid && conversion !== null ? conversion.bookedAtMs : booking.bookedAtMs),
-      void_time: booking.isVoid ? iso(booking.bookedAtMs) : '',
-      session_id: click.sessionId,
-      pub_user_id: click.pubUserId ?? '',
-      suspicious: booking.suspicious ?? '',
-      payload: click.custom,
-    }),
-  );
+export function bookingPostback({ click, booking, txnId }: PostedBooking): Buffer {
+  const voided = booking.isVoid ? click.conversion : null;
+  return buildPostback({
+    ...{ id: voided?.id ?? booking.id, status: booking.isVoid ? 'void' : 'recorded', event: booking.event, txnId },
+    ...{ sessionId: click.sessionId, offerId: click.offerId, campaignId: click.campaignId },
+    ...{ advertiserName: click.advertiserName, pubUserId: click.pubUserId, custom: click.custom },
+    ...{ payoutMicros: booking.payoutMicros, unbilledMicros: booking.unbilledMicros },
+    ...{ unbilledReason: booking.unbilledReason, currency: booking.currency, suspicious: booking.suspicious },
+    ...{ isLoyalty: booking.isLoyalty, loyaltyMicros: booking.loyaltyMicros, clickAtMs: booking.clickAtMs },
+    conversionAtMs: voided?.bookedAtMs ?? booking.bookedAtMs,
+    voidAtMs: booking.isVoid ? booking.bookedAtMs : null,
+    atMs: booking.bookedAtMs,
+  });
 }

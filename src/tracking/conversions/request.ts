@@ -12,7 +12,7 @@ const text = (maxLength: number, description: string) =>
 const fields = {
   click_id: text(128, 'Required. The click id the landing page was opened with.'),
   event: text(64, 'Name of the event, such as `purchase`. Default: `conversion`.'),
-  currency: text(3, 'ISO 4217. Default: that of the campaign.'),
+  currency: text(3, 'ISO 4217, of `payout`. Default: that of the campaign; another one needs `payout`.'),
   status: text(32, '`void` reverses the conversion, like `void=1`.'),
   signature: text(128, 'Hex HMAC-SHA256 of the signed text; required where the advertiser has a secret.'),
 };

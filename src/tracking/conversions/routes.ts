@@ -17,8 +17,11 @@ const tags = ['Conversions'];
 const booked = Type.Object({
   event: Type.String(),
   payout: Type.Number({ description: 'Negative for a void; 0 for a suspicious click, or where `unbilled` is not 0.' }),
-  unbilled: Type.Number({
-    description: 'What would have been booked, had it fitted into the budget of the campaign; mostly 0.',
+  unbilled: Type.Number({ description: 'What would have been booked; mostly 0.' }),
+  unbilled_reason: Type.Union([Type.Literal('budget'), Type.Literal('currency'), Type.Null()], {
+    description:
+      '`budget`: it did not fit into the budget of the campaign. `currency`: the publisher has no exchange rate from ' +
+      '`currency` to that of the campaign. null: nothing is unbilled.',
   }),
   currency: Type.String({ description: 'ISO 4217.' }),
   loyalty_amount: Type.Number({ description: "payout × the publisher's currency multiplier; 0 without loyalty." }),
@@ -106,6 +109,7 @@ const toAnswer = ({ message, booking }: ReportResult) => ({
     event: booking.event,
     payout: microsToNumber(booking.payoutMicros),
     unbilled: microsToNumber(booking.unbilledMicros),
+    unbilled_reason: booking.unbilledReason,
     currency: booking.currency,
     loyalty_amount: microsToNumber(booking.loyaltyMicros),
   },

@@ -4,7 +4,9 @@ import type { Snapshot } from '../../catalog/types.ts';
 import { createBatcher } from '../../platform/db/batcher.ts';
 import { type Executor, transaction } from '../../platform/db/pool.ts';
 import { AppError } from '../../platform/errors.ts';
-import { dayMs } from '../../platform/lib/time.ts';
+import { exchangeOn } from '../../platform/exchange-rates.ts';
+import { dayMs, dayOf } from '../../platform/lib/time.ts';
+import { offsetMs } from '../../platform/lib/time-zone.ts';
 import { newUuid7, timeOfUuid7 } from '../../platform/lib/uuid7.ts';
 import { isSignedWith } from '../../platform/security/hex-signature.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
@@ -16,9 +18,9 @@ import { insertBookings, markUnbilledBookings, type NewBooking } from '../insert
 import type { TrackingDeps } from '../ports.ts';
 import { type Booking, postbackEvent, unbilled } from './booking.ts';
 import { areCounted, countBookings, withTotals } from './count-caps.ts';
-import { type Evaluation, evaluate } from './evaluate.ts';
+import { type Evaluation, type EvaluationInput, evaluate } from './evaluate.ts';
 import { type ConvertedClick, findClicks, type Lookup } from './find-clicks.ts';
-import { buildPostback } from './postback.ts';
+import { bookingPostback } from './postback.ts';
 import type { ConversionReport } from './request.ts';
 
 /** A repeat of a report is answered `duplicate`, with the first booking, and changes nothing. */
@@ -150,14 +152,23 @@ async function withBookedKeys({ pool, now }: ServiceDeps, items: readonly Item[]
 }
 
 function evaluateItem(
-  { secretBox, now }: ServiceDeps,
+  { secretBox, now, catalog }: ServiceDeps,
   { report, txnKey }: Item,
   click: ConvertedClick | null,
 ): Evaluation {
   if (click === null) return { outcome: 'refused', error: new AppError('click_not_found') };
   if (!isAuthentic(secretBox, report, click)) return { outcome: 'refused', error: new AppError('invalid_signature') };
   const nowMs = now();
-  return evaluate(report, click, { id: newUuid7(nowMs), txnKey, nowMs });
+  const exchange = exchangeAt(catalog.current(), click.publisherId, nowMs);
+  return evaluate(report, click, { id: newUuid7(nowMs), txnKey, nowMs, exchange });
+}
+
+/** Exchange by the rates of a publisher, on the day of an instant in its time zone. */
+function exchangeAt({ publishers }: Snapshot, publisherId: number, nowMs: number): EvaluationInput['exchange'] {
+  const publisher = publishers.get(publisherId);
+  if (publisher === undefined) return () => null;
+  const { exchangeRates, timeZone } = publisher;
+  return (from, to) => exchangeOn(exchangeRates, from, to, dayOf(nowMs + offsetMs(timeZone, nowMs)));
 }
 
 const isAuthentic = (
@@ -180,7 +191,7 @@ async function bookAll({ pool, catalog }: ServiceDeps, given: readonly NewBookin
   const snapshot = catalog.current();
   const bookings = withTotals(snapshot, given);
   if (!areCounted(snapshot, bookings)) {
-    const { added, queued } = await insertBookings(pool, bookings, bookings.flatMap(postbacksOf));
+    const { added, queued } = await insertBookings(pool, bookings, bookings.flatMap(postbacksIn(snapshot)));
     tellWorkers(pool, queued);
     return byId(bookings.filter(({ booking }) => added.has(booking.id)));
   }
@@ -191,7 +202,7 @@ async function bookAll({ pool, catalog }: ServiceDeps, given: readonly NewBookin
       snapshot,
       bookings.filter(({ booking }) => added.has(booking.id)),
     );
-    const queued = await insertDeliveries(executor, booked.flatMap(postbacksOf));
+    const queued = await insertDeliveries(executor, booked.flatMap(postbacksIn(snapshot)));
     executor.onCommit(() => tellWorkers(pool, queued));
     return byId(booked);
   });
@@ -212,7 +223,13 @@ async function countAdded(
   return bookings.map((one) => (isUnbilled(one) ? { ...one, booking: unbilled(one.booking) } : one));
 }
 
-const postbacksOf = (one: NewBooking): Delivery[] => deliveriesOf(toPostback(one), one.click.targets);
+/** Deliveries of bookings, where their publishers want conversions posted back. */
+const postbacksIn =
+  ({ publishers }: Snapshot) =>
+  (one: NewBooking): Delivery[] => {
+    const isWanted = publishers.get(one.click.publisherId)?.postbackEvents.includes('conversion') !== false;
+    return isWanted ? deliveriesOf(toPostback(one), one.click.targets) : [];
+  };
 
 const toPostback = (one: NewBooking): OutboxEvent => ({
   publisherId: one.click.publisherId,
@@ -220,7 +237,7 @@ const toPostback = (one: NewBooking): OutboxEvent => ({
   sessionId: one.click.sessionId,
   pubUserId: one.click.pubUserId,
   dev: false,
-  payload: () => buildPostback(one),
+  payload: () => bookingPostback(one),
   nowMs: one.booking.bookedAtMs,
   causeId: one.booking.id,
   traceparent: one.trace?.traceparent ?? null,

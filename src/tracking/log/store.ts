@@ -6,7 +6,14 @@ import type { TrackedEvent } from '../../event-log/tracked-event.ts';
 import type { Transaction } from '../../platform/db/pool.ts';
 import type { NoThanks } from '../beacons/insert-no-thanks.ts';
 import type { Click } from '../clicks/insert-clicks.ts';
-import { type Counted, countWritten, type EventWriters, needsCount, type Writers, writeUncounted } from '../writers.ts';
+import {
+  type Counted,
+  countWritten,
+  type EventWriters,
+  needsTransaction,
+  type Writers,
+  writeUncounted,
+} from '../writers.ts';
 
 /**
  * Stores events of the log in the transaction of `executor`, with the counts and checks that they would have without a
@@ -66,7 +73,7 @@ async function store<Event extends TrackedEvent, Result>(
   const counted: Counted<Event>[] = [];
   for (const event of events) {
     const campaign = campaignOf(snapshot, event);
-    if (campaign !== undefined && needsCount(snapshot, event, campaign)) counted.push({ event, campaign });
+    if (campaign !== undefined && needsTransaction(snapshot, event, campaign)) counted.push({ event, campaign });
     else plain.push(event);
   }
   if (plain.length > 0) await writers.write(executor, plain);

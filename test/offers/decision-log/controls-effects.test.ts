@@ -36,7 +36,14 @@ async function fetchOffers(times: number): Promise<number[]> {
 }
 
 const brand = { blocked: { brands: ['Farm'] } };
-type Effect = { sampled: number; sessions: number; changed: number; emptied: number; revenue: object[] };
+type Effect = {
+  sampled: number;
+  sessions: number;
+  changed: number;
+  emptied: number;
+  revenue: object[];
+  is_enough: boolean;
+};
 const checked = async (rules: object) => {
   const { status, body } = await me.call('PUT', `${path}?dry_run=true`, rules);
   expect(status).toBe(200);
@@ -75,13 +82,47 @@ test('what a rule cost is what decisions that it bound would have shown without 
       { by: 'floor', value: 'elsewhere', changed: 0, revenue: [] },
     ],
   });
-  const [{ revenue } = { revenue: [] }] = cost.body.data.rules as { revenue: { amount: number }[] }[];
-  expect(revenue[0]?.amount).toBeGreaterThan(0);
+  // Five decisions, and nothing that was booked, say nothing of revenue.
+  expect((cost.body.data.rules as object[])[0]).toMatchObject({ revenue: [], is_enough: false });
   // An offer that two rules block is blocked without either of them.
   await me.call('PUT', path, { blocked: { advertisers: [ids.advertiser], offers: [ids.offer] } });
   await fetchOffers(1);
   const both = (await me.call('GET', `${path}/cost`)).body.data.rules as { by: string; changed: number }[];
   expect(both.find(({ by }) => by === 'offer')).toMatchObject({ changed: 0 });
+});
+
+/** Adds booked revenue of an offer to the reports of the last hour (units of its currency). */
+const book = (offerId: number, amount: number) =>
+  t.pool.query(
+    `insert into rollups (publisher_id, grain, bucket, placement, offer_id, country, device, os, campaign_id, sessions,
+      filled_sessions, impressions, clicks, no_thanks, closes, saves, selections, conversions, revenue_micros)
+    values ($1, 2, date_trunc('hour', now()), '', $2, '', '', '', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, $3)
+    on conflict (publisher_id, grain, bucket, placement, offer_id, country, device, os)
+    do update set revenue_micros = excluded.revenue_micros`,
+    [me.publisherId, offerId, amount * 1e6],
+  );
+
+test('a check never reports a loss beyond what was booked, whatever the model expects', async () => {
+  const payout = { payout_kind: 'cpc', payout_amount: 500, payout_currency: 'EUR' };
+  expect((await me.call('PATCH', `/campaigns/${ids.campaign}`, payout)).status).toBe(200);
+  await fetchOffers(20);
+  const block = { blocked: { advertisers: [ids.advertiser] } };
+  // Nothing was booked: there is too little data, not a loss of what the model expects.
+  expect(await checked(block)).toMatchObject({ sampled: 20, emptied: 1, revenue: [], is_enough: false });
+  await book(ids.offer as number, 278);
+  expect(await checked(block)).toMatchObject({ revenue: [{ currency: 'EUR', amount: -278 }], is_enough: true });
+  expect(await checked({ blocked: { words: ['never written'] } })).toMatchObject({ revenue: [], is_enough: true });
+  const admin = await signInAs(t, 'admin', me.publisherId);
+  const page = `/dashboard/p/${me.publisherId}/settings/controls`;
+  const fields = { 'blocked.advertisers': String(ids.advertiser), _check: '1' };
+  expect((await admin.post(page, fields)).body).toMatch(/booked in these days: -€278\.00/);
+  // What a rule cost cannot be told from revenue that was booked without the offers it blocks.
+  await me.call('PUT', path, block);
+  await fetchOffers(1);
+  const rule = async () => ((await me.call('GET', `${path}/cost`)).body.data.rules as object[])[0];
+  expect(await rule()).toMatchObject({ is_enough: true, revenue: [{ currency: 'EUR', amount: expect.any(Number) }] });
+  await book(ids.offer as number, 0);
+  expect(await rule()).toMatchObject({ is_enough: false, revenue: [] });
 });
 
 test('the page checks what is typed without saving it, and counts what each rule cost', async () => {

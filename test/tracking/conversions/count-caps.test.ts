@@ -54,12 +54,12 @@ test('conversions are spent from the budget of their campaign once, and voids gi
   await track(t, { click_id: click.clickId, txn_id: 'b', payout: '1.5', currency: 'USD' });
   await track(t, { click_id: click.clickId, txn_id: 'c', payout: '7', currency: 'EUR' });
   expect((await spent(campaignId)) - before).toBe(5_500_000);
-  expect(await bookedInReports()).toEqual([3, 12_500_000]);
+  expect(await bookedInReports()).toEqual([3, 5_500_000]);
   await track(t, { click_id: bot.clickId });
   expect((await spent(campaignId)) - before).toBe(5_500_000);
   for (let repeat = 0; repeat < 2; repeat++) await track(t, { click_id: click.clickId, txn_id: 'b', void: '1' });
   expect((await spent(campaignId)) - before).toBe(4_000_000);
-  expect(await bookedInReports()).toEqual([2, 11_000_000]);
+  expect(await bookedInReports()).toEqual([2, 4_000_000]);
 });
 
 test('a void gives back the use of a lifetime cap, once, also after the history was written anew', async () => {

@@ -34,12 +34,14 @@ test('a conversion is posted back with every custom attribute, and its void with
     advertiser_name: expect.stringMatching(/./),
     payout: 12.5,
     unbilled: 0,
+    unbilled_reason: '',
     currency: 'USD',
     is_loyalty: true,
     loyalty_amount: 31.25,
     click_time: new Date(shownMs + 1000).toISOString(),
     conversion_time: new Date(shownMs + 6000).toISOString(),
     void_time: '',
+    timestamp: new Date(shownMs + 6000).toISOString(),
     session_id: click.sessionId,
     pub_user_id: 'user-7',
     suspicious: '',
@@ -51,6 +53,7 @@ test('a conversion is posted back with every custom attribute, and its void with
     payout: -12.5,
     loyalty_amount: -31.25,
     void_time: new Date(shownMs + 15_000).toISOString(),
+    timestamp: new Date(shownMs + 15_000).toISOString(),
   });
   await setCampaign(t, click.campaign_id, { is_loyalty: false });
 });
@@ -85,10 +88,10 @@ test('macros of the endpoint’s URL are filled with the conversion and the cust
     'GET',
   );
   const click = await clickOffer(t, { pub_user_id: 'user 9/&', 'order.ref': 'a=b&c d' });
-  await track(t, { click_id: click.clickId, event: 'sale', payout: '0.000001', currency: 'EUR' });
+  await track(t, { click_id: click.clickId, event: 'sale', payout: '0.000001', currency: 'USD' });
   const sales = (): string[] => hook.taken.map(({ url }) => url).filter((url) => url.startsWith('/hook/sale'));
   await until(() => sales().length, 1);
-  expect(sales()[0]).toBe('/hook/sale?u=user%209%2F%26&pay=0.000001&cur=EUR&ref=a%3Db%26c%20d&s=recorded&no=');
+  expect(sales()[0]).toBe('/hook/sale?u=user%209%2F%26&pay=0.000001&cur=USD&ref=a%3Db%26c%20d&s=recorded&no=');
   await dispatcher.stop();
   await hook.close();
 });

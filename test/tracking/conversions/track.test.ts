@@ -13,13 +13,14 @@ afterAll(() => t.close());
 describe('a conversion', () => {
   test('is recorded with its amount to the last millionth, and a repeat is a duplicate', async () => {
     const { clickId, sessionId } = await clickOffer(t);
-    const fields = { click_id: clickId, event: 'purchase', payout: '12.345678', currency: 'eur', txn_id: 'T-1' };
+    const fields = { click_id: clickId, event: 'purchase', payout: '12.345678', currency: 'usd', txn_id: 'T-1' };
     const first = await track(t, fields);
     const booked = {
       event: 'purchase',
       payout: 12.345678,
       unbilled: 0,
-      currency: 'EUR',
+      unbilled_reason: null,
+      currency: 'USD',
       loyalty_amount: first.json().data.loyalty_amount,
     };
     expect([first.statusCode, first.json()]).toEqual([200, { message: 'recorded', data: booked }]);
@@ -33,7 +34,7 @@ describe('a conversion', () => {
         void: false,
         given_micros: '12345678',
         payout_micros: '12345678',
-        currency: 'EUR',
+        currency: 'USD',
         loyalty_micros: expect.any(String),
         suspicious: null,
       },
@@ -45,7 +46,8 @@ describe('a conversion', () => {
     const { clickId, campaign_id } = await clickOffer(t);
     await setCampaign(t, campaign_id, { is_loyalty: true });
     const fields = { click_id: clickId, payout: '2', currency: 'USD', txn_id: 'loyal' };
-    const data = { event: 'conversion', payout: 2, unbilled: 0, currency: 'USD', loyalty_amount: 25 };
+    const amounts = { payout: 2, unbilled: 0, unbilled_reason: null, currency: 'USD', loyalty_amount: 25 };
+    const data = { event: 'conversion', ...amounts };
     expect((await track(t, fields)).json()).toEqual({ message: 'recorded', data });
     expect((await track(t, { click_id: clickId, txn_id: 'loyal' })).json()).toEqual({ message: 'duplicate', data });
     expect((await track(t, { ...fields, void: '1' })).json()).toEqual({

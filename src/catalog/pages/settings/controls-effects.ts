@@ -19,13 +19,14 @@ export async function effectNotice(
 ): Promise<Html> {
   const effect = await extensions.controlsEffects?.of(publisher, typed);
   if (effect === undefined || effect.sampled === 0) return notice('info', html`<p>${t('controls.noSample')}</p>`);
-  const { changed, emptied, revenue, ...sample } = effect;
+  const { changed, emptied, revenue, isEnough, ...sample } = effect;
   const shares = { changed: percent(changed), emptied: percent(emptied) };
   return notice(
     emptied > 0 ? 'warn' : 'info',
     html`
       <p>${tHtml('controls.effect', { ...shares, ...sampleText(sample) })}</p>
-      ${revenue.length > 0 && html`<p>${tHtml('controls.effectRevenue', { amount: amountText(revenue) })}</p>`}`,
+      ${revenue.length > 0 && html`<p>${tHtml('controls.effectRevenue', { amount: amountText(revenue) })}</p>`}
+      ${!isEnough && html`<p>${t('controls.tooLittleData')}</p>`}`,
   );
 }
 
@@ -60,9 +61,10 @@ export async function costCard(
     { text: t('controls.rule') },
     ...[t('controls.changed'), t('controls.emptied'), t('controls.costs')].map((text) => ({ text, numeric: true })),
   ];
-  const rows = rules.map(({ by, value, placement, effect: { changed, emptied, revenue } }): Cell[] => [
+  const rows = rules.map(({ by, value, placement, effect: { changed, emptied, revenue, isEnough } }): Cell[] => [
     ruleText(by, value, placement),
-    ...[percent(changed), percent(emptied), amountText(revenue)],
+    ...[percent(changed), percent(emptied)],
+    isEnough ? amountText(revenue) : t('controls.tooLittle'),
   ]);
   const body = html`
     <p class="hint" id="cost">${t('controls.sample', sampleText(sample))}</p>

@@ -6,6 +6,7 @@ import { columns, fieldGroup } from '../../../shell/field-groups.ts';
 import type { Choice, FormBuilder, FormValues } from '../../../shell/forms.ts';
 import { joinList, splitList } from '../../../shell/list-text.ts';
 import { timeZoneList, timeZoneListId, timeZoneNamed } from '../../../shell/time-zones.ts';
+import { postbackEvents } from '../../postback-events.ts';
 
 const offerCountChoices: Choice[] = Array.from({ length: 10 }, (_, index) => {
   const count = String(index + 1);
@@ -41,6 +42,11 @@ export const publisherFields = (form: FormBuilder, asOperator: boolean): Html =>
       rows: 4,
       hint: t('settings.privacyTextHint'),
     }),
+  )}
+  ${fieldGroup(
+    t('settings.postbacks'),
+    html`<p class="hint">${t('settings.postbacksHint')}</p>`,
+    postbackEvents.map((event) => form.checkbox(postbackField(event), { label: t('settings.postbackOf', { event }) })),
   )}
   ${fieldGroup(
     t('nav.keys'),
@@ -126,11 +132,19 @@ const localeFields = (form: FormBuilder): Html =>
     timeZoneList(),
   );
 
+const postbackField = (event: string): string => `postback_events.${event}`;
+
 /** Values of a publisher as its form shows them. */
 export const publisherToForm = (values: Values): FormValues => ({
   ...(values as FormValues),
   allowed_user_agents: ((values.allowed_user_agents as string[] | undefined) ?? []).join('\n'),
   learning_excluded_keys: joinList((values.learning_excluded_keys as string[] | undefined) ?? []),
+  ...Object.fromEntries(
+    postbackEvents.map((event) => [
+      postbackField(event),
+      ((values.postback_events as string[] | undefined) ?? []).includes(event),
+    ]),
+  ),
 });
 
 export function readPublisher(fields: Fields, asOperator: boolean): Values {
@@ -145,6 +159,7 @@ export function readPublisher(fields: Fields, asOperator: boolean): Values {
       .split('\n')
       .map((line) => line.trim())
       .filter((line) => line !== ''),
+    postback_events: postbackEvents.filter((event) => fields.checked(postbackField(event))),
     landing_pages_checked: fields.checked('landing_pages_checked'),
     unit_enabled: fields.checked('unit_enabled'),
     test_mode: fields.checked('test_mode'),

@@ -1,0 +1,7 @@
+/** Paid events that can be posted back to publishers. */
+export const postbackEvents = ['impression', 'click', 'conversion'] as const;
+
+export type PostbackEvent = (typeof postbackEvents)[number];
+
+export const isPostbackEvent = (kind: string): kind is PostbackEvent =>
+  (postbackEvents as readonly string[]).includes(kind);

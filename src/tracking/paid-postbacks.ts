@@ -1,0 +1,102 @@
+import { hash } from 'node:crypto';
+import { v7 } from 'uuid';
+import type { CountedEvent } from '../budgets/count.ts';
+import { isPostbackEvent } from '../catalog/postback-events.ts';
+import type { Publisher, Snapshot } from '../catalog/types.ts';
+import type { TrackedEvent } from '../event-log/tracked-event.ts';
+import { dates, uuids } from '../platform/db/binary-array.ts';
+import type { Transaction } from '../platform/db/pool.ts';
+import { dayOfUuid7, timeOfUuid7 } from '../platform/lib/uuid7.ts';
+import { times } from '../platform/money.ts';
+import { enqueue, type OutboxEvent } from '../webhooks/outbox.ts';
+import { postbackEvent } from './conversions/booking.ts';
+import { buildPostback } from './conversions/postback.ts';
+
+/** Whether an event is stored together with a postback: it is paid, and its publisher has an endpoint for it. */
+export const needsPostback = (
+  { publishers }: Pick<Snapshot, 'publishers'>,
+  { kind, claims, suspicious, revenueMicros }: Pick<TrackedEvent, 'kind' | 'claims' | 'suspicious' | 'revenueMicros'>,
+): boolean => revenueMicros > 0 && suspicious === null && wantsPostback(publishers.get(claims.publisherId), kind);
+
+const wantsPostback = (publisher: Publisher | undefined, kind: string): publisher is Publisher =>
+  publisher?.hasPostbacks === true && isPostbackEvent(kind) && publisher.postbackEvents.includes(kind);
+
+type PaidEvent = { event: CountedEvent; publisher: Publisher };
+
+/**
+ * Creates the postbacks of paid clicks and impressions. Must run in the transaction that stores them, after they were
+ * counted.
+ * @param unbilled those that no longer fit into a budget
+ */
+export async function enqueuePaidEvents(
+  executor: Transaction,
+  { publishers }: Pick<Snapshot, 'publishers'>,
+  events: readonly CountedEvent[],
+  unbilled: readonly CountedEvent[],
+): Promise<void> {
+  const paid = events.flatMap((event): PaidEvent[] => {
+    const publisher = publishers.get(event.publisherId);
+    return event.revenueMicros > 0 && wantsPostback(publisher, event.kind) ? [{ event, publisher }] : [];
+  });
+  if (paid.length === 0) return;
+  const sessions = await findSessions(
+    executor,
+    paid.map(({ event }) => event.sessionId),
+  );
+  const isUnbilled = new Set(unbilled);
+  await enqueue(
+    executor,
+    paid.map((one) => toOutbox(one, isUnbilled.has(one.event), sessions.get(one.event.sessionId))),
+  );
+}
+
+type SessionData = { pub_user_id: string | null; custom: Record<string, string> | null };
+
+/** What postbacks say of sessions; without those that are not stored. */
+async function findSessions(executor: Transaction, sessionIds: readonly string[]): Promise<Map<string, SessionData>> {
+  const { rows } = await executor.query<SessionData & { id: string }>({
+    name: 'find_postback_sessions',
+    text: `select s.id, s.pub_user_id, s.custom
+from unnest($1::date[], $2::uuid[]) as e (day, id)
+cross join lateral (
+  select id, pub_user_id, custom from sessions where day = any($3::date[]) and day = e.day and id = e.id offset 0
+) s`,
+    values: [dates(sessionIds, timeOfUuid7), uuids(sessionIds, (id) => id), [...new Set(sessionIds.map(dayOfUuid7))]],
+  });
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+function toOutbox({ event, publisher }: PaidEvent, isUnbilled: boolean, session?: SessionData): OutboxEvent {
+  const { kind, sessionId, offerId, atMs } = event;
+  const id = postbackIdOf(event);
+  return {
+    ...{ publisherId: publisher.id, event: postbackEvent, sessionId, pubUserId: session?.pub_user_id ?? null },
+    ...{ dev: false, nowMs: atMs, id },
+    payload: () =>
+      buildPostback({
+        ...{ id, status: 'recorded', event: kind, txnId: '', offerId, sessionId, atMs, ...moneyOf(event, isUnbilled) },
+        ...{ campaignId: event.campaign.id, advertiserName: event.campaign.advertiserName },
+        ...loyaltyOf(event, publisher, isUnbilled),
+        ...{ clickAtMs: kind === 'click' ? atMs : null, conversionAtMs: null, voidAtMs: null, suspicious: null },
+        ...{ pubUserId: session?.pub_user_id ?? null, custom: session?.custom ?? {} },
+      }),
+  };
+}
+
+function moneyOf({ campaign, revenueMicros }: CountedEvent, isUnbilled: boolean) {
+  const [micros, none] = [BigInt(revenueMicros), 0n];
+  const { currency } = campaign.payout;
+  return isUnbilled
+    ? { payoutMicros: none, unbilledMicros: micros, unbilledReason: 'budget' as const, currency }
+    : { payoutMicros: micros, unbilledMicros: none, unbilledReason: null, currency };
+}
+
+function loyaltyOf({ campaign, revenueMicros }: CountedEvent, publisher: Publisher, isUnbilled: boolean) {
+  const { isLoyalty } = campaign;
+  const factor = BigInt(Math.round(publisher.currencyMultiplier * 1_000_000));
+  return { isLoyalty, loyaltyMicros: isLoyalty && !isUnbilled ? times(BigInt(revenueMicros), factor) : 0n };
+}
+
+/** Id of the postback of an event: the same for a repetition. */
+const postbackIdOf = ({ kind, sessionId, offerId, atMs }: CountedEvent): string =>
+  v7({ msecs: Math.floor(atMs), random: hash('sha256', `${kind} ${sessionId} ${offerId}`, 'buffer').subarray(0, 16) });
