@@ -3,6 +3,7 @@ import { findExpiringKeys } from '../accounts/keys.ts';
 import type { AccountDeps } from '../accounts/ports.ts';
 import { budgetKey, findReachedBudgets, findUsedBudgets } from '../budgets/reached-budgets.ts';
 import { readStock } from '../coupons/stock.ts';
+import { readLearningState } from '../learning/health.ts';
 import { findRefusedMessages } from '../messages/store.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { hourMs } from '../platform/lib/time.ts';
@@ -93,6 +94,21 @@ export async function checkMessages({ pool, now }: Pick<CheckDeps, 'pool' | 'now
       }),
     );
     await recordLasting(executor, ['messages.refused'], { facts }, nowMs);
+  });
+}
+
+/** Records that ranking learns nothing new, for the publishers whose events wait: once, until it learns again. */
+export async function checkLearning({ pool, now }: Pick<CheckDeps, 'pool' | 'now'>): Promise<void> {
+  const nowMs = now();
+  const { stalledPublisherIds, learnedAt } = await readLearningState(pool, nowMs);
+  const since = learnedAt?.toISOString() ?? null;
+  const facts = stalledPublisherIds.map((publisherId): AlertFact => {
+    const cause = since ?? 'never';
+    return { publisherId, kind: 'ranking.stalled', subject: 'ranking', cause, data: { since } };
+  });
+  await transaction(pool, async (executor) => {
+    await executor.query(lockSql);
+    await recordLasting(executor, ['ranking.stalled'], { facts }, nowMs);
   });
 }
 

@@ -37,6 +37,7 @@ export function describe({ kind, data }: Pick<Alert, 'kind' | 'data'>, timeZone:
   if (kind.startsWith('placement.')) return describePlacement(kind, data, timeZone);
   if (kind.startsWith('coupons.')) return describeCoupons(kind, data);
   if (kind === 'messages.refused') return describeMessages(data, timeZone);
+  if (kind === 'ranking.stalled') return describeRanking(data, timeZone);
   if (kind === 'key.expires') return describeKey(data, timeZone);
   if (kind.endsWith('_page_lost')) return describeLostPage(kind, data, timeZone);
   const path = `/campaigns/${Number(data.campaign_id)}`;
@@ -135,6 +136,15 @@ function describeMessages(data: Alert['data'], timeZone: string): AlertText {
       ...{ refusal: text(data.refusal), reply: text(data.reply) || '–' },
     }),
     path: '/settings/perk-messages',
+  };
+}
+
+function describeRanking(data: Alert['data'], timeZone: string): AlertText {
+  const since = data.since === null ? '' : timeIn(timeZone, data.since);
+  return {
+    title: t('alerts.rankingStalled'),
+    reason: t('alerts.rankingStalledReason', { isKnown: String(since !== ''), since }),
+    path: '/reports',
   };
 }
 

@@ -19,6 +19,7 @@ export const alertKinds = {
   'key.expires': 'alerts.kindKeyExpires',
   'placement.fill_rate': 'alerts.kindFillRate',
   'placement.revenue': 'alerts.kindRevenue',
+  'ranking.stalled': 'alerts.kindRankingStalled',
 } as const satisfies Readonly<Record<string, MessageKey>>;
 
 export type AlertKind = keyof typeof alertKinds;

@@ -11,7 +11,7 @@ import type { NavEntry } from '../shell/navigation.ts';
 import type { WebhookDeps } from '../webhooks/ports.ts';
 import type { Webhooks } from '../webhooks/room.ts';
 import { sendOperationalEvents } from '../webhooks/send-operational.ts';
-import { checkBudgets, checkCoupons, checkKeys, checkMessages, checkPlacements } from './checks.ts';
+import { checkBudgets, checkCoupons, checkKeys, checkLearning, checkMessages, checkPlacements } from './checks.ts';
 import { countNewAlerts, deleteOldAlerts } from './inbox.ts';
 import { alertPages } from './pages/alerts.ts';
 import { recordOperationalEvents } from './record.ts';
@@ -70,6 +70,13 @@ const jobsOf = (deps: Checked): readonly Job[] => [
     pauseMs: minuteMs,
     locks: 'an advisory lock: one process at a time; rows of alerts, in the order of their key',
     run: () => checkMessages(deps),
+  },
+  {
+    name: 'ranking alerts',
+    roles: ['worker'],
+    pauseMs: 15_000,
+    locks: 'an advisory lock: one process at a time; rows of alerts, in the order of their key',
+    run: () => checkLearning(deps),
   },
   {
     name: 'key alerts',

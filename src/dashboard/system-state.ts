@@ -1,4 +1,6 @@
+import type pg from 'pg';
 import { type FeedState, readFeedState } from '../accounts/audit-feed.ts';
+import { type LearningState, readLearningState } from '../learning/health.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { heartbeatTimeoutMs } from './heartbeat.ts';
 
@@ -24,6 +26,7 @@ export type SystemState = {
   queues: Queue[];
   /** The audit log on its way to syslog; null: it is not sent there. */
   syslog: FeedState | null;
+  learning: LearningState;
 };
 
 /** Rows of the delivery queue that are counted at most, so that a long queue does not slow the page. */
@@ -31,15 +34,16 @@ const maxCounted = 100_000;
 const maxProcesses = 200;
 
 /** The state of the installation, for operators. */
-export async function readSystem(executor: Executor, nowMs: number): Promise<SystemState> {
-  const [database, processes, partitions, queues, syslog] = await Promise.all([
+export async function readSystem(executor: pg.Pool, nowMs: number): Promise<SystemState> {
+  const [database, processes, partitions, queues, syslog, learning] = await Promise.all([
     readDatabase(executor),
     readProcesses(executor, nowMs),
     readPartitions(executor),
     readQueues(executor, nowMs),
     readFeedState(executor, 'syslog', maxCounted),
+    readLearningState(executor, nowMs),
   ]);
-  return { ...database, processes, partitions, queues, syslog };
+  return { ...database, processes, partitions, queues, syslog, learning };
 }
 
 async function readDatabase(executor: Executor): Promise<Pick<SystemState, 'database' | 'catalogVersion'>> {

@@ -4,89 +4,84 @@ import { payoutOf } from '../catalog/provisioning.ts';
 import type { CatalogStore } from '../catalog/store.ts';
 import { type Executor, transaction } from '../platform/db/pool.ts';
 import { runInSlices } from '../platform/lib/slices.ts';
+import { afterSuccess, type Batch, firstLimits, readBatch, smaller, trialOf } from './batch.ts';
 import { packChanges, packModel, trackChanges } from './codec.ts';
 import { noteDelay, provenAge, sharesOf } from './delays.ts';
 import { keyValuesOf } from './keys.ts';
 import { createModel, estimateAllPriors, forgetChangedRates, learn, type Model, placeOf, type Shown } from './model.ts';
-import {
-  endOfRange,
-  lowest,
-  type Observation,
-  type Range,
-  readEvents,
-  readRequests,
-  readSuccesses,
-} from './observations.ts';
+import type { Observation } from './observations.ts';
 import { areSound } from './priors.ts';
-import {
-  continuedIn,
-  learningLock,
-  markedBefore,
-  noProgress,
-  type Progress,
-  readProgress,
-  withMark,
-  writeProgress,
-} from './progress.ts';
+import { continuedIn, learningLock, noProgress, type Progress, readProgress, writeProgress } from './progress.ts';
 import { propertiesOf } from './properties.ts';
 import { countAged } from './rates.ts';
-import type { Table } from './table.ts';
 import { learnTraffic } from './traffic.ts';
-import { fullEvery, insertVersion, isRepeated, loadVersion, newestVersion } from './versions.ts';
+import { fullEvery, insertVersion, isRepeated, loadVersion, type NewVersion, newestVersion } from './versions.ts';
 
-type LearnerDeps = { pool: pg.Pool; catalog: Pick<CatalogStore, 'current'>; now: () => number };
+type Catalog = Pick<CatalogStore, 'current'>;
 
-/** What one run found: rows that were taken in, and whether it reached the end. null: another process is at it. */
+type LearnerDeps = { pool: pg.Pool; catalog: Catalog; now: () => number };
+
+/** Result of a run: rows that were learned from, and whether no further ones wait. null: another process learns. */
 export type Learned = { rows: number; complete: boolean } | null;
 
-/** Transactions of one run (count), at each age: few enough for about a second, more while they hold few rows. */
-const transactions = { first: 20_000, max: 100_000_000 };
-const manyRows = 5000;
+/** Rows below which the transactions of a batch held few (count). */
+const fewRows = 5000;
 
-/** Rows taken in between two pauses (count): about a millisecond of work. */
+/** Rows learned from between two pauses (count): about a millisecond of work. */
 const sliceSize = 20;
 
 /** Trials after which priors are estimated again (count), and the part of all trials. */
 const priorTrials = { first: 100, most: 50_000 };
 
 /**
- * Learns from what was committed since the last run, exactly once: the version, and where it ended, are one
- * transaction under an advisory lock. Any number of processes may try; one that fails forgets what it had in memory.
+ * Learns from what was committed since the last run, exactly once. Rows are read in one short transaction and a version
+ * is stored in another, with where it ended; nothing is computed while one is open. Any number of processes may try:
+ * of two that began with the same version, the second to store drops what it learned. After a failure the run forgets
+ * what it had in memory, and takes fewer rows.
  */
 export function createLearner({ pool, catalog, now }: LearnerDeps): () => Promise<Learned> {
   let model: Model | null = null;
-  let maxTransactions = transactions.first;
+  let limits = firstLimits;
 
-  async function runOnce(executor: Executor): Promise<Learned> {
-    await executor.query('set transaction isolation level repeatable read');
-    if (!(await tryLock(executor))) return null;
-    const newest = await newestModel(executor, model);
+  async function runOnce(): Promise<Learned> {
+    const newest = await newestModel(pool, model);
+    model = null;
     const isSound = areSound(newest.click.effects) && areSound(newest.conversion.effects);
-    model = isSound ? newest : anewAfter(newest);
-    const end = await oldestOpen(executor);
-    const known = await readProgress(executor);
-    const progress = continuedIn(isSound ? known : { ...noProgress, marks: known.marks }, end);
-    const { rows, complete, next } = await takeIn({
-      executor,
-      catalog,
-      model,
-      progress,
-      end,
-      nowMs: now(),
-      maxTransactions,
+    const current = isSound ? newest : anewAfter(newest);
+    // 1. Read.
+    const input = await transaction(pool, async (executor) => {
+      await executor.query('set transaction isolation level repeatable read');
+      if (!(await tryLock(executor)) || (await newestVersion(executor)) !== newest.version) return null;
+      const end = await oldestOpen(executor);
+      const stored = await readProgress(executor);
+      const progress = continuedIn(isSound ? stored : { ...noProgress, marks: stored.marks }, end);
+      const delays = { click: current.click.delays, conversion: current.conversion.delays };
+      const batch = await readBatch(executor, { progress, end, delays, nowMs: now(), limits });
+      return { stored, progress, batch };
     });
-    const isSparse = !complete && rows < manyRows;
-    maxTransactions = isSparse ? Math.min(transactions.max, maxTransactions * 2) : transactions.first;
-    if (rows > 0 || !isSound) model = await storeNext(executor, model, { isFull: !isSound, nowMs: now() });
-    if (rows > 0 || !complete || isDue(progress, now())) await writeProgress(executor, next);
-    return { rows, complete };
+    if (input === null) {
+      if (isSound) model = newest;
+      return null;
+    }
+    // 2. Compute.
+    const { progress, batch } = input;
+    const { rows, next } = await learnBatch(current, catalog, progress, batch);
+    const versions = rows > 0 || !isSound ? await packNext(current, !isSound) : [];
+    // 3. Store.
+    const isNoted = versions.length > 0 || !batch.isComplete || isDue(progress, now());
+    const before = { version: newest.version, progress: input.stored };
+    if (isNoted && !(await storeNext(pool, { versions, next, before, nowMs: now() }))) return null;
+    model = { ...current, version: versions.at(-1)?.version ?? current.version };
+    limits = afterSuccess(limits, !batch.isComplete && rows < fewRows);
+    return { rows, complete: batch.isComplete };
   }
 
   return async () => {
     try {
-      return await transaction(pool, runOnce);
+      return await runOnce();
     } catch (err) {
       model = null;
+      limits = smaller(limits);
       throw err;
     }
   };
@@ -119,38 +114,39 @@ function anewAfter({ version }: Model): Model {
   return model;
 }
 
-/** Stores what was learned: the first version whole, others as changes, and now and then the whole once more. */
-async function storeNext(
-  executor: Executor,
-  model: Model,
-  { isFull, nowMs }: { isFull: boolean; nowMs: number },
-): Promise<Model> {
-  const store = async (version: number, isWhole: boolean): Promise<Model> => {
-    const body = await (isWhole ? packModel(model) : packChanges(model));
-    await insertVersion(executor, { version, isFull: isWhole, body, nowMs });
-    return { ...model, version };
-  };
-  const stored = await store(model.version + 1, isFull || model.version === 0);
-  return isRepeated(stored.version + 1) ? store(stored.version + 1, true) : stored;
+/** The next version: the first one whole, others as changes, and now and then the whole model once more. */
+async function packNext(model: Model, isFull: boolean): Promise<NewVersion[]> {
+  const version = model.version + 1;
+  const isWhole = isFull || model.version === 0;
+  const versions: NewVersion[] = [{ version, isFull: isWhole, body: await (isWhole ? packModel : packChanges)(model) }];
+  if (isRepeated(version + 1)) versions.push({ version: version + 1, isFull: true, body: await packModel(model) });
+  return versions;
 }
+
+type Next = {
+  versions: readonly NewVersion[];
+  next: Progress;
+  /** State that the run began with. */
+  before: { version: number; progress: Progress };
+  nowMs: number;
+};
+
+/** Stores versions and progress, unless another process changed either since. @returns whether it did */
+const storeNext = (pool: pg.Pool, { versions, next, before, nowMs }: Next): Promise<boolean> =>
+  transaction(pool, async (executor) => {
+    if (!(await tryLock(executor)) || (await newestVersion(executor)) !== before.version) return false;
+    const isSame = JSON.stringify(await readProgress(executor)) === JSON.stringify(before.progress);
+    if (!isSame) return false;
+    for (const version of versions) await insertVersion(executor, { ...version, nowMs });
+    await writeProgress(executor, next);
+    return true;
+  });
 
 /** How often progress is noted while nothing happens (milliseconds). */
 const idleMs = 30_000;
 
 const isDue = ({ marks }: Progress, nowMs: number): boolean => (marks.at(-1)?.[0] ?? 0) < nowMs - idleMs;
 
-type TakeIn = {
-  executor: Executor;
-  catalog: Pick<CatalogStore, 'current'>;
-  model: Model;
-  progress: Progress;
-  /** All transactions before this one have ended. */
-  end: string;
-  nowMs: number;
-  maxTransactions: number;
-};
-
-const trialOf = { click: 'impression', conversion: 'click' } as const;
 const happenings = {
   click: { trial: 'seen', success: 'clicked' },
   conversion: { trial: 'awaited', success: 'converted' },
@@ -170,28 +166,13 @@ function* inOrder(trials: readonly Observation[], successes: readonly Observatio
   yield* successes.slice(at);
 }
 
-/** Takes in new rows: successes at once, trials at each age by the share that is due then. */
-async function takeIn({ executor, catalog, model, progress, end, nowMs, maxTransactions }: TakeIn) {
-  const from = BigInt(progress.click[0] ?? '0');
-  /** Where a run that begins at a transaction ends. */
-  const bounded = (start: string, due: string): Promise<string> =>
-    endOfRange(
-      executor,
-      { from: start, to: due },
-      { rows: manyRows, least: transactions.first, most: maxTransactions },
-    );
-  const to = await bounded(String(from), end);
-  let complete = to === end;
-  const oldestMs = Math.max(...model.conversion.delays.agesMs);
-  const marks = to === end ? withMark(progress.marks, nowMs, end, oldestMs) : progress.marks;
-  const next: Progress = { click: [], conversion: [], marks, trials: progress.trials, traffic: progress.traffic };
+/** Learns from a batch: successes at once, trials at each age by the share that is due then. */
+async function learnBatch(model: Model, catalog: Catalog, progress: Progress, { aged, requests, next }: Batch) {
   const toShown = createReader(catalog);
-  let rows = 0;
-
-  /** `aged`: the table that counts trials of this age. */
-  type How = { kind: 'click' | 'conversion'; share: number; isNew: boolean; aged: Table | null };
-  async function each(observations: Iterable<Observation>, { kind, share, isNew, aged }: How) {
-    for (const observation of observations) {
+  let [rows, trials] = [0, progress.trials];
+  for (const { kind, age, ...read } of aged) {
+    const share = sharesOf(model[kind].delays)[age] as number;
+    for (const observation of inOrder(read.trials, read.successes)) {
       if (++rows % sliceSize === 0) await nextTurn();
       const shown = toShown(observation);
       if (shown === null) continue;
@@ -199,45 +180,20 @@ async function takeIn({ executor, catalog, model, progress, end, nowMs, maxTrans
       learn(model, happenings[kind][isTrial ? 'trial' : 'success'], shown, isTrial ? share : 1);
       if (!isTrial) noteSuccess(model, observation, shown);
       else {
-        if (isNew) next.trials += 1;
-        if (aged !== null) countAged(aged, shown.offer, 0, 1);
+        if (kind === 'click' && age === 0) trials += 1;
+        if (age === provenAge[kind]) countAged(model[kind].rates, shown.offer, 0, 1);
       }
-    }
-  }
-
-  for (const kind of ['click', 'conversion'] as const) {
-    const { delays } = model[kind];
-    const shares = sharesOf(delays);
-    for (const [age, ageMs] of delays.agesMs.entries()) {
-      const start = progress[kind][age] ?? '0';
-      const due = age === 0 ? to : lowest(markedBefore(marks, nowMs - ageMs) ?? start, to);
-      const range = { from: start, to: BigInt(due) > BigInt(start) ? await bounded(start, due) : start };
-      next[kind].push(range.to);
-      complete &&= BigInt(range.to) >= BigInt(due);
-      if (range.to === range.from) continue;
-      const trials = await readEvents(executor, trialOf[kind], range);
-      const successes = age > 0 ? [] : await readSuccesses[kind](executor, range);
-      await each(inOrder(trials, successes), {
-        ...{ kind, share: shares[age] as number, isNew: kind === 'click' && age === 0 },
-        aged: age === provenAge[kind] ? model[kind].rates : null,
-      });
     }
   }
   const { offers } = catalog.current();
   await runInSlices(forgetChangedRates(model, (id) => offers.get(id)));
-  next.traffic = await takeInTraffic(executor, model, progress, { from: String(from), to });
+  const traffic = { ...progress.traffic };
+  for (const { publisher_id: id, hour, requests: count } of requests)
+    traffic[id] = learnTraffic(model, id, traffic[id], [hour, count]);
   if (model.traffic.changed?.size) rows += 1;
-  next.delays = { click: model.click.delays.counts, conversion: model.conversion.delays.counts };
-  if (next.trials >= nextPriors(progress.trials)) await runInSlices(estimateAllPriors(model));
-  return { rows, complete, next };
-}
-
-/** Counts requests by hour. @returns the hours that are running */
-async function takeInTraffic(executor: Executor, model: Model, { traffic }: Progress, range: Range) {
-  const running = { ...traffic };
-  for (const { publisher_id: id, hour, requests } of await readRequests(executor, range))
-    running[id] = learnTraffic(model, id, running[id], [hour, requests]);
-  return running;
+  if (trials >= nextPriors(progress.trials)) await runInSlices(estimateAllPriors(model));
+  const delays = { click: model.click.delays.counts, conversion: model.conversion.delays.counts };
+  return { rows, next: { ...next, trials, traffic, delays } };
 }
 
 /** The number of trials at which priors are estimated next: each doubling, later each so many. */
@@ -259,7 +215,7 @@ async function oldestOpen(executor: Executor): Promise<string> {
 const maxPosition = 10;
 
 /** Reads what was shown, and to whom; null: the offer or its publisher is no more. */
-function createReader(catalog: Pick<CatalogStore, 'current'>): (observation: Observation) => Shown | null {
+function createReader(catalog: Catalog): (observation: Observation) => Shown | null {
   const { offers, publishers } = catalog.current();
   return (row) => {
     const [offer, publisher] = [offers.get(row.offer_id), publishers.get(row.publisher_id)];

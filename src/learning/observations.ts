@@ -119,3 +119,21 @@ export async function readRequests(executor: Executor, { from, to }: Range): Pro
   });
   return rows;
 }
+
+/** Events that are looked through for publishers (count). */
+const maxWaiting = 1000;
+
+/** Publishers of counted events that were written since a transaction, and are older than a time. */
+export async function findWaiting(executor: Executor, from: string, beforeMs: number): Promise<number[]> {
+  await executor.query(settingsSql);
+  const { rows } = await executor.query<{ publisher_id: number }>(
+    `select distinct publisher_id from (
+      select publisher_id from events t
+      where xid8send(t.written_by) >= (select xid8send($1::xid8)) and t.at < $2 and t.suspicious is null
+        and t.kind in ('impression', 'click')
+      limit ${maxWaiting}
+    ) as waiting order by 1`,
+    [from, new Date(beforeMs)],
+  );
+  return rows.map(({ publisher_id: id }) => id);
+}

@@ -2,7 +2,10 @@ import { Gauge } from 'prom-client';
 import type { Catalog } from '../catalog/room.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import type { Job } from '../platform/jobs.ts';
+import { registerGauge, remember } from '../platform/metrics/gauges.ts';
+import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
+import { learningHealthRoute, readLearningState } from './health.ts';
 import { createLearner } from './learner.ts';
 import { createModelSource } from './source.ts';
 import { deleteOldVersions } from './versions.ts';
@@ -51,8 +54,20 @@ export function createLearning({ platform, catalog }: { platform: Platform; cata
       this.set(model.isBroken() ? 1 : 0);
     },
   });
-  return { name: 'learning', model, learnOnce, jobs: () => jobs, retention };
+  const state = (): ReturnType<typeof readLearningState> => readLearningState(pool, now());
+  registerGauge(metrics.registry, {
+    name: 'perkwire_learning_stalled',
+    help: '1 while events wait and ranking has learned nothing new for 60 seconds.',
+    maxAgeMs: healthMaxAgeMs,
+    now,
+    read: async () => [{ value: (await state()).stalledPublisherIds.length > 0 ? 1 : 0 }],
+  });
+  const probes = (app: App): Promise<void> => learningHealthRoute(app, remember(state, healthMaxAgeMs, now));
+  return { name: 'learning', model, learnOnce, probes, jobs: () => jobs, retention };
 }
+
+/** Age up to which a state that was read is answered again (milliseconds). */
+const healthMaxAgeMs = 5000;
 
 const retention: RetentionStep = async (pool, _days, nowMs) => {
   await deleteOldVersions(pool, nowMs);

@@ -13,9 +13,12 @@ export const fullEvery = 256;
 /** Whole versions of these numbers repeat the one before: only who begins with them reads them. */
 export const isRepeated = (version: number): boolean => version % fullEvery === 0;
 
+/** A version to be stored. */
+export type NewVersion = { version: number; isFull: boolean; body: Buffer };
+
 export async function insertVersion(
   executor: Executor,
-  { version, isFull, body, nowMs }: { version: number; isFull: boolean; body: Buffer; nowMs: number },
+  { version, isFull, body, nowMs }: NewVersion & { nowMs: number },
 ): Promise<void> {
   await executor.query({
     name: 'insert_model_version',

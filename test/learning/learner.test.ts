@@ -23,7 +23,7 @@ afterAll(() => t.close());
 
 const clickSql = `insert into events (day, session_id, offer_id, kind, publisher_id, campaign_id, position, at)
   select day, session_id, offer_id, 'click', publisher_id, campaign_id, position, at + interval '3 seconds'
-  from events where session_id = $1 and position = 1`;
+  from events where session_id = $1 and position = $2`;
 
 /** Fetches offers; some are seen, and some of these clicked. */
 async function visit(rounds: number): Promise<void> {
@@ -36,7 +36,8 @@ async function visit(rounds: number): Promise<void> {
     const { session_id, offers } = answer.json().data as { session_id: string; offers: { pixel: string }[] };
     for (const { pixel } of offers) await call(t, pixel);
     // Stored, because a click this soon after its impression would not count.
-    if (at % 3 === 0) await t.pool.query(clickSql, [session_id]);
+    // At both positions in turn: so many clicks of one offer would be taken for a changed rate.
+    if (at % 3 === 0) await t.pool.query(clickSql, [session_id, 1 + ((at / 3) % 2)]);
   }
 }
 

@@ -435,6 +435,12 @@ export const de: Messages = {
     kindKeyExpires: 'Ein API-Schlüssel läuft bald ab',
     kindFillRate: 'Füllrate einer Platzierung um die Hälfte gesunken',
     kindRevenue: 'Umsatz einer Platzierung um die Hälfte gesunken',
+    kindRankingStalled: 'Ranking lernt nicht mehr dazu',
+    rankingStalled: 'Das Ranking lernt nicht mehr dazu',
+    rankingStalledReason:
+      '{isKnown, select, true {Impressions und Klicks seit {since} sind} other {Impressions und Klicks sind}} ' +
+      'noch nicht ausgewertet. Angebote werden weiterhin nach dem bisherigen Stand gereiht. Die Ursache steht im ' +
+      'Protokoll des Workers; Ihr Betreiber kann sie dort sehen.',
     goalBehind: 'Ziel bei {percent} seines Plans: {name}',
     goalBehindReason:
       '{delivered} von {expected} {metric, select, impressions {Impressions} clicks {Klicks} other {Conversions}}, ' +
@@ -2443,6 +2449,11 @@ export const de: Messages = {
     pendingDeliveries: 'Ausstehende Zustellungen',
     dueNow: 'Jetzt fällig',
     catalogueVersion: 'Katalogversion',
+    ranking: 'Ranking',
+    rankingLearns: 'lernt',
+    rankingIdle: 'noch nichts gelernt',
+    rankingStalled: 'lernt trotz Traffic nichts dazu',
+    rankingVersion: 'Version {version}',
     processes: 'Prozesse',
     process: 'Prozess',
     roles: 'Rollen',

@@ -411,6 +411,12 @@ export const en = {
     kindKeyExpires: 'An API key is about to expire',
     kindFillRate: 'Fill rate of a placement down by half',
     kindRevenue: 'Revenue of a placement down by half',
+    kindRankingStalled: 'Ranking has stopped learning',
+    rankingStalled: 'Ranking has stopped learning',
+    rankingStalledReason:
+      '{isKnown, select, true {Impressions and clicks since {since} are} other {Impressions and clicks are}} not ' +
+      'learned from yet. Offers are still ranked, by what was known before. Your operator can see the cause in the ' +
+      'log of the worker.',
     goalBehind: 'Goal at {percent} of its plan: {name}',
     goalBehindReason:
       '{delivered} of {expected} {metric, select, impressions {impressions} clicks {clicks} other {conversions}} ' +
@@ -2336,6 +2342,11 @@ export const en = {
     pendingDeliveries: 'Pending deliveries',
     dueNow: 'Due now',
     catalogueVersion: 'Catalogue version',
+    ranking: 'Ranking',
+    rankingLearns: 'learning',
+    rankingIdle: 'nothing learned yet',
+    rankingStalled: 'has learned nothing new although there is traffic',
+    rankingVersion: 'version {version}',
     processes: 'Processes',
     process: 'Process',
     roles: 'Roles',

@@ -40,7 +40,11 @@ export function registerGauge(registry: Registry, { name, help, labelName, read,
 const readLimitMs = 3000;
 
 /** Reads again when the value is too old; concurrent callers share one read. null: it failed. */
-function remember<Value>(read: () => Promise<Value>, maxAgeMs: number, now: () => number): () => Promise<Value | null> {
+export function remember<Value>(
+  read: () => Promise<Value>,
+  maxAgeMs: number,
+  now: () => number,
+): () => Promise<Value | null> {
   let value: Promise<Value | null> | null = null;
   let atMs = 0;
   return () => {

@@ -1,4 +1,5 @@
 import type { FeedState } from '../../../accounts/audit-feed.ts';
+import type { LearningState } from '../../../learning/health.ts';
 import { createFailFast } from '../../../platform/db/health.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t, tHtml } from '../../../platform/i18n/messages.ts';
@@ -37,7 +38,7 @@ export function systemPages(app: App, services: PageServices): void {
   });
 }
 
-function healthCard({ database, processes, queues, catalogVersion, syslog }: SystemState): Html {
+function healthCard({ database, processes, queues, catalogVersion, syslog, learning }: SystemState): Html {
   const sum = (name: 'waiting' | 'due'): string => count(queues.reduce((total, queue) => total + queue[name], 0));
   const running = processes.filter(({ isRunning }) => isRunning);
   const hasWorker = running.some(({ roles }) => roles.includes('worker'));
@@ -53,9 +54,17 @@ function healthCard({ database, processes, queues, catalogVersion, syslog }: Sys
       [t('operator.pendingDeliveries'), sum('waiting')],
       [t('operator.dueNow'), sum('due')],
       [t('operator.catalogueVersion'), catalogVersion],
+      [t('operator.ranking'), rankingState(learning)],
       ...(syslog === null ? [] : [[t('operator.syslog'), syslogState(syslog)] as const]),
     ]),
   );
+}
+
+function rankingState({ version, learnedAt, stalledPublisherIds }: LearningState): Html {
+  const since = learnedAt !== null && tHtml('operator.since', { time: moment(utc, learnedAt, 'second') });
+  if (stalledPublisherIds.length > 0) return html`${badge(t('operator.rankingStalled'), 'bad')} ${since}`;
+  if (version === 0) return html`${t('operator.rankingIdle')}`;
+  return html`${badge(t('operator.rankingLearns'), 'good')} ${t('operator.rankingVersion', { version })}`;
 }
 
 const syslogState = ({ waiting, failedAt, error }: FeedState): Html =>

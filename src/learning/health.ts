@@ -1,0 +1,83 @@
+import { Type } from '@sinclair/typebox';
+import type pg from 'pg';
+import { transaction } from '../platform/db/pool.ts';
+import type { App } from '../platform/ports.ts';
+import { findWaiting } from './observations.ts';
+import { readProgress } from './progress.ts';
+
+/** State of learning, the same in all processes. */
+export type LearningState = {
+  /** Number of the newest version of the ranking model; 0: none. */
+  version: number;
+  /** Time of the last version, or of the last check that found nothing new; null: never. */
+  learnedAt: Date | null;
+  /** Publishers with events that wait; empty unless learning stalls. */
+  stalledPublisherIds: readonly number[];
+};
+
+/** Learning stalls where events wait and nothing was learned for this long (milliseconds). */
+const stalledAfterMs = 60_000;
+
+/** Times up to this far in the future are those of another process's clock (milliseconds). */
+const clockToleranceMs = 5000;
+
+/** Reads how far learning has come, and whether it stalls although there is traffic. */
+export async function readLearningState(pool: pg.Pool, nowMs: number): Promise<LearningState> {
+  return transaction(pool, async (executor) => {
+    const { rows } = await executor.query<{ version: number; made_ms: number }>(
+      `select version::float8, extract(epoch from made_at)::float8 * 1000 as made_ms
+      from model_versions order by version desc limit 1`,
+    );
+    const { click, marks } = await readProgress(executor);
+    const reachedXid = marks.at(-1)?.[1];
+    const reachedMs = marks.find(([, xid]) => xid === reachedXid)?.[0];
+    const times = [rows[0]?.made_ms, reachedMs].filter(
+      (ms): ms is number => ms !== undefined && ms <= nowMs + clockToleranceMs,
+    );
+    const learnedMs = times.length === 0 ? null : Math.max(...times);
+    const isOld = learnedMs === null || learnedMs < nowMs - stalledAfterMs;
+    return {
+      version: rows[0]?.version ?? 0,
+      learnedAt: learnedMs === null ? null : new Date(learnedMs),
+      stalledPublisherIds: isOld ? await findWaiting(executor, click[0] ?? '0', nowMs - stalledAfterMs) : [],
+    };
+  });
+}
+
+const learningHealth = Type.Object(
+  {
+    status: Type.Union([Type.Literal('ok'), Type.Literal('stalled')]),
+    version: Type.Integer({ description: 'Newest version of the ranking model; 0: there is none yet.' }),
+    learned_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+      description: 'When the last version was made, or the last check found nothing new; null: never.',
+    }),
+  },
+  { title: 'LearningHealth' },
+);
+
+/** @param read state of learning, cached by the caller: the route is public */
+export async function learningHealthRoute(app: App, read: () => Promise<LearningState | null>): Promise<void> {
+  app.get(
+    '/health/learning',
+    {
+      schema: {
+        operationId: 'getLearningHealth',
+        summary: 'Health of learning',
+        description: '503 while events wait and ranking has learned nothing new for 60 seconds. For monitoring.',
+        tags: ['Health'],
+        security: [],
+        response: { 200: learningHealth, 405: Type.Ref('Error'), 503: Type.Union([learningHealth, Type.Ref('Error')]) },
+      },
+    },
+    async (_request, reply) => {
+      const state = await read();
+      const isOk = state !== null && state.stalledPublisherIds.length === 0;
+      if (!isOk) reply.code(503).header('retry-after', '5');
+      return {
+        status: isOk ? ('ok' as const) : ('stalled' as const),
+        version: state?.version ?? 0,
+        learned_at: state?.learnedAt?.toISOString() ?? null,
+      };
+    },
+  );
+}

@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { checkLearning } from '../../src/alerts/checks.ts';
+import { createLearner } from '../../src/learning/learner.ts';
+import { minuteMs } from '../../src/platform/lib/time.ts';
+import { signInAs } from '../dashboard/support.ts';
+import { createTestApp, type TestApp } from '../support/test-app.ts';
+import { call, fetchOffers } from '../tracking/journey.ts';
+
+let t: TestApp;
+const clock = { aheadMs: 0 };
+const now = (): number => Date.now() + clock.aheadMs;
+beforeAll(async () => {
+  t = await createTestApp({ now });
+});
+afterAll(() => t?.close());
+
+const visit = async (): Promise<void> => {
+  const { offers } = await fetchOffers(t);
+  for (const { pixel } of offers) await call(t, pixel);
+};
+
+const health = async (): Promise<[number, string]> => {
+  clock.aheadMs += 6000;
+  const answer = await t.app.inject('/health/learning');
+  return [answer.statusCode, answer.json().status];
+};
+
+const learnAll = (learn: ReturnType<typeof createLearner>) =>
+  expect.poll(async () => (await learn())?.complete, { timeout: 60_000 }).toBe(true);
+
+test('health, alert, metric and system page tell of events that have waited for a minute', async () => {
+  expect(await health()).toEqual([200, 'ok']);
+  await visit();
+  expect(await health()).toEqual([200, 'ok']);
+  clock.aheadMs += minuteMs;
+  expect(await health()).toEqual([503, 'stalled']);
+  for (const _ of [1, 2]) await checkLearning(t.deps);
+  const alerts = async () =>
+    (await t.pool.query("select publisher_id, ended_at is not null as over from alerts where kind = 'ranking.stalled'"))
+      .rows;
+  expect(await alerts()).toEqual([{ publisher_id: t.publisher.id, over: false }]);
+  const manager = await signInAs(t, 'manager');
+  expect((await manager.get(`/dashboard/p/${t.publisher.id}/alerts`)).body).toContain('Ranking has stopped learning');
+  const operator = await signInAs(t, 'operator');
+  expect((await operator.get('/dashboard/operator/system')).body).toContain('has learned nothing new');
+  expect((await t.deps.metrics.registry.getSingleMetricAsString('perkwire_learning_stalled')).trim()).toMatch(/ 1$/);
+
+  await learnAll(createLearner({ ...t.deps, now }));
+  expect(await health()).toEqual([200, 'ok']);
+  await checkLearning(t.deps);
+  expect(await alerts()).toEqual([{ publisher_id: t.publisher.id, over: true }]);
+  expect((await operator.get('/dashboard/operator/system')).body).toContain('learning');
+});
+
+test('a quiet night is no stall', async () => {
+  await learnAll(createLearner({ ...t.deps, now }));
+  clock.aheadMs += 30 * minuteMs;
+  expect(await health()).toEqual([200, 'ok']);
+});
+
+test('a learner that fails is told of, and goes on with fewer rows at a time until it succeeds', async () => {
+  const learn = createLearner({ ...t.deps, now });
+  await t.pool.query(`create function fail() returns trigger language plpgsql as
+    $$ begin raise exception 'no room'; end $$`);
+  await t.pool.query('create trigger fail before insert on model_versions for each row execute function fail()');
+  await visit();
+  for (let run = 0; run < 5; run++) await expect(learn()).rejects.toThrow('no room');
+  clock.aheadMs += 2 * minuteMs;
+  expect(await health()).toEqual([503, 'stalled']);
+  await t.pool.query('drop function fail cascade');
+  await learnAll(learn);
+  expect(await health()).toEqual([200, 'ok']);
+});
+
+test('a fit that takes longer than a transaction may stay open is stored all the same', async () => {
+  await visit();
+  const { current } = t.deps.catalog;
+  let isSlow = true;
+  const catalog = {
+    current: () => {
+      // As a busy machine does: PostgreSQL ends transactions that are idle for 5 seconds.
+      if (isSlow) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5500);
+      isSlow = false;
+      return current();
+    },
+  };
+  const learn = createLearner({ ...t.deps, catalog, now });
+  await expect.poll(async () => (await learn())?.rows ?? 0, { timeout: 60_000 }).toBeGreaterThan(0);
+  expect(isSlow).toBe(false);
+});
