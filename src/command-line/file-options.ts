@@ -43,8 +43,11 @@ export function sayDryRun({ out }: Pick<Call, 'out'>, view: DryRunView): number 
   return view.bad === 0 ? exitCodes.ok : exitCodes.problem;
 }
 
+/** A refused row; imports of members name no column. */
+type RefusedRow = Omit<DryRunView['errors'][number], 'column'> & { column?: string | null };
+
 /** Prints refused rows. */
-export function sayErrors({ out }: Pick<Call, 'out'>, errors: DryRunView['errors']): void {
-  for (const { line, column, message } of errors)
+export function sayErrors({ out }: Pick<Call, 'out'>, errors: readonly RefusedRow[]): void {
+  for (const { line, column = null, message } of errors)
     out.note(`line ${line}${column === null ? '' : `, ${column}`}: ${message}`);
 }

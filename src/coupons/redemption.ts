@@ -80,14 +80,14 @@ const recordSql = `with exact as (
   from coupons c join offers o on o.id = c.offer_id join campaigns p on p.id = o.campaign_id
   where c.offer_id = $1 and c.digest = any($2::uuid[]) and c.held_until is null and p.advertiser_id = $3
   limit 2
-), similar as (
+), equivalent as (
   select c.user_key, c.offer_id, c.redeemed_at, c.cancelled_at
   from coupons c join offers o on o.id = c.offer_id join campaigns p on p.id = o.campaign_id
   where c.offer_id = $1 and c.folded_digest = any($6::uuid[]) and c.held_until is null and p.advertiser_id = $3
     and not exists (select from exact)
   limit 2
 ), found as (
-  select * from exact union all select * from similar
+  select * from exact union all select * from equivalent
 ), one as (
   select * from found where (select count(*) from found) = 1
 ), changed as (
