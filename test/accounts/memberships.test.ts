@@ -102,8 +102,9 @@ describe('an invitation', () => {
     expect((await answer(link, 'accept', stranger.cookie)).statusCode).toBe(403);
     expect((await answer(link, 'accept')).statusCode).toBe(403);
     const set = await postForm(t, link, { password: 'four tall cranes', again: 'four tall cranes' }, {});
-    expect([set.statusCode, set.cookies]).toEqual([200, []]);
+    expect([set.statusCode, set.cookies]).toEqual([422, []]);
     expect((await user.get(overview(other))).statusCode).toBe(404);
+    expect((await answer(link, 'accept', user.cookie)).statusCode).toBe(303);
   });
 
   test('is accepted once of two at once, and its link is spent', async () => {
