@@ -59,7 +59,21 @@ const alpha2By = new Map(pairs.flatMap(([alpha2, alpha3]) => [[alpha2, alpha2] a
 export const countryCodes: readonly string[] = pairs.map(([alpha2]) => alpha2);
 
 /** Whether an alpha-2 code of any case names a country. */
-export const isCountry = (code: string): boolean => code.length === 2 && alpha2By.has(code.toUpperCase());
+export const isCountry = (code: string): boolean => /^[A-Za-z]{2}$/.test(code) && alpha2By.has(code.toUpperCase());
 
-/** Upper-case alpha-2 of a code of two or three letters, in any case; null: it names no country. */
-export const countryOf = (code: string): string | null => alpha2By.get(code.trim().toUpperCase()) ?? null;
+/** Codes that are in use for a country without being its code in ISO 3166-1 (the European Union writes EL and UK). */
+const otherCodes: ReadonlyMap<string, string> = new Map([
+  ['UK', 'GB'],
+  ['EL', 'GR'],
+]);
+
+/**
+ * Upper-case alpha-2 of a code of two or three letters, in any case; `UK` is GB and `EL` is GR. Returns null for text
+ * that is no country code. Only ASCII letters are read: the capital form of `ß` is `SS`, the code of South Sudan.
+ */
+export function countryOf(code: string): string | null {
+  const text = code.trim();
+  if (!/^[A-Za-z]{2,3}$/.test(text)) return null;
+  const capitals = text.toUpperCase();
+  return alpha2By.get(capitals) ?? otherCodes.get(capitals) ?? null;
+}

@@ -1,6 +1,7 @@
 import { open, readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { byteOrderMark } from '../platform/lib/csv.ts';
+import { parseExactJson } from '../platform/lib/exact-json.ts';
 import { parseUrl } from '../platform/lib/url.ts';
 import { type Call, CommandError, exitCodes, idOption, textOption, usageError } from './command.ts';
 
@@ -112,7 +113,8 @@ export function say({ out }: Pick<Call, 'out'>, answer: unknown): number {
 export async function readJsonFile({ stdin }: Pick<Call, 'stdin'>, file: string): Promise<unknown> {
   const json = file === '-' ? await readAll(stdin) : await readFile(file, 'utf8');
   try {
-    return JSON.parse(json.startsWith(byteOrderMark) ? json.slice(byteOrderMark.length) : json);
+    const text = json.startsWith(byteOrderMark) ? json.slice(byteOrderMark.length) : json;
+    return parseExactJson<unknown>(text, JSON.parse);
   } catch (err) {
     throw new CommandError(exitCodes.refused, `${file} is not valid JSON: ${(err as Error).message}`);
   }

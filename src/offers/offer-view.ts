@@ -183,8 +183,8 @@ export function macroValuesOf(request: FetchOffersRequest, names: Iterable<strin
 }
 
 /**
- * Fills `{{name}}` and `{{name|fallback}}` (docs/interface.md#fetch-offers): values are HTML-escaped, a missing one is
- * replaced by its fallback or left out, blanks are collapsed, and each text is cut to its limit.
+ * Fills `{{name}}` and `{{name|fallback}}` (docs/interface.md#macros): values are HTML-escaped, a missing one is
+ * replaced by its fallback or left out with a blank next to it, and each text is cut to its limit.
  */
 export function fillCopy(copy: OfferCopy, values: MacroValues): OfferCopy {
   const filled = { ...copy };
@@ -194,17 +194,27 @@ export function fillCopy(copy: OfferCopy, values: MacroValues): OfferCopy {
   return filled;
 }
 
-/** One text, not cut. */
+/** Stands where a value is missing: no stored text contains it. */
+const gap = '\0';
+
+/** Fills one text without cutting it. Outside of gaps the advertiser's own blanks stay, as French writes them before `!`. */
 export function fillText(text: string, values: MacroValues): string {
-  return text
-    .replace(macroPattern, (_macro, name: string, fallback: string | undefined) => {
-      const value = Object.hasOwn(values, name) ? values[name] : undefined;
-      return value === undefined || value.trim() === '' ? (fallback ?? '') : escapeHtml(value);
-    })
-    .replace(/\s+/g, ' ')
-    .replace(/ ([,.!?;:])/g, '$1')
-    .trim();
+  const filled = text.replace(macroPattern, (_macro, name: string, fallback: string | undefined) => {
+    const value = Object.hasOwn(values, name) ? values[name] : undefined;
+    const words = value?.replace(/\s+/g, ' ').replaceAll(gap, '').trim() ?? '';
+    return words === '' ? fallback || gap : escapeHtml(words);
+  });
+  return filled.includes(gap) ? closeGaps(filled) : filled;
 }
+
+/** Leaves one of the blanks around a gap, and none at the ends of the text or before punctuation that had none. */
+const closeGaps = (text: string): string =>
+  text.replace(/(\s*)\0(?:\s*\0)*(\s*)/g, (run: string, before: string, after: string, at: number) => {
+    const next = text[at + run.length];
+    if (at === 0 || next === undefined) return '';
+    if (/[,.!?;:)\]»…]/.test(next)) return after;
+    return before === '' ? after : before;
+  });
 
 /** Cuts to at most `limit` characters, never through an entity or a surrogate pair. */
 function cut(text: string, limit: number): string {

@@ -1,14 +1,14 @@
 import { type HotRoutes, unvalidated } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import { createRequestCheck } from '../../platform/http/validation.ts';
 import type { App } from '../../platform/ports.ts';
 import { countAnswer } from '../answer-schemas.ts';
 import type { OfferDeps } from '../ports.ts';
 import { readWithNotices } from './request.ts';
-import { type FetchBody, type FetchOffersQuery, fetchBody, fetchOffersQuery } from './request-schema.ts';
+import { type FetchBody, type FetchOffersQuery, fetchBody, fetchOffersQuery, readBody } from './request-schema.ts';
 import { createCallReader, observeOfferCalls, offersAnswer } from './routes.ts';
 import type { OfferService } from './service.ts';
 import { readSeveralPlacements } from './several-placements.ts';
+import { createTolerantCheck } from './tolerant-input.ts';
 
 type CountRoutes = Pick<OfferDeps, 'auth' | 'catalog' | 'liveCalls' | 'notices' | 'now'> & {
   offers: Pick<OfferService, 'count'>;
@@ -16,21 +16,21 @@ type CountRoutes = Pick<OfferDeps, 'auth' | 'catalog' | 'liveCalls' | 'notices' 
 };
 
 const schemas = { querystring: fetchOffersQuery, body: fetchBody };
+const tidy = createTolerantCheck({ querystring: fetchOffersQuery, body: readBody });
 const url = '/native/v4/any.json';
 
 /** How many offers a fetch would be answered with (docs/interface.md#any-offers). */
 export async function countRoutes(scope: App, { offers, hot, ...deps }: CountRoutes): Promise<void> {
-  const readCall = createCallReader(deps.auth, createRequestCheck(schemas));
+  const readCall = createCallReader(deps.auth, tidy, deps.notices);
   const handler = hot(scope, observeOfferCalls(deps))(url, async (request) => {
     const { publisher } = readCall(request);
     const { query, body } = request as { query: FetchOffersQuery; body: FetchBody };
-    const { placements } = body;
-    if (placements === undefined) {
+    const several = readSeveralPlacements(request, query, body, deps.notices);
+    if (several === null) {
       const one = readWithNotices(request, query, body, deps.notices);
       const [count] = await offers.count(publisher, [{ request: one }]);
       return answerOf({ count });
     }
-    const several = readSeveralPlacements(request, query, { ...body, placements }, deps.notices);
     const counts = await offers.count(publisher, several);
     return answerOf({ placements: several.map(({ name }, index) => ({ name, count: counts[index] })) });
   });

@@ -4,7 +4,7 @@ import { localise } from '../../catalog/translations.ts';
 import type { Offer, Publisher } from '../../catalog/types.ts';
 import type { Explanation } from '../../decision/explain.ts';
 import { publisherIdParameter } from '../../management/http.ts';
-import { emptyBodyByDefault, nullFieldsAsAbsent } from '../../platform/http/body-parsing.ts';
+import { unvalidated } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
 import type { Wanted } from '../../platform/i18n/reader.ts';
 import type { App } from '../../platform/ports.ts';
@@ -13,6 +13,7 @@ import { apiInfluence, apiReason } from './reason-text.ts';
 import { clientOf, readFetchOffers } from './request.ts';
 import { fetchOffersBody, fetchOffersQuery } from './request-schema.ts';
 import type { OfferService } from './service.ts';
+import { createTolerantCheck } from './tolerant-input.ts';
 
 const explainQuery = Type.Composite([fetchOffersQuery, Type.Object({ publisher_id: publisherIdParameter })]);
 
@@ -79,6 +80,8 @@ const textsOf = (offer: Offer, wanted: Wanted, publisher: Publisher): { title: s
   return { title: copy.title, language: language ?? publisher.language.key };
 };
 
+const tidy = createTolerantCheck({ querystring: explainQuery, body: fetchOffersBody });
+
 /** Explains what a fetch-offers request would be shown. */
 export async function explainRoutes(
   app: App,
@@ -95,8 +98,10 @@ export async function explainRoutes(
     body: fetchOffersBody,
     response: { 200: explainAnswer, ...errorAnswers(400, 401, 403, 404, 413, 415) },
   };
-  const preValidation = [emptyBodyByDefault, nullFieldsAsAbsent, auth.requireKey('configurations', 'accounts')];
-  app.post('/manage/v1/explain', { schema, preValidation, config: { effect: 'read' } }, async (request) => {
+  const preValidation = auth.requireKey('configurations', 'accounts');
+  const options = { schema, preValidation, ...unvalidated, config: { effect: 'read' } as const };
+  app.post('/manage/v1/explain', options, async (request) => {
+    tidy(request, () => {});
     const publisher = calledPublisher(request);
     const asked = readFetchOffers(
       request.query,

@@ -2,10 +2,12 @@ import { type Static, Type } from '@sinclair/typebox';
 import { maxPlacementLength } from '../../catalog/names.ts';
 import { offersPerResponse } from '../../management/fields.ts';
 import { noNul, textOrNumber } from '../../platform/http/schemas.ts';
-import { maxTagLength } from '../../platform/lib/language-tags.ts';
 
 const text = (maxLength: number, description: string) =>
   Type.Optional(Type.String({ maxLength, pattern: noNul, description }));
+
+/** Longest `language` that is read (characters): also a whole `Accept-Language` header. */
+const maxLanguageLength = 256;
 
 /** What cannot be read is ignored, never refused: apps in the stores send what nobody here knows. */
 const country = Type.Optional(
@@ -25,6 +27,7 @@ const timeoutText = Type.String({
 /** Query of fetch-offers (docs/interface.md#fetch-offers). Every value is text; a repeated parameter is invalid. */
 export const fetchOffersQuery = Type.Object({
   api_key: Type.Optional(Type.String({ description: 'API key with `ads/offers`, or the SDK id.' })),
+  accountId: Type.Optional(Type.String({ description: 'The SDK id, as published native SDKs send it.' })),
   loyaltyboost: Type.Optional(
     Type.Union([Type.Literal('0'), Type.Literal('1'), Type.Literal('2')], {
       description: '0 no incentive offers, 1 also, 2 only.',
@@ -33,7 +36,9 @@ export const fetchOffersQuery = Type.Object({
   creative: Type.Optional(
     Type.Union([Type.Literal('0'), Type.Literal('1')], { description: '1: only offers with an image.' }),
   ),
-  campaignId: Type.Optional(Type.String({ pattern: '^[0-9]{1,40}$', description: 'Only the offer of this campaign.' })),
+  campaignId: Type.Optional(
+    Type.String({ pattern: '^[^,;|\\[]*$', description: 'Id of the one campaign whose offer is shown.' }),
+  ),
   country,
   pub_user_id: text(256, 'As in the body.'),
   timeout_ms: Type.Optional(timeoutText),
@@ -42,12 +47,9 @@ export const fetchOffersQuery = Type.Object({
 /** Body of fetch-offers (docs/interface.md#request-body). Further keys are the publisher's own attributes. */
 export const fetchOffersBody = Type.Object(
   {
-    placement: Type.Optional(
-      Type.String({
-        maxLength: maxPlacementLength,
-        pattern: noNul,
-        description: "Where the unit is shown. Required unless the publisher's `default_placement` is set.",
-      }),
+    placement: textOrNumber(
+      maxPlacementLength,
+      "Where the unit is shown. Required unless the publisher's `default_placement` is set.",
     ),
     ua: text(2048, "The end user's user agent; default: the User-Agent header."),
     ip: text(64, "The end user's address; absent or `auto`: the caller's."),
@@ -75,7 +77,7 @@ export const fetchOffersBody = Type.Object(
     ),
     theme_id: Type.Optional(Type.Unknown({ description: 'Old name of `themeId`.' })),
     language: text(
-      maxTagLength,
+      maxLanguageLength,
       'What the end user reads: a BCP 47 tag, such as `pt-BR`; default: as `Accept-Language`, else the publisher’s.',
     ),
     timeout_ms: Type.Optional(
@@ -84,7 +86,8 @@ export const fetchOffersBody = Type.Object(
     consent: Type.Optional(
       Type.Unknown({
         description:
-          '`0` or false: neither identity nor history of the end user is used or kept, as with `Sec-GPC: 1`.',
+          'true, 1, "true", "1", "yes" or "granted": the user consents. Absent, null or empty: nothing is stated. Any ' +
+          'other value refuses: neither identity nor history of the end user is used or kept, as with `Sec-GPC: 1`.',
       }),
     ),
     experiments: Type.Optional(
@@ -100,7 +103,7 @@ export const fetchOffersBody = Type.Object(
 );
 
 /** Placements of one call (count). */
-const maxCallPlacements = 10;
+export const maxCallPlacements = 10;
 
 const placementOfCall = Type.Object(
   {
@@ -121,14 +124,19 @@ export const fetchBody = Type.Object(
         maxItems: maxCallPlacements,
         description:
           'In place of `placement`: one session and one list of offers each, `data.placements`, in this order. ' +
-          'No offer, campaign or exclusion group stands in two of them. `count`: most offers there.',
+          'No offer, campaign or exclusion group stands in two of them. `count`: most offers there. Entries that cannot be read are ignored.',
       }),
     ),
   },
   { title: 'FetchOffers', additionalProperties: true },
 );
 
+/** The same as it is checked: placements are read one by one. */
+export const readBody = Type.Object(
+  { ...fetchOffersBody.properties, placements: Type.Optional(Type.Unknown()) },
+  { additionalProperties: true },
+);
+
 export type FetchBody = Static<typeof fetchBody>;
-export type PlacementsOfCall = NonNullable<FetchBody['placements']>;
 export type FetchOffersQuery = Static<typeof fetchOffersQuery>;
 export type FetchOffersBody = Static<typeof fetchOffersBody>;

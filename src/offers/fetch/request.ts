@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../../accounts/caller.ts';
 import {
@@ -15,9 +16,11 @@ import type { Publisher } from '../../catalog/types.ts';
 import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import { textOrNull } from '../../platform/http/body-parsing.ts';
 import { acceptedLanguages, type Wanted, wantedTag } from '../../platform/i18n/reader.ts';
+import { hasGpc, isUsualConsent, readConsent } from '../../platform/lib/consent.ts';
 import type { Notices } from '../notices/notices.ts';
 import { keepToKey } from './limited-key.ts';
 import { type FetchOffersBody, type FetchOffersQuery, fetchOffersBody } from './request-schema.ts';
+import { type Note, noAddress, noLanguage } from './tolerant-input.ts';
 
 /** A validated fetch-offers request. */
 export type FetchOffersRequest = {
@@ -27,7 +30,7 @@ export type FetchOffersRequest = {
   ip: string;
   /** Upper case, or null when not given. */
   country: string | null;
-  /** Whether the end user's identity may be used; without it `adFp` and `pubUserId` are null. */
+  /** Whether the end user's identity may be used; else identifiers are null, and there are no custom attributes. */
   consent: boolean;
   adFp: string | null;
   pubUserId: string | null;
@@ -58,13 +61,7 @@ const renames = Object.entries(oldRequestNames);
 
 const knownKeys = new Set([...Object.keys(fetchOffersBody.properties), ...Object.keys(oldRequestNames)]);
 
-/** Errors reported at most (count). */
-const maxDetails = 20;
-
 const isSet = (value: unknown): boolean => value === '1' || value === 1 || value === true;
-
-/** Says that a field of a request was ignored or dropped, and why; `path` as in the details of an error. */
-export type Note = (path: string, message: string) => void;
 
 /** What the connection says about the client. */
 export type Client = { ip: string; userAgent: string; gpc: boolean; acceptLanguage?: string | undefined };
@@ -72,13 +69,9 @@ export type Client = { ip: string; userAgent: string; gpc: boolean; acceptLangua
 export const clientOf = ({ ip, headers }: Pick<FastifyRequest, 'ip' | 'headers'>): Client => ({
   ip,
   userAgent: headers['user-agent'] ?? '',
-  gpc: headers['sec-gpc'] === '1',
+  gpc: hasGpc(headers['sec-gpc']),
   acceptLanguage: headers['accept-language'],
 });
-
-/** `false` may be sent as text. */
-const isConsentRefused = (consent: unknown): boolean =>
-  consent === '0' || consent === 0 || consent === false || consent === 'false';
 
 /**
  * Reads a fetch-offers request of an identified caller. What is ignored or dropped of it becomes a notice.
@@ -98,12 +91,17 @@ export function readWithNotices(
   return resources === null ? read : keepToKey(resources, read);
 }
 
+/** Notices of one request (count): a body may have thousands of fields that are dropped. */
+const maxNotes = 50;
+
 /** Makes notices of what is ignored or dropped of a request. */
 export const noticesOf =
   (request: FastifyRequest, notices: Notices): Note =>
   (path, message) => {
+    request.notes ??= [];
+    if (request.notes.length >= maxNotes) return;
+    request.notes.push({ path, message });
     notices.add(callerOf(request).publisher.id, { path, message }, false);
-    request.notes = [...(request.notes ?? []), { path, message }];
   };
 
 /** Whether the publisher lacks a theme that a request names. */
@@ -127,26 +125,20 @@ export function readFetchOffers(
   defaultPlacement: string | null = null,
 ): FetchOffersRequest {
   const body = withNewRequestNames(given);
-  const placement = normaliseName(body.placement ?? '') || (defaultPlacement ?? '');
-  if (placement === '')
-    throw new AppError('missing_placement', { details: [{ path: '/placement', message: 'is required' }] });
-  // Some letters become two in lower case.
-  if (placement.length > maxPlacementLength && [...placement].length > maxPlacementLength)
-    throw new AppError('invalid_request', {
-      details: [{ path: '/placement', message: `must have at most ${maxPlacementLength} characters` }],
-    });
+  const placement = readPlacement(body.placement, defaultPlacement, note);
   const pubUserId = textOrNull(body.pub_user_id) ?? textOrNull(query.pub_user_id);
   if (pubUserId !== null && isPii(pubUserId))
     throw new AppError('pub_user_id_is_pii', {
       details: [{ path: '/pub_user_id', message: 'must not be an e-mail address or a phone number' }],
     });
-  const ip = textOrNull(body.ip);
-  const consent = !client.gpc && !isConsentRefused(body.consent);
+  const custom = readCustomAttributes(given, note);
+  const consent = !client.gpc && readConsent(body.consent) !== 'refused';
+  if (!isUsualConsent(body.consent)) note('/consent', 'read as refused: no known value');
   const timeoutMs = query.timeout_ms ?? body.timeout_ms;
   return {
     placement,
     userAgent: textOrNull(body.ua) ?? client.userAgent,
-    ip: ip === null || ip.toLowerCase() === 'auto' ? client.ip : ip,
+    ip: readAddress(body.ip, note) ?? client.ip,
     country: readCountry(body.country, note) ?? readCountry(query.country, note),
     consent,
     adFp: consent ? textOrNull(body.ad_fp) : null,
@@ -155,15 +147,17 @@ export function readFetchOffers(
     dev: isSet(body.dev),
     loyalty: query.loyaltyboost === '2' ? 'only' : query.loyaltyboost === '1' ? 'also' : 'none',
     onlyWithCreative: isSet(query.creative ?? body.creative),
-    campaignId: query.campaignId === undefined ? null : Number(query.campaignId),
+    campaignId: readCampaignId(query.campaignId, note),
     count: null,
     themeId: readThemeName(body.themeId, note),
-    language: readLanguage(body.language, client),
+    language: readLanguage(body.language, client, note),
     timeoutMs: timeoutMs === undefined ? null : Number(timeoutMs),
     arms: body.experiments === undefined ? null : readArms(body.experiments, isSet(body.dev), note),
-    custom: readCustomAttributes(given, note),
+    custom: consent ? custom : none,
   };
 }
+
+const none: ReadonlyMap<string, string> = new Map();
 
 /** Arms of experiments (count) that a test may name. */
 const maxNamedArms = 50;
@@ -189,16 +183,55 @@ function withNewRequestNames<Body extends Record<string, unknown>>(body: Body): 
   return renamed as Body;
 }
 
+/** Languages of the body, else those that the client accepts; null: neither names one. */
+function readLanguage(sent: string | undefined, { acceptLanguage }: Client, note: Note): Wanted | null {
+  if (sent !== undefined) {
+    // Some clients pass on the whole header.
+    const wanted = /[,;]/.test(sent) ? acceptedLanguages(sent) : wantedTag(sent);
+    if (wanted !== null) return wanted;
+    note('/language', noLanguage);
+  }
+  if (acceptLanguage === undefined) return null;
+  const accepted = acceptedLanguages(acceptLanguage);
+  if (accepted === null && !/^[\s*]*(;.*)?$/.test(acceptLanguage))
+    note('/headers/accept-language', 'ignored: it names no language');
+  return accepted;
+}
+
 /**
- * As the body says, else as the client accepts.
- * @throws AppError invalid_request
+ * The normalised placement, or the default where the call names none that can be read.
+ * @throws AppError missing_placement
  */
-function readLanguage(given: string | undefined, { acceptLanguage }: Client): Wanted | null {
-  if (given === undefined) return acceptLanguage === undefined ? null : acceptedLanguages(acceptLanguage);
-  const wanted = wantedTag(given);
-  if (wanted !== null) return wanted;
-  const details = [{ path: '/language', message: 'must be a BCP 47 tag, such as de or pt-BR' }];
-  throw new AppError('invalid_request', { details });
+function readPlacement(sent: string | number | undefined, defaultPlacement: string | null, note: Note): string {
+  const named = sent === undefined ? '' : normaliseName(String(sent));
+  // Some letters become two in lower case.
+  const isTooLong = named.length > maxPlacementLength && [...named].length > maxPlacementLength;
+  if (named !== '' && !isTooLong) return named;
+  if (isTooLong) note('/placement', `ignored: it has more than ${maxPlacementLength} characters`);
+  if (defaultPlacement === null || defaultPlacement === '')
+    throw new AppError('missing_placement', { details: [{ path: '/placement', message: 'is required' }] });
+  if (sent !== undefined && !isTooLong) note('/placement', 'ignored: empty');
+  return defaultPlacement;
+}
+
+/** An address, also with a port, as proxies write it; null: the caller's applies. */
+function readAddress(sent: string | undefined, note: Note): string | null {
+  const text = textOrNull(sent);
+  if (text === null || text.toLowerCase() === 'auto') return null;
+  if (isIP(text) !== 0) return text;
+  const [, address = ''] = /^\[?([^\]]+?)\]?(?::\d{1,5})?$/.exec(text) ?? [];
+  if (isIP(address) !== 0) return address;
+  note('/ip', noAddress);
+  return null;
+}
+
+/** An unknown campaign where the number is larger than any id; null: none was named. */
+function readCampaignId(sent: string | undefined, note: Note): number | null {
+  if (sent === undefined) return null;
+  const text = sent.trim();
+  if (/^[0-9]+$/.test(text)) return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
+  note('/querystring/campaignId', 'ignored: not the id of a campaign');
+  return null;
 }
 
 /** Upper-case alpha-2; null: none was given, or nothing that names a country. */
@@ -217,9 +250,9 @@ export function readThemeName(given: unknown, note: Note, path = '/themeId'): st
 }
 
 /**
- * The publisher's own attributes as text; lists and objects as JSON. What is too much is dropped and noted: attributes
- * beyond the fiftieth, and lists and objects beyond 512 characters (docs/interface.md#request-body).
- * @throws AppError invalid_request for names and texts that are not allowed
+ * The publisher's own attributes as text; lists and objects as JSON. What cannot be kept is dropped and noted
+ * (docs/interface.md#request-body).
+ * @throws AppError invalid_request for refused names
  */
 function readCustomAttributes(body: Readonly<Record<string, unknown>>, note: Note): Map<string, string> {
   const custom = new Map<string, string>();
@@ -232,15 +265,15 @@ function readCustomAttributes(body: Readonly<Record<string, unknown>>, note: Not
     const isTooLong = text.length > maxAttributeLength && [...text].length > maxAttributeLength;
     if (refusedAttributeNames.has(name)) details.push({ path, message: 'is a refused name' });
     else if (!attributeNamePattern.test(name))
-      details.push({ path, message: 'must have 1 to 64 characters of A–Z a–z 0–9 _ . -' });
+      note(path, 'dropped: the name does not have 1 to 64 characters of A–Z a–z 0–9 _ . -');
     else if (isTooLong && isStructured)
       note(path, `dropped: as JSON it has more than ${maxAttributeLength} characters`);
-    else if (isTooLong) details.push({ path, message: `must have at most ${maxAttributeLength} characters` });
-    else if (text.includes('\0')) details.push({ path, message: 'must not hold a NUL character' });
+    else if (isTooLong) note(path, `dropped: it has more than ${maxAttributeLength} characters`);
+    else if (text.includes('\0')) note(path, 'dropped: it contains a NUL character');
     else if (custom.size >= maxAttributes)
       note(path, `dropped: there are more than ${maxAttributes} custom attributes`);
     else custom.set(name, text);
   }
-  if (details.length > 0) throw new AppError('invalid_request', { details: details.slice(0, maxDetails) });
+  if (details.length > 0) throw new AppError('invalid_request', { details });
   return custom;
 }

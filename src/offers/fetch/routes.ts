@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Caller } from '../../accounts/caller.ts';
 import { forLimitedKeys } from '../../management/http.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
-import { dropNulls, requireKnownEncoding } from '../../platform/http/body-parsing.ts';
+import { requireKnownEncoding } from '../../platform/http/body-parsing.ts';
 import {
   bytesOf,
   type HotAnswer,
@@ -13,16 +13,17 @@ import {
   unvalidated,
 } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import { createRequestCheck } from '../../platform/http/validation.ts';
 import type { App } from '../../platform/ports.ts';
 import { fetchAnswer } from '../answer-schemas.ts';
 import { recordLiveCall } from '../live-calls/live-calls.ts';
 import { noteRefusal } from '../notices/note-refusals.ts';
+import type { Notices } from '../notices/notices.ts';
 import type { OfferDeps } from '../ports.ts';
-import { readWithNotices } from './request.ts';
-import { type FetchBody, type FetchOffersQuery, fetchBody, fetchOffersQuery } from './request-schema.ts';
+import { noticesOf, readWithNotices } from './request.ts';
+import { type FetchBody, type FetchOffersQuery, fetchBody, fetchOffersQuery, readBody } from './request-schema.ts';
 import type { OfferService } from './service.ts';
 import { readSeveralPlacements } from './several-placements.ts';
+import { createTolerantCheck } from './tolerant-input.ts';
 
 /** Every version answers the same; v4 clients pass the SDK id as `api_key` (docs/interface.md#fetch-offers). */
 const paths = {
@@ -37,12 +38,12 @@ type OfferRoutes = Pick<OfferDeps, 'auth' | 'catalog' | 'liveCalls' | 'notices' 
 };
 
 const schemas = { querystring: fetchOffersQuery, body: fetchBody };
-const check = createRequestCheck(schemas);
+const tidy = createTolerantCheck({ querystring: fetchOffersQuery, body: readBody });
 
 export async function offerRoutes(scope: App, { offers, hot, ...deps }: OfferRoutes): Promise<void> {
   scope.addHook('onClose', offers.drain);
   const serve = hot(scope, observeOfferCalls(deps));
-  const readCall = createCallReader(deps.auth, check);
+  const readCall = createCallReader(deps.auth, tidy, deps.notices);
   const schema = {
     description:
       'The offers for one user at one placement, or at several, decided now. ' +
@@ -55,28 +56,29 @@ export async function offerRoutes(scope: App, { offers, hot, ...deps }: OfferRou
     const handler = serve(url, async (request) => {
       const { publisher } = readCall(request);
       const { query, body } = request as { query: FetchOffersQuery; body: FetchBody };
-      const { placements } = body;
-      if (placements === undefined) {
+      const several = readSeveralPlacements(request, query, body, deps.notices);
+      if (several === null) {
         const fetchRequest = readWithNotices(request, query, body, deps.notices);
         return offersAnswer(await offers.fetch(publisher, fetchRequest, request.trace));
       }
-      const several = readSeveralPlacements(request, query, { ...body, placements }, deps.notices);
       return offersAnswer(await offers.fetchSeveral(publisher, several, request.trace));
     });
     scope.post(url, { schema: { ...schema, ...names }, ...unvalidated, ...forLimitedKeys }, handler);
   }
 }
 
-/** Checks key, body and query of a call for offers, and sets `request.caller`. `null` counts as absent in a body. */
+/** Checks the key of a call for offers, sets `request.caller`, and removes what cannot be read of body and query. */
 export const createCallReader =
-  ({ identify }: Pick<Authenticator<Caller>, 'identify'>, check: ReturnType<typeof createRequestCheck>) =>
+  (
+    { identify }: Pick<Authenticator<Caller>, 'identify'>,
+    tidy: ReturnType<typeof createTolerantCheck>,
+    notices: Notices,
+  ) =>
   (request: FastifyRequest): Caller => {
     requireKnownEncoding(request.headers);
-    request.body ??= {};
-    dropNulls(request.body);
     const caller = identify(request, 'ads/offers');
     request.caller = caller;
-    check(request);
+    tidy(request, noticesOf(request, notices));
     return caller;
   };
 

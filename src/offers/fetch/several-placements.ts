@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../../accounts/caller.ts';
 import { maxPlacementLength, normaliseName } from '../../catalog/names.ts';
-import { AppError, type ErrorDetail } from '../../platform/errors.ts';
 import type { Notices } from '../notices/notices.ts';
 import { keepToKey } from './limited-key.ts';
 import { type FetchOffersRequest, noteUnknownTheme, noticesOf, readThemeName, readWithNotices } from './request.ts';
-import type { FetchBody, FetchOffersQuery, PlacementsOfCall } from './request-schema.ts';
+import { type FetchBody, type FetchOffersQuery, maxCallPlacements } from './request-schema.ts';
+import type { Note } from './tolerant-input.ts';
 
 /** The placements of one call, by their names as given, with what is asked for at each. */
 export type SeveralPlacements = readonly [PlacementRequest, ...PlacementRequest[]];
@@ -13,43 +13,88 @@ export type SeveralPlacements = readonly [PlacementRequest, ...PlacementRequest[
 type PlacementRequest = { name: string; request: FetchOffersRequest };
 
 /**
- * Reads a call of an identified caller, whose query and body are checked against their schemas.
- * @throws AppError as `readFetchOffers`; invalid_request for a placement that has no name, or that of another
+ * Reads the placements of a call of an identified caller. Entries and members that cannot be read are ignored and
+ * noted. Returns null where the call names no placement in this way.
+ * @throws AppError as `readFetchOffers`
  */
 export function readSeveralPlacements(
   request: FastifyRequest,
   query: FetchOffersQuery,
-  { placements: given, ...body }: FetchBody & { placements: PlacementsOfCall },
+  { placements: sent, ...body }: FetchBody,
   notices: Notices,
-): SeveralPlacements {
-  const names = readNames(given);
-  const shared = readWithNotices(request, query, { ...body, placement: names[0] as string }, notices);
+): SeveralPlacements | null {
+  if (sent === undefined) return null;
+  const note = noticesOf(request, notices);
+  const entries = readEntries(sent, note);
+  const [first] = entries;
+  if (first === undefined) return null;
+  const shared = readWithNotices(request, query, { ...body, placement: first.placement }, notices);
   const { publisher, key } = callerOf(request);
   const resources = key?.restrictions?.resources ?? null;
-  const note = noticesOf(request, notices);
-  const placements = given.map(({ name, count = null, theme_id: theme }, index): PlacementRequest => {
-    const path = `/placements/${index}/theme_id`;
-    const themeId = readThemeName(theme, note, path);
-    const own = noteUnknownTheme(publisher, themeId, note, path) ? null : themeId;
-    const one = { ...shared, placement: names[index] as string, count, themeId: own ?? shared.themeId };
+  const placements = entries.map(({ name, placement, count, theme, path }): PlacementRequest => {
+    const themePath = `${path}/theme_id`;
+    const themeId = readThemeName(theme, note, themePath);
+    const own = noteUnknownTheme(publisher, themeId, note, themePath) ? null : themeId;
+    const one = { ...shared, placement, count, themeId: own ?? shared.themeId };
     return { name, request: resources === null ? one : keepToKey(resources, one) };
   });
   return placements as [PlacementRequest, ...PlacementRequest[]];
 }
 
-/** The names as placements are known by them. */
-function readNames(given: readonly { name: string }[]): string[] {
-  const names: string[] = [];
-  const details: ErrorDetail[] = [];
-  for (const [index, { name: text }] of given.entries()) {
-    const name = normaliseName(text);
-    const path = `/placements/${index}/name`;
-    if (name === '') details.push({ path, message: 'is required' });
-    else if ([...name].length > maxPlacementLength)
-      details.push({ path, message: `must have at most ${maxPlacementLength} characters` });
-    else if (names.includes(name)) details.push({ path, message: 'is given twice' });
-    names.push(name);
+type Entry = {
+  /** As the call has it. */
+  name: string;
+  /** Normalised. */
+  placement: string;
+  count: number | null;
+  theme: unknown;
+  path: string;
+};
+
+const members: ReadonlySet<string> = new Set(['name', 'count', 'theme_id']);
+
+function readEntries(sent: unknown, note: Note): Entry[] {
+  if (!Array.isArray(sent)) {
+    note('/placements', 'ignored: not a list of placements');
+    return [];
   }
-  if (details.length > 0) throw new AppError('invalid_request', { details });
-  return names;
+  if (sent.length === 0) note('/placements', 'ignored: empty');
+  if (sent.length > maxCallPlacements) note('/placements', `ignored: placements beyond the first ${maxCallPlacements}`);
+  const entries: Entry[] = [];
+  for (const [index, value] of sent.slice(0, maxCallPlacements).entries()) {
+    const path = `/placements/${index}`;
+    const entry = readEntry(value, path, note);
+    if (entry === null) continue;
+    if (entries.some(({ placement }) => placement === entry.placement)) note(`${path}/name`, 'ignored: given twice');
+    else entries.push(entry);
+  }
+  return entries;
 }
+
+function readEntry(value: unknown, path: string, note: Note): Entry | null {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    note(path, 'ignored: not an object with the name of a placement');
+    return null;
+  }
+  const { name: sentName, count, theme_id: theme } = value as Record<string, unknown>;
+  const name = typeof sentName === 'number' ? String(sentName) : sentName;
+  const placement = typeof name === 'string' && !name.includes('\0') ? normaliseName(name) : '';
+  if (placement === '' || [...placement].length > maxPlacementLength) {
+    note(`${path}/name`, `ignored: no text of 1 to ${maxPlacementLength} characters`);
+    return null;
+  }
+  if (Object.keys(value).some((member) => !members.has(member)))
+    note(path, `ignored: members other than ${[...members].join(', ')}`);
+  return { name: name as string, placement, count: readCount(count, `${path}/count`, note), theme, path };
+}
+
+function readCount(value: unknown, path: string, note: Note): number | null {
+  if (value === undefined) return null;
+  const count = typeof value === 'string' && /^[0-9]{1,2}$/.test(value) ? Number(value) : value;
+  if (typeof count === 'number' && Number.isInteger(count) && count >= 1 && count <= maxCount) return count;
+  note(path, `ignored: not a whole number from 1 to ${maxCount}`);
+  return null;
+}
+
+/** Most offers of one placement (count), as `offersPerResponse` has it. */
+const maxCount = 10;

@@ -5,12 +5,12 @@ import { AppError } from '../../platform/errors.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
 import { type HotRoutes, unvalidated } from '../../platform/http/hot-routes.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
-import { createRequestCheck } from '../../platform/http/validation.ts';
 import type { App } from '../../platform/ports.ts';
 import { fetchOffersAnswer } from '../answer-schemas.ts';
 import { clientOf, readWithNotices } from '../fetch/request.ts';
 import { fetchOffersBody, fetchOffersQuery } from '../fetch/request-schema.ts';
 import { createCallReader, observeOfferCalls, offersAnswer } from '../fetch/routes.ts';
+import { createTolerantCheck } from '../fetch/tolerant-input.ts';
 import type { LiveCalls } from '../live-calls/live-calls.ts';
 import { noteRefusal } from '../notices/note-refusals.ts';
 import type { Notices } from '../notices/notices.ts';
@@ -73,7 +73,7 @@ const paths = {
 const answers = { 200: wallAnswer, ...errorAnswers(400, 401, 403, 413, 415) };
 
 const schemas = { querystring: browseQuery, body: browseBody };
-const check = createRequestCheck(schemas);
+const tidy = createTolerantCheck(schemas);
 
 type LinkedWall = OfferwallSources & { notices: Notices };
 type WallRoutes = LinkedWall & { auth: Authenticator<Caller>; liveCalls: LiveCalls; hot: HotRoutes };
@@ -86,7 +86,7 @@ export async function offerwallRoutes(
   const { catalog, now } = sources;
   const wall = createOfferwall(sources);
   const serve = hot(scope, observeOfferCalls({ catalog, liveCalls, notices, now }));
-  const readCall = createCallReader(auth, check);
+  const readCall = createCallReader(auth, tidy, notices);
   const schema = {
     description: 'All offers that a user may see, page by page. All versions of the path answer the same.',
     tags: ['Offers'],

@@ -45,7 +45,7 @@ export type Authenticator<Caller> = {
 };
 
 /**
- * Key checks of docs/interface.md#fetch-offers: query `api_key`, `Authorization: Bearer`, body `key`, body `api_key`;
+ * Key checks of docs/interface.md#fetch-offers: query `api_key` or `accountId`, `Authorization: Bearer`, body `key`, body `api_key`;
  * the first found wins.
  */
 export function createAuthenticator<Caller>({ findKey, now, used }: AuthDeps<Caller>): Authenticator<Caller> {
@@ -94,7 +94,7 @@ export function presentedKey(source: KeySource): string | null {
   const query = source.query as Record<string, unknown>;
   const body = (typeof source.body === 'object' && source.body !== null ? source.body : {}) as Record<string, unknown>;
   const bearer = /^bearer +(\S+)$/i.exec(source.headers.authorization ?? '')?.[1];
-  for (const candidate of [query.api_key, bearer, body.key, body.api_key]) {
+  for (const candidate of [query.api_key, query.accountId, bearer, body.key, body.api_key]) {
     if (candidate === undefined || candidate === null || candidate === '') continue;
     if (typeof candidate !== 'string') throw new AppError('unknown_key');
     return candidate;

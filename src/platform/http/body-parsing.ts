@@ -3,6 +3,7 @@ import { brotliDecompress, gunzip, inflate } from 'node:zlib';
 import compress from '@fastify/compress';
 import type { FastifyInstance } from 'fastify';
 import { AppError } from '../errors.ts';
+import { parseExactJson } from '../lib/exact-json.ts';
 
 /** Bodies may hold this much after decompression (bytes); more is answered 413. */
 export const maxBodyBytes = 64 * 1024;
@@ -94,8 +95,17 @@ function createJsonReader(app: FastifyInstance): JsonReader {
     if (text === '') done(null, undefined);
     else {
       const refusal = refusalOf(text);
-      if (refusal !== null) done(refusal);
-      else parseJson(undefined as never, text, done);
+      if (refusal !== null) return done(refusal);
+      let failure: Error | null = null;
+      const body = parseExactJson(text, (json) => {
+        let parsed: unknown;
+        parseJson(undefined as never, json, (err, value) => {
+          failure ??= err;
+          parsed = value;
+        });
+        return parsed;
+      });
+      done(failure, body);
     }
   };
 }

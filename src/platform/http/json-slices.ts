@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
 import { byteOrderMark } from '../lib/csv.ts';
+import { parseExactJson } from '../lib/exact-json.ts';
 import { createPacer, runInSlices } from '../lib/slices.ts';
 
 /** What a body that is read in slices may hold. */
@@ -63,7 +64,7 @@ const tooLarge = (what: string, { otherwise }: SliceLimits): AppError =>
 
 function parse(bytes: Buffer, { start, end }: Span): unknown {
   try {
-    return JSON.parse(bytes.toString('utf8', start, end), refuseProto);
+    return parseExactJson(bytes.toString('utf8', start, end), (text) => JSON.parse(text, refuseProto));
   } catch (err) {
     if (err instanceof AppError) throw err;
     throw malformed();

@@ -1,7 +1,7 @@
 import AjvCompiler from '@fastify/ajv-compiler';
 import { SerializerSelector } from '@fastify/fast-json-stringify-compiler';
 import type { TSchema } from '@sinclair/typebox';
-import type { FastifyRequest, FastifySchemaValidationError } from 'fastify';
+import type { FastifySchemaValidationError } from 'fastify';
 import { AppError, type ErrorDetail } from '../errors.ts';
 
 /*
@@ -46,25 +46,19 @@ export const lazyValidators: typeof buildValidatorCompiler = (externalSchemas, o
   };
 };
 
-/**
- * Checks body and query of a route as the framework does, for handlers that do it themselves.
- * @throws AppError invalid_request
- */
-export function createRequestCheck(schemas: {
-  body: TSchema;
-  querystring: TSchema;
-}): (request: Pick<FastifyRequest, 'body' | 'query'>) => void {
-  const compile = lazyValidators({}, { customOptions: validatorOptions });
-  const [isBody, isQuery] = [compile({ schema: schemas.body }), compile({ schema: schemas.querystring })];
-  const check = (isValid: typeof isBody, value: unknown, part: string): void => {
-    if (!isValid(value))
-      throw new AppError('invalid_request', {
-        details: detailsOf(isValid.errors as FastifySchemaValidationError[], part),
-      });
-  };
-  return ({ body, query }) => {
-    check(isBody, body, 'body');
-    check(isQuery, query, 'querystring');
+/** Makes the error of a value that a schema refuses. `path`: where the value stands in its part of the request. */
+export type Problem = (path?: string) => AppError;
+
+/** Compiles the check of a part of a request when it is first used. It returns null for a valid value. */
+export function createPartCheck(schema: TSchema, part: 'body' | 'querystring'): (value: unknown) => Problem | null {
+  const isValid = lazyValidators({}, { customOptions: validatorOptions })({ schema });
+  return (value) => {
+    if (isValid(value)) return null;
+    const errors = isValid.errors as FastifySchemaValidationError[];
+    return (path = '') => {
+      const placed = errors.map((error) => ({ ...error, instancePath: `${path}${error.instancePath}` }));
+      return new AppError('invalid_request', { details: detailsOf(placed, part) });
+    };
   };
 }
 

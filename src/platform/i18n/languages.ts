@@ -1,4 +1,4 @@
-import { canonicalTag, chainOf } from '../lib/language-tags.ts';
+import { chainOf, tagOfLocale } from '../lib/language-tags.ts';
 import { ar } from './ar.ts';
 import { de } from './de.ts';
 import { type EndUserMessages, en, type Messages } from './en.ts';
@@ -56,7 +56,7 @@ const byLowerCase: ReadonlyMap<string, Language> = new Map(
 
 /** The language of a BCP 47 tag, such as `pt-BR`, also written `pt_BR`, if its words are here. */
 export function languageOf(tag: unknown): Language | null {
-  const known = typeof tag === 'string' ? canonicalTag(tag.trim().replaceAll('_', '-')) : null;
+  const known = typeof tag === 'string' ? tagOfLocale(tag) : null;
   return known === null ? null : unitLanguageOf(chainOf(known));
 }
 

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { LRUCache } from 'lru-cache';
-import { canonicalTag, chainOf, directionOf } from '../lib/language-tags.ts';
+import { chainOf, directionOf, tagOfLocale } from '../lib/language-tags.ts';
 import {
   acceptedTags,
   isReaderLanguage,
@@ -44,7 +44,7 @@ export function readerOf(acceptLanguage: string | undefined, set: ReaderLanguage
 function requestTags(query: unknown, acceptLanguage: string | undefined, sessionTags: string | null): string[] {
   const { language, lang } = (query ?? {}) as Record<string, unknown>;
   return [language, lang, ...(sessionTags?.split(',') ?? []), ...acceptedTags(acceptLanguage)].flatMap((tag) =>
-    typeof tag === 'string' ? (canonicalTag(tag.trim().replaceAll('_', '-')) ?? []) : [],
+    typeof tag === 'string' ? (tagOfLocale(tag) ?? []) : [],
   );
 }
 
@@ -149,11 +149,11 @@ export function wantedOf(tags: string): Wanted {
 
 const keptTags = new LRUCache<string, { wanted: Wanted | null }>({ max: maxKept });
 
-/** What a tag asks for; null: it is none. To read one takes 2.5 µs. */
+/** Languages of a tag or of the name that a platform has for a locale; null: it names none. Reading one takes 3 µs. */
 export function wantedTag(text: string): Wanted | null {
   let known = keptTags.get(text);
   if (known === undefined) {
-    const tag = canonicalTag(text);
+    const tag = tagOfLocale(text);
     known = { wanted: tag === null ? null : wantedOf(tag) };
     keptTags.set(text, known);
   }
@@ -167,7 +167,7 @@ export function acceptedLanguages(header: string): Wanted | null {
   const text = header.length <= maxHeaderLength ? header : header.slice(0, header.lastIndexOf(',', maxHeaderLength));
   let known = keptHeaders.get(text);
   if (known === undefined) {
-    const tags = acceptedTags(text).flatMap((tag) => canonicalTag(tag) ?? []);
+    const tags = acceptedTags(text).flatMap((tag) => tagOfLocale(tag) ?? []);
     const key = [...new Set(tags)].slice(0, maxTags).join(',');
     known = { wanted: key === '' ? null : wantedOf(key) };
     keptHeaders.set(text, known);

@@ -1,18 +1,51 @@
 /** Longest tag (characters): RFC 5646 recommends room for 35. */
 export const maxTagLength = 35;
 
+/** Longest language name that is read from a request (characters): a tag with extensions, or a locale name. */
+export const maxLocaleLength = 128;
+
 /**
  * The canonical form of a BCP 47 tag, such as `pt-BR`, without extensions; null: it is none. Names of languages, such
  * as `german`, have its form as well, but no tag that is registered has more than three letters.
  */
 export function canonicalTag(text: string): string | null {
-  if (text.length > maxTagLength) return null;
+  if (text.length > maxLocaleLength) return null;
   try {
     const { baseName, language } = new Intl.Locale(text);
-    return language === 'und' || language.length > 3 ? null : baseName;
+    return language === 'und' || language.length > 3 || baseName.length > maxTagLength ? null : baseName;
   } catch {
     return null;
   }
+}
+
+/** Scripts that POSIX locales name as a modifier, such as `sr_RS@latin` (ISO 15924). */
+const posixScripts: ReadonlyMap<string, string> = new Map([
+  ['latin', 'Latn'],
+  ['cyrillic', 'Cyrl'],
+  ['devanagari', 'Deva'],
+  ['arabic', 'Arab'],
+]);
+
+/** Names that old Windows and .NET programs use for the two Chinese scripts. */
+const windowsNames: ReadonlyMap<string, string> = new Map([
+  ['zh-chs', 'zh-Hans'],
+  ['zh-cht', 'zh-Hant'],
+]);
+
+/**
+ * Reads the language that a client names: a BCP 47 tag, or the name that its platform has for a locale. `_` is read
+ * as `-` (Unicode LDML). Understood are also POSIX names (`en_US.UTF-8`, `sr_RS@latin`) and those of Java
+ * (`zh_CN_#Hans`). Returns the canonical tag without extensions, or null for text that names no language (`C`,
+ * `English`).
+ */
+export function tagOfLocale(text: string): string | null {
+  if (text.length > maxLocaleLength) return null;
+  const [, name = '', modifier = ''] = /^([^.@]*)(?:\.[^@]*)?(?:@(.*))?$/.exec(text.trim()) ?? [];
+  const [locale = '', javaScript = ''] = name.replaceAll('_', '-').split(/-*#/);
+  const script = /^[A-Za-z]{4}(?=$|-)/.exec(javaScript)?.[0] ?? posixScripts.get(modifier.toLowerCase());
+  const [language = '', ...rest] = locale.replace(/-posix$/i, '').split('-');
+  const tag = [language, ...(script === undefined ? [] : [script]), ...rest].join('-');
+  return canonicalTag(windowsNames.get(tag.toLowerCase()) ?? tag);
 }
 
 /**

@@ -86,29 +86,49 @@ describe('without consent', () => {
     ['consent 0', { consent: 0 }, {}],
     ['consent false', { consent: false }, {}],
     ['consent "false"', { consent: 'false' }, {}],
+    ['Sec-GPC: 1, sent twice', {}, { 'sec-gpc': '1, 1' }],
+    ['consent "False"', { consent: 'False' }, {}],
+    ['consent "no"', { consent: 'no' }, {}],
+    ['consent "denied"', { consent: 'denied' }, {}],
+    ['consent of Google Consent Mode', { consent: { ad_storage: 'denied' } }, {}],
+    ['consent nobody knows', { consent: { ad_storage: 'granted' } }, {}],
+    ['consent as a list', { consent: [true] }, {}],
+    ['consent 2', { consent: 2 }, {}],
+    ['consent " "', { consent: ' ' }, {}],
+    ['a TCF string', { consent: 'CPXxRfAPXxRfAAfKABENB-CgAAAAAAAAAAYgAAAAAAAA' }, {}],
   ];
 
-  test.each(refusals)('%s: offers are served, and no identity is used or stored', async (_name, body, headers) => {
-    const { data, session } = await sessionOf({ ad_fp: 'fp-1', pub_user_id: 'u-1', ...body }, '', headers);
-    expect(data.count).toBe(3);
-    expect(data.settings.enable_usp).toBe(false);
-    expect(data.offers.map((offer: { save_for_later_url: unknown }) => offer.save_for_later_url)).toEqual([
-      null,
-      null,
-      null,
-    ]);
-    expect(session).toMatchObject({ user_key: null, pub_user_id: null, usp: false, custom: null });
-    expect(JSON.stringify(session)).not.toMatch(/fp-1|u-1/);
-  });
+  test.each(refusals)(
+    '%s: offers are served, and neither identity nor custom keys are used or stored',
+    async (_name, body, headers) => {
+      const { data, session } = await sessionOf(
+        { ad_fp: 'fp-1', pub_user_id: 'u-1', first_name: 'u-1', ...body },
+        '',
+        headers,
+      );
+      expect(data.count).toBe(3);
+      expect(data.settings.enable_usp).toBe(false);
+      expect(data.offers.map((offer: { save_for_later_url: unknown }) => offer.save_for_later_url)).toEqual([
+        null,
+        null,
+        null,
+      ]);
+      expect(session).toMatchObject({ user_key: null, pub_user_id: null, usp: false, custom: null });
+      expect(JSON.stringify(session)).not.toMatch(/fp-1|u-1/);
+    },
+  );
 
-  test('any other value is consent, and never a custom attribute', async () => {
+  test('consent that is given or not stated is never a custom attribute', async () => {
     for (const body of [
       {},
       { consent: '1' },
       { consent: true },
       { consent: '' },
       { consent: null },
-      { consent: { a: 1 } },
+      { consent: 1 },
+      { consent: 'true' },
+      { consent: 'yes' },
+      { consent: 'granted' },
     ]) {
       const { session } = await sessionOf({ pub_user_id: 'u-1', ...body }, '', { 'sec-gpc': '0' });
       expect(session).toMatchObject({ pub_user_id: 'u-1', custom: null });

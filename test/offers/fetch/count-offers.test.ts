@@ -87,7 +87,7 @@ describe('asked for the number of offers, the service', () => {
       'pub_user_id_is_pii',
     );
     expect((await post({ placements: [] })).body.error.details[0].path).toBe('/placements');
-    expect((await post({ placement: 'checkout' }, { query: '&campaignId=x' })).status).toBe(400);
+    expect((await post({ placement: 'checkout' }, { query: '&campaignId=1,2' })).status).toBe(400);
     expect((await post({ placement: 'checkout', more: 'x'.repeat(64 * 1024) })).status).toBe(413);
   });
 });

@@ -244,16 +244,6 @@ describe('targeting by language', () => {
 });
 
 describe('bad input', () => {
-  test.each(['german', 'pt_BR', '', 'x'.repeat(40), 'a', 7, ['de'], { tag: 'de' }, '../de', 'de\0'])(
-    'a fetch in %j is refused by the name of the field',
-    async (language) => {
-      const url = '/native/v4/offers.json?api_key=demo-key';
-      const answer = await t.app.inject({ method: 'POST', url, payload: { placement: 'checkout', language } });
-      expect(answer.statusCode).toBe(400);
-      expect(answer.json().error.details.map((detail: { path: string }) => detail.path)).toContain('/language');
-    },
-  );
-
   test.each([
     [{ translations: { de: { title: 'x'.repeat(91) } } }, '/translations/de/title'],
     [{ translations: { de: { cta_yes: 'ü'.repeat(26) } } }, '/translations/de/cta_yes'],

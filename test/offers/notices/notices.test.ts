@@ -48,13 +48,20 @@ describe('a notice tells the publisher', () => {
   test('what a request was refused for, also before its key was looked at', async () => {
     expect(await send({ placement: '' })).toBe(400);
     expect(await send({ pub_user_id: 'ann@example.com' })).toBe(400);
-    expect(await send({ 'a b': 1, note: 'x'.repeat(513) })).toBe(400);
-    expect(await send({ ua: 5 })).toBe(400);
+    expect(await send({ constructor: 1 })).toBe(400);
+    expect(await send({}, { query: '&creative=yes' })).toBe(400);
     expect(await send('{"placement":')).toBe(400);
     expect(await send('{"x":"'.padEnd(70_000, 'x'))).toBe(413);
     const rows = await written();
     expect(rows.every(({ refused }) => refused)).toBe(true);
-    expect(rows.map(({ path }) => path)).toEqual(['', '', '/a b', '/note', '/placement', '/pub_user_id', '/ua']);
+    expect(rows.map(({ path }) => path)).toEqual([
+      '',
+      '',
+      '/constructor',
+      '/placement',
+      '/pub_user_id',
+      '/querystring/creative',
+    ]);
     expect(JSON.stringify(rows)).not.toContain('example.com');
   });
 

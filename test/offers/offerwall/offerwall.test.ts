@@ -188,9 +188,6 @@ describe('the offerwall', () => {
 
   test.each([
     ['', {}, 'missing_placement'],
-    ['&limit=0', { placement: 'x' }, 'invalid_request'],
-    ['&limit=101', { placement: 'x' }, 'invalid_request'],
-    ['', { placement: 'x', limit: 101 }, 'invalid_request'],
     ['&q=%00', { placement: 'x' }, 'invalid_request'],
     ['&cursor=nonsense', { placement: 'x' }, 'invalid_cursor'],
     ['', { placement: 'x', cursor: 'nonsense' }, 'invalid_cursor'],

@@ -1,0 +1,107 @@
+import type { TObject, TSchema } from '@sinclair/typebox';
+import type { FastifyRequest } from 'fastify';
+import { maxPlacementLength } from '../../catalog/names.ts';
+import { createPartCheck } from '../../platform/http/validation.ts';
+
+/** Says that a field of a request was ignored or dropped, and why; `path` as in the details of an error. */
+export type Note = (path: string, message: string) => void;
+
+/** Notices of values that a schema cannot judge. */
+export const noAddress = 'ignored: not an IP address';
+export const noLanguage = 'ignored: not a language tag, such as de or pt-BR';
+
+/** Fields whose unreadable values refuse a call instead of counting as absent (docs/reading-input.md#requests). */
+const strictFields: ReadonlySet<string> = new Set(['loyaltyboost', 'creative', 'campaignId', 'publisher_id']);
+
+/** Fields that are read elsewhere: keys by the authenticator, the placement where its default applies. */
+const silentFields: ReadonlySet<string> = new Set(['key', 'api_key', 'accountId', 'placement']);
+
+const noTextOrNumber = (maxLength: number): string =>
+  `ignored: neither text of at most ${maxLength} characters nor a number`;
+const noUserId = noTextOrNumber(256);
+const noUserAgent = 'ignored: not text of at most 2048 characters';
+
+/** Notices of unreadable values by field. */
+const unreadable: Readonly<Record<string, string>> = {
+  placement: noTextOrNumber(maxPlacementLength),
+  ua: noUserAgent,
+  user_agent: noUserAgent,
+  ip: noAddress,
+  ad_fp: noUserId,
+  adpx_fp: noUserId,
+  fingerprint: noUserId,
+  pub_user_id: noUserId,
+  email_sha256: 'ignored: not a SHA-256 hash in 64 hex digits',
+  dev: 'ignored: not "1", 1, true, "0", 0 or false',
+  language: noLanguage,
+  timeout_ms: 'ignored: not a whole number of milliseconds from 10 to 5000',
+  limit: 'ignored: not a whole number from 1 to 100',
+};
+
+/** Prefix of the paths of query parameters. */
+const queryPath = '/querystring';
+
+/**
+ * Creates the intake of optional request values: what is empty, `null` or unreadable in the query or the body is
+ * removed and noted. A valid request costs one run of the compiled schema, as for any other route.
+ * @throws AppError invalid_request for an unreadable value of a field that refuses calls
+ */
+export function createTolerantCheck(schemas: {
+  body: TObject;
+  querystring: TObject;
+}): (request: Pick<FastifyRequest, 'body' | 'query'>, note: Note) => void {
+  const checkBody = createFieldCheck(schemas.body, 'body');
+  const checkQuery = createFieldCheck(schemas.querystring, 'querystring');
+  return (request, note) => {
+    request.body = objectOf(request.body, note);
+    checkBody(request.body as Fields, note);
+    checkQuery(request.query as Fields, note);
+  };
+}
+
+type Fields = Record<string, unknown>;
+
+function objectOf(body: unknown, note: Note): Fields {
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Fields;
+  // A PHP program writes an empty payload as `[]`.
+  if (body !== undefined) note('', 'ignored: the body is not a JSON object');
+  return {};
+}
+
+function createFieldCheck(schema: TObject, part: 'body' | 'querystring') {
+  const isValid = createPartCheck(schema, part);
+  const prefix = part === 'body' ? '' : queryPath;
+  const fieldChecks = new Map<string, ReturnType<typeof createPartCheck>>();
+  const checkOf = (name: string, field: TSchema) => {
+    const check = fieldChecks.get(name) ?? createPartCheck(field, part);
+    fieldChecks.set(name, check);
+    return check;
+  };
+
+  return (fields: Fields, note: Note): void => {
+    removeEmpty(fields, schema.properties, (name, message) => note(`${prefix}/${name}`, message));
+    if (isValid(fields) === null) return;
+    for (const [name, field] of Object.entries(schema.properties)) {
+      if (fields[name] === undefined) continue;
+      const problem = checkOf(name, field)(fields[name]);
+      if (problem === null) continue;
+      if (strictFields.has(name)) throw problem(`/${name}`);
+      note(`${prefix}/${name}`, unreadable[name] ?? 'ignored: it cannot be read');
+      delete fields[name];
+    }
+  };
+}
+
+/** Removes `null`, and empty text of the fields that the schema names. Other fields are the publisher's own. */
+function removeEmpty(fields: Fields, known: Fields, note: Note): void {
+  for (const name of Object.keys(fields)) {
+    const value = fields[name];
+    const isBlank = typeof value === 'string' && isEmpty(value) && Object.hasOwn(known, name);
+    if (value !== null && !isBlank) continue;
+    delete fields[name];
+    if (!silentFields.has(name)) note(name.slice(0, 64), value === null ? 'ignored: null' : 'ignored: empty');
+    else if (name === 'placement') fields.placement = '';
+  }
+}
+
+const isEmpty = (text: string): boolean => text === '' || (text.charCodeAt(0) <= 32 && text.trim() === '');
