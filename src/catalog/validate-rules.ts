@@ -3,7 +3,8 @@ import { Value } from '@sinclair/typebox/value';
 import { schemaErrors } from '../management/schema-errors.ts';
 import type { ErrorDetail } from '../platform/errors.ts';
 import { canonicalTag } from '../platform/lib/language-tags.ts';
-import { isTimeZone, minuteOf, timeOf } from '../platform/lib/time-zone.ts';
+import { minuteOf, timeOf } from '../platform/lib/time-zone.ts';
+import { namesInstead } from '../platform/lib/zone-names.ts';
 import { checkCondition } from './conditions.ts';
 import { isCountry, normaliseName } from './names.ts';
 import {
@@ -175,10 +176,11 @@ function checkSchedule({ start_at, end_at, time_zone, hours }: Schedule): ErrorD
   }
   if (startMs !== null && endMs !== null && endMs <= startMs)
     details.push({ path: '/schedule/end_at', message: 'The end must come after the start' });
-  if (time_zone !== undefined && !isTimeZone(time_zone))
+  const instead = time_zone === undefined ? null : namesInstead(time_zone);
+  if (instead !== null)
     details.push({
       path: '/schedule/time_zone',
-      message: `${time_zone} is not a time zone (IANA name, such as Europe/Berlin)`,
+      message: `${time_zone} is not a time zone (IANA name, such as ${instead})`,
     });
   if (hours?.length === 0) details.push(empty('/schedule/hours'));
   for (const [index, { days, from, to }] of (hours ?? []).entries()) {

@@ -202,7 +202,7 @@ export function fillText(text: string, values: MacroValues): string {
   const filled = text.replace(macroPattern, (_macro, name: string, fallback: string | undefined) => {
     const value = Object.hasOwn(values, name) ? values[name] : undefined;
     const words = value?.replace(/\s+/g, ' ').replaceAll(gap, '').trim() ?? '';
-    return words === '' ? fallback || gap : escapeHtml(words);
+    return words === '' ? fallback?.trim() || gap : escapeHtml(words);
   });
   return filled.includes(gap) ? closeGaps(filled) : filled;
 }

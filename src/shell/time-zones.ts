@@ -1,5 +1,5 @@
 import { type Html, html } from '../platform/http/html.ts';
-import { isTimeZone } from '../platform/lib/time-zone.ts';
+import { isKnownZone } from '../platform/lib/zone-names.ts';
 import { perLocale } from './format.ts';
 
 /** Zones that Unicode keeps under the names they had at first (CLDR, timezone.xml), with those of today. */
@@ -25,7 +25,9 @@ const renamed: Readonly<Record<string, string>> = {
   'Pacific/Truk': 'Pacific/Chuuk',
 };
 
-const supported = Intl.supportedValuesOf('timeZone').map((zone) => renamed[zone] ?? zone);
+const supported = Intl.supportedValuesOf('timeZone')
+  .map((zone) => renamed[zone] ?? zone)
+  .filter(isKnownZone);
 
 /** Every time zone, under its current IANA name. */
 const timeZones: readonly string[] = ['UTC', ...new Set(supported.filter((zone) => zone !== 'UTC').sort())];
@@ -35,7 +37,7 @@ const cityOf = (zone: string): string => words(zone.slice(zone.lastIndexOf('/') 
 
 /** The zone that a typed text names, also by its city alone, such as "new york"; the text itself where none does. */
 export function timeZoneNamed(typed: string): string {
-  if (isTimeZone(typed)) return typed;
+  if (isKnownZone(typed)) return typed;
   const asked = words(typed.trim());
   const named = timeZones.find((zone) => words(zone) === asked);
   if (named !== undefined) return named;

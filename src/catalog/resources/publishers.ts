@@ -14,7 +14,8 @@ import {
 import { orNull, type Resource, stamps } from '../../management/resource.ts';
 import { problem } from '../../management/schema-errors.ts';
 import { isOperator } from '../../management/unit-of-work.ts';
-import { isTimeZone } from '../../platform/lib/time-zone.ts';
+import type { ErrorDetail } from '../../platform/errors.ts';
+import { namesInstead } from '../../platform/lib/zone-names.ts';
 import { isCurrency } from '../../platform/money.ts';
 import { ownEventsField } from '../event-kinds.ts';
 import { normaliseName } from '../names.ts';
@@ -139,9 +140,7 @@ export const publishers: Resource = {
   filters: ['unit_enabled', 'usp_enabled', 'wallet_enabled', 'offerwall_enabled', 'test_mode'],
   searched: ['name', 'sdk_id'],
   check: (values) => [
-    ...(isTimeZone(values.time_zone as string)
-      ? []
-      : [{ path: '/time_zone', message: 'is not a time zone (IANA name, such as Europe/Berlin)' }]),
+    ...checkZone(values.time_zone as string),
     ...checkDecimals(values, 'currency_multiplier', 4),
     ...(values.reporting_currency === null || isCurrency(values.reporting_currency as string)
       ? []
@@ -162,3 +161,9 @@ export const publishers: Resource = {
   }),
   initial: () => ({ sdk_id: randomBytes(8).toString('hex') }),
 };
+
+function checkZone(zone: string): ErrorDetail[] {
+  const instead = namesInstead(zone);
+  if (instead === null) return [];
+  return [{ path: '/time_zone', message: `is not a time zone (IANA name, such as ${instead})` }];
+}

@@ -96,7 +96,7 @@ function createFieldCheck(schema: TObject, part: 'body' | 'querystring') {
 function removeEmpty(fields: Fields, known: Fields, note: Note): void {
   for (const name of Object.keys(fields)) {
     const value = fields[name];
-    const isBlank = typeof value === 'string' && isEmpty(value) && Object.hasOwn(known, name);
+    const isBlank = typeof value === 'string' && isEmpty(value, name) && Object.hasOwn(known, name);
     if (value !== null && !isBlank) continue;
     delete fields[name];
     if (!silentFields.has(name)) note(name.slice(0, 64), value === null ? 'ignored: null' : 'ignored: empty');
@@ -104,4 +104,6 @@ function removeEmpty(fields: Fields, known: Fields, note: Note): void {
   }
 }
 
-const isEmpty = (text: string): boolean => text === '' || (text.charCodeAt(0) <= 32 && text.trim() === '');
+/** Whether text is empty. Blanks state a consent that nobody knows, and so refuse it. */
+const isEmpty = (text: string, name: string): boolean =>
+  text === '' || (text.charCodeAt(0) <= 32 && name !== 'consent' && text.trim() === '');

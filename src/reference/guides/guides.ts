@@ -37,6 +37,7 @@ export const guideGroups: readonly { title: string; guides: readonly Guide[] }[]
       guide('reports', 'Reports'),
       guide('experiments', 'Experiments'),
       guide('dashboard', 'The dashboard in pictures'),
+      document('reading-input', 'How Perkwire reads input'),
       document('promises', 'Promises'),
       document('glossary', 'Glossary'),
     ],

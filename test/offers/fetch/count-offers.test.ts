@@ -86,7 +86,7 @@ describe('asked for the number of offers, the service', () => {
     expect((await post({ placement: 'checkout', pub_user_id: 'ada@example.com' })).body.error.code).toBe(
       'pub_user_id_is_pii',
     );
-    expect((await post({ placements: [] })).body.error.details[0].path).toBe('/placements');
+    expect((await post({ placements: [] })).body.error.code).toBe('missing_placement');
     expect((await post({ placement: 'checkout' }, { query: '&campaignId=1,2' })).status).toBe(400);
     expect((await post({ placement: 'checkout', more: 'x'.repeat(64 * 1024) })).status).toBe(413);
   });

@@ -114,13 +114,13 @@ describe('a request with a deadline', () => {
   });
 
   test.each([9, 5001, 0, -1, 10.5, '9', '5001', '010', '', 'soon', ' 100', true, [100]])(
-    '%j is refused',
+    '%j counts as absent',
     async (timeout_ms) => {
-      expect((await post({ timeout_ms })).body.error?.code).toBe('invalid_request');
+      expect((await post({ timeout_ms })).status).toBe(200);
     },
   );
 
-  test.each(['9', '5001', '', '1e3', '100&timeout_ms=200'])('timeout_ms=%s is refused', async (timeout) => {
-    expect((await post({}, `&timeout_ms=${timeout}`)).body.error?.code).toBe('invalid_request');
+  test.each(['9', '5001', '', '1e3', '100&timeout_ms=200'])('timeout_ms=%s counts as absent', async (timeout) => {
+    expect((await post({}, `&timeout_ms=${timeout}`)).status).toBe(200);
   });
 });
