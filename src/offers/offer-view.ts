@@ -197,7 +197,7 @@ export function fillCopy(copy: OfferCopy, values: MacroValues): OfferCopy {
 /** Stands where a value is missing: no stored text contains it. */
 const gap = '\0';
 
-/** Fills one text without cutting it. Outside of gaps the advertiser's own blanks stay, as French writes them before `!`. */
+/** Fills one text without cutting it. Outside of gaps the author's blanks stay: French writes them before `!`. */
 export function fillText(text: string, values: MacroValues): string {
   const filled = text.replace(macroPattern, (_macro, name: string, fallback: string | undefined) => {
     const value = Object.hasOwn(values, name) ? values[name] : undefined;

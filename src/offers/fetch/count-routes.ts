@@ -16,12 +16,12 @@ type CountRoutes = Pick<OfferDeps, 'auth' | 'catalog' | 'liveCalls' | 'notices' 
 };
 
 const schemas = { querystring: fetchOffersQuery, body: fetchBody };
-const tidy = createTolerantCheck({ querystring: fetchOffersQuery, body: readBody });
+const removeUnreadable = createTolerantCheck({ querystring: fetchOffersQuery, body: readBody });
 const url = '/native/v4/any.json';
 
 /** How many offers a fetch would be answered with (docs/interface.md#any-offers). */
 export async function countRoutes(scope: App, { offers, hot, ...deps }: CountRoutes): Promise<void> {
-  const readCall = createCallReader(deps.auth, tidy, deps.notices);
+  const readCall = createCallReader(deps.auth, removeUnreadable, deps.notices);
   const handler = hot(scope, observeOfferCalls(deps))(url, async (request) => {
     const { publisher } = readCall(request);
     const { query, body } = request as { query: FetchOffersQuery; body: FetchBody };

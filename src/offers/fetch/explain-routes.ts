@@ -80,7 +80,7 @@ const textsOf = (offer: Offer, wanted: Wanted, publisher: Publisher): { title: s
   return { title: copy.title, language: language ?? publisher.language.key };
 };
 
-const tidy = createTolerantCheck({ querystring: explainQuery, body: fetchOffersBody });
+const removeUnreadable = createTolerantCheck({ querystring: explainQuery, body: fetchOffersBody });
 
 /** Explains what a fetch-offers request would be shown. */
 export async function explainRoutes(
@@ -101,7 +101,7 @@ export async function explainRoutes(
   const preValidation = auth.requireKey('configurations', 'accounts');
   const options = { schema, preValidation, ...unvalidated, config: { effect: 'read' } as const };
   app.post('/manage/v1/explain', options, async (request) => {
-    tidy(request, () => {});
+    removeUnreadable(request, () => {});
     const publisher = calledPublisher(request);
     const asked = readFetchOffers(
       request.query,

@@ -86,8 +86,9 @@ export const fetchOffersBody = Type.Object(
     consent: Type.Optional(
       Type.Unknown({
         description:
-          'true, 1, "true", "1", "yes" or "granted": the user consents. Absent, null or empty: nothing is stated. Any ' +
-          'other value refuses: neither identity nor history of the end user is used or kept, as with `Sec-GPC: 1`.',
+          'true, 1, "true", "1", "yes" or "granted": the user consents. Absent, null or empty: nothing is stated. ' +
+          'Any other value refuses: neither identity nor history of the end user is used or kept, as with ' +
+          '`Sec-GPC: 1`.',
       }),
     ),
     experiments: Type.Optional(
@@ -124,7 +125,8 @@ export const fetchBody = Type.Object(
         maxItems: maxCallPlacements,
         description:
           'In place of `placement`: one session and one list of offers each, `data.placements`, in this order. ' +
-          'No offer, campaign or exclusion group stands in two of them. `count`: most offers there. Entries that cannot be read are ignored.',
+          'No offer, campaign or exclusion group stands in two of them. `count`: most offers there. ' +
+          'Entries that cannot be read are ignored.',
       }),
     ),
   },

@@ -38,12 +38,12 @@ type OfferRoutes = Pick<OfferDeps, 'auth' | 'catalog' | 'liveCalls' | 'notices' 
 };
 
 const schemas = { querystring: fetchOffersQuery, body: fetchBody };
-const tidy = createTolerantCheck({ querystring: fetchOffersQuery, body: readBody });
+const removeUnreadable = createTolerantCheck({ querystring: fetchOffersQuery, body: readBody });
 
 export async function offerRoutes(scope: App, { offers, hot, ...deps }: OfferRoutes): Promise<void> {
   scope.addHook('onClose', offers.drain);
   const serve = hot(scope, observeOfferCalls(deps));
-  const readCall = createCallReader(deps.auth, tidy, deps.notices);
+  const readCall = createCallReader(deps.auth, removeUnreadable, deps.notices);
   const schema = {
     description:
       'The offers for one user at one placement, or at several, decided now. ' +
@@ -71,14 +71,14 @@ export async function offerRoutes(scope: App, { offers, hot, ...deps }: OfferRou
 export const createCallReader =
   (
     { identify }: Pick<Authenticator<Caller>, 'identify'>,
-    tidy: ReturnType<typeof createTolerantCheck>,
+    removeUnreadable: ReturnType<typeof createTolerantCheck>,
     notices: Notices,
   ) =>
   (request: FastifyRequest): Caller => {
     requireKnownEncoding(request.headers);
     const caller = identify(request, 'ads/offers');
     request.caller = caller;
-    tidy(request, noticesOf(request, notices));
+    removeUnreadable(request, noticesOf(request, notices));
     return caller;
   };
 

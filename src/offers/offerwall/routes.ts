@@ -73,7 +73,7 @@ const paths = {
 const answers = { 200: wallAnswer, ...errorAnswers(400, 401, 403, 413, 415) };
 
 const schemas = { querystring: browseQuery, body: browseBody };
-const tidy = createTolerantCheck(schemas);
+const removeUnreadable = createTolerantCheck(schemas);
 
 type LinkedWall = OfferwallSources & { notices: Notices };
 type WallRoutes = LinkedWall & { auth: Authenticator<Caller>; liveCalls: LiveCalls; hot: HotRoutes };
@@ -86,7 +86,7 @@ export async function offerwallRoutes(
   const { catalog, now } = sources;
   const wall = createOfferwall(sources);
   const serve = hot(scope, observeOfferCalls({ catalog, liveCalls, notices, now }));
-  const readCall = createCallReader(auth, tidy, notices);
+  const readCall = createCallReader(auth, removeUnreadable, notices);
   const schema = {
     description: 'All offers that a user may see, page by page. All versions of the path answer the same.',
     tags: ['Offers'],

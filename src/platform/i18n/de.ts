@@ -655,7 +655,6 @@ export const de: Messages = {
     attributeRefused: 'ist ein nicht zulässiger Name',
     attributeLetters: 'muss 1 bis 64 Zeichen aus A–Z a–z 0–9 _ . - haben',
     attributeLong: 'darf höchstens {max, number} Zeichen haben',
-    attributeNul: 'darf kein NUL-Zeichen enthalten',
     attributeDropped: 'verworfen: Als JSON hat es mehr als {max, number} Zeichen',
     allEventsFromRobots:
       'Kein Ereignis zählt: Alle stammen von Bots. Ist es Ihre App, lassen Sie deren User-Agent zu: {userAgent}',

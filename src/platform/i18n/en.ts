@@ -627,7 +627,6 @@ export const en = {
     attributeRefused: 'is a refused name',
     attributeLetters: 'must have 1 to 64 characters of A–Z a–z 0–9 _ . -',
     attributeLong: 'must have at most {max, number} characters',
-    attributeNul: 'must not hold a NUL character',
     attributeDropped: 'dropped: as JSON it has more than {max, number} characters',
     allEventsFromRobots: 'no event counts: all came from robots. If it is your app, allow its user agent: {userAgent}',
     attributesDropped: 'dropped: there are more than {max, number} custom attributes',

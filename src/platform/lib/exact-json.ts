@@ -1,7 +1,7 @@
 /** An integer beyond 2^53 has at least 16 digits. Other texts are parsed once (0.3 µs for 1 kB). */
 const longDigits = /[0-9]{16}/;
 
-/** Texts and numbers of a valid JSON text. A text is matched first, so that no digits within it are taken for a number. */
+/** Texts and numbers of valid JSON. A text is matched as a whole, so that digits within it are never a number. */
 const textOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/gs;
 
 /**
