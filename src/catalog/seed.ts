@@ -37,6 +37,11 @@ export async function seedCatalogue(
   return publisherId;
 }
 
+/** Sets the placement of fetches that name none. */
+export async function setDefaultPlacement(executor: Executor, publisherId: number, placement: string): Promise<void> {
+  await executor.query('update publishers set default_placement = $2 where id = $1', [publisherId, placement]);
+}
+
 /** @returns the id of the row */
 async function insert(executor: Executor, table: string, row: Record<string, unknown>): Promise<number> {
   const columns = Object.keys(row);

@@ -1,6 +1,6 @@
 import { storeKnownKey } from '../accounts/keys.ts';
 import type { CatalogDeps } from '../catalog/ports.ts';
-import { removeAdvertiserBursts } from '../catalog/seed.ts';
+import { removeAdvertiserBursts, setDefaultPlacement } from '../catalog/seed.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { transaction } from '../platform/db/pool.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
@@ -32,6 +32,7 @@ export async function startDemo({
       return false;
     }
     const publisherId = await loadDemoCatalogue(executor, embeddedDemoIds);
+    await setDefaultPlacement(executor, publisherId, 'checkout'); // as programs that name no placement expect
     await openDemo(executor, secretBox, { publisherId, receiverUrl: url, nowMs: now() });
     return true;
   });

@@ -124,4 +124,10 @@ export async function templateRoutes(app: App, { config }: Pick<PlatformDeps, 'c
         .send(ready);
     for (const url of urls) app.get(url, { schema }, async (_request, reply) => sendPage(reply));
   }
+  const style = createStaticText(await readFile(new URL('embed.css', folder), 'utf8'));
+  for (const url of bothUrls('embed.css'))
+    app.get(url, { schema }, async (request, reply) => {
+      reply.header('cross-origin-resource-policy', 'cross-origin');
+      return sendStaticText(request, reply, style, { type: 'text/css', caching: plainCaching });
+    });
 }

@@ -24,6 +24,7 @@ const querystring = Type.Object({
   offer_id: list('Comma list of ids: only these offers.'),
   campaign_id: list('Comma list of ids: only offers of these campaigns.'),
   countries: list('Comma list of ISO 3166-1 alpha-2 codes: only offers that may be shown in any of them.'),
+  os: list('Comma list such as `ios,android`: only offers that may be shown on any of these operating systems.'),
   limit: Type.Optional(Type.String({ description: `Offers of one page, 1–${maxLimit}. Default: ${maxLimit}.` })),
   cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
 });
@@ -102,7 +103,7 @@ function keptTo({ key }: Caller, asked: AskedOffers): AskedOffers {
 }
 
 /** @throws AppError invalid_request */
-function readQuery({ offer_id, campaign_id, countries, limit, cursor }: Static<typeof querystring>): AskedOffers {
+function readQuery({ offer_id, campaign_id, countries, os, limit, cursor }: Static<typeof querystring>): AskedOffers {
   const ids = (text: string | undefined, path: string): Set<number> | null => {
     const items = itemsOf(text, path, /^\d{1,15}$/, 'must be a comma list of ids');
     return items === null ? null : new Set(items.map(Number));
@@ -119,6 +120,10 @@ function readQuery({ offer_id, campaign_id, countries, limit, cursor }: Static<t
     countries:
       itemsOf(countries, '/countries', /^[A-Za-z]{2}$/, 'must be a comma list of country codes')?.map((code) =>
         code.toUpperCase(),
+      ) ?? null,
+    systems:
+      itemsOf(os, '/os', /^[A-Za-z][A-Za-z0-9_ -]{0,39}$/, 'must be a comma list of operating systems')?.map((name) =>
+        name.toLowerCase().replaceAll(' ', '_'),
       ) ?? null,
     after: number(cursor, '/cursor', 0, 9_999_999_999),
     limit: number(limit, '/limit', maxLimit, maxLimit),

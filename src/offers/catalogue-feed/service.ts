@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { isServedTo, phaseOf } from '../../catalog/provisioning.ts';
 import type { Campaign, Offer, Publisher, Snapshot } from '../../catalog/types.ts';
 import type { TokenCodec } from '../../platform/security/tracking-token.ts';
+import { platformOf } from '../fetch/pending-fetch.ts';
 import { buildOfferView, fillCopy } from '../offer-view.ts';
 
 /** The requested offers of the catalogue; null: all. */
@@ -10,6 +11,8 @@ export type CatalogueQuery = {
   campaignIds: ReadonlySet<number> | null;
   /** Upper case; offers that may be shown in any of them match. */
   countries: readonly string[] | null;
+  /** Lower case; offers that may be shown on any of these operating systems match. */
+  systems: readonly string[] | null;
   /** Offers with a higher id only. */
   after: number;
   limit: number;
@@ -35,7 +38,7 @@ function offersOf(publisher: Publisher, snapshot: Snapshot): readonly Offer[] {
  */
 export function pageOf(
   { publisher, snapshot }: { publisher: Publisher; snapshot: Snapshot },
-  { offerIds, campaignIds, countries, after, limit, nowMs }: CatalogueQuery,
+  { offerIds, campaignIds, countries, systems, after, limit, nowMs }: CatalogueQuery,
 ): { offers: Offer[]; next: number | null } {
   const matching = offersOf(publisher, snapshot).filter(
     ({ id, campaign }) =>
@@ -43,17 +46,25 @@ export function pageOf(
       (offerIds === null || offerIds.has(id)) &&
       (campaignIds === null || campaignIds.has(campaign.id)) &&
       (countries === null || countries.some((country) => isShownIn(campaign, country))) &&
+      (systems === null || systems.some((os) => isShownOn(campaign, os))) &&
       phaseOf(campaign, nowMs) === 'running',
   );
   const offers = matching.slice(0, limit);
   return { offers, next: matching.length > limit ? (offers.at(-1)?.id ?? null) : null };
 }
 
-function isShownIn({ rules }: Campaign, country: string): boolean {
-  const { include, exclude } = rules.targeting?.countries ?? {};
-  const has = (list: readonly string[]): boolean => list.some((code) => code.toUpperCase() === country);
+type TargetList = { include?: readonly string[] | undefined; exclude?: readonly string[] | undefined };
+
+function admits({ include, exclude }: TargetList, value: string): boolean {
+  const has = (list: readonly string[]): boolean => list.some((one) => one.toLowerCase() === value.toLowerCase());
   return (include === undefined || include.length === 0 || has(include)) && !has(exclude ?? []);
 }
+
+const isShownIn = ({ rules }: Campaign, country: string): boolean => admits(rules.targeting?.countries ?? {}, country);
+
+/** Targeting of a platform is targeting of the operating systems that it consists of. */
+const isShownOn = ({ rules }: Campaign, os: string): boolean =>
+  admits(rules.targeting?.os ?? {}, os) && admits(rules.targeting?.platforms ?? {}, platformOf(os));
 
 type ViewDeps = { tokens: Pick<TokenCodec, 'mint'>; publicUrl: string };
 

@@ -87,13 +87,13 @@ export const groupTextSql = (name: DimensionName | 'custom', column: string): st
 function rowsOfTime({ start_s, local_s, lines }: TimeRow, { aggregatedBy }: ActivityQuery): ActivityRow[] {
   const [startMs, localMs] = [start_s * 1000, local_s * 1000];
   const time =
-    aggregatedBy === 'day' ? new Date(localMs).toISOString().slice(0, 10) : timeOf(localMs, localMs - startMs);
+    aggregatedBy === 'hour' ? timeOf(localMs, localMs - startMs) : new Date(localMs).toISOString().slice(0, 10);
   return lines.map(({ group, metrics }) => ({ time, startMs, group, metrics }));
 }
 
 /**
- * All rows in one list. Sums from before a change of the time zone may begin within the day or hour they belong to, and
- * are added to it.
+ * All rows in one list. Days are added to their week or month, and sums from before a change of the time zone to the
+ * time within which they begin.
  */
 function joinTimes(times: readonly ActivityRow[][]): ActivityRow[] {
   const joined: ActivityRow[] = [];

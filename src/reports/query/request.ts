@@ -11,7 +11,7 @@ import { namesInstead } from '../../platform/lib/zone-names.ts';
 import { type DimensionName, dimensionNames } from '../metrics.ts';
 import { viewNames } from '../view.ts';
 import { unknownValue } from './source.ts';
-import type { ActivityQuery, ReportRequest } from './types.ts';
+import type { ActivityQuery, Aggregation, ReportRequest } from './types.ts';
 
 const text = (description: string) => Type.Optional(Type.String({ maxLength: 2000, pattern: noNul, description }));
 
@@ -19,20 +19,26 @@ const text = (description: string) => Type.Optional(Type.String({ maxLength: 200
 export const activityQuery = Type.Object(
   {
     api_key: text('API key with `reports`.'),
+    accountId: text('Another name of `api_key`.'),
     from: text('First day, `2026-11-21`, in the time zone. Default: `to`, else yesterday.'),
     to: text('Last day. Default: yesterday, or `from` where that is later.'),
     start_date: text('The same as `from`.'),
     end_date: text('The same as `to`.'),
     timezone: text("IANA zone of days and hours, such as Europe/Berlin. Default: the publisher's."),
     aggregated_by: Type.Optional(
-      Type.Unsafe<'day' | 'hour'>({ type: 'string', enum: ['day', 'hour'], description: 'Default: day.' }),
+      Type.Unsafe<Aggregation>({
+        type: 'string',
+        enum: ['hour', 'day', 'week', 'month'],
+        description: 'Default: day. Weeks begin on Monday; `date` of a week or month is its first day.',
+      }),
     ),
     group_by: text(
       'List by commas of placement, campaign, offer, country, device, os, and one custom attribute as `custom.KEY`. ' +
         '`date` adds nothing: every row has one.',
     ),
     placement: text(
-      'List by commas of placements that count; likewise the other dimensions, and custom attributes as `custom.KEY`.',
+      'List by commas of placements that count; likewise the other dimensions, and custom attributes by their names or ' +
+        'as `custom.KEY`. One that was never sent matches nothing.',
     ),
     campaign: text('Ids.'),
     offer: text('Ids.'),
@@ -56,6 +62,8 @@ export type ActivityParameters = Static<typeof activityQuery> & Record<string, s
 export const maxDays = 400;
 export const maxDaysByHour = 31;
 const maxGroups = 4;
+/** Custom attributes that a report is filtered by (count). */
+const maxCustomFilters = 10;
 const twice = 'names a dimension twice';
 
 export const isDimension = (name: string): name is DimensionName => dimensionNames.some((known) => known === name);
@@ -107,16 +115,9 @@ export async function readActivity(
     if (keys.has(key)) throw invalid('group_by', twice);
     keys.add(key);
   }
-  let customValues: string[] | null = null;
-  for (const [name, value] of Object.entries(given)) {
-    if (reserved.has(name) || value === undefined) continue;
-    const key = await customKeyOf(name, hasKey);
-    if (key === null) throw invalid(name.slice(0, 64), 'is not a parameter of this report');
-    keys.add(key);
-    customValues = splitList(value);
-  }
-  if (keys.size > 1) throw invalid('group_by', 'at most one custom attribute can be grouped and filtered by');
-  const [customKey = null] = keys;
+  const [groupKey = null] = keys;
+  if (keys.size > 1) throw invalid('group_by', 'at most one custom attribute can be grouped by');
+  const { customKey, customValues, otherCustom } = readCustomFilters(given, groupKey);
   return {
     names: names.map((name) => (otherColumns.has(name) ? `${prefix}${name}` : name)),
     query: {
@@ -127,6 +128,7 @@ export async function readActivity(
       filters: keptTo(resources, readFilters(given)),
       customKey,
       customValues,
+      otherCustom,
       timeZone,
       buckets: bucketsFor(timeZone, publisher.timeZone, range),
     },
@@ -145,6 +147,31 @@ function bucketsFor(timeZone: string, storedZone: string, { from, to }: DayRange
 async function customKeyOf(name: string, hasKey: (key: string) => Promise<boolean>): Promise<string | null> {
   if (name.startsWith(prefix) && keyPattern.test(name.slice(prefix.length))) return name.slice(prefix.length);
   return keyPattern.test(name) && (await hasKey(name)) ? name : null;
+}
+
+type CustomFilters = Pick<ActivityQuery, 'customKey' | 'customValues'> & {
+  otherCustom: NonNullable<ActivityQuery['otherCustom']>;
+};
+
+/**
+ * Filters by custom attributes, also by ones that the publisher has never sent: these match nothing.
+ * @param groupKey the attribute that is grouped by; null: none
+ */
+function readCustomFilters(given: ActivityParameters, groupKey: string | null): CustomFilters {
+  const byKey = new Map<string, string[]>();
+  for (const [name, value] of Object.entries(given)) {
+    if (reserved.has(name) || value === undefined) continue;
+    const key = name.startsWith(prefix) ? name.slice(prefix.length) : name;
+    if (!keyPattern.test(key)) throw invalid(name.slice(0, 64), 'is not a parameter of this report');
+    const values = splitList(value);
+    if (values.length > 0) byKey.set(key, [...(byKey.get(key) ?? []), ...values]);
+  }
+  if (byKey.size > maxCustomFilters)
+    throw invalid('group_by', `must have at most ${maxCustomFilters} filters by custom attributes`);
+  const customKey = groupKey ?? [...byKey.keys()][0] ?? null;
+  const customValues = customKey === null ? null : (byKey.get(customKey) ?? null);
+  const others = [...byKey].filter(([key]) => key !== customKey);
+  return { customKey, customValues, otherCustom: others.map(([key, values]) => ({ key, values })) };
 }
 
 function readNames(groupBy: string): string[] {

@@ -33,19 +33,19 @@ const usesKey = ({ groupBy, customKey, customValues }: ActivityQuery): boolean =
 
 /**
  * The cheapest source that can answer. Raw rows are read only where no rollup can: a custom attribute beside other
- * dimensions, more than two dimensions by the hour, and what the buckets of the publisher's time zone do not fit.
+ * dimensions or other custom attributes, more than two dimensions by the hour, and what the buckets of the publisher's time zone do not fit.
  */
 export function sourceOf(query: ActivityQuery): Source {
-  const { groupBy, filters, customKey, aggregatedBy, buckets } = query;
-  if (buckets === 'none') return { kind: 'raw' };
+  const { groupBy, filters, customKey, aggregatedBy, buckets, otherCustom = [] } = query;
+  if (buckets === 'none' || otherCustom.length > 0) return { kind: 'raw' };
 
   const used = dimensionNames.filter((name) => groupBy.includes(name) || filters[name] !== undefined);
   if (customKey !== null && usesKey(query))
     return used.length === 0 && (buckets === 'day' || aggregatedBy === 'hour')
-      ? { kind: 'custom', key: customKey, grain: aggregatedBy === 'day' ? dayBit : 0 }
+      ? { kind: 'custom', key: customKey, grain: aggregatedBy === 'hour' ? 0 : dayBit }
       : { kind: 'raw' };
   const mask = used.reduce((bits, name) => bits | dimensionBits[name], 0);
-  const usable = aggregatedBy === 'day' && buckets === 'day' ? [mask | dayBit, mask] : [mask];
+  const usable = aggregatedBy !== 'hour' && buckets === 'day' ? [mask | dayBit, mask] : [mask];
   const grain = usable.find((candidate) => keptGrains.includes(candidate));
   return grain === undefined ? { kind: 'raw' } : { kind: 'rollups', grain };
 }
@@ -73,9 +73,9 @@ export function isOneToOne(source: Source, { groupBy, filters, aggregatedBy }: A
 
 /** Whether days are asked for and hours are stored: the grain without dimensions has no days. */
 const needsDays = (grain: number, aggregatedBy: Aggregation): boolean =>
-  aggregatedBy === 'day' && (grain & dayBit) === 0;
+  aggregatedBy !== 'hour' && (grain & dayBit) === 0;
 
-/** The day or hour, $4, of the time zone, $5, of a time. */
+/** The hour, day, week or month, $4, of the time zone, $5, of a time. */
 const bucketOf = (at: string): string => `date_trunc($4, ${at}, $5)`;
 
 /** Placeholders of the times at which the range begins and ends. */
@@ -127,7 +127,7 @@ from (
   select ${quarterHourOf('at')} as quarter_hour, ${dimensions},
     ${namedValue(`custom ->> ${given(query.customKey ?? '')}`)} as value, ${servedOfEventsSql}, ${metricsOfEventsSql}
   from (${events}) as events
-  where at >= $2 and at < $3 group by 1, 2, 3, 4, 5, 6, 7, 8
+  where at >= $2 and at < $3${otherCustomSql(query, given)} group by 1, 2, 3, 4, 5, 6, 7, 8
 ) as summed
 where ${byOffer ? 'offer_id <> 0' : 'true'}${usesKey(query) ? ' and value is not null' : ''}
   ${filterSql(query, given)}`;
@@ -158,6 +158,11 @@ function filterSql({ filters, customValues }: ActivityQuery, given: Given): stri
   if (customValues !== null) conditions.push(` and value = any(${given(customValues)})`);
   return conditions.join('');
 }
+
+const otherCustomSql = ({ otherCustom = [] }: ActivityQuery, given: Given): string =>
+  otherCustom
+    .map(({ key, values }) => ` and ${namedValue(`custom ->> ${given(key)}`)} = any(${given(values)})`)
+    .join('');
 
 /** Indexes have offers, not campaigns. An offer stays with its campaign, and its row stays when it is removed. */
 function offersOfCampaignsSql({ filters: { campaign } }: ActivityQuery, given: Given): string {

@@ -1,6 +1,6 @@
 import type { DimensionName, Metrics } from '../metrics.ts';
 
-export type Aggregation = 'day' | 'hour';
+export type Aggregation = 'hour' | 'day' | 'week' | 'month';
 
 /** A query for one publisher's activity. */
 export type ActivityQuery = {
@@ -15,6 +15,8 @@ export type ActivityQuery = {
   filters: Partial<Record<DimensionName, readonly (string | number)[]>>;
   customKey: string | null;
   customValues: readonly string[] | null;
+  /** Values that count of further custom attributes. They are read from raw rows. */
+  otherCustom?: readonly { key: string; values: readonly string[] }[];
   /** IANA name; a name this server does not know counts as UTC. */
   timeZone: string;
   /** The shortest stored buckets that fit the time zone: those of another zone than the publisher's may not. */
@@ -23,7 +25,7 @@ export type ActivityQuery = {
 
 /** The sums of one day or hour and one value of each dimension grouped by. */
 export type ActivityRow = {
-  /** `2026-11-21`, or for hours `2026-11-21T13:00:00+05:45`: a day of 25 hours has two of the same local time. */
+  /** `2026-11-21`, the first day of a week (Monday) or month, or for hours `2026-11-21T13:00:00+05:45`: a day of 25 hours has two of the same local time. */
   time: string;
   startMs: number;
   /** In the order of `groupBy`. */

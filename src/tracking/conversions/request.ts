@@ -11,6 +11,7 @@ const text = (maxLength: number, description: string) =>
 
 const fields = {
   click_id: text(128, 'Required. The click id the landing page was opened with.'),
+  adpx_click_id: text(128, 'Old name of `click_id`.'),
   event: text(64, 'Name of the event, such as `purchase`. Default: `conversion`.'),
   currency: text(3, 'ISO 4217, of `payout`. Default: that of the campaign; another one needs `payout`.'),
   status: text(32, '`void` reverses the conversion, like `void=1`.'),
@@ -75,9 +76,10 @@ const defaultEvent = 'conversion';
  * @throws AppError invalid_request
  */
 export function readConversion(query: ReportFields, body: ReportFields): ConversionReport {
-  const given = { ...query, ...body };
-  const rawOf = (name: keyof ReportFields): string => String(given[name] ?? '');
-  const cleanOf = (name: keyof ReportFields): string => rawOf(name).toWellFormed().trim();
+  const { adpx_click_id: oldClickId, ...sent } = { ...query, ...body };
+  const given = { ...sent, click_id: (sent.click_id ?? '') === '' ? (oldClickId ?? '') : sent.click_id };
+  const rawOf = (name: keyof typeof given): string => String(given[name] ?? '');
+  const cleanOf = (name: keyof typeof given): string => rawOf(name).toWellFormed().trim();
   const voidGiven = cleanOf('void').toLowerCase();
   const isVoid = ['1', 'true'].includes(voidGiven) || cleanOf('status').toLowerCase() === 'void';
   const payout = cleanOf('payout');

@@ -66,6 +66,9 @@ export async function conversionRoutes(app: App, deps: RouteNeeds): Promise<void
   app.get(trackPath, { schema: get, exposeHeadRoute }, async (request) =>
     toAnswer(await conversions.record(readConversion(request.query, {}), request.trace)),
   );
+  app.get(`${trackPath}/`, { schema: { ...get, hide: true }, exposeHeadRoute }, async (request) =>
+    toAnswer(await conversions.record(readConversion(request.query, {}), request.trace)),
+  );
 
   const post = {
     ...get,
@@ -75,6 +78,10 @@ export async function conversionRoutes(app: App, deps: RouteNeeds): Promise<void
     consumes: ['application/json', 'application/x-www-form-urlencoded'],
   };
   app.post(trackPath, { schema: post, preValidation: emptyBodyByDefault }, async (request) =>
+    toAnswer(await conversions.record(readConversion(request.query, request.body), request.trace)),
+  );
+  const hidden = { ...post, hide: true };
+  app.post(`${trackPath}/`, { schema: hidden, preValidation: emptyBodyByDefault }, async (request) =>
     toAnswer(await conversions.record(readConversion(request.query, request.body), request.trace)),
   );
 

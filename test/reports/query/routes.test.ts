@@ -311,6 +311,43 @@ test('the default is yesterday, also at the end of a day of 25 hours', async () 
   expect(answer.json().data).toMatchObject({ from: yesterday, to: yesterday, rows: [] });
 });
 
+test('filters by several custom attributes count what has all of them, and one that was never sent nothing', async () => {
+  const sessions = async (parameters: Record<string, string>): Promise<number> => {
+    const answer = await ask(parameters);
+    expect(answer.statusCode, answer.body).toBe(200);
+    const { rows, totals } = answer.json().data;
+    expect(rows.length > 0).toBe(totals.sessions > 0);
+    return totals.sessions;
+  };
+  expect(await sessions({ plan: 'gold', 'custom.revenue': 'high' })).toBe(1);
+  expect(await sessions({ 'custom.revenue': 'high', 'custom.date': 'monday' })).toBe(3);
+  expect(await sessions({ plan: 'gold', 'custom.revenue': 'low' })).toBe(0);
+  expect(await sessions({ group_by: 'plan', 'custom.revenue': 'high', placement: 'cart' })).toBe(1);
+  expect(await sessions({ group_by: 'placement', plan: 'gold', 'custom.revenue': 'high' })).toBe(1);
+  expect(await sessions({ colour: 'red' })).toBe(0);
+  expect(await sessions({ plan: 'gold', colour: 'red' })).toBe(0);
+  expect(await sessions({ plan: '' })).toBe(3);
+});
+
+test('weeks and months are sums of their days, under their first day', async () => {
+  const from = dayOf(Date.now() - 60 * dayMs);
+  for (const group_by of ['', 'placement', 'plan', 'placement,country,device'])
+    for (const aggregated_by of ['week', 'month']) {
+      const answer = await ask({ from, group_by, aggregated_by });
+      expect(answer.statusCode, answer.body).toBe(200);
+      const { rows, totals, aggregated_by: named } = answer.json().data;
+      expect([named, totals.sessions, totals.impressions]).toEqual([aggregated_by, 3, 9]);
+      const sum = rows.reduce((all: number, { impressions }: { impressions: number }) => all + impressions, 0);
+      expect(sum).toBe(9);
+      const now = new Date(startedAtMs);
+      const monday = dayOf(startedAtMs - ((now.getUTCDay() + 6) % 7) * dayMs);
+      const first = aggregated_by === 'week' ? monday : `${dayOf(startedAtMs).slice(0, 7)}-01`;
+      expect(new Set(rows.map(({ date }: { date: string }) => date))).toEqual(new Set([first]));
+    }
+});
+
+const elevenFilters = Object.fromEntries(Array.from({ length: 11 }, (_, at) => [`key_${at}`, '1']));
+
 describe('400', () => {
   test.each([
     ['an unknown dimension', { group_by: 'planet' }, 'unknown_group_by', '/group_by'],
@@ -320,7 +357,8 @@ describe('400', () => {
     ['a metric', { group_by: 'clicks' }, 'unknown_group_by', '/group_by'],
     ['the same custom attribute twice', { group_by: 'custom.plan,plan' }, 'invalid_request', '/group_by'],
     ['two custom attributes', { group_by: 'custom.a,custom.b' }, 'invalid_request', '/group_by'],
-    ['an unknown parameter', { colour: 'red' }, 'invalid_request', '/colour'],
+    ['a parameter that is no name', { 'col our': 'red' }, 'invalid_request', '/col our'],
+    ['filters by eleven custom attributes', elevenFilters, 'invalid_request', '/group_by'],
     ['a day that does not exist', { from: '2026-02-30' }, 'invalid_request', '/from'],
     ['a time', { to: '2026-02-03T00:00:00Z' }, 'invalid_request', '/to'],
     ['an end before the beginning', { from: '2026-03-02', to: '2026-03-01' }, 'invalid_request', '/to'],
@@ -331,7 +369,7 @@ describe('400', () => {
       'invalid_request',
       '/from',
     ],
-    ['an unknown aggregation', { aggregated_by: 'week' }, 'invalid_request', '/querystring/aggregated_by'],
+    ['an unknown aggregation', { aggregated_by: 'year' }, 'invalid_request', '/querystring/aggregated_by'],
     ['an id that is none', { offer: '1e3' }, 'invalid_request', '/offer'],
     ['a NUL character', { placement: 'a\0b' }, 'invalid_request', '/querystring/placement'],
   ])('%s', async (_what, parameters, code, path) => {
