@@ -21,14 +21,19 @@ const harmlessValue = /^[A-Za-z0-9:%]{0,16}$/;
 /** Longer than any id: a one-time link, a token. */
 const longName = /[\w.~:*-]{40,}/g;
 const plainName = /^[A-Za-z_]{1,32}$/;
+/** The rest of a path after a list of users: it names one by the publisher's id. */
+const userPath = /(\/users?(?:\/|%2f)).+/i;
+
+/** A path without the ids of users in it. */
+export const pathWithoutUsers = (path: string): string => path.replace(userPath, '$1…');
 
 /** The path of a request as it may be logged. What is no plain path or parameter may hold anything, and is left out. */
 export function loggedUrl(url: string): string {
   const plain = /^[\w/.~:*-]*/.exec(url.startsWith('/') ? url : '')?.[0] ?? '';
   const rest = url.slice(plain.length);
-  const path = plain.replace(longName, '…');
+  const path = pathWithoutUsers(plain).replace(longName, '…');
   if (rest === '') return path;
-  if (!rest.startsWith('?')) return `${path}…`;
+  if (!rest.startsWith('?')) return path.endsWith('…') ? path : `${path}…`;
   const parameters = rest
     .slice(1)
     .split('&')

@@ -47,7 +47,8 @@ export function whenParsed(work: () => void): void {
 const harmless = ['placement', 'country', 'themeId', 'theme_id', 'timeout_ms', 'dev'];
 
 /** As the service reads it (docs/interface.md#request-body). */
-const isRefused = (consent: unknown): boolean => ['false', '0'].includes(`${consent}`);
+const isRefused = (consent: unknown): boolean =>
+  ![undefined, null, ''].includes(consent as null) && !['true', '1', 'yes', 'granted'].includes(`${consent}`);
 
 /** Whether the user, the page or the browser (Global Privacy Control) refuses identification. */
 const refusesIdentity = (config: AdConfig, user: UserPayload): boolean =>

@@ -6,6 +6,7 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { type ErrorDetail, errorCatalogue } from '../../platform/errors.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { newUuid7 } from '../../platform/lib/uuid7.ts';
+import { pathWithoutUsers } from '../../platform/logger.ts';
 import type { App } from '../../platform/ports.ts';
 import { maskAnswer, maskRequest } from './mask.ts';
 import { type LiveCall, type RecordedCall, readWatched, writeCalls, writeWatch } from './store.ts';
@@ -135,7 +136,7 @@ function callOf(request: FastifyRequest, { status, ms, body: payload }: Answered
   const answer = maskAnswer(given, new Set([...ofQuery, ...ofBody])) as typeof given;
   return {
     method: request.method,
-    path: request.url.split('?', 1)[0] as string,
+    path: pathWithoutUsers(request.url.split('?', 1)[0] as string),
     status,
     ms: Math.round(ms * 10) / 10,
     query,

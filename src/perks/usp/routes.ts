@@ -6,6 +6,7 @@ import { AppError } from '../../platform/errors.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
 import { emptyBodyByDefault, textOrNull } from '../../platform/http/body-parsing.ts';
 import { errorAnswers } from '../../platform/http/schemas.ts';
+import { readConsent } from '../../platform/lib/consent.ts';
 import type { App } from '../../platform/ports.ts';
 import type { SelectionChange, UspSession } from '../usp-sessions.ts';
 import { actionBody, campaignParams, changesBody, sessionParams, sessionView, userBody, uspQuery } from './schemas.ts';
@@ -84,7 +85,7 @@ export async function uspRoutes(app: App, { auth, ...deps }: UspDeps & { auth: A
   app.post(sessionPath, { ...hooks, schema: wrapSchema }, async (request) => {
     const call = callOf(request, request.params.session_id);
     const { body, headers } = request;
-    const recipient = body.consent === true ? recipientOf(body, headers) : null;
+    const recipient = readConsent(body.consent) === 'granted' ? recipientOf(body, headers) : null;
     const data = await usp.wrap(call, changeOf(body), recipient);
     return { message: 'Session wrapped', data };
   });

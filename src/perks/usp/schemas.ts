@@ -47,7 +47,11 @@ export const actionBody = Type.Object({
   selected: campaignIds('Campaigns to select before.'),
   unselected: campaignIds('Campaigns to unselect before.'),
   consent: Type.Optional(
-    Type.Boolean({ description: 'true: the user has asked for the confirmed perks by e-mail; see `email`.' }),
+    Type.Unknown({
+      description:
+        'true, 1, "true", "1", "yes" or "granted": the user has asked for the confirmed perks by e-mail; see `email`. ' +
+        'Any other value asks for none.',
+    }),
   ),
   email: Type.Optional(
     Type.String({

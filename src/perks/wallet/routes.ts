@@ -6,6 +6,7 @@ import { createQrCodes } from '../../offers/qr.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
 import { errorAnswers, noNulNotBlank } from '../../platform/http/schemas.ts';
+import { readConsent } from '../../platform/lib/consent.ts';
 import type { App } from '../../platform/ports.ts';
 import { walletErrorPages } from './error-pages.ts';
 import { createWalletService, type WalletDeps, type WalletOwner, type WalletService } from './service.ts';
@@ -74,7 +75,10 @@ const corsMethods = ['GET', 'DELETE', 'OPTIONS'];
 const reminderBody = Type.Partial(
   Type.Object(
     {
-      consent: Type.Boolean({ description: 'true: the user has asked to be reminded by e-mail; see `email`.' }),
+      consent: Type.Unknown({
+        description:
+          'true, 1, "true", "1", "yes" or "granted": the user has asked to be reminded by e-mail; see `email`.',
+      }),
       email: Type.String({ maxLength: 254, description: 'Where the reminder goes; kept sealed until then.' }),
       language: Type.String({ maxLength: 35, description: 'Of the e-mail, BCP 47.' }),
     },
@@ -97,7 +101,7 @@ function askedOf(body: unknown) {
     unknown
   >;
   return {
-    ...(consent === true ? { consent } : {}),
+    consent: readConsent(consent) === 'granted',
     ...(typeof email === 'string' ? { email } : {}),
     ...(typeof language === 'string' ? { language } : {}),
   };
@@ -126,7 +130,7 @@ async function saveRoutes(app: App, { wallet }: { wallet: WalletService }): Prom
   };
   app.post(savePath, { schema: postSchema, ...unvalidated }, async (request) => {
     const asked = askedOf(request.body);
-    const recipient = asked.consent === true ? recipientOf(asked, request.headers) : null;
+    const recipient = asked.consent ? recipientOf(asked, request.headers) : null;
     const walletUrl = await wallet.save(tokenOf(request.query), request.trace, recipient);
     return { message: 'Offer saved successfully', data: { saved: true, wallet_url: walletUrl } };
   });

@@ -37,8 +37,8 @@ export const activityQuery = Type.Object(
         '`date` adds nothing: every row has one.',
     ),
     placement: text(
-      'List by commas of placements that count; likewise the other dimensions, and custom attributes by their names or ' +
-        'as `custom.KEY`. One that was never sent matches nothing.',
+      'List by commas of placements that count; likewise the other dimensions, and custom attributes by their names ' +
+        'or as `custom.KEY`. One that was never sent matches nothing.',
     ),
     campaign: text('Ids.'),
     offer: text('Ids.'),

@@ -33,7 +33,8 @@ const usesKey = ({ groupBy, customKey, customValues }: ActivityQuery): boolean =
 
 /**
  * The cheapest source that can answer. Raw rows are read only where no rollup can: a custom attribute beside other
- * dimensions or other custom attributes, more than two dimensions by the hour, and what the buckets of the publisher's time zone do not fit.
+ * dimensions or attributes, more than two dimensions by the hour, and what the buckets of the publisher's time zone do
+ * not fit.
  */
 export function sourceOf(query: ActivityQuery): Source {
   const { groupBy, filters, customKey, aggregatedBy, buckets, otherCustom = [] } = query;

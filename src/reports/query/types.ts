@@ -25,7 +25,10 @@ export type ActivityQuery = {
 
 /** The sums of one day or hour and one value of each dimension grouped by. */
 export type ActivityRow = {
-  /** `2026-11-21`, the first day of a week (Monday) or month, or for hours `2026-11-21T13:00:00+05:45`: a day of 25 hours has two of the same local time. */
+  /**
+   * `2026-11-21`, also for the first day of a week or month; for hours `2026-11-21T13:00:00+05:45`: a day of 25 hours
+   * has two of the same local time.
+   */
   time: string;
   startMs: number;
   /** In the order of `groupBy`. */

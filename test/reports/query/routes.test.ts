@@ -311,7 +311,7 @@ test('the default is yesterday, also at the end of a day of 25 hours', async () 
   expect(answer.json().data).toMatchObject({ from: yesterday, to: yesterday, rows: [] });
 });
 
-test('filters by several custom attributes count what has all of them, and one that was never sent nothing', async () => {
+test('filters by custom attributes count what has all of them; one that was never sent matches nothing', async () => {
   const sessions = async (parameters: Record<string, string>): Promise<number> => {
     const answer = await ask(parameters);
     expect(answer.statusCode, answer.body).toBe(200);
