@@ -49,8 +49,8 @@ export const actionBody = Type.Object({
   consent: Type.Optional(
     Type.Unknown({
       description:
-        'true, 1, "true", "1", "yes" or "granted": the user has asked for the confirmed perks by e-mail; see `email`. ' +
-        'Any other value asks for none.',
+        'true, 1, "true", "1", "yes" or "granted": the user has asked for the confirmed perks by e-mail; see ' +
+        '`email`. Any other value asks for none.',
     }),
   ),
   email: Type.Optional(
