@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { isServedTo, phaseOf } from '../../catalog/provisioning.ts';
 import type { Campaign, Offer, Publisher, Snapshot } from '../../catalog/types.ts';
 import type { TokenCodec } from '../../platform/security/tracking-token.ts';
-import { platformOf } from '../fetch/pending-fetch.ts';
+import { platformOf } from '../../platform/user-agent/client-device.ts';
 import { buildOfferView, fillCopy } from '../offer-view.ts';
 
 /** The requested offers of the catalogue; null: all. */
