@@ -1,3 +1,4 @@
+/// <reference path="./node-device-detector.d.ts" />
 import crawlers from 'crawler-user-agents';
 import { LRUCache } from 'lru-cache';
 import detectorRobots from 'node-device-detector/regexes/bots.js';
