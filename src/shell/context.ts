@@ -195,10 +195,16 @@ export function rowCountOf(names: Iterable<string>, list: string): number {
 /** Validation errors by field; paths are JSON pointers: `/rules/country` is an error of the field `rules.country`. */
 export type FieldErrors = readonly ErrorDetail[];
 
+const whole = ({ message }: AppError): FieldErrors[number] => ({ path: '/', message });
+
+/** Whether the details of an error are the first rows of a file, which say nothing without its message. */
+const showsRows = ({ code, details = [] }: AppError): boolean =>
+  code === 'ambiguous_header' || (code === 'unknown_header' && details[0]?.path.startsWith('/lines/') === true);
+
 /** The validation errors of a refused change, in the language of the reader; rethrows every other error. */
 export function fieldErrorsOf(err: unknown): FieldErrors {
   if (err instanceof AppError && err.status < 500 && err.status !== 403 && err.status !== 404)
-    return (err.details ?? [{ path: '/', message: err.message }]).map(({ path, message }) => ({
+    return (showsRows(err) ? [whole(err)] : (err.details ?? [whole(err)])).map(({ path, message }) => ({
       path,
       message: apiText(message),
     }));

@@ -10,20 +10,31 @@ beforeAll(async () => {
 afterAll(() => t?.close());
 
 test.each([
-  ['en', 'Type ids or choose a file first.', 'Nobody was added: no row can be read. Line 1: the id must not be an'],
+  [
+    ...(['en', 'Type ids or choose a file first.'] as const),
+    ...([
+      'Nobody was added: no row can be read. Line 1: the id must not be an',
+      'The first value has no digits',
+    ] as const),
+  ],
   [
     'de',
     'Geben Sie zuerst Kennungen ein',
     'Niemand wurde hinzugefügt: Keine Zeile ist lesbar. Zeile 1: die Kennung darf weder',
+    'Der erste Wert hat keine Ziffern',
   ],
-] as const)('ids that cannot be added are refused in %s, by the number of their line', async (language, none, bad) => {
-  const me = await signInAs(t, 'admin');
-  await setLanguage(t.pool, me.userId, language);
-  const base = `/dashboard/p/${t.publisher.id}/audiences`;
-  const key = `list-${language}`;
-  await me.post(base, { key, name: 'List' });
-  const add = async (ids: string): Promise<string[]> =>
-    errorsIn((await me.post(`${base}/${key}/members`, { ids })).body);
-  expect(await add('')).toEqual([expect.stringContaining(none)]);
-  expect(await add('me@mail.example\n+49 30 1234567')).toEqual([expect.stringContaining(bad)]);
-});
+] as const)(
+  'ids that cannot be added are refused in %s, by the number of their line',
+  async (language, none, bad, unsure) => {
+    const me = await signInAs(t, 'admin');
+    await setLanguage(t.pool, me.userId, language);
+    const base = `/dashboard/p/${t.publisher.id}/audiences`;
+    const key = `list-${language}`;
+    await me.post(base, { key, name: 'List' });
+    const add = async (ids: string): Promise<string[]> =>
+      errorsIn((await me.post(`${base}/${key}/members`, { ids })).body);
+    expect(await add('')).toEqual([expect.stringContaining(none)]);
+    expect(await add('me@mail.example\nyou@mail.example')).toEqual([expect.stringContaining(bad)]);
+    expect(await add('Kennung\nu-1\nu-2')).toEqual([expect.stringContaining(unsure)]);
+  },
+);
