@@ -68,14 +68,14 @@ test('the house stays within its measures', async () => {
   }
   const measures: Measure[] = [
     { what: 'files imported from below the top of another room', now: deep.length, limit: 25, found: deep.map(String) },
-    { what: 'files a fetch enters', now: flows.fetch.length, limit: 38, found: flows.fetch },
-    { what: 'files a beacon enters', now: flows.beacon.length, limit: 18, found: flows.beacon },
-    { what: 'files a wrap enters until it is sent', now: flows.wrap.length, limit: 38, found: flows.wrap },
-    { what: 'files a saved form enters', now: flows.form.length, limit: 28, found: flows.form },
+    { what: 'files a fetch enters', now: flows.fetch.length, limit: 39, found: flows.fetch },
+    { what: 'files a beacon enters', now: flows.beacon.length, limit: 20, found: flows.beacon },
+    { what: 'files a wrap enters until it is sent', now: flows.wrap.length, limit: 40, found: flows.wrap },
+    { what: 'files a saved form enters', now: flows.form.length, limit: 29, found: flows.form },
     {
       what: 'files under 40 lines with one importer',
       now: tiny.length,
-      limit: 15,
+      limit: 18,
       found: tiny.map(({ path }) => path),
     },
     { what: 'parameters that take all of a room', now: whole.length, limit: 0, found: whole },

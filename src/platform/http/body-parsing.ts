@@ -28,19 +28,6 @@ export function emptyBodyByDefault(request: { body: unknown }, _reply: unknown, 
   done();
 }
 
-/** A preValidation hook for calls of clients that write `null` for what they do not know: it counts as absent. */
-export function nullFieldsAsAbsent({ body }: { body: unknown }, _reply: unknown, done: () => void): void {
-  dropNulls(body);
-  done();
-}
-
-/** Removes the fields of a body that are null. */
-export function dropNulls(body: unknown): void {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return;
-  const fields = body as Record<string, unknown>;
-  for (const name of Object.keys(fields)) if (fields[name] === null) delete fields[name];
-}
-
 /** Accepts JSON bodies, plain or compressed; an empty body counts as none, for calls that need no body. */
 export async function registerBodyParsing(app: FastifyInstance): Promise<void> {
   await app.register(compress, {

@@ -2,7 +2,7 @@
 export const maxTagLength = 35;
 
 /** Longest language name that is read from a request (characters): a tag with extensions, or a locale name. */
-export const maxLocaleLength = 128;
+const maxLocaleLength = 128;
 
 /**
  * The canonical form of a BCP 47 tag, such as `pt-BR`, without extensions; null: it is none. Names of languages, such

@@ -1,7 +1,7 @@
 /** Name of the webhook event that posts a booking back. */
 export const postbackEvent = 'conversion';
 
-export type UnbilledReason = 'budget' | 'currency';
+type UnbilledReason = 'budget' | 'currency';
 
 /** What is counted over all publishers, or at the one of the click. */
 export type CountedTotal = 'campaign' | 'publisher';
