@@ -52,7 +52,7 @@ test('a mistyped call says what is wrong on standard error, where help is, and e
   };
   for (const [typed, said] of Object.entries(calls)) {
     const message = typeof said === 'string' ? `${said}\n` : expect.stringMatching(said);
-    const env = { ROLES: 'nothing' };
+    const env = { ROLES: 'nothing', DATABASE_URL: 'postgres://127.0.0.1:1/none' };
     expect([typed, await runCommand(typed.split(' '), env)]).toEqual([typed, { code: 2, out: '', err: message }]);
   }
 });

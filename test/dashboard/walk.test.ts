@@ -194,13 +194,13 @@ describe('from an empty database, in the browser only', () => {
     );
     expect((await usp(`session/${answer.data.session_id}.json`, { action: 'wrap' })).status).toBe(200);
     await call.filter({ hasText: 'confirmed, 1 perk' }).waitFor();
-    const refused = await fetch(`${demo.url}/native/v4/offers.json?api_key=${key}`, {
+    const refused = await fetch(`${demo.url}/native/v4/offers.json?api_key=${key}&loyaltyboost=7`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ placement: 'checkout', 'cart total': 5 }),
+      body: JSON.stringify({ placement: 'checkout' }),
     });
     expect(refused.status).toBe(400);
-    const note = page.locator('ol.stream > li').filter({ hasText: 'cart total' });
+    const note = page.locator('ol.stream > li').filter({ hasText: 'loyaltyboost' });
     await note.filter({ hasText: 'refused' }).waitFor();
     await note.getByText('Request and answer').click();
     await note.getByText('"code": "invalid_request"').waitFor();
