@@ -28,17 +28,26 @@ export function parseLanding(landingUrl: string): Landing | null {
 }
 
 /**
- * The URL that a click is redirected to (docs/interface.md#tracking): macros filled, percent-encoded, and the click id
- * added as `clickIdParam`, unless its macro or a parameter of that name is there. No value can change the origin.
+ * Returns the URL that a click is redirected to (docs/interface.md#tracking). Macros are filled, percent-encoded. A
+ * parameter named `clickIdParam` gets the click id, whatever its value was; it is added when neither such a parameter
+ * nor the macro is there. No value can change the origin.
  */
 export function fillLanding(landing: Landing, clickIdParam: string, values: LandingValues): string {
   const byName: ReadonlyMap<string, string | number | null> = new Map(Object.entries(values));
   const url = fillUrl(landing, (name) => String(byName.get(name) ?? ''));
-  if (!urlMacros(landing).includes('click_id') && !url.searchParams.has(clickIdParam)) {
+  if (url.searchParams.has(clickIdParam)) url.search = replaceParameter(url.search, clickIdParam, values.click_id);
+  else if (!urlMacros(landing).includes('click_id'))
     url.search += `${url.search === '' ? '?' : '&'}${clickIdParam}=${values.click_id}`;
-  }
   return url.href;
 }
+
+/** Replaces the values of a parameter and leaves the rest of the query as it is encoded. */
+const replaceParameter = (search: string, name: string, value: string): string =>
+  search
+    .slice(1)
+    .split('&')
+    .map((pair) => (new URLSearchParams(pair).has(name) ? `${pair.split('=')[0]}=${value}` : pair))
+    .join('&');
 
 /**
  * Names a session to an advertiser, in a landing page's macro `{session_id}` (docs/interface.md#tracking): the same for

@@ -55,6 +55,17 @@ describe('a landing page', () => {
     expect(url).toBe('https://shop.example/?a=&b=&c=CLICK&u=');
   });
 
+  test.each([
+    ['an example value', 'https://shop.example/?click_id=12345&b=1', 'https://shop.example/?click_id=CLICK&b=1'],
+    ['no value', 'https://shop.example/?b=%20x&click_id', 'https://shop.example/?b=%20x&click_id=CLICK'],
+    ['a misspelt macro', 'https://shop.example/?click_id={clickid}#f', 'https://shop.example/?click_id=CLICK#f'],
+    ['another macro', 'https://shop.example/?click_id={placement}', 'https://shop.example/?click_id=CLICK'],
+    ['it twice', 'https://shop.example/?click_id=1&click_id=2', 'https://shop.example/?click_id=CLICK&click_id=CLICK'],
+    ['the macro elsewhere', 'https://shop.example/{click_id}?click_id=1', 'https://shop.example/CLICK?click_id=CLICK'],
+  ])('gets the click id in a parameter that its URL has already, with %s', (_name, landingUrl, expected) => {
+    expect(fill(landingUrl)).toBe(expected);
+  });
+
   test('gets the click id as the campaign’s parameter, before the fragment, and keeps the rest unchanged', () => {
     expect(fill('https://shop.example')).toBe('https://shop.example/?click_id=CLICK');
     expect(fill('https://shop.example/x?a=b%20c+d&e=%2F#f', {}, 'aff_sub')).toBe(
@@ -65,8 +76,6 @@ describe('a landing page', () => {
 
   test('does not get the click id twice', () => {
     expect(fill('https://shop.example/{click_id}')).toBe('https://shop.example/CLICK');
-    expect(fill('https://shop.example/?click_id=own')).toBe('https://shop.example/?click_id=own');
-    expect(fill('https://shop.example/?aff=own', {}, 'aff')).toBe('https://shop.example/?aff=own');
   });
 
   test('says whether it asks for something only the session knows', () => {
