@@ -47,6 +47,7 @@ test.each([
         stopped_at: expect.any(String),
         stopped_by: 'Test key',
         updated_at: expect.any(String),
+        ...(kind === 'campaign' && { delivery_state: 'stopped' }),
       },
     ]);
     expect(await shown()).toEqual([]);
