@@ -182,7 +182,7 @@ function statesIn(
     const provisions = [...(campaign?.provisions.values() ?? [])];
     const status = {
       ...{ active: row.active === true, isRemoved: row.deleted_at !== null },
-      isStopped: row.stopped === true || (campaign?.stopped ?? null) !== null,
+      isStopped: row.stopped === true || campaign?.stopped === 'advertiser',
       schedule: (row.rules as CampaignRules).schedule ?? {},
       publisherIds: provisions.flatMap(({ publisherId, active }) => (active ? publisherId : [])),
     };
