@@ -66,7 +66,7 @@ describe('an explanation', () => {
   test('accepts and rejects the same requests as fetch-offers', async () => {
     expect((await explain({}, 'campaignId=1&')).filter((line) => line.position !== null).length).toBeLessThan(2);
     expect((await post('/manage/v1/explain?', {})).body.error.code).toBe('missing_placement');
-    expect((await post('/manage/v1/explain?campaignId=x&', { placement: 'checkout' })).status).toBe(400);
+    expect((await post('/manage/v1/explain?loyaltyboost=7&', { placement: 'checkout' })).status).toBe(400);
     expect(
       (await post('/manage/v1/explain?', { placement: 'checkout', pub_user_id: 'ada@shop.example' })).body.error.code,
     ).toBe('pub_user_id_is_pii');
