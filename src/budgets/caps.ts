@@ -217,7 +217,7 @@ function totalOf(
   return [{ campaignId, publisherId, timeZone, overspendPercent, nextCostMicros, caps, goal }];
 }
 
-/** What the next event takes of a cap: money in millionths. */
+/** Amount that the next event takes from a cap; money in millionths. */
 export const nextCostOf = (metric: CapMetric, { nextCostMicros }: Pick<LimitedTotal, 'nextCostMicros'>): number =>
   metric === 'budget' ? nextCostMicros : 1;
 

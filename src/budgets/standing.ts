@@ -31,7 +31,7 @@ export type Standing = {
   reserved: number;
   /** Money that events would have paid, had it fitted; 0 of counts. */
   unbilled: number;
-  /** What is left to be booked or counted; 0 where the limit was exceeded. */
+  /** Remaining amount or count; 0 if the limit was exceeded. */
   remaining: number;
   /** Price of the next paid event, the cheapest of several publishers; 1 for counts. */
   nextCost: number;

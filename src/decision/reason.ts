@@ -168,7 +168,7 @@ function durationOf(minutes: number): readonly [unit: string, length: number] {
   return minutes % 60 === 0 ? ['hour', minutes / 60] : ['minute', minutes];
 }
 
-/** What is left of a budget, and the price of the event that it does not pay for. */
+/** Remaining budget, and the price of the event that it cannot pay. */
 function nextPaid(left: number, candidate: Candidate | null): ReasonValues {
   if (left <= 0 || candidate === null || candidate.payout.kind === 'cps') return { rest: 'no' };
   const { payout } = candidate;

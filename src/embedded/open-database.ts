@@ -16,7 +16,7 @@ export function hasDatabase(env: Environment): boolean {
   return Boolean(env.DATABASE_URL) || names.some((name) => existsSync(join(dataDirOf(env), name)));
 }
 
-/** What is missing, and where it was looked for. */
+/** Error text that names the missing database and the folder that was searched. */
 export const noDatabaseText = (env: Environment): string =>
   `There is no database: DATABASE_URL is not set, and there is no data of Perkwire in ${resolve(dataDirOf(env))}. ` +
   'Set DATABASE_URL or DATA_DIR, or change to the folder of the installation.';

@@ -115,7 +115,7 @@ export type PerkMessagePayload = {
  * 8601.
  */
 export type ConversionPayload = {
-  /** Of the conversion, or of the paid click or impression. */
+  /** Id of the conversion, or of the paid click or impression. */
   conversion_id: string;
   /** `void` takes back the conversion of the same id; its amounts are negative. */
   status: 'recorded' | 'void';
@@ -126,7 +126,7 @@ export type ConversionPayload = {
   campaign_id: number;
   advertiser_name: string;
   payout: number;
-  /** What it would have paid; then `payout` is 0. */
+  /** Amount that was not booked; `payout` is 0 then. */
   unbilled: number;
   /** Why it is unbilled: the budget is used up, or there is no exchange rate. "" where `unbilled` is 0. */
   unbilled_reason: 'budget' | 'currency' | '';

@@ -25,7 +25,7 @@ export type ImportDeps = { pool: pg.Pool; url: ServerUrl; userKeys: UserKeys; no
 
 type Target = { publisherId: number; audienceId: number };
 
-/** What an import came to. `duplicates`: rows of users who are named before. */
+/** Result of an import. `duplicates` counts rows of users that an earlier row names. */
 export type ImportResult = Import & { duplicates: number; warnings: FileWarning[] };
 
 /**

@@ -208,7 +208,7 @@ function checkRates(base: string, rates: readonly NewRate[]): ErrorDetail[] {
 const notACurrency = 'must be a currency code of ISO 4217, such as EUR';
 const repeated = 'has two rates from this day on';
 
-/** What is wrong with a rate; null: nothing. */
+/** Returns the problem of a rate, or null. */
 function problemOf(
   { currency, rate, valid_from }: NewRate,
   base: string,
