@@ -18,11 +18,13 @@ import { columnsOf, viewOf } from '../../management/rows.ts';
 import { problem } from '../../management/schema-errors.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
+import { warnOfMacros } from '../../platform/lib/misspelt-macros.ts';
 import { timeOf } from '../../platform/lib/time-zone.ts';
 import { requireApproval } from '../approval.ts';
 import { normaliseName } from '../names.ts';
 import { campaignLimits } from '../offer-limits.ts';
 import { type CampaignRules, campaignGoal, campaignRules, payoutKinds } from '../rules.ts';
+import { landingMacros } from '../url-macros.ts';
 import { checkRules, timeProblem } from '../validate-rules.ts';
 import { advertisers } from './advertisers.ts';
 import { offers } from './offers.ts';
@@ -58,8 +60,7 @@ export const campaigns: Resource = {
       is_loyalty: flag(false, 'May be used as an incentive.'),
       offer_description: text(campaignLimits.offer_description, { default: '' }),
       landing_url: httpsUrl(
-        'May hold macros after the host: `{click_id}`, `{session_id}`, `{placement}`, `{offer_id}`, ' +
-          '`{campaign_id}`, `{publisher_id}`, `{coupon_code}`.',
+        `May hold macros after the host: ${landingMacros.map((name) => `\`{${name}}\``).join(', ')}.`,
       ),
       click_id_param: Type.String({
         pattern: '^[A-Za-z0-9_.-]{1,64}$',
@@ -140,7 +141,11 @@ export const campaigns: Resource = {
     ...checkRules(values.rules).map(({ path, message }) => ({ path: `/rules${path}`, message })),
     ...(await checkAudiences(values.rules, work)),
   ],
-  warn: async (view, work) => [...(await warnOfCurrencies(view, work)), ...(await warnOfPlacements(view, work))],
+  warn: async (view, work) => [
+    ...warnOfMacros('/landing_url', view.landing_url, { names: landingMacros, others: 'emptied' }),
+    ...(await warnOfCurrencies(view, work)),
+    ...(await warnOfPlacements(view, work)),
+  ],
   beforeSave: (work, values, current) => requireApproval('campaigns', work, values, current),
   // Its offers are paused with it, and resume with it.
   beforeRemove: (work, { id }) => setOffersActive(work, id, false, 'active'),

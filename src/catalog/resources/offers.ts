@@ -20,8 +20,10 @@ import {
   type Values,
 } from '../../management/resource.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
+import { warnOfMacros } from '../../platform/lib/misspelt-macros.ts';
 import { requireApproval } from '../approval.ts';
 import { idealLengthOf, type LimitedText, offerLimits } from '../offer-limits.ts';
+import { pixelMacros } from '../url-macros.ts';
 import {
   checkTranslations,
   prepareTranslations,
@@ -101,6 +103,12 @@ export const offers: Resource = {
   beforeSave: (work, values, current) => requireApproval('offers', work, values, current),
 };
 
+/** Macros of the offer's URLs that are not filled. */
+export const warnOfUrls = (offer: Values): ErrorDetail[] => [
+  ...warnOfMacros('/useraction_url', offer.useraction_url, { names: [], others: 'sent' }),
+  ...warnOfMacros('/adv_pixel_url', offer.adv_pixel_url, { names: pixelMacros, others: 'sent' }),
+];
+
 function warnOfOffer(offer: Values): ErrorDetail[] {
   const tooLong = (Object.keys(offerLimits) as LimitedText[]).flatMap((name) => {
     const ideal = idealLengthOf(name);
@@ -111,6 +119,7 @@ function warnOfOffer(offer: Values): ErrorDetail[] {
   });
   return [
     ...tooLong,
+    ...warnOfUrls(offer),
     ...warnOfTranslations(offer),
     ...(offer.title === '' ? [{ path: '/title', message: 'is empty: larger formats show a headline' }] : []),
   ];

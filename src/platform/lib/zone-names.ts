@@ -1,3 +1,5 @@
+import { editDistance } from './edit-distance.ts';
+
 /**
  * IANA time zones that PostgreSQL and Node both read in the same way, by area: the names with an area of tzdata 2024b.
  * Names without an area are missing on purpose: PostgreSQL reads many of them as abbreviations with a fixed offset
@@ -141,25 +143,6 @@ function canonicalOf(name: string): string[] {
   } catch {
     return [];
   }
-}
-
-/** Letters that have to be added, removed or replaced to make one text of the other (count). */
-function editDistance(a: string, b: string): number {
-  if (Math.abs(a.length - b.length) > 8) return 9;
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (const [at, letter] of [...a].entries()) {
-    const next = [at + 1];
-    for (let index = 0; index < b.length; index++)
-      next.push(
-        Math.min(
-          (next[index] as number) + 1,
-          (row[index + 1] as number) + 1,
-          (row[index] as number) + (b[index] === letter ? 0 : 1),
-        ),
-      );
-    row = next;
-  }
-  return row[b.length] as number;
 }
 
 /** Names for the refusal of a time zone that cannot be set or asked for, separated by commas; null: it can. */

@@ -1,3 +1,4 @@
+import type { LandingMacro } from '../../catalog/url-macros.ts';
 import type { TokenKey } from '../../config.ts';
 import { fillUrl, parseUrlTemplate, type UrlTemplate, urlMacros } from '../../platform/lib/url-template.ts';
 import { writeUuid } from '../../platform/lib/uuid7.ts';
@@ -7,7 +8,7 @@ import { createSigner } from '../../platform/security/tracking-token.ts';
 export type Landing = UrlTemplate & { needsSession: boolean; needsCoupon: boolean };
 
 /** Values of the macros. Absent or null ones, and unknown macros, become empty. */
-export type LandingValues = {
+export type LandingValues = Record<LandingMacro, string | number | null> & {
   click_id: string;
   /** The session's alias for the campaign. */
   session_id: string | null;

@@ -20,6 +20,7 @@ import {
 } from './schemas.ts';
 import { createEndpointService, type EndpointService } from './service.ts';
 import { endpointTestRoutes, type TestDeps } from './test-routes.ts';
+import { warnOfUrl } from './url-warnings.ts';
 import { endpointWriteRoutes, type WriteDeps } from './write-routes.ts';
 
 const tags = ['Webhook endpoints'];
@@ -75,7 +76,8 @@ function readRoutes(app: App, { events }: { events: EventTypes }, service: Endpo
     },
     async (request) => {
       const ref = readEndpointRef(request.params.endpoint, events);
-      return { message: 'Endpoint found.', data: await service.show(request, ref) };
+      const data = await service.show(request, ref);
+      return { message: 'Endpoint found.', data, warnings: warnOfUrl(data, events) };
     },
   );
 }

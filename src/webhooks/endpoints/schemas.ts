@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Condition } from '../../catalog/conditions.ts';
+import { warningSchema } from '../../management/answers.ts';
 import type { EndpointRef } from '../endpoint-store.ts';
 import { type EventTypes, requireEventType } from '../events.ts';
 
@@ -230,7 +231,7 @@ const endpointView = Type.Object(
   { title: 'WebhookEndpoint' },
 );
 export const endpointAnswer = Type.Object(
-  { message: Type.String(), data: endpointView },
+  { message: Type.String(), data: endpointView, warnings: Type.Optional(warningSchema) },
   { title: 'WebhookEndpointAnswer' },
 );
 export const endpointList = Type.Object({ message: Type.String(), data: Type.Array(endpointView) });

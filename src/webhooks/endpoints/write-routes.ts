@@ -22,6 +22,7 @@ import {
 } from './schemas.ts';
 import type { EndpointService } from './service.ts';
 import { readEvents, readSettings } from './settings.ts';
+import { warnOfUrl } from './url-warnings.ts';
 
 /** What the routes take beside the service. */
 export type WriteDeps = { events: EventTypes; secretBox: SecretBox; management: Management };
@@ -36,9 +37,10 @@ export function endpointWriteRoutes(app: App, deps: WriteDeps, service: Endpoint
   patchRoute(app, deps, service, rules);
 }
 
-const answerOf = (service: EndpointService, { endpoint, secret }: Saved) => ({
+const answerOf = (service: EndpointService, { endpoint, secret }: Saved, events: EventTypes) => ({
   message: secret === null ? 'Endpoint saved.' : 'Endpoint created.',
   data: service.view(endpoint, secret),
+  warnings: warnOfUrl(endpoint, events),
 });
 
 function createRoute(app: App, deps: WriteDeps, service: EndpointService, rules: UrlRules): void {
@@ -65,7 +67,7 @@ function createRoute(app: App, deps: WriteDeps, service: EndpointService, rules:
       return post(deps, request, reply, async (work) => {
         const { publisherId, nowMs } = work;
         const add = () => addEndpoint(work.executor, box, { ...settings, events: names, publisherId, nowMs });
-        return { status: 201, body: answerOf(service, await createEndpoint(work, box, add)), headers: {} };
+        return { status: 201, body: answerOf(service, await createEndpoint(work, box, add), events), headers: {} };
       });
     },
   );
@@ -105,7 +107,7 @@ function putRoute(app: App, { events, secretBox: box }: WriteDeps, service: Endp
         return { endpoint: await updateEndpoint(executor, box, key, { ...settings, ...list }), secret: null };
       });
       reply.code(saved.secret === null ? 200 : 201);
-      return answerOf(service, saved);
+      return answerOf(service, saved, events);
     },
   );
 }
@@ -135,7 +137,7 @@ function patchRoute(app: App, { events, secretBox: box }: WriteDeps, service: En
         const list = readEvents(body.events, events, stored.event);
         return updateEndpoint(executor, box, key, { ...settings, ...list });
       });
-      return answerOf(service, { endpoint, secret: null });
+      return answerOf(service, { endpoint, secret: null }, events);
     },
   );
 }

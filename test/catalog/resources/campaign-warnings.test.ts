@@ -113,3 +113,36 @@ test('the estimate of a draft counts recent sessions by targeting, hours and con
   const attributes = await manager.get(`/dashboard/p/${me.publisherId}/options?kind=attributes&q=`);
   expect(attributes.body).toContain('data-value="cart"');
 });
+
+test('a landing page with a misspelt macro is saved with a warning that names the right one', async () => {
+  const me = await t.caller(await t.addPublisher());
+  const { campaign } = await addCatalogue(me);
+  const landing_url = 'https://shop.example/?c={clickid}&p=%7Bplace%7D';
+  const message = '{clickid} is not a macro and becomes empty; did you mean {click_id}?';
+  const saved = await me.call('PATCH', `/campaigns/${campaign}`, { landing_url });
+  expect(saved.body).toMatchObject({ data: { landing_url }, warnings: [{ path: '/landing_url', message }] });
+  const admin = await signInAs(t, 'admin', me.publisherId);
+  const page = `/dashboard/p/${me.publisherId}/campaigns/${campaign}`;
+  expect((await admin.get(page)).body).toContain(`Landing page: ${message}`);
+  await me.call('PATCH', `/campaigns/${campaign}`, { landing_url: 'https://shop.example/?c={click_id}' });
+  expect((await admin.get(page)).body).not.toContain('did you mean');
+});
+
+test('a macro in an action URL or a pixel URL that is not filled is saved with a warning', async () => {
+  const me = await t.caller(await t.addPublisher());
+  const { offer } = await addCatalogue(me);
+  const saved = await me.call('PATCH', `/offers/${offer}`, {
+    title: 'Two weeks free',
+    useraction_cta: 'More',
+    useraction_url: 'https://shop.example/more?c={click_id}&page=%7B1%7D',
+    adv_pixel_url: 'https://ads.example/p.png?ord=[CACHEBUSTER]&x={cbuster}',
+  });
+  expect(saved.body.warnings).toEqual([
+    { path: '/useraction_url', message: '{click_id} is sent as it is: this URL has no macros' },
+    { path: '/adv_pixel_url', message: '[CACHEBUSTER] is not written as a macro; did you mean {cbuster}?' },
+  ]);
+  const admin = await signInAs(t, 'admin', me.publisherId);
+  const { body } = await admin.get(`/dashboard/p/${me.publisherId}/offers/${offer}`);
+  expect(body).toContain('{click_id} is sent as it is: this URL has no macros.');
+  expect(body).toContain('did you mean {cbuster}?');
+});

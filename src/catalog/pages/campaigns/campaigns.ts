@@ -7,12 +7,13 @@ import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
 import { apiText } from '../../../shell/api-text.ts';
-import { type Column, emptyState, link, linkButton, notice, strongLink } from '../../../shell/components.ts';
+import { type Column, emptyState, link, linkButton, strongLink } from '../../../shell/components.ts';
 import { type Fields, hasRole, queryText } from '../../../shell/context.ts';
 import { moment } from '../../../shell/format.ts';
 import { type Choice, type FormValue, filterSelect } from '../../../shell/forms.ts';
 import { joinList, splitList } from '../../../shell/list-text.ts';
 import type { Pages } from '../../../shell/pages.ts';
+import { fieldWarning, warningNotice } from '../../../shell/warnings.ts';
 import { mayApprove } from '../../approval.ts';
 import { cardsOf } from '../../page-extensions.ts';
 import { payoutText } from '../../payout-text.ts';
@@ -95,8 +96,7 @@ export function campaignPages(app: App, services: PageServices): void {
     bulk: [...pauseActions, ...tagActions],
     afterCreate: async (context, view) => {
       const toOffer = context.path(`/offers/new?campaign_id=${view.id}`);
-      const isDoubtful = (await warningsOf(context, view)).some(({ path }) => /^\/(rules|goal)\//.test(path));
-      if (isDoubtful)
+      if ((await warningsOf(context, view)).some(isFixedHere))
         return { to: context.path(`/campaigns/${view.id}`), done: t('crud.saved', { name: String(view.name) }) };
       return { to: toOffer, done: t('campaigns.savedNext', { name: String(view.name) }) };
     },
@@ -171,16 +171,15 @@ const tagActions: readonly BulkAction[] = [
   },
 ];
 
-const noticesOf = (context: PublisherContext, view: View, warnings: readonly Warning[]): Html =>
-  html`${stopNotice(context, view, stoppedOf(context, view.id))}${warningList(warnings)}`;
+/** Whether a warning is about a field of this page, which opens again after it is saved. */
+const isFixedHere = ({ path }: Warning): boolean => /^\/(rules\/|goal\/|landing_url$)/.test(path);
 
-/** What was saved but may be wrong. */
-function warningList(warnings: readonly Warning[]): Html {
-  const text = ({ path, message }: Warning): string =>
-    path === '/payout_currency' ? t('campaigns.currencyWarning', { message: apiText(message) }) : apiText(message);
-  return warnings.length === 0
-    ? nothing
-    : notice('warn', html`<ul>${warnings.map((warning) => html`<li>${text(warning)}.</li>`)}</ul>`);
+const noticesOf = (context: PublisherContext, view: View, warnings: readonly Warning[]): Html =>
+  html`${stopNotice(context, view, stoppedOf(context, view.id))}${warningNotice(warnings, warningText)}`;
+
+function warningText({ path, message }: Warning): string {
+  if (path === '/payout_currency') return t('campaigns.currencyWarning', { message: apiText(message) });
+  return path === '/landing_url' ? fieldWarning({ path, message }) : apiText(message);
 }
 
 const noAdvertisers = ({ path }: PublisherContext): Html =>

@@ -1,7 +1,7 @@
 import { nounOf, pauseActions } from '../../../management/crud-definition.ts';
 import { crudPages } from '../../../management/crud-pages.ts';
 import { choicesOf } from '../../../management/page-client.ts';
-import type { Values } from '../../../management/resource.ts';
+import type { Values, View } from '../../../management/resource.ts';
 import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import type { App } from '../../../platform/ports.ts';
@@ -9,6 +9,7 @@ import { emptyState, linkButton } from '../../../shell/components.ts';
 import { type Fields, keyIn, queryText } from '../../../shell/context.ts';
 import { type Choice, filterSelect } from '../../../shell/forms.ts';
 import type { Pages } from '../../../shell/pages.ts';
+import { warningNotice } from '../../../shell/warnings.ts';
 import { buildCreativeView } from '../../creative-view.ts';
 import { createImageStore } from '../../image-storage.ts';
 import { firstImageField } from '../../image-upload.ts';
@@ -16,7 +17,7 @@ import { cardsOf } from '../../page-extensions.ts';
 import { type PublisherContext, publisherPages } from '../../publisher-pages.ts';
 import { campaigns } from '../../resources/campaigns.ts';
 import { duplicateOffer } from '../../resources/duplicate.ts';
-import { offers } from '../../resources/offers.ts';
+import { offers, warnOfUrls } from '../../resources/offers.ts';
 import type { Offer } from '../../types.ts';
 import { figuresOf, type PageServices } from '../services.ts';
 import { registerStop, stopButton, stopNotice } from '../stop.ts';
@@ -106,7 +107,7 @@ export function offerPages(app: App, services: PageServices): void {
     actions: (context, view) => html`
       ${linkButton(context.path(`/why?offer=${view.id}`), t('nav.why'))}
       ${stopButton(context, offers, view, offerName(view))}`,
-    notice: async (context, view) => stopNotice(context, view, stored(view.id)?.stopped),
+    notice: async (context, view) => noticesOf(context, view, stored(view.id)),
     below: async (context, view) => html`
       ${await creativesCard(services, context, view)}
       ${languagesCard(context, view)}
@@ -161,3 +162,6 @@ function preview(
   });
   return previewPanel(path('/preview'), base);
 }
+
+const noticesOf = (context: PublisherContext, view: View, offer: Offer | undefined): Html =>
+  html`${stopNotice(context, view, offer?.stopped)}${warningNotice(warnOfUrls(view))}`;

@@ -131,6 +131,9 @@ type Selection = {
   campaigns?: readonly { campaign_id: number }[];
 };
 
+/** Macros of `usp.selection` in the URL of an endpoint, next to `{payload}`. */
+export const selectionMacros: readonly string[] = ['pub_user_id', 'selected', 'session_id', 'campaign_ids'];
+
 const selectionFields = ({ pub_user_id = '', selected = 0, session_id = '', campaigns = [] }: Selection): Fields =>
   textsOf({
     pub_user_id,

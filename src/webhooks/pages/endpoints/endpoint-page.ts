@@ -17,7 +17,9 @@ import { type FieldErrors, hasRole } from '../../../shell/context.ts';
 import { moreFields } from '../../../shell/field-groups.ts';
 import { createForm, type FormValues } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
+import { warningNotice } from '../../../shell/warnings.ts';
 import { endpointName, maxEndpoints } from '../../endpoint-store.ts';
+import { warnOfUrl } from '../../endpoints/url-warnings.ts';
 import { viewOfState } from '../../endpoints/view.ts';
 import type { EventType, EventTypes } from '../../events.ts';
 import { endpointFields, endpointToForm, eventLead, eventTitle, type FoundEndpoint } from './endpoint-form.ts';
@@ -67,6 +69,7 @@ export function endpointPage(
     body: html`
       ${endpointTabs(context, events, event?.name ?? null)}
       ${state.secret !== undefined && secretNotice(state.secret)}
+      ${found !== null && warningNotice(warnOfUrl(found.endpoint, events))}
       ${found !== null && statusCard(context, found, at)}
       ${card(title, form, { lead: event === null ? t('webhooks.ownLead') : eventLead(event.name) })}
       ${activity}

@@ -1,0 +1,118 @@
+import { editDistance } from './edit-distance.ts';
+import { parseUrlTemplate } from './url-template.ts';
+
+/** Warning about a URL, as answers of the API show it. */
+type UrlWarning = { path: string; message: string };
+
+export type MacroRules = {
+  /** Macros that are filled in this URL; empty: the URL is used as it is stored. */
+  names: readonly string[];
+  /** What becomes of `{other}`: it is emptied, sent as it is, or filled from a custom attribute of that name. */
+  others: 'emptied' | 'sent' | 'custom';
+};
+
+/** Maximum number of warnings for one URL. */
+const maxWarnings = 5;
+
+/** Name inside of a macro, with the fallback or filter that some systems allow. */
+const inner = String.raw`\s*([A-Za-z_][\w .|:-]{0,63}?)\s*`;
+/** Spellings of macros in other systems. */
+const certain = [
+  String.raw`\{\{${inner}\}\}`,
+  String.raw`(?:[$%]|(?<==)[#@])\{${inner}\}`,
+  `%%${inner}%%`,
+  String.raw`\{${inner}\}`,
+  String.raw`(?<=[=/])\[${inner}\](?=[&/#]|$)`,
+];
+/** Spellings that URLs without macros have, too. They count only around a name that resembles a macro. */
+const doubtful = [
+  `<${inner}>`,
+  `#${inner}#`,
+  `@${inner}@`,
+  `%${inner}%`,
+  '__([A-Za-z][A-Za-z0-9_-]{0,62}?)__',
+  String.raw`\$([A-Za-z][\w-]{0,63})`,
+];
+const spellings = new RegExp([...certain, ...doubtful].join('|'), 'g');
+
+/** Macros of other systems for the same value, without punctuation. */
+const synonyms: Readonly<Record<string, string>> = {
+  click_id: 'click cid clkid clid subid transactionid tid affclickid affsub sub1 externalid',
+  txn_id: 'transactionid tid orderid order saleid',
+  payout: 'amount revenue price value sum saleamount',
+  currency: 'ccy currencycode',
+  event: 'eventname eventtype goal goalname',
+  pub_user_id: 'userid uid user customerid',
+  coupon_code: 'code coupon voucher vouchercode promocode',
+  placement: 'placementid zone zoneid source',
+  publisher_id: 'publisher pub pubid affiliateid affid',
+  session_id: 'session sid',
+  campaign_id: 'campaign cmpid',
+  offer_id: 'offer',
+  cbuster: 'cachebuster cachebust cb random rnd ord timestamp correlator',
+};
+
+/**
+ * Warns about macros of a URL that would be emptied or sent literally: misspelt names (`{clickid}`) and spellings of
+ * other systems (`{{click_id}}`, `${click_id}`, `%%click_id%%`, `[CLICK_ID]`). Percent-encoded braces are literal.
+ */
+export function warnOfMacros(path: string, url: unknown, rules: MacroRules): UrlWarning[] {
+  const template = typeof url === 'string' ? parseUrlTemplate(url) : null;
+  if (template === null) return [];
+  const messages = new Set<string>();
+  for (const match of `${template.path}${template.tail}`.matchAll(spellings)) {
+    if (messages.size === maxWarnings) break;
+    const message = problemOf(match, rules);
+    if (message !== null) messages.add(message);
+  }
+  return [...messages].map((message) => ({ path, message }));
+}
+
+function problemOf(match: RegExpMatchArray, { names, others }: MacroRules): string | null {
+  const [text] = match;
+  const at = match.slice(1).findIndex((group) => group !== undefined);
+  const name = match[at + 1] ?? '';
+  const isMacro = /^\{[\w.-]+\}$/.test(text);
+  if (isMacro && names.includes(name)) return null;
+  const nearest = nearestMacro(name, names);
+  if (nearest === null && at >= certain.length) return null;
+  if (names.length === 0) return `${text} is sent as it is: this URL has no macros`;
+  const meant = nearest ?? (others === 'custom' ? name : null);
+  if (meant === null) return listMacros(text, names.map(asMacro).join(', '), { isMacro, others });
+  const macro = asMacro(meant);
+  if (macro === text) return null;
+  if (!isMacro) return `${text} is not written as a macro; did you mean ${macro}?`;
+  return others === 'sent'
+    ? `${text} is not a macro and is sent as it is; did you mean ${macro}?`
+    : `${text} is not a macro and becomes empty; did you mean ${macro}?`;
+}
+
+type Fault = { isMacro: boolean; others: MacroRules['others'] };
+
+function listMacros(text: string, list: string, { isMacro, others }: Fault): string {
+  if (!isMacro) return `${text} is not written as a macro; there are ${list}`;
+  return others === 'sent'
+    ? `${text} is not a macro and is sent as it is; there are ${list}`
+    : `${text} is not a macro and becomes empty; there are ${list}`;
+}
+
+const asMacro = (name: string): string => `{${name}}`;
+
+const bare = (name: string): string =>
+  name
+    .replace(/[|:].*$/, '')
+    .toLowerCase()
+    .replace(/[^a-z0-9]/g, '');
+
+/** The macro that a name probably stands for: the same letters, a synonym, few typing errors, or a part of the name. */
+function nearestMacro(name: string, names: readonly string[]): string | null {
+  const typed = bare(name);
+  const same = names.find((macro) => bare(macro) === typed);
+  const meant = names.find((macro) => (synonyms[macro] ?? '').split(' ').includes(typed));
+  if (same !== undefined || meant !== undefined) return same ?? meant ?? null;
+  const rated = names
+    .map((macro) => ({ macro, distance: editDistance(typed, bare(macro)) }))
+    .filter(({ macro, distance }) => distance <= (bare(macro).length < 7 ? 1 : 2))
+    .sort((a, b) => a.distance - b.distance);
+  return rated[0]?.macro ?? names.find((macro) => bare(macro).length >= 6 && typed.includes(bare(macro))) ?? null;
+}
