@@ -1,4 +1,4 @@
-/** Macros of landing pages (docs/interface.md#clicks). */
+/** Macros of landing pages (docs/interface.md#tracking). */
 export const landingMacros = [
   'click_id',
   'session_id',

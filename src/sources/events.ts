@@ -1,7 +1,7 @@
 import type { Executor } from '../platform/db/pool.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
-import type { Effect, Message, Refusal } from './message.ts';
+import type { Effect, Message, Note, Refusal } from './message.ts';
 
 /** Repeats of an event are known for this long (milliseconds); Segment tries for four hours. */
 const eventsKeptMs = 7 * dayMs;
@@ -39,6 +39,7 @@ export type SourceEvent = {
   result: EventResult;
   refusal: Refusal | null;
   effects: StoredEffect[];
+  notes: Note[];
   times: number;
 };
 
@@ -75,14 +76,15 @@ export async function noteEvents(
       sent_at: new Date(message.atMs),
       ...{ type: message.type, name: message.name, refusal: message.refusal, times },
       result: message.refusal === null ? 'ignored' : 'refused',
+      notes: message.notes,
     }),
   );
   const { rows: noted } = await executor.query<{ message_id: string; is_new: boolean }>(
     `insert into source_events as known
-      (publisher_id, message_id, user_key, received_at, sent_at, type, name, result, refusal, times)
-    select $1::integer, message_id, user_key, $2::timestamptz, sent_at, type, name, result, refusal, times
+      (publisher_id, message_id, user_key, received_at, sent_at, type, name, result, refusal, times, notes)
+    select $1::integer, message_id, user_key, $2::timestamptz, sent_at, type, name, result, refusal, times, notes
     from jsonb_to_recordset($3::jsonb) as given (message_id text, user_key uuid, sent_at timestamptz, type text,
-      name text, result text, refusal text, times integer)
+      name text, result text, refusal text, times integer, notes jsonb)
     order by message_id
     on conflict (publisher_id, message_id) do update set times = known.times + excluded.times
     returning message_id, xmax = 0 as is_new`,
@@ -135,7 +137,7 @@ export const saidKey = ({ userKey, subject }: Pick<Said, 'userKey' | 'subject'>)
 export async function listEvents(executor: Executor, publisherId: number): Promise<SourceEvent[]> {
   const { rows } = await executor.query<SourceEvent>(
     `select message_id as "messageId", received_at as "receivedAt", sent_at as "sentAt", type, name, result, refusal,
-      effects, times
+      effects, notes, times
     from source_events where publisher_id = $1
     order by received_at desc, sent_at desc, message_id limit ${shownEvents}`,
     [publisherId],

@@ -1,17 +1,25 @@
 import { isPii, normaliseName } from '../catalog/names.ts';
 import { textOrNull } from '../platform/http/body-parsing.ts';
 import { ownOf } from '../platform/lib/own.ts';
-import { timeOf } from '../platform/lib/time-zone.ts';
+import { isCurrency } from '../platform/money.ts';
+import { readEventTime } from './event-time.ts';
 import type { SourceSettings } from './settings.ts';
 
 /** Why nothing of an event is taken. */
 export type Refusal = 'unreadable' | 'no_message_id' | 'no_user' | 'user_is_pii';
 
-/** What an event asks for. `value` null of an attribute: it is removed. */
-export type Effect =
+/** What an event asks for. `path`: where the event has it. `value` null of an attribute: it is removed. */
+export type Effect = { path: string } & (
   | { kind: 'attribute'; name: string; value: unknown }
   | { kind: 'audience'; name: string; isIn: boolean; ofSource: boolean }
-  | { kind: 'outcome'; name: string; value: unknown; currency: unknown };
+  | { kind: 'outcome'; name: string; value: unknown; currency: string | null }
+);
+
+/** Value of an event that was ignored. */
+export type Note = {
+  path: string;
+  reason: 'unreadable_time' | 'future_time' | 'unknown_currency' | 'no_value' | 'not_boolean';
+};
 
 export type Message = {
   messageId: string | null;
@@ -23,6 +31,8 @@ export type Message = {
   /** When it happened (epoch milliseconds). */
   atMs: number;
   effects: Effect[];
+  /** Values that were ignored. */
+  notes: Note[];
   refusal: Refusal | null;
 };
 
@@ -47,7 +57,9 @@ export function readMessage(given: unknown, settings: SourceSettings, nowMs: num
   const messageId = textOf(event.messageId, maxMessageId + 1);
   const hasId = messageId !== '' && messageId.length <= maxMessageId;
   const userId = textOf(event.userId, 257).trim();
-  const { name, effects } = readEffects(event, settings);
+  const { name, effects, notes = [] } = readEffects(event, settings);
+  const { atMs, problems } = readEventTime(event, nowMs);
+  const timeNotes = problems.map(({ field, reason }): Note => ({ path: pointer(field), reason }));
   const refusal: Refusal | null = !isFields(given)
     ? 'unreadable'
     : !hasId
@@ -62,39 +74,78 @@ export function readMessage(given: unknown, settings: SourceSettings, nowMs: num
     type: textOf(event.type, 40) || '–',
     name,
     userId: refusal === null ? userId : '',
-    atMs: timeOfEvent(event, nowMs),
+    atMs,
     effects: refusal === null ? effects : [],
+    // Nothing is missed of an event that the settings do not name.
+    notes: refusal !== null ? [] : effects.length > 0 ? [...timeNotes, ...notes] : notes,
     refusal,
   };
 }
 
-/** A clock that is ahead must not keep later events from counting. */
-function timeOfEvent({ timestamp, originalTimestamp }: Fields, nowMs: number): number {
-  for (const given of [timestamp, originalTimestamp]) {
-    const atMs = typeof given === 'string' ? timeOf(given) : null;
-    if (atMs !== null && !Number.isNaN(atMs)) return Math.min(atMs, nowMs);
-  }
-  return nowMs;
-}
+/** Path of a value in an event (JSON pointer). */
+const pointer = (...names: string[]): string =>
+  names
+    .map((name) => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`)
+    .join('')
+    .slice(0, 300);
 
-type Read = { name: string; effects: Effect[] };
+type Read = { name: string; effects: Effect[]; notes?: Note[] };
 
 function readEffects(event: Fields, settings: SourceSettings): Read {
   const membership = readMembership(event, settings);
   if (membership !== null) return { name: membership.name, effects: [membership] };
-  if (event.type === 'identify') return { name: '', effects: readTraits(fieldsOf(event.traits), settings) };
+  if (event.type === 'identify') return { name: '', ...readTraits(traitsOf(event), settings) };
   if (event.type === 'group') {
     const traits = { ...fieldsOf(event.traits), ...(event.groupId !== undefined && { groupId: event.groupId }) };
-    return { name: '', effects: attributesOf(traits, settings.group_traits) };
+    const pathOf = (name: string): string => (name === 'groupId' ? pointer(name) : pointer('traits', name));
+    return { name: '', effects: attributesOf({ values: traits, pathOf }, settings.group_traits) };
   }
-  if (event.type !== 'track') return { name: '', effects: [] };
+  return event.type === 'track' ? readTrack(event, settings) : { name: '', effects: [] };
+}
+
+function readTrack(event: Fields, settings: SourceSettings): Read {
   const name = textOf(event.event, maxName);
   const outcome = ownOf(settings.events, name);
   if (outcome === undefined) return { name, effects: [] };
+  const { name: outcomeName, value: property } = outcome;
+  if (property === undefined)
+    return {
+      name,
+      effects: [{ kind: 'outcome', name: outcomeName, path: pointer('event'), value: 1, currency: null }],
+    };
   const properties = fieldsOf(event.properties);
-  const value = outcome.value === undefined ? 1 : ownOf(properties, outcome.value);
-  const currency = outcome.value === undefined ? undefined : properties.currency;
-  return { name, effects: [{ kind: 'outcome', name: outcome.name, value, currency }] };
+  const path = pointer('properties', property);
+  const value = ownOf(properties, property);
+  const currency = readCurrency(properties.currency);
+  return {
+    name,
+    effects: [{ kind: 'outcome', name: outcomeName, path, value, currency: currency === 'unknown' ? null : currency }],
+    notes: [
+      ...((value ?? '') === '' ? [{ path, reason: 'no_value' } as const] : []),
+      ...(currency === 'unknown'
+        ? [{ path: pointer('properties', 'currency'), reason: 'unknown_currency' } as const]
+        : []),
+    ],
+  };
+}
+
+/** The code of a currency in upper case; null for none, `unknown` for anything that is not a code of ISO 4217. */
+function readCurrency(value: unknown): string | null {
+  if (value === undefined || value === null || value === '') return null;
+  const code = typeof value === 'string' ? value.trim().toUpperCase() : '';
+  return isCurrency(code) ? code : 'unknown';
+}
+
+/** Traits of a user, and where the event has each. */
+type Traits = { values: Fields; pathOf: (name: string) => string };
+
+/** Segment sends the traits of a user as `traits`, RudderStack as `context.traits`. */
+function traitsOf(event: Fields): Traits {
+  const own = fieldsOf(event.traits);
+  return {
+    values: { ...fieldsOf(fieldsOf(event.context).traits), ...own },
+    pathOf: (name) => (Object.hasOwn(own, name) ? pointer('traits', name) : pointer('context', 'traits', name)),
+  };
 }
 
 /**
@@ -104,27 +155,36 @@ function readEffects(event: Fields, settings: SourceSettings): Read {
 function readMembership(event: Fields, { audiences }: SourceSettings): (Effect & { kind: 'audience' }) | null {
   const isTrack = event.type === 'track';
   if (!isTrack && event.type !== 'identify') return null;
-  const said = fieldsOf(isTrack ? event.properties : event.traits);
+  const values = isTrack ? fieldsOf(event.properties) : traitsOf(event).values;
   const personas = fieldsOf(fieldsOf(event.context).personas);
   const isEntered = isTrack && event.event === 'Audience Entered';
   const isExited = isTrack && event.event === 'Audience Exited';
   const ofPersonas = personas.computation_class === 'audience' ? personas.computation_key : undefined;
-  const key = textOf(ofPersonas ?? (isEntered || isExited ? said.audience_key : undefined), maxName);
-  const isIn = ownOf(said, key) ?? (isEntered ? true : isExited ? false : undefined);
+  const key = textOf(ofPersonas ?? (isEntered || isExited ? values.audience_key : undefined), maxName);
+  const isIn = ownOf(values, key) ?? (isEntered ? true : isExited ? false : undefined);
   if (key === '' || typeof isIn !== 'boolean') return null;
-  return { kind: 'audience', name: normaliseName(ownOf(audiences, key) ?? key), isIn, ofSource: true };
+  const path =
+    ofPersonas === undefined
+      ? pointer('properties', 'audience_key')
+      : pointer('context', 'personas', 'computation_key');
+  return { kind: 'audience', name: normaliseName(ownOf(audiences, key) ?? key), path, isIn, ofSource: true };
 }
 
-function readTraits(traits: Fields, { traits: names, audiences }: SourceSettings): Effect[] {
-  const memberships = Object.entries(audiences).flatMap(([trait, name]): Effect[] => {
-    const isIn = ownOf(traits, trait);
-    return typeof isIn === 'boolean' ? [{ kind: 'audience', name: normaliseName(name), isIn, ofSource: false }] : [];
-  });
-  return [...attributesOf(traits, names), ...memberships];
+function readTraits(traits: Traits, { traits: names, audiences }: SourceSettings): Omit<Read, 'name'> {
+  const effects = attributesOf(traits, names);
+  const notes: Note[] = [];
+  for (const [trait, name] of Object.entries(audiences)) {
+    const isIn = ownOf(traits.values, trait) ?? null;
+    const path = traits.pathOf(trait);
+    if (typeof isIn === 'boolean')
+      effects.push({ kind: 'audience', name: normaliseName(name), path, isIn, ofSource: false });
+    else if (isIn !== null) notes.push({ path, reason: 'not_boolean' });
+  }
+  return { effects, notes };
 }
 
-const attributesOf = (traits: Fields, names: Readonly<Record<string, string>>): Effect[] =>
+const attributesOf = ({ values, pathOf }: Traits, names: Readonly<Record<string, string>>): Effect[] =>
   Object.entries(names).flatMap(([trait, name]): Effect[] => {
-    const value = ownOf(traits, trait);
-    return value === undefined ? [] : [{ kind: 'attribute', name, value }];
+    const value = ownOf(values, trait);
+    return value === undefined ? [] : [{ kind: 'attribute', name, path: pathOf(trait), value }];
   });

@@ -26,9 +26,23 @@ import type { SourceSettings } from './settings.ts';
 
 /** How many events there were, and what became of them. */
 export type Received = Record<'received' | 'duplicates' | EventResult, number> & {
+  problems: Problem[];
   /** The first attributes of the publisher: other processes are to be waited for. */
   isFirst: boolean;
 };
+
+/** Event or value of an event that was not taken. */
+type Problem = {
+  /** Place of the event in the call, from 0. */
+  index: number;
+  message_id: string | null;
+  /** JSON pointer into the event; empty for the whole of it. */
+  path: string;
+  reason: string;
+};
+
+/** Maximum number of problems in an answer. */
+const maxProblems = 100;
 
 /** One thing that an event asks for. */
 type Asked = { message: Message; userKey: string; effect: Effect; result: EffectResult };
@@ -69,7 +83,31 @@ export async function receiveEvents(
   );
   const counts = { applied: 0, partly: 0, ignored: 0, superseded: 0, refused: 0 };
   for (const { result } of results) counts[result] += 1;
-  return { received: given.length, duplicates: given.length - fresh.length, ...counts, isFirst };
+  const problems = findProblems(events, fresh, asked);
+  return { received: given.length, duplicates: given.length - fresh.length, ...counts, problems, isFirst };
+}
+
+/** Everything that was not taken of the new events of a call, in its order. */
+function findProblems(events: readonly Keyed[], fresh: readonly Keyed[], asked: readonly Asked[]): Problem[] {
+  const isNew = new Set(fresh);
+  const failed = new Map<Message, { path: string; reason: string }[]>();
+  for (const { message, effect, result } of asked)
+    if (result !== 'done' && result !== 'superseded')
+      getOrInsert(failed, message, () => []).push({ path: effect.path, reason: result });
+  const problems: Problem[] = [];
+  for (const [index, event] of events.entries()) {
+    if (problems.length >= maxProblems) break;
+    if (!isNew.has(event)) continue;
+    const { messageId, refusal, notes } = event.message;
+    const found = [
+      ...(refusal === null ? [] : [{ path: '', reason: refusal }]),
+      ...notes,
+      // `no_value` says more than that the outcome is invalid.
+      ...(failed.get(event.message) ?? []).filter(({ path }) => !notes.some((note) => note.path === path)),
+    ];
+    for (const { path, reason } of found) problems.push({ index, message_id: messageId, path, reason });
+  }
+  return problems.slice(0, maxProblems);
 }
 
 type Lists = ReadonlyMap<string, number | ListProblem>;
@@ -145,17 +183,20 @@ async function applyOutcomes({ executor, publisherId, nowMs }: Work, asked: read
   const outcomes = open(asked, 'outcome').flatMap((one): Outcome[] => {
     const { message, userKey, effect } = one;
     if (effect.kind !== 'outcome' || message.messageId === null) return [];
-    const value = typeof effect.value === 'string' && effect.value.trim() !== '' ? Number(effect.value) : effect.value;
+    const value = typeof effect.value === 'string' ? numberOf(effect.value) : effect.value;
     const { atMs } = message;
     if (timeProblemOf(atMs, nowMs) !== null) one.result = 'too_old';
     else if (typeof value !== 'number' || !(Math.abs(value) <= maxOutcomeValue)) one.result = 'invalid';
     if (one.result !== 'done') return [];
     const valueMicros = Math.round((value as number) * 1_000_000);
-    const currency = /^[A-Z]{3}$/.test(String(effect.currency)) ? String(effect.currency) : null;
-    return [{ publisherId, id: message.messageId, userKey, name: effect.name, valueMicros, currency, atMs }];
+    const { name, currency } = effect;
+    return [{ publisherId, id: message.messageId, userKey, name, valueMicros, currency, atMs }];
   });
   if (outcomes.length > 0) await insertOutcomes(executor, outcomes);
 }
+
+/** A decimal number in a text; null for anything else, such as `12,50`, `$5` or `0x10`. */
+const numberOf = (text: string): number | null => (/^\s*[+-]?(\d+(\.\d*)?|\.\d+)\s*$/.test(text) ? Number(text) : null);
 
 function resultsOf(fresh: readonly Keyed[], asked: readonly Asked[]) {
   const byMessage = new Map<Message, StoredEffect[]>();

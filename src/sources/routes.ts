@@ -4,7 +4,7 @@ import { readEverywhere } from '../catalog/keeps-attributes.ts';
 import { callOf, type ManagementHttp, publisherQuery, requirePermission } from '../management/http.ts';
 import { strictBody } from '../management/strict-body.ts';
 import { AppError } from '../platform/errors.ts';
-import { readJsonInSlices } from '../platform/http/json-slices.ts';
+import { findFirstRow, readJsonInSlices } from '../platform/http/json-slices.ts';
 import { errorAnswers } from '../platform/http/schemas.ts';
 import type { App } from '../platform/ports.ts';
 import type { UserKeys } from '../platform/security/user-key.ts';
@@ -27,6 +27,22 @@ const sourceView = Type.Object(
 const sourceAnswer = Type.Object({ message: Type.String(), data: sourceView }, { title: 'SourceAnswer' });
 
 const count = (description: string) => Type.Integer({ description });
+const noteFields = {
+  path: Type.String({ description: 'JSON pointer into the event; empty for the whole of it.' }),
+  reason: Type.String({
+    description:
+      'A refusal (`no_user`), the result of an effect (`invalid`), or a value that was ignored: `unreadable_time`, ' +
+      '`future_time`, `unknown_currency`, `no_value`, `not_boolean`.',
+  }),
+};
+const problemSchema = Type.Object(
+  {
+    index: Type.Integer({ description: 'Place of the event in the call, from 0.' }),
+    message_id: Type.Union([Type.String(), Type.Null()]),
+    ...noteFields,
+  },
+  { title: 'EventProblem' },
+);
 const receivedAnswer = Type.Object(
   {
     message: Type.String(),
@@ -37,7 +53,10 @@ const receivedAnswer = Type.Object(
       partly: count('Some of it was.'),
       ignored: count('Nothing in the settings names what they hold.'),
       superseded: count('Something newer was said of the same before.'),
-      refused: count('Nothing could be taken; the list of events says why.'),
+      refused: count('Nothing could be taken.'),
+      problems: Type.Array(problemSchema, {
+        description: 'What was not taken of new events, and why; the first hundred.',
+      }),
     }),
   },
   { title: 'EventsReceivedAnswer' },
@@ -58,6 +77,7 @@ const eventsAnswer = Type.Object(
             description: 'unreadable, no_message_id, no_user or user_is_pii.',
           }),
           effects: Type.Array(Type.Object({ kind: Type.String(), name: Type.String(), result: Type.String() })),
+          notes: Type.Array(Type.Object(noteFields), { description: 'Values that were ignored.' }),
           times: Type.Integer({ description: 'How often it came.' }),
         },
         { title: 'SourceEvent' },
@@ -144,12 +164,11 @@ async function receiveRoute(scope: App, { http, userKeys }: Deps): Promise<void>
     const { actor, publisherId } = callOf(request);
     if (!Buffer.isBuffer(request.body)) throw new AppError('unsupported_media_type');
     const bytes = request.body;
-    const { events, isBatch } = await readBody(bytes);
+    const events = await readBody(bytes);
     const { isFirst, ...data } = await management.write(actor, publisherId, async (work) => {
       const { settings, secret: shared } = await readSource(work, secretBox);
-      const signature = request.headers['x-signature'];
-      if (shared !== null && !isSigned(bytes, isBatch ? events : null, String(signature ?? ''), shared))
-        throw new AppError('invalid_signature');
+      const signature = String(request.headers['x-signature'] ?? '');
+      if (shared !== null && !(await isSigned(bytes, signature, shared))) throw new AppError('invalid_signature');
       return receiveEvents(work, events, settings, userKeys);
     });
     if (isFirst) await readEverywhere();
@@ -158,10 +177,10 @@ async function receiveRoute(scope: App, { http, userKeys }: Deps): Promise<void>
 }
 
 /** @throws AppError malformed_json, body_too_large */
-async function readBody(bytes: Buffer): Promise<{ events: readonly unknown[]; isBatch: boolean }> {
+async function readBody(bytes: Buffer): Promise<readonly unknown[]> {
   const body = await readJsonInSlices(bytes, bodyLimits);
   const batch = Array.isArray(body) ? body : (body as { batch?: unknown }).batch;
-  return Array.isArray(batch) ? { events: batch, isBatch: true } : { events: [body], isBatch: false };
+  return Array.isArray(batch) ? batch : [body];
 }
 
 const viewOf = ({ settings, secret: shared }: Source) => ({ ...settings, has_secret: shared !== null });
@@ -174,19 +193,15 @@ const eventView = ({ messageId, receivedAt, sentAt, ...rest }: SourceEvent) => (
 });
 
 /**
- * Checks `x-signature` of Segment's webhooks: HMAC-SHA1 in hex, with the shared secret, of the body. Of a batch, their
- * destination of actions signs the first event alone; the key of the call vouches for the others.
- * @param events of a batch, as they were read; null: the body is one event
+ * Checks `x-signature` of Segment's webhooks: HMAC-SHA1 in hex, with the shared secret, of the bytes of the body. Of a
+ * batch, their destination of actions signs the first event only; the key of the call vouches for the others.
  */
-function isSigned(
-  body: Buffer,
-  events: readonly unknown[] | null,
-  signature: string | undefined,
-  secret: string,
-): boolean {
-  if (signature === undefined || !/^[0-9a-f]{40}$/i.test(signature)) return false;
-  const given = Buffer.from(signature, 'hex');
-  const isOf = (signed: Buffer | string): boolean =>
-    timingSafeEqual(createHmac('sha1', secret).update(signed).digest(), given);
-  return isOf(body) || (events !== null && events.length > 0 && isOf(JSON.stringify(events[0])));
+async function isSigned(body: Buffer, signature: string, secret: string): Promise<boolean> {
+  if (!/^[0-9a-f]{40}$/i.test(signature)) return false;
+  const expected = Buffer.from(signature, 'hex');
+  const isOf = (signed: Buffer): boolean =>
+    timingSafeEqual(createHmac('sha1', secret).update(signed).digest(), expected);
+  if (isOf(body)) return true;
+  const first = await findFirstRow(body, 'batch', bodyLimits);
+  return first !== null && isOf(first);
 }

@@ -32,7 +32,7 @@ type Member = { name: string; value: Span | Span[] };
  * @throws AppError malformed_json; body_too_large where the body has more than the limits allow
  */
 export async function readJsonInSlices(body: Buffer, limits: SliceLimits): Promise<unknown> {
-  const bytes = body.subarray(body.subarray(0, 3).equals(markBytes) ? markBytes.length : 0);
+  const bytes = withoutMark(body);
   const split = await runInSlices(splitBody(bytes, limits));
   const pace = createPacer();
   const readRows = async (spans: readonly Span[]): Promise<unknown[]> => {
@@ -52,6 +52,21 @@ export async function readJsonInSlices(body: Buffer, limits: SliceLimits): Promi
   }
   return read;
 }
+
+/**
+ * Finds the bytes of the first row of a list: of the body, or of its member `name`. Null without such a row.
+ * @throws AppError as `readJsonInSlices`
+ */
+export async function findFirstRow(body: Buffer, name: string, limits: SliceLimits): Promise<Buffer | null> {
+  const bytes = withoutMark(body);
+  const split = await runInSlices(splitBody(bytes, limits));
+  const rows = 'rows' in split ? split.rows : split.members.find((member) => member.name === name)?.value;
+  const first = Array.isArray(rows) ? rows[0] : undefined;
+  return first === undefined ? null : bytes.subarray(first.start, first.end);
+}
+
+const withoutMark = (body: Buffer): Buffer =>
+  body.subarray(body.subarray(0, 3).equals(markBytes) ? markBytes.length : 0);
 
 /** Editors and shells of Windows write it before UTF-8. */
 const markBytes = Buffer.from(byteOrderMark);

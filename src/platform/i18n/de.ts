@@ -3087,6 +3087,14 @@ export const de: Messages = {
     effect_has_rule: 'ihre Mitglieder folgen ihrer Regel',
     effect_refused: 'dafür kann keine Liste angelegt werden',
     effect_too_old: 'liegt mehr als 30 Tage zurück',
+    note_unreadable_time: 'ist keine Zeitangabe mit Zeitzone und wurde ignoriert',
+    note_future_time: 'liegt in der Zukunft: Es zählt die Zeit des Eingangs',
+    note_unknown_currency: 'ist keine Währung (ISO 4217): Der Wert wurde ohne Währung übernommen',
+    note_no_value: 'fehlt: Es wurde kein Ergebnis erfasst',
+    note_not_boolean: 'ist weder wahr noch falsch: Die Zugehörigkeit bleibt, wie sie ist',
+    ignoredValues:
+      'In {count, plural, one {# Ereignis} other {# Ereignissen}} wurden Werte ignoriert. Die Tabelle der letzten ' +
+      'Ereignisse nennt sie.',
   },
   stop: {
     stop: 'Sofort stoppen',

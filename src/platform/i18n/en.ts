@@ -2963,6 +2963,14 @@ export const en = {
     effect_has_rule: 'its members follow its rule',
     effect_refused: 'no list can be made for it',
     effect_too_old: 'is more than 30 days ago',
+    note_unreadable_time: 'is not a time with a time zone and was ignored',
+    note_future_time: 'is in the future: the time of arrival counts',
+    note_unknown_currency: 'is not a currency (ISO 4217): the value was taken without a currency',
+    note_no_value: 'is missing: no outcome was recorded',
+    note_not_boolean: 'is neither true nor false: the membership stays as it is',
+    ignoredValues:
+      'Values of {count, plural, one {# event} other {# events}} were ignored. The table of the latest events ' +
+      'names them.',
   },
   stop: {
     stop: 'Stop at once',

@@ -27,6 +27,7 @@ type Event = {
   result: string;
   refusal: string | null;
   effects: { kind: string; name: string; result: string }[];
+  notes: { path: string; reason: string }[];
 };
 
 export const events: Run = async (call) => {
@@ -34,8 +35,11 @@ export const events: Run = async (call) => {
   const { data } = (await createApi(call).call('GET', `${path}/events`)) as { data: Event[] };
   for (const event of data) {
     call.out.data(event);
-    const { received_at: at, type, name, result, refusal, effects } = event;
-    const what = effects.map((one) => `${one.kind} ${one.name}: ${one.result}`).join(', ');
+    const { received_at: at, type, name, result, refusal, effects, notes } = event;
+    const what = [
+      ...effects.map((one) => `${one.kind} ${one.name}: ${one.result}`),
+      ...notes.map((note) => `${note.path}: ${note.reason}`),
+    ].join(', ');
     call.out.line(`${at}  ${[type, name].filter(Boolean).join(' ')}  ${result}  ${refusal ?? what}`.trimEnd());
   }
   return exitCodes.ok;

@@ -1,12 +1,12 @@
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
 import { checkValue } from '../../management/schema-errors.ts';
-import { type Html, html } from '../../platform/http/html.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
 import type { SecretBox } from '../../platform/security/secret-box.ts';
 import { saveForm } from '../../shell/actions.ts';
-import { badge, type Cell, card, type Tone, table } from '../../shell/components.ts';
+import { badge, type Cell, card, notice, type Tone, table } from '../../shell/components.ts';
 import { type FieldErrors, type Fields, formOf } from '../../shell/context.ts';
 import { moment } from '../../shell/format.ts';
 import { createForm, type FormValues } from '../../shell/forms.ts';
@@ -14,6 +14,7 @@ import type { Page, Shell } from '../../shell/layout.ts';
 import type { PageResult } from '../../shell/pages.ts';
 import { typedValues } from '../../shell/row-list.ts';
 import { type EventResult, listEvents, type SourceEvent, type StoredEffect } from '../events.ts';
+import type { Note } from '../message.ts';
 import { readSource, saveSource, sourceInput } from '../settings.ts';
 import { inWords, readSettings, settingsFields, settingsToForm } from './mapping.ts';
 
@@ -61,6 +62,7 @@ async function sourcesPage(
     nav: 'sources',
     status: errors.length > 0 ? 422 : 200,
     body: html`
+      ${ignoredNotice(events)}
       ${card(
         t('sources.connect'),
         html`
@@ -95,8 +97,17 @@ const tones: Record<EventResult, Tone> = {
   ...{ applied: 'good', partly: 'warn', ignored: 'plain', superseded: 'info', refused: 'bad' },
 };
 
-const whyOf = ({ refusal, effects }: SourceEvent): string =>
-  refusal === null ? effects.map(effectText).join('; ') : t(`sources.refusal_${refusal}`);
+const whyOf = ({ refusal, effects, notes }: SourceEvent): string =>
+  refusal === null ? [...effects.map(effectText), ...notes.map(noteText)].join('; ') : t(`sources.refusal_${refusal}`);
+
+const noteText = ({ path: at, reason }: Note): string =>
+  `${at.slice(1).replaceAll('/', '.')} ${t(`sources.note_${reason}`)}`;
+
+/** Notice when values of the latest events were ignored. */
+function ignoredNotice(events: readonly SourceEvent[]): Html {
+  const count = events.filter(({ notes }) => notes.length > 0).length;
+  return count === 0 ? nothing : notice('warn', html`<p>${t('sources.ignoredValues', { count })}</p>`);
+}
 
 const effectText = ({ kind, name, result }: StoredEffect): string =>
   t('sources.effect', { kind: t(`sources.kind_${kind}`), name, result: t(`sources.effect_${result}`) });

@@ -1,0 +1,50 @@
+import { timeOf } from '../platform/lib/time-zone.ts';
+
+/** How far the clock of a sender may be ahead (milliseconds). */
+const aheadMs = 60_000;
+
+/** Field of an event whose time cannot be used. */
+export type TimeProblem = { field: string; reason: 'unreadable_time' | 'future_time' };
+
+const fields = ['timestamp', 'originalTimestamp'] as const;
+
+/**
+ * Reads when an event happened: the first of `timestamp` and `originalTimestamp` that is a time, else the time of
+ * arrival. A clock that is ahead must not keep later events from counting, so a time in the future is the time of
+ * arrival, too.
+ */
+export function readEventTime(
+  event: Readonly<Record<string, unknown>>,
+  nowMs: number,
+): { atMs: number; problems: TimeProblem[] } {
+  const problems: TimeProblem[] = [];
+  for (const field of fields) {
+    const value = event[field];
+    if (value === undefined || value === null || value === '') continue;
+    const atMs = timeOfValue(value);
+    if (atMs === null) problems.push({ field, reason: 'unreadable_time' });
+    else {
+      if (atMs > nowMs + aheadMs) problems.push({ field, reason: 'future_time' });
+      return { atMs: Math.min(atMs, nowMs), problems };
+    }
+  }
+  return { atMs: nowMs, problems };
+}
+
+const unix = /^(\d{10}(?:\.\d{1,9})?|\d{13}(?:\.\d{1,9})?)$/;
+const loose = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?) ?(?:([Zz])|([+-]\d{2}):?(\d{2}))$/;
+
+/**
+ * Epoch milliseconds of a time as SDKs write it: ISO 8601 with a zone, also with a blank for `T` or an offset without
+ * a colon; seconds (ten digits) or milliseconds (13 digits) since 1970. Null for anything else, such as a local time.
+ */
+function timeOfValue(value: unknown): number | null {
+  if (typeof value !== 'string' && typeof value !== 'number') return null;
+  const text = String(value).trim();
+  const [, number] = unix.exec(text) ?? [];
+  if (number !== undefined) return Math.round(Number(number) * (number.split('.')[0]?.length === 10 ? 1000 : 1));
+  const [, date, time = '', utc, hours, minutes] = loose.exec(text) ?? [];
+  if (date === undefined) return null;
+  const atMs = timeOf(`${date}T${time.replace(',', '.')}${utc ?? `${hours}:${minutes}`}`);
+  return atMs === null || Number.isNaN(atMs) ? null : atMs;
+}

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { readEventTime } from '../../src/sources/event-time.ts';
+
+const nowMs = Date.parse('2026-05-04T12:00:00.000Z');
+const at = Date.parse('2026-05-04T10:30:15.250Z');
+
+test.each([
+  ['2026-05-04T10:30:15.250Z', at],
+  ['2026-05-04T10:30:15.250981734Z', at],
+  ['2026-05-04t10:30:15,250z', at],
+  ['2026-05-04T16:00:15.250+05:30', at],
+  // Android, iOS and PHP libraries write offsets without a colon, others a blank for the T.
+  ['2026-05-04T12:30:15.250+0200', at],
+  ['2026-05-04 10:30:15.250Z', at],
+  ['2026-05-04 12:30:15.250 +02:00', at],
+  ['2026-05-04T10:30Z', Date.parse('2026-05-04T10:30:00Z')],
+  // Milliseconds and seconds since 1970 differ in their digits.
+  [at, at],
+  [String(at), at],
+  [at / 1000, at],
+  [Math.floor(at / 1000), Math.floor(at / 1000) * 1000],
+  [String(Math.floor(at / 1000)), Math.floor(at / 1000) * 1000],
+])('%s is the time that it says', (timestamp, atMs) => {
+  expect(readEventTime({ timestamp }, nowMs)).toEqual({ atMs, problems: [] });
+});
+
+test.each([
+  '2026-05-04T10:30:15',
+  '2026-05-04',
+  '04/05/2026 10:30',
+  'Mon May 04 2026 10:30:15 GMT+0200',
+  'yesterday',
+  '2026-02-31T10:30:15Z',
+  '2026-13-01T10:30:15Z',
+  0,
+  1,
+  -5,
+  20_260_504,
+  1.5e15,
+  true,
+  {},
+  [],
+])('%s is no time: the next field counts, else the time of arrival, and both are reported', (timestamp) => {
+  const problem = { field: 'timestamp', reason: 'unreadable_time' };
+  expect(readEventTime({ timestamp }, nowMs)).toEqual({ atMs: nowMs, problems: [problem] });
+  const originalTimestamp = '2026-05-04T10:30:15.250Z';
+  expect(readEventTime({ timestamp, originalTimestamp }, nowMs)).toEqual({ atMs: at, problems: [problem] });
+});
+
+test('a time in the future is the time of arrival, and is reported if a clock can hardly be that much ahead', () => {
+  const soon = new Date(nowMs + 30_000).toISOString();
+  const later = new Date(nowMs + 86_400_000).toISOString();
+  expect(readEventTime({ timestamp: soon }, nowMs)).toEqual({ atMs: nowMs, problems: [] });
+  expect(readEventTime({ timestamp: later }, nowMs)).toEqual({
+    atMs: nowMs,
+    problems: [{ field: 'timestamp', reason: 'future_time' }],
+  });
+});
+
+test('an event without a time happened when it arrived', () => {
+  for (const timestamp of [undefined, null, ''])
+    expect(readEventTime({ timestamp }, nowMs)).toEqual({ atMs: nowMs, problems: [] });
+});
