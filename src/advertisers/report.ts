@@ -1,6 +1,5 @@
 import type { CatalogStore } from '../catalog/store.ts';
 import type { Work } from '../management/unit-of-work.ts';
-import type { Metrics } from '../reports/metrics.ts';
 import type { ReportService } from '../reports/service.ts';
 import { readCampaigns, readCarriers } from './scope.ts';
 
@@ -55,9 +54,15 @@ export async function readReport(
         date: { id: null, name: time },
         publisher: { id: publisherId, name: publisherName },
       }[by];
-      const key = `${named.id ?? named.name} ${currency}`;
-      const line = lines.get(key) ?? { ...named, currency, sums: noSums() };
-      lines.set(key, { ...line, sums: added(line.sums, metrics) });
+      const add = (of: string, part: Partial<Sums>): void => {
+        const key = `${named.id ?? named.name} ${of}`;
+        const line = lines.get(key) ?? { ...named, currency: of, sums: noSums() };
+        lines.set(key, { ...line, sums: added(line.sums, part) });
+      };
+      // Counts stand in the line of the campaign's currency; what was booked in another has a line of its own.
+      add(currency, { impressions: metrics.impressions, clicks: metrics.clicks, conversions: metrics.conversions });
+      for (const { currency: booked, revenueMicros, unbilledMicros } of metrics.money)
+        add(booked, { revenue_micros: revenueMicros, unbilled_micros: unbilledMicros });
     }
   }
   return [...lines.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -65,5 +70,7 @@ export async function readReport(
 
 const noSums = (): Sums => ({ impressions: 0, clicks: 0, conversions: 0, revenue_micros: 0, unbilled_micros: 0 });
 
-const added = (sums: Sums, metrics: Metrics): Sums =>
-  Object.fromEntries(Object.entries(sums).map(([name, value]) => [name, value + metrics[name as keyof Sums]])) as Sums;
+const added = (sums: Sums, part: Partial<Sums>): Sums =>
+  Object.fromEntries(
+    Object.entries(sums).map(([name, value]) => [name, value + (part[name as keyof Sums] ?? 0)]),
+  ) as Sums;

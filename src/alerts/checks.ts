@@ -8,7 +8,6 @@ import { findRefusedMessages } from '../messages/store.ts';
 import { transaction } from '../platform/db/pool.ts';
 import { hourMs } from '../platform/lib/time.ts';
 import { findPlacementDrops, type PlacementDrop } from '../reports/placement-drops.ts';
-import { currencyOf } from '../reports/service.ts';
 import type { AlertFact } from './kinds.ts';
 import { recordAlerts, recordLasting } from './record.ts';
 
@@ -126,14 +125,13 @@ export async function checkPlacements({ pool, catalog, now }: CheckDeps): Promis
     await executor.query(lockSql);
     const drops = await findPlacementDrops(executor, { publisherIds, nowMs, hours: comparedHours });
     if (drops === null) return;
-    const facts = drops.map((drop) => factOf(drop, currencyOf(catalog.current(), drop.publisherId), nowMs));
+    const facts = drops.map((drop) => factOf(drop, nowMs));
     await recordLasting(executor, ['placement.fill_rate', 'placement.revenue'], { facts }, nowMs);
   });
 }
 
 const factOf = (
-  { publisherId, metric, placement, now, before }: PlacementDrop,
-  currency: string | null,
+  { publisherId, metric, placement, now, before, currency }: PlacementDrop,
   nowMs: number,
 ): AlertFact => ({
   publisherId,

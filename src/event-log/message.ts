@@ -32,6 +32,7 @@ const isMessage = TypeCompiler.Compile(
         atMs: Type.Integer({ minimum: 0, maximum: 8.64e15 }),
         suspicious: Type.Union([Type.Literal('bot'), Type.Literal('qr'), Type.Null()]),
         revenueMicros: Type.Integer(),
+        currency: Type.Optional(Type.String({ pattern: '^[A-Z]{3}$' })),
         name: Type.Optional(Type.String()),
         optOutDays: Type.Optional(Type.Union([int32, Type.Null()])),
       }),

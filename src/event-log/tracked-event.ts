@@ -16,6 +16,8 @@ export type StoredEvent<Kind extends EventKind> = {
   suspicious: Extract<(typeof suspicions)[number], 'bot' | 'qr'> | null;
   /** Revenue unless it is suspicious, in millionths of the campaign's currency. */
   revenueMicros: number;
+  /** That of the campaign when it happened; absent in messages of earlier releases, which had no revenue in others. */
+  currency?: string;
   /** Of an own event. */
   name?: string;
 };

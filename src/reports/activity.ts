@@ -1,6 +1,17 @@
 import type { Executor } from '../platform/db/pool.ts';
 import { hourMs } from '../platform/lib/time.ts';
-import { type MetricName, type Metrics, metricColumns, metricNames } from './metrics.ts';
+import {
+  addMoney,
+  type MetricName,
+  type Metrics,
+  type MoneySum,
+  metricColumns,
+  metricNames,
+  moneyColumns,
+  sumOf,
+  withMoney,
+} from './metrics.ts';
+import { moneyOf } from './query/query.ts';
 import { dimensionBits } from './rollup/grains.ts';
 
 /** The sums of one minute. */
@@ -17,9 +28,21 @@ export async function queryLiveMinutes(
 where publisher_id = $1 and minute > $2::timestamptz and minute <= $3::timestamptz order by minute`,
     values: [publisherId, new Date(nowMs - minutes * 60_000), new Date(nowMs)],
   });
+  const paid = await executor.query<Record<string, string>>({
+    name: 'live_money',
+    text: `select extract(epoch from minute)::bigint as start_s, currency, ${moneyColumns} from minute_money
+where publisher_id = $1 and minute > $2::timestamptz and minute <= $3::timestamptz`,
+    values: [publisherId, new Date(nowMs - minutes * 60_000), new Date(nowMs)],
+  });
+  const money = new Map<string, MoneySum[]>();
+  for (const row of paid.rows)
+    money.set(String(row.start_s), addMoney([money.get(String(row.start_s)) ?? [], [moneyOf(row)]]));
   return rows.map((row) => ({
     startMs: Number(row.start_s) * 1000,
-    metrics: Object.fromEntries(metricNames.map((name) => [name, Number(row[name])])) as Metrics,
+    metrics: withMoney(
+      { ...sumOf([]), ...Object.fromEntries(metricNames.map((name) => [name, Number(row[name])])) },
+      money.get(String(row.start_s)) ?? [],
+    ),
   }));
 }
 

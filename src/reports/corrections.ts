@@ -1,17 +1,22 @@
 import type { Executor } from '../platform/db/pool.ts';
 import {
   addMetricsSql,
+  addMoneySql,
   countNames,
   eachMetric,
+  hasMoney,
   metricColumns,
   metricsOfEventsSql,
+  moneyColumns,
   moneyMetrics,
+  moneySumsSql,
   sumSql,
 } from './metrics.ts';
 import { allEventsSql, countedEventsSql, isRolledUp } from './rollup/events.ts';
 import { blockRollups } from './rollup/lock.ts';
 import {
   customGrains,
+  customMoneyKey,
   customRollupKey,
   isRebucketed,
   otherValue,
@@ -49,11 +54,39 @@ erased_sums as ( -- what the sessions have counted under their values
   where kind <> 'served' and attribute.value <> '${otherValue}'
   group by 1, 2, 3, 4, 5
 ),
+erased_money as (
+  select publisher_id, attribute.key, grain, date_trunc(unit, at, zone) as bucket, attribute.value, currency,
+    ${moneySumsSql}
+  from zoned_events cross join lateral jsonb_each_text(custom) as attribute cross join ${customGrains}
+  where ${hasMoney} and attribute.value <> '${otherValue}'
+  group by 1, 2, 3, 4, 5, 6
+),
 moved as materialized ( -- of each row what moves to \`other\`, and whether nothing is left
   select ${columnsOf('kept')}, ${moneyMetrics.map((name) => `erased_sums.${name}`).join(', ')},
     ${countNames.map((name) => `least(kept.${name}, erased_sums.${name}) as ${name}`).join(', ')},
     ${countNames.map((name) => `kept.${name} <= erased_sums.${name}`).join(' and ')} as is_last
   from erased_sums join custom_rollups kept using (${customRollupKey})
+),
+money_moved as materialized (
+  select ${customMoneyKey}, is_last, ${moneyMetrics
+    .map((name) => `case when is_last then kept.${name} else coalesce(erased_money.${name}, 0) end as ${name}`)
+    .join(', ')}
+  from (select ${customRollupKey}, is_last from moved) as moved join custom_rollup_money kept using (${customRollupKey})
+  left join erased_money using (${customMoneyKey})
+),
+money_reduced as (
+  update custom_rollup_money kept set ${moneyMetrics.map((name) => `${name} = kept.${name} - money_moved.${name}`).join(', ')}
+  from money_moved where ${isSameRow('kept', 'money_moved')} and kept.currency = money_moved.currency and not is_last
+),
+money_deleted as (
+  delete from custom_rollup_money kept using money_moved
+  where ${isSameRow('kept', 'money_moved')} and kept.currency = money_moved.currency and is_last
+),
+other_money_written as (
+  insert into custom_rollup_money as kept (${customMoneyKey}, ${moneyColumns})
+  select publisher_id, key, grain, bucket, '${otherValue}', currency, ${moneySumsSql}
+  from money_moved group by publisher_id, key, grain, bucket, currency
+  on conflict (${customMoneyKey}) do update set ${addMoneySql}
 ),
 counted_attributes as ( -- attributes of the sessions that are reported
   select distinct (at at time zone 'UTC')::date as day, publisher_id, attribute.key, session_id

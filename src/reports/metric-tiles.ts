@@ -5,12 +5,11 @@ import { dayMs } from '../platform/lib/time.ts';
 import { drawnChart } from '../shell/chart.ts';
 import { card, link, table } from '../shell/components.ts';
 import { moneyFormat } from '../shell/money.ts';
-import { type Metrics, sumOf } from './metrics.ts';
+import { currenciesOf, inCurrency, type Metrics, sumOf } from './metrics.ts';
 import { changeText, formatted } from './pages/explorer/charts.ts';
 import {
   type FormatMoney,
   formatMetric,
-  formatOfView,
   hasValue,
   isKnownBy,
   metricOf,
@@ -19,15 +18,15 @@ import {
 import { namesOf, valueText } from './pages/explorer/names.ts';
 import { dayText } from './pages/explorer/periods.ts';
 import type { ActivityRow } from './query/types.ts';
-import { type MetricsView, metricsView } from './view.ts';
+import { viewValue } from './view.ts';
 
 const tileMetrics = ['sessions', 'impressions', 'clicks', 'ctr', 'revenue', 'fill_rate'].map(metricOf);
 
 const tile = (text: string, value: string, below?: Html): Html =>
   html`<div class="stat"><span>${text}</span><strong>${value}</strong>${below}</div>`;
 
-export function metricTiles(total: MetricsView, money: FormatMoney): Html {
-  const tiles = tileMetrics.map((metric) => tile(metric.text, formatOfView(metric, total, money)));
+export function metricTiles(total: Metrics, money: FormatMoney): Html {
+  const tiles = tileMetrics.map((metric) => tile(metric.text, formatted(metric, total, 'time', money)));
   return html`<div class="stats">${tiles}</div>`;
 }
 
@@ -51,29 +50,46 @@ type Days = { rows: readonly ActivityRow[] /** The first day, as yyyy-mm-dd. */;
 export function charts({ rows, from, count }: Days, currency: string | null): Html {
   const byDay = withEmptyDays(rows, from, count);
   const times = byDay.map(({ time }) => ({ text: dayText(time), atMs: Date.parse(time) }));
-  const money = moneyFormat(currency);
   const chart = (caption: string, metrics: readonly ReportMetric[]): Html => {
     const [first = metricOf('')] = metrics;
     return drawnChart({
       ...{ caption, heading: t('layout.day'), times },
-      series: metrics.map(({ name, text }) => ({ label: text, values: byDay.map((day) => day.metrics[name] ?? 0) })),
-      style: first.kind === 'money' ? { currency } : first.kind,
-      format: (value) => formatMetric(first, value, money),
+      series: metrics.map(({ name, text }) => ({
+        label: text,
+        values: byDay.map((day) => viewValue(name, day.metrics)),
+      })),
+      style: first.kind as 'count',
+      format: (value) => formatMetric(first, value, String),
     });
   };
   const activity = chart(t('reports.activityByDay'), ['sessions', 'impressions', 'clicks'].map(metricOf));
-  const revenue = chart(t('reports.revenueByDay'), [metricOf('revenue')]);
+  const revenue = drawnChart({
+    ...{ caption: t('reports.revenueByDay'), heading: t('layout.day'), times },
+    ...revenueLines(byDay, currency),
+  });
   return html`${card(t('reports.activity'), activity)}${card(t('metrics.revenue'), revenue)}`;
 }
 
+/** One line for each currency. */
+function revenueLines(byDay: readonly { metrics: Metrics }[], currency: string | null) {
+  const metric = metricOf('revenue');
+  const found = currenciesOf(byDay.map(({ metrics }) => metrics));
+  const lines = found.length > 0 ? found : [currency];
+  const only = lines.length > 1 ? null : (lines[0] ?? null);
+  return {
+    series: lines.map((one) => ({
+      label: lines.length > 1 ? `${metric.text} (${one})` : metric.text,
+      values: byDay.map(({ metrics }) => viewValue('revenue', one === null ? metrics : inCurrency(metrics, one))),
+    })),
+    style: { currency: only },
+    format: (value: number) => formatMetric(metric, value, moneyFormat(only)),
+  };
+}
+
 /** A day without activity has no row; in a chart it is zero. */
-function withEmptyDays(
-  rows: readonly ActivityRow[],
-  from: string,
-  days: number,
-): { time: string; metrics: MetricsView }[] {
-  const byDay = new Map(rows.map(({ time, metrics }) => [time, metricsView(metrics)]));
-  const none = metricsView(sumOf([]));
+function withEmptyDays(rows: readonly ActivityRow[], from: string, days: number): { time: string; metrics: Metrics }[] {
+  const byDay = new Map(rows.map(({ time, metrics }) => [time, metrics]));
+  const none = sumOf([]);
   const startMs = Date.parse(`${from}T00:00:00Z`);
   return Array.from({ length: days }, (_, index) => {
     const time = new Date(startMs + index * dayMs).toISOString().slice(0, 10);
@@ -110,8 +126,7 @@ export function breakdown(
 ): Html {
   const shown = tileMetrics.filter((metric) => isKnownBy(metric, by));
   const cells = groups.map(({ value, metrics: sums }) => {
-    const total = metricsView(sums);
-    return [nameOf(value), ...shown.map((metric) => formatOfView(metric, total, money))];
+    return [nameOf(value), ...shown.map((metric) => formatted(metric, sums, by, money))];
   });
   const columns = [{ text: t(`dimensions.${by}`) }, ...shown.map(({ text }) => ({ text, numeric: true }))];
   return html`<h2 class="section">${title}</h2>${table(title, columns, cells)}`;

@@ -1,4 +1,5 @@
 import type { Executor } from '../platform/db/pool.ts';
+import { getOrInsert } from '../platform/lib/get-or-insert.ts';
 import { dayMs, hourMs } from '../platform/lib/time.ts';
 import { dimensionBits } from './rollup/grains.ts';
 
@@ -9,6 +10,8 @@ export type PlacementDrop = {
   metric: 'fill_rate' | 'revenue';
   now: number;
   before: number;
+  /** Of revenue, which is compared by currency; null: of no amount. */
+  currency: string | null;
 };
 
 /** Fewer say nothing (count): sessions of last week and of now for a fill rate, clicks and conversions for revenue. */
@@ -19,12 +22,15 @@ type Row = {
   placement: string;
   sessions: string;
   filled: string;
-  revenue: string;
   sessions_before: string;
   filled_before: string;
   paid_before: string;
-  revenue_before: string;
 };
+
+type RevenueRow = { publisher_id: number; placement: string; currency: string; now: string; before: string };
+
+const keyOf = ({ publisher_id, placement }: { publisher_id: number; placement: string }): string =>
+  `${publisher_id} ${placement}`;
 
 const sum = (column: string, isBefore: boolean): string =>
   `coalesce(sum_exact(${column}) filter (where bucket ${isBefore ? '<' : '>='} $2), 0)`;
@@ -50,7 +56,6 @@ export async function findPlacementDrops(
     `select publisher_id, placement,
       ${sum('sessions', false)} as sessions, ${sum('sessions', true)} as sessions_before,
       ${sum('filled_sessions', false)} as filled, ${sum('filled_sessions', true)} as filled_before,
-      ${sum('revenue_micros', false)} as revenue, ${sum('revenue_micros', true)} as revenue_before,
       ${sum('clicks + conversions', true)} as paid_before
     from rollups
     where publisher_id = any($1::integer[]) and grain = ${dimensionBits.placement}
@@ -58,18 +63,32 @@ export async function findPlacementDrops(
     group by publisher_id, placement`,
     [publisherIds, start, end, ago(start), ago(end)],
   );
-  return rows.flatMap(dropsOf);
+  const paid = await executor.query<RevenueRow>(
+    `select publisher_id, placement, currency, ${sum('revenue_micros', false)} as now, ${sum('revenue_micros', true)} as before
+    from rollup_money
+    where publisher_id = any($1::integer[]) and grain = ${dimensionBits.placement}
+      and (bucket > $2 and bucket <= $3 or bucket > $4 and bucket <= $5)
+    group by publisher_id, placement, currency order by currency`,
+    [publisherIds, start, end, ago(start), ago(end)],
+  );
+  const revenue = new Map<string, RevenueRow[]>();
+  for (const row of paid.rows) getOrInsert(revenue, keyOf(row), () => []).push(row);
+  return rows.flatMap((row) => dropsOf(row, revenue.get(keyOf(row)) ?? []));
 }
 
-function dropsOf(row: Row): PlacementDrop[] {
+function dropsOf(row: Row, revenue: readonly RevenueRow[]): PlacementDrop[] {
   const { publisher_id: publisherId, placement } = row;
   const of = (name: keyof Row): number => Number(row[name]);
   const drops: PlacementDrop[] = [];
-  const add = (metric: PlacementDrop['metric'], now: number, before: number): void => {
-    if (before > 0 && now <= before / 2) drops.push({ publisherId, placement, metric, now, before });
+  const add = (metric: PlacementDrop['metric'], now: number, before: number, currency: string | null): void => {
+    if (before > 0 && now <= before / 2) drops.push({ publisherId, placement, metric, now, before, currency });
   };
   if (of('sessions_before') >= minSessionsBefore && of('sessions') >= minSessions)
-    add('fill_rate', of('filled') / of('sessions'), of('filled_before') / of('sessions_before'));
-  if (of('paid_before') >= minPaidBefore) add('revenue', of('revenue') / 1e6, of('revenue_before') / 1e6);
+    add('fill_rate', of('filled') / of('sessions'), of('filled_before') / of('sessions_before'), null);
+  if (of('paid_before') < minPaidBefore) return drops;
+  // A placement has one alert of revenue: that of the currency that fell furthest.
+  const fall = ({ now, before }: RevenueRow): number => (Number(before) > 0 ? Number(now) / Number(before) : 1);
+  const [most] = [...revenue].sort((a, b) => fall(a) - fall(b));
+  if (most !== undefined) add('revenue', Number(most.now) / 1e6, Number(most.before) / 1e6, most.currency);
   return drops;
 }

@@ -1,3 +1,4 @@
+import { loadExchangeRates } from '../catalog/exchange-rates.ts';
 import { payoutOf } from '../catalog/provisioning.ts';
 import type { Publisher, Snapshot } from '../catalog/types.ts';
 import { createFailFast } from '../platform/db/health.ts';
@@ -7,6 +8,7 @@ import type { KeyResources } from '../platform/http/key-restrictions.ts';
 import { createLimiter } from '../platform/lib/fair-limiter.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
+import { type ConvertedTotal, convertTotal } from './converted.ts';
 import { type Metrics, sumOf, withoutSessions } from './metrics.ts';
 import { type Explored, type ExploreQuery, explore, exploreTop, type TopQuery } from './query/explore.ts';
 import { queryActivity } from './query/query.ts';
@@ -20,6 +22,8 @@ export type ActivityReport = ReportRequest & {
   rows: readonly ActivityRow[];
   /** Of all that passes the filters. A session counts once; where sums cannot tell, its number is NaN. */
   totals: Metrics;
+  /** The totals in the reporting currency; null: a rate is missing; absent: there is no such currency. */
+  converted?: ConvertedTotal | null;
 };
 
 type AskedBy = {
@@ -93,8 +97,10 @@ export function createReportService({
       const totals = addsUp(query)
         ? sumOf(rows)
         : sumOf(await queryActivity(executor, { ...query, groupBy: [], aggregatedBy: 'day' }, maxRows));
+      const converted = await convertedOf(executor, publisher, query);
       return {
         ...request,
+        ...converted,
         rows: addsUpSessions(query) ? rows.map((row) => ({ ...row, metrics: withoutSessions(row.metrics) })) : rows,
         totals: addsUpSessions({ ...query, groupBy: [] }) ? withoutSessions(totals) : totals,
       };
@@ -131,6 +137,18 @@ export function createReportService({
   };
 }
 
+/** The total in the reporting currency, from the money of each day. */
+async function convertedOf(
+  executor: Executor,
+  { id, reportingCurrency }: Publisher,
+  query: ActivityQuery,
+): Promise<Pick<ActivityReport, 'converted'>> {
+  if (reportingCurrency === null) return {};
+  const days = await queryActivity(executor, { ...query, groupBy: [], aggregatedBy: 'day' }, maxRows);
+  const money = days.map(({ time, metrics }) => ({ day: time.slice(0, 10), money: metrics.money }));
+  return { converted: convertTotal(money, await loadExchangeRates(executor, id), reportingCurrency) };
+}
+
 /** Whether the rows add up to the totals: not where they count a session per offer, or omit those without the key. */
 const addsUp = ({ groupBy, filters, customValues }: ActivityQuery): boolean =>
   (!groupBy.includes('custom') || customValues !== null) &&
@@ -147,7 +165,21 @@ async function isKnownKey(executor: Executor, publisherId: number, key: string):
   return rows[0]?.known ?? false;
 }
 
-/** The currency of the campaigns provisioned to the publisher; null for several, whose amounts are just added. */
+/**
+ * The single currency of sums: that of their money; where there is none, that of the publisher's campaigns.
+ * @returns null: there are several
+ */
+export function singleCurrencyOf(
+  sums: readonly { metrics: Metrics }[],
+  snapshot: Snapshot,
+  publisherId: number,
+): string | null {
+  const currencies = new Set(sums.flatMap(({ metrics }) => metrics.money.map(({ currency }) => currency)));
+  if (currencies.size === 0) return currencyOf(snapshot, publisherId);
+  return currencies.size === 1 ? ([...currencies][0] ?? null) : null;
+}
+
+/** The currency of the campaigns provisioned to the publisher; null: they have several. */
 export function currencyOf({ offers }: Snapshot, publisherId: number): string | null {
   const currencies = new Set<string>();
   for (const { campaign } of offers.values())

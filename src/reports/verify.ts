@@ -1,9 +1,9 @@
 import type pg from 'pg';
-import { metricNames, sumsSql } from './metrics.ts';
+import { hasMoney, metricNames, moneyMetrics, moneySumsSql, sumsSql } from './metrics.ts';
 import { allEventsSql, isRolledUp, longestDays } from './rollup/events.ts';
 import { weekBit } from './rollup/grains.ts';
-import { computedSumsCtes, customGrains, reconciliationKey, rollupKey } from './rollup/statement.ts';
-import { weekStartSql, weeksOfDaysSql } from './rollup/weeks.ts';
+import { computedSumsCtes, customGrains, moneyKey, reconciliationKey, rollupKey } from './rollup/statement.ts';
+import { moneyWeeksOfDaysSql, weekStartSql, weeksOfDaysSql } from './rollup/weeks.ts';
 
 /** A stored sum that differs from the raw rows: `column: stored → computed` for each count that differs. */
 export type Difference = { rollup: string; differences: string[] };
@@ -44,6 +44,15 @@ const rollups: Kind = {
   computed: `select * from grain_sums where grain < ${weekBit} and ${inDays}`,
 };
 
+const money: Kind = {
+  key: moneyKey,
+  counts: moneyMetrics,
+  isRight: isEqual,
+  events: eventsOfDays,
+  stored: `select * from rollup_money where grain < ${weekBit} and ${inDays}`,
+  computed: `select * from money_sums where grain < ${weekBit} and ${inDays}`,
+};
+
 const firstWeek = weekStartSql(`($1::date::timestamp at time zone 'UTC')`);
 const afterLast = `($2::date + 1)::timestamp at time zone 'UTC'`;
 
@@ -55,6 +64,12 @@ const weeks: Kind = {
   events: eventsOfDays,
   stored: `select * from rollups where grain >= ${weekBit} and bucket >= ${firstWeek} and bucket < ${afterLast}`,
   computed: weeksOfDaysSql(`bucket >= ${firstWeek} and ${weekStartSql('bucket')} < ${afterLast}`),
+};
+
+const moneyWeeks: Kind = {
+  ...money,
+  stored: `select * from rollup_money where grain >= ${weekBit} and bucket >= ${firstWeek} and bucket < ${afterLast}`,
+  computed: moneyWeeksOfDaysSql(`bucket >= ${firstWeek} and ${weekStartSql('bucket')} < ${afterLast}`),
 };
 
 const customKey = 'publisher_id, key, grain, bucket';
@@ -70,6 +85,20 @@ const customRollups: Kind = {
 select * from (
   select publisher_id, key, grain, date_trunc(unit, quarter_hour, zone) as bucket, ${sumsSql}
   from named_sums cross join ${customGrains} group by 1, 2, 3, 4
+) as summed where ${inDays}`,
+};
+
+const customMoney: Kind = {
+  key: `${customKey}, currency`,
+  counts: moneyMetrics,
+  isRight: isEqual,
+  events: eventsOfDays,
+  stored: `select ${customKey}, currency, ${moneySumsSql} from custom_rollup_money where ${inDays}
+    group by ${customKey}, currency`,
+  computed: `
+select * from (
+  select publisher_id, key, grain, date_trunc(unit, quarter_hour, zone) as bucket, currency, ${moneySumsSql}
+  from named_sums cross join ${customGrains} where ${hasMoney} group by 1, 2, 3, 4, 5
 ) as summed where ${inDays}`,
 };
 
@@ -107,7 +136,7 @@ export async function verifyRollups(client: pg.ClientBase, from: string, to: str
   try {
     await client.query("set local work_mem = '256MB'; set local jit = off");
     const all: Verification = { compared: 0, differences: [] };
-    for (const kind of [rollups, weeks, customRollups, reconciliation]) {
+    for (const kind of [rollups, money, weeks, moneyWeeks, customRollups, customMoney, reconciliation]) {
       const { rows } = await client.query<{ compared: number; wrong: WrongRow[] }>(compareSql(kind), [from, to]);
       all.compared += rows[0]?.compared ?? 0;
       all.differences.push(...(rows[0]?.wrong ?? []).map((row) => toDifference(row, kind)));

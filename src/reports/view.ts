@@ -1,5 +1,5 @@
 import { csvCell } from '../platform/lib/csv.ts';
-import { countNames, type Metrics } from './metrics.ts';
+import { countNames, type Metrics, type MoneySum, withMoney } from './metrics.ts';
 import { createWriter } from './query/byte-writer.ts';
 import type { ActivityRow, ReportRequest } from './query/types.ts';
 
@@ -39,17 +39,53 @@ const columnOf = new Map(columns.map((column) => [column.name, column]));
 /** One value of the view, by its name. */
 export const viewValue = (name: string, metrics: Metrics): number => columnOf.get(name)?.of(metrics) ?? 0;
 
+/** Money in one currency, as it is answered. */
+export type MoneyView = { currency: string; revenue: number; unbilled: number };
+
+export const moneyView = (money: readonly MoneySum[]): MoneyView[] =>
+  money.map(({ currency, revenueMicros, unbilledMicros }) => ({
+    currency,
+    revenue: revenueMicros / unit,
+    unbilled: unbilledMicros / unit,
+  }));
+
+/**
+ * The currency of the single amounts of a row: its own if it has one, else that of the whole report; null: it has
+ * several, or it has none and the report has several.
+ */
+export function currencyOfRow({ money }: Metrics, reportCurrency: string | null): string | null {
+  if (money.length === 0) return reportCurrency;
+  return money.length === 1 ? (money[0]?.currency ?? null) : null;
+}
+
+/** The metrics; single amounts are null where there is not exactly one currency. */
+export const amountsView = (metrics: Metrics, reportCurrency: string | null): Record<string, unknown> => {
+  const currency = currencyOfRow(metrics, reportCurrency);
+  const view = metricsView(metrics);
+  const amounts = currency === null ? { revenue: null, unbilled: null, rpm: null } : {};
+  return { ...view, ...amounts, currency, revenue_by_currency: moneyView(metrics.money) };
+};
+
 type Pieces = Generator<Buffer, void, undefined>;
 
-const members = columns.map(({ name, of }) => ({ key: Buffer.from(`,${JSON.stringify(name)}:`), of }));
+/** Metrics that are amounts of one currency. */
+const moneyViewNames: ReadonlySet<string> = new Set(['revenue', 'unbilled', 'rpm']);
+
+const members = columns.map(({ name, of }) => ({ name, key: Buffer.from(`,${JSON.stringify(name)}:`), of }));
 const unknown = Buffer.from('null');
+/** The members of an object, after others. */
+const moneyBytes = (json: string): Buffer => Buffer.from(`,${json.slice(1, -1)}`);
 const [comma, endOfItem, endOfLine] = [Buffer.from(','), Buffer.from('}'), Buffer.from('\r\n')];
 
 /**
  * Rows as items of a JSON array, piece by piece: each with its day, by the hour also its hour, the dimensions under the
  * names they were requested by, and the metrics.
  */
-export function* toJsonItems({ query, names }: ReportRequest, rows: readonly ActivityRow[]): Pieces {
+export function* toJsonItems(
+  { query, names }: ReportRequest,
+  rows: readonly ActivityRow[],
+  reportCurrency: string | null,
+): Pieces {
   const writer = createWriter();
   const timeBytes = memoise((time: string) => {
     const hour = query.aggregatedBy === 'hour' ? `,"hour":"${time}"` : '';
@@ -65,39 +101,61 @@ export function* toJsonItems({ query, names }: ReportRequest, rows: readonly Act
     writer.put(timeBytes(time));
     for (let index = 0; index < group.length; index++)
       writer.put((groupBytes[index] as ToBytes)(group[index] as string | number));
-    for (const { key, of } of members) {
-      const value = of(metrics);
+    const currency = currencyOfRow(metrics, reportCurrency);
+    for (const { name, key, of } of members) {
+      const value = currency === null && moneyViewNames.has(name) ? Number.NaN : of(metrics);
       writer.put(key);
       if (Number.isNaN(value)) writer.put(unknown);
       else writer.number(value);
     }
+    writer.put(moneyBytes(JSON.stringify({ currency, revenue_by_currency: moneyView(metrics.money) })));
     writer.put(endOfItem);
     if (writer.isFull()) yield writer.take();
   }
   yield writer.take();
 }
 
-/** Rows as CSV (RFC 4180), piece by piece. Text that a spreadsheet may take for a formula gets an apostrophe first. */
-export function* toCsv({ query, names }: ReportRequest, rows: readonly ActivityRow[]): Pieces {
+/**
+ * Rows as CSV (RFC 4180), piece by piece. A row with several currencies has a line for each: the first one has the
+ * counts, so that columns can be added up; the others have only amounts. Text that a spreadsheet may take for a formula
+ * gets an apostrophe first.
+ */
+export function* toCsv(
+  { query, names }: ReportRequest,
+  rows: readonly ActivityRow[],
+  reportCurrency: string | null,
+): Pieces {
   const writer = createWriter();
   const byHour = query.aggregatedBy === 'hour';
   const timeBytes = memoise((time: string) => Buffer.from(byHour ? `${time.slice(0, 10)},${time}` : time));
   const cellBytes = memoise((value: string | number) => Buffer.from(`,${csvCell(value)}`));
-  writer.put(Buffer.from(['date', ...(byHour ? ['hour'] : []), ...names, ...viewNames].map(csvCell).join(',')));
+  writer.put(
+    Buffer.from(['date', ...(byHour ? ['hour'] : []), ...names, ...viewNames, 'currency'].map(csvCell).join(',')),
+  );
   writer.put(endOfLine);
-  for (const { time, group, metrics } of rows) {
+  const line = ({ time, group }: ActivityRow, metrics: Metrics, only: ReadonlySet<string> | null): void => {
+    const currency = currencyOfRow(metrics, reportCurrency);
     writer.put(timeBytes(time));
     for (const value of group) writer.put(cellBytes(value));
-    for (const { of } of columns) {
-      const value = of(metrics);
+    for (const { name, of } of columns) {
+      const isAmount = moneyViewNames.has(name);
+      const value = (only !== null && !only.has(name)) || (currency === null && isAmount) ? Number.NaN : of(metrics);
       writer.put(comma);
       if (!Number.isNaN(value)) writer.number(value);
     }
+    writer.put(cellBytes(currency ?? ''));
     writer.put(endOfLine);
+  };
+  for (const row of rows) {
+    const [first, ...others] = row.metrics.money;
+    line(row, first === undefined ? row.metrics : withMoney(row.metrics, [first]), null);
+    for (const money of others) line(row, withMoney(row.metrics, [money]), furtherAmounts);
     if (writer.isFull()) yield writer.take();
   }
   yield writer.take();
 }
+
+const furtherAmounts: ReadonlySet<string> = new Set(['revenue', 'unbilled']);
 
 type ToBytes = (value: string | number) => Buffer;
 

@@ -8,7 +8,7 @@ const format = perLocale(
     ),
 );
 
-/** Writes amounts in a currency; null: campaigns pay in several, whose amounts are added as they are. */
+/** Writes amounts in a currency; null: as plain numbers, beside which their currency is named. */
 export const moneyFormat =
   (currency: string | null): ((value: number) => string) =>
   (value) =>

@@ -9,7 +9,7 @@ import type { TokenClaims } from '../platform/security/tracking-token.ts';
 
 /** The columns of `events` that a statement gives, in the order of `rowsSql`. */
 export const eventColumns =
-  'day, session_id, offer_id, kind, publisher_id, campaign_id, position, at, suspicious, revenue_micros';
+  'day, session_id, offer_id, kind, publisher_id, campaign_id, position, at, suspicious, revenue_micros, currency';
 
 /*
  * The rows of a batch, from an array for each column. Unnested in the select list they are read in lock-step, row by
@@ -19,7 +19,7 @@ export const rowsSql = `
   select unnest($1::date[]) as day, unnest($2::uuid[]) as session_id, unnest($3::integer[]) as offer_id,
     unnest($4::text[]) as kind, unnest($5::integer[]) as publisher_id, unnest($6::integer[]) as campaign_id,
     unnest($7::smallint[]) as position, unnest($8::timestamptz[]) as at, unnest($9::text[]) as suspicious,
-    unnest($10::bigint[]) as revenue_micros`;
+    unnest($10::bigint[]) as revenue_micros, unnest($11::text[]) as currency`;
 
 /*
  * Consistent lock order: every batch inserts in the order of the primary key, so that two batches with the same events
@@ -49,6 +49,7 @@ export const rowValues = (events: readonly AnyEvent[]): Values => [
   timestamps(events, ({ atMs }) => atMs),
   texts(events, ({ suspicious }) => suspicious),
   bigints(events, ({ revenueMicros }) => revenueMicros || null),
+  texts(events, ({ revenueMicros, currency }) => (revenueMicros === 0 ? null : (currency ?? null))),
 ];
 
 /** The days of a batch. With the list of them the planner leaves out all other partitions. */

@@ -40,7 +40,7 @@ with given as (
   returning id
 ), booked as (${bookSql(`
   select day, session_id, id, publisher_id, offer_id, campaign_id, to_timestamp(booked_at_ms / 1000),
-    case when void then -1 else 1 end, payout_micros, unbilled_micros
+    case when void then -1 else 1 end, payout_micros, unbilled_micros, currency
   from given join added using (id)
   where suspicious is null`)}
 ), ${deliverySql(2, 'added')}

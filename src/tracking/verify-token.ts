@@ -58,6 +58,7 @@ export function createTokenVerifier({
       atMs,
       suspicious: isFromRobot ? 'bot' : claims.sessionId === null ? 'qr' : null,
       revenueMicros: eventRevenueMicros(kind, offer.campaign, claims.publisherId),
+      currency: offer.campaign.payout.currency,
     };
     if (kind === 'own') event.name = name as string;
     const isSpeculative = method !== 'GET' || isPrefetch(headers);

@@ -75,6 +75,7 @@ export const tables: Record<string, Ownership> = {
   campaigns: {
     owner: 'catalog',
     readers: {
+      reports: 'rows of earlier releases do not name their currency, which is that of the campaign',
       drafts: 'a draft names its campaign; an advertiser proposes for its own alone',
       advertisers: 'an advertiser sees its own campaigns alone',
       coupons: codeOfAdvertiser,
@@ -194,6 +195,7 @@ export const tables: Record<string, Ownership> = {
   delivery_queue: { owner: 'webhooks', readers: { dashboard: 'the system page shows the size of the queue' } },
   webhook_endpoints: { owner: 'webhooks', readers: { demo: "the demo's receiver verifies with its own secret" } },
   ...owned('reports', [
+    ...['custom_rollup_money', 'minute_money', 'rollup_money'],
     ...['custom_rollups', 'custom_values', 'minute_rollups', 'reconciliation', 'report_schedules'],
     ...['rollup_progress', 'rollup_publishers', 'rollups', 'saved_reports'],
   ]),

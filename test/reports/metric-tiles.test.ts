@@ -2,10 +2,9 @@ import { expect, test } from 'vitest';
 import { asReader } from '../../src/platform/i18n/reader.ts';
 import { metricTiles, todayTiles } from '../../src/reports/metric-tiles.ts';
 import { sumOf } from '../../src/reports/metrics.ts';
-import { metricsView } from '../../src/reports/view.ts';
 
 const tilesOf = (counts: Partial<ReturnType<typeof sumOf>>): Record<string, string> => {
-  const { markup } = metricTiles(metricsView({ ...sumOf([]), ...counts }), String);
+  const { markup } = metricTiles({ ...sumOf([]), ...counts }, String);
   return Object.fromEntries([...markup.matchAll(/<span>([^<]*)<\/span><strong>([^<]*)</g)].map(([, a, b]) => [a, b]));
 };
 

@@ -52,7 +52,7 @@ export async function differences({ pool }: Pick<TestApp, 'pool'>, nowMs = Date.
 
 /** The metrics that are not zero. */
 export const nonZero = (metrics: Metrics | undefined): Partial<Metrics> =>
-  Object.fromEntries(Object.entries(metrics ?? {}).filter(([, value]) => value !== 0));
+  Object.fromEntries(Object.entries(metrics ?? {}).filter(([, value]) => typeof value === 'number' && value !== 0));
 
 /** `{ value: its non-zero metrics }` of rows grouped by one dimension. */
 export const byGroup = (rows: readonly ActivityRow[]): Record<string, Partial<Metrics>> => {

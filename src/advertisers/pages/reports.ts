@@ -79,9 +79,10 @@ function reportTable({ by, lines }: Report): Html {
   ];
   return table(
     t('nav.reports'),
-    [{ text: names()[by] }, ...numeric.map((text) => ({ text, numeric: true }))],
+    [{ text: names()[by] }, { text: t('advertiser.currency') }, ...numeric.map((text) => ({ text, numeric: true }))],
     lines.map(({ name, currency, sums }) => [
       by === 'date' ? day('').format(new Date(name)) : name,
+      currency,
       ...counts.map((one) => whole('').format(sums[one])),
       ...money.map((one) => amount(currency).format(sums[one] / 1_000_000)),
     ]),

@@ -3,7 +3,7 @@ import { type PublisherContext, publisherPages } from '../../catalog/publisher-p
 import type { Publisher } from '../../catalog/types.ts';
 import { embeddedDemoIds, madeUpMark } from '../../demo/catalogue.ts';
 import { createFailFast } from '../../platform/db/health.ts';
-import { type Html, html } from '../../platform/http/html.ts';
+import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { offsetMs } from '../../platform/lib/time-zone.ts';
@@ -11,8 +11,8 @@ import type { App } from '../../platform/ports.ts';
 import { queryLiveMinutes } from '../../reports/activity.ts';
 import { breakdown, charts, maxGroups, metricTiles, offerNames, todayTiles } from '../../reports/metric-tiles.ts';
 import { type Metrics, metricNames, sumOf } from '../../reports/metrics.ts';
-import { createReportService, currencyOf } from '../../reports/service.ts';
-import { metricsView } from '../../reports/view.ts';
+import { dayText } from '../../reports/pages/explorer/periods.ts';
+import { type ActivityReport, createReportService, singleCurrencyOf } from '../../reports/service.ts';
 import { emptyState, link, linkButton, notice, tabs } from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';
 import { count } from '../../shell/format.ts';
@@ -61,14 +61,15 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
       countNewAlerts(scope.deps.pool, { publisherId: publisher.id, userId: context.viewer.user.id }),
     ),
   ]);
-  const currency = currencyOf(scope.deps.catalog.current(), publisher.id);
+  const currency = singleCurrencyOf(overTime.rows, scope.deps.catalog.current(), publisher.id);
   const money = moneyFormat(currency);
-  const total = metricsView(sumOf(overTime.rows));
+  const total = sumOf(overTime.rows);
   const nameOfOffer = offerNames(scope.deps.catalog.current(), publisher, (id) => context.path(`/offers/${id}`));
   const activity = async () => html`
     ${todayTiles(await todayAndLastWeek(scope, publisher), money)}
     ${rangeTabs(context, days)}
     ${metricTiles(total, money)}
+    ${convertedNote(publisher, overTime)}
     ${charts({ rows: overTime.rows, from, count: days }, currency)}
     ${breakdown(t('reports.byPlacement'), 'placement', byPlacement, (id) => String(id), money)}
     ${breakdown(t('reports.byOffer'), 'offer', byOffer, nameOfOffer, money)}`;
@@ -98,6 +99,18 @@ const alertsNotice = ({ path }: PublisherContext, alerts: number): Html =>
     'warn',
     html`<p>${tHtml('reports.newAlerts', { count: alerts, a: (text) => link(path('/alerts'), text) })}</p>`,
   );
+
+/** The total in the reporting currency, with the day of its rates. */
+function convertedNote({ reportingCurrency }: Publisher, { converted, totals }: ActivityReport): Html {
+  if (reportingCurrency === null || converted === undefined || totals.money.length === 0) return nothing;
+  if (converted === null)
+    return html`<p class="hint">${t('reports.notConverted', { currency: reportingCurrency })}</p>`;
+  const amount = moneyFormat(reportingCurrency)(converted.revenue);
+  const { rates_as_of: day } = converted;
+  return html`<p class="hint">
+    ${day === null ? t('reports.convertedTotal', { amount }) : t('reports.convertedAt', { amount, day: dayText(day) })}
+  </p>`;
+}
 
 const madeUpNotice = (): Html => notice('info', html`<p>${tHtml('reports.madeUp', { ...madeUpMark })}</p>`);
 

@@ -80,6 +80,7 @@ function eventOf(session: SessionRecord, offer: Offer, kind: TrackedEvent['kind'
     atMs,
     suspicious: null,
     revenueMicros: eventRevenueMicros(kind, offer.campaign, session.publisherId),
+    currency: offer.campaign.payout.currency,
   };
 }
 

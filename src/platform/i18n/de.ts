@@ -270,6 +270,7 @@ export const de: Messages = {
     operator: 'Betreiber',
   },
   advertiser: {
+    currency: 'Währung',
     about: 'Zur Kampagne',
     activityLead: 'Was mit Ihren Kampagnen, Angeboten und Entwürfen geschah.',
     amount: 'Betrag',
@@ -2711,6 +2712,9 @@ export const de: Messages = {
     cancelled: 'abgebrochen',
   },
   reports: {
+    convertedTotal: 'Umsatz in der Berichtswährung: {amount}',
+    convertedAt: 'Umsatz in der Berichtswährung: {amount}, umgerechnet mit Wechselkursen bis zum {day}',
+    notConverted: 'Es gibt keine Summe in {currency}: Ein Wechselkurs fehlt.',
     atHour: 'Um',
     badSchedule: 'Nicht gespeichert: Wählen Sie Empfänger, Häufigkeit und Stunde.',
     each_day: 'Jeden Tag',
@@ -2963,6 +2967,9 @@ export const de: Messages = {
     zoneAndCurrency: 'Zeitzone und Währung',
     timeZone: 'Zeitzone',
     timeZoneHint: 'Für Berichte und alle Zeiten im Dashboard.',
+    reportingCurrency: 'Berichtswährung',
+    reportingCurrencyHint:
+      'Code wie EUR. Berichte zeigen dann auch eine Summe, die mit Ihren Wechselkursen umgerechnet ist.',
     loyaltyCurrency: 'Treuewährung',
     loyaltyCurrencyHint: 'Was Nutzer sammeln, etwa Punkte.',
     loyaltyRate: 'Treueeinheiten je Vergütungseinheit',

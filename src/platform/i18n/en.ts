@@ -255,6 +255,7 @@ export const en = {
     operator: 'Operator',
   },
   advertiser: {
+    currency: 'Currency',
     about: 'About the campaign',
     activityLead: 'What happened to your campaigns, offers and drafts.',
     amount: 'Amount',
@@ -2597,6 +2598,9 @@ export const en = {
     cancelled: 'cancelled',
   },
   reports: {
+    convertedTotal: 'Revenue in the reporting currency: {amount}',
+    convertedAt: 'Revenue in the reporting currency: {amount}, at exchange rates up to the one of {day}',
+    notConverted: 'There is no total in {currency}: an exchange rate is missing.',
     atHour: 'At',
     badSchedule: 'Not saved: choose a recipient, how often, and an hour.',
     each_day: 'Every day',
@@ -2841,6 +2845,8 @@ export const en = {
     zoneAndCurrency: 'Time zone and currency',
     timeZone: 'Time zone',
     timeZoneHint: 'Of reports and of all times in the dashboard.',
+    reportingCurrency: 'Reporting currency',
+    reportingCurrencyHint: 'Code such as EUR. Reports then also show a total converted by your exchange rates.',
     loyaltyCurrency: 'Loyalty currency',
     loyaltyCurrencyHint: 'What users earn, such as points.',
     loyaltyRate: 'Loyalty units per payout unit',

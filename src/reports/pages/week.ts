@@ -13,18 +13,19 @@ import { dayMs } from '../../platform/lib/time.ts';
 import { sparkline } from '../../shell/chart.ts';
 import { card, linkButton } from '../../shell/components.ts';
 import { moneyFormat } from '../../shell/money.ts';
-import { sumOf } from '../metrics.ts';
+import { type Metrics, sumOf } from '../metrics.ts';
 import { queryActivity } from '../query/query.ts';
 import { dateIn } from '../query/request.ts';
 import type { ActivityRow } from '../query/types.ts';
 import { currencyOf } from '../service.ts';
-import { type MetricsView, metricsView } from '../view.ts';
-import { formatOfView, metricOf } from './explorer/metrics.ts';
+import { viewValue } from '../view.ts';
+import { formatted } from './explorer/charts.ts';
+import { metricOf } from './explorer/metrics.ts';
 
 const weekDays = 7;
 
 /** A value's sums of the last seven days, today included, and the metrics of each day. */
-type Week = { total: MetricsView; days: readonly MetricsView[] };
+type Week = { total: Metrics; days: readonly Metrics[] };
 
 type WeekOf = { dimension: 'placement' | 'campaign' | 'offer'; key: (row: View) => string | number };
 
@@ -82,15 +83,17 @@ function daysUntil({ timeZone }: Publisher, nowMs: number): string[] {
 }
 
 const weekOf = (rows: readonly ActivityRow[], days: readonly string[]): Week => ({
-  total: metricsView(sumOf(rows)),
-  days: days.map((day) => metricsView(sumOf(rows.filter(({ time }) => time === day)))),
+  total: sumOf(rows),
+  days: days.map((day) => sumOf(rows.filter(({ time }) => time === day))),
 });
 
-const valuesOf = (name: string, { days }: Week): number[] => days.map((day) => day[name] ?? 0);
+/** Amounts of several currencies have no line in common. */
+const valuesOf = (name: string, { days, total }: Week): number[] =>
+  total.money.length > 1 && metricOf(name).kind === 'money' ? [] : days.map((day) => viewValue(name, day));
 
 const figure = (name: string, week: Week, money: (value: number) => string): Html => html`
   <span class="figure">
-    ${sparkline(valuesOf(name, week))} ${formatOfView(metricOf(name), week.total, money)}
+    ${sparkline(valuesOf(name, week))} ${formatted(metricOf(name), week.total, 'time', money)}
   </span>`;
 
 /** Nothing without activity. */
@@ -99,7 +102,7 @@ function weekCard(week: Week, money: (value: number) => string, reportUrl: strin
   const tile = (name: string) => html`
     <div class="stat">
       <span>${metricOf(name).text}</span>
-      <strong>${formatOfView(metricOf(name), week.total, money)}</strong>
+      <strong>${formatted(metricOf(name), week.total, 'time', money)}</strong>
       ${sparkline(valuesOf(name, week))}
     </div>`;
   const tiles = ['sessions', 'impressions', 'clicks', 'ctr', 'revenue'].map(tile);

@@ -1,15 +1,20 @@
 import type { Executor } from '../../platform/db/pool.ts';
 import type { DayRange } from '../../platform/http/day-range.ts';
 import {
+  addMoney,
   type DimensionName,
+  isMoney,
   type MetricName,
   type Metrics,
+  type MoneySum,
   metricNames,
+  moneySumsSql,
   sumOf,
   sumSql,
+  withMoney,
   withoutSessions,
 } from '../metrics.ts';
-import { groupSql, groupTextSql, isIdDimension, parseText, queryActivity, readRange } from './query.ts';
+import { groupSql, groupTextSql, isIdDimension, moneyOf, parseText, queryActivity, readRange } from './query.ts';
 import { tooLarge } from './read-only.ts';
 import { groupReader, type Line, readLines } from './row-lines.ts';
 import { addsUpSessions, type Span, sourceOf, sourceSql, spansOf } from './source.ts';
@@ -135,7 +140,7 @@ async function readGroups(
   const sources = parts.flatMap(({ activity, start, end }) =>
     spansOf({ source: sourceOf(activity), start, end }).map((span) => {
       const range = [`$${values.push(span.start)}`, `$${values.push(span.end)}`] as const;
-      return sourceSql(span.source, { ...activity, aggregatedBy: 'hour' }, values, range);
+      return sourceSql(span.source, { ...activity, aggregatedBy: 'hour' }, values, { measure: 'metrics', range });
     }),
   );
   const dimensions = groupByOf(query).map((name) => groupSql(name, true));
@@ -154,10 +159,56 @@ async function readGroups(
     types: parseText((lines) => readLines(lines, readGroup)),
   });
   const linesOf = (isBefore: 0 | 1): Line[] => rows.find((row) => row.is_before === isBefore)?.lines ?? [];
-  const groups = compare(linesOf(0), isCompared ? linesOf(1) : null);
+  const money = query.metrics.some(isMoney) ? await readMoney(executor, query, parts) : noMoney;
+  const paid = (isBefore: 0 | 1): Line[] => addMoneyLines(linesOf(isBefore), money[isBefore]);
+  const groups = compare(paid(0), isCompared ? paid(1) : null);
   if (groups.length > maxGroups)
     throw tooLarge(`There are more than ${maxGroups} values. Ask for fewer days, or filter.`);
   return groups;
+}
+
+/** Money by the key of its group; of the range, and of the one before. */
+type MoneyOfGroups = readonly [now: ReadonlyMap<string, MoneyLine>, before: ReadonlyMap<string, MoneyLine>];
+type MoneyLine = { group: Line['group']; money: readonly MoneySum[] };
+
+const noMoney: MoneyOfGroups = [new Map(), new Map()];
+
+/** The money of the groups by currency. */
+async function readMoney(executor: Executor, query: ExploreQuery, parts: readonly Part[]): Promise<MoneyOfGroups> {
+  const values: unknown[] = [query.publisherId];
+  const isBefore = query.before === null ? 'false' : `bucket < $${values.push(parts[0]?.start)}`;
+  const sources = parts.flatMap(({ activity, start, end }) =>
+    spansOf({ source: sourceOf(activity), start, end }).map((span) => {
+      const range = [`$${values.push(span.start)}`, `$${values.push(span.end)}`] as const;
+      return sourceSql(span.source, { ...activity, aggregatedBy: 'hour' }, values, { measure: 'money', range });
+    }),
+  );
+  const dimensions = groupByOf(query).map((name, index) => `${groupSql(name, true)} as value_${index}`);
+  const { rows } = await executor.query<Record<string, string | number | boolean>>(
+    `select ${[...dimensions, `${isBefore} as is_before`, 'currency'].join(', ')}, ${moneySumsSql}
+    from (${sources.join(' union all ')}) as source group by ${positions(dimensions.length + 2)}`,
+    values,
+  );
+  const found = [new Map<string, MoneyLine>(), new Map<string, MoneyLine>()] as const;
+  for (const row of rows) {
+    const group = dimensions.length === 0 ? [''] : dimensions.map((_, index) => row[`value_${index}`] as string);
+    const lines = found[row.is_before === true ? 1 : 0];
+    const key = JSON.stringify(group);
+    lines.set(key, { group, money: addMoney([lines.get(key)?.money ?? [], [moneyOf(row)]]) });
+  }
+  return found;
+}
+
+/** The lines with their money. Money whose counts add up to nothing has lines of its own. */
+function addMoneyLines(lines: readonly Line[], money: ReadonlyMap<string, MoneyLine>): Line[] {
+  const rest = new Map(money);
+  const paid = lines.map(({ group, metrics }) => {
+    const key = JSON.stringify(group);
+    const own = rest.get(key)?.money ?? [];
+    rest.delete(key);
+    return { group, metrics: withMoney(metrics, own) };
+  });
+  return [...paid, ...[...rest.values()].map(({ group, money }) => ({ group, metrics: withMoney(zero, money) }))];
 }
 
 /** A group as a line, for `readLines`: metrics that are not asked for are 0. */
@@ -194,7 +245,8 @@ async function partsOf(executor: Executor, query: ExploreQuery): Promise<Part[]>
 }
 
 const zero: Metrics = Object.freeze(sumOf([]));
-const hasActivity = (metrics: Metrics): boolean => metricNames.some((name) => metrics[name] !== 0);
+const hasActivity = (metrics: Metrics): boolean =>
+  metrics.money.length > 0 || metricNames.some((name) => metrics[name] !== 0);
 
 const keyOf = (group: Line['group']): string | number | undefined =>
   group.length === 1 ? group[0] : JSON.stringify(group);

@@ -1,6 +1,17 @@
 import type pg from 'pg';
 import type { Executor } from '../../platform/db/pool.ts';
-import { type DimensionName, eachMetric, metricNames, sumOf, sumSql } from '../metrics.ts';
+import {
+  type DimensionName,
+  eachMetric,
+  type MoneySum,
+  metricNames,
+  moneyColumns,
+  moneyMetrics,
+  moneySumsSql,
+  sumOf,
+  sumSql,
+  withMoney,
+} from '../metrics.ts';
 import { maxValues, otherValue } from '../rollup/statement.ts';
 import { groupReader, type Line, readLines } from './row-lines.ts';
 import { dimensionColumns, isOneToOne, sourceOf, sourceSql, topValuesSql, unknownValue } from './source.ts';
@@ -17,7 +28,69 @@ export async function queryActivity(executor: Executor, query: ActivityQuery, li
   const readGroup = groupReader();
   const types = parseText((lines) => readLines(lines, readGroup));
   const { rows } = await executor.query<TimeRow>({ text, values, types });
-  return joinTimes(rows.map((row) => rowsOfTime(row, query)));
+  const activity = joinTimes(rows.map((row) => rowsOfTime(row, query)));
+  return addMoneyRows(activity, await queryMoney(executor, query, range));
+}
+
+/** Sums of money by currency, of the rows of `queryActivity`. */
+async function queryMoney(executor: Executor, query: ActivityQuery, range: TimeRange): Promise<ActivityRow[]> {
+  const values: unknown[] = [query.publisherId, range.start, range.end, query.aggregatedBy, range.zone];
+  const source = sourceOf(query);
+  const byAttribute = query.groupBy.includes('custom');
+  const hasAllValues = source.kind === 'custom' && byAttribute && (await hasFewValues(executor, query));
+  const needsTop = byAttribute && !hasAllValues;
+  const groups = query.groupBy.map((name, index) => `${groupSql(name, hasAllValues)} as group_${index}`);
+  const positions = ['slot', 'currency', ...query.groupBy.map((_, index) => `group_${index}`)].join(', ');
+  const sources = [
+    ...(needsTop
+      ? [`source as (${sourceSql(source, query, values, { measure: 'metrics' })})`, topValuesSql(maxValues)]
+      : []),
+    `paid as (${sourceSql(source, query, values, { measure: 'money' })})`,
+  ];
+  const { rows } = await executor.query<MoneyRow>({
+    text: `with ${sources.join(', ')}
+      select ${positions}, ${moneySumsSql}, date_part('epoch', slot)::float8 as start_s,
+        date_part('epoch', slot at time zone $5)::float8 as local_s
+      from (
+        select ${['date_trunc($4, bucket, $5) as slot', 'currency', ...groups].join(', ')}, ${moneyColumns} from paid
+      ) as rows
+      group by ${positions} having ${moneySumsOf.map((sum) => `${sum} <> 0`).join(' or ')}`,
+    values,
+  });
+  return rows.map((row) => {
+    const group = query.groupBy.map((_, index) => row[`group_${index}`] as string | number);
+    const [first] = rowsOfTime({ ...row, lines: [{ group, metrics: sumOf([]) }] }, query);
+    return { ...(first as ActivityRow), metrics: withMoney(sumOf([]), [moneyOf(row)]) };
+  });
+}
+
+type MoneyRow = Record<string, string | number> & { start_s: number; local_s: number };
+
+const moneySumsOf = moneyMetrics.map((name) => `sum(${name})`);
+
+/** The money of a row of `rollup_money`, or of sums of such rows. */
+export const moneyOf = (row: Readonly<Record<string, unknown>>): MoneySum => ({
+  currency: String(row.currency),
+  revenueMicros: Number(row.revenue_micros),
+  unbilledMicros: Number(row.unbilled_micros),
+});
+
+const rowKey = ({ startMs, group }: ActivityRow): string => JSON.stringify([startMs, ...group]);
+
+/** The rows with their money. Money whose counts add up to nothing has rows of its own. */
+function addMoneyRows(rows: readonly ActivityRow[], money: readonly ActivityRow[]): ActivityRow[] {
+  const byKey = new Map<string, ActivityRow>();
+  for (const row of money) {
+    const before = byKey.get(rowKey(row));
+    byKey.set(rowKey(row), before === undefined ? row : { ...row, metrics: sumOf([before, row]) });
+  }
+  const paid = rows.map((row) => {
+    const key = byKey.size === 0 ? '' : rowKey(row);
+    const own = byKey.get(key);
+    byKey.delete(key);
+    return { ...row, metrics: withMoney(row.metrics, own?.metrics.money ?? []) };
+  });
+  return byKey.size === 0 ? paid : [...paid, ...byKey.values()].sort(inOrder);
 }
 
 /**
@@ -43,7 +116,7 @@ async function activitySql(
     ...query.groupBy.map((name, index) => groupTextSql(name, `group_${index}`)),
   ].join(` || E'\t' || `);
   return `
-with source as ${needsTop ? 'materialized' : 'not materialized'} (${sourceSql(source, query, values)})
+with source as ${needsTop ? 'materialized' : 'not materialized'} (${sourceSql(source, query, values, { measure: 'metrics' })})
   ${needsTop ? `,${topValuesSql(maxValues)}` : ''}
 select date_part('epoch', slot)::bigint as start_s, date_part('epoch', slot at time zone $5)::bigint as local_s, lines
 from (
@@ -101,7 +174,7 @@ function joinTimes(times: readonly ActivityRow[][]): ActivityRow[] {
   if (times.every((rows, index) => rows[0]?.startMs !== times[index - 1]?.[0]?.startMs)) return joined;
   const added = new Map<string, ActivityRow>();
   for (const row of joined) {
-    const key = JSON.stringify([row.startMs, ...row.group]);
+    const key = rowKey(row);
     const known = added.get(key);
     added.set(key, known === undefined ? row : { ...row, metrics: sumOf([known, row]) });
   }

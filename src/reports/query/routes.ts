@@ -5,8 +5,8 @@ import type { AccountDeps } from '../../accounts/ports.ts';
 import { forLimitedKeys } from '../../management/http.ts';
 import type { DayRangeParameters } from '../../platform/http/day-range.ts';
 import type { App } from '../../platform/ports.ts';
-import { type ActivityReport, createReportService, currencyOf } from '../service.ts';
-import { metricsView, toCsv, toJsonItems } from '../view.ts';
+import { type ActivityReport, createReportService, singleCurrencyOf } from '../service.ts';
+import { amountsView, moneyView, toCsv, toJsonItems } from '../view.ts';
 import type { ActivityParameters } from './request.ts';
 import { activitySchema, reconciliationSchema } from './schemas.ts';
 
@@ -28,13 +28,14 @@ export async function reportRoutes(
         signal: request.signal,
         resources: key?.restrictions?.resources ?? null,
       });
+      const currency = singleCurrencyOf([...report.rows, { metrics: report.totals }], snapshot, publisher.id);
       reply.header('cache-control', 'no-store').header('vary', 'accept');
       if (wantsCsv(request, parameters.format)) {
         const { from, to } = report.query;
         reply.header('content-disposition', `attachment; filename="activity-${from}-${to}.csv"`);
-        return reply.type('text/csv; charset=utf-8').send(Readable.from(toCsv(report, report.rows)) as never);
+        return reply.type('text/csv; charset=utf-8').send(Readable.from(toCsv(report, report.rows, currency)) as never);
       }
-      const json = toJson(report, currencyOf(snapshot, publisher.id));
+      const json = toJson(report, currency);
       return reply.type('application/json; charset=utf-8').send(Readable.from(json) as never);
     },
   );
@@ -56,10 +57,12 @@ function* toJson(report: ActivityReport, currency: string | null): Generator<str
     aggregated_by: query.aggregatedBy,
     group_by: names,
     currency,
+    revenue_by_currency: moneyView(report.totals.money),
+    ...(report.converted !== undefined && { revenue_converted: report.converted }),
   };
   yield `{"data":${JSON.stringify(head).slice(0, -1)},"rows":[`;
-  yield* toJsonItems(report, report.rows);
-  yield `],"totals":${JSON.stringify(metricsView(report.totals))}}}`;
+  yield* toJsonItems(report, report.rows, currency);
+  yield `],"totals":${JSON.stringify(amountsView(report.totals, currency))}}}`;
 }
 
 function wantsCsv({ headers }: FastifyRequest, format: 'json' | 'csv' | undefined): boolean {

@@ -50,7 +50,7 @@ export function readLines(lines: string, readGroup: GroupReader): Line[] {
   };
   const read: Line[] = [];
   while (at < lines.length) {
-    const metrics = { ...noMetrics };
+    const metrics: Metrics = { ...noMetrics };
     for (const name of metricNames) metrics[name] = next();
     read.push({ group: groups(), metrics });
   }

@@ -6,9 +6,28 @@ import { activityQuery } from './request.ts';
 const sessionMetric = Type.Union([Type.Number(), Type.Null()], {
   description: 'null: of several campaigns or offers together, whose sums cannot tell their sessions apart.',
 });
-const metrics = Type.Object(
-  Object.fromEntries(viewNames.map((name) => [name, sessionViewNames.includes(name) ? sessionMetric : Type.Number()])),
+const amount = Type.Union([Type.Number(), Type.Null()], {
+  description: 'null: not exactly one currency occurs; see `revenue_by_currency`.',
+});
+const moneySums = Type.Array(
+  Type.Object(
+    { currency: Type.String(), revenue: Type.Number(), unbilled: Type.Number() },
+    { title: 'RevenueOfCurrency' },
+  ),
+  { description: 'Different currencies are never added. `XXX`: amounts of earlier releases in unknown currencies.' },
 );
+const rowCurrency = Type.Union([Type.String(), Type.Null()], {
+  description: 'Currency of `revenue` and `unbilled`; null: not exactly one occurs.',
+});
+const schemaOf = (name: string) => {
+  if (name === 'revenue' || name === 'unbilled') return amount;
+  return sessionViewNames.includes(name) ? sessionMetric : Type.Number();
+};
+const metrics = Type.Object({
+  ...Object.fromEntries(viewNames.map((name) => [name, schemaOf(name)])),
+  currency: rowCurrency,
+  revenue_by_currency: moneySums,
+});
 const row = Type.Object(
   {
     date: Type.String({ format: 'date' }),
@@ -30,9 +49,27 @@ const activityAnswer = Type.Object({
     time_zone: Type.String(),
     aggregated_by: Type.String(),
     group_by: Type.Array(Type.String()),
-    currency: Type.Union([Type.String(), Type.Null()], {
-      description: 'null: campaigns pay in several currencies; amounts are added as they are.',
-    }),
+    currency: rowCurrency,
+    revenue_by_currency: moneySums,
+    revenue_converted: Type.Optional(
+      Type.Union(
+        [
+          Type.Object(
+            {
+              currency: Type.String(),
+              revenue: Type.Number(),
+              unbilled: Type.Number(),
+              rates_as_of: Type.Union([Type.String({ format: 'date' }), Type.Null()], {
+                description: 'First day of the latest rate used; null: nothing was in another currency.',
+              }),
+            },
+            { title: 'ConvertedRevenue' },
+          ),
+          Type.Null(),
+        ],
+        { description: 'Only with a `reporting_currency`; null: a currency has no exchange rate on one of the days.' },
+      ),
+    ),
     rows: Type.Array(row),
     totals: metrics,
   }),

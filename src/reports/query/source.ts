@@ -2,8 +2,10 @@ import {
   type DimensionName,
   dimensionNames,
   eachMetric,
+  hasMoney,
   metricColumns,
   metricsOfEventsSql,
+  moneyColumns,
   servedOfEventsSql,
 } from '../metrics.ts';
 import { countedEventsSql, longestDays } from '../rollup/events.ts';
@@ -17,6 +19,14 @@ export const unknownValue = 'unknown';
 
 /** Where the answer of a query is read from. */
 type Source = { kind: 'rollups'; grain: number } | { kind: 'custom'; key: string; grain: number } | { kind: 'raw' };
+
+/** What is read of a source: all metrics, or money by currency. */
+export type Measure = 'metrics' | 'money';
+
+const tables = {
+  metrics: { rollups: 'rollups', custom: 'custom_rollups', columns: metricColumns },
+  money: { rollups: 'rollup_money', custom: 'custom_rollup_money', columns: `currency, ${moneyColumns}` },
+} as const;
 
 /** The columns of the dimensions in every source; a custom attribute is `value`. */
 export const dimensionColumns: Record<DimensionName, string> = {
@@ -94,40 +104,60 @@ type Given = (value: unknown) => string;
  * @param values of the statement; the source's own are added
  * @param range other placeholders than $2 and $3, for a source of sums
  */
-export function sourceSql(source: Source, query: ActivityQuery, values: unknown[], range = wholeRange): string {
+export function sourceSql(
+  source: Source,
+  query: ActivityQuery,
+  values: unknown[],
+  { measure, range = wholeRange }: { measure: Measure; range?: RangeOf },
+): string {
   const given: Given = (value) => `$${values.push(value)}`;
-  if (source.kind === 'rollups') return rollupsSql(source.grain, query, given, range);
+  if (source.kind === 'rollups') return rollupsSql(source.grain, query, given, { measure, range });
   if (source.kind === 'custom')
     return `
-select bucket, value, ${metricColumns} from custom_rollups
+select bucket, value, ${tables[measure].columns} from ${tables[measure].custom}
 where publisher_id = $1 and key = ${given(source.key)} and grain = ${source.grain} and ${inRange(range)}
   ${filterSql(query, given)}`;
-  return rawSql(query, given);
+  return measure === 'money' ? rawMoneySql(query, given) : rawSql(query, given);
 }
 
-const rollupsSql = (grain: number, query: ActivityQuery, given: Given, range: RangeOf): string => `
+type Reading = { measure: Measure; range: RangeOf };
+
+const rollupsSql = (grain: number, query: ActivityQuery, given: Given, { measure, range }: Reading): string => `
 select ${needsDays(grain, query.aggregatedBy) ? `${bucketOf('bucket')} as bucket` : 'bucket'}, ${dimensions},
-  ${metricColumns}
-from rollups
+  ${tables[measure].columns}
+from ${tables[measure].rollups}
 where publisher_id = $1 and grain = ${grain} and ${inRange(range)}
   ${indexSql(grain, query)}${filterSql(query, given)}${offersOfCampaignsSql(query, given)}`;
+
+const utcDayOf = (at: string): string => `(${at}::timestamptz at time zone 'UTC')::date`;
+
+const rawEventsSql = countedEventsSql({
+  condition: `t.publisher_id = $1 and t.day <= ${utcDayOf('$3')}`,
+  fromDay: `${utcDayOf('$2')} - ${longestDays}`,
+  sessionsFromDay: `${utcDayOf('$2')} - 1`,
+});
+
+const rawMoneySql = (query: ActivityQuery, given: Given): string => `
+select ${bucketOf('quarter_hour')} as bucket, ${dimensions}, value, currency, ${moneyColumns}
+from (
+  select ${quarterHourOf('at')} as quarter_hour, ${dimensions},
+    ${namedValue(`custom ->> ${given(query.customKey ?? '')}`)} as value, currency, ${moneyColumns}
+  from (${rawEventsSql}) as events
+  where at >= $2 and at < $3 and ${hasMoney}${otherCustomSql(query, given)}
+) as paid
+where ${usesKey(query) ? 'value is not null' : 'true'} ${filterSql(query, given)}`;
 
 function rawSql(query: ActivityQuery, given: Given): string {
   const byOffer = (['offer', 'campaign'] as const).some(
     (name) => query.groupBy.includes(name) || query.filters[name] !== undefined,
   );
-  const events = countedEventsSql({
-    condition: `t.publisher_id = $1 and t.day <= ${utcDayOf('$3')}`,
-    fromDay: `${utcDayOf('$2')} - ${longestDays}`,
-    sessionsFromDay: `${utcDayOf('$2')} - 1`,
-  });
   return `
 select ${bucketOf('quarter_hour')} as bucket, ${dimensions}, value,
   ${eachMetric((name) => (byOffer && /sessions$/.test(name) ? `served as ${name}` : name))}
 from (
   select ${quarterHourOf('at')} as quarter_hour, ${dimensions},
     ${namedValue(`custom ->> ${given(query.customKey ?? '')}`)} as value, ${servedOfEventsSql}, ${metricsOfEventsSql}
-  from (${events}) as events
+  from (${rawEventsSql}) as events
   where at >= $2 and at < $3${otherCustomSql(query, given)} group by 1, 2, 3, 4, 5, 6, 7, 8
 ) as summed
 where ${byOffer ? 'offer_id <> 0' : 'true'}${usesKey(query) ? ' and value is not null' : ''}
@@ -170,8 +200,6 @@ function offersOfCampaignsSql({ filters: { campaign } }: ActivityQuery, given: G
   if (campaign === undefined) return '';
   return ` and offer_id = any(array(select id from offers where campaign_id = any(${given(campaign)})))`;
 }
-
-const utcDayOf = (at: string): string => `(${at}::timestamptz at time zone 'UTC')::date`;
 
 /** The most frequent values of a custom attribute in the range; the others are reported as `other`. */
 export const topValuesSql = (limit: number): string => `

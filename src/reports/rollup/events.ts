@@ -1,3 +1,5 @@
+import { unknownCurrency } from '../metrics.ts';
+
 /** How long after its session an event may be counted, with room to spare: clicks 30 days. Bookings have no limit. */
 export const longestDays = 64;
 
@@ -43,7 +45,7 @@ select not t.dev as counts, t.day, t.session_id, t.publisher_id, t.created_at as
   t.placement, coalesce(t.country, '') as country, coalesce(t.device, '') as device, coalesce(t.os, '') as os,
   ${attributesOf('t')} as custom, part.offer_id, part.campaign_id, part.kind,
   1::bigint as occurrences, 0::smallint as conversions, 0::bigint as revenue_micros,
-  0::bigint as unbilled_micros,
+  0::bigint as unbilled_micros, '' as currency,
   case when t.dev then 'dev' when part.kind = 'empty' then coalesce(t.empty_reason, 'unknown') end as reason
 from (select id as session_id, * from sessions) t
 cross join lateral (
@@ -71,15 +73,20 @@ ${[...ofOpenDays, ofOtherDays].join(' union all ')}
 
 const eventsOf = (table: string, isDayOfSession: string, isIncluded: string): string => `
 select t.suspicious is null, t.day, t.session_id, t.publisher_id, t.at, ${sessionColumns}, t.offer_id, t.campaign_id,
-  t.kind, 1::bigint, 0::smallint, coalesce(t.revenue_micros, 0), coalesce(t.unbilled_micros, 0), t.suspicious
+  t.kind, 1::bigint, 0::smallint, coalesce(t.revenue_micros, 0), coalesce(t.unbilled_micros, 0),
+  case when coalesce(t.revenue_micros, t.unbilled_micros, 0) = 0 then '' else ${currencyOf} end, t.suspicious
 from ${table} t left join lateral ${sessionOf(isDayOfSession)} s on true
 where s.dev is not true and ${isIncluded}`;
 
 const bookingEventsSql = ({ condition }: EventsOptions): string => `
 select true, t.day, t.session_id, t.publisher_id, t.at, ${sessionColumns}, t.offer_id, t.campaign_id,
-  'booking', 1::bigint, t.conversions, t.revenue_micros, t.unbilled_micros, null
+  'booking', 1::bigint, t.conversions, t.revenue_micros, t.unbilled_micros,
+  case when t.revenue_micros = 0 and t.unbilled_micros = 0 then '' else ${currencyOf} end, null
 from bookings t left join lateral ${sessionOf('day = t.day')} s on true
 where s.dev is not true and ${condition}`;
+
+/** Rows of earlier releases do not name their currency, which was that of the campaign. */
+const currencyOf = `coalesce(t.currency, (select payout_currency from campaigns where id = t.campaign_id), '${unknownCurrency}')`;
 
 const sessionColumns = `coalesce(s.placement, ''), coalesce(s.country, ''), coalesce(s.device, ''),
   coalesce(s.os, ''), s.custom`;

@@ -3,6 +3,7 @@ import { dropPartitions } from '../../platform/db/partitions.ts';
 import type { RetentionStep } from '../../platform/db/retention.ts';
 import { dayMs, dayOf, minuteMs } from '../../platform/lib/time.ts';
 import type { Logger } from '../../platform/logger.ts';
+import { completeMoney } from './complete-money.ts';
 import { createRangeSummariser } from './ranges.ts';
 import { rebucketNext } from './rebucket.ts';
 import { minutesKept, rollUp } from './roll-up.ts';
@@ -35,11 +36,14 @@ type JobState = { maxTransactions: number; stepMs: number };
  */
 export function createRollupJob({ pool, logger, now }: RollupJobDeps): () => Promise<number> {
   const summariseRanges = createRangeSummariser(pool);
+  let isMoneyComplete = false;
   const state: JobState = { maxTransactions: transactions.first, stepMs: steps.minMs };
 
   return async () => {
     const startMs = performance.now();
     try {
+      if (!isMoneyComplete) await completeMoney(pool, now());
+      isMoneyComplete = true;
       // Without summaries rollups are right, and only read more.
       await summariseRanges(now()).catch((err: unknown) => logger.debug({ err }, 'ranges could not be summarised'));
       const { events, complete } = await rollUp(pool, now(), state.maxTransactions);
@@ -80,8 +84,13 @@ export const applyReportRetention: RetentionStep = async (pool, { retentionRawDa
   const rollupFrom = dayOf(nowMs - retentionRollupDays * dayMs);
   const days = await dropPartitions(pool, ['bookings'], rawFrom);
   const values = await dropPartitions(pool, ['custom_values'], rollupFrom);
-  const months = await dropPartitions(pool, ['rollups', 'custom_rollups'], `${rollupFrom.slice(0, 7)}-01`);
+  const months = await dropPartitions(
+    pool,
+    ['rollups', 'custom_rollups', 'rollup_money', 'custom_rollup_money'],
+    `${rollupFrom.slice(0, 7)}-01`,
+  );
   await pool.query('delete from reconciliation where day < $1::date', [rollupFrom]);
-  await pool.query('delete from minute_rollups where minute < $1', [new Date(nowMs - minutesKept * minuteMs)]);
+  for (const table of ['minute_rollups', 'minute_money'])
+    await pool.query(`delete from ${table} where minute < $1`, [new Date(nowMs - minutesKept * minuteMs)]);
   return { partitions: days + values + months };
 };

@@ -1,10 +1,14 @@
 import {
   addMetricsSql,
+  addMoneySql,
   eachMetric,
+  hasMoney,
   type MetricName,
   metricColumns,
   metricsOfEventsSql,
+  moneyColumns,
   moneyMetrics,
+  moneySumsSql,
   servedOfEventsSql,
   sumSql,
   sumsSql,
@@ -17,8 +21,9 @@ import { weekStartSql } from './weeks.ts';
  *
  *   all_events → reconciliation
  *   all_events → counted_events → zoned_events → base_sums → grain_sums → rollups
- *   zoned_events → attribute_sums → new_values, new_keys, admitted_values → named_sums → custom_rollups
- *   counted_events → rollup_publishers, minute_rollups
+ *   base_sums → money_sums → rollup_money
+ *   zoned_events → attribute_sums → new_values, new_keys, admitted_values → named_sums → custom_rollups, custom_rollup_money
+ *   counted_events → rollup_publishers, minute_rollups, minute_money
  *
  * A session counts once where no offer is asked for, and once for each offer it showed where one is.
  */
@@ -26,6 +31,8 @@ import { weekStartSql } from './weeks.ts';
 /** The columns of a row before its sums, which are its primary key. */
 export const rollupKey = 'publisher_id, grain, bucket, placement, offer_id, country, device, os';
 export const customRollupKey = 'publisher_id, key, grain, bucket, value';
+export const moneyKey = `${rollupKey}, currency`;
+export const customMoneyKey = `${customRollupKey}, currency`;
 export const reconciliationKey = 'day, publisher_id, kind, reason';
 
 /** Values of one attribute with rows of their own in a UTC day (count); later ones are counted as `other`. */
@@ -60,11 +67,12 @@ all_events as materialized (
     ) as rebucketed,
     case when at >= ${minutesFrom} then date_bin('1 minute', at, 'epoch'::timestamptz)
       else ${quarterHourOf('at')} end as at,
-    placement, country, device, os, custom, offer_id, max(campaign_id) as campaign_id, kind, reason,
+    placement, country, device, os, custom, offer_id, max(campaign_id) as campaign_id, kind, reason, currency,
     ${sign}sum_exact(occurrences) as occurrences, ${sign}sum_exact(conversions) as conversions,
     ${moneyMetrics.map((name) => `${sign}sum(${name}) as ${name}`).join(', ')}
   from (${eventsSql}) as event
-  group by counts, day, publisher_id, rebucketed, 5, placement, country, device, os, custom, offer_id, kind, reason
+  group by counts, day, publisher_id, rebucketed, 5, placement, country, device, os, custom, offer_id, kind, reason,
+    currency
 ),
 counted_events as not materialized (select * from all_events where counts)`;
 
@@ -109,11 +117,11 @@ base_sums as (
   select publisher_id, date_trunc('hour', quarter_hour, zone) as hour_start,
     date_trunc('day', quarter_hour, zone) as day_start,
     ${weekStartSql("date_trunc('day', quarter_hour, zone)")} as week_start,
-    placement, offer_id, campaign_id, country, device, os, served, ${metricColumns}
+    placement, offer_id, campaign_id, country, device, os, currency, served, ${metricColumns}
   from (
     select publisher_id, zone, ${quarterHourOf('at')} as quarter_hour, placement, offer_id,
-      max(campaign_id) as campaign_id, country, device, os, ${servedOfEventsSql}, ${metricsOfEventsSql}
-    from zoned_events group by 1, 2, 3, placement, offer_id, country, device, os
+      max(campaign_id) as campaign_id, country, device, os, currency, ${servedOfEventsSql}, ${metricsOfEventsSql}
+    from zoned_events group by 1, 2, 3, placement, offer_id, country, device, os, currency
   ) as by_quarter_hour
 ),
 grain_sums as (
@@ -129,6 +137,26 @@ grain_sums as (
   having grouping(offer_id) = 1 or offer_id <> 0
 )`;
 
+/* The money of the same grains, by currency. */
+const moneySumsCte = `
+money_sums as (
+  select publisher_id,
+    (${grainOfGroupSql})::smallint as grain,
+    coalesce(hour_start, day_start, week_start) as bucket,
+    coalesce(placement, '') as placement, coalesce(offer_id, 0) as offer_id, coalesce(country, '') as country,
+    coalesce(device, '') as device, coalesce(os, '') as os, currency,
+    case when grouping(offer_id) = 0 then max(campaign_id) else 0 end as campaign_id, ${moneySumsSql}
+  from base_sums where ${hasMoney}
+  group by grouping sets (${keptGrains.map((grain) => `(${grainColumns(grain)}, currency)`).join(', ')})
+)`;
+
+const moneyWrittenCte = `
+money_written as (
+  insert into rollup_money as kept (${moneyKey}, campaign_id, ${moneyColumns})
+  select ${moneyKey}, campaign_id, ${moneyColumns} from money_sums
+  on conflict (${moneyKey}) do update set ${addMoneySql}
+)`;
+
 const rollupsWrittenCte = `
 rollups_written as (
   insert into rollups as kept (${rollupKey}, campaign_id, ${metricColumns})
@@ -141,10 +169,10 @@ const attributeSumsCte = `
 attribute_sums as (
   select publisher_id, zone, ${quarterHourOf('at')} as quarter_hour,
     (${quarterHourOf('at')} at time zone 'UTC')::date as day, attribute.key,
-    ${namedValue('attribute.value')} as value, ${metricsOfEventsSql}
+    ${namedValue('attribute.value')} as value, currency, ${metricsOfEventsSql}
   from zoned_events cross join lateral jsonb_each_text(custom) as attribute
   where custom is not null and kind <> 'served'
-  group by 1, 2, 3, 4, 5, 6
+  group by 1, 2, 3, 4, 5, 6, currency
 )`;
 
 const sameKey = (a: string, b: string): string =>
@@ -183,7 +211,7 @@ const noAdmittedValuesCte = 'admitted_values as (select day, publisher_id, key, 
 /* The sums of each value under the name by which it is reported. */
 const namedSumsCte = `
 named_sums as (
-  select publisher_id, zone, quarter_hour, key, coalesce(found.value, '${otherValue}') as value,
+  select publisher_id, zone, quarter_hour, key, coalesce(found.value, '${otherValue}') as value, currency,
     ${eachMetric((name) => `attribute_sums.${name}`)}
   from attribute_sums
   left join lateral (
@@ -205,6 +233,15 @@ custom_rollups_written as (
   on conflict (${customRollupKey}) do update set ${addMetricsSql}
 )`;
 
+const customMoneyWrittenCte = `
+custom_money_written as (
+  insert into custom_rollup_money as kept (${customMoneyKey}, ${moneyColumns})
+  select publisher_id, key, grain, date_trunc(unit, quarter_hour, zone), value, currency, ${moneySumsSql}
+  from named_sums cross join ${customGrains} where ${hasMoney}
+  group by 1, 2, 3, 4, 5, 6
+  on conflict (${customMoneyKey}) do update set ${addMoneySql}
+)`;
+
 /* Publishers that are counted for the first time, and the minutes of the live view. */
 const publishersWrittenCte = `
 publishers_written as (
@@ -219,6 +256,14 @@ minutes_written as (
   select publisher_id, at, ${metricsOfEventsSql} from counted_events
   where at >= ${minutesFrom} and kind <> 'served' group by 1, 2
   on conflict (publisher_id, minute) do update set ${addMetricsSql}
+)`;
+
+const minuteMoneyWrittenCte = (minutesFrom: string): string => `
+minute_money_written as (
+  insert into minute_money as kept (publisher_id, minute, currency, ${moneyColumns})
+  select publisher_id, at, currency, ${moneySumsSql} from counted_events
+  where at >= ${minutesFrom} and ${hasMoney} group by 1, 2, 3
+  on conflict (publisher_id, minute, currency) do update set ${addMoneySql}
 )`;
 
 const statementOf = (ctes: readonly string[]): string => `
@@ -238,12 +283,16 @@ export const rollupSql = (eventsSql: string, minutesFrom: string): string =>
     zonedEventsCte('rebucketed'),
     grainSumsCte,
     rollupsWrittenCte,
+    moneySumsCte,
+    moneyWrittenCte,
     attributeSumsCte,
     admittedValuesCte,
     namedSumsCte,
     customRollupsWrittenCte,
+    customMoneyWrittenCte,
     publishersWrittenCte,
     minutesWrittenCte(minutesFrom),
+    minuteMoneyWrittenCte(minutesFrom),
   ]);
 
 /**
@@ -258,10 +307,13 @@ export const recountSql = (eventsSql: string, sign: '' | '-', { reconciles }: { 
     zonedEventsCte('rebucketed'),
     grainSumsCte,
     rollupsWrittenCte,
+    moneySumsCte,
+    moneyWrittenCte,
     attributeSumsCte,
     noAdmittedValuesCte,
     namedSumsCte,
     customRollupsWrittenCte,
+    customMoneyWrittenCte,
   ]);
 
 /** The common table expressions of the same sums, without writing them; $n of `eventsSql` are the caller's. */
@@ -271,6 +323,7 @@ export const computedSumsCtes = (eventsSql: string): string =>
     outcomesCte,
     zonedEventsCte('rebucketed'),
     grainSumsCte,
+    moneySumsCte,
     attributeSumsCte,
     noAdmittedValuesCte,
     namedSumsCte,

@@ -1,5 +1,5 @@
 import { dayMs } from '../../platform/lib/time.ts';
-import { sumsSql } from '../metrics.ts';
+import { moneySumsSql, sumsSql } from '../metrics.ts';
 import { dayBit, keptGrains, weekBit } from './grains.ts';
 
 /*
@@ -29,6 +29,13 @@ export function nextWeekStartMs(atMs: number): number {
 }
 
 const weekGrains = keptGrains.filter((grain) => grain & weekBit);
+
+/** Money of weeks: that of their days added up. @param days a condition on the days' rows */
+export const moneyWeeksOfDaysSql = (days: string): string => `
+select publisher_id, (grain + ${weekBit - dayBit})::smallint as grain, ${weekStartSql('bucket')} as bucket,
+  placement, offer_id, country, device, os, currency, max(campaign_id) as campaign_id, ${moneySumsSql}
+from rollup_money where grain in (${weekGrains.map((grain) => grain - weekBit + dayBit).join(', ')}) and ${days}
+group by 1, 2, 3, placement, offer_id, country, device, os, currency`;
 
 /** What weeks must be, in the columns of `rollups`: their days added up. @param days a condition on the days' rows */
 export const weeksOfDaysSql = (days: string): string => `

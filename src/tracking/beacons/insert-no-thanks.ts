@@ -14,7 +14,7 @@ ${keyOrder}
 on conflict do nothing
 returning day, session_id, offer_id, kind, publisher_id, campaign_id, at, suspicious`;
 
-const optOutSql = optOutStatement('inserted', { campaignIds: '$11', days: '$12', sessionDays: '$13' });
+const optOutSql = optOutStatement('inserted', { campaignIds: '$12', days: '$13', sessionDays: '$14' });
 
 const noThanksSql = `with inserted as (${insertSql}) ${optOutSql}`;
 

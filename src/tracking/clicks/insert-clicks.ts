@@ -31,11 +31,11 @@ select c.day, c.session_id, c.offer_id, c.kind, c.publisher_id, c.campaign_id, c
     when c.suspicious is not null then c.suspicious
     when i.at is null then 'no_impression'
     when c.at < i.at + interval '${tooFastMs} milliseconds' then 'too_fast'
-  end, c.revenue_micros
-from (${rowsSql}, unnest($11::boolean[]) as recorded) as c
+  end, c.revenue_micros, c.currency
+from (${rowsSql}, unnest($12::boolean[]) as recorded) as c
 left join lateral (
   select at from events
-  where day = any($12::date[]) and day = c.day and session_id = c.session_id and offer_id = c.offer_id
+  where day = any($13::date[]) and day = c.day and session_id = c.session_id and offer_id = c.offer_id
     and kind = 'impression'
   offset 0
 ) i on true
@@ -48,10 +48,10 @@ with inserted as (${clicksSql} returning suspicious)
 select null::integer as index, null as placement, suspicious from inserted
 union all
 select c.index::integer, s.placement, null
-from unnest($1::date[], $2::uuid[], $13::boolean[]) with ordinality as c (day, session_id, wanted, index)
+from unnest($1::date[], $2::uuid[], $14::boolean[]) with ordinality as c (day, session_id, wanted, index)
 cross join lateral (
   select placement from sessions
-  where day = any($12::date[]) and day = c.day and id = c.session_id
+  where day = any($13::date[]) and day = c.day and id = c.session_id
   offset 0
 ) s
 where c.wanted`;

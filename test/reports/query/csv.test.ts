@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Metrics } from '../../../src/reports/metrics.ts';
+import { type Metrics, withMoney } from '../../../src/reports/metrics.ts';
 import { createWriter } from '../../../src/reports/query/byte-writer.ts';
 import type { ActivityRow, ReportRequest } from '../../../src/reports/query/types.ts';
 import { toCsv, toJsonItems } from '../../../src/reports/view.ts';
@@ -17,7 +17,10 @@ const counts = {
   selections: 0,
   conversions: -1,
 };
-const metrics: Metrics = { ...counts, revenue_micros: -1_250_000, unbilled_micros: 500_000 };
+const amounts = { revenue_micros: -1_250_000, unbilled_micros: 500_000 };
+const metrics: Metrics = withMoney({ ...counts, ...amounts }, [
+  { currency: 'USD', revenueMicros: amounts.revenue_micros, unbilledMicros: amounts.unbilled_micros },
+]);
 const request = { names: ['plan'], query: { aggregatedBy: 'hour' } } as unknown as ReportRequest;
 const rowOf = (value: string): ActivityRow => ({
   time: '2026-11-21T13:00:00+05:45',
@@ -25,7 +28,7 @@ const rowOf = (value: string): ActivityRow => ({
   group: [value],
   metrics,
 });
-const numbers = '3,2,4,1,0,0,0,0,0,-1,-1.25,0.5,0.25,-1,-416.666667,0.666667';
+const numbers = '3,2,4,1,0,0,0,0,0,-1,-1.25,0.5,0.25,-1,-416.666667,0.666667,USD';
 
 test.each([
   ['=1+1', "'=1+1"],
@@ -43,13 +46,13 @@ test.each([
   ['a=1', 'a=1'],
   ['🎁', '🎁'],
 ])('CSV writes %j as %j, and amounts as the numbers they are', (value, written) => {
-  const csv = Buffer.concat([...toCsv(request, [rowOf(value)])]).toString();
+  const csv = Buffer.concat([...toCsv(request, [rowOf(value)], 'USD')]).toString();
   expect(csv.slice(csv.indexOf('\n') + 1)).toBe(`2026-11-21,2026-11-21T13:00:00+05:45,${written},${numbers}\r\n`);
 });
 
 test('a report of thousands of rows is whole, as JSON and as CSV', () => {
   const rows = Array.from({ length: 1501 }, (_, index) => rowOf(`"${index}\u2028`));
-  const items = JSON.parse(`[${Buffer.concat([...toJsonItems(request, rows)])}]`);
+  const items = JSON.parse(`[${Buffer.concat([...toJsonItems(request, rows, 'USD')])}]`);
   expect(items).toHaveLength(1501);
   expect(items[1500]).toEqual({
     date: '2026-11-21',
@@ -57,9 +60,11 @@ test('a report of thousands of rows is whole, as JSON and as CSV', () => {
     plan: '"1500\u2028',
     ...counts,
     ...{ revenue: -1.25, unbilled: 0.5, ctr: 0.25, cvr: -1, rpm: -416.666667, fill_rate: 0.666667 },
+    currency: 'USD',
+    revenue_by_currency: [{ currency: 'USD', revenue: -1.25, unbilled: 0.5 }],
   });
   expect(
-    Buffer.concat([...toCsv(request, rows)])
+    Buffer.concat([...toCsv(request, rows, 'USD')])
       .toString()
       .split('\r\n'),
   ).toHaveLength(1503);
@@ -91,6 +96,25 @@ test('any amount, count or rate is written as the number it is', () => {
 
 test('a value longer than a piece is whole', () => {
   const long = 'x'.repeat(1_000_000);
-  const [item, ...others] = JSON.parse(`[${Buffer.concat([...toJsonItems(request, [rowOf(long), rowOf('b')])])}]`);
+  const [item, ...others] = JSON.parse(
+    `[${Buffer.concat([...toJsonItems(request, [rowOf(long), rowOf('b')], 'USD')])}]`,
+  );
   expect([item.plan.length, item.fill_rate, others[0].plan]).toEqual([1_000_000, 0.666667, 'b']);
+});
+
+test('a row with several currencies has a line of CSV for each, with its counts once, and no sum of them', () => {
+  const euros = { currency: 'EUR', revenueMicros: 2_000_000, unbilledMicros: 0 };
+  const row = { ...rowOf('a'), metrics: withMoney(metrics, [euros, ...metrics.money]) };
+  const [, ...lines] = Buffer.concat([...toCsv(request, [row, rowOf('b')], null)])
+    .toString()
+    .trim()
+    .split('\r\n');
+  expect(lines.map((line) => line.split(',').slice(2))).toEqual([
+    ['a', '3', '2', '4', '1', '0', '0', '0', '0', '0', '-1', '2', '0', '0.25', '-1', '666.666667', '0.666667', 'EUR'],
+    ['a', '', '', '', '', '', '', '', '', '', '', '-1.25', '0.5', '', '', '', '', 'USD'],
+    ['b', ...numbers.split(',')],
+  ]);
+  const [item] = JSON.parse(`[${Buffer.concat([...toJsonItems(request, [row], null)])}]`);
+  expect(item).toMatchObject({ revenue: null, unbilled: null, rpm: null, currency: null, impressions: 4 });
+  expect(item.revenue_by_currency).toHaveLength(2);
 });

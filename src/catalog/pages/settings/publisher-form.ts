@@ -121,6 +121,10 @@ const localeFields = (form: FormBuilder): Html =>
         required: true,
         hint: t('settings.timeZoneHint'),
       }),
+      form.input('reporting_currency', {
+        label: t('settings.reportingCurrency'),
+        hint: t('settings.reportingCurrencyHint'),
+      }),
       form.input('currency_name', { label: t('settings.loyaltyCurrency'), hint: t('settings.loyaltyCurrencyHint') }),
       form.input('currency_multiplier', {
         label: t('settings.loyaltyRate'),
@@ -167,6 +171,7 @@ export function readPublisher(fields: Fields, asOperator: boolean): Values {
     approval_required: fields.checked('approval_required'),
     dates_approved: fields.checked('dates_approved'),
     time_zone: timeZoneNamed(fields.text('time_zone')),
+    reporting_currency: fields.text('reporting_currency').trim().toUpperCase() || null,
     currency_name: fields.text('currency_name'),
     currency_multiplier: fields.number('currency_multiplier'),
     privacy_url: fields.text('privacy_url') || null,

@@ -2,7 +2,8 @@ import { type Html, html, nothing } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { drawnChart } from '../../../shell/chart.ts';
 import { card } from '../../../shell/components.ts';
-import type { Metrics } from '../../metrics.ts';
+import { moneyFormat } from '../../../shell/money.ts';
+import { currenciesOf, inCurrency, type Metrics } from '../../metrics.ts';
 import { viewValue } from '../../view.ts';
 import type { Answer, AnswerRow } from './answer.ts';
 import { changeOf, type FormatMoney, formatMetric, hasValue, metricOf, type ReportMetric } from './metrics.ts';
@@ -25,9 +26,14 @@ export function metricTiles(state: ExplorerState, { total }: Answer, { money, hr
   return html`<div class="stats">${state.metrics.map((name) => tile(metricOf(name)))}</div>`;
 }
 
-/** A value as it is shown, and what says nothing as a dash. */
-export const formatted = (metric: ReportMetric, metrics: Metrics, by: string, money: FormatMoney): string =>
-  hasValue(metric, metrics, by) ? formatMetric(metric, viewValue(metric.name, metrics), money) : '–';
+/** A value as it is shown, and what says nothing as a dash. Amounts of several currencies stand next to each other. */
+export function formatted(metric: ReportMetric, metrics: Metrics, by: string, money: FormatMoney): string {
+  const currencies = metric.kind === 'money' ? currenciesOf([metrics]) : [];
+  const one = (sums: Metrics, format: FormatMoney): string =>
+    hasValue(metric, sums, by) ? formatMetric(metric, viewValue(metric.name, sums), format) : '–';
+  if (currencies.length === 0) return one(metrics, money);
+  return currencies.map((currency) => one(inCurrency(metrics, currency), moneyFormat(currency))).join(' + ');
+}
 
 /** `▼ 12.3%`, in the colour of good or bad news. */
 export function changeText(metric: ReportMetric, now: Metrics, before: Metrics): Html {
@@ -57,25 +63,41 @@ function leadOf(state: ExplorerState, { periods }: Answer): string {
   return t(`reports.days_${comparisonOf(state.compare, periods)}`, { days, before: rangeText(periods.before) });
 }
 
-function timeChart(state: ExplorerState, { slots, periods }: Answer, { money, currency, timeZone }: Writing): Html {
+function timeChart(state: ExplorerState, { slots, periods }: Answer, { currency, timeZone }: Writing): Html {
   const metric = metricOf(state.metric);
   const amountOf = (metrics: Metrics | null): number | null =>
     metrics && (hasValue(metric, metrics, 'time') ? viewValue(metric.name, metrics) : null);
-  const values = slots.map(({ now }) => amountOf(now));
-  const before = slots.map((slot) => amountOf(slot.before));
   const isCompared = periods.before !== null;
+  const found = metric.kind === 'money' ? currenciesOf(slots.flatMap(({ now, before }) => [now, before])) : [];
+  // One line for each currency: they are neither added nor drawn as one.
+  const lines = found.length > 1 ? found : [found[0] ?? null];
+  const series = lines.flatMap((one) => {
+    const only = (metrics: Metrics | null): Metrics | null =>
+      metrics !== null && one !== null ? inCurrency(metrics, one) : metrics;
+    const named = (label: string): string => (lines.length > 1 ? `${label} (${one})` : label);
+    return [
+      { label: named(metric.text), values: slots.map(({ now }) => amountOf(only(now))) },
+      ...(isCompared
+        ? [
+            {
+              label: named(t('reports.before')),
+              values: slots.map((slot) => amountOf(only(slot.before))),
+              isDashed: true,
+            },
+          ]
+        : []),
+    ];
+  });
+  const drawn = lines.length > 1 ? null : (lines[0] ?? currency);
   return drawnChart({
     caption: t(`reports.metricBy_${periods.interval}`, { metric: metric.text }),
     heading: t(`reports.${periods.interval}`),
     times: slots,
-    series: [
-      { label: metric.text, values },
-      ...(isCompared ? [{ label: t('reports.before'), values: before, isDashed: true }] : []),
-    ],
+    series,
     kind: state.view === 'bar' ? 'bar' : 'line',
     ...(periods.interval === 'hour' && { zone: timeZone }),
-    style: metric.kind === 'money' ? { currency } : metric.kind,
-    format: (value) => formatMetric(metric, value, money),
+    style: metric.kind === 'money' ? { currency: drawn } : metric.kind,
+    format: (value) => formatMetric(metric, value, moneyFormat(drawn)),
   });
 }
 
@@ -86,22 +108,38 @@ function bars(state: ExplorerState, { rows }: Answer, { money }: Writing): Html 
   const metric = metricOf(state.metric);
   const of = (metrics: Metrics | null): number =>
     metrics === null || !hasValue(metric, metrics, state.by) ? 0 : Math.max(viewValue(metric.name, metrics), 0);
-  const shown = [...rows].sort((a, b) => of(b.now) - of(a.now)).slice(0, maxBars);
-  const most = Math.max(...shown.flatMap(({ now, before }) => [of(now), of(before)]), Number.MIN_VALUE);
-  const rect = (value: number, kind: string) =>
+  // Bars of one currency stand together, and are as long as its largest amount lets them be.
+  const currencies = metric.kind === 'money' ? currenciesOf(rows.flatMap(({ now, before }) => [now, before])) : [];
+  const groups = currencies.length < 2 ? [[...rows]] : currencies.map((currency) => rowsIn(rows, currency));
+  const shown = groups.map((group) => group.sort((a, b) => of(b.now) - of(a.now)).slice(0, maxBars));
+  const rect = (value: number, kind: string, most: number) =>
     html`<rect class="${kind}" width="${((value / most) * 100).toFixed(2)}%" height="100%" rx="3"/>`;
-  const bar = ({ text, also, now, before }: AnswerRow) => html`
+  const bar = ({ text, also, now, before }: AnswerRow, most: number) => html`
     <li>
       <span>${[text, ...also.map((one) => one.text)].join(' · ')}</span>
       <span>
-        <svg aria-hidden="true">${rect(of(now), 'now')}</svg>
-        ${before !== null && html`<svg class="thin" aria-hidden="true">${rect(of(before), 'before')}</svg>`}
+        <svg aria-hidden="true">${rect(of(now), 'now', most)}</svg>
+        ${before !== null && html`<svg class="thin" aria-hidden="true">${rect(of(before), 'before', most)}</svg>`}
       </span>
       <span class="numeric">
         ${formatted(metric, now, state.by, money)}
         ${before !== null && hasValue(metric, now, state.by) && changeText(metric, now, before)}
       </span>
     </li>`;
-  if (shown.length === 0) return html`<p class="hint">${t('reports.noActivityHere')}</p>`;
-  return html`<ul class="bars" aria-label="${metric.text}">${shown.map(bar)}</ul>`;
+  if (shown.every((group) => group.length === 0)) return html`<p class="hint">${t('reports.noActivityHere')}</p>`;
+  const list = (group: readonly AnswerRow[]): Html => {
+    const most = Math.max(...group.flatMap(({ now, before }) => [of(now), of(before)]), Number.MIN_VALUE);
+    return html`<ul class="bars" aria-label="${metric.text}">${group.map((row) => bar(row, most))}</ul>`;
+  };
+  return html`${shown.map(list)}`;
 }
+
+/** The rows that have money in a currency, with that money only. */
+const rowsIn = (rows: readonly AnswerRow[], currency: string): AnswerRow[] =>
+  rows
+    .filter(({ now, before }) => currenciesOf([now, before]).includes(currency))
+    .map((row) => ({
+      ...row,
+      now: inCurrency(row.now, currency),
+      before: row.before === null ? null : inCurrency(row.before, currency),
+    }));

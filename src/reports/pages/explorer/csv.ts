@@ -1,5 +1,5 @@
 import { csvLine } from '../../../platform/lib/csv.ts';
-import { type Metrics, sumOf } from '../../metrics.ts';
+import { currenciesOf, inCurrency, type Metrics, sumOf } from '../../metrics.ts';
 import { isIdDimension } from '../../query/query.ts';
 import { viewValue } from '../../view.ts';
 import type { Answer, AnswerRow } from './answer.ts';
@@ -7,12 +7,32 @@ import { hasValue, metricOf } from './metrics.ts';
 import type { Names } from './names.ts';
 import { attributeOf, type ExplorerState } from './state.ts';
 
-type Column = { heading: string; of: (row: AnswerRow) => string | number };
+/** A line of the file. `isFurther`: only amounts, since the line before has the counts of the row. */
+type CsvRow = AnswerRow & { currency: string; isFurther: boolean };
+type Column = { heading: string; of: (row: CsvRow) => string | number };
+
+/** A line for each currency of a row: amounts of different currencies are never added. */
+function byCurrency(row: AnswerRow): CsvRow[] {
+  const currencies = currenciesOf([row.now, row.before]);
+  if (currencies.length < 2) return [{ ...row, currency: currencies[0] ?? '', isFurther: false }];
+  return currencies.map((currency, index) => ({
+    ...row,
+    now: inCurrency(row.now, currency),
+    before: row.before === null ? null : inCurrency(row.before, currency),
+    ...{ currency, isFurther: index > 0 },
+  }));
+}
 
 /** All rows as CSV (RFC 4180): names beside ids, and each metric beside that of the range before. */
 export function toReportCsv(state: ExplorerState, { rows, periods }: Answer, names: Names): string {
-  const columns = [...groupColumns(state, periods.interval, names), ...metricColumns(state, periods.before !== null)];
-  const lines = [columns.map(({ heading }) => heading), ...rows.map((row) => columns.map(({ of }) => of(row)))];
+  const hasMoney = state.metrics.some((name) => metricOf(name).kind === 'money');
+  const columns = [
+    ...groupColumns(state, periods.interval, names),
+    ...metricColumns(state, periods.before !== null),
+    ...(hasMoney ? [{ heading: 'currency', of: ({ currency }: CsvRow) => currency }] : []),
+  ];
+  const written = rows.flatMap((row) => (hasMoney ? byCurrency(row) : [{ ...row, currency: '', isFurther: false }]));
+  const lines = [columns.map(({ heading }) => heading), ...written.map((row) => columns.map(({ of }) => of(row)))];
   return lines.map(csvLine).join('');
 }
 
@@ -51,9 +71,13 @@ const none = sumOf([]);
 
 const metricColumns = ({ metrics, by }: ExplorerState, isCompared: boolean): Column[] =>
   metrics.flatMap((name) => {
-    const of = (sums: Metrics): number | '' => (hasValue(metricOf(name), sums, by) ? viewValue(name, sums) : '');
+    const isAmount = name === 'revenue' || name === 'unbilled';
+    const of = (sums: Metrics, isFurther: boolean): number | '' =>
+      hasValue(metricOf(name), sums, by) && (isAmount || !isFurther) ? viewValue(name, sums) : '';
     return [
-      { heading: name, of: ({ now }: AnswerRow) => of(now) },
-      ...(isCompared ? [{ heading: `${name}_before`, of: ({ before }: AnswerRow) => of(before ?? none) }] : []),
+      { heading: name, of: ({ now, isFurther }: CsvRow) => of(now, isFurther) },
+      ...(isCompared
+        ? [{ heading: `${name}_before`, of: ({ before, isFurther }: CsvRow) => of(before ?? none, isFurther) }]
+        : []),
     ];
   });

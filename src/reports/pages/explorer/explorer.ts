@@ -14,7 +14,7 @@ import { moneyFormat } from '../../../shell/money.ts';
 import { isFragmentRequest, type PageResult } from '../../../shell/pages.ts';
 import type { CountPerkStages } from '../../perk-stages.ts';
 import { attributeKeys } from '../../query/explore.ts';
-import { createReportService, currencyOf, type ReportService } from '../../service.ts';
+import { createReportService, type ReportService, singleCurrencyOf } from '../../service.ts';
 import { type Answer, type Asked, answerOf, type Problem } from './answer.ts';
 import { chartCard, metricTiles, type Writing } from './charts.ts';
 import { toReportCsv } from './csv.ts';
@@ -106,7 +106,12 @@ function body({ deps }: Scope, context: PublisherContext, { asked, answer, attri
   const { state, names } = asked;
   const action = path(reportsPath);
   const href = (to: ExplorerState): string => `${action}${queryOf(to)}`;
-  const currency = currencyOf(deps.catalog.current(), publisher.id);
+  const sums = 'text' in answer ? [] : [answer.total.now, answer.total.before ?? answer.total.now];
+  const currency = singleCurrencyOf(
+    sums.map((metrics) => ({ metrics })),
+    deps.catalog.current(),
+    publisher.id,
+  );
   const writing: Writing = { href, currency, money: moneyFormat(currency), timeZone: publisher.timeZone };
   const keys = attributes.map((key) => `custom.${key}`);
   const isProblem = 'text' in answer;

@@ -2,8 +2,8 @@ import { eventKinds, kindsWith, rulesOf } from '../../../catalog/event-kinds.ts'
 import type { Messages } from '../../../platform/i18n/en.ts';
 import { t } from '../../../platform/i18n/messages.ts';
 import { changeSize, count, percent } from '../../../shell/format.ts';
-import type { MetricName, Metrics } from '../../metrics.ts';
-import { type MetricsView, viewValue } from '../../view.ts';
+import { currenciesOf, type MetricName, type Metrics } from '../../metrics.ts';
+import { viewValue } from '../../view.ts';
 
 /** How the values of a metric are written. */
 type MetricKind = 'count' | 'money' | 'rate';
@@ -80,7 +80,7 @@ export function hasValue(metric: ReportMetric, metrics: Metrics, by: string): bo
 }
 
 /** Whether a metric is a share of what is not there. `counts`: by their names, of a view too. */
-function isRateOfNothing(name: string, counts: Readonly<Record<string, number>>): boolean {
+function isRateOfNothing(name: string, counts: Readonly<Partial<Record<string, unknown>>>): boolean {
   const whole = wholeOf[name];
   return whole !== undefined && counts[whole] === 0;
 }
@@ -92,24 +92,23 @@ export function formatMetric({ kind }: ReportMetric, value: number, money: Forma
   return kind === 'rate' ? percent(value) : count(value);
 }
 
-/** A metric of a view; a dash where it is a share of what is not there. */
-export const formatOfView = (metric: ReportMetric, view: MetricsView, money: FormatMoney): string =>
-  isRateOfNothing(metric.name, view) ? '–' : formatMetric(metric, view[metric.name] ?? 0, money);
-
 /** Smaller changes count as none. */
 const minChange = 0.0005;
 
 export type Change = { direction: 'up' | 'down' | 'same' | 'new'; text: string };
 
-/** By how much a metric changed, which sorts. */
-export const differenceOf = ({ name }: ReportMetric, now: Metrics, before: Metrics): number =>
-  viewValue(name, now) - viewValue(name, before);
+/** By how much a metric changed, which sorts; NaN: amounts in different currencies are not compared. */
+export const differenceOf = ({ name, kind }: ReportMetric, now: Metrics, before: Metrics): number =>
+  kind === 'money' && currenciesOf([now, before]).length > 1
+    ? Number.NaN
+    : viewValue(name, now) - viewValue(name, before);
 
 /** Rates change by percentage points, other metrics by a share. */
 export function changeOf(metric: ReportMetric, now: Metrics, before: Metrics): Change {
   const { name, kind } = metric;
   const [value, previous] = [viewValue(name, now), viewValue(name, before)];
   const by = differenceOf(metric, now, before);
+  if (Number.isNaN(by)) return { direction: 'same', text: '–' };
   if (previous === 0)
     return value === 0 ? { direction: 'same', text: '–' } : { direction: 'new', text: t('reports.new') };
   const share = kind === 'rate' ? by : by / Math.abs(previous);

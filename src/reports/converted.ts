@@ -1,0 +1,32 @@
+import { type ExchangeRates, exchangeMicros, exchangeOn } from '../platform/exchange-rates.ts';
+import type { MoneySum } from './metrics.ts';
+
+/** A total in the reporting currency of a publisher, in units of it. */
+export type ConvertedTotal = {
+  currency: string;
+  revenue: number;
+  unbilled: number;
+  /** First day of the latest rate that was used; null: no amount was in another currency. */
+  rates_as_of: string | null;
+};
+
+/** Money of one day. */
+type DayMoney = { day: string; money: readonly MoneySum[] };
+
+/**
+ * Converts the money of each day at the rates of the day.
+ * @returns null: a currency has no rate on a day, so there is no total
+ */
+export function convertTotal(days: readonly DayMoney[], rates: ExchangeRates, to: string): ConvertedTotal | null {
+  let [revenue, unbilled, asOf] = [0n, 0n, ''];
+  for (const { day, money } of days)
+    for (const { currency, revenueMicros, unbilledMicros } of money) {
+      const exchange = exchangeOn(rates, currency, to, day);
+      if (exchange === null) return null;
+      revenue += exchangeMicros(BigInt(revenueMicros), exchange);
+      unbilled += exchangeMicros(BigInt(unbilledMicros), exchange);
+      if (exchange.validFrom !== null && exchange.validFrom > asOf) asOf = exchange.validFrom;
+    }
+  const units = (micros: bigint): number => Number(micros) / 1_000_000;
+  return { currency: to, revenue: units(revenue), unbilled: units(unbilled), rates_as_of: asOf === '' ? null : asOf };
+}
