@@ -3,7 +3,7 @@ import { indexOf, run, whyOff } from './decide.ts';
 import type { Exclusion } from './eligibility.ts';
 import type { Candidate } from './index/compile.ts';
 import { indexExclusions } from './index/index-filters.ts';
-import { type Influence, influencesOf } from './influences.ts';
+import { exchangeInfluence, type Influence, influencesOf } from './influences.ts';
 import { type Reason, reasonOf, shownForGoal, shownReason } from './reason.ts';
 import { postExclusions } from './rules/post-filters.ts';
 import type { DecisionInput } from './types.ts';
@@ -45,7 +45,7 @@ export function explain(input: DecisionInput): Explanation[] {
     const { rank = null, score = null, isForGoal = false } = ranks.get(candidate) ?? {};
     const position = positions.get(offer) ?? null;
     const exclusion = exclusions.get(candidate);
-    const influences = rank === null ? [] : influencesOf(candidate, input);
+    const influences = rank === null ? [] : [...exchangeInfluence(candidate, input), ...influencesOf(candidate, input)];
     if (exclusion === undefined || position !== null) {
       const reason = isForGoal ? shownForGoal(position ?? 0, candidate, input) : shownReason(position ?? 0);
       return { offer, rank, score, position, rule: null, reason, influences };

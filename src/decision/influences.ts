@@ -1,5 +1,7 @@
 import { nameOfKey } from '../learning/properties.ts';
 import { effectsOf, relevantProperties, scopeOf } from '../learning/score.ts';
+import { comparisonOf } from './comparison.ts';
+import type { EligibilityIndex } from './eligibility.ts';
 import type { Candidate } from './index/compile.ts';
 import type { DecisionInput } from './types.ts';
 
@@ -25,4 +27,18 @@ export function influencesOf({ offer, payout }: Candidate, { publisher, context,
     .sort(([, a], [, b]) => Math.abs(b.sum) - Math.abs(a.sum))
     .slice(0, maxNamed)
     .map(([key, { value, sum }]) => ({ property: nameOfKey(key), value, factor: Math.exp(sum) }));
+}
+
+/** Property of the exchange rate at which a payout was compared. */
+export const exchangeProperty = 'exchange_rate';
+
+/**
+ * The exchange rate that a payout in another currency was compared at; factor 0: there is none, so the offer ranks
+ * after all that can be compared.
+ */
+export function exchangeInfluence({ payout }: Candidate, { publisher, context }: DecisionInput): Influence[] {
+  const comparison = comparisonOf(publisher.index as EligibilityIndex, publisher, context.nowMs);
+  if (comparison === null || payout.amountMicros === 0 || payout.currency === comparison.currency) return [];
+  const factor = comparison.factors.get(payout.currency) ?? 0;
+  return [{ property: exchangeProperty, value: `${payout.currency}/${comparison.currency}`, factor }];
 }

@@ -13,16 +13,9 @@ import {
   sumSql,
 } from './metrics.ts';
 import { allEventsSql, countedEventsSql, isRolledUp } from './rollup/events.ts';
+import { customGrains, customMoneyKey, customRollupKey } from './rollup/keys.ts';
 import { blockRollups } from './rollup/lock.ts';
-import {
-  customGrains,
-  customMoneyKey,
-  customRollupKey,
-  isRebucketed,
-  otherValue,
-  recountSql,
-  zonedEventsCte,
-} from './rollup/statement.ts';
+import { isRebucketed, otherValue, recountSql, zonedEventsCte } from './rollup/statement.ts';
 
 const columnsOf = (table: string): string =>
   customRollupKey

@@ -2,7 +2,8 @@ import type pg from 'pg';
 import { hasMoney, metricNames, moneyMetrics, moneySumsSql, sumsSql } from './metrics.ts';
 import { allEventsSql, isRolledUp, longestDays } from './rollup/events.ts';
 import { weekBit } from './rollup/grains.ts';
-import { computedSumsCtes, customGrains, moneyKey, reconciliationKey, rollupKey } from './rollup/statement.ts';
+import { customGrains, moneyKey, rollupKey } from './rollup/keys.ts';
+import { computedSumsCtes, reconciliationKey } from './rollup/statement.ts';
 import { moneyWeeksOfDaysSql, weekStartSql, weeksOfDaysSql } from './rollup/weeks.ts';
 
 /** A stored sum that differs from the raw rows: `column: stored → computed` for each count that differs. */

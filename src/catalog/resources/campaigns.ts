@@ -18,9 +18,11 @@ import { columnsOf, viewOf } from '../../management/rows.ts';
 import { problem } from '../../management/schema-errors.ts';
 import type { Work } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
+import { exchangeOn } from '../../platform/exchange-rates.ts';
 import { warnOfMacros } from '../../platform/lib/misspelt-macros.ts';
-import { timeOf } from '../../platform/lib/time-zone.ts';
+import { offsetMs, timeOf } from '../../platform/lib/time-zone.ts';
 import { requireApproval } from '../approval.ts';
+import { loadExchangeRates } from '../exchange-rates.ts';
 import { normaliseName } from '../names.ts';
 import { campaignLimits } from '../offer-limits.ts';
 import { type CampaignRules, campaignGoal, campaignRules, payoutKinds } from '../rules.ts';
@@ -199,21 +201,29 @@ function checkGoal(goal: unknown): ErrorDetail[] {
   return Number.isNaN(timeOf(goal.by)) ? [{ path: '/goal/by', message: timeProblem }] : [];
 }
 
-/** Offers are ranked by what they pay, and reports add it up, in whatever currency it is. */
+/** Offers are ranked by what they pay, converted by the publisher's exchange rates. */
 async function warnOfCurrencies(
   { id, payout_currency: currency }: View,
-  { executor, publisherId }: Work,
+  { executor, publisherId, nowMs }: Work,
 ): Promise<Warning[]> {
-  const { rows } = await executor.query<{ others: string }>(
-    `select string_agg(distinct payout_currency, ', ') as others from campaigns
-    where publisher_id = $1 and id <> $2 and payout_currency <> $3 and active and deleted_at is null
-    having count(*) > 0`,
+  const { rows } = await executor.query<{ currencies: string[]; wanted: string | null; time_zone: string }>(
+    `select array_agg(distinct k.payout_currency order by k.payout_currency) as currencies,
+      coalesce(p.reporting_currency, p.rates_base) as wanted, p.time_zone
+    from campaigns k join publishers p on p.id = k.publisher_id
+    where k.publisher_id = $1 and k.id <> $2 and k.payout_currency <> $3 and k.active and k.deleted_at is null
+    group by p.id`,
     [publisherId, id, currency],
   );
-  return rows.map(({ others }) => ({
-    path: '/payout_currency',
-    message: `is not that of other active campaigns (${others}): amounts are compared and added as numbers`,
-  }));
+  const [others] = rows;
+  if (others === undefined) return [];
+  const day = new Date(nowMs + offsetMs(others.time_zone, nowMs)).toISOString().slice(0, 10);
+  const rates = await loadExchangeRates(executor, publisherId);
+  const isComparable = others.wanted !== null && exchangeOn(rates, String(currency), others.wanted, day) !== null;
+  if (isComparable) return [];
+  const message =
+    `has no exchange rate to that of other active campaigns (${others.currencies.join(', ')}): ` +
+    'the campaign ranks after those that can be compared';
+  return [{ path: '/payout_currency', message }];
 }
 
 /** A placement exists as soon as a request has named it; one that never was may be a typing error. */

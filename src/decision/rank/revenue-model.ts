@@ -2,6 +2,7 @@ import type { Payout } from '../../catalog/types.ts';
 import type { Model, Sales } from '../../learning/model.ts';
 import { relevantProperties, type Scope, scopedRateOf, scopeKeyOf, scopeOf } from '../../learning/score.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
+import { type Comparison, comparisonOf } from '../comparison.ts';
 import type { EligibilityIndex, PriorityClass } from '../eligibility.ts';
 import type { Candidate } from '../index/compile.ts';
 import { salts } from '../random.ts';
@@ -27,6 +28,8 @@ export type RevenueModel = {
    * because a draw of one in thousands waits for its memory.
    */
   rows: Float64Array;
+  /** Factors to the currency that amounts are compared in; NaN: no exchange rate. null: all pay in one currency. */
+  factors: Float64Array | null;
   /** null: not made yet. */
   order: RevenueOrder | null;
 };
@@ -64,12 +67,18 @@ export function revenueModelOf(
   { publisher, context, model }: DecisionInput,
 ): RevenueModel {
   const properties = relevantProperties(model, context, publisher);
-  const key = scopeKeyOf(context.placement, properties);
+  const comparison = comparisonOf(index, publisher, context.nowMs);
+  const key = `${scopeKeyOf(context.placement, properties)}${comparison?.key ?? ''}`;
   const byIndex = getOrInsert(kept, model, () => new WeakMap<EligibilityIndex, ByScope>());
   const byScope = getOrInsert(byIndex, index, (): ByScope => ({ rows: 0, models: new Map() }));
   const found = byScope.models.get(key)?.get(priorityClass);
   if (found !== undefined) return found;
-  const made = emptyModel(index, priorityClass, scopeOf(model, publisher.id, context.placement, properties));
+  const made = emptyModel(
+    index,
+    priorityClass,
+    scopeOf(model, publisher.id, context.placement, properties),
+    comparison,
+  );
   byScope.rows += made.offerIds.length;
   if (byScope.rows > maxRows) {
     byScope.rows = made.offerIds.length;
@@ -79,13 +88,23 @@ export function revenueModelOf(
   return made;
 }
 
-const emptyModel = ({ candidates }: EligibilityIndex, { from, to }: PriorityClass, scope: Scope): RevenueModel => ({
+const emptyModel = (
+  { candidates }: EligibilityIndex,
+  { from, to }: PriorityClass,
+  scope: Scope,
+  comparison: Comparison | null,
+): RevenueModel => ({
   scope,
   candidates,
   from,
   to,
   offerIds: Int32Array.from(candidates.slice(from, to), ({ offer }) => offer.id),
   rows: new Float64Array((to - from) * rowLength).fill(Number.NaN),
+  factors:
+    comparison &&
+    Float64Array.from(candidates.slice(from, to), ({ payout }) =>
+      payout.amountMicros === 0 ? 1 : (comparison.factors.get(payout.currency) ?? Number.NaN),
+    ),
   order: null,
 });
 
@@ -99,11 +118,16 @@ export function drawRevenue(model: RevenueModel, at: number, seed: number, layer
   return revenueAt(model, at, drawNormal(layer, seed, salts.revenue + (model.offerIds[at] as number)));
 }
 
-function revenueAt({ rows }: RevenueModel, at: number, z: number): number {
+function revenueAt({ rows, factors }: RevenueModel, at: number, z: number): number {
   const row = at * rowLength;
   const root = (rows[row + 1] as number) + (rows[row + 2] as number) * z;
-  return root <= 0 ? 0 : (rows[row] as number) * root * root * root;
+  const micros = root <= 0 ? 0 : (rows[row] as number) * root * root * root;
+  return factors === null ? micros : compared(micros, factors[at] as number);
 }
+
+/** An amount that cannot be compared is below all others, and keeps its order among its like: from -1 to 0. */
+const compared = (micros: number, factor: number): number =>
+  Number.isNaN(factor) ? -1 / (1 + micros) : micros * factor;
 
 export const meanRevenueOf = ({ rows }: RevenueModel, at: number): number => rows[at * rowLength] as number;
 

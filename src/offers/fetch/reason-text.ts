@@ -1,5 +1,5 @@
 import type { Condition } from '../../catalog/conditions.ts';
-import type { Influence } from '../../decision/influences.ts';
+import { exchangeProperty, type Influence } from '../../decision/influences.ts';
 import type { Reason, ReasonValue } from '../../decision/reason.ts';
 import { type MessageKey, t } from '../../platform/i18n/messages.ts';
 import { inLanguage } from '../../platform/i18n/reader.ts';
@@ -99,13 +99,21 @@ function propertyName(name: string): string {
 }
 
 /** An influence in words, in the language of the reader. */
-export const influenceText = ({ property, value, factor }: Influence, format: ReasonFormat): string =>
-  t('reasons.influence', {
+export function influenceText({ property, value, factor }: Influence, format: ReasonFormat): string {
+  if (property === exchangeProperty) {
+    const [currency = '', other = ''] = value.split('/');
+    const names = { currency, other };
+    return factor === 0
+      ? t('reasons.noExchangeRate', names)
+      : t('reasons.exchangeRate', { ...names, factor: String(factor) });
+  }
+  return t('reasons.influence', {
     property: propertyName(property),
     value: property === 'weekday' ? format.weekday(Number(value)) : value,
     change: format.share(Math.abs(factor - 1)),
     direction: factor >= 1 ? 'more' : 'less',
   });
+}
 
 /** An influence as the API has it, in English. */
 export const apiInfluence = (influence: Influence): string =>

@@ -1,4 +1,6 @@
 import type { Snapshot } from '../../catalog/types.ts';
+import { comparisonOf } from '../../decision/comparison.ts';
+import type { EligibilityIndex } from '../../decision/eligibility.ts';
 import { sampleDecisions } from '../../decision/propensity.ts';
 import type { DecidedOffer, DecisionInput } from '../../decision/types.ts';
 import { createVersionReader, findStretches, type Stretch } from '../../learning/versions.ts';
@@ -87,11 +89,23 @@ async function observeOne(
   const sampling = { arrange, salt: input.seed };
   const asItWas = await runInSlices(sampleDecisions(input, sampling));
   const ofOther = await runInSlices(sampleDecisions(otherwise(input, other), sampling));
+  const inOneCurrency = amountsIn(input);
   const shown = offerIds.map((id, at) => ({
     ratio: ofOther.ofAny(id, at + 1) / asItWas.ofShown(id, at + 1),
-    revenueMicros: revenueByOffer.get(id) ?? 0,
+    revenueMicros: inOneCurrency(id, revenueByOffer.get(id) ?? 0),
   }));
   const filled: number[] = [];
   for (let share = ofOther.filled(1); share > 0; share = ofOther.filled(filled.length + 1)) filled.push(share);
   return { weight, shown, filled };
+}
+
+/**
+ * Amounts of offers in the currency that the decision compared them in, since different ones are never added. What has no
+ * exchange rate counts as 0.
+ */
+function amountsIn({ publisher, context }: DecisionInput): (offerId: number, micros: number) => number {
+  const comparison = comparisonOf(publisher.index as EligibilityIndex, publisher, context.nowMs);
+  if (comparison === null) return (_, micros) => micros;
+  const currencies = new Map(publisher.index.offers.map(({ id, campaign }) => [id, campaign.payout.currency]));
+  return (offerId, micros) => micros * (comparison.factors.get(currencies.get(offerId) ?? '') ?? 0);
 }

@@ -1,5 +1,7 @@
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import type { Campaign } from '../../catalog/types.ts';
+import { comparisonOf } from '../../decision/comparison.ts';
+import type { EligibilityIndex } from '../../decision/eligibility.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
 import type { App } from '../../platform/ports.ts';
@@ -22,7 +24,9 @@ type Deps = Pick<OfferDeps, 'catalog'> & { check: CheckRanking };
 export function rankingPages(app: App, shell: Shell, { catalog, check }: Deps): void {
   publisherPages(app, shell).get('/ranking', 'analyst', async (context) => {
     const other = alternativeIn(context);
-    const currency = currencyOf(catalog.current(), context.publisher.id);
+    const { publisher } = context;
+    const comparison = comparisonOf(publisher.index as EligibilityIndex, publisher, Date.now());
+    const currency = comparison?.currency ?? currencyOf(catalog.current(), publisher.id);
     return {
       title: t('ranking.title'),
       lead: t('ranking.lead'),

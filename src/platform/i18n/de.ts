@@ -531,7 +531,7 @@ export const de: Messages = {
     percentOfSale: 'darf höchstens 100 sein: Bei CPS sind es Prozent vom Umsatz',
     payoutsAbove: 'kann nicht cps sein: Publisher haben eigene Vergütungen über 100 ({ids})',
     otherCurrency:
-      'weicht von der anderer aktiver Kampagnen ab ({others}): Beträge werden als Zahlen verglichen und addiert',
+      'hat keinen Wechselkurs zu der anderer aktiver Kampagnen ({others}): Die Kampagne steht hinter denen, die sich vergleichen lassen',
     neverSeen: '{name} kam nie vor: Keine Anfrage hat diese Platzierung genannt',
     plainNumber: 'muss eine Zahl ohne Einheit sein',
     eventName: 'muss der Name eines Ereignisses sein, ohne Leerzeichen',
@@ -2606,6 +2606,8 @@ export const de: Messages = {
     property_hour: 'Stunde',
     property_loyalty: 'Treueprämien',
     property_weekday: 'Wochentag',
+    exchangeRate: '1 {currency} zählt nach dem Wechselkurs des Tages als {factor} {other}',
+    noExchangeRate: 'kein Wechselkurs von {currency} in {other}: steht hinter allem, was sich vergleichen lässt',
     influence: '{property} {value}: {change} {direction, select, more {mehr} other {weniger}} Umsatz erwartet',
     and: '{left} und {right}',
     andMore: '{values} und {more} weitere',

@@ -504,7 +504,8 @@ export const en = {
     digits: 'must have at most {digits, number} digits after the point',
     percentOfSale: 'must be 100 or less: with cps it is percent of the sale',
     payoutsAbove: 'cannot be cps: publishers have payouts of their own above 100 ({ids})',
-    otherCurrency: 'is not that of other active campaigns ({others}): amounts are compared and added as numbers',
+    otherCurrency:
+      'has no exchange rate to that of other active campaigns ({others}): the campaign ranks after those that can be compared',
     neverSeen: '{name} was never seen: no request has named this placement',
     plainNumber: 'must be a plain number, without a unit',
     eventName: 'must be the name of an event, without blanks',
@@ -2493,6 +2494,8 @@ export const en = {
     property_hour: 'hour',
     property_loyalty: 'loyalty',
     property_weekday: 'weekday',
+    exchangeRate: '1 {currency} counts as {factor} {other} by the exchange rate of the day',
+    noExchangeRate: 'no exchange rate from {currency} to {other}: ranks after all that can be compared',
     influence: '{property} {value}: {change} {direction, select, more {more} other {less}} revenue expected',
     and: '{left} and {right}',
     andMore: '{values} and {more} more',

@@ -1,19 +1,17 @@
 import {
   addMetricsSql,
-  addMoneySql,
   eachMetric,
-  hasMoney,
   type MetricName,
   metricColumns,
   metricsOfEventsSql,
-  moneyColumns,
   moneyMetrics,
-  moneySumsSql,
   servedOfEventsSql,
   sumSql,
   sumsSql,
 } from '../metrics.ts';
 import { dayBit, grainColumns, grainOfGroupSql, keptGrains } from './grains.ts';
+import { customGrains, customRollupKey, rollupKey } from './keys.ts';
+import { customMoneyWrittenCte, minuteMoneyWrittenCte, moneySumsCte, moneyWrittenCte } from './money.ts';
 import { weekStartSql } from './weeks.ts';
 
 /*
@@ -28,11 +26,6 @@ import { weekStartSql } from './weeks.ts';
  * A session counts once where no offer is asked for, and once for each offer it showed where one is.
  */
 
-/** The columns of a row before its sums, which are its primary key. */
-export const rollupKey = 'publisher_id, grain, bucket, placement, offer_id, country, device, os';
-export const customRollupKey = 'publisher_id, key, grain, bucket, value';
-export const moneyKey = `${rollupKey}, currency`;
-export const customMoneyKey = `${customRollupKey}, currency`;
 export const reconciliationKey = 'day, publisher_id, kind, reason';
 
 /** Values of one attribute with rows of their own in a UTC day (count); later ones are counted as `other`. */
@@ -50,9 +43,6 @@ export const namedValue = (value: string): string =>
 
 /** The quarter of an hour of a time: the longest span that every time zone keeps within one hour. */
 export const quarterHourOf = (at: string): string => `date_bin('15 minutes', ${at}, 'epoch'::timestamptz)`;
-
-/** Sums by custom attributes are kept by the hour and by the day. */
-export const customGrains = `(values (0::smallint, 'hour'), (${dayBit}::smallint, 'day')) as grains (grain, unit)`;
 
 /** Sessions from this one on are counted in the publisher's next time zone (`rebucket.ts`). */
 export const isRebucketed = '(day, session_id) >= (rebucketed_from_day, rebucketed_from_session)';
@@ -137,26 +127,6 @@ grain_sums as (
   having grouping(offer_id) = 1 or offer_id <> 0
 )`;
 
-/* The money of the same grains, by currency. */
-const moneySumsCte = `
-money_sums as (
-  select publisher_id,
-    (${grainOfGroupSql})::smallint as grain,
-    coalesce(hour_start, day_start, week_start) as bucket,
-    coalesce(placement, '') as placement, coalesce(offer_id, 0) as offer_id, coalesce(country, '') as country,
-    coalesce(device, '') as device, coalesce(os, '') as os, currency,
-    case when grouping(offer_id) = 0 then max(campaign_id) else 0 end as campaign_id, ${moneySumsSql}
-  from base_sums where ${hasMoney}
-  group by grouping sets (${keptGrains.map((grain) => `(${grainColumns(grain)}, currency)`).join(', ')})
-)`;
-
-const moneyWrittenCte = `
-money_written as (
-  insert into rollup_money as kept (${moneyKey}, campaign_id, ${moneyColumns})
-  select ${moneyKey}, campaign_id, ${moneyColumns} from money_sums
-  on conflict (${moneyKey}) do update set ${addMoneySql}
-)`;
-
 const rollupsWrittenCte = `
 rollups_written as (
   insert into rollups as kept (${rollupKey}, campaign_id, ${metricColumns})
@@ -233,15 +203,6 @@ custom_rollups_written as (
   on conflict (${customRollupKey}) do update set ${addMetricsSql}
 )`;
 
-const customMoneyWrittenCte = `
-custom_money_written as (
-  insert into custom_rollup_money as kept (${customMoneyKey}, ${moneyColumns})
-  select publisher_id, key, grain, date_trunc(unit, quarter_hour, zone), value, currency, ${moneySumsSql}
-  from named_sums cross join ${customGrains} where ${hasMoney}
-  group by 1, 2, 3, 4, 5, 6
-  on conflict (${customMoneyKey}) do update set ${addMoneySql}
-)`;
-
 /* Publishers that are counted for the first time, and the minutes of the live view. */
 const publishersWrittenCte = `
 publishers_written as (
@@ -256,14 +217,6 @@ minutes_written as (
   select publisher_id, at, ${metricsOfEventsSql} from counted_events
   where at >= ${minutesFrom} and kind <> 'served' group by 1, 2
   on conflict (publisher_id, minute) do update set ${addMetricsSql}
-)`;
-
-const minuteMoneyWrittenCte = (minutesFrom: string): string => `
-minute_money_written as (
-  insert into minute_money as kept (publisher_id, minute, currency, ${moneyColumns})
-  select publisher_id, at, currency, ${moneySumsSql} from counted_events
-  where at >= ${minutesFrom} and ${hasMoney} group by 1, 2, 3
-  on conflict (publisher_id, minute, currency) do update set ${addMoneySql}
 )`;
 
 const statementOf = (ctes: readonly string[]): string => `

@@ -17,7 +17,9 @@ test('a campaign that pays in another currency is saved with a warning, shown on
   const warnings = [
     {
       path: '/payout_currency',
-      message: 'is not that of other active campaigns (USD): amounts are compared and added as numbers',
+      message:
+        'has no exchange rate to that of other active campaigns (USD): ' +
+        'the campaign ranks after those that can be compared',
     },
   ];
   expect([made.status, made.body.warnings]).toEqual([201, warnings]);
@@ -25,9 +27,16 @@ test('a campaign that pays in another currency is saved with a warning, shown on
   expect((await me.call('GET', `/campaigns/${id}`)).body.warnings).toEqual(warnings);
   const admin = await signInAs(t, 'admin', me.publisherId);
   expect((await admin.get(`/dashboard/p/${me.publisherId}/campaigns/${id}`)).body).toContain(
-    'The currency is not that of other active',
+    'has no exchange rate to that of other active',
   );
   expect((await admin.get(`/dashboard/p/${me.publisherId}/campaigns/${campaign}`)).body).toContain('(JPY)');
+  const rates = [
+    { currency: 'USD', rate: 1.08, valid_from: '2020-01-01' },
+    { currency: 'JPY', rate: 160, valid_from: '2020-01-01' },
+  ];
+  await me.call('PUT', '/exchange-rates', { base: 'EUR', rates });
+  expect((await me.call('GET', `/campaigns/${id}`)).body.warnings).toEqual([]);
+  await me.call('PUT', '/exchange-rates', { base: 'EUR', rates: [] });
   await me.call('PATCH', `/campaigns/${id}`, { active: false });
   expect((await me.call('GET', `/campaigns/${campaign}`)).body.warnings).toEqual([]);
 });

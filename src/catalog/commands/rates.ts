@@ -1,0 +1,33 @@
+import { createApi, readJsonFile, say } from '../../command-line/api.ts';
+import { type Call, exitCodes, type Run, usageError } from '../../command-line/command.ts';
+import { jsonText } from '../../command-line/output.ts';
+
+const path = '/manage/v1/exchange-rates';
+
+type Rates = { base: string | null; rates: { currency: string; rate: number; valid_from: string }[] };
+
+/** @throws CommandError where the publisher is not named */
+function queryOf(publisher: string): Record<string, string> {
+  if (!/^[1-9]\d{0,8}$/.test(publisher)) throw usageError('Name the publisher by its id.');
+  return { publisher_id: publisher };
+}
+
+/** Exchange rates as JSON, as `rates set` takes them. */
+export const showRates: Run = async (call) => {
+  const [publisher = '', ...rest] = call.args;
+  if (rest.length > 0) throw usageError('Name one publisher.');
+  const { data } = (await createApi(call).call('GET', path, { query: queryOf(publisher) })) as { data: Rates };
+  const file = { base: data.base, rates: data.rates };
+  call.out.data(file);
+  call.out.line(jsonText(file, 1));
+  return exitCodes.ok;
+};
+
+/** Replaces the exchange rates of a publisher by those of a JSON file. */
+export const setRates: Run = async (call: Call) => {
+  const [publisher = '', file = '', ...rest] = call.args;
+  if (file === '' || rest.length > 0) throw usageError('Name a publisher by its id, and one file.');
+  const query = queryOf(publisher);
+  const body = await readJsonFile(call, file);
+  return say(call, await createApi(call).call('PUT', path, { body, query }));
+};

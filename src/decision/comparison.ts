@@ -1,0 +1,62 @@
+import type { Publisher } from '../catalog/types.ts';
+import { type ExchangeRates, exchangeFactor, exchangeOn } from '../platform/exchange-rates.ts';
+import { offsetMs } from '../platform/lib/time-zone.ts';
+import type { EligibilityIndex } from './eligibility.ts';
+
+/** How amounts in different currencies are compared on a day. */
+export type Comparison = {
+  /** The currency that amounts are compared in. */
+  currency: string;
+  /** Names the rates: equal keys have equal factors. */
+  key: string;
+  /** Factors by currency; null: there is no exchange rate. */
+  factors: ReadonlyMap<string, number | null>;
+};
+
+type Made = { rates: ExchangeRates; day: string; wanted: string | null; comparison: Comparison };
+const lastMade = new WeakMap<EligibilityIndex, Made>();
+const currencyCounts = new WeakMap<EligibilityIndex, ReadonlyMap<string, number>>();
+
+/**
+ * How the payouts of an index are compared: in the publisher's reporting currency, else in the base of its rates, else
+ * in the currency that most offers pay in.
+ * @returns null: all pay in one currency
+ */
+export function comparisonOf(index: EligibilityIndex, publisher: Publisher, nowMs: number): Comparison | null {
+  const counts = countsOf(index);
+  if (counts.size < 2) return null;
+  const { exchangeRates: rates, reportingCurrency, timeZone } = publisher;
+  const wanted = reportingCurrency ?? rates.base;
+  const day = new Date(nowMs + offsetMs(timeZone, nowMs)).toISOString().slice(0, 10);
+  const last = lastMade.get(index);
+  if (last?.rates === rates && last.day === day && last.wanted === wanted) return last.comparison;
+  const comparison = compare([...counts.keys()].sort(), rates, { currency: wanted ?? mostFrequent(counts), day });
+  lastMade.set(index, { rates, day, wanted, comparison });
+  return comparison;
+}
+
+function compare(
+  currencies: readonly string[],
+  rates: ExchangeRates,
+  { currency, day }: { currency: string; day: string },
+): Comparison {
+  const factors = new Map<string, number | null>();
+  for (const from of currencies) {
+    const exchange = exchangeOn(rates, from, currency, day);
+    factors.set(from, exchange && exchangeFactor(exchange));
+  }
+  return { currency, key: ` ${currency} ${JSON.stringify([...factors])}`, factors };
+}
+
+function countsOf(index: EligibilityIndex): ReadonlyMap<string, number> {
+  const known = currencyCounts.get(index);
+  if (known !== undefined) return known;
+  const counts = new Map<string, number>();
+  for (const { payout } of index.candidates)
+    if (payout.amountMicros > 0) counts.set(payout.currency, (counts.get(payout.currency) ?? 0) + 1);
+  currencyCounts.set(index, counts);
+  return counts;
+}
+
+const mostFrequent = (counts: ReadonlyMap<string, number>): string =>
+  [...counts].sort(([a, countOfA], [b, countOfB]) => countOfB - countOfA || (a < b ? -1 : 1))[0]?.[0] ?? '';

@@ -1,0 +1,42 @@
+import { addMoneySql, hasMoney, moneyColumns, moneySumsSql } from '../metrics.ts';
+import { grainColumns, grainOfGroupSql, keptGrains } from './grains.ts';
+import { customGrains, customMoneyKey, moneyKey } from './keys.ts';
+
+/* Sums of money by currency, as common table expressions of the statement that rolls up (`statement.ts`). */
+
+/* The money of the same grains, by currency. */
+export const moneySumsCte = `
+money_sums as (
+  select publisher_id,
+    (${grainOfGroupSql})::smallint as grain,
+    coalesce(hour_start, day_start, week_start) as bucket,
+    coalesce(placement, '') as placement, coalesce(offer_id, 0) as offer_id, coalesce(country, '') as country,
+    coalesce(device, '') as device, coalesce(os, '') as os, currency,
+    case when grouping(offer_id) = 0 then max(campaign_id) else 0 end as campaign_id, ${moneySumsSql}
+  from base_sums where ${hasMoney}
+  group by grouping sets (${keptGrains.map((grain) => `(${grainColumns(grain)}, currency)`).join(', ')})
+)`;
+
+export const moneyWrittenCte = `
+money_written as (
+  insert into rollup_money as kept (${moneyKey}, campaign_id, ${moneyColumns})
+  select ${moneyKey}, campaign_id, ${moneyColumns} from money_sums
+  on conflict (${moneyKey}) do update set ${addMoneySql}
+)`;
+
+export const customMoneyWrittenCte = `
+custom_money_written as (
+  insert into custom_rollup_money as kept (${customMoneyKey}, ${moneyColumns})
+  select publisher_id, key, grain, date_trunc(unit, quarter_hour, zone), value, currency, ${moneySumsSql}
+  from named_sums cross join ${customGrains} where ${hasMoney}
+  group by 1, 2, 3, 4, 5, 6
+  on conflict (${customMoneyKey}) do update set ${addMoneySql}
+)`;
+
+export const minuteMoneyWrittenCte = (minutesFrom: string): string => `
+minute_money_written as (
+  insert into minute_money as kept (publisher_id, minute, currency, ${moneyColumns})
+  select publisher_id, at, currency, ${moneySumsSql} from counted_events
+  where at >= ${minutesFrom} and ${hasMoney} group by 1, 2, 3
+  on conflict (publisher_id, minute, currency) do update set ${addMoneySql}
+)`;
