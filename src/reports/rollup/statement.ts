@@ -9,7 +9,7 @@ import {
   sumSql,
   sumsSql,
 } from '../metrics.ts';
-import { dayBit, grainColumns, grainOfGroupSql, keptGrains } from './grains.ts';
+import { grainColumns, grainOfGroupSql, keptGrains } from './grains.ts';
 import { customGrains, customRollupKey, rollupKey } from './keys.ts';
 import { customMoneyWrittenCte, minuteMoneyWrittenCte, moneySumsCte, moneyWrittenCte } from './money.ts';
 import { weekStartSql } from './weeks.ts';
@@ -20,7 +20,8 @@ import { weekStartSql } from './weeks.ts';
  *   all_events → reconciliation
  *   all_events → counted_events → zoned_events → base_sums → grain_sums → rollups
  *   base_sums → money_sums → rollup_money
- *   zoned_events → attribute_sums → new_values, new_keys, admitted_values → named_sums → custom_rollups, custom_rollup_money
+ *   zoned_events → attribute_sums → new_values, new_keys, admitted_values → named_sums → custom_rollups
+ *   named_sums → custom_rollup_money
  *   counted_events → rollup_publishers, minute_rollups, minute_money
  *
  * A session counts once where no offer is asked for, and once for each offer it showed where one is.
