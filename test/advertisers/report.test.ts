@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dayOf } from '../../src/platform/lib/time.ts';
 import { callsOf, keyWith } from '../drafts/support.ts';
+import { addMoneyOfSums } from '../reports/support.ts';
 import { createTestApp, type TestApp } from '../support/test-app.ts';
 import { advertisersOf, pathOf, type TestAdvertiser } from './support.ts';
 
@@ -31,6 +32,7 @@ beforeAll(async () => {
     from offers o cross join publishers p where o.id in ($3, $4) and p.id in ($1, $2)`,
     [t.publisher.id, carrier, own.offer, other.offer],
   );
+  await addMoneyOfSums(t.pool);
   await t.deps.catalog.refresh();
   call = callsOf(t);
   foreign = (

@@ -91,6 +91,12 @@ export async function addSums({ pool, publisher }: TestApp, facts: readonly Hour
       [JSON.stringify(rows)],
     );
   }
+  await addMoneyOfSums(pool);
+}
+
+/** Gives the money of sums that were added without it the currencies of the campaigns. */
+export async function addMoneyOfSums(pool: TestApp['pool']): Promise<void> {
+  await pool.query("select complete_rollup_money('-infinity', 'infinity')");
 }
 
 function bucketOf(grain: number): string {

@@ -179,9 +179,11 @@ test('CSV has names beside ids, and each metric beside that of the range before'
   expect(answer.headers['content-disposition']).toBe('attachment; filename="report-2026-11-21-2026-11-21.csv"');
   const offer = t.deps.catalog.current().offers.get(1);
   const [heading, ...lines] = answer.body.trim().split('\r\n');
-  expect(heading).toBe('offer_id,offer,campaign_id,campaign,advertiser,clicks,clicks_before,revenue,revenue_before');
+  expect(heading).toBe(
+    'offer_id,offer,campaign_id,campaign,advertiser,clicks,clicks_before,revenue,revenue_before,currency',
+  );
   expect(lines.sort()[0]).toBe(
-    `1,${offer?.copy.title},1,"${offer?.campaign.name}",${offer?.campaign.advertiserName},16,16,8,8`,
+    `1,${offer?.copy.title},1,"${offer?.campaign.name}",${offer?.campaign.advertiserName},16,16,8,8,USD`,
   );
 });
 

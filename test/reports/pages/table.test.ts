@@ -204,7 +204,7 @@ describe('a table', () => {
       expect(rowsOf(body).slice(1)).toEqual([expect.stringMatching(/^Basilwick Kitchen – – 6 new –$/)]);
       expect(body).not.toContain('NaN');
     }
-    expect((await csv(query))[1]).toBe('1,Basilwick Kitchen,,,,,6,0,,');
+    expect((await csv(query))[1]).toBe('1,Basilwick Kitchen,,,,,6,0,,,');
     expect(rowsOf(await get(`${query}&campaign=1`))[1]).toMatch(/^Basilwick Kitchen 9 new 6 new /);
   });
 

@@ -69,8 +69,11 @@ test('200: rows by day and dimension, with rates, and totals in which a session 
     aggregated_by: 'day',
     group_by: ['placement'],
     currency: 'USD',
+    revenue_by_currency: [],
   });
   const zero = {
+    currency: 'USD',
+    revenue_by_currency: [],
     clicks: 0,
     no_thanks: 0,
     closes: 0,
@@ -211,10 +214,10 @@ test('CSV: by format or Accept; quoted by RFC 4180, and no value is a formula', 
   const lines = csv.body.split('\r\n');
   expect(lines[0]).toBe(
     'date,plan,sessions,filled_sessions,impressions,clicks,no_thanks,closes,saves,selections,own_events,' +
-      'conversions,revenue,unbilled,ctr,cvr,rpm,fill_rate',
+      'conversions,revenue,unbilled,ctr,cvr,rpm,fill_rate,currency',
   );
-  expect(lines[1]).toBe(`${today},"'=HYPERLINK(""http://evil.example"";""x"")",1,1,3,0,0,0,0,0,0,0,0,0,0,0,0,1`);
-  expect(lines[3]).toBe(`${today},"silver, ""plus""",1,1,3,0,0,0,0,0,0,0,0,0,0,0,0,1`);
+  expect(lines[1]).toBe(`${today},"'=HYPERLINK(""http://evil.example"";""x"")",1,1,3,0,0,0,0,0,0,0,0,0,0,0,0,1,USD`);
+  expect(lines[3]).toBe(`${today},"silver, ""plus""",1,1,3,0,0,0,0,0,0,0,0,0,0,0,0,1,USD`);
   expect(lines[4]).toBe('');
   expect((await ask({}, { accept: 'text/csv' })).headers['content-type']).toContain('text/csv');
   expect((await ask({}, { accept: 'text/csv, application/json' })).headers['content-type']).toContain(
