@@ -118,7 +118,8 @@ begin
   -- 2. Sums of days, and of hours with at most one dimension: those of their offers.
   delete from rollup_money m using (
     select r.publisher_id, r.grain, r.bucket, r.placement, r.offer_id, r.country, r.device, r.os
-    from rollups r left join rollup_money m using (publisher_id, grain, bucket, placement, offer_id, country, device, os)
+    from rollups r left join rollup_money m
+      using (publisher_id, grain, bucket, placement, offer_id, country, device, os)
     where r.grain in (0, 1, 4, 8, 17, 20, 21, 24, 25, 28, 29) and r.bucket >= since and r.bucket < until
     group by 1, 2, 3, 4, 5, 6, 7, 8, r.revenue_micros, r.unbilled_micros
     having (r.revenue_micros, r.unbilled_micros)
@@ -144,7 +145,8 @@ begin
   -- 3. The rest: the currency of all money of the publisher in the hour or day, if it is one.
   insert into rollup_money as kept
   select r.publisher_id, r.grain, r.bucket, r.placement, r.offer_id, r.country, r.device, r.os,
-    only_currency(r.publisher_id, 2::smallint, r.bucket), 0, r.revenue_micros - m.revenue, r.unbilled_micros - m.unbilled
+    only_currency(r.publisher_id, 2::smallint, r.bucket), 0, r.revenue_micros - m.revenue,
+    r.unbilled_micros - m.unbilled
   from rollups r cross join lateral (
     select coalesce(sum(revenue_micros), 0)::bigint as revenue, coalesce(sum(unbilled_micros), 0)::bigint as unbilled
     from rollup_money m
@@ -173,7 +175,8 @@ end $$;
 comment on function complete_rollup_money is
   'Gives the money of rollups that an earlier release summed without its currency the currency that is known of it.';
 
-create function only_currency(publisher integer, of_grain smallint, at timestamptz) returns text language sql stable as $$
+create function only_currency(publisher integer, of_grain smallint, at timestamptz) returns text
+language sql stable as $$
   select case when min(currency) = max(currency) then min(currency) else 'XXX' end from rollup_money
   where publisher_id = publisher and grain = of_grain and bucket = at and (revenue_micros <> 0 or unbilled_micros <> 0)
 $$;

@@ -8,6 +8,7 @@ import {
   addSessionsSql,
   addUpMomentsSql,
   moveUnitsSql,
+  setCurrenciesSql,
 } from './sums/statements.ts';
 
 /** Transactions of one run (count). */
@@ -54,6 +55,7 @@ const lastXid = String(2n ** 64n - 1n);
 async function addRows(executor: Executor, from: string, to: string): Promise<void> {
   // Found by the index of new rows, never by reading a table from end to end.
   await executor.query('set local enable_seqscan = off; set local jit = off');
+  await executor.query(setCurrenciesSql);
   const added = [addSessionsSql, addEventsSql, addBookingsSql, addOutcomesSql, addOwnEventsSql];
   for (const text of [moveUnitsSql, ...added]) await executor.query(text, [from, to]);
   await executor.query(addUpMomentsSql);

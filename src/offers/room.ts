@@ -16,13 +16,14 @@ import type { Job } from '../platform/jobs.ts';
 import { dayMs, minuteMs } from '../platform/lib/time.ts';
 import type { App } from '../platform/ports.ts';
 import type { Platform } from '../platform/room.ts';
+import { bookedByCurrency } from '../reports/bookings.ts';
 import type { Shell } from '../shell/layout.ts';
 import type { NavEntry } from '../shell/navigation.ts';
 import { offerSchemas } from './answer-schemas.ts';
 import { campaignAdditions } from './campaign-additions.ts';
 import { catalogueRoutes } from './catalogue-feed/routes.ts';
 import { offerCommands } from './commands.ts';
-import { bookedByCurrency, costOf, effectOf } from './decision-log/controls-effects.ts';
+import { costOf, effectOf } from './decision-log/controls-effects.ts';
 import { sampleDecisions } from './decision-log/decision-sample.ts';
 import { decisionLogRoutes } from './decision-log/routes.ts';
 import { countRoutes } from './fetch/count-routes.ts';
@@ -147,7 +148,7 @@ function extendCatalogue(
   const alone = createAlone('calculation of what block rules cost');
   const sampled = (id: number) => failFast(() => sampleDecisions(pool, id, now()));
   const bookedIn = (id: number, days: number) =>
-    failFast(() => bookedByCurrency(pool, store.current(), id, now() - days * dayMs));
+    failFast(() => bookedByCurrency(pool, { publisherId: id, sinceMs: now() - days * dayMs }));
   extensions.controlsEffects = {
     cost: ({ id, controls }) =>
       alone(id, async () => {

@@ -41,5 +41,8 @@ SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VED 
 XCD XCG XOF XPF YER ZAR ZMW ZWG`.split(/\s/),
 );
 
+/** ISO 4217's code for no currency: amounts of earlier releases whose currency can no longer be known. */
+export const unknownCurrency = 'XXX';
+
 /** Whether a code, in upper case, is a currency of ISO 4217. */
 export const isCurrency = (code: string): boolean => codes.has(code);

@@ -68,7 +68,9 @@ money_moved as materialized (
   left join erased_money using (${customMoneyKey})
 ),
 money_reduced as (
-  update custom_rollup_money kept set ${moneyMetrics.map((name) => `${name} = kept.${name} - money_moved.${name}`).join(', ')}
+  update custom_rollup_money kept set ${moneyMetrics
+    .map((name) => `${name} = kept.${name} - money_moved.${name}`)
+    .join(', ')}
   from money_moved where ${isSameRow('kept', 'money_moved')} and kept.currency = money_moved.currency and not is_last
 ),
 money_deleted as (

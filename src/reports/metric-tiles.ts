@@ -5,6 +5,7 @@ import { dayMs } from '../platform/lib/time.ts';
 import { drawnChart } from '../shell/chart.ts';
 import { card, link, table } from '../shell/components.ts';
 import { moneyFormat } from '../shell/money.ts';
+import type { ConvertedTotal } from './converted.ts';
 import { currenciesOf, inCurrency, type Metrics, sumOf } from './metrics.ts';
 import { changeText, formatted } from './pages/explorer/charts.ts';
 import {
@@ -95,6 +96,22 @@ function withEmptyDays(rows: readonly ActivityRow[], from: string, days: number)
     const time = new Date(startMs + index * dayMs).toISOString().slice(0, 10);
     return { time, metrics: byDay.get(time) ?? none };
   });
+}
+
+/** The total in the reporting currency, with the day of its rates; nothing without such a currency or any money. */
+export function convertedNote(
+  { reportingCurrency }: Publisher,
+  converted: ConvertedTotal | null | undefined,
+  total: Metrics,
+): Html {
+  if (reportingCurrency === null || converted === undefined || total.money.length === 0) return nothing;
+  if (converted === null)
+    return html`<p class="hint">${t('reports.notConverted', { currency: reportingCurrency })}</p>`;
+  const amount = moneyFormat(reportingCurrency)(converted.revenue);
+  const { rates_as_of: day } = converted;
+  return html`<p class="hint">
+    ${day === null ? t('reports.convertedTotal', { amount }) : t('reports.convertedAt', { amount, day: dayText(day) })}
+  </p>`;
 }
 
 /** Offers in a breakdown: the publisher's own with a link, and what it does not show any more by its id. */

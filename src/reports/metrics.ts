@@ -11,8 +11,6 @@ export const moneyMetrics = ['revenue_micros', 'unbilled_micros'] as const;
 
 type MoneyMetric = (typeof moneyMetrics)[number];
 
-/** ISO 4217's code for no currency: amounts of earlier releases whose currency can no longer be known. */
-export const unknownCurrency = 'XXX';
 type CountMetric = Exclude<MetricName, MoneyMetric>;
 
 export const isMoney = (name: MetricName): name is MoneyMetric =>

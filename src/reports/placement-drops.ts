@@ -64,7 +64,8 @@ export async function findPlacementDrops(
     [publisherIds, start, end, ago(start), ago(end)],
   );
   const paid = await executor.query<RevenueRow>(
-    `select publisher_id, placement, currency, ${sum('revenue_micros', false)} as now, ${sum('revenue_micros', true)} as before
+    `select publisher_id, placement, currency,
+      ${sum('revenue_micros', false)} as now, ${sum('revenue_micros', true)} as before
     from rollup_money
     where publisher_id = any($1::integer[]) and grain = ${dimensionBits.placement}
       and (bucket > $2 and bucket <= $3 or bucket > $4 and bucket <= $5)

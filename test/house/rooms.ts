@@ -46,7 +46,13 @@ export const order: readonly string[] = [
 export const narrower: Record<string, readonly string[]> = {
   'src/browser/sdk/': ['src/browser/sdk/', 'packages/client/'],
   'src/decision/': [
-    ...['src/decision/', 'src/catalog/', 'src/platform/lib/', 'src/platform/errors.ts'],
+    ...[
+      'src/decision/',
+      'src/catalog/',
+      'src/platform/lib/',
+      'src/platform/errors.ts',
+      'src/platform/exchange-rates.ts',
+    ],
     ...['src/budgets/cap-rules.ts', 'src/budgets/caps.ts', 'src/budgets/goals.ts', 'src/budgets/pacing.ts'],
     ...['model', 'properties', 'rates', 'score'].map((name) => `src/learning/${name}.ts`),
   ],

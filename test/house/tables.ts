@@ -44,7 +44,8 @@ export const tables: Record<string, Ownership> = {
   },
   ...owned('sources', ['segment_sources', 'source_events', 'source_moments']),
   ...owned('experiments', [
-    ...['experiment_moments', 'experiment_outcomes', 'experiment_points', 'experiment_progress', 'experiment_units'],
+    ...['experiment_currencies', 'experiment_moments', 'experiment_money', 'experiment_outcomes'],
+    ...['experiment_points', 'experiment_progress', 'experiment_units'],
   ]),
   own_outcomes: {
     owner: 'experiments',

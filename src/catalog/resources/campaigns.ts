@@ -220,9 +220,8 @@ async function warnOfCurrencies(
   const rates = await loadExchangeRates(executor, publisherId);
   const isComparable = others.wanted !== null && exchangeOn(rates, String(currency), others.wanted, day) !== null;
   if (isComparable) return [];
-  const message =
-    `has no exchange rate to that of other active campaigns (${others.currencies.join(', ')}): ` +
-    'the campaign ranks after those that can be compared';
+  const currencies = others.currencies.join(', ');
+  const message = `has no exchange rate to ${currencies} of other active campaigns, and ranks after those that have one`;
   return [{ path: '/payout_currency', message }];
 }
 

@@ -3,16 +3,23 @@ import { type PublisherContext, publisherPages } from '../../catalog/publisher-p
 import type { Publisher } from '../../catalog/types.ts';
 import { embeddedDemoIds, madeUpMark } from '../../demo/catalogue.ts';
 import { createFailFast } from '../../platform/db/health.ts';
-import { type Html, html, nothing } from '../../platform/http/html.ts';
+import { type Html, html } from '../../platform/http/html.ts';
 import { t, tHtml } from '../../platform/i18n/messages.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { offsetMs } from '../../platform/lib/time-zone.ts';
 import type { App } from '../../platform/ports.ts';
 import { queryLiveMinutes } from '../../reports/activity.ts';
-import { breakdown, charts, maxGroups, metricTiles, offerNames, todayTiles } from '../../reports/metric-tiles.ts';
+import {
+  breakdown,
+  charts,
+  convertedNote,
+  maxGroups,
+  metricTiles,
+  offerNames,
+  todayTiles,
+} from '../../reports/metric-tiles.ts';
 import { type Metrics, metricNames, sumOf } from '../../reports/metrics.ts';
-import { dayText } from '../../reports/pages/explorer/periods.ts';
-import { type ActivityReport, createReportService, singleCurrencyOf } from '../../reports/service.ts';
+import { createReportService, singleCurrencyOf } from '../../reports/service.ts';
 import { emptyState, link, linkButton, notice, tabs } from '../../shell/components.ts';
 import { queryText } from '../../shell/context.ts';
 import { count } from '../../shell/format.ts';
@@ -69,7 +76,7 @@ async function overviewPage(scope: Scope, context: PublisherContext): Promise<Pa
     ${todayTiles(await todayAndLastWeek(scope, publisher), money)}
     ${rangeTabs(context, days)}
     ${metricTiles(total, money)}
-    ${convertedNote(publisher, overTime)}
+    ${convertedNote(publisher, overTime.converted, total)}
     ${charts({ rows: overTime.rows, from, count: days }, currency)}
     ${breakdown(t('reports.byPlacement'), 'placement', byPlacement, (id) => String(id), money)}
     ${breakdown(t('reports.byOffer'), 'offer', byOffer, nameOfOffer, money)}`;
@@ -99,18 +106,6 @@ const alertsNotice = ({ path }: PublisherContext, alerts: number): Html =>
     'warn',
     html`<p>${tHtml('reports.newAlerts', { count: alerts, a: (text) => link(path('/alerts'), text) })}</p>`,
   );
-
-/** The total in the reporting currency, with the day of its rates. */
-function convertedNote({ reportingCurrency }: Publisher, { converted, totals }: ActivityReport): Html {
-  if (reportingCurrency === null || converted === undefined || totals.money.length === 0) return nothing;
-  if (converted === null)
-    return html`<p class="hint">${t('reports.notConverted', { currency: reportingCurrency })}</p>`;
-  const amount = moneyFormat(reportingCurrency)(converted.revenue);
-  const { rates_as_of: day } = converted;
-  return html`<p class="hint">
-    ${day === null ? t('reports.convertedTotal', { amount }) : t('reports.convertedAt', { amount, day: dayText(day) })}
-  </p>`;
-}
 
 const madeUpNotice = (): Html => notice('info', html`<p>${tHtml('reports.madeUp', { ...madeUpMark })}</p>`);
 

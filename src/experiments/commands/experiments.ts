@@ -74,12 +74,17 @@ export const report: Run = async (call) => {
   call.out.line(
     `${data.key}: ${data.state}, version ${data.version}; ${data.is_enough ? 'enough' : 'not enough'} data`,
   );
+  if (data.currency !== null) call.out.line(`Revenue is in ${data.currency}.`);
   if (!data.is_enough && data.days_left !== null) call.out.line(`About ${data.days_left} more days, at this pace.`);
   if (data.users_needed !== null && !data.is_enough)
     call.out.line(`${data.users_counted} of about ${data.users_needed} users.`);
   for (const warning of warningsOf(data)) call.out.line(warning);
   for (const arm of data.arms) {
     call.out.line(`  ${arm.arm}: ${arm.users} users, ${arm.sessions} sessions`);
+    for (const { currency, revenue, not_converted: part } of arm.revenue_by_currency)
+      call.out.line(
+        `    booked  ${revenue.toFixed(2)} ${currency}${part === 0 ? '' : `, ${part.toFixed(2)} not converted`}`,
+      );
     for (const [name, { value, lift }] of Object.entries({ ...arm.metrics, ...arm.outcomes }))
       call.out.line(`    ${name}  ${value.toFixed(2)}${liftText(lift)}`);
   }

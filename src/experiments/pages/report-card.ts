@@ -7,6 +7,7 @@ import { type Cell, card, notice, table, tabs } from '../../shell/components.ts'
 import { hasRole } from '../../shell/context.ts';
 import { moreFields } from '../../shell/field-groups.ts';
 import { count, decimal, momentText, percent, utc } from '../../shell/format.ts';
+import { moneyFormat } from '../../shell/money.ts';
 import { adoptableArms } from '../configuration/adopt.ts';
 import type { ExperimentView } from '../configuration/view.ts';
 import type { ExperimentReport } from '../report/report.ts';
@@ -26,6 +27,7 @@ export function reportCard(context: PublisherContext, report: ExperimentReport, 
         ${tiles(report)}
         ${versionTabs(report, of)} ${populationTabs(report, of)}
         ${armsTable(report)}
+        ${currencyNote(report)}
         ${decisions(context, of)}
         <p class="hint">
           ${t('experiments.intervals')} ${t('experiments.capped')}
@@ -81,7 +83,7 @@ function armsTable(report: ExperimentReport): Html {
       html`<span title="${t('experiments.wouldSee', { users: count(arm.would_have_seen.users) })}">${count(
         arm.users,
       )}</span>`,
-      revenue === undefined ? '–' : decimal(revenue.value),
+      revenue === undefined ? '–' : moneyFormat(report.currency)(revenue.value),
       at === 0 ? t('experiments.isControl') : liftText(revenue?.lift ?? null),
       revenue === undefined ? '–' : percent(revenue.probability_best),
     ];
@@ -97,6 +99,17 @@ function armsTable(report: ExperimentReport): Html {
     ],
     rows,
   );
+}
+
+/** In which currency revenue is compared, where there are several, and what was booked in each. */
+function currencyNote({ currency, arms }: ExperimentReport): Html {
+  const booked = new Set(arms.flatMap((arm) => arm.revenue_by_currency.map((sum) => sum.currency)));
+  if (currency === null || [...booked].every((one) => one === currency)) return nothing;
+  const sums = arms.map(({ arm, revenue_by_currency: list }) => {
+    const amounts = list.map((sum) => moneyFormat(sum.currency)(sum.revenue)).join(' + ');
+    return `${arm}: ${amounts === '' ? '–' : amounts}`;
+  });
+  return html`<p class="hint">${t('experiments.convertedTo', { currency, sums: sums.join('; ') })}</p>`;
 }
 
 const canAdopt = ({ viewer }: PublisherContext, { adopted, versions, state }: ExperimentView): boolean =>
@@ -148,7 +161,7 @@ function chartOf(arm: string, days: ExperimentReport['over_time']): Html[] {
 }
 
 /** All metrics, and the publisher's own outcomes, each with all arms. */
-function metricsTable({ arms, control }: ExperimentReport): Html {
+function metricsTable({ arms, control, currency }: ExperimentReport): Html {
   const names = [...new Set(arms.flatMap(({ metrics, outcomes }) => Object.keys({ ...metrics, ...outcomes })))];
   const rows = names.flatMap((name) =>
     arms.map(({ arm, metrics, outcomes }, at): Cell[] => {
@@ -156,7 +169,7 @@ function metricsTable({ arms, control }: ExperimentReport): Html {
       return [
         at === 0 ? metricName(name) : '',
         arm,
-        found === undefined ? '–' : decimal(found.value),
+        found === undefined ? '–' : name === revenueName ? moneyFormat(currency)(found.value) : decimal(found.value),
         at === 0 ? t('experiments.isControl') : liftText(found?.lift ?? null),
         found === undefined ? '–' : percent(found.probability_best),
       ];
@@ -169,6 +182,8 @@ function metricsTable({ arms, control }: ExperimentReport): Html {
   ];
   return table(t('experiments.allMetrics'), columns, rows);
 }
+
+const revenueName = 'revenue_per_1000_sessions';
 
 const metricNames = ['revenue', 'perks', 'clicks', 'conversions'] as const;
 

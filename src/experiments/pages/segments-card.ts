@@ -1,7 +1,8 @@
 import { type Html, html } from '../../platform/http/html.ts';
 import { t } from '../../platform/i18n/messages.ts';
 import { type Cell, card, notice, table, tabs } from '../../shell/components.ts';
-import { count, countryName, decimal } from '../../shell/format.ts';
+import { count, countryName } from '../../shell/format.ts';
+import { moneyFormat } from '../../shell/money.ts';
 import type { ExperimentReport } from '../report/report.ts';
 import { type Segment, segments } from '../report/sums.ts';
 import { liftText } from './words.ts';
@@ -21,18 +22,21 @@ export function segmentsCard(report: ExperimentReport, href: string): Html {
   );
   return html`<div id="segments">${card(
     t('experiments.segments'),
-    chosen === null ? links : html`${links}${valuesOf(chosen)}`,
+    chosen === null ? links : html`${links}${valuesOf(chosen, report.currency)}`,
     { lead: t('experiments.segmentsLead') },
   )}</div>`;
 }
 
-function valuesOf({ by, comparisons, values }: NonNullable<ExperimentReport['segments']>): Html {
+function valuesOf(
+  { by, comparisons, values }: NonNullable<ExperimentReport['segments']>,
+  currency: string | null,
+): Html {
   const rows = values.flatMap(({ value, arms }) =>
     arms.map(({ arm, users, value: revenue, lift }, at): Cell[] => [
       at === 0 ? html`<strong>${nameOf(by, value)}</strong>` : '',
       arm,
       count(users),
-      decimal(revenue),
+      moneyFormat(currency)(revenue),
       at === 0 ? t('experiments.isControl') : liftText(lift),
     ]),
   );

@@ -62,9 +62,29 @@ const textNames = ({ settings, labels }: Pick<ArmInput['changes'], 'settings' | 
 const isTrusted = ({ sample_ratio: shares, before_exposure: before }: ExperimentReport): boolean =>
   !shares.is_wrong && !before.is_wrong;
 
+/** Currencies of which amounts are not in the metrics: there was no exchange rate. */
+export const unconvertedOf = ({ arms }: ExperimentReport): string[] =>
+  [
+    ...new Set(
+      arms.flatMap(({ revenue_by_currency: sums }) =>
+        sums.flatMap(({ currency, not_converted: part }) => (part === 0 ? [] : [currency])),
+      ),
+    ),
+  ].sort();
+
+/** Whether the revenue of several currencies was summed, by an earlier release. */
+const isMixed = ({ arms }: ExperimentReport): boolean =>
+  arms.some(({ metrics }) => metrics.revenue_per_1000_sessions === undefined);
+
 /** What speaks against the numbers of a report. */
-export function warningsOf({ sample_ratio: shares, seen_ratio: seen, before_exposure: before }: ExperimentReport) {
+export function warningsOf(report: ExperimentReport): string[] {
+  const { sample_ratio: shares, seen_ratio: seen, before_exposure: before } = report;
+  const unconverted = unconvertedOf(report);
   return [
+    ...(isMixed(report) ? [t('experiments.mixedCurrencies')] : []),
+    ...(unconverted.length > 0 && !isMixed(report)
+      ? [t('experiments.notConverted', { currencies: unconverted.join(', ') })]
+      : []),
     ...(shares.is_wrong ? [t('experiments.sharesWrong')] : []),
     ...(before.is_wrong ? [t('experiments.differBefore', { arms: before.arms.join(', ') })] : []),
     ...(seen?.is_wrong ? [t('experiments.seenWrong')] : []),

@@ -3,6 +3,7 @@ import type { Executor } from '../../platform/db/pool.ts';
 import { dayMs } from '../../platform/lib/time.ts';
 import { usersNeeded } from '../statistics/checks.ts';
 import { linearised, type Moments, ratioOf } from '../statistics/moments.ts';
+import { paidSql } from '../sums/statements.ts';
 
 /** How often an interval of a report misses the truth, over all looks and all arms together. */
 export const alpha = 0.05;
@@ -127,11 +128,13 @@ async function readSample(executor: Executor, asked: Asked, { from, where, value
     ), units as (
       select s.unit, count(*)::float8 as x, coalesce(sum(paid.micros), 0)::float8 / 1e6 as y, min(created_at) as since
       from sample s left join lateral (
-        select sum(micros) as micros from (
-          select e.revenue_micros as micros from events e
-          where e.day = s.day and e.session_id = s.id and e.suspicious is null and e.revenue_micros is not null
-          union all select b.revenue_micros from bookings b where b.day = s.day and b.session_id = s.id
-        ) one
+        select sum(${paidSql}) as micros from (
+          select t.revenue_micros, t.currency, t.campaign_id, t.publisher_id, t.at from events t
+          where t.day = s.day and t.session_id = s.id and t.suspicious is null and t.revenue_micros is not null
+          union all
+          select t.revenue_micros, t.currency, t.campaign_id, t.publisher_id, t.at from bookings t
+          where t.day = s.day and t.session_id = s.id
+        ) t cross join (select main_currency($2) as currency) m
       ) paid on true group by s.unit
     )
     select count(*)::float8 as n, coalesce(sum(x), 0) as x, coalesce(sum(y), 0) as y, coalesce(sum(x * x), 0) as xx,

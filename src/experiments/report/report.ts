@@ -3,6 +3,7 @@ import type { Work } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
 import { createPacer } from '../../platform/lib/slices.ts';
 import { dayOf } from '../../platform/lib/time.ts';
+import { unknownCurrency } from '../../platform/money.ts';
 import type { ExperimentView } from '../configuration/view.ts';
 import { differBefore, probabilitiesToBeBest, sampleRatio } from '../statistics/checks.ts';
 import { compare, type Estimate } from '../statistics/compare.ts';
@@ -11,7 +12,17 @@ import { outside, readSegments, type SegmentsReport } from './by-segment.ts';
 import { isAnswered, readPoints, revenueLifts } from './over-time.ts';
 import { alpha } from './plan.ts';
 import { progressOf } from './progress.ts';
-import { type ArmSums, armSums, type Population, readRows, type Segment, sessionMetrics } from './sums.ts';
+import {
+  type ArmSums,
+  armSums,
+  type Population,
+  readMoney,
+  readRows,
+  type Segment,
+  type SumsRow,
+  sessionMetrics,
+  type VersionMoney,
+} from './sums.ts';
 
 type MetricReport = {
   /** By 1,000 sessions; an own outcome by user. */
@@ -28,6 +39,8 @@ type ArmReport = {
   users: number;
   sessions: number;
   would_have_seen: { users: number; sessions: number };
+  /** What was booked, by currency; `not_converted`: the part that is not in the metrics. */
+  revenue_by_currency: { currency: string; revenue: number; not_converted: number }[];
   metrics: Record<string, MetricReport>;
   /** The publisher's own, by user. */
   outcomes: Record<string, MetricReport>;
@@ -40,6 +53,8 @@ export type ExperimentReport = Validity & {
   from: string | null;
   control: string;
   population: Population;
+  /** Of revenue; null: nothing was earned yet, or it is a sum of several currencies that was made by an earlier release. */
+  currency: string | null;
   /** The data answer the question: the difference in revenue is not 0, or smaller than what was looked for. */
   is_enough: boolean;
   /** Users of all arms that are needed to see the smallest lift that is looked for; null: unknown as yet. */
@@ -77,8 +92,9 @@ export async function reportOf(
   const { arms, holdout, at } = stored ?? { ...experiment, at: null };
   const population = options.population ?? (holdout > 0 ? 'would_have_seen' : 'all');
   const asked = { experimentId: id, version };
-  const points = await readPoints(executor, asked);
-  const live = await readRows(executor, { ...asked, segment: null });
+  const money = await readMoney(executor, asked);
+  const points = (await readPoints(executor, asked)).map(({ day, rows }) => ({ day, rows: comparable(rows, money) }));
+  const live = comparable(await readRows(executor, { ...asked, segment: null }), money);
   // Long after its end an experiment has no sums of users any more: it stands as on its last day.
   const isOver = points.length > 0 && !live.some(({ moments }) => moments.n > 0);
   const rows = isOver ? (points.at(-1)?.rows ?? []) : live;
@@ -90,7 +106,7 @@ export async function reportOf(
     ...arms.map((arm) => arm.key).filter((name) => name !== control),
   ];
   const ordered = names.map((name) => sums.find(({ arm }) => arm === name) ?? null);
-  const reports = await armReports(names, ordered);
+  const reports = await armReports(names, ordered, money);
   const planned = sharesOf(names, {
     arms,
     holdout,
@@ -116,6 +132,7 @@ export async function reportOf(
   const progress = progressOf(ordered, { shares, lift, sinceMs: Math.max(startMs, Date.parse(at ?? '')), nowMs });
   return {
     ...{ key, state, version, from: at, control: control || outside, population },
+    currency: isMixed(money) ? null : money.currency,
     ...validityOf(armSums(rows, 'all'), { names, shares, population }),
     is_enough: isEnough,
     users_needed: progress.needed,
@@ -130,6 +147,13 @@ export async function reportOf(
     segments: segment === null ? null : await readSegments(executor, { ...asked, segment, population, names, alpha }),
   };
 }
+
+/** Whether revenue was summed over several currencies, by an earlier release. */
+const isMixed = ({ currency }: VersionMoney): boolean => currency === unknownCurrency;
+
+/** The sums without those that compare nothing. */
+const comparable = (rows: readonly SumsRow[], money: VersionMoney): SumsRow[] =>
+  rows.filter(({ name, isOwn }) => isOwn || !isMixed(money) || (name !== 'revenue' && name !== 'paying'));
 
 type Design = {
   arms: { key: string; share: number }[];
@@ -156,7 +180,11 @@ function sharesOf(names: readonly string[], { arms, holdout, allocation, isCurre
 /** What is measured, by arm. */
 type Series = [name: string, MetricReport[]];
 
-async function armReports(names: readonly string[], sums: readonly (ArmSums | null)[]): Promise<ArmReport[]> {
+async function armReports(
+  names: readonly string[],
+  sums: readonly (ArmSums | null)[],
+  money: VersionMoney,
+): Promise<ArmReport[]> {
   const letOthersRun = createPacer();
   // Each arm is compared with the control: together they miss as often as one (Bonferroni).
   const each = alpha / Math.max(1, names.length - 1);
@@ -176,7 +204,7 @@ async function armReports(names: readonly string[], sums: readonly (ArmSums | nu
     });
   };
   const metrics: Series[] = [];
-  for (const name of sessionMetrics)
+  for (const name of sessionMetrics.filter((one) => one !== 'revenue' || !isMixed(money)))
     metrics.push([`${name}_per_1000_sessions`, await metric((arm) => arm.metrics[name], 1000)]);
   const outcomeNames = [...new Set(sums.flatMap((arm) => [...(arm?.outcomes.keys() ?? [])]))].sort();
   const outcomes: Series[] = [];
@@ -191,6 +219,9 @@ async function armReports(names: readonly string[], sums: readonly (ArmSums | nu
       users: sums[index]?.usersWhoWouldSee ?? 0,
       sessions: sums[index]?.sessionsThatWouldShow ?? 0,
     },
+    revenue_by_currency: money.arms
+      .filter(({ arm }) => arm === name)
+      .map(({ currency, revenue, not_converted }) => ({ currency, revenue, not_converted })),
     metrics: at(metrics, index),
     outcomes: at(outcomes, index),
   }));

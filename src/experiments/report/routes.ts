@@ -45,8 +45,23 @@ const arm = Type.Object(
       { users: Type.Integer(), sessions: Type.Integer() },
       { description: 'Who was shown an offer, or would have been; where a campaign is held out, one of it.' },
     ),
+    revenue_by_currency: Type.Array(
+      Type.Object(
+        {
+          currency: Type.String(),
+          revenue: Type.Number(),
+          not_converted: Type.Number({
+            description: 'Part of it that is not in the metrics: there was no exchange rate of the day.',
+          }),
+        },
+        { title: 'ExperimentRevenue' },
+      ),
+      { description: 'What was booked, by currency. Different currencies are never added.' },
+    ),
     metrics: Type.Record(Type.String(), metric, {
-      description: 'By 1,000 sessions: revenue, perks, clicks, conversions.',
+      description:
+        'By 1,000 sessions: revenue, perks, clicks, conversions. Revenue is in `currency`; it is left out where an ' +
+        'earlier release has summed several currencies.',
     }),
     outcomes: Type.Record(Type.String(), metric, {
       description: "The publisher's own, and own events as `own:` with their names, by user.",
@@ -101,6 +116,12 @@ const report = Type.Object(
       { is_wrong: Type.Boolean(), arms: Type.Array(Type.String()) },
       { description: 'Arms whose users differed from those of the control before they were in the experiment.' },
     ),
+    currency: Type.Union([Type.String(), Type.Null()], {
+      description:
+        'Of revenue, and the same for the whole version: the reporting currency when it began, or else the base of ' +
+        "the publisher's exchange rates, or else the currency that it earns in most often. Other amounts are " +
+        'converted at the rate of the day. null: nothing was earned yet, or an earlier release summed several.',
+    }),
     is_enough: Type.Boolean({ description: 'The data answer whether revenue differs by `smallest_lift` at least.' }),
     users_needed: Type.Union([Type.Integer(), Type.Null()], { description: 'Of all arms, to see `smallest_lift`.' }),
     users_counted: Type.Integer({ description: 'Of the population, in all arms.' }),

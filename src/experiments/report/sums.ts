@@ -115,6 +115,33 @@ type Excess = { arm: string; sees: boolean; value: string; name: string; isOwn: 
   number
 >;
 
+/** What arms earned in one currency, in units. */
+type ArmMoney = { arm: string; currency: string; revenue: number; not_converted: number };
+
+/** Revenue of a version. */
+export type VersionMoney = {
+  /** The currency in which it is summed by user; `XXX`: it cannot be told; null: nothing was earned yet. */
+  currency: string | null;
+  arms: ArmMoney[];
+};
+
+/** The currency of the revenue of a version, and what was booked in each currency. */
+export async function readMoney(
+  executor: Executor,
+  { experimentId, version }: Pick<Asked, 'experimentId' | 'version'>,
+): Promise<VersionMoney> {
+  const summed = await executor.query<{ currency: string }>(
+    'select currency from experiment_currencies where experiment_id = $1 and version = $2',
+    [experimentId, version],
+  );
+  const booked = await executor.query<ArmMoney>(
+    `select arm, currency, revenue_micros::float8 / 1e6 as revenue, unconverted_micros::float8 / 1e6 as not_converted
+    from experiment_money where experiment_id = $1 and version = $2 order by arm, currency`,
+    [experimentId, version],
+  );
+  return { currency: summed.rows[0]?.currency ?? null, arms: booked.rows };
+}
+
 /** What users above the quantile have beyond it. @param count of the users on it and above */
 async function revenueExcess(executor: Executor, asked: Asked, count: number): Promise<Excess[]> {
   const { experimentId, version, segment } = asked;

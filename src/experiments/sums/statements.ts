@@ -16,8 +16,32 @@ const members = (session: string): string => `cross join lateral (
 const key = 'experiment_id, version, arm, unit_key';
 const keyOf = (row: string): string => key.replace(/\w+/g, `${row}.$&`);
 
+/** Decides in which currency the revenue of a version is summed: when the first of its sessions may be added. */
+export const setCurrenciesSql = `
+insert into experiment_currencies (experiment_id, version, currency)
+select m.id, m.number, currency from (
+  select e.id, e.publisher_id, v.number from experiments e cross join generate_series(1, e.version) as v (number)
+  where coalesce(e.started_at, e.start_at) is not null
+    and not exists (select from experiment_currencies c where (c.experiment_id, c.version) = (e.id, v.number))
+) m cross join lateral main_currency(m.publisher_id) as currency where currency is not null
+on conflict do nothing`;
+
+/** Currency of an amount; earlier releases stored events without it. `t`: an event or a booking. */
+const currencyOfRow = `case when t.revenue_micros <> 0 then
+  coalesce(t.currency, (select k.payout_currency from campaigns k where k.id = t.campaign_id), 'XXX') end`;
+
+/** SQL of an amount in another currency; null: there is no exchange rate. */
+const exchangeSql = (amount: { publisherId: string; micros: string; from: string; to: string; at: string }): string =>
+  `case when ${amount.from} = ${amount.to} then ${amount.micros}
+    when ${amount.micros} <> 0 then exchange_micros(${amount.publisherId}, ${amount.micros}, ${amount.from}, ${amount.to}, ${amount.at}) end`;
+
 /** Values of two currencies are never added up. `t`: the outcome. */
 const outcomeName = "concat_ws(' ', t.name, t.currency)";
+
+/** The revenue of an event or a booking, `t`, in the currency of `m`; null: there is no exchange rate. */
+export const paidSql = exchangeSql({
+  ...{ publisherId: 't.publisher_id', micros: 't.revenue_micros', from: currencyOfRow, to: 'm.currency', at: 't.at' },
+});
 
 /**
  * Users who came into an experiment, and their sessions in it. Of those who are new, what they did in the fortnight
@@ -65,14 +89,15 @@ insert into experiment_units (${key}, first_at, device, country, sessions, would
 select ${keyOf('n')}, n.first_at, coalesce(n.device, ''), coalesce(n.country, ''), n.sessions, n.would_see,
   coalesce(b.clicks, 0), coalesce(b.revenue_micros, 0)
 from entered n
+left join experiment_currencies m on (m.experiment_id, m.version) = (n.experiment_id, n.version)
 left join lateral (
   select sum(clicks)::int as clicks, sum(revenue_micros) as revenue_micros from sessions s
   cross join lateral (
-    select count(*) filter (where e.kind = 'click') as clicks, coalesce(sum(e.revenue_micros), 0) as revenue_micros
-    from events e where e.day = s.day and e.session_id = s.id and e.suspicious is null
-      and (e.kind = 'click' or e.revenue_micros is not null)
+    select count(*) filter (where t.kind = 'click') as clicks, coalesce(sum(${paidSql}), 0) as revenue_micros
+    from events t where t.day = s.day and t.session_id = s.id and t.suspicious is null
+      and (t.kind = 'click' or t.revenue_micros is not null)
     union all
-    select 0, coalesce(sum(k.revenue_micros), 0) from bookings k where k.day = s.day and k.session_id = s.id
+    select 0, coalesce(sum(${paidSql}), 0) from bookings t where t.day = s.day and t.session_id = s.id
   ) happened
   where s.user_key = n.unit_key and not s.dev and s.created_at < n.entered_at
     and s.day between (n.entered_at - interval '14 days')::date and n.entered_at::date
@@ -101,28 +126,53 @@ const sessionOf = `cross join lateral (
   where s.day = t.day and s.id = t.session_id and ${isIn('s')} offset 0
 ) g`;
 
-const addSql = (rows: string, set: readonly string[]): string => `
-with counted as (
-  select arm.*, ${set.map((name) => `sum(g.${name}) as ${name}`).join(', ')}
-  from (${rows}) g ${members('g')} group by 1, 2, 3, 4
+/**
+ * Adds counts and revenue to users. Revenue is converted to the currency of the version; what was booked is also kept
+ * by arm and currency. `rows`: with `publisher_id`, `at`, `paid_micros` and `currency`.
+ */
+const addSql = (rows: string, counts: readonly string[]): string => `
+with booked as materialized (
+  select arm.*, ${counts.map((name) => `g.${name}`).join(', ')}, g.currency, g.paid_micros,
+    ${exchangeSql({
+      ...{ publisherId: 'g.publisher_id', micros: 'g.paid_micros', from: 'g.currency', to: 'm.currency', at: 'g.at' },
+    })} as revenue_micros
+  from (${rows}) g ${members('g')}
+  join experiment_units u on u.experiment_id = arm.experiment_id and u.version = arm.version and u.arm = arm.arm
+    and u.unit_key = arm.unit_key
+  left join experiment_currencies m on (m.experiment_id, m.version) = (arm.experiment_id, arm.version)
+), money as (
+  insert into experiment_money as k (experiment_id, version, arm, currency, revenue_micros, unconverted_micros)
+  select experiment_id, version, arm, currency, sum(paid_micros),
+    coalesce(sum(paid_micros) filter (where revenue_micros is null), 0)
+  from booked where paid_micros <> 0 group by 1, 2, 3, 4
+  on conflict (experiment_id, version, arm, currency) do update set
+    revenue_micros = k.revenue_micros + excluded.revenue_micros,
+    unconverted_micros = k.unconverted_micros + excluded.unconverted_micros
+), counted as (
+  select ${key}, ${counts.map((name) => `sum(${name}) as ${name}`).join(', ')},
+    sum(coalesce(revenue_micros, 0)) as revenue_micros
+  from booked group by 1, 2, 3, 4
 )
-update experiment_units u set ${set.map((name) => `${name} = u.${name} + c.${name}`).join(', ')}
+update experiment_units u
+set ${[...counts, 'revenue_micros'].map((name) => `${name} = u.${name} + c.${name}`).join(', ')}
 from counted c
 where u.experiment_id = c.experiment_id and u.version = c.version and u.arm = c.arm and u.unit_key = c.unit_key`;
 
 /** Clicks, confirmed perks and what was paid for events. */
 export const addEventsSql = addSql(
   `select g.*, (t.kind = 'click')::int as clicks, (t.kind = 'selection')::int as perks,
-    coalesce(t.revenue_micros, 0) as revenue_micros
+    t.publisher_id, t.at, coalesce(t.revenue_micros, 0) as paid_micros, ${currencyOfRow} as currency
   from events t ${sessionOf}
   where ${isNew} and t.suspicious is null and (t.kind in ('click', 'selection') or t.revenue_micros is not null)`,
-  ['clicks', 'perks', 'revenue_micros'],
+  ['clicks', 'perks'],
 );
 
 /** Conversions and their revenue; those that are taken back count as -1. */
 export const addBookingsSql = addSql(
-  `select g.*, t.conversions::int as conversions, t.revenue_micros from bookings t ${sessionOf} where ${isNew}`,
-  ['conversions', 'revenue_micros'],
+  `select g.*, t.conversions::int as conversions, t.publisher_id, t.at, t.revenue_micros as paid_micros,
+    ${currencyOfRow} as currency
+  from bookings t ${sessionOf} where ${isNew}`,
+  ['conversions'],
 );
 
 /**

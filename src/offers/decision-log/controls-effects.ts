@@ -1,14 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { controlsOf, noControls } from '../../catalog/controls.ts';
 import { type ControlsCost, type ControlsEffect, rulesOf, withoutRule } from '../../catalog/controls-rules.ts';
-import type { Offer, Publisher, Snapshot, StoredControls } from '../../catalog/types.ts';
+import type { Offer, Publisher, StoredControls } from '../../catalog/types.ts';
 import { buildIndex } from '../../decision/build-index.ts';
 import { decide } from '../../decision/decide.ts';
 import type { DecidedOffer } from '../../decision/types.ts';
-import type { Executor } from '../../platform/db/pool.ts';
 import { getOrInsert } from '../../platform/lib/get-or-insert.ts';
 import { runInSlices } from '../../platform/lib/slices.ts';
-import { bookedByOffer } from '../../reports/booked-revenue.ts';
 import type { DecisionSample, SampledDecision } from './decision-sample.ts';
 
 /** Rules that are looked at (count): each takes an index and all decisions once more. */
@@ -22,21 +20,6 @@ const minDecisions = 20;
 
 /** Booked revenue of the days of a sample, by currency (millionths). */
 export type BookedRevenue = ReadonlyMap<string, number>;
-
-/** Booked revenue of a publisher since a time, by the currencies of the campaigns. */
-export async function bookedByCurrency(
-  executor: Executor,
-  { offers }: Pick<Snapshot, 'offers'>,
-  publisherId: number,
-  sinceMs: number,
-): Promise<Map<string, number>> {
-  const booked = new Map<string, number>();
-  for (const [offerId, micros] of await bookedByOffer(executor, { publisherId, sinceMs })) {
-    const currency = offers.get(offerId)?.campaign.payout.currency;
-    if (currency !== undefined) booked.set(currency, getOrInsert(booked, currency, () => 0) + micros);
-  }
-  return booked;
-}
 
 /** What the present rules cost: decisions are made again without each that was in force then. */
 export async function costOf(

@@ -100,8 +100,8 @@ async function observeOne(
 }
 
 /**
- * Amounts of offers in the currency that the decision compared them in, since different ones are never added. What has no
- * exchange rate counts as 0.
+ * Amounts of offers in the currency that the decision compared them in, since different ones are never added. What has
+ * no exchange rate counts as 0.
  */
 function amountsIn({ publisher, context }: DecisionInput): (offerId: number, micros: number) => number {
   const comparison = comparisonOf(publisher.index as EligibilityIndex, publisher, context.nowMs);

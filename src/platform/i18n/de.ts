@@ -531,7 +531,7 @@ export const de: Messages = {
     percentOfSale: 'darf höchstens 100 sein: Bei CPS sind es Prozent vom Umsatz',
     payoutsAbove: 'kann nicht cps sein: Publisher haben eigene Vergütungen über 100 ({ids})',
     otherCurrency:
-      'hat keinen Wechselkurs zu der anderer aktiver Kampagnen ({others}): Die Kampagne steht hinter denen, die sich vergleichen lassen',
+      'hat keinen Wechselkurs zu {others} anderer aktiver Kampagnen und steht hinter denen, die einen haben',
     neverSeen: '{name} kam nie vor: Keine Anfrage hat diese Platzierung genannt',
     plainNumber: 'muss eine Zahl ohne Einheit sein',
     eventName: 'muss der Name eines Ereignisses sein, ohne Leerzeichen',
@@ -1805,6 +1805,7 @@ export const de: Messages = {
     confirmStart: 'Jetzt starten? {does}',
     control: 'Kontrolle: der Werbeplatz wie bisher (%)',
     conversions: 'Conversions je 1.000 Sitzungen',
+    convertedTo: 'Der Umsatz wird in {currency} verglichen, zum Wechselkurs des jeweiligen Tages. Gebucht: {sums}.',
     daysLeft: 'Tage bis zur Antwort',
     decision: 'Entscheidung',
     didAdopt: '{arm} dauerhaft gemacht',
@@ -1863,6 +1864,9 @@ export const de: Messages = {
     makePermanent: '{arm} dauerhaft machen',
     manyLooks: 'Wer viele Segmente ansieht, findet Unterschiede durch Zufall.',
     metric: 'Kennzahl',
+    mixedCurrencies:
+      'Eine frühere Version von Perkwire hat Umsätze in mehreren Währungen addiert; deshalb hat diese Version keinen ' +
+      'Umsatz. Ändern Sie einen Anteil oder starten Sie das Experiment neu: Eine neue Version hat eine Währung.',
     mustBeObject: 'muss ein JSON-Objekt sein',
     mustBePercent: 'muss eine Zahl von {min, number} bis {max, number} sein',
     name: 'Name',
@@ -1873,6 +1877,9 @@ export const de: Messages = {
     noHistory: 'Noch nichts: Es ist ein Entwurf.',
     none: 'Noch keine Experimente',
     noneText: 'Vergleichen Sie mehr oder weniger Angebote, Designs, Rangfolgen – oder Angebote mit gar keinen.',
+    notConverted:
+      'Der Umsatz in {currencies} fehlt im Vergleich, weil es keinen Wechselkurs gab. Hinterlegen Sie die Kurse unter ' +
+      '„Wechselkurse“: Sie gelten für alles, was danach gebucht wird.',
     notEnough: 'Die Daten reichen noch nicht aus.',
     notEnoughDays:
       'Die Daten reichen noch nicht aus: noch etwa {days, plural, one {ein Tag} other {# Tage}} bei diesem Tempo.',

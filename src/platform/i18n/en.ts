@@ -504,8 +504,7 @@ export const en = {
     digits: 'must have at most {digits, number} digits after the point',
     percentOfSale: 'must be 100 or less: with cps it is percent of the sale',
     payoutsAbove: 'cannot be cps: publishers have payouts of their own above 100 ({ids})',
-    otherCurrency:
-      'has no exchange rate to that of other active campaigns ({others}): the campaign ranks after those that can be compared',
+    otherCurrency: 'has no exchange rate to {others} of other active campaigns, and ranks after those that have one',
     neverSeen: '{name} was never seen: no request has named this placement',
     plainNumber: 'must be a plain number, without a unit',
     eventName: 'must be the name of an event, without blanks',
@@ -1730,6 +1729,7 @@ export const en = {
     confirmStart: 'Start it now? {does}',
     control: 'Control: the unit as it is (%)',
     conversions: 'Conversions of 1,000 sessions',
+    convertedTo: 'Revenue is compared in {currency}, at the exchange rates of each day. Booked: {sums}.',
     daysLeft: 'Days left',
     decision: 'Decision',
     didAdopt: 'Made {arm} permanent',
@@ -1788,6 +1788,9 @@ export const en = {
     makePermanent: 'Make {arm} permanent',
     manyLooks: 'Looking at many segments finds differences by chance.',
     metric: 'Metric',
+    mixedCurrencies:
+      'An earlier release has added revenue in several currencies, so this version has no revenue. Change a share or ' +
+      'start the experiment again: a new version has one currency.',
     mustBeObject: 'must be a JSON object',
     mustBePercent: 'must be a number from {min, number} to {max, number}',
     name: 'Name',
@@ -1798,6 +1801,9 @@ export const en = {
     noHistory: 'Nothing yet: it is a draft.',
     none: 'No experiments yet',
     noneText: 'Compare numbers of offers, themes, rankings, or offers with none at all.',
+    notConverted:
+      'Revenue in {currencies} is not in the comparison, because there was no exchange rate. Enter the rates under ' +
+      'Exchange rates: they apply to what is booked from then on.',
     notEnough: 'There is not enough data yet.',
     notEnoughDays:
       'There is not enough data yet: about {days, plural, one {one more day} other {# more days}} at this pace.',

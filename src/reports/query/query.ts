@@ -115,8 +115,9 @@ async function activitySql(
     `concat_ws(',', ${metricNames.join(', ')})`,
     ...query.groupBy.map((name, index) => groupTextSql(name, `group_${index}`)),
   ].join(` || E'\t' || `);
+  const sourceText = sourceSql(source, query, values, { measure: 'metrics' });
   return `
-with source as ${needsTop ? 'materialized' : 'not materialized'} (${sourceSql(source, query, values, { measure: 'metrics' })})
+with source as ${needsTop ? 'materialized' : 'not materialized'} (${sourceText})
   ${needsTop ? `,${topValuesSql(maxValues)}` : ''}
 select date_part('epoch', slot)::bigint as start_s, date_part('epoch', slot at time zone $5)::bigint as local_s, lines
 from (

@@ -1,4 +1,4 @@
-import { unknownCurrency } from '../metrics.ts';
+import { unknownCurrency } from '../../platform/money.ts';
 
 /** How long after its session an event may be counted, with room to spare: clicks 30 days. Bookings have no limit. */
 export const longestDays = 64;
@@ -86,7 +86,8 @@ from bookings t left join lateral ${sessionOf('day = t.day')} s on true
 where s.dev is not true and ${condition}`;
 
 /** Rows of earlier releases do not name their currency, which was that of the campaign. */
-const currencyOf = `coalesce(t.currency, (select payout_currency from campaigns where id = t.campaign_id), '${unknownCurrency}')`;
+const currencyOf = `
+  coalesce(t.currency, (select payout_currency from campaigns where id = t.campaign_id), '${unknownCurrency}')`;
 
 const sessionColumns = `coalesce(s.placement, ''), coalesce(s.country, ''), coalesce(s.device, ''),
   coalesce(s.os, ''), s.custom`;

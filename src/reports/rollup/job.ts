@@ -3,7 +3,7 @@ import { dropPartitions } from '../../platform/db/partitions.ts';
 import type { RetentionStep } from '../../platform/db/retention.ts';
 import { dayMs, dayOf, minuteMs } from '../../platform/lib/time.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { completeMoney } from './complete-money.ts';
+import { completeMoney } from './money.ts';
 import { createRangeSummariser } from './ranges.ts';
 import { rebucketNext } from './rebucket.ts';
 import { minutesKept, rollUp } from './roll-up.ts';

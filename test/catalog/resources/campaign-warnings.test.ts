@@ -17,9 +17,7 @@ test('a campaign that pays in another currency is saved with a warning, shown on
   const warnings = [
     {
       path: '/payout_currency',
-      message:
-        'has no exchange rate to that of other active campaigns (USD): ' +
-        'the campaign ranks after those that can be compared',
+      message: 'has no exchange rate to USD of other active campaigns, and ranks after those that have one',
     },
   ];
   expect([made.status, made.body.warnings]).toEqual([201, warnings]);
@@ -27,9 +25,11 @@ test('a campaign that pays in another currency is saved with a warning, shown on
   expect((await me.call('GET', `/campaigns/${id}`)).body.warnings).toEqual(warnings);
   const admin = await signInAs(t, 'admin', me.publisherId);
   expect((await admin.get(`/dashboard/p/${me.publisherId}/campaigns/${id}`)).body).toContain(
-    'has no exchange rate to that of other active',
+    'has no exchange rate to USD of other active',
   );
-  expect((await admin.get(`/dashboard/p/${me.publisherId}/campaigns/${campaign}`)).body).toContain('(JPY)');
+  expect((await admin.get(`/dashboard/p/${me.publisherId}/campaigns/${campaign}`)).body).toContain(
+    'no exchange rate to JPY of other',
+  );
   const rates = [
     { currency: 'USD', rate: 1.08, valid_from: '2020-01-01' },
     { currency: 'JPY', rate: 160, valid_from: '2020-01-01' },

@@ -91,15 +91,15 @@ test('what a rule cost is what decisions that it bound would have shown without 
   expect(both.find(({ by }) => by === 'offer')).toMatchObject({ changed: 0 });
 });
 
-/** Adds booked revenue of an offer to the reports of the last hour (units of its currency). */
-const book = (offerId: number, amount: number) =>
+/** Sets the booked revenue of an offer in the reports of the last hour (units of a currency). */
+const book = (offerId: number, amount: number, currency = 'EUR') =>
   t.pool.query(
-    `insert into rollups (publisher_id, grain, bucket, placement, offer_id, country, device, os, campaign_id, sessions,
-      filled_sessions, impressions, clicks, no_thanks, closes, saves, selections, conversions, revenue_micros)
-    values ($1, 2, date_trunc('hour', now()), '', $2, '', '', '', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, $3)
-    on conflict (publisher_id, grain, bucket, placement, offer_id, country, device, os)
+    `insert into rollup_money (publisher_id, grain, bucket, placement, offer_id, country, device, os, currency,
+      campaign_id, revenue_micros, unbilled_micros)
+    values ($1, 2, date_trunc('hour', now()), '', $2, '', '', '', $4, 0, $3, 0)
+    on conflict (publisher_id, grain, bucket, placement, offer_id, country, device, os, currency)
     do update set revenue_micros = excluded.revenue_micros`,
-    [me.publisherId, offerId, amount * 1e6],
+    [me.publisherId, offerId, amount * 1e6, currency],
   );
 
 test('a check never reports a loss beyond what was booked, whatever the model expects', async () => {
@@ -109,6 +109,9 @@ test('a check never reports a loss beyond what was booked, whatever the model ex
   const block = { blocked: { advertisers: [ids.advertiser] } };
   // Nothing was booked: there is too little data, not a loss of what the model expects.
   expect(await checked(block)).toMatchObject({ sampled: 20, emptied: 1, revenue: [], is_enough: false });
+  // Conversions that were booked in another currency are no revenue in this one.
+  await book(ids.offer as number, 900, 'USD');
+  expect(await checked(block)).toMatchObject({ revenue: [], is_enough: false });
   await book(ids.offer as number, 278);
   expect(await checked(block)).toMatchObject({ revenue: [{ currency: 'EUR', amount: -278 }], is_enough: true });
   expect(await checked({ blocked: { words: ['never written'] } })).toMatchObject({ revenue: [], is_enough: true });

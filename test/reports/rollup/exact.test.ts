@@ -185,7 +185,8 @@ test('of one attribute, a thousand values a day are kept apart, and all others a
 const book = (sessionId: string, atMs: number, revenueMicros = 5_000_000n) =>
   first.pool.query(
     bookSql(
-      'select $1::date, $2::uuid, $3::uuid, $4::integer, 1, 1, to_timestamp($5 / 1000.0::float8), 1, $6::bigint, 0, null',
+      `select $1::date, $2::uuid, $3::uuid, $4::integer, 1, 1, to_timestamp($5 / 1000.0::float8), 1, $6::bigint, 0,
+        null`,
     ),
     [dayOfUuid7(sessionId), sessionId, newUuid7(Date.now()), first.publisher.id, atMs, revenueMicros.toString()],
   );
