@@ -26,7 +26,7 @@ returns bigint language sql stable as $$
   where p.id = publisher
 $$;
 comment on function exchange_micros is
-  'An amount (millionths) in another currency, at the rates of the day in the time zone of the publisher; null: no rate.';
+  'An amount (millionths) in another currency, at the rates of the day in the zone of the publisher; null: no rate.';
 
 create function main_currency(publisher integer) returns text language sql stable as $$
   select coalesce(p.reporting_currency, p.rates_base, (
@@ -41,7 +41,7 @@ create function main_currency(publisher integer) returns text language sql stabl
   from publishers p where p.id = publisher
 $$;
 comment on function main_currency is
-  'The reporting currency of a publisher, or else the base of its exchange rates, or else the one it earns in most often.';
+  'The reporting currency of a publisher, or else the base of its rates, or else the one it earns in most often.';
 
 create table experiment_currencies (
   experiment_id integer not null references experiments on delete cascade,

@@ -4,8 +4,8 @@ import { dimensionBits } from './rollup/grains.ts';
 /**
  * SQL that counts conversions and their revenue, to be run in the statement or transaction that records them.
  * @param given a select of (day, session_id, id, publisher_id, offer_id, campaign_id, at, conversions, revenue_micros,
- *   unbilled_micros, currency): the day of the session, 1 or for a void -1, and millionths; an id that was booked counts
- *   once. Suspicious conversions must not be booked.
+ *   unbilled_micros, currency): the day of the session, 1 or for a void -1, and millionths; an id that was booked
+ *   counts once. Suspicious conversions must not be booked.
  */
 export const bookSql = (given: string): string => `
 insert into bookings (day, session_id, id, publisher_id, offer_id, campaign_id, at, conversions, revenue_micros,

@@ -77,6 +77,7 @@ export const tables: Record<string, Ownership> = {
     owner: 'catalog',
     readers: {
       reports: 'rows of earlier releases do not name their currency, which is that of the campaign',
+      experiments: 'rows of earlier releases do not name their currency, which is that of the campaign',
       drafts: 'a draft names its campaign; an advertiser proposes for its own alone',
       advertisers: 'an advertiser sees its own campaigns alone',
       coupons: codeOfAdvertiser,

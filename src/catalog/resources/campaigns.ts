@@ -220,8 +220,8 @@ async function warnOfCurrencies(
   const rates = await loadExchangeRates(executor, publisherId);
   const isComparable = others.wanted !== null && exchangeOn(rates, String(currency), others.wanted, day) !== null;
   if (isComparable) return [];
-  const currencies = others.currencies.join(', ');
-  const message = `has no exchange rate to ${currencies} of other active campaigns, and ranks after those that have one`;
+  const list = others.currencies.join(', ');
+  const message = `has no exchange rate to ${list} of other active campaigns, and ranks after those that have one`;
   return [{ path: '/payout_currency', message }];
 }
 

@@ -53,7 +53,7 @@ export type ExperimentReport = Validity & {
   from: string | null;
   control: string;
   population: Population;
-  /** Of revenue; null: nothing was earned yet, or it is a sum of several currencies that was made by an earlier release. */
+  /** Of revenue; null: nothing was earned yet, or an earlier release added several currencies. */
   currency: string | null;
   /** The data answer the question: the difference in revenue is not 0, or smaller than what was looked for. */
   is_enough: boolean;

@@ -30,10 +30,12 @@ on conflict do nothing`;
 const currencyOfRow = `case when t.revenue_micros <> 0 then
   coalesce(t.currency, (select k.payout_currency from campaigns k where k.id = t.campaign_id), 'XXX') end`;
 
+type Amount = { publisherId: string; micros: string; from: string; to: string; at: string };
+
 /** SQL of an amount in another currency; null: there is no exchange rate. */
-const exchangeSql = (amount: { publisherId: string; micros: string; from: string; to: string; at: string }): string =>
-  `case when ${amount.from} = ${amount.to} then ${amount.micros}
-    when ${amount.micros} <> 0 then exchange_micros(${amount.publisherId}, ${amount.micros}, ${amount.from}, ${amount.to}, ${amount.at}) end`;
+const exchangeSql = ({ publisherId, micros, from, to, at }: Amount): string =>
+  `case when ${from} = ${to} then ${micros}
+    when ${micros} <> 0 then exchange_micros(${publisherId}, ${micros}, ${from}, ${to}, ${at}) end`;
 
 /** Values of two currencies are never added up. `t`: the outcome. */
 const outcomeName = "concat_ws(' ', t.name, t.currency)";

@@ -1878,8 +1878,8 @@ export const de: Messages = {
     none: 'Noch keine Experimente',
     noneText: 'Vergleichen Sie mehr oder weniger Angebote, Designs, Rangfolgen – oder Angebote mit gar keinen.',
     notConverted:
-      'Der Umsatz in {currencies} fehlt im Vergleich, weil es keinen Wechselkurs gab. Hinterlegen Sie die Kurse unter ' +
-      '„Wechselkurse“: Sie gelten für alles, was danach gebucht wird.',
+      'Der Umsatz in {currencies} fehlt im Vergleich, weil es keinen Wechselkurs gab. Hinterlegen Sie die Kurse ' +
+      'unter „Wechselkurse“: Sie gelten für alles, was danach gebucht wird.',
     notEnough: 'Die Daten reichen noch nicht aus.',
     notEnoughDays:
       'Die Daten reichen noch nicht aus: noch etwa {days, plural, one {ein Tag} other {# Tage}} bei diesem Tempo.',
