@@ -3,8 +3,11 @@ import { type Executor, readSlices, transaction } from '../platform/db/pool.ts';
 import { type EraseBeforeSessions, type EraseOfUser, type ExportRows, sessionsOf } from '../platform/user-data.ts';
 import { removeFollowed, removeMembers } from './members/members.ts';
 
-/** Deletes attributes and memberships. Rows are locked in the order of their keys, as everywhere. */
-const deleteProfiles = (pool: pg.Pool, userKeys: readonly string[]): Promise<void> =>
+/**
+ * Deletes attributes and memberships. Rows are locked in the order of their keys, as everywhere.
+ * @returns the number of memberships
+ */
+const deleteProfiles = (pool: pg.Pool, userKeys: readonly string[]): Promise<number> =>
   transaction(pool, async (executor) => {
     await executor.query(
       `delete from user_attributes where user_key = any(array(
@@ -12,7 +15,7 @@ const deleteProfiles = (pool: pg.Pool, userKeys: readonly string[]): Promise<voi
       [userKeys],
     );
     await executor.query('delete from audience_facts where user_key = any($1::uuid[])', [userKeys]);
-    await removeMembers(executor, null, userKeys);
+    return removeMembers(executor, null, userKeys);
   });
 
 /**
@@ -26,13 +29,13 @@ const deleteFollowed = (pool: pg.Pool, userKeys: readonly string[], until: Date)
   });
 
 /** What the publisher has told of the user. What it tells after the first sweep is of a new user. */
-export const eraseProfileOfUser: EraseOfUser = async (pool, { subject, isSecond, until }) => {
+export const eraseProfileOfUser: EraseOfUser = async (pool, { subject, isSecond, until }, onErased) => {
   if (isSecond) await deleteFollowed(pool, subject.userKeys, until);
-  else await deleteProfiles(pool, subject.userKeys);
+  else await onErased({ memberships: await deleteProfiles(pool, subject.userKeys) });
 };
 
 /** The same of the users that its sessions name, by hashes of e-mail addresses too. */
-export const eraseProfilesOfSessions: EraseBeforeSessions = async (pool, sessions, { isSecond, until }) => {
+export const eraseProfilesOfSessions: EraseBeforeSessions = async (pool, sessions, { isSecond, until }, onErased) => {
   const keys = sessions.flatMap(({ pubUserKeys, userKey }) => [...pubUserKeys, ...(userKey === null ? [] : [userKey])]);
   if (isSecond) return deleteFollowed(pool, [...new Set(keys)], until);
   const emailKeys = await emailKeysOf(
@@ -40,7 +43,7 @@ export const eraseProfilesOfSessions: EraseBeforeSessions = async (pool, session
     [...new Set(sessions.map(({ day }) => day))],
     sessions.map(({ id }) => id),
   );
-  await deleteProfiles(pool, [...new Set([...keys, ...emailKeys])]);
+  await onErased({ memberships: await deleteProfiles(pool, [...new Set([...keys, ...emailKeys])]) });
 };
 
 async function emailKeysOf(

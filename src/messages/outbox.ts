@@ -1,6 +1,6 @@
-import { domainToASCII, domainToUnicode } from 'node:url';
 import type { Config } from '../config.ts';
 import type { Executor } from '../platform/db/pool.ts';
+import { spellingsOf } from '../platform/lib/email-spellings.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
@@ -78,17 +78,6 @@ const perksOf = ({ body }: Payload): MessagePerk[] =>
   body.campaigns.map(({ title, short_headline, description, advertiser_name: advertiser, click_url: url, coupon }) => ({
     ...{ title: title || short_headline, description, advertiser, url, coupon },
   }));
-
-/**
- * Spellings of one address. A domain in Unicode and in Punycode is the same. New rows are kept by the Punycode, those
- * of earlier releases by what was sent.
- */
-function spellingsOf(email: string): string[] {
-  const at = email.lastIndexOf('@');
-  const [name, domain] = [email.slice(0, at).normalize('NFC'), email.slice(at + 1)];
-  const ascii = domainToASCII(domain) || domain;
-  return [...new Set([`${name}@${ascii}`, `${name}@${domainToUnicode(ascii) || domain}`, email])];
-}
 
 /** Those that an address is suppressed by: of a publisher, the present key first, and of all. */
 export type ReaderKeys = (

@@ -60,8 +60,8 @@ export function createMessages({ platform, catalog, accounts }: Needs) {
     retention: applyMessageRetention,
     userData: {
       eraseWithSessions: eraseMessagesOfSessions,
-      eraseOfUser: [eraseMessagesOfUser],
-      exports: { perk_messages: exportMessages },
+      eraseOfUser: [eraseMessagesOfUser(sendDeps.readerKeys)],
+      exports: { perk_messages: exportMessages(sendDeps.readerKeys) },
     },
     routes: async (app: App) => {
       const http = catalog.managementHttp(accounts.auth);

@@ -2,7 +2,8 @@ import { readSlices } from '../platform/db/pool.ts';
 import type { RetentionStep } from '../platform/db/retention.ts';
 import { dayMs } from '../platform/lib/time.ts';
 import { firstUuid7After } from '../platform/lib/uuid7.ts';
-import type { EraseOfUser, EraseWithSessions, ExportRows } from '../platform/user-data.ts';
+import type { EraseOfUser, EraseWithSessions, ExportRows, UserSubject } from '../platform/user-data.ts';
+import type { ReaderKeys } from './outbox.ts';
 
 /** The log is kept as long as that of webhooks. */
 export const applyMessageRetention: RetentionStep = async (pool, { retentionDeliveryDays }, nowMs) => {
@@ -22,13 +23,28 @@ const eraseSql = (where: string): string => `with gone as (
 delete from message_confirmations c using gone
 where c.publisher_id = gone.publisher_id and c.address_key = gone.address_key`;
 
-export const eraseMessagesOfUser: EraseOfUser = async (pool, { subject, until }, onErased) => {
-  await pool.query(eraseSql('user_key = any($1::uuid[]) and session_id < $2::uuid'), [
-    subject.userKeys,
-    firstUuid7After(until),
-  ]);
-  await onErased({});
-};
+export const eraseMessagesOfUser =
+  (readerKeys: ReaderKeys): EraseOfUser =>
+  async (pool, { subject, until }, onErased) => {
+    await pool.query(eraseSql(`(user_key = any($1::uuid[]) or ${toAddressSql}) and session_id < $4::uuid`), [
+      subject.userKeys,
+      subject.publisherId,
+      addressKeysOf(readerKeys, subject),
+      firstUuid7After(until),
+    ]);
+    await onErased({});
+  };
+
+/* $2: publisher, $3: keys of an address. */
+const toAddressSql = '(publisher_id = $2 and address_key = any($3::uuid[]))';
+
+/** Keyed hashes of the address by which a person is named; none for another identifier. */
+const addressKeysOf = (readerKeys: ReaderKeys, { publisherId, namedBy, identifier }: UserSubject): string[] =>
+  namedBy === 'email'
+    ? readerKeys(publisherId, { email: identifier })
+        .filter((reader) => reader.publisherId === publisherId)
+        .map(({ addressKey }) => addressKey)
+    : [];
 
 export const eraseMessagesOfSessions: EraseWithSessions = async (executor, sessions) => {
   await executor.query(eraseSql('user_key = any($1::uuid[]) and session_id = any($2::uuid[])'), [
@@ -38,10 +54,13 @@ export const eraseMessagesOfSessions: EraseWithSessions = async (executor, sessi
   return {};
 };
 
-export const exportMessages: ExportRows = (executor, { subject, pubUserKeys, sessionIds }) =>
-  readSlices(
-    executor,
-    `select id, session_id, kind, state, created_at, finished_at from perk_messages
-    where user_key = any($1::uuid[]) and (not $3 or session_id = any($2::uuid[])) order by id`,
-    [pubUserKeys, sessionIds, subject.namedBy === 'ad_fp'],
-  );
+/** E-mails with perks to the user: those of its sessions, or those to the address that names it. */
+export const exportMessages =
+  (readerKeys: ReaderKeys): ExportRows =>
+  (executor, { subject, pubUserKeys, sessionIds }) =>
+    readSlices(
+      executor,
+      `select id, session_id, kind, state, created_at, finished_at from perk_messages
+      where (user_key = any($1::uuid[]) and (not $5 or session_id = any($4::uuid[]))) or ${toAddressSql} order by id`,
+      [pubUserKeys, subject.publisherId, addressKeysOf(readerKeys, subject), sessionIds, subject.namedBy === 'ad_fp'],
+    );

@@ -7,15 +7,17 @@ import { dayOfUuid7 } from './lib/uuid7.ts';
  * the list of all of them is handed to the erasure and the export (GDPR; docs/interface.md#privacy).
  */
 
-/** What a publisher names a user by. */
-export type IdentifierKind = 'pub_user_id' | 'ad_fp';
+/** Identifiers by which a publisher names a user. */
+export const identifierKinds = ['pub_user_id', 'ad_fp', 'email', 'email_sha256'] as const;
+
+export type IdentifierKind = (typeof identifierKinds)[number];
 
 /** The user whose data are erased or exported. */
 export type UserSubject = {
   publisherId: number;
   namedBy: IdentifierKind;
   identifier: string;
-  /** Keyed hash of the identifier. */
+  /** Keyed hash of the identifier. An e-mail address has one for each of its spellings. */
   userKey: string;
   /** The same, and those under other peppers of a rotation. */
   userKeys: readonly string[];
@@ -53,6 +55,7 @@ export type ErasedCounts = {
   wallet_items: number;
   coupons: number;
   histories: number;
+  memberships: number;
 };
 
 /** Called after each piece of work, which renews the erasure's lease. */

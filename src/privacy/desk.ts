@@ -3,8 +3,6 @@ import type { Alone } from '../management/alone.ts';
 import { audit } from '../management/audit.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import { readSlices } from '../platform/db/pool.ts';
-import { AppError } from '../platform/errors.ts';
-import { textOrNull } from '../platform/http/body-parsing.ts';
 import { newUuid7 } from '../platform/lib/uuid7.ts';
 import type { PlatformDeps } from '../platform/ports.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
@@ -13,11 +11,9 @@ import { sealSubject } from './erasure-job.ts';
 import { type Erasure, insertErasure } from './erasures.ts';
 import { type Envelope, type PersonalData, throughFile, writeJson } from './export-file.ts';
 import type { UserDataSteps } from './steps.ts';
+import { type NamedUser, readSubject } from './subject.ts';
 
 export type DeskDeps = Pick<PlatformDeps, 'secretBox' | 'config'> & { userData: UserDataSteps; alone: Alone };
-
-/** What a request names a user by: exactly one of them. */
-type NamedUser = { pub_user_id?: string | number; ad_fp?: string | number };
 
 /** Runs a unit of work in one transaction. */
 type WriteOnce = (work: (work: Work) => Promise<void>) => Promise<void>;
@@ -61,17 +57,7 @@ export function createDesk({ secretBox, config, userData, alone }: DeskDeps): Pr
   };
 
   return {
-    subjectOf: (publisherId, named) => {
-      const [pubUserId, adFp] = [textOrNull(named.pub_user_id), textOrNull(named.ad_fp)];
-      const identifier = pubUserId ?? adFp;
-      if (identifier === null || (pubUserId !== null && adFp !== null))
-        throw new AppError('invalid_request', {
-          details: [{ path: '/', message: 'must name the user by pub_user_id or by ad_fp' }],
-        });
-      const namedBy = pubUserId === null ? 'ad_fp' : 'pub_user_id';
-      const keys = userKeys.allOf(publisherId, identifier);
-      return { publisherId, namedBy, identifier, userKey: userKeys.of(publisherId, identifier), userKeys: keys };
-    },
+    subjectOf: (publisherId, named) => readSubject(userKeys, publisherId, named),
     read,
     export: (subject, write, envelope = { before: '', after: '' }) =>
       alone(subject.publisherId, () =>

@@ -4,6 +4,7 @@ import type { SecretBox } from '../platform/security/secret-box.ts';
 import { createUserKeys } from '../platform/security/user-key.ts';
 import { type ClaimedErasure, claimErasure, endErasure, endFirstSweep, renewErasure } from './erasures.ts';
 import type { UserDataSteps } from './steps.ts';
+import { keysOfSubject } from './subject.ts';
 import { addCounts, type Sweep, sweepUser } from './sweep.ts';
 
 export type ErasureDeps = Pick<PlatformDeps, 'pool' | 'config' | 'secretBox' | 'logger' | 'now'> & {
@@ -43,7 +44,7 @@ async function runSweep(
   const { id, publisherId, namedBy, userKey } = erasure;
   const identifier = secretBox.open(erasure.subjectSealed, sealContext);
   const userKeys = createUserKeys(config.userPepper, config.earlierPeppers);
-  const keys = userKeys.allOf(publisherId, identifier);
+  const keys = keysOfSubject(userKeys, publisherId, { namedBy, identifier });
   const sweep: Sweep = {
     erasureId: id,
     subject: { publisherId, namedBy, userKey, userKeys: [...new Set([userKey, ...keys])], identifier },

@@ -8,6 +8,7 @@ import { emptyBodyByDefault } from '../platform/http/body-parsing.ts';
 import { errorAnswers, noNul, textOrNumber } from '../platform/http/schemas.ts';
 import { isUuid7 } from '../platform/lib/uuid7.ts';
 import type { App } from '../platform/ports.ts';
+import { identifierKinds } from '../platform/user-data.ts';
 import type { PrivacyDesk } from './desk.ts';
 import { type Erasure, findErasure, listErasures, statusOf } from './erasures.ts';
 
@@ -19,8 +20,20 @@ const defaultLimit = 50;
 
 const userBody = Type.Object(
   {
-    pub_user_id: textOrNumber(256, 'Your id of the user. Give this or `ad_fp`.'),
-    ad_fp: textOrNumber(256, 'The id of the device or browser that fetches named. Give this or `pub_user_id`.'),
+    pub_user_id: textOrNumber(256, 'Your id of the user. Exactly one of the four fields is required.'),
+    ad_fp: textOrNumber(256, 'The id of the device or browser that fetches named.'),
+    email: Type.Optional(
+      Type.String({
+        maxLength: 254,
+        description: 'E-mail address: memberships of audiences by its hash, and e-mails with perks to it.',
+      }),
+    ),
+    email_sha256: Type.Optional(
+      Type.String({
+        maxLength: 64,
+        description: 'SHA-256 of the address in lower case: memberships of audiences by this hash.',
+      }),
+    ),
   },
   { title: 'UserSubject', additionalProperties: false },
 );
@@ -31,7 +44,7 @@ const erasureView = Type.Object(
     status: Type.Union([Type.Literal('pending'), Type.Literal('sweeping'), Type.Literal('done')], {
       description: 'sweeping: the first sweep is done; a second one follows for requests that were in flight.',
     }),
-    named_by: Type.Union([Type.Literal('pub_user_id'), Type.Literal('ad_fp')]),
+    named_by: Type.Union(identifierKinds.map((kind) => Type.Literal(kind))),
     requested_at: Type.String({ format: 'date-time' }),
     finished_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
     erased: Type.Object(
@@ -41,6 +54,7 @@ const erasureView = Type.Object(
         wallet_items: Type.Integer(),
         coupons: Type.Integer(),
         histories: Type.Integer(),
+        memberships: Type.Integer(),
       },
       { description: 'Rows removed or emptied so far.' },
     ),
@@ -180,5 +194,5 @@ const viewOf = ({ id, namedBy, requestedAt, sweptAt, finishedAt, counts }: Erasu
   named_by: namedBy,
   requested_at: requestedAt.toISOString(),
   finished_at: finishedAt?.toISOString() ?? null,
-  erased: { sessions: 0, deliveries: 0, wallet_items: 0, coupons: 0, histories: 0, ...counts },
+  erased: { sessions: 0, deliveries: 0, wallet_items: 0, coupons: 0, histories: 0, memberships: 0, ...counts },
 });

@@ -3,13 +3,14 @@ import { eraseAttributeValues } from '../../reports/corrections.ts';
 
 /**
  * Sessions of a user until a time, at most `limit`. By `pub_user_id`: those that name it, and those without a
- * `pub_user_id` of the same fingerprints. By `ad_fp`: those of the fingerprint, whatever user they name.
+ * `pub_user_id` of the same fingerprints. By `ad_fp`: those of the fingerprint, whatever user they name. By e-mail
+ * address: none, because no session is stored under it.
  */
 export const findUserSessions: FindSessions = ({ publisherId, namedBy, identifier, userKeys }, until, limit) => {
   const values = [publisherId, userKeys, until, limit ?? null];
-  return namedBy === 'ad_fp'
-    ? { text: byUserKeySql, values }
-    : { text: byPubUserIdSql, values: [...values, identifier] };
+  return namedBy === 'pub_user_id'
+    ? { text: byPubUserIdSql, values: [...values, identifier] }
+    : { text: byUserKeySql, values };
 };
 
 const columns = 'day::text, id, user_key as "userKey", pub_user_id as "pubUserId"';

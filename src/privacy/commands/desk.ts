@@ -9,14 +9,21 @@ const askEveryMs = 1000;
 
 type Erasure = { id: string; status: string; requested_at: string; erased: Record<string, number> };
 
+/** Fields of the API by option. */
+const options = { user: 'pub_user_id', 'ad-fp': 'ad_fp', email: 'email', 'email-sha256': 'email_sha256' };
+
 /** The person that a command is about. @throws CommandError */
 async function personOf(call: Call): Promise<object> {
-  const [user, device] = [textOption(call, 'user'), textOption(call, 'ad-fp')];
-  if ((user === '') === (device === '')) throw usageError('Name one person: --user ID or --ad-fp ID.');
-  const given = user || device;
-  const id = given === '-' ? (await readAll(call.stdin)).trim() : given;
+  const named = Object.entries(options).flatMap(([option, field]) => {
+    const text = textOption(call, option);
+    return text === '' ? [] : [{ field, text }];
+  });
+  const [first] = named;
+  if (first === undefined || named.length > 1)
+    throw usageError('Name one person: --user ID, --ad-fp ID, --email ADDRESS or --email-sha256 HASH.');
+  const id = first.text === '-' ? (await readAll(call.stdin)).trim() : first.text;
   if (id === '') throw usageError('There is no identifier on standard input.');
-  return user === '' ? { ad_fp: id } : { pub_user_id: id };
+  return { [first.field]: id };
 }
 
 async function read(call: Call): Promise<object> {

@@ -1,11 +1,13 @@
 import { type PublisherContext, publisherPages } from '../../catalog/publisher-pages.ts';
 import type { ManagementClient } from '../../management/page-client.ts';
+import { AppError } from '../../platform/errors.ts';
 import { type Html, html, nothing } from '../../platform/http/html.ts';
 import { type MessageKey, t } from '../../platform/i18n/messages.ts';
 import { isUuid7 } from '../../platform/lib/uuid7.ts';
 import type { App } from '../../platform/ports.ts';
-import type { IdentifierKind, UserSubject } from '../../platform/user-data.ts';
+import { type IdentifierKind, identifierKinds, type UserSubject } from '../../platform/user-data.ts';
 import { actionButton, saveForm } from '../../shell/actions.ts';
+import { apiText } from '../../shell/api-text.ts';
 import { badge, card, emptyState, pager, type Tone, table } from '../../shell/components.ts';
 import { type FieldErrors, type Fields, queryText } from '../../shell/context.ts';
 import { columns } from '../../shell/field-groups.ts';
@@ -60,7 +62,10 @@ export function deskPages(app: App, services: Services): void {
       const typed = typedIn(fields);
       const problem = problemOf(typed.identifier);
       if (problem !== null) return show(services, context, { typed, problem });
-      return then(context, desk.subjectOf(context.publisher.id, { [typed.named_by]: typed.identifier }));
+      const subject = subjectIn(desk, context, typed);
+      return typeof subject === 'string'
+        ? show(services, context, { typed, problem: subject })
+        : then(context, subject);
     };
   };
   pages.get(path, 'admin', (context) => show(services, context, {}));
@@ -103,8 +108,19 @@ async function lookAt(data: PersonalData): Promise<Omit<Found, 'subject'>> {
 
 const typedIn = (fields: Fields): Typed => ({
   identifier: fields.text('identifier').trim(),
-  named_by: fields.text('named_by') === 'ad_fp' ? 'ad_fp' : 'pub_user_id',
+  named_by: identifierKinds.find((kind) => kind === fields.text('named_by')) ?? 'pub_user_id',
 });
+
+/** The person that the form names, or what is wrong with the identifier. */
+function subjectIn(desk: PrivacyDesk, { publisher }: PublisherContext, typed: Typed): UserSubject | string {
+  try {
+    return desk.subjectOf(publisher.id, { [typed.named_by]: typed.identifier });
+  } catch (err) {
+    const [unreadable] = err instanceof AppError ? (err.details ?? []) : [];
+    if (unreadable === undefined) throw err;
+    return apiText(unreadable.message);
+  }
+}
 
 /** null: it can be looked for */
 function problemOf({ length }: string): string | null {
@@ -155,6 +171,8 @@ function userForm(context: PublisherContext, typed: Typed, errors: FieldErrors):
         choices: [
           { value: 'pub_user_id', text: t('privacyDesk.pubUserId') },
           { value: 'ad_fp', text: t('privacyDesk.adFp') },
+          { value: 'email', text: t('privacyDesk.email') },
+          { value: 'email_sha256', text: t('privacyDesk.emailHash') },
         ],
       }),
     ])}`;

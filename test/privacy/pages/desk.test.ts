@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -68,8 +69,8 @@ test.each([
   await expect.poll(() => sessionsOf(person)).toBe(0);
   expect(asked.join('\n')).not.toMatch(/person/);
   expect(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toContain(person);
-  await demo.t.pool.query("update erasures set swept_at = swept_at - interval '1 min', due_at = now()");
   const reload = async () => {
+    await demo.t.pool.query("update erasures set swept_at = swept_at - interval '1 min', due_at = now()");
     await page.reload();
     return page.getByRole('row').filter({ hasText: done }).count();
   };
@@ -151,4 +152,33 @@ test.each([
   expect(page.body).toContain(said);
   expect(page.body).toContain('<option value="ad_fp" selected>');
   expect(page.body).toContain(`value="${typed.identifier.trim()}"`);
+});
+
+test('a person who is in an audience by e-mail hash only is found on the desk and by the command line', async () => {
+  const call = (method: 'POST' | 'PUT', path: string, payload: object) =>
+    demo.app.inject({ method, url: `/manage/v1${path}?api_key=${demo.t.publisher.key}`, payload });
+  const emailHash = createHash('sha256').update('ada@shop.example').digest('hex');
+  expect((await call('POST', '/audiences', { key: 'by-email', name: 'By e-mail' })).statusCode).toBe(201);
+  expect((await call('PUT', '/audiences/by-email/members', { sha256_emails: [emailHash] })).statusCode).toBe(200);
+  const admin = await signInAs(demo.t, 'admin');
+  for (const [identifier, named_by] of [
+    ['Ada@Shop.Example', 'email'],
+    [emailHash, 'email_sha256'],
+  ] as const) {
+    const { body } = await post(admin, base, { identifier, named_by });
+    expect(body).toContain('Audiences');
+    expect(body).not.toContain('Nothing is kept');
+  }
+  const wrong = await post(admin, base, { identifier: 'ada', named_by: 'email' });
+  expect([wrong.statusCode, wrong.body.includes('must be one e-mail address')]).toEqual([422, true]);
+  const env = { PERKWIRE_URL: demo.url, PERKWIRE_KEY: demo.t.publisher.key };
+  for (const person of [
+    ['--email', 'ada@shop.example'],
+    ['--email-sha256', emailHash],
+  ]) {
+    const found = await runCommand(['privacy', 'find', ...person, '--json'], env);
+    expect([found.code, JSON.parse(found.out)]).toEqual([0, expect.objectContaining({ audiences: 1 })]);
+  }
+  const both = await runCommand(['privacy', 'find', '--email', 'ada@shop.example', '--user', 'u1'], env);
+  expect([both.code === 0, both.err]).toEqual([false, expect.stringContaining('Name one person')]);
 });

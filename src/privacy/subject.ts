@@ -1,0 +1,52 @@
+import { hash } from 'node:crypto';
+import { parseEmail } from '../accounts/users.ts';
+import { emailHashOf, emailKeys } from '../audiences/profile-keys.ts';
+import { AppError, type ErrorDetail } from '../platform/errors.ts';
+import { textOrNull } from '../platform/http/body-parsing.ts';
+import { spellingsOf } from '../platform/lib/email-spellings.ts';
+import type { UserKeys } from '../platform/security/user-key.ts';
+import { type IdentifierKind, identifierKinds, type UserSubject } from '../platform/user-data.ts';
+
+/** What a request names a user by: exactly one of them. */
+export type NamedUser = { readonly [Kind in IdentifierKind]?: string | number | undefined };
+
+/**
+ * The user that a request names.
+ * @throws AppError invalid_request unless exactly one identifier is there, and for one that cannot be read
+ */
+export function readSubject(userKeys: UserKeys, publisherId: number, named: NamedUser): UserSubject {
+  const texts = identifierKinds.flatMap((kind) => {
+    const text = textOrNull(named[kind]);
+    return text === null ? [] : [{ kind, text }];
+  });
+  const [first] = texts;
+  if (first === undefined || texts.length > 1)
+    throw invalid({ path: '/', message: `must name the user by one of ${identifierKinds.join(', ')}` });
+  const { kind: namedBy, text } = first;
+  const identifier = readIdentifier(namedBy, text);
+  const [userKey = '', ...others] = keysOfSubject(userKeys, publisherId, { namedBy, identifier });
+  return { publisherId, namedBy, identifier, userKey, userKeys: [userKey, ...others] };
+}
+
+function readIdentifier(kind: IdentifierKind, text: string): string {
+  if (kind === 'email') {
+    const email = parseEmail(text);
+    if (email === null) throw invalid({ path: '/email', message: 'must be one e-mail address' });
+    return email;
+  }
+  if (kind !== 'email_sha256') return text;
+  const emailHash = emailHashOf(text);
+  if (emailHash === null) throw invalid({ path: '/email_sha256', message: 'must have 64 hex digits' });
+  return emailHash;
+}
+
+const invalid = (detail: ErrorDetail): AppError => new AppError('invalid_request', { details: [detail] });
+
+type Identified = Pick<UserSubject, 'namedBy' | 'identifier'>;
+
+/** Keyed hashes under which data of a user may be stored, the present one first. */
+export function keysOfSubject(userKeys: UserKeys, publisherId: number, { namedBy, identifier }: Identified): string[] {
+  if (namedBy === 'email_sha256') return emailKeys(userKeys, publisherId, identifier);
+  if (namedBy !== 'email') return userKeys.allOf(publisherId, identifier);
+  return spellingsOf(identifier).flatMap((email) => emailKeys(userKeys, publisherId, hash('sha256', email, 'hex')));
+}
