@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import { AppError } from '../platform/errors.ts';
 import { type Authenticator, type Permission, presentedKey } from '../platform/http/auth.ts';
+import { integerParameter } from '../platform/http/schemas.ts';
 import type { SecretBox } from '../platform/security/secret-box.ts';
 import type { Signer } from '../platform/security/tracking-token.ts';
 import type { AllAdditions } from './additions.ts';
@@ -36,8 +37,9 @@ function callerOf(request: FastifyRequest): KeyCaller {
   return request.caller as KeyCaller;
 }
 
-export const publisherIdParameter = Type.Optional(
-  Type.String({ description: 'The publisher to act for; another than the own for operators only.' }),
+export const publisherIdParameter = integerParameter(
+  { minimum: 1 },
+  { description: 'The publisher to act for; another than the own for operators only.' },
 );
 
 /** The query of routes that ask for nothing else. */

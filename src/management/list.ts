@@ -108,8 +108,7 @@ function conditionsOf(
   for (const name of resource.filters) {
     const text = query[name];
     if (text === undefined) continue;
-    const schema = resource.input.properties[name] ?? resource.readOnly[name] ?? idSchema;
-    const value = readFilter(name, text, schema);
+    const value = readFilter(name, text, filterSchema(resource, name));
     conditions.push(value === null ? `${name} is null` : `${name} = ${parameter(value)}`);
   }
   if (query.q !== undefined && query.q !== '') {
@@ -120,9 +119,16 @@ function conditionsOf(
   return conditions;
 }
 
+/** Schema of a column that a list can be filtered by. */
+export const filterSchema = ({ input, readOnly }: Resource, name: string): TSchema =>
+  input.properties[name] ?? readOnly[name] ?? idSchema;
+
+/** Alternatives of a schema. */
+export const choicesOf = (schema: TSchema): TSchema[] => (schema.anyOf as TSchema[] | undefined) ?? [schema];
+
 /** A filter's text as a value of its column's type; `null` stands for null where the column may be it. */
 function readFilter(name: string, text: string, schema: TSchema): unknown {
-  const choices = (schema.anyOf as TSchema[] | undefined) ?? [schema];
+  const choices = choicesOf(schema);
   if (text === 'null' && choices.some(({ type }) => type === 'null')) return null;
   if (choices.some(({ type }) => type === 'boolean')) {
     if (text !== 'true' && text !== 'false') throw invalid([{ path: name, message: 'must be true or false' }]);

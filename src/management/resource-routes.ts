@@ -1,7 +1,7 @@
-import { type TObject, Type } from '@sinclair/typebox';
+import { type TObject, type TSchema, Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { namesEtag } from '../platform/http/etag.ts';
-import { errorAnswers } from '../platform/http/schemas.ts';
+import { booleanParameter, describedAs, errorAnswers, integerParameter } from '../platform/http/schemas.ts';
 import type { App } from '../platform/ports.ts';
 import { type Additions, shownSchema, withAdditions, withoutAdditions } from './additions.ts';
 import { answerOf, rowAnswer } from './answers.ts';
@@ -16,7 +16,7 @@ import {
   requirePermission,
   send,
 } from './http.ts';
-import { defaultLimit, type ListQuery, listRows, maxLimit } from './list.ts';
+import { choicesOf, defaultLimit, filterSchema, type ListQuery, listRows, maxLimit } from './list.ts';
 import { capital, createBody, pascal, patchBody, type Resource } from './resource.ts';
 import { restorableDays, restoreRow } from './restore.ts';
 import { createRow, getRow, removeRow, updateRow } from './rows.ts';
@@ -260,18 +260,31 @@ const listAnswer = (view: TObject) =>
     }),
   });
 
-function listQuerySchema({ filters, searched, sorts, removedAt }: Resource, added: Additions['filters'] = {}): TObject {
+function listQuerySchema(resource: Resource, added: Additions['filters'] = {}): TObject {
+  const { filters, searched, sorts, removedAt } = resource;
   const text = (description: string) => Type.Optional(Type.String({ description }));
   return Type.Object({
-    limit: text(`Rows of a page, 1 to ${maxLimit}; default ${defaultLimit}.`),
+    limit: integerParameter(
+      { minimum: 1, maximum: maxLimit },
+      { description: `Rows of a page, 1 to ${maxLimit}; default ${defaultLimit}.` },
+    ),
     cursor: text('`next_cursor` of the page before.'),
     sort: text(`${Object.keys(sorts).join(', ')}; after a \`-\` descending.`),
     ...(searched.length > 0 && { q: text(`Text to look for in ${searched.join(', ')}.`) }),
-    ...Object.fromEntries(filters.map((name) => [name, Type.Optional(Type.String())])),
+    ...Object.fromEntries(filters.map((name) => [name, filterParameter(filterSchema(resource, name))])),
     ...Object.fromEntries(
       Object.entries(added).map(([name, { values }]) => [name, text(`One of ${values.join(', ')}.`)]),
     ),
-    ...(removedAt !== undefined && { removed: text('`true`: the removed ones instead.') }),
+    ...(removedAt !== undefined && { removed: booleanParameter('`true`: the removed ones instead.') }),
     publisher_id: publisherIdParameter,
   });
+}
+
+/** Query parameter that filters by a column. `null` as text stands for null, where the column may be null. */
+function filterParameter(column: TSchema): TSchema {
+  const types = choicesOf(column).map(({ type }) => type);
+  const type = types.find((name) => name === 'integer' || name === 'boolean');
+  if (type === undefined) return Type.Optional(Type.String());
+  const schema = types.includes('null') ? { anyOf: [{ type }, { type: 'string', const: 'null' }] } : { type };
+  return Type.Optional(Type.String({ [describedAs]: schema }));
 }

@@ -89,7 +89,12 @@ export type Resource = {
 export const orNull = <Schema extends TSchema>(
   schema: Schema,
   options: { default?: null; description?: string; title?: string } = {},
-) => Type.Union([schema, Type.Null()], options);
+) => Type.Union([withoutDefault(schema), Type.Null()], options);
+
+/** The same schema without a default of its own, which would stand next to that of the whole field. */
+function withoutDefault<Schema extends TSchema>({ default: _default, ...schema }: Schema): Schema {
+  return schema as unknown as Schema;
+}
 
 /** A time set by the server. */
 export const timestamp = (description?: string) =>
@@ -134,10 +139,7 @@ export const createBody = (resource: Resource): TObject =>
 /** Body of a call that changes some fields. */
 export const patchBody = (resource: Resource): TObject =>
   Type.Object(
-    mapFields(resource.input.properties, (schema) => {
-      const { default: _default, ...rest } = schema;
-      return Type.Optional(rest as TSchema);
-    }),
+    mapFields(resource.input.properties, (schema) => Type.Optional(withoutDefault(schema))),
     { title: `${schemaNameOf(resource)}Changes`, additionalProperties: false },
   );
 
@@ -145,7 +147,7 @@ export const viewSchema = (resource: Resource): TObject =>
   Type.Object(
     {
       ...(resource.key === 'id' ? { id: Type.Integer() } : {}),
-      ...mapFields(resource.input.properties, ({ default: _default, ...rest }) => rest as TSchema),
+      ...mapFields(resource.input.properties, withoutDefault),
       ...resource.readOnly,
     },
     { title: schemaNameOf(resource) },

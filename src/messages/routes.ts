@@ -6,7 +6,7 @@ import { checkValue, problem } from '../management/schema-errors.ts';
 import { refuseFields } from '../management/strict-body.ts';
 import type { Executor } from '../platform/db/pool.ts';
 import { AppError } from '../platform/errors.ts';
-import { errorAnswers } from '../platform/http/schemas.ts';
+import { errorAnswers, integerParameter } from '../platform/http/schemas.ts';
 import { readCursor, writeCursor } from '../platform/http/uuid7-cursor.ts';
 import { isUuid7 } from '../platform/lib/uuid7.ts';
 import type { App } from '../platform/ports.ts';
@@ -57,11 +57,12 @@ const listQuery = Type.Object(
     ...publisherQuery.properties,
     api_key: Type.Optional(Type.String({ description: 'The key, where no header has it.' })),
     state: Type.Optional(Type.Union(messageStates.map((one) => Type.Literal(one)))),
-    limit: Type.Optional(
-      Type.String({
+    limit: integerParameter(
+      { minimum: 1, maximum: maxListed },
+      {
         ...{ pattern: '^([1-9]\\d?|1\\d\\d|200)$', [problem]: `must be a whole number from 1 to ${maxListed}` },
         description: `1–${maxListed}, default ${maxListed}.`,
-      }),
+      },
     ),
     cursor: Type.Optional(Type.String({ description: '`next_cursor` of the previous page.' })),
   },

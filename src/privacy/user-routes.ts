@@ -5,7 +5,7 @@ import { strictBody } from '../management/strict-body.ts';
 import type { Work } from '../management/unit-of-work.ts';
 import { AppError } from '../platform/errors.ts';
 import { emptyBodyByDefault } from '../platform/http/body-parsing.ts';
-import { errorAnswers, noNul, textOrNumber } from '../platform/http/schemas.ts';
+import { errorAnswers, integerParameter, noNul, textOrNumber } from '../platform/http/schemas.ts';
 import { isUuid7 } from '../platform/lib/uuid7.ts';
 import type { App } from '../platform/ports.ts';
 import { identifierKinds } from '../platform/user-data.ts';
@@ -113,7 +113,10 @@ const listSchema = {
   tags,
   querystring: Type.Object({
     ...publisherQuery.properties,
-    limit: Type.Optional(Type.String({ pattern: '^([1-9]\\d?|100)$', description: `1–100, default ${defaultLimit}.` })),
+    limit: integerParameter(
+      { minimum: 1, maximum: 100 },
+      { pattern: '^([1-9]\\d?|100)$', description: `1–100, default ${defaultLimit}.` },
+    ),
     cursor: Type.Optional(Type.String({ maxLength: 36, description: '`next_cursor` of the page before.' })),
   }),
   response: { 200: erasuresAnswer, ...errorAnswers(400, 401, 403, 404) },

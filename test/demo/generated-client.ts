@@ -45,6 +45,13 @@ export function shop(baseUrl: string, key: string) {
     return session_id;
   }
 
+  // A change of one field, with a number in the query.
+  void (() =>
+    client.PATCH('/manage/v1/offers/{id}', {
+      params: { path: { id: '1' }, query: { publisher_id: 1 } },
+      body: { title: 'New' },
+    }));
+
   async function deliveryStatusesOf(session_id: string): Promise<string[]> {
     const found = await client.GET('/manage/v1/deliveries', { params: { query: { session_id } } });
     return (found.data?.data.deliveries ?? []).map(({ status }) => status);

@@ -31,21 +31,6 @@ test('docs/openapi.json has no warning by the rules of Spectral for OpenAPI', as
   expect(problems.map(({ code, message, path }) => `${code} ${path.join('.')}: ${message}`)).toEqual([]);
 });
 
-test('every parameter of docs/openapi.json takes a text, for nothing else comes in an address', () => {
-  type Schema = { type?: string; anyOf?: Schema[]; $ref?: string };
-  const { paths } = JSON.parse(readDescription()) as {
-    paths: Record<string, Record<string, { parameters?: { name: string; schema?: Schema }[] }>>;
-  };
-  const takesText = ({ type, anyOf = [], $ref }: Schema): boolean =>
-    $ref !== undefined || type === 'string' || anyOf.some(takesText);
-  const parameters = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.values(methods).flatMap(({ parameters = [] }) => parameters.map((one) => ({ path, ...one }))),
-  );
-  expect(parameters.length).toBeGreaterThan(200);
-  const wrong = parameters.filter(({ schema }) => schema !== undefined && !takesText(schema));
-  expect(wrong.map(({ path, name }) => `${path}: ${name}`)).toEqual([]);
-});
-
 /** JSON with a line for each operation and schema: short, and readable as a difference. */
 function linesOf(value: unknown, depth = 3): string {
   if (depth === 0 || typeof value !== 'object' || value === null || Array.isArray(value)) return JSON.stringify(value);

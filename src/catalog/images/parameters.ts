@@ -1,11 +1,15 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { AppError } from '../../platform/errors.ts';
+import { integerParameter } from '../../platform/http/schemas.ts';
 
 /** Longest side that can be asked for (pixels). */
 const maxSide = 4096;
 
 const side = (name: string) =>
-  Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,3}$', description: `${name} in pixels, 1 to ${maxSide}.` }));
+  integerParameter(
+    { minimum: 1, maximum: maxSide },
+    { pattern: '^[1-9][0-9]{0,3}$', description: `${name} in pixels, 1 to ${maxSide}.` },
+  );
 
 /** Query of a picture (docs/interface.md#images). Every value is text; a repeated parameter is invalid. */
 export const imageQuery = Type.Object({

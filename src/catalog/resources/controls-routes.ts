@@ -12,7 +12,7 @@ import {
 } from '../../management/http.ts';
 import { ifMatch } from '../../management/resource-routes.ts';
 import { AppError } from '../../platform/errors.ts';
-import { errorAnswers } from '../../platform/http/schemas.ts';
+import { booleanParameter, errorAnswers } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { ControlsEffect } from '../controls-rules.ts';
 import type { PageExtensions } from '../page-extensions.ts';
@@ -107,7 +107,7 @@ export function controlsRoutes(
     tags,
     params,
     querystring: Type.Object({
-      dry_run: Type.Optional(Type.String({ description: '`true`: nothing is saved.' })),
+      dry_run: booleanParameter('`true`: nothing is saved.'),
       publisher_id: publisherIdParameter,
     }),
     headers: ifMatch,

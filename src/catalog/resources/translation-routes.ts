@@ -5,7 +5,7 @@ import { callOf, type ManagementHttp, publisherIdParameter, requirePermission } 
 import { AppError } from '../../platform/errors.ts';
 import { dryRunView } from '../../platform/files/counter.ts';
 import { type FileOptions, fileQuery, readFileOptions } from '../../platform/files/query.ts';
-import { errorAnswers } from '../../platform/http/schemas.ts';
+import { errorAnswers, integerParameter } from '../../platform/http/schemas.ts';
 import { canonicalTag } from '../../platform/lib/language-tags.ts';
 import type { App } from '../../platform/ports.ts';
 import { offers } from './offers.ts';
@@ -19,8 +19,8 @@ export const maxTranslationBytes = 4 * 1024 * 1024;
 const tags = ['Offers'];
 const exportQuery = Type.Object({
   publisher_id: publisherIdParameter,
-  campaign_id: Type.Optional(Type.String({ description: 'The offers of one campaign.' })),
-  offer_id: Type.Optional(Type.String({ description: 'One offer.' })),
+  campaign_id: integerParameter({ minimum: 1 }, { description: 'The offers of one campaign.' }),
+  offer_id: integerParameter({ minimum: 1 }, { description: 'One offer.' }),
   languages: Type.Optional(
     Type.String({ description: 'BCP 47 tags, separated by commas: its columns. Default: those that offers have.' }),
   ),

@@ -3,7 +3,7 @@ import { callOf, type ManagementHttp, publisherIdParameter, publisherQuery, send
 import { getRow } from '../../management/rows.ts';
 import { operatorPermission } from '../../management/unit-of-work.ts';
 import { AppError } from '../../platform/errors.ts';
-import { errorAnswers } from '../../platform/http/schemas.ts';
+import { errorAnswers, integerParameter } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import { experiments } from '../configuration/experiments.ts';
 import type { ExperimentView } from '../configuration/view.ts';
@@ -151,7 +151,7 @@ const report = Type.Object(
 const params = Type.Object({ key: Type.String() });
 
 const querystring = Type.Object({
-  version: Type.Optional(Type.String({ description: 'Default: the present one.' })),
+  version: integerParameter({ minimum: 1 }, { description: 'Default: the present one.' }),
   population: Type.Optional(
     Type.String({ description: '`all` or `would_have_seen`; default: the latter where there is a hold-out.' }),
   ),

@@ -6,7 +6,7 @@ import { forLimitedKeys } from '../../management/http.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
 import { namesEtag } from '../../platform/http/etag.ts';
-import { errorAnswers } from '../../platform/http/schemas.ts';
+import { errorAnswers, integerParameter } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { TokenCodec } from '../../platform/security/tracking-token.ts';
 import { offerSchema } from '../answer-schemas.ts';
@@ -25,7 +25,10 @@ const querystring = Type.Object({
   campaign_id: list('Comma list of ids: only offers of these campaigns.'),
   countries: list('Comma list of ISO 3166-1 alpha-2 codes: only offers that may be shown in any of them.'),
   os: list('Comma list such as `ios,android`: only offers that may be shown on any of these operating systems.'),
-  limit: Type.Optional(Type.String({ description: `Offers of one page, 1–${maxLimit}. Default: ${maxLimit}.` })),
+  limit: integerParameter(
+    { minimum: 1, maximum: maxLimit },
+    { description: `Offers of one page, 1–${maxLimit}. Default: ${maxLimit}.` },
+  ),
   cursor: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
 });
 

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { maxPlacementLength } from '../../catalog/names.ts';
 import { offersPerResponse } from '../../management/fields.ts';
-import { noNul, textOrNumber } from '../../platform/http/schemas.ts';
+import { describedAs, integerParameter, noNul, textOrNumber } from '../../platform/http/schemas.ts';
 
 const text = (maxLength: number, description: string) =>
   Type.Optional(Type.String({ maxLength, pattern: noNul, description }));
@@ -36,12 +36,13 @@ export const fetchOffersQuery = Type.Object({
   creative: Type.Optional(
     Type.Union([Type.Literal('0'), Type.Literal('1')], { description: '1: only offers with an image.' }),
   ),
-  campaignId: Type.Optional(
-    Type.String({ pattern: '^[^,;|\\[]*$', description: 'Id of the one campaign whose offer is shown.' }),
+  campaignId: integerParameter(
+    { minimum: 1 },
+    { pattern: '^[^,;|\\[]*$', description: 'Id of the one campaign whose offer is shown.' },
   ),
   country,
   pub_user_id: text(256, 'As in the body.'),
-  timeout_ms: Type.Optional(timeoutText),
+  timeout_ms: Type.Optional({ ...timeoutText, [describedAs]: { type: 'integer', minimum: 10, maximum: 5000 } }),
 });
 
 /** Body of fetch-offers (docs/interface.md#request-body). Further keys are the publisher's own attributes. */

@@ -6,7 +6,7 @@ import type { CatalogStore } from '../../catalog/store.ts';
 import { callOf, publisherIdParameter } from '../../management/http.ts';
 import type { Authenticator } from '../../platform/http/auth.ts';
 import { createEventStreams, type StreamEvent } from '../../platform/http/event-streams.ts';
-import { errorAnswers } from '../../platform/http/schemas.ts';
+import { errorAnswers, integerParameter } from '../../platform/http/schemas.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { App } from '../../platform/ports.ts';
 import { type CallSources, newCalls } from './new-calls.ts';
@@ -18,11 +18,9 @@ const query = Type.Object({
     Type.String({ pattern: '^[1-5]([0-9]{2}|xx)$', description: 'Only with this status: `404`, or `4xx`.' }),
   ),
   placement: Type.Optional(Type.String({ maxLength: 200, description: 'Only fetches at this placement.' })),
-  last: Type.Optional(
-    Type.String({
-      pattern: '^(1?[0-9]{1,2}|200)$',
-      description: 'How many of before are sent first, up to 200; default 10.',
-    }),
+  last: integerParameter(
+    { minimum: 0, maximum: 200 },
+    { pattern: '^(1?[0-9]{1,2}|200)$', description: 'How many of before are sent first, up to 200; default 10.' },
   ),
 });
 type Query = Static<typeof query>;

@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { callOf, publisherIdParameter } from '../../management/http.ts';
 import { createFailFast } from '../../platform/db/health.ts';
 import { AppError } from '../../platform/errors.ts';
-import { errorAnswers } from '../../platform/http/schemas.ts';
+import { errorAnswers, integerParameter } from '../../platform/http/schemas.ts';
 import type { App } from '../../platform/ports.ts';
 import type { OfferDeps } from '../ports.ts';
 import { type Alternative, alternatives } from './alternatives.ts';
@@ -19,7 +19,7 @@ const query = Type.Object({
         '`without_campaign`: without the campaign `campaign_id`.',
     },
   ),
-  campaign_id: Type.Optional(Type.String({ pattern: '^[1-9]\\d{0,9}$', description: 'For `without_campaign`.' })),
+  campaign_id: integerParameter({ minimum: 1 }, { pattern: '^[1-9]\\d{0,9}$', description: 'For `without_campaign`.' }),
 });
 
 const orNull = (description: string) => Type.Union([Type.Number(), Type.Null()], { description });

@@ -27,6 +27,22 @@ export const noNulNotBlank = '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$';
 /** A number that stands for an identifier. Larger ones are rounded as they are read: two of them could become one. */
 export const exactNumber = Type.Number({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER });
 
+/** Keyword of the schema that the API description shows in place of the one that validates. */
+export const describedAs = 'x-described-as';
+
+/**
+ * Optional whole number in a query. It is validated as text, because everything in an address is text, and described
+ * as an integer, so that generated clients take numbers.
+ */
+export const integerParameter = (
+  range: { minimum?: number; maximum?: number },
+  options: { pattern?: string; description?: string; [keyword: `x-${string}`]: unknown } = {},
+) => Type.Optional(Type.String({ ...options, [describedAs]: { type: 'integer', ...range } }));
+
+/** Optional `true` or `false` in a query: validated as text, described as a boolean. */
+export const booleanParameter = (description?: string) =>
+  Type.Optional(Type.String({ ...(description && { description }), [describedAs]: { type: 'boolean' } }));
+
 /** Optional text; numbers are taken as text. */
 export const textOrNumber = (maxLength: number, description: string, pattern = noNul) =>
   Type.Optional(Type.Union([Type.String({ maxLength, pattern }), exactNumber], { description }));

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { describedAs } from '../../platform/http/schemas.ts';
 import { isNode, type Node, nameAnswers, nameErrorAnswers, nameParameters } from './operation-components.ts';
 
 type Components = Record<'schemas' | 'responses' | 'parameters' | 'examples', Node>;
@@ -46,12 +47,20 @@ function rewrite(value: unknown, nameSchema: (schema: Node) => Node, isMap = fal
   });
   const node = Object.fromEntries(entries.filter(([key]) => isMap || !isInternal(key))) as Node;
   if (isMap) return node;
-  const schema = simplify(withoutDefaulted(node));
+  const schema = simplify(withoutDefaulted(describe(value, node)));
   return typeof schema.title === 'string' ? nameSchema(schema) : schema;
 }
 
 /** The sentence of our own validation for a pattern. */
-const isInternal = (key: unknown): boolean => key === 'x-problem';
+const isInternal = (key: unknown): boolean => key === 'x-problem' || key === describedAs;
+
+/** What a schema is described as: it may validate the text of a number. */
+function describe(schema: Node, described: Node): Node {
+  const shown = schema[describedAs];
+  if (!isNode(shown)) return described;
+  const { type: _type, pattern: _pattern, maxLength: _maxLength, ...rest } = described;
+  return { ...shown, ...rest };
+}
 
 /** A field with a default may be left out. */
 function withoutDefaulted(schema: Node): Node {

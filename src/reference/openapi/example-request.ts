@@ -1,6 +1,6 @@
 import type { Node } from './operation-components.ts';
 
-type Parameter = { $ref?: string; in: string; name: string; required?: boolean; example?: string };
+type Parameter = { $ref?: string; in: string; name: string; required?: boolean; example?: string | number | boolean };
 type Media = { schema: { $ref?: string }; example?: unknown; examples?: { demo: { $ref: string } } };
 type Answer = { $ref?: string; content?: Record<string, Media> };
 type Body = { content: Record<string, { example?: unknown }> };
@@ -68,7 +68,7 @@ export function exampleRequestOf(
 ): ExampleRequest {
   const given = parametersOf(document, operation).flatMap(({ in: place, name, example }) => {
     const value = values[name] ?? example;
-    return value === undefined ? [] : [{ place, name, value }];
+    return value === undefined ? [] : [{ place, name, value: String(value) }];
   });
   const inPlace = (place: string) => given.filter((one) => one.place === place);
   const url = inPlace('path').reduce(

@@ -28,7 +28,7 @@ export const readExamples = (): Examples => ({
   answers: readJson('answers.json'),
 });
 
-type Parameter = Node & { in: string; name: string };
+type Parameter = Node & { in: string; name: string; schema?: Node };
 type Media = Record<string, Node>;
 type Operation = {
   operationId: string;
@@ -72,7 +72,7 @@ function withExamples(operation: Operation, { requests, answers }: Examples): Op
     ...(parameters && {
       parameters: parameters.map((one) => {
         const example = exampleOf(one);
-        return example === undefined ? one : { ...one, example };
+        return example === undefined ? one : { ...one, example: typedExample(one, example) };
       }),
     }),
     ...(requestBody &&
@@ -89,4 +89,10 @@ function withExamples(operation: Operation, { requests, answers }: Examples): Op
       return { ...answer, content: { ...answer.content, 'application/json': { ...media, ...shown } } };
     }),
   };
+}
+
+/** An example in the type that its parameter is described as. */
+function typedExample({ schema }: Parameter, example: string): unknown {
+  if (schema?.type === 'integer') return Number(example);
+  return schema?.type === 'boolean' ? example === 'true' : example;
 }

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { publisherIdParameter } from '../../management/http.ts';
-import { noNulNotBlank } from '../../platform/http/schemas.ts';
+import { integerParameter, noNulNotBlank } from '../../platform/http/schemas.ts';
 import { orNull, timingSchema } from '../endpoints/schemas.ts';
 import type { EventTypes } from '../events.ts';
 import { deliveryStatuses } from './filter.ts';
@@ -33,11 +33,15 @@ export const listQuery = (events: EventTypes) =>
     {
       api_key: Type.Optional(Type.String({ description: 'API key with `configurations`.' })),
       ...filterFields(events),
-      endpoint: Type.Optional(
-        Type.String({ pattern: '^[1-9]\\d{0,8}$', description: '`id` of an endpoint, also of a removed one.' }),
+      endpoint: integerParameter(
+        { minimum: 1, maximum: 999_999_999 },
+        { pattern: '^[1-9]\\d{0,8}$', description: '`id` of an endpoint, also of a removed one.' },
       ),
       status: Type.Optional(statusSchema),
-      limit: Type.Optional(Type.String({ pattern: '^([1-9]\\d?|1\\d\\d|200)$', description: '1–200, default 50.' })),
+      limit: integerParameter(
+        { minimum: 1, maximum: 200 },
+        { pattern: '^([1-9]\\d?|1\\d\\d|200)$', description: '1–200, default 50.' },
+      ),
       cursor: Type.Optional(Type.String({ description: '`next_cursor` of the previous page.' })),
       publisher_id: publisherIdParameter,
     },

@@ -13,7 +13,7 @@ import {
 import { operatorOnly } from '../../../management/resource-routes.ts';
 import type { Work } from '../../../management/unit-of-work.ts';
 import { AppError } from '../../../platform/errors.ts';
-import { errorAnswers } from '../../../platform/http/schemas.ts';
+import { booleanParameter, errorAnswers } from '../../../platform/http/schemas.ts';
 import type { App } from '../../../platform/ports.ts';
 import type { ImageStore } from '../../images/image-store.ts';
 import { type Applied, applyCatalogue, previewApply } from './apply.ts';
@@ -26,8 +26,8 @@ const maxChanges = 2000;
 
 const query = Type.Object({
   publisher_id: publisherIdParameter,
-  dry_run: Type.Optional(Type.String({ description: '`true`: the plan is answered, nothing is written.' })),
-  prune: Type.Optional(Type.String({ description: '`true`: rows that the file does not name are removed.' })),
+  dry_run: booleanParameter('`true`: the plan is answered, nothing is written.'),
+  prune: booleanParameter('`true`: rows that the file does not name are removed.'),
   plan: Type.Optional(
     Type.String({
       maxLength: 100,

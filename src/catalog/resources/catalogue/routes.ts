@@ -17,7 +17,7 @@ import {
 import { idempotencyKey, operatorOnly } from '../../../management/resource-routes.ts';
 import type { Work } from '../../../management/unit-of-work.ts';
 import { AppError } from '../../../platform/errors.ts';
-import { errorAnswers } from '../../../platform/http/schemas.ts';
+import { booleanParameter, errorAnswers } from '../../../platform/http/schemas.ts';
 import type { App } from '../../../platform/ports.ts';
 import { createImageStore } from '../../image-storage.ts';
 import type { ImageStore } from '../../images/image-store.ts';
@@ -70,7 +70,7 @@ export function catalogueRoutes(app: App, http: ManagementHttp, imageStore: Imag
     tags,
     querystring: Type.Object({
       publisher_id: publisherIdParameter,
-      dry_run: Type.Optional(Type.String({ description: '`true`: everything is checked, nothing is written.' })),
+      dry_run: booleanParameter('`true`: everything is checked, nothing is written.'),
     }),
     headers: idempotencyKey,
     body: file,
