@@ -11,7 +11,16 @@ import {
   useRef,
 } from 'react';
 import { ConnectionError } from './errors.ts';
-import type { Ad, AdConfig, AdEventArguments, AdEventCallback, AdEventPayloads, AdUnit, AdUser } from './sdk.ts';
+import type {
+  Ad,
+  AdConfig,
+  AdEventArguments,
+  AdEventCallback,
+  AdEventListener,
+  AdEventPayloads,
+  AdUnit,
+  AdUser,
+} from './sdk.ts';
 
 /** Where the offers come from. */
 export type PerkwireService = {
@@ -130,7 +139,7 @@ function dispatch(props: OfferUnitProps, event: AdEventArguments): unknown {
   else if (name === 'no_ads_found') props.onOffersFound?.(0);
   else if (name === 'closed_ads') props.onClosed?.();
   else if (name === 'error') props.onError?.(payload);
-  return props.onEvent?.(...event);
+  return (props.onEvent as AdEventListener | undefined)?.(...event);
 }
 
 /** Service props that are given, so that an absent one does not hide the provider's. */

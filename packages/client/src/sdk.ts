@@ -59,8 +59,16 @@ export type AdEventPayloads = {
 /** Name and payload of one event: comparing the name tells the payload's type. */
 export type AdEventArguments = { [Event in AdEvent]: [event: Event, payload: AdEventPayloads[Event]] }[AdEvent];
 
-/** Receives every event of the SDK. */
-export type AdEventCallback = (...event: AdEventArguments) => unknown;
+/** Receives every event with its payload. */
+export type AdEventListener = (...event: AdEventArguments) => unknown;
+
+/**
+ * Receives every event of the SDK, with or without its payload. The second signature of functions without payload keeps
+ * TypeScript from typing the parameters of a callback by it: they get the type of `AdEventArguments`.
+ */
+export type AdEventCallback =
+  | AdEventListener
+  | { (event: AdEvent): unknown; <Name extends AdEvent>(event: Name): unknown };
 
 /** An offer as a page that draws its own unit gets it: every text plain, every URL http(s) or "". */
 export type ShownOffer = Pick<

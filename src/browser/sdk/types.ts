@@ -15,6 +15,7 @@ export type {
   AdActions as Actions,
   AdConfig,
   AdEventCallback as Callback,
+  AdEventListener as Listener,
   AdLabels as Labels,
   AdRenderUnit as RenderUnit,
   ShownOffer as Offer,

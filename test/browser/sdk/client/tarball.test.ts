@@ -7,6 +7,7 @@ import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
+import { publint } from 'publint';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ensureBuilt } from '../../../support/resources.ts';
 import { type Stage, startStage } from '../support.ts';
@@ -14,7 +15,7 @@ import { type Stage, startStage } from '../support.ts';
 const run = promisify(execFile);
 const rootFolder = fileURLToPath(new URL('../../../../', import.meta.url));
 const modules = join(rootFolder, 'node_modules');
-const maxPackedBytes = 25_000;
+const maxPackedBytes = 33_000;
 
 let stage: Stage;
 /** A Vite app in a folder of its own, with the package installed from its tarball. */
@@ -60,6 +61,50 @@ test('it loads in Node without React', async () => {
   const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', code], { cwd: app });
   for (const name of ['NavigationGuard', 'fetchOffers', 'renderCheckoutHtml', 'renderPrefetchHtml', 'verifyWebhook'])
     expect(stdout.split(/\s/)).toContain(name);
+});
+
+test('a CommonJS program requires it', async () => {
+  const code =
+    "const { fetchOffers, verifyWebhook } = require('@perkwire/client'); console.log(typeof fetchOffers, typeof verifyWebhook)";
+  const { stdout } = await run(process.execPath, ['--input-type=commonjs', '--eval', code], { cwd: app });
+  expect(stdout.trim()).toBe('function function');
+});
+
+test('publint finds nothing wrong with its exports', async () => {
+  const { messages } = await publint({ pkgDir: installed(''), strict: true });
+  expect(messages).toEqual([]);
+});
+
+/** Callbacks as publishers write them. */
+const callbacks = `import type { AdConfig } from '@perkwire/client';
+export const configs: AdConfig[] = [
+  { callback: (event) => event === 'closed_ads' },
+  { callback: (event: string) => event.length },
+  { callback: () => {} },
+  { callback: (event, payload) => (event === 'ads_found' ? payload.offerCount : 0) },
+];
+// @ts-expect-error An event is a text.
+export const wrong: AdConfig = { callback: (event: number) => event };
+`;
+
+test.each([
+  ['ES module', 'consumer.mts', 'node16', 'node16'],
+  ['CommonJS', 'consumer.cts', 'node16', 'node16'],
+  ['bundled', 'consumer.ts', 'preserve', 'bundler'],
+])('its types compile under strict in an %s program', async (_kind, file, module, moduleResolution) => {
+  await writeFile(join(app, file), callbacks);
+  const tsc = join(modules, 'typescript/bin/tsc');
+  const flags = [
+    '--module',
+    module,
+    '--moduleResolution',
+    moduleResolution,
+    '--target',
+    'es2023',
+    '--lib',
+    'es2023,dom',
+  ];
+  await run(process.execPath, [tsc, ...flags, '--strict', '--noEmit', '--ignoreConfig', file], { cwd: app });
 });
 
 test('its types compile in an app with React, and in a server without DOM and React', async () => {
