@@ -5,15 +5,18 @@ import { defaultSettings, defaultStyles } from '../packages/client/src/default-a
 import { termsRules } from '../packages/client/src/terms.ts';
 import { languages } from '../src/platform/i18n/languages.ts';
 
-/** Browsers of the last three years. */
-const target = ['chrome119', 'edge119', 'firefox119', 'safari17'];
+/** Syntax of the oldest web views that are supported (docs/guides/web.md#browsers). */
+const target = 'es2017';
+
+/** Their style sheets; src/browser/sdk/unit/unit.css has the rules for what cannot be rewritten. */
+const cssTarget = ['safari12', 'chrome60'];
 
 /** In English; what other pages need is loaded by them (src/browser/sdk/words.ts). */
 const { unit, offerwall } = languages.en.texts.endUser;
 
 const root = new URL('..', import.meta.url);
 const unitCss = await readFile(new URL('src/browser/sdk/unit/unit.css', root));
-const { code } = await transform(unitCss, { loader: 'css', minify: true });
+const { code } = await transform(unitCss, { loader: 'css', minify: true, target: cssTarget });
 
 /**
  * Bundles the web SDK into dist/sdk/launcher.js, with what all units share in unit.json; the other scripts of
@@ -71,6 +74,7 @@ const ownMembers = [
   ...['reported', 'problems', 'failed', 'tiles', 'answer', 'session', 'closed', 'startWhen', 'onReady', 'impression'],
   ...['earlier', 'space', 'wanted', 'hostShows', 'remember', 'release', 'source', 'emit', 'usp', 'words', 'api'],
   ...['config', 'loading', 'index', 'result', 'bare', 'base', 'problems', 'next', 'post', 'flush', 'end'],
+  ...['stopWatchingHost', 'onLost', 'isThere', 'early', 'lost'],
 ];
 
 const regex = new RegExp(`^(${ownMembers.join('|')})$`);
@@ -82,7 +86,7 @@ const compileHint = '//# allFunctionsCalledOnLoad\n';
 for (const { path, text } of outputFiles) {
   const isLauncher = path.endsWith('launcher.js');
   const { code: script = '' } = await minify(text, {
-    ecma: 2020,
+    ecma: 2017,
     compress: { passes: 3, unsafe_arrows: true, pure_getters: true },
     mangle: isLauncher ? { properties: { regex, builtins: true } } : true,
   });

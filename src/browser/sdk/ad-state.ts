@@ -9,7 +9,9 @@ import { createOfferSession, disposeSession, type OfferSession, openSession } fr
 import type { AdConfig, Answer } from './types.ts';
 import { isCustom } from './unit/custom-view.ts';
 import { keepSpace, type Space } from './unit/space.ts';
-import { type Embedded, embeddedOf, targetOf } from './unit/target.ts';
+import { type Embedded, embeddedOf, findElement, targetOf, waitForTarget } from './unit/target.ts';
+import { confirm } from './usp/confirmation.ts';
+import type { EarlyEvents } from './usp/early-events.ts';
 import type { UspState } from './usp/state.ts';
 import { autoShow } from './visibility.ts';
 
@@ -56,6 +58,10 @@ export type AdState = AdOptions & {
   earlier: Record<string, UspState>;
   /** Null where no show is pending. */
   cancelAutoShow: (() => void) | null;
+  /** The page removed the unit, and no other was shown since. */
+  lost: boolean;
+  /** Events of the page before the offers were there; null when they are. */
+  early: EarlyEvents | null;
 };
 
 export const createAdState = (options: AdOptions): AdState => ({
@@ -70,6 +76,8 @@ export const createAdState = (options: AdOptions): AdState => ({
   space: null,
   earlier: {},
   cancelAutoShow: null,
+  lost: false,
+  early: null,
 });
 
 export const showsItself = ({ hostShows }: AdState, config: AdConfig): boolean =>
@@ -128,8 +136,10 @@ export function startSession(
       ad.announced = false;
       ad.ignoreReload = false;
     },
+    onLost: () => remount(ad),
     onStorageFailure: () => reportOnce(ad, new SdkError('storage_error', 'The selection cannot be stored.')),
   });
+  confirmEarly(ad);
   const count = answer.offers.length;
   // Offers for another user or placement are others.
   if (before !== null && !looks.given && requesterOf(before.user) !== requesterOf(ad.session.user))
@@ -140,6 +150,14 @@ export function startSession(
     emitter.emit('no_ads_found', { offerCount: 0, total: 0, ...answer.experiments });
   }
   return count > 0;
+}
+
+/** Confirms the perks whose confirmation came before them. */
+function confirmEarly(ad: AdState): void {
+  const { early, session } = ad;
+  ad.early = null;
+  early?.stop();
+  if (session?.usp && early?.has(session.usp.confirmationEvent)) void confirm(session.usp);
 }
 
 /** A host app that prefetches (`extra`) reads the count, also when it is 0 (docs/interface.md#web-sdk). */
@@ -182,13 +200,54 @@ export function open(ad: AdState): void {
   if (ad.session === null || !isReady(ad)) return;
   removePrefetched(ad.session.storageKey);
   // The page may have changed meanwhile where and how it wants the unit.
-  ad.session.config = checkConfig(ad.source.config).config;
+  const { config } = checkConfig(ad.source.config);
+  const wanted = embeddedOf(config, ad.session.answer.settings.embedded);
+  if (wanted && !findElement(wanted)) {
+    openWhenDrawn(ad, wanted);
+    return;
+  }
+  ad.session.config = config;
   try {
     openSession(ad.session);
+    ad.lost = false;
     ad.space?.remember();
   } catch (err) {
     releaseSpace(ad);
     throw err;
+  }
+}
+
+/** Opens the unit when the page has drawn its element. */
+function openWhenDrawn(ad: AdState, wanted: string | Element, report = true): void {
+  const openAgain = (): void => {
+    try {
+      open(ad);
+      ad.announced = true;
+    } catch (err) {
+      reportError(ad, err);
+    }
+  };
+  ad.cancelAutoShow = waitForTarget(wanted, openAgain, () => {
+    stopAutoShow(ad);
+    releaseSpace(ad);
+    if (report) reportError(ad, new SdkError('render_error', `There is no element ${String(wanted)}.`));
+  });
+}
+
+/** The page removed the unit, as Turbo and htmx do when they replace the body: shows it in the element's successor. */
+function remount(ad: AdState): void {
+  const { session } = ad;
+  ad.lost = true;
+  ad.announced = false;
+  releaseSpace(ad);
+  const wanted = session && embeddedOf(session.config, session.answer.settings.embedded);
+  if (!wanted) return;
+  stopAutoShow(ad);
+  openWhenDrawn(ad, wanted, false);
+  if (findElement(wanted)?.isConnected) {
+    stopAutoShow(ad);
+    open(ad);
+    ad.announced = true;
   }
 }
 

@@ -23,6 +23,7 @@ import { disposeSession, openSession } from './session/session.ts';
 import { findStoredSessions, storeSession } from './session/stored-session.ts';
 import type { AdConfig, Callback } from './types.ts';
 import { confirm } from './usp/confirmation.ts';
+import { rememberEvents } from './usp/early-events.ts';
 import { isOpen, type UspState } from './usp/state.ts';
 import { createUsp } from './usp/usp.ts';
 
@@ -30,9 +31,13 @@ import { createUsp } from './usp/usp.ts';
 export function createUnit(options: AdOptions): AdUnit & {
   startWhen: (scheduled: (start: () => void) => void) => void;
   start: (isLate?: boolean) => void;
+  /** Starts again where the page has been replaced since. */
+  restart: (isReplaced?: boolean) => void;
 } {
   const ad: AdState = createAdState(options);
   const { source } = options;
+  ad.early = rememberEvents(['ad:confirm', source.config.settings?.usp_confirmation_event]);
+  let { body } = document;
   const reported = (err: unknown): false => reportError(ad, err);
   /** Runs a method; what it throws becomes an event. */
   const guarded = <Value>(work: () => Value): Value | false => {
@@ -97,6 +102,12 @@ export function createUnit(options: AdOptions): AdUnit & {
     },
     destroy: () => destroy(ad),
     start,
+    restart: (isTagGone = false) => {
+      const isReplaced = isTagGone || ad.lost || document.body !== body;
+      body = document.body;
+      ad.lost = false;
+      if (isReplaced && !ad.startPending) init().catch(reported);
+    },
     startWhen: (scheduled) => {
       ad.startPending = true;
       if (source.config.autoLoad !== false) reserveSpace(ad);
@@ -148,6 +159,8 @@ function destroy(ad: AdState): void {
   for (const usp of Object.values(ad.earlier)) if (isOpen(usp)) usp.removeListeners();
   ad.earlier = {};
   releaseSpace(ad);
+  ad.early?.stop();
+  ad.early = null;
 }
 
 /** A unit beside that of the page, which it takes what it is not given from. */
@@ -167,14 +180,25 @@ export function mountUnit(page: Source, given: AdMountConfig, bridge: Bridge, sc
     },
   };
   const emitter = createEmitter(() => config.callback, bridge, own.callback === undefined ? placement : {});
-  const unit = createUnit({ source, scriptBase, emitter, mounted: true, hostShows: false });
+  const {
+    start: _start,
+    startWhen: _startWhen,
+    restart: _restart,
+    ...unit
+  } = createUnit({
+    ...{ source, scriptBase, emitter },
+    mounted: true,
+    hostShows: false,
+  });
   void unit.init();
   return unit;
 }
 
 /** Confirms what the unit shows, and what earlier pages of the tab stored. @throws SdkError */
 async function confirmAll(ad: AdState): Promise<boolean> {
-  const open = [ad.session?.usp ?? [], storedPerks(ad, setupOf(ad))].flat();
+  const shown = ad.session?.usp;
+  const stored = storedPerks(ad, setupOf(ad));
+  const open = shown ? [shown, ...stored] : stored;
   if (open.length === 0) throw new SdkError('usp_error', 'There is no session to confirm.');
   return (await Promise.all(open.map(confirm))).every(Boolean);
 }
@@ -182,11 +206,13 @@ async function confirmAll(ad: AdState): Promise<boolean> {
 /** The DOM event confirms them, too: on a later page, such as that of the order's status, no unit may show them. */
 function listenForStoredSessions(ad: AdState): void {
   const setup = setupOf(ad);
-  for (const { confirmationEvent } of findStoredSessions(setup.storageKey, setup.user))
-    for (const target of [window, document])
-      target.addEventListener(confirmationEvent, () => {
-        for (const usp of storedPerks(ad, setup)) if (usp.confirmationEvent === confirmationEvent) confirm(usp);
-      });
+  for (const { confirmationEvent } of findStoredSessions(setup.storageKey, setup.user)) {
+    const confirmStored = (): void => {
+      for (const usp of storedPerks(ad, setup)) if (usp.confirmationEvent === confirmationEvent) confirm(usp);
+    };
+    for (const target of [window, document]) target.addEventListener(confirmationEvent, confirmStored);
+    if (ad.early?.has(confirmationEvent)) confirmStored();
+  }
 }
 
 /** The perks of this tab's stored sessions: of the one that the unit shows, and of those of earlier pages. */

@@ -1,4 +1,5 @@
 import type { OfferAppearance } from '../../../packages/client/src/appearance.ts';
+import { flatMap, objectOf, parseUrl } from './compat.ts';
 import { SdkError } from './errors.ts';
 import { withNewOfferNames } from './legacy-names.ts';
 import type { AdConfig, Answer, Creative, Defaults, Offer } from './types.ts';
@@ -75,7 +76,7 @@ const urlNames = [
 const flagNames = ['offerwall_enabled', 'wallet_enabled', 'is_loyalty'] as const;
 
 const mapped = <Name extends string, Value>(names: readonly Name[], read: (name: Name) => Value): Record<Name, Value> =>
-  Object.fromEntries(names.map((name) => [name, read(name)])) as Record<Name, Value>;
+  objectOf(names.map((name) => [name, read(name)] as const)) as Record<Name, Value>;
 
 function readOffer(given: unknown): Offer | null {
   const from = withNewOfferNames(fieldsOf(given));
@@ -122,24 +123,24 @@ const plain = (value: unknown): string =>
 /** An absolute http(s) URL, or "". */
 export function urlOf(value: unknown): string {
   const text = textOf(value);
-  return /^https?:\/\//i.test(text) && URL.canParse(text) ? text : '';
+  return /^https?:\/\//i.test(text) && parseUrl(text) ? text : '';
 }
 
 /** A sentence for each member of `given` that `known` has not, or has with another type. `path`: of `given`. */
 export const strangersIn = (known: object, given: unknown, path: string): string[] =>
-  Object.entries(fieldsOf(given)).flatMap(([name, value]) => {
+  flatMap(Object.entries(fieldsOf(given)), ([name, value]) => {
     const base = (known as Fields)[name];
-    if (base === undefined) return `${path}.${name} is not known.`;
-    if (typeof value !== typeof base) return `${path}.${name} is not a ${typeof base}.`;
+    if (base === undefined) return [`${path}.${name} is not known.`];
+    if (typeof value !== typeof base) return [`${path}.${name} is not a ${typeof base}.`];
     return typeof base === 'object' ? strangersIn(base as object, value, `${path}.${name}`) : [];
   });
 
 /** A deep copy of `base` with those values of `over` that have the same type. */
 function overlay<Base extends object>(base: Base, over: unknown): Base {
   const given = fieldsOf(over);
-  const entries = Object.entries(base).map(([key, value]) => {
+  const entries = Object.entries(base).map(([key, value]): [string, unknown] => {
     const wanted = given[key];
     return [key, typeof value === 'object' ? overlay(value, wanted) : typeof wanted === typeof value ? wanted : value];
   });
-  return Object.fromEntries(entries) as Base;
+  return objectOf(entries) as Base;
 }

@@ -1,4 +1,5 @@
 import type { AdEventPayloads } from '../../../packages/client/src/sdk.ts';
+import { canKeepAlive, queryText, timeLimit } from './compat.ts';
 import { SdkError } from './errors.ts';
 import { toJson } from './json.ts';
 import { callError } from './policy.ts';
@@ -31,7 +32,7 @@ export function createApi(base: string, accountId: string): Api {
     const given = Object.entries({ ...query, api_key: accountId }).filter(
       ([, value]) => value !== undefined && value !== '',
     );
-    return `${base}${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
+    return `${base}${path}?${queryText(given)}`;
   };
   const usp = (path: string): string => `/sdk/v4/usp/${path}.json`;
   const session = (id: string, pubUserId: string): string =>
@@ -63,8 +64,8 @@ export async function callJson(method: string, url: string, body?: unknown): Pro
     method,
     credentials: 'omit',
     cache: 'no-store',
-    keepalive: (text?.length ?? 0) < 30_000,
-    signal: AbortSignal.timeout(callTimeoutMs),
+    keepalive: canKeepAlive && (text?.length ?? 0) < 30_000,
+    ...timeLimit(callTimeoutMs),
   };
   if (text !== null) Object.assign(init, { body: text, headers: { 'content-type': 'application/json' } });
   const { status, ok, content } = await exchange(url, init);
@@ -80,7 +81,7 @@ async function exchange(url: string, init: RequestInit): Promise<{ status: numbe
     const text = await response.text();
     return { status: response.status, ok: response.ok, content: tryCall(() => JSON.parse(text)) };
   } catch (err) {
-    const timedOut = err instanceof DOMException && err.name === 'TimeoutError';
+    const timedOut = err instanceof DOMException && /^(Timeout|Abort)Error$/.test(err.name);
     if (timedOut) throw new SdkError('connection_error', 'The service did not answer in time.');
     throw await callError(url, 'connection_error', 'The service cannot be reached.');
   }

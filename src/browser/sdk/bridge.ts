@@ -1,5 +1,5 @@
 import { toJson } from './json.ts';
-import { dismiss, handlerNames } from './legacy-names.ts';
+import { dismiss, handlerNames, isDialogApp } from './legacy-names.ts';
 import { tryCall } from './try-call.ts';
 import type { EventName } from './types.ts';
 
@@ -16,23 +16,28 @@ export type Bridge = {
   message: (event: EventName, payload: object) => boolean;
   /** To React Native, and to the first other host that is there. @returns whether any is there */
   post: (event: EventName, payload: object) => boolean;
+  /** Whether any host is there. */
+  isThere: () => boolean;
   /** Runs when a host is ready that was not there from the start. */
   onReady: (work: () => void) => void;
 };
+
+const readyEvent = 'flutterInAppWebViewPlatformReady';
 
 /**
  * Calls are wrapped in `tryCall`: a host app that fails must not stop the unit. Flutter does not tell which handlers an
  * app registered: `oldPage`, a page that uses the old names, means that its app does, too.
  */
 export function createBridge(host: HostWindow, oldPage = false): Bridge {
-  const [name, otherName] = oldPage ? handlerNames.toReversed() : handlerNames;
+  const [name, otherName] = oldPage ? [handlerNames[1], handlerNames[0]] : handlerNames;
   const flutter = () => host.flutter_inappwebview;
 
   function callFlutter(event: EventName, payload: object): void {
     const call = async (handler = ''): Promise<unknown> => flutter()?.callHandler?.(handler, event, payload);
     call(name)
       .catch(() => call(otherName))
-      .catch(() => {});
+      // Not ready yet: such a call was never received.
+      .catch(() => host.addEventListener(readyEvent, () => void call(name).catch(() => {}), { once: true }));
   }
 
   const message: Bridge['message'] = (event, payload) => {
@@ -52,7 +57,13 @@ export function createBridge(host: HostWindow, oldPage = false): Bridge {
       else return messaged || dismissed;
       return true;
     },
-    onReady: (work) => host.addEventListener('flutterInAppWebViewPlatformReady', work),
+    isThere: () =>
+      host.ReactNativeWebView !== undefined ||
+      typeof flutter()?.callHandler === 'function' ||
+      webkitOf(host) !== undefined ||
+      androidOf(host) !== undefined ||
+      isDialogApp(host.Android),
+    onReady: (work) => host.addEventListener(readyEvent, work),
   };
 }
 

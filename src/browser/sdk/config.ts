@@ -1,3 +1,4 @@
+import { objectOf } from './compat.ts';
 import { tryCall } from './try-call.ts';
 import type { AdConfig, UserPayload } from './types.ts';
 
@@ -64,11 +65,11 @@ const memberTypes: Record<keyof AdConfig, string> = {
 export function checkConfig(given: AdConfig): { config: AdConfig; problems: string[] } {
   const problems: string[] = [];
   const entries = Object.entries(Object(given)).filter(([name, value]) => {
-    const types = Object.hasOwn(memberTypes, name) ? memberTypes[name as keyof AdConfig] : null;
+    const types = Object.keys(memberTypes).includes(name) ? memberTypes[name as keyof AdConfig] : null;
     if (value === undefined || value === null) return false;
     if (types?.includes(typeof value)) return true;
-    problems.push(`AdConfig.${name} ${types === null ? 'is not known' : `is not a ${types.replaceAll(' ', ' or ')}`}.`);
+    problems.push(`AdConfig.${name} ${types === null ? 'is not known' : `is not a ${types.replace(/ /g, ' or ')}`}.`);
     return false;
   });
-  return { config: Object.fromEntries(entries) as AdConfig, problems };
+  return { config: objectOf(entries) as AdConfig, problems };
 }

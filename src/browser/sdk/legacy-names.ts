@@ -18,8 +18,11 @@ export const handlerNames = ['adCallback', 'adpxCallback'] as const;
  */
 export function dismiss(app: Partial<Record<string, unknown>> | undefined, event: EventName): boolean {
   if (event === 'closed_ads' || event === 'no_ads_found') tryCall(() => (app as DialogApp).dialogDismiss());
-  return typeof app?.dialogDismiss === 'function';
+  return isDialogApp(app);
 }
+
+export const isDialogApp = (app: Partial<Record<string, unknown>> | undefined): boolean =>
+  typeof app?.dialogDismiss === 'function';
 
 type DialogApp = { dialogDismiss: () => void };
 

@@ -14,7 +14,7 @@ import {
 } from './ad-state.ts';
 import { SdkError } from './errors.ts';
 import { toJson } from './json.ts';
-import type { Setup } from './page.ts';
+import { activation, type Setup } from './page.ts';
 import { type LoadedOffers, loadOffers, requestBody } from './session/load-offers.ts';
 import type { OfferSession } from './session/session.ts';
 import { loadUnitFile } from './unit/unit-file.ts';
@@ -90,7 +90,9 @@ async function finish(ad: AdState, setup: Setup, loading: Loading, { offers }: R
   /** What stands in `ad.loading` until another load takes its place, or the unit is destroyed. */
   let expected: Loading | null = loading;
   try {
-    const [loaded, unitFile, words] = await Promise.all([offers(), loadUnitFile(base), loadWords(config, base)]);
+    const shown = activation();
+    const answer = shown === null ? offers() : shown.then(offers);
+    const [loaded, unitFile, words] = await Promise.all([answer, loadUnitFile(base), loadWords(config, base)]);
     if (ad.loading !== expected) return ad.loading?.result ?? isReady(ad);
     expected = ad.loading = null;
     if (loading.closed) throw new SdkError('closed', 'The offers arrived after close().');

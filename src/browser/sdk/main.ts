@@ -6,23 +6,35 @@ import { createEmitter } from './events.ts';
 import { installOldNames, isNativeScript } from './legacy-names.ts';
 import { whenParsed } from './page.ts';
 
+/** Tells the running script that the page has loaded it once more. */
+const restartEvent = 'perkwire:restart';
+
 /** Sets `window.Ad`, which starts by itself where `window.AdConfig` names an account by then. */
 function install(page: Window): void {
-  if (typeof page.Ad?.setApiResponse === 'function') return;
+  if (typeof page.Ad?.setApiResponse === 'function') {
+    // The page was replaced, and loads the script once more.
+    document.dispatchEvent(new Event(restartEvent));
+    return;
+  }
   const scriptBase = findBaseUrl(document);
   const bridge = createBridge(page, installOldNames(page as unknown as Record<string, unknown>));
   const source = pageSource(page, () => {
     const isLate = document.readyState === 'complete';
-    whenParsed(() => start(isLate));
+    whenParsed(() => {
+      start(isLate);
+      restart();
+    });
   });
   const emitter = createEmitter(() => source.config.callback, bridge);
-  const { startWhen, start, ...unit } = createUnit({
+  const tag = document.currentScript;
+  const { startWhen, start, restart, ...unit } = createUnit({
     source,
     scriptBase,
     emitter,
     mounted: false,
     hostShows: isNativeScript(document.currentScript),
   });
+  document.addEventListener(restartEvent, () => whenParsed(() => restart(tag?.isConnected === false)));
   page.Ad = { ...unit, mount: (config) => mountUnit(source, config ?? {}, bridge, scriptBase) };
   startWhen(whenParsed);
 }

@@ -1,4 +1,5 @@
 import { type Api, createApi } from './api.ts';
+import { objectOf, parseUrl } from './compat.ts';
 import { checkConfig, type Source } from './config.ts';
 import { SdkError } from './errors.ts';
 import { allowStorage } from './storage.ts';
@@ -27,7 +28,7 @@ export function readSetup(source: Source, scriptBase: string): Omit<Setup, 'stor
     throw new SdkError('invalid_parameter', [message, ...problems].join(' '));
   };
   if (accountId === undefined || accountId === '') fail('AdConfig.accountId is missing.');
-  if (!/^https?:/.test(base) || !URL.canParse(base)) fail('AdConfig.apiUrl is not a URL.');
+  if (!/^https?:/.test(base) || !parseUrl(base)) fail('AdConfig.apiUrl is not a URL.');
   const isUser = typeof source.user === 'object' && !Array.isArray(source.user);
   if (!isUser) problems.push('AdUser is not an object.');
   const given = isUser ? source.user : {};
@@ -36,6 +37,12 @@ export function readSetup(source: Source, scriptBase: string): Omit<Setup, 'stor
   const user = refused ? withoutIdentity(given) : given;
   return { config, user, api: createApi(base, accountId as string), base, problems };
 }
+
+/** Resolves when a page that the browser renders in advance is shown; null for one that is shown already. */
+export const activation = (): Promise<unknown> | null =>
+  (document as { prerendering?: boolean }).prerendering === true
+    ? new Promise((resolve) => document.addEventListener('prerenderingchange', resolve, { once: true }))
+    : null;
 
 export function whenParsed(work: () => void): void {
   if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', work, { once: true });
@@ -58,6 +65,6 @@ const refusesIdentity = (config: AdConfig, user: UserPayload): boolean =>
 
 /** What may be sent of a user who refuses identification. */
 const withoutIdentity = (user: UserPayload): UserPayload => ({
-  ...Object.fromEntries(Object.entries(user).filter(([name]) => harmless.includes(name))),
+  ...objectOf(Object.entries(user).filter(([name]) => harmless.includes(name))),
   consent: false,
 });

@@ -1,4 +1,5 @@
 import type { AdErrorKind } from '../../../packages/client/src/sdk.ts';
+import { parseUrl } from './compat.ts';
 import { SdkError } from './errors.ts';
 
 /** What the page's content security policy blocked: directives with origins. */
@@ -30,7 +31,7 @@ export async function blockedError(url: string, directive: string): Promise<SdkE
   return blocked.has(directive + originOf(url)) ? errorOf(originOf(url), directive) : undefined;
 }
 
-const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : url);
+const originOf = (url: string): string => parseUrl(url)?.origin ?? url;
 
 const errorOf = (origin: string, directive: string): SdkError =>
   new SdkError('blocked', `The page's content security policy blocks ${origin} (${directive}).`);

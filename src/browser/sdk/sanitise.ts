@@ -1,4 +1,5 @@
 import type { TermsRules } from '../../../packages/client/src/terms.ts';
+import { parseUrl } from './compat.ts';
 import { tryCall } from './try-call.ts';
 
 /** Nesting of elements (count). */
@@ -67,7 +68,7 @@ function setStyle({ style }: HTMLElement, text: string, { styles }: TermsRules):
 }
 
 function setLink(link: HTMLAnchorElement, href: string): void {
-  if (!/^https:\/\//i.test(href) || !URL.canParse(href)) return;
+  if (!/^https:\/\//i.test(href) || !parseUrl(href)) return;
   link.href = href;
   link.target = '_blank';
   link.rel = 'noopener noreferrer nofollow';

@@ -1,3 +1,4 @@
+import { all, on } from './compat.ts';
 import { onExit } from './exit/intent.ts';
 import type { Answer } from './types.ts';
 
@@ -9,6 +10,7 @@ const viewableMs = 1000;
 
 /** Calls `onSeen` once for each element that was viewable long enough. @returns a function that stops watching */
 export function watchVisibility(elements: Iterable<Element>, onSeen: (element: Element) => void): () => void {
+  if (typeof IntersectionObserver !== 'function') return pollVisibility(elements, onSeen);
   const timers = new Map<Element, ReturnType<typeof setTimeout>>();
   const observer = new IntersectionObserver(
     (entries) => {
@@ -36,20 +38,40 @@ export function watchVisibility(elements: Iterable<Element>, onSeen: (element: E
   };
 }
 
+/** Time between two looks at the elements (milliseconds). */
+const pollMs = 250;
+
+/** The same without IntersectionObserver, which iOS has since 12.2. */
+function pollVisibility(elements: Iterable<Element>, onSeen: (element: Element) => void): () => void {
+  const visibleMs = new Map([...elements].map((element) => [element, 0]));
+  const timer = setInterval(() => {
+    visibleMs.forEach((ms, element) => {
+      const { top, bottom, height } = element.getBoundingClientRect();
+      const shown = Math.min(bottom, window.innerHeight) - Math.max(top, 0);
+      const isViewable =
+        !document.hidden && height > 0 && shown >= viewableShare * Math.min(height, window.innerHeight);
+      visibleMs.set(element, isViewable ? ms + pollMs : 0);
+      if (!isViewable || ms < viewableMs) return;
+      visibleMs.delete(element);
+      onSeen(element);
+    });
+  }, pollMs);
+  return () => clearInterval(timer);
+}
+
 /**
  * Runs `work` once the page is visible: not in a background tab, nor in a web view of size 0×0.
  * @returns a function that cancels
  */
 export function whenVisible(work: () => void): () => void {
-  const listening = new AbortController();
-  const stop = (): void => listening.abort();
+  const ends: (() => void)[] = [];
+  const stop = all(ends);
   const check = (): void => {
     if (document.hidden || window.innerWidth < 2 || window.innerHeight < 2) return;
     stop();
     work();
   };
-  document.addEventListener('visibilitychange', check, listening);
-  window.addEventListener('resize', check, listening);
+  ends.push(on(document, 'visibilitychange', check), on(window, 'resize', check));
   check();
   return stop;
 }

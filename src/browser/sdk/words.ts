@@ -1,4 +1,5 @@
 import { defaultAnswers } from './answer.ts';
+import { flatMap, timeLimit } from './compat.ts';
 import { tryCall } from './try-call.ts';
 import type { AdConfig, Answer, Defaults, Labels } from './types.ts';
 
@@ -21,10 +22,21 @@ const english: Words = { language: 'en', unit: {} };
 const loading: Record<string, Promise<Words>> = { en: Promise.resolve(english) };
 
 /** What the page asks for, with the script that it is usually written in; the most wanted language first. */
-const wantedLanguages = ({ language }: AdConfig): Intl.Locale[] =>
-  [language, document.documentElement.lang, ...navigator.languages].flatMap(
-    (tag) => (tag && tryCall(() => new Intl.Locale(`${tag}`.replaceAll('_', '-')).maximize())) || [],
-  );
+const wantedLanguages = ({ language }: AdConfig): Locale[] =>
+  flatMap([language, document.documentElement.lang, ...navigator.languages], (tag) => {
+    const locale = tag && readLocale(`${tag}`.replace(/_/g, '-'));
+    return locale ? [locale] : [];
+  });
+
+type Locale = { language: string; script?: string | undefined };
+
+/** Without Intl.Locale (before iOS 14 and Chromium 74): the script that the tag names, or that of its language. */
+function readLocale(tag: string): Locale | undefined {
+  if (typeof Intl.Locale === 'function') return tryCall(() => new Intl.Locale(tag).maximize());
+  const [, language = '', script] = /^([a-z]{2,3})(?:-([a-z]{4}))?(?:-|$)/i.exec(tag) ?? [];
+  const usual = /^(ar|fa|ur|ps|sd|ug|ckb)$/i.test(language) ? 'Arab' : /^(he|iw|yi)$/i.test(language) ? 'Hebr' : 'Latn';
+  return language === '' ? undefined : { language: language.toLowerCase(), script: script ?? usual };
+}
 
 /** Whether the wanted language reads from right to left, also where its words are not there. */
 export const wantsRightToLeft = (config: AdConfig): boolean =>
@@ -32,14 +44,14 @@ export const wantsRightToLeft = (config: AdConfig): boolean =>
 
 /** The first that is served of `AdConfig.language`, the page's and the browser's; English, if none is. */
 const languageOf = (config: AdConfig): string =>
-  wantedLanguages(config)
-    .flatMap(({ language, script }) => [language, `${language}-${script}`])
-    .find((name) => LANGUAGES.includes(name)) ?? 'en';
+  flatMap(wantedLanguages(config), ({ language, script }) => [language, `${language}-${script}`]).find((name) =>
+    LANGUAGES.includes(name),
+  ) ?? 'en';
 
 /** The words of the page's language; English when they cannot be loaded. */
 export function loadWords(config: AdConfig, base: string): Promise<Words> {
   const language = languageOf(config);
-  loading[language] ??= fetch(`${base}/sdk/messages.${language}.json`, { signal: AbortSignal.timeout(timeoutMs) })
+  loading[language] ??= fetch(`${base}/sdk/messages.${language}.json`, timeLimit(timeoutMs))
     .then((response) => (response.ok ? (response.json() as Promise<Words>) : english))
     .catch(() => english);
   return loading[language];

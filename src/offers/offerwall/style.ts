@@ -59,6 +59,17 @@ dialog .main{flex:9 1 12rem}
   padding:.5rem .75rem;border-radius:.5rem;background:color-mix(in srgb,var(--action) 10%,var(--surface));
   font-size:.875rem
 }
+.plain{position:fixed;z-index:2;top:50%;left:50%;transform:translate(-50%,-50%)}
+.shade{position:fixed;z-index:1;top:0;right:0;bottom:0;left:0;background:rgba(10,12,18,.6)}
+@supports not (width:min(1px,2px)){
+.featured{grid-auto-columns:minmax(19rem,1fr)}
+.grid{grid-template-columns:repeat(auto-fill,minmax(15rem,1fr))}
+dialog{width:calc(100vw - 1.5rem);max-width:34rem}
+}
+@supports not (height:1dvh){dialog{max-height:calc(100vh - 1.5rem)}}
+@supports not (aspect-ratio:1){.media::before,.media::after{grid-area:1/1}.media::after{content:"";padding-top:56.25%}}
+@supports not (color:color-mix(in srgb,red,red)){.loyalty{background:rgba(128,128,128,.12)}}
+@supports not (inset:0){.chip,.head>*{margin:0 .5rem .5rem 0}.tile .actions>*,dialog .actions>*{margin:.25rem}}
 `;
 
 /**

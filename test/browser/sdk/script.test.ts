@@ -13,9 +13,9 @@ afterAll(() => t.close());
 
 const get = (url: string, headers: Record<string, string> = {}) => t.app.inject({ url, headers });
 
-test('the script is at most 16,900 bytes compressed', async () => {
+test('the script is at most 19,900 bytes compressed', async () => {
   const { rawPayload } = await get('/launcher.min.js');
-  expect(gzipSync(rawPayload, { level: 9 }).length).toBeLessThanOrEqual(16_900);
+  expect(gzipSync(rawPayload, { level: 9 }).length).toBeLessThanOrEqual(19_900);
 });
 
 const textsIn = (tree: object): string[] =>

@@ -1,3 +1,4 @@
+import { objectOf } from '../compat.ts';
 import { clickParams } from '../legacy-names.ts';
 import { originStorage, tabStorage } from '../storage.ts';
 import { tryCall } from '../try-call.ts';
@@ -32,7 +33,7 @@ export function readTag(script: HTMLScriptElement): Tag {
 }
 
 const onlyGiven = (values: Record<string, string | undefined>): Record<string, string> =>
-  Object.fromEntries(
+  objectOf(
     Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''),
   );
 
@@ -95,7 +96,7 @@ export function offerReports(tag: Tag): void {
 export async function report(tag: Tag, conversion: Record<string, string | number>): Promise<boolean> {
   const id = findClick(tag);
   if (id === '') return false;
-  const body = new URLSearchParams({ click_id: id });
+  const body = new URLSearchParams(`click_id=${id}`);
   for (const [name, value] of Object.entries(conversion)) body.set(name, String(value));
   try {
     return (await fetch(`${tag.origin}/track`, { method: 'POST', body, keepalive: true, credentials: 'omit' })).ok;

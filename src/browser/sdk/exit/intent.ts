@@ -1,3 +1,4 @@
+import { all, on } from '../compat.ts';
 import { tryCall } from '../try-call.ts';
 
 /** Upward scrolling by this share of the window within this time is fast: the user looks for the address bar. */
@@ -11,29 +12,29 @@ const fastMs = 400;
  */
 export function onExit(leave: () => void, page: Window = window): () => void {
   const { document, history } = page;
-  const listening = new AbortController();
-  const stop = (): void => listening.abort();
+  const ends: (() => void)[] = [];
+  const stop = all(ends);
   const exit = (): void => {
     stop();
     leave();
   };
-  const on = (target: EventTarget, name: string, work: (event: Event) => void): void =>
-    target.addEventListener(name, work, { signal: listening.signal, passive: true });
+  const listen = (target: EventTarget, name: string, work: (event: Event) => void): void =>
+    void ends.push(on(target, name, work, { passive: true }));
 
-  on(document, 'mouseout', (event) => {
+  listen(document, 'mouseout', (event) => {
     const { relatedTarget, clientY } = event as MouseEvent;
     if (relatedTarget === null && clientY <= 0) exit();
   });
   if (!page.matchMedia('(pointer: coarse)').matches) return stop;
 
   let wasHidden = false;
-  on(document, 'visibilitychange', () => {
+  listen(document, 'visibilitychange', () => {
     if (wasHidden && !document.hidden) exit();
     wasHidden ||= document.hidden;
   });
 
   let lowest = { y: page.scrollY, atMs: 0 };
-  on(document, 'scroll', () => {
+  listen(document, 'scroll', () => {
     const now = { y: page.scrollY, atMs: performance.now() };
     if (now.y >= lowest.y || now.atMs - lowest.atMs > fastMs) lowest = now;
     else if (lowest.y - now.y > page.innerHeight * fastShare) exit();
@@ -41,10 +42,10 @@ export function onExit(leave: () => void, page: Window = window): () => void {
 
   // An entry of the same page before which "back" stops. Browsers skip one that was made without a touch.
   let hasEntry = false;
-  on(document, 'click', () => {
+  listen(document, 'click', () => {
     if (!hasEntry) tryCall(() => history.pushState(history.state, ''));
     hasEntry = true;
   });
-  on(page, 'popstate', () => hasEntry && exit());
+  listen(page, 'popstate', () => hasEntry && exit());
   return stop;
 }

@@ -42,8 +42,9 @@ export function fetchTogether(
       if (calls.get(key) === opened) calls.delete(key);
       const placements = opened.map((unit) => ({ name: unit.name, theme_id: unit.theme_id }));
       const answer = opened.length > 1 ? api.fetchOffers(query, { ...shared, placements }) : null;
-      for (const [index, { ask, settle }] of opened.entries())
+      opened.forEach(({ ask, settle }, index) => {
         settle(answer === null ? ask() : answer.then((raw) => entryOf(raw, index)).catch(alone(ask)));
+      });
     };
     // Later than the page's own handlers of the parsed page, which may mount units.
     whenParsed(() => void setTimeout(send));

@@ -46,7 +46,9 @@ export async function loadOffers(setup: Setup, mounted: boolean): Promise<Loaded
 
 /** The latest of this placement, with the server's selection; as it was stored where the server does not respond. */
 async function findOpenSession(api: Api, storageKey: string, user: UserPayload): Promise<StoredSession | null> {
-  const stored = findStoredSessions(storageKey, user).findLast(({ placement }) => placement === `${user.placement}`);
+  const stored = findStoredSessions(storageKey, user)
+    .filter(({ placement }) => placement === `${user.placement}`)
+    .pop();
   if (stored === undefined) return null;
   try {
     const view = await api.session(stored.sessionId, stored.pubUserId);

@@ -23,6 +23,8 @@ export type OfferSessionOptions = Setup & {
   emit: Emit;
   /** The unit has ended. */
   onEnd: () => void;
+  /** The page removed the unit. */
+  onLost: () => void;
   onStorageFailure: () => void;
 };
 
@@ -63,7 +65,12 @@ export function openSession(session: OfferSession): void {
     session.unit = null;
     session.onEnd();
   };
-  session.unit = openUnit({ ...session, style: unitFile.style, answer, labels, language: words.language, onEnd });
+  const onLost = (): void => {
+    session.unit = null;
+    session.onLost();
+  };
+  const { style } = unitFile;
+  session.unit = openUnit({ ...session, style, answer, labels, language: words.language, onEnd, onLost });
 }
 
 /** Removes the unit and the listeners. */

@@ -1,4 +1,5 @@
 import { urlOf } from '../answer.ts';
+import { setChildren } from '../compat.ts';
 import { SdkError } from '../errors.ts';
 import { parseHtml, sanitise } from '../sanitise.ts';
 import type { AdConfig, Offer, RenderUnit } from '../types.ts';
@@ -14,13 +15,13 @@ export const isCustom = ({ render, template }: AdConfig): boolean => render !== 
 /** Embeds what the page draws as its only content, without a shadow root: its styles and selectors apply. */
 export function openBareFrame(target: Element): Frame {
   const host = h('div', { 'data-perkwire': '' });
-  target.replaceChildren(host);
+  setChildren(target, host);
   const slotElement = (): HTMLElement => {
     const element = h('div');
-    host.replaceChildren(element);
+    setChildren(host, element);
     return element;
   };
-  return { setContent: () => {}, slotElement, announce: () => {}, remove: () => host.remove() };
+  return { host, setContent: () => {}, slotElement, announce: () => {}, remove: () => host.remove() };
 }
 
 /**
@@ -44,8 +45,8 @@ export function customView(unit: Unit): Map<Element, Offer> {
     const index = offers.indexOf(offer);
     const drawn = config.render?.(offer, index, answer.settings, answer.styles, renderUnitOf(unit, element));
     if (drawn === false) throw new SdkError('render_error', 'AdConfig.render returned false.');
-    if (typeof drawn === 'string') element.replaceChildren(parseHtml(drawn));
-    else if (drawn instanceof Node) element.replaceChildren(drawn);
+    if (typeof drawn === 'string') setChildren(element, parseHtml(drawn));
+    else if (drawn instanceof Node) setChildren(element, drawn);
     return [element, offer];
   });
   return new Map(elements);
@@ -88,7 +89,7 @@ function fill(element: HTMLElement, offer: Offer, { answer }: Unit): void {
   const url = urlOf(value);
   if (element instanceof HTMLImageElement) element.src = url;
   else if (element instanceof HTMLAnchorElement && url !== '') Object.assign(element, { href: url, target: '_blank' });
-  else if (name === 'terms_and_conditions') element.replaceChildren(sanitise(value, answer.terms));
+  else if (name === 'terms_and_conditions') setChildren(element, sanitise(value, answer.terms));
   else element.textContent = value;
 }
 

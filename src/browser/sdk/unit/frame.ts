@@ -1,3 +1,4 @@
+import { adoptStyle, all, canConstructStyles, on, openDialog, type Style, setChildren } from '../compat.ts';
 import { describeError } from '../errors.ts';
 import { watchPolicy } from '../policy.ts';
 import type { AdConfig, Answer, Emit, Labels } from '../types.ts';
@@ -7,6 +8,8 @@ import { wantsRightToLeft } from '../words.ts';
 
 /** The container of the offers, in its own shadow root: a dialog over the page, or a block within it. */
 export type Frame = {
+  /** Element of the page that holds the unit. */
+  host: HTMLElement;
   /** Replaces the content; `moveFocus`: after an action of the user. */
   setContent: (content: HTMLElement, moveFocus: boolean) => void;
   /** A new element of the page, slotted in place of the content, for pages that draw the unit themselves. */
@@ -21,7 +24,7 @@ export type FrameOptions = {
   config: AdConfig;
   labels: Labels;
   language: string;
-  style: CSSStyleSheet;
+  style: Style;
   /** Where to embed the unit; null: over the page. */
   target: Element | null;
   multi: boolean;
@@ -40,7 +43,8 @@ export function openFrame(options: FrameOptions): Frame {
   const host = h('div', { 'data-perkwire': '' });
   const unwatch = watchPolicy(options.base, (err) => options.emit('error', describeError(err)));
   const root = host.attachShadow({ mode: 'open' });
-  root.adoptedStyleSheets = [style, themeSheet(answer)];
+  adoptStyle(root, style);
+  applyTheme(host, root, answer);
 
   const restoreFocus = rememberFocus();
   const headingId = newId();
@@ -67,7 +71,10 @@ export function openFrame(options: FrameOptions): Frame {
   if (!bare && (target === null || settings.embedded.showFooter)) frame.append(footer(answer, options.onLink));
   frame.append(status);
   root.append(frame);
-  (target ?? document.body ?? document.documentElement).append(host);
+  const parent = target ?? document.body ?? document.documentElement;
+  removeCopies(parent);
+  live.add(host);
+  parent.append(host);
 
   const closeDelayMs = settings.enable_close_delay ? settings.close_delay * 1000 : 0;
   let closable = false;
@@ -79,19 +86,20 @@ export function openFrame(options: FrameOptions): Frame {
     done.disabled = false;
     close.hidden = !settings.show_close;
   }
-  const opened = new AbortController();
-  if (frame instanceof HTMLDialogElement) openDialog(frame, root, options, () => closable && onClose(), opened.signal);
+  const closeFrame = (): unknown => closable && onClose();
+  const stopListening = target === null ? openOverPage(frame as HTMLDialogElement, root, options, closeFrame) : null;
 
   return {
+    host,
     setContent: (content, moveFocus) => {
-      scroll.replaceChildren(content);
+      setChildren(scroll, content);
       scroll.scrollTop = 0;
       if (moveFocus) (scroll.querySelector<HTMLElement>('.title') ?? frame).focus({ preventScroll: target !== null });
     },
     slotElement: () => {
       const element = document.createElement('div');
-      host.replaceChildren(element);
-      scroll.replaceChildren(document.createElement('slot'));
+      setChildren(host, element);
+      setChildren(scroll, document.createElement('slot'));
       return element;
     },
     announce: (text) => {
@@ -99,7 +107,7 @@ export function openFrame(options: FrameOptions): Frame {
     },
     remove: () => {
       unwatch();
-      opened.abort();
+      stopListening?.();
       clearTimeout(timer);
       const hadFocus = root.activeElement !== null || host.contains(document.activeElement) || target === null;
       host.remove();
@@ -124,14 +132,24 @@ const isCentred = ({ ad_position }: Answer['settings']): boolean => /^(center|ce
 const isDark = (settings: Answer['settings']): boolean =>
   isCentred(settings) ? settings.darken_bg : settings.darken_bg_non_centered;
 
-/** Modal, unless the theme places the unit off centre without darkening the page: then the page stays usable. */
-function openDialog(
+/** Hosts of the units of this page. */
+const live = new WeakSet<Element>();
+
+/** Removes what a unit left in a copy of the page, such as the one that Turbo shows for the back button. */
+export function removeCopies(parent: Element): void {
+  for (const child of [...parent.children]) if (child.hasAttribute('data-perkwire') && !live.has(child)) child.remove();
+}
+
+/**
+ * Opens the unit over the page: modal, unless the theme places it off centre without darkening the page; then the page
+ * stays usable. @returns a function that removes the listeners of the page
+ */
+function openOverPage(
   dialog: HTMLDialogElement,
   root: ShadowRoot,
   { answer: { settings }, onClose }: FrameOptions,
-  close: () => void,
-  signal: AbortSignal,
-): void {
+  close: () => unknown,
+): () => void {
   const modal = isCentred(settings) || isDark(settings);
   dialog.tabIndex = -1;
   dialog.addEventListener('cancel', (event) => {
@@ -148,14 +166,13 @@ function openDialog(
     } else if (modal) trapTab(event, root, dialog);
   });
   const openedAtMs = performance.now();
-  const closeByClick = (event: MouseEvent): void => {
+  const closeByClick = (event: Event): void => {
     // Not the click that opened the unit. A modal dialog gets those beside it, too.
-    if (event.timeStamp > openedAtMs && isOutside(event, dialog)) close();
+    if (event.timeStamp > openedAtMs && isOutside(event as MouseEvent, dialog)) close();
   };
-  if (settings.close_ad_on_click_outside) document.addEventListener('click', closeByClick, { signal });
-  if (modal) dialog.showModal();
-  else dialog.show();
+  openDialog(dialog, modal, isDark(settings) ? 'dark' : '');
   dialog.focus();
+  return settings.close_ad_on_click_outside ? on(document, 'click', closeByClick) : all([]);
 }
 
 function isOutside(event: MouseEvent, dialog: HTMLElement): boolean {
@@ -168,14 +185,15 @@ function isOutside(event: MouseEvent, dialog: HTMLElement): boolean {
 }
 
 /**
- * The publisher's theme as custom properties of the unit's own style sheet. Each is named by its path in `styles`
+ * The publisher's theme as custom properties of the unit's own style sheet, or of the host's inline style. Each is named by its path in `styles`
  * (`--offerText-buttonYes-color`) or, after `--s-`, in `settings`. Plain numbers are pixels. All are important:
  * rules of the page for any element (`*`) fit the host, too.
  */
-function themeSheet({ styles, settings, dark, appearance }: Answer): CSSStyleSheet {
-  const sheet = new CSSStyleSheet();
+function applyTheme(host: HTMLElement, root: ShadowRoot, { styles, settings, dark, appearance }: Answer): void {
+  const sheet = canConstructStyles ? new CSSStyleSheet() : null;
   const { color_scheme: scheme, width } = appearance;
   const ruleOf = (condition: string): CSSStyleDeclaration => {
+    if (sheet === null) return host.style;
     const at = sheet.insertRule(`@media ${condition}{:host{}}`, sheet.cssRules.length);
     return ((sheet.cssRules[at] as CSSMediaRule).cssRules[0] as CSSStyleRule).style;
   };
@@ -197,12 +215,13 @@ function themeSheet({ styles, settings, dark, appearance }: Answer): CSSStyleShe
     adoptFonts(faces);
     set(light, '--offerText-font', `${families},${styles.offerText.font}`);
   }
-  if (dark !== null) {
-    const style = ruleOf(scheme === 'dark' ? 'all' : '(prefers-color-scheme:dark)');
+  const darkWhen = scheme === 'dark' ? 'all' : '(prefers-color-scheme:dark)';
+  if (dark !== null && (sheet !== null || matchMedia(darkWhen).matches)) {
+    const style = ruleOf(darkWhen);
     set(style, '-', dark);
     style.setProperty('color-scheme', 'dark', 'important');
   }
-  return sheet;
+  if (sheet !== null) adoptStyle(root, sheet);
 }
 
 const focusable =
@@ -212,14 +231,14 @@ const focusable =
 function trapTab(event: KeyboardEvent, root: ShadowRoot, frame: HTMLElement): void {
   if (event.key !== 'Tab') return;
   const host = root.host;
-  const all = [
+  const elements = [
     ...frame.querySelectorAll<HTMLElement>(focusable),
     ...host.querySelectorAll<HTMLElement>(focusable),
-  ].filter((element) => element.checkVisibility());
-  const [first] = all;
-  const last = all.at(-1);
+  ].filter((element) => element.getClientRects().length > 0);
+  const [first] = elements;
+  const last = elements[elements.length - 1];
   const now = root.activeElement ?? (host.contains(document.activeElement) ? document.activeElement : null);
-  const atEnd = event.shiftKey ? now === first || now === null || !all.includes(now as HTMLElement) : now === last;
+  const atEnd = event.shiftKey ? now === first || now === null || !elements.includes(now as HTMLElement) : now === last;
   if (!atEnd) return;
   event.preventDefault();
   (event.shiftKey ? last : first)?.focus();

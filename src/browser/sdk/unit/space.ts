@@ -1,5 +1,6 @@
 import { originStorage } from '../storage.ts';
 import { h } from '../views/dom.ts';
+import { removeCopies } from './frame.ts';
 import { findElement } from './target.ts';
 
 /** Height of an embedded unit that no earlier page of this browser showed (CSS pixels). */
@@ -30,7 +31,7 @@ export type Space = {
  */
 export function keepSpace(wanted: unknown, name: string): Space {
   let element: HTMLElement | null = null;
-  const placeholder = h('div');
+  const placeholder = h('div', { 'data-perkwire': 'space' });
   placeholder.style.cssText = placeholderStyle;
   const keyOf = (target: HTMLElement): string => `space:${name}:${Math.round(target.clientWidth / widthStepPx)}`;
   const setMinHeight = (value: string): void => void element?.style.setProperty('min-height', value);
@@ -41,6 +42,7 @@ export function keepSpace(wanted: unknown, name: string): Space {
     observer.disconnect();
     const isGiven = found.style.minHeight !== '';
     placeholder.style.width = `${found.clientWidth}px`;
+    removeCopies(found);
     if (!found.firstElementChild) found.append(placeholder);
     if (!isGiven && parseFloat(getComputedStyle(found).minHeight)) return;
     element = found;

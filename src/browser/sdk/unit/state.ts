@@ -1,4 +1,5 @@
 import type { Beacons } from '../beacons.ts';
+import type { Style } from '../compat.ts';
 import type { AdConfig, Answer, Emit, Labels, Offer } from '../types.ts';
 import type { UspState } from '../usp/state.ts';
 
@@ -8,13 +9,15 @@ export type UnitOptions = {
   labels: Labels;
   /** Of the labels. */
   language: string;
-  style: CSSStyleSheet;
+  style: Style;
   /** Base URL of the service. */
   base: string;
   beacons: Beacons;
   usp: UspState | null;
   emit: Emit;
   onEnd: () => void;
+  /** The page removed the unit, for instance by replacing its body. */
+  onLost: () => void;
 };
 
 /** One unit, and where the user is in its offers. */

@@ -20,6 +20,30 @@ export const embeddedOf = (
 ): string | Element | undefined =>
   targetElement ?? containerId ?? (embedded?.enabled ? embedded.targetElement : undefined);
 
+/** How long a unit waits for an element that the page draws late (milliseconds). */
+const targetWaitMs = 10_000;
+
+/**
+ * Calls `found` when the page has the element, or `missing` when it still has none after the wait.
+ * @returns a function that ends the wait
+ */
+export function waitForTarget(wanted: unknown, found: () => void, missing: () => void): () => void {
+  const observer = new MutationObserver(() => {
+    if (findElement(wanted)?.isConnected) finish(found);
+  });
+  const timer = setTimeout(() => finish(missing), targetWaitMs);
+  const stop = (): void => {
+    observer.disconnect();
+    clearTimeout(timer);
+  };
+  function finish(work: () => void): void {
+    stop();
+    work();
+  }
+  observer.observe(document, { childList: true, subtree: true, attributes: true, attributeFilter: ['id', 'class'] });
+  return stop;
+}
+
 /** The element of the page to embed the unit in; null: over the page. @throws SdkError render_error */
 export function targetOf(config: AdConfig, { settings: { embedded } }: Answer): Element | null {
   const wanted = embeddedOf(config, embedded);

@@ -13,4 +13,6 @@ export type Unit = UnitState & {
   /** Draws the selection. */
   refresh: () => void;
   stopWatching: () => void;
+  /** Ends the watch for a page that removes the unit. */
+  stopWatchingHost: () => void;
 };

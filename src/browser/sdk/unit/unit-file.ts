@@ -1,9 +1,10 @@
 import { callTimeoutMs } from '../api.ts';
+import { createStyle, type Style, timeLimit } from '../compat.ts';
 import { callError } from '../policy.ts';
 import type { Defaults, Labels } from '../types.ts';
 
-/** What all units share. `style`: a constructed sheet, which a strict policy of the page allows. */
-export type UnitFile = Defaults & { style: CSSStyleSheet; labels: Labels };
+/** What all units share. */
+export type UnitFile = Defaults & { style: Style; labels: Labels };
 
 /** Path of unit.json by its content, inserted when the script is served (src/browser/script.ts). */
 declare const UNIT_PATH: string;
@@ -20,10 +21,10 @@ export function loadUnitFile(base: string): Promise<UnitFile> {
 
 async function fetchFile(url: string): Promise<UnitFile> {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(callTimeoutMs) });
+    const response = await fetch(url, timeLimit(callTimeoutMs));
     if (response.ok) {
       const { css, ...rest } = (await response.json()) as Omit<UnitFile, 'style'> & { css: string };
-      return { ...rest, style: await new CSSStyleSheet().replace(css) };
+      return { ...rest, style: await createStyle(css) };
     }
   } catch {}
   throw await callError(url, 'connection_error', 'The style sheet cannot be loaded.');

@@ -40,7 +40,9 @@ export function openUnit(options: UnitOptions): Unit {
     onLink,
     refresh: () => {},
     stopWatching: () => {},
+    stopWatchingHost: () => {},
   });
+  unit.stopWatchingHost = watchHost(unit);
   try {
     draw(unit, false);
   } catch (err) {
@@ -50,8 +52,24 @@ export function openUnit(options: UnitOptions): Unit {
   return unit;
 }
 
+/** Notices when the page removes the unit. @returns a function that ends the watch */
+function watchHost(unit: Unit): () => void {
+  let wasConnected = unit.frame.host.isConnected;
+  const observer = new MutationObserver(() => {
+    const { isConnected } = unit.frame.host;
+    if (wasConnected && !isConnected) {
+      removeUnit(unit);
+      unit.onLost();
+    }
+    wasConnected = isConnected;
+  });
+  observer.observe(document, { childList: true, subtree: true });
+  return () => observer.disconnect();
+}
+
 /** Without beacons and events. */
 export function removeUnit(unit: Unit): void {
+  unit.stopWatchingHost();
   unit.ended = true;
   unit.stopWatching();
   unit.frame.remove();

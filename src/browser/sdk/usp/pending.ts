@@ -7,9 +7,10 @@ const resendDelayMs = 3000;
 /** Sends what is pending, unless that is in progress or the confirmation takes it along. */
 export function sendPending(usp: UspState): void {
   if (usp.confirming !== null || usp.pending.length === 0) return;
-  usp.sending ??= sendInOrder(usp).finally(() => {
+  const done = (): void => {
     usp.sending = null;
-  });
+  };
+  usp.sending ??= sendInOrder(usp).then(done, done);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { all, on } from '../compat.ts';
 import { confirm, flush } from './confirmation.ts';
 import { sendPending } from './pending.ts';
 import { applyChange, createState, isOpen, type PerkChange, type UspOptions, type UspState } from './state.ts';
@@ -6,11 +7,11 @@ import { applyChange, createState, isOpen, type PerkChange, type UspOptions, typ
 export function createUsp(options: UspOptions): UspState {
   const usp = createState(options);
   const onConfirmation = (): void => void confirm(usp);
-  const listening = new AbortController();
-  for (const target of [window, document])
-    target.addEventListener(options.confirmationEvent, onConfirmation, listening);
-  window.addEventListener('pagehide', () => flush(usp), listening);
-  usp.removeListeners = () => listening.abort();
+  usp.removeListeners = all([
+    on(window, options.confirmationEvent, onConfirmation),
+    on(document, options.confirmationEvent, onConfirmation),
+    on(window, 'pagehide', () => flush(usp)),
+  ]);
   for (const change of options.pending) applyChange(usp, change);
   sendPending(usp);
   return usp;

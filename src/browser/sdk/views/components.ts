@@ -63,11 +63,11 @@ export const lastRow = (context: ViewContext, offer: Offer, quiet: Child): HTMLE
 function saveForLater(context: ViewContext, offer: Offer, className: string): HTMLElement {
   const { perkswallet_cta: label, saved_offer_text: saved } = context.answer.settings;
   const click = async (): Promise<void> => {
-    if (saveButton.ariaDisabled === 'true') return;
-    saveButton.ariaDisabled = 'true';
+    if (saveButton.getAttribute('aria-disabled') === 'true') return;
+    saveButton.setAttribute('aria-disabled', 'true');
     const done = await context.actions.save(offer);
     if (done) saveButton.textContent = saved;
-    else saveButton.ariaDisabled = 'false';
+    else saveButton.setAttribute('aria-disabled', 'false');
   };
   const saveButton = button(`${className} save`, click, label);
   return saveButton;

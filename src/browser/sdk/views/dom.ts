@@ -1,3 +1,5 @@
+import { adoptStyle, createStyle } from '../compat.ts';
+
 /** What is empty is left out. */
 export type Child = Node | string | null | undefined | false;
 type Attribute = string | boolean | number | null | undefined | ((event: Event) => void);
@@ -49,7 +51,5 @@ let adopted = '';
 export function adoptFonts(faces: string): void {
   if (faces === adopted) return;
   adopted = faces;
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(faces);
-  document.adoptedStyleSheets.push(sheet);
+  void createStyle(faces).then((style) => adoptStyle(document, style));
 }

@@ -1,4 +1,5 @@
 import { callJson } from '../api.ts';
+import { closeDialog, openDialog } from '../compat.ts';
 import { sanitise } from '../sanitise.ts';
 import type { Offer } from '../types.ts';
 import { anchor, button, h } from '../views/dom.ts';
@@ -32,14 +33,14 @@ export function openDetails(offer: Offer, context: TileContext, root: HTMLElemen
         offer.useraction_url !== '' &&
           offer.useraction_cta !== '' &&
           anchor(offer.useraction_url, 'button', (event) => onLink(offer.useraction_url, event), offer.useraction_cta),
-        button('button', () => dialog.close(), labels.close),
+        button('button', () => closeDialog(dialog), labels.close),
       ),
     ),
   );
-  dialog.addEventListener('click', (event) => event.target === dialog && dialog.close());
+  dialog.addEventListener('click', (event) => event.target === dialog && closeDialog(dialog));
   dialog.addEventListener('close', () => dialog.remove());
   root.append(dialog);
-  dialog.showModal();
+  openDialog(dialog, true, 'dark');
 }
 
 function terms(offer: Offer, { onLink, answer, words }: TileContext): HTMLElement | null {

@@ -19,7 +19,8 @@ export function listenToFilter(wall: WallState, reload: () => void): void {
   });
   categories.addEventListener('click', ({ target }) => {
     if (!(target instanceof HTMLButtonElement)) return;
-    for (const chip of categories.querySelectorAll('button')) chip.ariaPressed = String(chip === target);
+    for (const chip of categories.querySelectorAll('button'))
+      chip.setAttribute('aria-pressed', String(chip === target));
     change({ category: target.dataset.category || null });
   });
 }
@@ -29,7 +30,7 @@ export function addCategories({ layout: { categories }, words }: WallState, name
   if (names.length < 2) return;
   for (const name of ['', ...names]) {
     const chip = button('chip', () => {}, name || words.offerwall.all);
-    chip.ariaPressed = String(name === '');
+    chip.setAttribute('aria-pressed', String(name === ''));
     chip.dataset.category = name;
     categories.append(chip);
   }

@@ -1,14 +1,15 @@
 import { findBaseUrl } from '../base-url.ts';
 import { createBeacons } from '../beacons.ts';
 import { createBridge } from '../bridge.ts';
+import { adoptStyle, createStyle, queryText, type Style, timeLimit } from '../compat.ts';
 import { pageSource } from '../config.ts';
 import { describeError, SdkError } from '../errors.ts';
 import { createEmitter } from '../events.ts';
 import { toJson } from '../json.ts';
 import { installOldNames, themeIdOf } from '../legacy-names.ts';
-import { readSetup, type Setup, whenParsed } from '../page.ts';
+import { activation, readSetup, type Setup, whenParsed } from '../page.ts';
 import type { Emit } from '../types.ts';
-import { findElement } from '../unit/target.ts';
+import { findElement, waitForTarget } from '../unit/target.ts';
 import { adoptFonts, h } from '../views/dom.ts';
 import { wantsRightToLeft } from '../words.ts';
 import { startWall } from './wall.ts';
@@ -36,7 +37,9 @@ async function install(page: Window, base: string): Promise<void> {
 
 async function draw({ config, user, base }: Pick<Setup, 'config' | 'user' | 'base'>, emit: Emit): Promise<void> {
   const { accountId, dev, country } = config;
-  const container = findElement(config.containerId ?? config.targetElement);
+  const wanted = config.containerId ?? config.targetElement;
+  if (wanted && !findElement(wanted)) await new Promise<void>((resolve) => waitForTarget(wanted, resolve, resolve));
+  const container = findElement(wanted);
   if (!container) throw new SdkError('render_error', 'AdConfig.containerId names no element of the page.');
   const themeId = themeIdOf(config);
   const query = queryOf({ themeId, dev: dev === true ? '1' : dev, country, ...user, accountId, standalone: '0' });
@@ -44,8 +47,8 @@ async function draw({ config, user, base }: Pick<Setup, 'config' | 'user' | 'bas
   const shadow = host.attachShadow({ mode: 'open' });
   const root = h('div', { id: 'wall', dir: wantsRightToLeft(config) && 'rtl' });
   shadow.append(root);
-  const [styles, words] = await Promise.all([loadStyle(base, query), loadWallWords(config, base)]);
-  shadow.adoptedStyleSheets = styles;
+  const [style, words] = await Promise.all([loadStyle(base, query), loadWallWords(config, base)]);
+  if (style !== null) adoptStyle(shadow, style);
   container.querySelector(':scope > [data-perkswall]')?.remove();
   container.append(host);
   const beacons = createBeacons(new URL(base).origin, (err) => emit('error', describeError(err)));
@@ -55,26 +58,33 @@ async function draw({ config, user, base }: Pick<Setup, 'config' | 'user' | 'bas
 /** The parameters with which the hosted page would be opened. */
 const queryOf = (fields: Record<string, unknown>): URLSearchParams =>
   new URLSearchParams(
-    Object.entries(fields)
-      .filter(([, value]) => value !== undefined && value !== null)
-      .map(([name, value]) => [name, typeof value === 'object' ? toJson(value) : String(value)]),
+    queryText(
+      Object.entries(fields)
+        .filter(([, value]) => value !== undefined && value !== null)
+        .map(([name, value]) => [name, typeof value === 'object' ? toJson(value) : value]),
+    ),
   );
 
 /** The wall in the publisher's theme; a constructed sheet, which a strict policy of the page allows. */
-async function loadStyle(base: string, query: URLSearchParams): Promise<CSSStyleSheet[]> {
+async function loadStyle(base: string, query: URLSearchParams): Promise<Style | null> {
   const names = ['accountId', 'themeId', 'placement'].filter((name) => query.has(name));
-  const search = new URLSearchParams(names.map((name) => [name, query.get(name) ?? '']));
+  const search = queryText(names.map((name) => [name, query.get(name)]));
   try {
-    const signal = AbortSignal.timeout(styleTimeoutMs);
-    const response = await fetch(`${base}/offerwall/v2/style.css?${search}`, { credentials: 'omit', signal });
-    if (!response.ok) return [];
+    const response = await fetch(`${base}/offerwall/v2/style.css?${search}`, {
+      credentials: 'omit',
+      ...timeLimit(styleTimeoutMs),
+    });
+    if (!response.ok) return null;
     const rules = await response.text();
     adoptFonts(rules.match(/@font-face\{[^}]*\}/g)?.join('') ?? '');
-    return [await new CSSStyleSheet().replace(rules)];
+    return await createStyle(rules);
   } catch {
-    return [];
+    return null;
   }
 }
 
 const base = findBaseUrl(document);
-whenParsed(() => void install(window, base));
+whenParsed(async () => {
+  await activation();
+  await install(window, base);
+});

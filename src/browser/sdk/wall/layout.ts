@@ -1,3 +1,4 @@
+import { setChildren } from '../compat.ts';
 import type { Answer } from '../types.ts';
 import { anchor, h } from '../views/dom.ts';
 import type { WallWords } from './words.ts';
@@ -22,7 +23,7 @@ export function createLayout(root: HTMLElement, { offerwall: words }: WallWords,
   const status = h('p', { class: 'status', role: 'status' });
   const more = h('button', { type: 'button', class: 'button more', hidden: true }, words.showMore);
   const footer = h('footer', 'foot');
-  root.replaceChildren(header, categories, featured, grid, status, more, footer);
+  setChildren(root, header, categories, featured, grid, status, more, footer);
   return { root, standalone, header, search, categories, featured, grid, status, more, footer };
 }
 

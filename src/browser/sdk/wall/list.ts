@@ -1,3 +1,4 @@
+import { setChildren } from '../compat.ts';
 import { describeError, SdkError } from '../errors.ts';
 import type { Answer } from '../types.ts';
 import { button, h } from '../views/dom.ts';
@@ -22,14 +23,14 @@ export async function loadMore(wall: WallState): Promise<void> {
   const words = wall.words.offerwall;
   wall.loading = true;
   more.hidden = true;
-  if (offersByElement.size === 0) status.replaceChildren(h('span', 'busy', words.loading));
+  if (offersByElement.size === 0) setChildren(status, h('span', 'busy', words.loading));
   try {
     const page = await wall.loadPage(wall.filter, wall.cursor);
     if (generation === wall.generation) appendPage(wall, page);
   } catch (err) {
     const retry = button('button', () => void loadMore(wall), words.retry);
     wall.emit('error', describeError(err));
-    if (generation === wall.generation) status.replaceChildren(h('span', '', messageOf(err, words)), retry);
+    if (generation === wall.generation) setChildren(status, h('span', '', messageOf(err, words)), retry);
   } finally {
     wall.loading = false;
     if (generation !== wall.generation) void loadMore(wall);
@@ -42,8 +43,8 @@ export function reload(wall: WallState): void {
   wall.generation += 1;
   wall.cursor = null;
   wall.offersByElement.clear();
-  featured.replaceChildren();
-  grid.replaceChildren();
+  setChildren(featured);
+  setChildren(grid);
   void loadMore(wall);
 }
 

@@ -1,6 +1,7 @@
 import { createBeacons } from '../beacons.ts';
 import { createBridge } from '../bridge.ts';
 import { createEmitter } from '../events.ts';
+import { activation } from '../page.ts';
 import { startWall } from './wall.ts';
 import { loadWallWords } from './words.ts';
 
@@ -23,6 +24,4 @@ async function start(): Promise<void> {
 }
 
 /** A page that a browser renders in advance opens no session before it is shown. */
-if ((document as { prerendering?: boolean }).prerendering === true)
-  document.addEventListener('prerenderingchange', () => void start(), { once: true });
-else void start();
+void Promise.resolve(activation()).then(start);

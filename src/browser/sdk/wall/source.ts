@@ -1,5 +1,6 @@
 import { readAnswer } from '../answer.ts';
 import { callJson } from '../api.ts';
+import { objectOf, queryText } from '../compat.ts';
 import { withRetries } from '../retry.ts';
 import type { Answer } from '../types.ts';
 import { defaults } from './words.ts';
@@ -34,7 +35,7 @@ export function createSource(base: string, query: URLSearchParams): WallSource {
   return async ({ text, category }, cursor) => {
     const parameters = { limit: pageSize, q: text, category, cursor: cursor ?? session };
     const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== '');
-    const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+    const search = new URLSearchParams(queryText(given));
     const raw = await withRetries(() => callJson('POST', urlOf(base, query, search), bodyOf(query)));
     const page = readPage(raw);
     session ??= page.session;
@@ -52,7 +53,7 @@ function urlOf(base: string, query: URLSearchParams, search: URLSearchParams): s
 function bodyOf(query: URLSearchParams): Record<string, string> {
   if (query.has('t')) return {};
   const given = [...query].filter(([name, value]) => !pageParameters.includes(name) && value !== '');
-  return { placement: 'offerwall', ...Object.fromEntries(given.filter(isAttribute)) };
+  return { placement: 'offerwall', ...objectOf(given.filter(isAttribute)) };
 }
 
 function readPage(raw: unknown): WallPage & { session: string | null } {

@@ -30,10 +30,12 @@ export function startWall(options: WallOptions): void {
   };
   listenToFilter(wall, () => reload(wall));
   more.addEventListener('click', () => void loadMore(wall));
-  new IntersectionObserver(
-    (entries) => entries.some(({ isIntersecting }) => isIntersecting) && !more.hidden && void loadMore(wall),
-    { rootMargin: `${preloadDistancePx}px` },
-  ).observe(more);
+  // Without it (before iOS 12.2) the user presses the button.
+  if (typeof IntersectionObserver === 'function')
+    new IntersectionObserver(
+      (entries) => entries.some(({ isIntersecting }) => isIntersecting) && !more.hidden && void loadMore(wall),
+      { rootMargin: `${preloadDistancePx}px` },
+    ).observe(more);
   window.addEventListener('pagehide', () => {
     if (wall.lastSeen !== null) beacons.send('close', wall.lastSeen);
   });

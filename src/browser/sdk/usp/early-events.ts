@@ -1,0 +1,57 @@
+import { all, on } from '../compat.ts';
+import { tryCall } from '../try-call.ts';
+
+/** Events that a page dispatches before its offers are there. */
+export type EarlyEvents = {
+  has: (name: string) => boolean;
+  stop: () => void;
+};
+
+/** When the page last dispatched each event, as a count of events. */
+const lastHeard = new Map<string, number>();
+let heard = 0;
+
+/** Units that wait for their offers (count). */
+let waiting = 0;
+let stopRecording = (): void => {};
+
+/**
+ * Remembers the events that the page dispatches on `window` and `document` from now on. Which of them confirms perks is
+ * known only when the offers are there, because themes may name it. `likely`: names that count wherever they come from.
+ */
+export function rememberEvents(likely: readonly unknown[]): EarlyEvents {
+  const since = heard;
+  if (waiting++ === 0) stopRecording = record();
+  const names = likely.filter((name): name is string => typeof name === 'string');
+  const stops = names.map((name) => on(window, name, () => void lastHeard.set(name, ++heard), true));
+  return {
+    has: (name) => (lastHeard.get(name) ?? 0) > since,
+    stop: () => {
+      all(stops)();
+      if (--waiting === 0) stopRecording();
+    },
+  };
+}
+
+/** Takes the place of `dispatchEvent` of window and document. @returns a function that undoes it */
+function record(): () => void {
+  return all(
+    [window, document].map((target) => {
+      const dispatch = target.dispatchEvent;
+      const remember = (event: Event): boolean => {
+        lastHeard.set(event.type, ++heard);
+        return dispatch.call(target, event);
+      };
+      const own = Object.getOwnPropertyDescriptor(target, 'dispatchEvent');
+      tryCall(() => {
+        target.dispatchEvent = remember;
+      });
+      return () => {
+        // Where another script has wrapped it meanwhile, it goes on calling this one.
+        if (target.dispatchEvent !== remember) return;
+        if (own) target.dispatchEvent = dispatch;
+        else delete (target as Partial<EventTarget>).dispatchEvent;
+      };
+    }),
+  );
+}

@@ -1,0 +1,113 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { type Node, parse } from 'acorn';
+import { full } from 'acorn-walk';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ensureBuilt } from '../../../support/resources.ts';
+import { type Stage, startStage } from '../support.ts';
+import { guarded, newerGlobals, newerMembers } from './newer.ts';
+
+/** iOS 12 and Chromium 60 (docs/guides/web.md#browsers). */
+const ecmaVersion = 2017;
+
+const read = (path: string): string => readFileSync(new URL(`../../../../${path}`, import.meta.url), 'utf8');
+
+let stage: Stage;
+let scripts: string[];
+beforeAll(async () => {
+  await ensureBuilt();
+  stage = await startStage();
+  scripts = readdirSync(new URL('../../../../dist/sdk/', import.meta.url)).filter((name) => name.endsWith('.js'));
+});
+afterAll(() => stage.close());
+
+/** What a script uses that the oldest web views lack, without a check. */
+function newerUses(text: string): string[] {
+  const found = new Set<string>();
+  full(parse(text, { ecmaVersion }), (node: Node) => {
+    const { type, computed, property, name, regex } = node as Node & {
+      computed?: boolean;
+      property?: { name: string };
+      name?: string;
+      regex?: { pattern: string; flags: string };
+    };
+    if (type === 'MemberExpression' && computed !== true && newerMembers.includes(property?.name ?? ''))
+      found.add(property?.name ?? '');
+    if (type === 'Identifier' && newerGlobals.includes(name ?? '')) found.add(name ?? '');
+    if (regex && (/\(\?<|\\[pP]\{/.test(regex.pattern) || /[sdv]/.test(regex.flags))) found.add(`/${regex.pattern}/`);
+  });
+  return [...found].filter((use) => !guarded.includes(use));
+}
+
+test('every script parses as ES2017, and uses nothing newer without a check', () => {
+  expect(scripts.length).toBeGreaterThanOrEqual(7);
+  for (const name of scripts) expect([name, newerUses(read(`dist/sdk/${name}`))]).toEqual([name, []]);
+});
+
+test.each(['embed.html', 'checkout.html', 'prefetch.html'])('the scripts in %s parse as ES5', (name) => {
+  const text = read(`assets/html/${name}`)
+    .replace(/%%CONFIG%%/g, 'a: 1')
+    .replace(/%%\w+%%/g, '{}');
+  const inline = [...text.matchAll(/<script[^>]*>([\s\S]*?)<\/script>/g)].map(([, code = '']) => code);
+  expect(inline.length).toBeGreaterThan(0);
+  for (const code of inline) parse(code, { ecmaVersion: 5 });
+});
+
+test('the check finds what is newer', () => {
+  expect(newerUses('Object.fromEntries([]); /(?<=a)b/.test(""); new ResizeObserver(f)').sort()).toEqual([
+    '/(?<=a)b/',
+    'ResizeObserver',
+    'fromEntries',
+  ]);
+  expect(() => newerUses('a ?? b')).toThrow('Unexpected token');
+});
+
+/** Takes from a browser what the oldest web views lack. */
+const ageing = `{
+  const places = [Object, Array.prototype, String.prototype, Promise, Promise.prototype, Element.prototype, URL,
+    Document.prototype, DocumentFragment.prototype, ShadowRoot.prototype, CSSStyleSheet.prototype, AbortSignal,
+    HTMLDialogElement.prototype, Navigator.prototype, Crypto.prototype, window];
+  for (const name of ${JSON.stringify([...newerMembers, 'close'])})
+    for (const place of places) if (!(name === 'close' && place === window)) delete place[name];
+  for (const name of ${JSON.stringify(newerGlobals.filter((name) => name !== 'CSSStyleSheet'))}) delete window[name];
+  delete HTMLDialogElement.prototype.show;
+  delete Intl.Locale;
+}`.replace('delete HTMLDialogElement.prototype.show;', '');
+
+describe('a web view of iOS 12', () => {
+  test.each(['order-status', 'checkout'])('shows the unit at %s, and reports what the user does', async (placement) => {
+    const context = await stage.newContext();
+    await context.addInitScript(ageing);
+    const user = { placement, pub_user_id: `old-${placement}` };
+    const { page, until, problems, calledTimes } = await stage.open({ context, user });
+    await until('ad_shown');
+    expect(
+      await page.evaluate('[typeof IntersectionObserver, typeof AbortController, "adoptedStyleSheets" in document]'),
+    ).toEqual(['undefined', 'undefined', false]);
+    const frame = page.locator('dialog.frame');
+    const box = await frame.boundingBox();
+    const { width, height } = page.viewportSize() ?? { width: 0, height: 0 };
+    expect(Math.abs((box?.x ?? 0) + (box?.width ?? 0) / 2 - width / 2)).toBeLessThan(2);
+    expect(Math.abs((box?.y ?? 0) + (box?.height ?? 0) / 2 - height / 2)).toBeLessThan(2);
+    if (placement === 'checkout') await page.getByRole('checkbox').first().check();
+    await page.keyboard.press('Escape');
+    await until('closed_ads');
+    await expect.poll(() => calledTimes('/p.png')).toBeGreaterThan(0);
+    expect(problems).toEqual([]);
+  });
+
+  test('shows the offerwall in a container', async () => {
+    const context = await stage.newContext();
+    await context.addInitScript(ageing);
+    const config = { containerId: 'wall' };
+    const { page, until, problems } = await stage.open({
+      ...{ context, config, body: '<div id="wall"></div>', user: { pub_user_id: 'old-wall' } },
+      script: '/launcher.perkswall.js',
+    });
+    await until('ads_found');
+    await page.locator('[data-perkswall] .tile .name').first().click();
+    await page.locator('[data-perkswall] dialog').waitFor();
+    await page.locator('[data-perkswall] dialog .button').last().click();
+    await expect.poll(() => page.locator('[data-perkswall] dialog').count()).toBe(0);
+    expect(problems).toEqual([]);
+  });
+});
