@@ -200,8 +200,8 @@ describe('from an empty database, in the browser only', () => {
       body: JSON.stringify({ placement: 'checkout' }),
     });
     expect(refused.status).toBe(400);
-    const note = page.locator('ol.stream > li').filter({ hasText: 'loyaltyboost' });
-    await note.filter({ hasText: 'refused' }).waitFor();
+    const note = page.locator('ol.stream > li').filter({ hasText: 'loyaltyboost' }).filter({ hasText: 'refused' });
+    await note.waitFor();
     await note.getByText('Request and answer').click();
     await note.getByText('"code": "invalid_request"').waitFor();
     expect(await note.innerText()).not.toContain(key);

@@ -76,12 +76,12 @@ async function check({ urls }: Pick<Running, 'urls'>, pool: pg.Pool, hook: Hook)
 
 /** Each of them arrived once, and nothing else. */
 async function checkWebhooks(client: Client, hook: Hook, wrapped: { chosen: string; none: string }): Promise<void> {
-  // A postback for each booking: two sales, the void of one of them, and what a suspicious click led to.
-  const postbacks = ['conversion', 'sale', 'sale', 'sale'];
+  // One postback per booking: a paid click, two sales, the void of one of them, and the conversion of a suspicious click.
+  const postbacks = ['click', 'conversion', 'sale', 'sale', 'sale'];
   const selections = [`${wrapped.chosen} selected 1`, `${wrapped.none} selected 0`];
   await expect.poll(() => contentsOf(hook)).toEqual([...selections, ...postbacks].sort());
-  await expect.poll(() => balanceOf(client)).toEqual({ created: 6, delivered: 6, balanced: true });
-  expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id'])).size).toBe(6);
+  await expect.poll(() => balanceOf(client)).toEqual({ created: 7, delivered: 7, balanced: true });
+  expect(new Set(hook.taken.map(({ headers }) => headers['webhook-id'])).size).toBe(7);
 }
 
 const contentsOf = ({ taken }: Hook): string[] =>

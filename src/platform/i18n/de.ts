@@ -800,11 +800,11 @@ export const de: Messages = {
     valueRounded: 'ist eine Zahl, die eine Tabellenkalkulation gerundet hat',
     rowFields:
       'hat {fields} Felder, die Datei aber {columns} Spalten: Ein Wert mit dem Trennzeichen braucht Anführungszeichen',
-    rowHeader: 'wiederholt die Kopfzeile',
+    rowHeader: 'wiederholt die Spaltennamen',
     rowQuote: 'hat ein Anführungszeichen, das vor Zeile {line} nicht geschlossen wird',
     rowTooManyFields: 'hat mehr als {fields} Felder',
     fileFirstValue:
-      'Der erste Wert {problem}. Geben Sie an, ob er eine Kopfzeile ist: ?header=present oder ?header=absent.',
+      'Der erste Wert {problem}. Geben Sie an, ob er ein Spaltenname ist: ?header=present oder ?header=absent.',
     kindDigits: 'hat keine Ziffern, anders als die übrigen',
     kindBlanks: 'hat Leerzeichen oder Unterstriche, anders als die übrigen',
     kindAt: 'hat kein @, anders als die übrigen',
@@ -817,7 +817,7 @@ export const de: Messages = {
     fileManyBad:
       '{bad} von {rows} Zeilen lassen sich nicht lesen, deshalb wurde nichts geladen. ?partial=true lädt die übrigen.',
     fileNoName: 'Keine Spalte hat einen bekannten Namen. Nennen Sie die Spalte: ?column=customer_id oder ?column=2.',
-    fileLacksColumns: 'In der Kopfzeile fehlen Spalten.',
+    fileLacksColumns: 'Der Datei fehlen Spalten.',
   },
   attemptOutcome: {
     delivered: 'zugestellt',
@@ -1961,7 +1961,7 @@ export const de: Messages = {
   },
   files: {
     header: 'Erste Zeile',
-    headerChoice: '{header, select, present {ist eine Kopfzeile} absent {ist ein Wert} other {Erkennen}}',
+    headerChoice: '{header, select, present {enthält Spaltennamen} absent {enthält Werte} other {Erkennen}}',
     column: 'Spalte mit den Werten',
     columnHint: 'Name oder Nummer, wenn die Datei mehrere Spalten hat',
     partial: 'Die übrigen Zeilen laden, wenn mehr als 1 % abgelehnt werden',
@@ -1970,7 +1970,7 @@ export const de: Messages = {
     separator: 'Trennzeichen',
     separatorName:
       '{separator, select, comma {Komma} semicolon {Semikolon} tab {Tabulator} other {Keines: eine Spalte}}',
-    hasHeader: 'Kopfzeile',
+    hasHeader: 'Erste Zeile',
     hasNoHeader: 'Wert',
     columns: 'Spalten',
     columnNumber: 'Spalte {number, number}',

@@ -1,4 +1,5 @@
 import { type AddressInfo, connect } from 'node:net';
+import { Type } from '@sinclair/typebox';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildApp } from '../../../src/app.ts';
@@ -31,6 +32,20 @@ function registerFailing(scope: FastifyInstance): void {
   scope.get(
     '/test/cannot-serialise',
     { schema: { response: { 200: { type: 'object', required: [inside] } } } },
+    async () => ({}),
+  );
+  scope.post(
+    '/test/fields',
+    {
+      schema: {
+        querystring: Type.Object({ page: Type.Optional(Type.String({ pattern: '^[0-9]+$' })) }),
+        body: Type.Object({
+          name: Type.String(),
+          flag: Type.Optional(Type.Union([Type.Literal('0'), Type.Literal(1), Type.Boolean()])),
+          wait: Type.Optional(Type.Union([Type.Integer({ minimum: 10 }), Type.String()])),
+        }),
+      },
+    },
     async () => ({}),
   );
 }
@@ -177,17 +192,14 @@ describe('a request that cannot be read is answered in the error form', () => {
 
   test('invalid fields are named by JSON pointers, each with what is wrong', async () => {
     const send = async (payload: object, query = '') =>
-      (await app.inject({ method: 'POST', url: `/native/v4/offers.json?api_key=demo-key${query}`, payload })).json()
-        .error.details;
-    expect(await send({ placement: 5 })).toEqual([{ path: '/placement', message: 'must be string' }]);
-    expect((await send({ placement: 'p' }, '&campaignId=x'))[0].path).toBe('/querystring/campaignId');
-    expect((await send({}))[0]).toEqual({ path: '/placement', message: 'is required' });
-    expect(await send({ placement: 'p', dev: '2' })).toEqual([
-      { path: '/dev', message: 'must be "0", or be "1", or be 0, or be 1, or be boolean' },
+      (await app.inject({ method: 'POST', url: `/test/fields${query}`, payload })).json().error.details;
+    expect(await send({ name: 5 })).toEqual([{ path: '/name', message: 'must be string' }]);
+    expect((await send({ name: 'n' }, '?page=x'))[0].path).toBe('/querystring/page');
+    expect((await send({}))[0]).toEqual({ path: '/name', message: 'is required' });
+    expect(await send({ name: 'n', flag: '2' })).toEqual([
+      { path: '/flag', message: 'must be "0", or be 1, or be boolean' },
     ]);
-    expect(await send({ placement: 'p', timeout_ms: 5 })).toEqual([
-      { path: '/timeout_ms', message: 'must be >= 10, or be string' },
-    ]);
+    expect(await send({ name: 'n', wait: 5 })).toEqual([{ path: '/wait', message: 'must be >= 10, or be string' }]);
   });
 });
 

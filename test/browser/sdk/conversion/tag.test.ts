@@ -22,7 +22,7 @@ beforeAll(async () => {
   shop = createServer((request, response) => {
     const attributes =
       new URL(request.url ?? '', 'http://shop').pathname === '/thanks'
-        ? 'data-event="purchase" data-payout="49.90" data-currency="EUR" data-txn-id="o-1"'
+        ? 'data-event="purchase" data-payout="49.90" data-currency="USD" data-txn-id="o-1"'
         : '';
     response
       .writeHead(200, {
@@ -64,7 +64,7 @@ test('the tag stores the click of the landing page and reports a later purchase,
   page.on('console', (message) => problems.push(message.text()));
   await page.goto(`${shopUrl}/cart`);
   await page.goto(`${shopUrl}/thanks`);
-  await booked(click).toMatchObject([{ event: 'purchase', payout_micros: '49900000', currency: 'EUR', txn_id: 'o-1' }]);
+  await booked(click).toMatchObject([{ event: 'purchase', payout_micros: '49900000', currency: 'USD', txn_id: 'o-1' }]);
   await page.reload();
   expect(await page.evaluate(`PerkwireConversion.track({ event: 'signup', payout: 2 })`)).toBe(true);
   await booked(click).toHaveLength(2);
