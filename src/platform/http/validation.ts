@@ -3,6 +3,7 @@ import { SerializerSelector } from '@fastify/fast-json-stringify-compiler';
 import type { TSchema } from '@sinclair/typebox';
 import type { FastifySchemaValidationError } from 'fastify';
 import { AppError, type ErrorDetail } from '../errors.ts';
+import { describedAs } from './schemas.ts';
 
 /*
  * What checks a request and what serializes a response is compiled when it is first used: together, those of all
@@ -24,7 +25,13 @@ export const lazySerializers: typeof buildSerializerCompiler = (externalSchemas,
   };
 };
 
-export const validatorOptions = { coerceTypes: false, removeAdditional: false, useDefaults: true, allErrors: false };
+export const validatorOptions = {
+  coerceTypes: false as const,
+  removeAdditional: false as const,
+  useDefaults: true,
+  allErrors: false,
+  keywords: [describedAs],
+};
 
 /** `errors` are those of the last call, as Ajv does it. */
 type Validate = { (value: unknown): unknown; errors?: unknown };

@@ -195,7 +195,7 @@ describe('a request that cannot be read is answered in the error form', () => {
       (await app.inject({ method: 'POST', url: `/test/fields${query}`, payload })).json().error.details;
     expect(await send({ name: 5 })).toEqual([{ path: '/name', message: 'must be string' }]);
     expect((await send({ name: 'n' }, '?page=x'))[0].path).toBe('/querystring/page');
-    expect((await send({}))[0]).toEqual({ path: '/name', message: 'is required' });
+    expect((await send({}))[0]).toEqual({ path: '/name', message: "must have required property 'name'" });
     expect(await send({ name: 'n', flag: '2' })).toEqual([
       { path: '/flag', message: 'must be "0", or be 1, or be boolean' },
     ]);
