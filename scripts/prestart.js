@@ -7,7 +7,11 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const stamp = join(root, 'dist/.built');
-const inputs = ['src', 'packages/client/src', 'scripts', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'];
+const client = ['src', 'package.json', 'tsconfig.json', 'tsconfig.cjs.json', 'mark-cjs.js'];
+const inputs = [
+  ...['src', 'scripts', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'],
+  ...client.map((path) => `packages/client/${path}`),
+];
 
 const startedAt = new Date(); // a file changed during the build is built by the next start
 if (inputs.some((path) => changedSince(join(root, path), modifiedMs(stamp)))) {

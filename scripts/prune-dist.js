@@ -3,7 +3,8 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 
 const outputs = [
   { from: 'src', to: 'dist', others: /^(sdk$|sdk\/|\.)/ },
-  { from: 'packages/client/src', to: 'packages/client/dist', others: /^\./ },
+  { from: 'packages/client/src', to: 'packages/client/dist', others: /^(\.|cjs($|\/))/ },
+  { from: 'packages/client/src', to: 'packages/client/dist/cjs', others: /^package\.json$/ },
 ];
 const compiled = /(\.d\.ts|\.js|\.js\.map)$/;
 

@@ -67,24 +67,37 @@ export const checkoutTemplate = `<!doctype html>
         var script = document.createElement('script');
         script.async = false;
         script.src = /^(%|$)/.test(address) ? service + '/launcher.min.js' : address;
-        // The app need not wait for an SDK that is unreachable or blocked.
-        script.onerror = function () {
-          document.getElementById('waiting').hidden = true;
-          tell('error', { kind: 'connection_error', message: 'The SDK cannot be loaded.' });
-          tell('ads_found', { offerCount: 0, total: 0 });
+        // The app need not wait for an SDK that is unreachable or blocked, or that its web view is too old for.
+        script.onload = function () {
+          if (!window.Ad) fail('unexpected_error', 'This web view is too old for the SDK.');
         };
+        script.onerror = function () {
+          fail('connection_error', 'The SDK cannot be loaded.');
+        };
+        function fail(kind, message) {
+          document.getElementById('waiting').hidden = true;
+          tell('error', { kind: kind, message: message });
+          if (kind === 'unexpected_error') tell('no_ads_found', { offerCount: 0, total: 0 });
+          tell('ads_found', { offerCount: 0, total: 0 });
+        }
         document.head.appendChild(script);
         function tell(event, payload) {
+          var callback = window.AdConfig.callback;
           var native = window.ReactNativeWebView;
           var flutter = window.flutter_inappwebview;
           var apple = window.webkit && webkit.messageHandlers && webkit.messageHandlers.adCallback;
           var message = { name: event };
           for (var member in payload) message[member] = payload[member];
           if (native) native.postMessage(JSON.stringify(message));
-          if (flutter && flutter.callHandler) flutter.callHandler('adCallback', event, payload);
-          else if (flutter) addEventListener('flutterInAppWebViewPlatformReady', tell.bind(null, event, payload));
+          if (callback) callback(event, payload);
+          else if (flutter && flutter.callHandler) flutter.callHandler('adCallback', event, payload);
           else if (apple) apple.postMessage(message);
           else if (window.Android && Android.adCallback) Android.adCallback(event, JSON.stringify(payload));
+          else if (!native)
+            addEventListener('flutterInAppWebViewPlatformReady', function () {
+              flutter = window.flutter_inappwebview;
+              if (flutter && flutter.callHandler) flutter.callHandler('adCallback', event, payload);
+            });
         }
       })(document.currentScript);
     </script>
@@ -121,23 +134,36 @@ export const prefetchTemplate = `<!doctype html>
         var script = document.createElement('script');
         script.async = false;
         script.src = /^(%|$)/.test(address) ? service + '/launcher.min.js' : address;
-        // The app need not wait for an SDK that is unreachable or blocked.
-        script.onerror = function () {
-          tell('error', { kind: 'connection_error', message: 'The SDK cannot be loaded.' });
-          tell('ads_found', { offerCount: 0, total: 0 });
+        // The app need not wait for an SDK that is unreachable or blocked, or that its web view is too old for.
+        script.onload = function () {
+          if (!window.Ad) fail('unexpected_error', 'This web view is too old for the SDK.');
         };
+        script.onerror = function () {
+          fail('connection_error', 'The SDK cannot be loaded.');
+        };
+        function fail(kind, message) {
+          tell('error', { kind: kind, message: message });
+          if (kind === 'unexpected_error') tell('no_ads_found', { offerCount: 0, total: 0 });
+          tell('ads_found', { offerCount: 0, total: 0 });
+        }
         document.head.appendChild(script);
         function tell(event, payload) {
+          var callback = window.AdConfig.callback;
           var native = window.ReactNativeWebView;
           var flutter = window.flutter_inappwebview;
           var apple = window.webkit && webkit.messageHandlers && webkit.messageHandlers.adCallback;
           var message = { name: event };
           for (var member in payload) message[member] = payload[member];
           if (native) native.postMessage(JSON.stringify(message));
-          if (flutter && flutter.callHandler) flutter.callHandler('adCallback', event, payload);
-          else if (flutter) addEventListener('flutterInAppWebViewPlatformReady', tell.bind(null, event, payload));
+          if (callback) callback(event, payload);
+          else if (flutter && flutter.callHandler) flutter.callHandler('adCallback', event, payload);
           else if (apple) apple.postMessage(message);
           else if (window.Android && Android.adCallback) Android.adCallback(event, JSON.stringify(payload));
+          else if (!native)
+            addEventListener('flutterInAppWebViewPlatformReady', function () {
+              flutter = window.flutter_inappwebview;
+              if (flutter && flutter.callHandler) flutter.callHandler('adCallback', event, payload);
+            });
         }
       })(document.currentScript);
     </script>

@@ -1,15 +1,16 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
+import { booleanParameter } from '../http/schemas.ts';
 import type { LayoutOptions } from './layout.ts';
 
-const flag = (description: string) => Type.Optional(Type.String({ description }));
+const text = (description: string) => Type.Optional(Type.String({ description }));
 
 /** Query parameters of every import of a file (docs/reading-input.md#files). */
 export const fileQuery = {
-  dry_run: flag('`true`: the file is checked and described, nothing is written.'),
-  header: flag('`present` or `absent`: whether the first row is a header. Default: Perkwire finds out.'),
-  column: flag('Name or number, from 1, of the column with the values.'),
-  partial: flag('`true`: also loads a file of which more than 1 % of the rows are refused.'),
+  dry_run: booleanParameter('`true`: the file is checked and described, nothing is written.'),
+  header: text('`present` or `absent`: whether the first row is a header. Default: Perkwire finds out.'),
+  column: text('Name or number, from 1, of the column with the values.'),
+  partial: booleanParameter('`true`: also loads a file of which more than 1 % of the rows are refused.'),
 };
 
 const querySchema = Type.Object(fileQuery);

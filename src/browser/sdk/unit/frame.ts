@@ -137,7 +137,8 @@ const live = new WeakSet<Element>();
 
 /** Removes what a unit left in a copy of the page, such as the one that Turbo shows for the back button. */
 export function removeCopies(parent: Element): void {
-  for (const child of [...parent.children]) if (child.hasAttribute('data-perkwire') && !live.has(child)) child.remove();
+  for (const child of [...parent.children])
+    if (child.matches('[data-perkwire],[data-perkwire-space]') && !live.has(child)) child.remove();
 }
 
 /**

@@ -31,7 +31,7 @@ export type Space = {
  */
 export function keepSpace(wanted: unknown, name: string): Space {
   let element: HTMLElement | null = null;
-  const placeholder = h('div', { 'data-perkwire': 'space' });
+  const placeholder = h('div', { 'data-perkwire-space': '' });
   placeholder.style.cssText = placeholderStyle;
   const keyOf = (target: HTMLElement): string => `space:${name}:${Math.round(target.clientWidth / widthStepPx)}`;
   const setMinHeight = (value: string): void => void element?.style.setProperty('min-height', value);
