@@ -98,7 +98,14 @@ async function fetchClient(): Promise<Update> {
   const operations = await generatedModule('fetch');
   return async ({ operationId }, id, changes) => {
     const update = operations[operationId] as (...given: unknown[]) => Promise<{ status: number }>;
-    return (await update(id, changes, { publisher_id: t.publisher.id }, { headers: { authorization: headers().authorization } })).status;
+    return (
+      await update(
+        id,
+        changes,
+        { publisher_id: t.publisher.id },
+        { headers: { authorization: headers().authorization } },
+      )
+    ).status;
   };
 }
 
