@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { describedAs } from '../../platform/http/schemas.ts';
 import type { Node } from './operation-components.ts';
 
 /**
@@ -93,6 +94,7 @@ function withExamples(operation: Operation, { requests, answers }: Examples): Op
 
 /** An example in the type that its parameter is described as. */
 function typedExample({ schema }: Parameter, example: string): unknown {
-  if (schema?.type === 'integer') return Number(example);
-  return schema?.type === 'boolean' ? example === 'true' : example;
+  const { type } = (schema?.[describedAs] ?? schema ?? {}) as Node;
+  if (type === 'integer') return Number(example);
+  return type === 'boolean' ? example === 'true' : example;
 }
