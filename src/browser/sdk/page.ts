@@ -55,7 +55,7 @@ const harmless = ['placement', 'country', 'themeId', 'theme_id', 'timeout_ms', '
 
 /** As the service reads it (docs/interface.md#request-body). */
 const isRefused = (consent: unknown): boolean =>
-  ![undefined, null, ''].includes(consent as null) && !['true', '1', 'yes', 'granted'].includes(`${consent}`);
+  ![undefined, null, '', true, 1, 'true', '1', 'yes', 'granted'].includes(consent as null);
 
 /** Whether the user, the page or the browser (Global Privacy Control) refuses identification. */
 const refusesIdentity = (config: AdConfig, user: UserPayload): boolean =>

@@ -29,6 +29,11 @@ const tellTale = /secret|198\.51/;
 test.each<[string, PageSetup]>([
   ['consent: false of AdUser', { before: 'AdUser.consent = false;' }],
   ['consent: "0" of AdUser', { before: 'AdUser.consent = "0";' }],
+  ['consent: "False" of AdUser', { before: 'AdUser.consent = "False";' }],
+  ['consent: "no" of AdUser', { before: 'AdUser.consent = "no";' }],
+  ['consent: "denied" of AdUser', { before: 'AdUser.consent = "denied";' }],
+  ['consent: { ad_storage: "denied" } of AdUser', { before: 'AdUser.consent = { ad_storage: "denied" };' }],
+  ['consent: ["granted"] of AdUser', { before: 'AdUser.consent = ["granted"];' }],
   ['consent: false of AdConfig', { config: { consent: false } }],
   ['Global Privacy Control', { before: gpc }],
 ])('with %s no identifier leaves the page or stays in storage', async (_name, setup) => {

@@ -61,3 +61,10 @@ describe.each(['checkout.html', 'prefetch.html'])('%s', (name) => {
     expect(shipped).not.toMatch(/\bcallback:/);
   });
 });
+
+test.each(['/embed.css', '/sdk/embed.css'])('%s is served to pages of any origin', async (url) => {
+  const answer = await t.app.inject({ url, headers: { origin: 'https://shop.example' } });
+  expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'text/css; charset=utf-8']);
+  expect(answer.headers['cross-origin-resource-policy']).toBe('cross-origin');
+  expect(answer.body.length).toBeGreaterThan(0);
+});

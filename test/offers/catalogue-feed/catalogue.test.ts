@@ -123,6 +123,26 @@ describe('filters', () => {
   });
 });
 
+test('os lists offers that may be shown on any of these operating systems', async () => {
+  const [first, second] = all as [Entry, Entry];
+  const target = async ({ campaign_id: id }: Entry, rules: object) => {
+    await t.pool.query('update campaigns set rules = $2 where id = $1', [id, rules]);
+    await t.deps.catalog.refresh();
+  };
+  await target(first, { targeting: { os: { include: ['ios'] } } });
+  await target(second, { targeting: { os: { include: ['android'] } } });
+  const shown = async (os: string): Promise<boolean[]> => {
+    const ids = (await catalogue({ os, limit: '100' })).offers.map(({ id }) => id);
+    return [ids.includes(first.id), ids.includes(second.id), ids.length >= all.length - 2];
+  };
+  expect(await shown('ios')).toEqual([true, false, true]);
+  expect(await shown('Android')).toEqual([false, true, true]);
+  expect(await shown('ios,android')).toEqual([true, true, true]);
+  expect(await shown('windows')).toEqual([false, false, true]);
+  for (const os of ['i;os', 'x'.repeat(41)]) expect([os, (await ask({ os })).statusCode]).toEqual([os, 400]);
+  for (const entry of [first, second]) await target(entry, {});
+});
+
 test('pages follow one another without gap or repeat', async () => {
   const seen: number[] = [];
   let cursor: string | null = '0';

@@ -87,6 +87,33 @@ describe('a conversion', () => {
     expect(reply.json()).toMatchObject({ message: 'recorded', data: { payout: 5 } });
   });
 
+  test.each([
+    ['/track/', 'click_id', 'GET'],
+    ['/track/', 'click_id', 'POST'],
+    ['/track', 'adpx_click_id', 'GET'],
+    ['/track', 'adpx_click_id', 'POST'],
+    ['/track/', 'adpx_click_id', 'GET'],
+    ['/track/', 'adpx_click_id', 'POST'],
+    ['/track.png', 'adpx_click_id', 'GET'],
+  ] as const)('%s with %s by %s is the same conversion as the documented call', async (path, name, method) => {
+    const { clickId, sessionId } = await clickOffer(t);
+    const fields = { [name]: clickId, event: 'sale', payout: '5', currency: 'USD', txn_id: 'old' };
+    const first =
+      method === 'GET' ? await track(t, fields, path) : await t.app.inject({ method, url: path, payload: fields });
+    expect(first.statusCode, first.body).toBe(200);
+    expect((await track(t, { ...fields, [name]: '', click_id: clickId })).json().message).toBe('duplicate');
+    expect(await bookings(t, sessionId)).toHaveLength(1);
+  });
+
+  test('of two different click ids the documented one counts, and HEAD counts nothing at either address', async () => {
+    const [one, other] = [await clickOffer(t), await clickOffer(t)];
+    await track(t, { click_id: one.clickId, adpx_click_id: other.clickId, payout: '1' }, '/track/');
+    expect([await bookings(t, one.sessionId), await bookings(t, other.sessionId)]).toMatchObject([[{}], []]);
+    for (const path of ['/track', '/track/'])
+      await t.app.inject({ method: 'HEAD', url: `${path}?click_id=${other.clickId}&payout=1` });
+    expect(await bookings(t, other.sessionId)).toEqual([]);
+  });
+
   test('may be reported by query, by form or as JSON, and is the same conversion', async () => {
     const { clickId } = await clickOffer(t);
     const form = await t.app.inject({
