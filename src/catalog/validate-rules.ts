@@ -4,7 +4,7 @@ import { schemaErrors } from '../management/schema-errors.ts';
 import type { ErrorDetail } from '../platform/errors.ts';
 import { canonicalTag } from '../platform/lib/language-tags.ts';
 import { minuteOf, timeOf } from '../platform/lib/time-zone.ts';
-import { namesInstead } from '../platform/lib/zone-names.ts';
+import { isKnownZone, namesInstead } from '../platform/lib/zone-names.ts';
 import { checkCondition } from './conditions.ts';
 import { isCountry, normaliseName } from './names.ts';
 import {
@@ -23,18 +23,23 @@ import {
 
 const maxDetails = 20;
 
-/** Validates the rules of a campaign. @returns one problem for each invalid field; empty: valid */
-export function checkRules(rules: unknown): ErrorDetail[] {
-  const details = checked(campaignRules, rules, checkKnownRules);
+/**
+ * Validates the rules of a campaign.
+ * @param isZone whether a schedule may name a time zone; earlier releases stored names that are refused now
+ * @returns one problem for each invalid field; empty: valid
+ */
+export function checkRules(rules: unknown, isZone: (name: string) => boolean = isKnownZone): ErrorDetail[] {
+  const checkKnown = (known: CampaignRules): ErrorDetail[] => checkKnownRules(known, isZone);
+  const details = checked(campaignRules, rules, checkKnown);
   const rest = withoutInvalid(rules, details);
   if (details.length === 0 || !Value.Check(campaignRules, rest)) return details;
-  const others = checkKnownRules(rest).filter(({ path }) => !details.some((detail) => detail.path === path));
+  const others = checkKnown(rest).filter(({ path }) => !details.some((detail) => detail.path === path));
   return [...details, ...others].slice(0, maxDetails);
 }
 
-const checkKnownRules = (known: CampaignRules): ErrorDetail[] => [
+const checkKnownRules = (known: CampaignRules, isZone: (name: string) => boolean): ErrorDetail[] => [
   ...checkTargeting(known),
-  ...checkSchedule(known.schedule ?? {}),
+  ...checkSchedule(known.schedule ?? {}, isZone),
   ...(known.conditions === undefined ? [] : checkCondition(known.conditions, '/conditions')),
   ...checkFrequencyCaps(known.frequency_caps, '/frequency_caps'),
   ...checkTotalCaps(known.total_caps, '/total_caps'),
@@ -164,7 +169,10 @@ function targetMessage(name: TargetingKey, value: string): string | null {
 
 export const timeProblem = 'must be a time with its offset, such as 2026-11-27T00:00:00+01:00';
 
-function checkSchedule({ start_at, end_at, time_zone, hours }: Schedule): ErrorDetail[] {
+function checkSchedule(
+  { start_at, end_at, time_zone, hours }: Schedule,
+  isZone: (name: string) => boolean,
+): ErrorDetail[] {
   const details: ErrorDetail[] = [];
   const [startMs, endMs] = [timeOf(start_at), timeOf(end_at)];
   for (const [name, atMs] of [['start_at', startMs] as const, ['end_at', endMs] as const]) {
@@ -176,7 +184,7 @@ function checkSchedule({ start_at, end_at, time_zone, hours }: Schedule): ErrorD
   }
   if (startMs !== null && endMs !== null && endMs <= startMs)
     details.push({ path: '/schedule/end_at', message: 'The end must come after the start' });
-  const instead = time_zone === undefined ? null : namesInstead(time_zone);
+  const instead = time_zone === undefined || isZone(time_zone) ? null : namesInstead(time_zone);
   if (instead !== null)
     details.push({
       path: '/schedule/time_zone',

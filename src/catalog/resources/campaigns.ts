@@ -21,6 +21,7 @@ import type { ErrorDetail } from '../../platform/errors.ts';
 import { exchangeOn } from '../../platform/exchange-rates.ts';
 import { warnOfMacros } from '../../platform/lib/misspelt-macros.ts';
 import { offsetMs, timeOf } from '../../platform/lib/time-zone.ts';
+import { isKnownZone, warnOfZone } from '../../platform/lib/zone-names.ts';
 import { requireApproval } from '../approval.ts';
 import { loadExchangeRates } from '../exchange-rates.ts';
 import { normaliseName } from '../names.ts';
@@ -140,10 +141,11 @@ export const campaigns: Resource = {
       ? await checkOwnPayouts(current, work)
       : []),
     ...checkGoal(values.goal),
-    ...checkRules(values.rules).map(({ path, message }) => ({ path: `/rules${path}`, message })),
+    ...checkRules(values.rules, zoneRule(current)).map(({ path, message }) => ({ path: `/rules${path}`, message })),
     ...(await checkAudiences(values.rules, work)),
   ],
   warn: async (view, work) => [
+    ...warnOfZone('/rules/schedule/time_zone', zoneOf(view)),
     ...warnOfMacros('/landing_url', view.landing_url, { names: landingMacros, others: 'emptied' }),
     ...(await warnOfCurrencies(view, work)),
     ...(await warnOfPlacements(view, work)),
@@ -154,6 +156,12 @@ export const campaigns: Resource = {
   afterRestore: (work, { id, deleted_at }) =>
     setOffersActive(work, id, true, 'not active and deleted_at is null and updated_at = $4', [deleted_at]),
 };
+
+const zoneOf = ({ rules }: Values): string | undefined => (rules as CampaignRules | null)?.schedule?.time_zone;
+
+/** The time zone of a schedule is refused only if it changes, so that other fields can be saved. */
+const zoneRule = (current: View | null) => (zone: string) =>
+  isKnownZone(zone) || (current !== null && zone === zoneOf(current));
 
 /** Pauses or resumes those offers of a campaign that a condition selects. */
 async function setOffersActive(

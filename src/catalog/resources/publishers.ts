@@ -15,7 +15,7 @@ import { orNull, type Resource, stamps } from '../../management/resource.ts';
 import { problem } from '../../management/schema-errors.ts';
 import { isOperator } from '../../management/unit-of-work.ts';
 import type { ErrorDetail } from '../../platform/errors.ts';
-import { namesInstead } from '../../platform/lib/zone-names.ts';
+import { namesInstead, warnOfZone } from '../../platform/lib/zone-names.ts';
 import { isCurrency } from '../../platform/money.ts';
 import { ownEventsField } from '../event-kinds.ts';
 import { normaliseName } from '../names.ts';
@@ -139,8 +139,9 @@ export const publishers: Resource = {
   sorts: { id: 'integer', name: 'text', created_at: 'timestamptz' },
   filters: ['unit_enabled', 'usp_enabled', 'wallet_enabled', 'offerwall_enabled', 'test_mode'],
   searched: ['name', 'sdk_id'],
-  check: (values) => [
-    ...checkZone(values.time_zone as string),
+  check: (values, _work, current) => [
+    // A zone of an earlier release may stay, so that other fields can be saved.
+    ...(values.time_zone === current?.time_zone ? [] : checkZone(values.time_zone as string)),
     ...checkDecimals(values, 'currency_multiplier', 4),
     ...(values.reporting_currency === null || isCurrency(values.reporting_currency as string)
       ? []
@@ -153,6 +154,7 @@ export const publishers: Resource = {
         : [{ path: `/frame_hosts/${index}`, message: 'must look like https://shop.example or https://*.shop.example' }],
     ),
   ],
+  warn: (view) => warnOfZone('/time_zone', view.time_zone as string),
   prepare: (values) => ({
     ...withCanonicalLanguage(values),
     ...(typeof values.default_placement === 'string' && {

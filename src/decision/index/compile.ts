@@ -5,7 +5,7 @@ import { payoutOf, priorityOf } from '../../catalog/provisioning.ts';
 import type { FrequencyCap, Pacing, Schedule, Targeting, TargetList, TotalCap } from '../../catalog/rules.ts';
 import type { Campaign, Offer, Payout, Publisher } from '../../catalog/types.ts';
 import { checkCapOverrides, checkRules } from '../../catalog/validate-rules.ts';
-import { minuteOf, timeOf } from '../../platform/lib/time-zone.ts';
+import { isTimeZone, minuteOf, timeOf } from '../../platform/lib/time-zone.ts';
 
 /** An offer as one publisher may show it, with its rules ready to be applied. */
 export type Candidate = {
@@ -48,6 +48,9 @@ type Pattern = { text: string; isPrefix: boolean };
 /** What the rules of a campaign are compiled from. */
 export type RuledCampaign = Pick<Campaign, 'id' | 'rules' | 'goal' | 'activatedAtMs' | 'provisions'>;
 
+/** Schedules of earlier releases may name a time zone that is refused when it is set now. */
+const checkStoredRules = (rules: unknown) => checkRules(rules, isTimeZone);
+
 /**
  * Rules of a campaign, shared by its offers.
  * @throws Error when they are invalid, which only direct writes to the database can cause
@@ -56,7 +59,7 @@ export function compileRules(
   { id: campaignId, rules, goal, activatedAtMs, provisions }: RuledCampaign,
   capZone: string,
 ): CompiledRules {
-  if (!isValid(rules, checkRules)) throw new Error('the rules are invalid');
+  if (!isValid(rules, checkStoredRules)) throw new Error('the rules are invalid');
   const { targeting = {}, schedule = {} } = rules;
   const compiled = {
     targeting,

@@ -631,6 +631,7 @@ export const de: Messages = {
     urlMacros: 'darf höchstens {max, number} Makros enthalten',
     hexDigits: 'muss aus 64 hexadezimalen Ziffern bestehen',
     oneAddress: 'muss eine einzelne E-Mail-Adresse sein',
+    zoneAmbiguous: '{zone} wird von Programmen verschieden gelesen; wählen Sie einen anderen Namen, etwa {names}',
     macroEmptied: '{macro} ist kein Makro und wird leer; meinten Sie {meant}?',
     macroSent: '{macro} ist kein Makro und wird unverändert gesendet; meinten Sie {meant}?',
     macroEmptiedList: '{macro} ist kein Makro und wird leer; es gibt {names}',

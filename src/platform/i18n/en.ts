@@ -603,6 +603,7 @@ export const en = {
     urlMacros: 'must hold at most {max, number} macros',
     hexDigits: 'must have 64 hex digits',
     oneAddress: 'must be one e-mail address',
+    zoneAmbiguous: '{zone} is read differently by different programs; choose another name, such as {names}',
     macroEmptied: '{macro} is not a macro and becomes empty; did you mean {meant}?',
     macroSent: '{macro} is not a macro and is sent as it is; did you mean {meant}?',
     macroEmptiedList: '{macro} is not a macro and becomes empty; there are {names}',

@@ -150,3 +150,11 @@ export function namesInstead(zone: string): string | null {
   if (isKnownZone(zone)) return null;
   return nearestZones(zone).join(', ') || 'Europe/Berlin';
 }
+
+/** Warns about a stored time zone that could not be set any more, with the names to choose from. */
+export function warnOfZone(path: string, zone: string | undefined): { path: string; message: string }[] {
+  const instead = zone === undefined ? null : namesInstead(zone);
+  return instead === null
+    ? []
+    : [{ path, message: `${zone} is read differently by different programs; choose another name, such as ${instead}` }];
+}

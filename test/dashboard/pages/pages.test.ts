@@ -523,6 +523,16 @@ describe('settings', () => {
     expect(t.deps.catalog.current().publishers.get(otherId)?.uspEnabled).toBe(true);
   });
 
+  test('settings with a time zone of an earlier release are saved', async () => {
+    const setZone = 'update publishers set time_zone = $2 where id = $1';
+    await t.pool.query(setZone, [t.publisher.id, 'IST']);
+    const saved = await admin.post(own('/settings'), publisherFields('Shop', { time_zone: 'IST' }));
+    expect(saved.statusCode).toBe(303);
+    const refused = await admin.post(own('/settings'), publisherFields('Shop', { time_zone: 'BST' }));
+    expect([refused.statusCode, refused.body.includes('Europe/London')]).toEqual([422, true]);
+    await t.pool.query(setZone, [t.publisher.id, 'UTC']);
+  });
+
   test('a default placement is set and taken away in the settings', async () => {
     const current = () => t.deps.catalog.current().publishers.get(t.publisher.id)?.defaultPlacement;
     for (const [given, kept] of [

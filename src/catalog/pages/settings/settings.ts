@@ -3,6 +3,7 @@ import type { Values, View } from '../../../management/resource.ts';
 import { etagOf, PreconditionFailed } from '../../../management/rows.ts';
 import { type Html, html } from '../../../platform/http/html.ts';
 import { t } from '../../../platform/i18n/messages.ts';
+import { warnOfZone } from '../../../platform/lib/zone-names.ts';
 import type { App } from '../../../platform/ports.ts';
 import { hiddenField, readOnlyFields, saveForm } from '../../../shell/actions.ts';
 import { descriptionList } from '../../../shell/components.ts';
@@ -10,6 +11,7 @@ import { type FieldErrors, type Fields, fieldErrorsOf, hasRole } from '../../../
 import { createForm } from '../../../shell/forms.ts';
 import type { Page } from '../../../shell/layout.ts';
 import type { PageResult } from '../../../shell/pages.ts';
+import { warningNotice } from '../../../shell/warnings.ts';
 import { type PublisherContext, publisherPages } from '../../publisher-pages.ts';
 import { publishers } from '../../resources/publishers.ts';
 import type { PageServices } from '../services.ts';
@@ -53,6 +55,7 @@ function settingsPage(context: PublisherContext, view: View, values: Values, err
     nav: 'settings',
     status: errors.length > 0 ? 422 : 200,
     body: html`
+      ${warningNotice(warnOfZone('/time_zone', String(view.time_zone)))}
       ${!isOperator(context) && featureCard(view)}
       <section class="card">
         ${canEdit ? saveForm(context, context.path('/settings'), body) : readOnlyFields(fields)}
