@@ -30,10 +30,18 @@ export function createJourney(client: Client, catalogue: Catalogue) {
   }
 
   /** Fetches at once, and loads the pixel of each offer of the part. @returns how many answers showed it */
-  async function fetchAndView(part: Part, count: number, bodyOf: (index: number) => object = () => ({})) {
+  async function fetchAndView(
+    part: Part,
+    count: number,
+    bodyOf: (index: number) => object = () => ({}),
+    onView: () => void = () => {},
+  ) {
     const shown = await atOnce(count, async (index) => {
       const offer = offerOf(await client.fetchOffers({ placement: part, ...bodyOf(index) }), catalogue[part]);
-      if (offer !== undefined) await view(offer);
+      if (offer !== undefined) {
+        await view(offer);
+        onView();
+      }
       return offer;
     });
     return shown.filter((offer) => offer !== undefined);
@@ -43,11 +51,15 @@ export function createJourney(client: Client, catalogue: Catalogue) {
   async function lease(servers: number, slices: () => Promise<string[]>): Promise<number> {
     const known = new Set<string>();
     let shown = 0;
+    // Counted one by one: a busy server may refuse one of the calls, and the others were made all the same.
+    const count = (): void => {
+      shown += 1;
+    };
     for (let server = 0; server < servers; server += 1) {
       client.stayAt(server);
       await expect
         .poll(async () => {
-          shown += (await fetchAndView('leased', 32)).length;
+          await fetchAndView('leased', 32, undefined, count);
           const fresh = (await slices()).filter((id) => !known.has(id));
           for (const id of fresh) known.add(id);
           return fresh.length;
